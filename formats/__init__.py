@@ -1,0 +1,1 @@
+"""Bytes: the container, its codec, and one reader per input format."""

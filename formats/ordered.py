@@ -1,0 +1,34 @@
+"""Work on a stream with several threads, keeping its order and bounding what is in flight."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def available_threads(threads: int | None = None) -> int:
+    """Give the number asked for, or the number of processors this process may use."""
+    return len(os.sched_getaffinity(0)) if threads is None else max(1, threads)
+
+
+def ordered_map(
+    function: Callable[[Item], Result], items: Iterable[Item], threads: int
+) -> Generator[Result]:
+    """Yield function(item) in the order of the items, at most threads + 2 of them in flight."""
+    pool = ThreadPoolExecutor(threads)
+    waiting: deque[Future[Result]] = deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > threads + 1:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)

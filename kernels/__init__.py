@@ -1,0 +1,1 @@
+"""The inner loops: numba kernels, CUDA sources and the emulator that runs them."""

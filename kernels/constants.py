@@ -1,0 +1,6 @@
+"""Numbers of the row format that Python, numba and CUDA share; formats/FORMAT.md explains them."""
+
+SEGMENT_BYTES = 1024
+NO_HEAD = 0xFFFFFFFF
+# Decoders may read this far behind the last tail byte; loaders provide it.
+SLACK_BYTES = 16

@@ -1,0 +1,23 @@
+"""Breadth-first search on compressed graphs that need not fit in memory."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from oocbfs.converter import convert
+    from oocbfs.errors import OocbfsError
+    from oocbfs.graph import Graph, open
+
+__version__ = "0.1.0"
+__all__ = ["Graph", "OocbfsError", "__version__", "convert", "open"]
+
+# Imported on first use: numba alone takes longer than `oocbfs --help` may.
+_HOMES = {"Graph": "graph", "OocbfsError": "errors", "convert": "converter", "open": "graph"}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    if name not in _HOMES:
+        raise AttributeError(f"module 'oocbfs' has no attribute {name!r}")
+    return getattr(import_module(f"oocbfs.{_HOMES[name]}"), name)

@@ -1,0 +1,7 @@
+"""``python -m oocbfs``."""
+
+import sys
+
+from oocbfs.cli import main
+
+sys.exit(main())

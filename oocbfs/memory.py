@@ -1,0 +1,67 @@
+"""How much memory there is, how much is used, and how sizes are written."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import sys
+from pathlib import Path
+
+from oocbfs.errors import BudgetError
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+def parse_size(text: str | int) -> int:
+    """Read a size such as ``512M`` or ``1.5G`` (powers of 1024) in bytes."""
+    if isinstance(text, int):
+        return text
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    if match is None:
+        raise BudgetError(f"cannot read {text!r} as a size: write it as 512M or 4G")
+    return int(float(match[1]) * _UNITS[match[2].upper()])
+
+
+def format_size(num_bytes: float) -> str:
+    """Write a size for people, such as ``1.5 GB`` (powers of 1024)."""
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if num_bytes < 1024 or unit == "GB":
+            break
+        num_bytes /= 1024
+    return f"{num_bytes:,.0f} {unit}" if unit == "bytes" else f"{num_bytes:,.1f} {unit}"
+
+
+def available_bytes() -> int:
+    """Memory that this process can still take: the machine's, or less in a limited container."""
+    limits = [os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        match = re.search(r"MemAvailable:\s+(\d+) kB", meminfo.read_text())
+        limits = [int(match[1]) * 1024] if match else limits
+    for limit, usage in (
+        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+        (
+            "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+            "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+        ),
+    ):
+        try:
+            limits.append(int(Path(limit).read_text()) - int(Path(usage).read_text()))
+        except (OSError, ValueError):  # not in such a group, or unlimited ("max")
+            continue
+    return max(0, min(limits))
+
+
+def resident_bytes() -> int:
+    """Memory that this process occupies now."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return peak_bytes()
+
+
+def peak_bytes() -> int:
+    """Tell the most memory this process has occupied so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
