@@ -1,0 +1,278 @@
+"""Open a container: check everything that is cheap to check, and give out its sections."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import zstandard
+from numpy.typing import NDArray
+
+from oocbfs.errors import FormatError
+from oocbfs.formats import layout
+from oocbfs.formats.layout import CHUNK_BYTES, PAGE_BYTES, Encoding, Flag, Kind, Order
+from oocbfs.kernels.constants import SLACK_BYTES
+
+
+class Container:
+    """A mapped ``.ocg`` file whose first page and tables have been checked.
+
+    Raw sections are read-only views of the mapping; zstd sections are decompressed, all cores at
+    work, when first asked for.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], descriptor: int | None = None) -> None:
+        """Open the file at ``path``, or the one behind an open ``descriptor``."""
+        self.path = Path(path)
+        self._loaded: dict[Kind, NDArray[Any]] = {}
+        try:
+            with open(
+                self.path if descriptor is None else descriptor, "rb", closefd=descriptor is None
+            ) as file:
+                size = os.fstat(file.fileno()).st_size
+                self._require(size >= PAGE_BYTES, "too short to be an .ocg file")
+                mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except OSError as error:
+            raise FormatError(f"{self.path}: cannot be opened: {error.strerror}") from error
+        self.bytes = np.frombuffer(mapping, np.uint8)
+        self._read_header(size)
+        self._read_chunks()
+        self._read_sections()
+
+    def _error(self, message: str) -> FormatError:
+        return FormatError(f"{self.path}: {message}")
+
+    def _require(self, condition: object, message: str) -> None:
+        if not condition:
+            raise self._error(message)
+
+    def _read_header(self, size: int) -> None:
+        page = self.bytes[:PAGE_BYTES].tobytes()
+        header = np.frombuffer(page, layout.HEADER, 1)[0]
+        self._require(page[:8] == layout.MAGIC, "not an .ocg file (wrong magic bytes)")
+        version = int(header["version"])
+        self._require(
+            version == layout.VERSION,
+            f"is format version {version}, this oocbfs reads version {layout.VERSION}: "
+            "convert the graph again, or install the oocbfs that wrote it",
+        )
+        self._require(
+            int(header["checksum"]) == layout.header_checksum(page),
+            "header checksum does not match: the file is damaged",
+        )
+        self._require(
+            int(header["file_bytes"]) == size,
+            f"is {size:,} bytes long but should be {int(header['file_bytes']):,}: truncated or "
+            "still being copied",
+        )
+        self.header = header
+        self.num_vertices = int(header["num_vertices"])
+        self.num_edges = int(header["num_edges"])
+        self.first_id = int(header["first_id"])
+        self.block_shift = int(header["block_shift"])
+        self._require(self.num_vertices <= layout.MAX_VERTICES, "impossible number of vertices")
+        self._require(self.num_edges <= layout.MAX_EDGES, "impossible number of edges")
+        self._require(
+            self.num_edges <= self.num_vertices * max(0, self.num_vertices - 1),
+            "more edges than its vertices can have",
+        )
+        self._require(self.first_id + self.num_vertices <= 2**64, "impossible first id")
+        self._require(self.block_shift <= layout.MAX_BLOCK_SHIFT, "impossible block shift")
+        self._require(int(header["flags"]) & ~int(Flag.DIRECTED) == 0, "unknown flags are set")
+        self._require(int(header["order"]) in set(Order), "unknown vertex order")
+        self._require(int(header["max_degree"]) < max(1, self.num_vertices), "impossible degree")
+        self._require(int(header["reserved"]) == 0, "reserved header bytes are not zero")
+        self._require(int(header["num_sections"]) <= layout.MAX_SECTIONS, "too many sections")
+        table_end = layout.SECTION_TABLE_OFFSET + layout.SECTION.itemsize * int(
+            header["num_sections"]
+        )
+        rest = page[layout.HEADER.itemsize : layout.SECTION_TABLE_OFFSET] + page[table_end:]
+        self._require(not any(rest), "reserved header bytes are not zero")
+        self._table = np.frombuffer(
+            page, layout.SECTION, int(header["num_sections"]), layout.SECTION_TABLE_OFFSET
+        )
+
+    def _read_chunks(self) -> None:
+        offset, count = int(self.header["chunk_table_offset"]), int(self.header["num_chunks"])
+        end = offset + count * layout.CHUNK.itemsize
+        self._require(
+            offset % PAGE_BYTES == 0 and offset >= PAGE_BYTES and end == self.bytes.size,
+            "the chunk table is not where it belongs",
+        )
+        table = self.bytes[offset:]
+        self._require(
+            zlib.crc32(table) == int(self.header["chunk_table_checksum"]),
+            "chunk table checksum does not match: the file is damaged",
+        )
+        self.chunks = table.view(layout.CHUNK)
+
+    def _read_sections(self) -> None:
+        self.sections: dict[Kind, np.void] = {}
+        at, chunk = PAGE_BYTES, 0
+        for record in self._table:
+            self._require(int(record["kind"]) in set(Kind), "unknown section kind")
+            kind = Kind(int(record["kind"]))
+            name = kind.name.lower()
+            self._require(kind not in self.sections, f"section {name} appears twice")
+            self._require(int(record["encoding"]) in set(Encoding), f"{name}: unknown encoding")
+            self._require(not record["reserved"].any(), f"{name}: reserved bytes are not zero")
+            raw, stored = int(record["raw_bytes"]), int(record["stored_bytes"])
+            expected = layout.raw_bytes(kind, self.num_vertices, self.block_shift)
+            self._require(expected in (None, raw), f"{name}: wrong size for the number of vertices")
+            self._require(
+                int(record["offset"]) == at
+                and int(record["first_chunk"]) == chunk
+                and int(record["num_chunks"]) == -(-raw // CHUNK_BYTES)
+                and at + stored <= int(self.header["chunk_table_offset"]),
+                f"{name}: is not where it belongs",
+            )
+            chunks = self.chunks[chunk : chunk + int(record["num_chunks"])]
+            self._check_chunks(name, record, chunks)
+            self.sections[kind] = record
+            at, chunk = at + layout.pages(stored), chunk + chunks.size
+        self._require(
+            at == int(self.header["chunk_table_offset"]) and chunk == self.chunks.size,
+            "sections and chunk table do not meet",
+        )
+        needed = set(layout.ROW_KINDS)
+        if self.directed:
+            needed |= {Kind(kind + layout.TRANSPOSED) for kind in layout.ROW_KINDS}
+        if self.order is not Order.NATURAL:
+            needed.add(Kind.ORDER)
+        present = set(self.sections) - {Kind.IDS}
+        self._require(present == needed, "sections are missing or superfluous")
+        self._require(
+            Kind.IDS not in self.sections or self.first_id == 0, "two ways of naming its vertices"
+        )
+
+    def _check_chunks(self, name: str, record: np.void, chunks: NDArray[np.void]) -> None:
+        """Chunks follow each other without gaps and cover the section."""
+        stored = chunks["stored_bytes"].astype(np.uint64)
+        offsets = int(record["offset"]) + np.concatenate(
+            ([np.uint64(0)], np.cumsum(stored, dtype=np.uint64))
+        )
+        self._require(
+            np.array_equal(chunks["offset"], offsets[:-1])
+            and int(stored.sum()) == int(record["stored_bytes"]),
+            f"{name}: its chunks do not cover it",
+        )
+        if int(record["encoding"]) == Encoding.RAW:
+            self._require(
+                int(record["stored_bytes"]) == int(record["raw_bytes"])
+                and (stored[:-1] == CHUNK_BYTES).all(),
+                f"{name}: its chunks have the wrong sizes",
+            )
+
+    @property
+    def directed(self) -> bool:
+        """Whether rows are out-neighbours and a transpose is stored."""
+        return bool(int(self.header["flags"]) & Flag.DIRECTED)
+
+    @property
+    def order(self) -> Order:
+        """How stored vertices are arranged."""
+        return Order(int(self.header["order"]))
+
+    @property
+    def bits_per_edge(self) -> float:
+        """Bits of heads and tails for each stored directed edge, the transpose counted likewise."""
+        kinds = [
+            kind for kind in self.sections if kind % layout.TRANSPOSED in (Kind.HEADS, Kind.TAILS)
+        ]
+        sides = 2 if self.directed else 1
+        graph_bytes = sum(int(self.sections[kind]["raw_bytes"]) for kind in kinds)
+        return 8 * graph_bytes / (sides * self.num_edges) if self.num_edges else 0.0
+
+    def section_chunks(self, kind: Kind) -> NDArray[np.void]:
+        """Chunk records of a section."""
+        record = self.sections[kind]
+        first = int(record["first_chunk"])
+        return self.chunks[first : first + int(record["num_chunks"])]
+
+    def chunk_bytes(self, chunk: np.void) -> NDArray[np.uint8]:
+        """Give the stored bytes of one chunk."""
+        return self.bytes[int(chunk["offset"]) :][: int(chunk["stored_bytes"])]
+
+    def section(self, kind: Kind) -> NDArray[Any]:
+        """Contents of a section: a view of the mapping, or decompressed once."""
+        if kind not in self._loaded:
+            record = self.sections[kind]
+            if int(record["encoding"]) == Encoding.RAW:
+                offset, size = int(record["offset"]), int(record["raw_bytes"])
+                data = self.bytes[offset : offset + size]
+            else:
+                data = self._decompress(kind, int(record["raw_bytes"]))
+            self._loaded[kind] = data.view(layout.DTYPES[kind])
+        return self._loaded[kind]
+
+    def _decompress(self, kind: Kind, size: int) -> NDArray[np.uint8]:
+        # The frames must account for the size before it is allocated: a crafted one could be absurd.
+        chunks = self.section_chunks(kind)
+        sizes = np.full(chunks.size, CHUNK_BYTES)
+        if chunks.size:
+            sizes[-1] = size - CHUNK_BYTES * (chunks.size - 1)
+        for chunk, expected in zip(chunks, sizes, strict=True):
+            self._check_frame(kind, self.chunk_bytes(chunk), int(expected))
+        data = np.empty(size + SLACK_BYTES, np.uint8)
+
+        def work(i: int) -> None:
+            self.check_chunk(kind, chunks[i])
+            start = i * CHUNK_BYTES
+            data[start : start + int(sizes[i])] = self.decompress_chunk(
+                kind, chunks[i], int(sizes[i])
+            )
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(work, range(chunks.size)))
+        data[size:] = 0
+        data.flags.writeable = False
+        return data[:size]
+
+    def _check_frame(self, kind: Kind, frame: NDArray[np.uint8], expected: int) -> None:
+        try:
+            size = zstandard.get_frame_parameters(frame[:32].tobytes()).content_size
+        except zstandard.ZstdError as error:
+            raise self._error(f"{kind.name.lower()}: damaged zstd frame") from error
+        self._require(size == expected, f"{kind.name.lower()}: a zstd frame has the wrong size")
+
+    def decompress_chunk(self, kind: Kind, chunk: np.void, size: int) -> NDArray[np.uint8]:
+        """Contents of one zstd chunk whose frame declares ``size`` bytes."""
+        try:
+            raw = zstandard.ZstdDecompressor().decompress(
+                memoryview(self.chunk_bytes(chunk)), max_output_size=size, allow_extra_data=False
+            )
+        except zstandard.ZstdError as error:
+            raise self._error(f"{kind.name.lower()}: damaged zstd frame") from error
+        self._require(len(raw) == size, f"{kind.name.lower()}: a zstd frame has the wrong size")
+        return np.frombuffer(raw, np.uint8)
+
+    def check_chunk(self, kind: Kind, chunk: np.void) -> None:
+        """Compare one chunk with its checksum."""
+        self._require(
+            zlib.crc32(self.chunk_bytes(chunk)) == int(chunk["checksum"]),
+            f"section {kind.name.lower()} is damaged at byte {int(chunk['offset']):,}: "
+            "copy or convert the graph again",
+        )
+
+    def close(self) -> None:
+        """Drop the mapping; views that were given out keep it alive until they are gone."""
+        self._loaded.clear()
+        self.bytes = np.empty(0, np.uint8)
+        self.chunks = np.empty(0, layout.CHUNK)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

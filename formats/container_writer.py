@@ -1,0 +1,164 @@
+"""Write a container section by section, each from front to back, the first page last."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, BinaryIO
+
+import numpy as np
+import zstandard
+from numpy.typing import NDArray
+
+from oocbfs.formats import layout
+from oocbfs.formats.container import Container
+from oocbfs.formats.layout import CHUNK_BYTES, PAGE_BYTES, Encoding, Kind
+
+
+class SectionWriter:
+    """A raw section that grows from front to back and checksums itself by chunks."""
+
+    def __init__(self, descriptor: int, kind: Kind, offset: int) -> None:
+        self.kind, self.offset, self.size = kind, offset, 0
+        self._descriptor = descriptor
+        self._checksums: list[int] = []
+
+    def write(self, data: NDArray[Any]) -> None:
+        """Append an array's bytes."""
+        view = memoryview(np.ascontiguousarray(data).view(np.uint8).reshape(-1))
+        at = 0
+        while at < len(view):
+            at += os.pwrite(self._descriptor, view[at:], self.offset + self.size + at)
+        at = 0
+        while at < len(view):
+            filled = self.size % CHUNK_BYTES
+            piece = view[at : at + CHUNK_BYTES - filled]
+            if filled == 0:
+                self._checksums.append(0)
+            self._checksums[-1] = zlib.crc32(piece, self._checksums[-1])
+            at += len(piece)
+            self.size += len(piece)
+
+    def chunks(self) -> NDArray[np.void]:
+        """Chunk records of what was written."""
+        records = np.zeros(len(self._checksums), layout.CHUNK)
+        starts = np.arange(records.size, dtype=np.uint64) * np.uint64(CHUNK_BYTES)
+        records["offset"] = starts + np.uint64(self.offset)
+        records["stored_bytes"] = np.minimum(np.uint64(self.size) - starts, CHUNK_BYTES)
+        records["checksum"] = self._checksums
+        return records
+
+
+class ContainerWriter:
+    """Lay out raw sections in a new file.
+
+    Sections lie in the order in which they were begun. All but the last must say their size when
+    they begin, so that several can be filled side by side while the last one grows.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._end = PAGE_BYTES
+        self._sections: list[SectionWriter] = []
+
+    def begin(self, kind: Kind, size: int | None = None) -> SectionWriter:
+        """Begin a section of the given size, or one that grows until the next begins."""
+        if self._sections and self._end < 0:
+            last = self._sections[-1]
+            self._end = last.offset + layout.pages(last.size)
+        writer = SectionWriter(self._file.fileno(), kind, self._end)
+        self._sections.append(writer)
+        self._end = -1 if size is None else self._end + layout.pages(size)
+        return writer
+
+    def finish(self, **fields: int) -> int:
+        """Write the tables and the first page; returns the file's size."""
+        table = np.zeros(len(self._sections), layout.SECTION)
+        chunks: list[NDArray[np.void]] = []
+        for record, section in zip(table, self._sections, strict=True):
+            records = section.chunks()
+            record["kind"], record["encoding"] = section.kind, Encoding.RAW
+            record["offset"] = section.offset
+            record["stored_bytes"] = record["raw_bytes"] = section.size
+            record["first_chunk"] = sum(map(len, chunks))
+            record["num_chunks"] = records.size
+            chunks.append(records)
+        last = self._sections[-1]
+        end = last.offset + layout.pages(last.size)
+        return write_tables(self._file, end, table, np.concatenate(chunks), fields)
+
+
+def write_tables(
+    file: BinaryIO,
+    end: int,
+    sections: NDArray[np.void],
+    chunks: NDArray[np.void],
+    fields: dict[str, int],
+) -> int:
+    """Write the chunk table at ``end`` and the first page; returns the file's size."""
+    header = np.zeros((), layout.HEADER)
+    for name, value in fields.items():
+        header[name] = value
+    header["magic"], header["version"] = layout.MAGIC, layout.VERSION
+    header["file_bytes"] = end + chunks.nbytes
+    header["num_sections"] = sections.size
+    header["chunk_table_offset"], header["num_chunks"] = end, chunks.size
+    header["chunk_table_checksum"] = zlib.crc32(chunks.tobytes())
+    os.ftruncate(file.fileno(), end + chunks.nbytes)
+    file.seek(end)
+    file.write(chunks.tobytes())
+    file.seek(0)
+    file.write(layout.pack_page(header, sections))
+    file.flush()
+    return end + chunks.nbytes
+
+
+def compress_container(
+    file: BinaryIO,
+    source: Container,
+    level: int,
+    threads: int,
+    advance: Callable[[int], object] = lambda num_bytes: None,
+) -> int:
+    """Write ``source`` again with every section as zstd frames; returns the file's size."""
+    table = np.zeros(len(source.sections), layout.SECTION)
+    all_chunks: list[NDArray[np.void]] = []
+    end = PAGE_BYTES
+    for record, (kind, old) in zip(table, source.sections.items(), strict=True):
+        at = end
+        chunks = np.zeros(int(old["num_chunks"]), layout.CHUNK)
+        frames = _compressed(source, kind, level, threads)
+        for chunk, (frame, raw_size) in zip(chunks, frames, strict=True):
+            file.seek(at)
+            file.write(frame)
+            chunk["offset"], chunk["stored_bytes"] = at, len(frame)
+            chunk["checksum"] = zlib.crc32(frame)
+            at += len(frame)
+            advance(raw_size)
+        record["kind"], record["encoding"] = kind, Encoding.ZSTD
+        record["offset"], record["stored_bytes"] = end, at - end
+        record["raw_bytes"] = old["raw_bytes"]
+        record["first_chunk"] = sum(map(len, all_chunks))
+        record["num_chunks"] = chunks.size
+        all_chunks.append(chunks)
+        end += layout.pages(at - end)
+    kept = set(layout.HEADER.names or ()) - {"magic", "version", "checksum", "file_bytes"}
+    fields = {name: int(source.header[name]) for name in kept}
+    return write_tables(file, end, table, np.concatenate(all_chunks), fields)
+
+
+def _compressed(
+    source: Container, kind: Kind, level: int, threads: int
+) -> Iterator[tuple[bytes, int]]:
+    """Yield each chunk of a section as one zstd frame and its raw size, compressed in parallel."""
+
+    def work(chunk: np.void) -> tuple[bytes, int]:
+        raw = source.chunk_bytes(chunk)
+        return zstandard.ZstdCompressor(level=level).compress(memoryview(raw)), raw.size
+
+    chunks = source.section_chunks(kind)
+    with ThreadPoolExecutor(threads) as pool:
+        for first in range(0, chunks.size, 4 * threads):  # bounds what waits in memory
+            yield from pool.map(work, chunks[first : first + 4 * threads])

@@ -1,0 +1,147 @@
+"""The byte layout of a container: header, section table and chunk table. FORMAT.md is its prose."""
+
+from __future__ import annotations
+
+import zlib
+from enum import IntEnum, IntFlag
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAGIC = b"\x89OCG\r\n\x1a\n"
+VERSION = 1
+PAGE_BYTES = 4096
+CHUNK_BYTES = 1 << 20
+MAX_VERTICES = 2**32 - 2
+MAX_EDGES = 2**48
+MAX_BLOCK_SHIFT = 16
+
+
+class Flag(IntFlag):
+    """Bits of the header's ``flags``."""
+
+    DIRECTED = 1
+
+
+class Order(IntEnum):
+    """How stored vertices are arranged."""
+
+    NATURAL = 0
+    DEGREE = 1
+    DBG = 2
+
+
+class Encoding(IntEnum):
+    """How a section's bytes are stored."""
+
+    RAW = 0
+    ZSTD = 1
+
+
+class Kind(IntEnum):
+    """What a section holds; a transposed kind is the plain one plus TRANSPOSED."""
+
+    IDS = 1
+    ORDER = 2
+    DEGREES = 3
+    HEADS = 4
+    BASES = 5
+    STARTS = 6
+    TAILS = 7
+    IN_DEGREES = 19
+    IN_HEADS = 20
+    IN_BASES = 21
+    IN_STARTS = 22
+    IN_TAILS = 23
+
+
+TRANSPOSED = 16
+ROW_KINDS = (Kind.DEGREES, Kind.HEADS, Kind.BASES, Kind.STARTS, Kind.TAILS)
+DTYPES: dict[Kind, str] = {
+    Kind.IDS: "<u8",
+    Kind.ORDER: "<u4",
+    **{
+        Kind(kind + side): dtype
+        for side in (0, TRANSPOSED)
+        for kind, dtype in zip(ROW_KINDS, ("<u4", "<u4", "<u8", "<u4", "u1"), strict=True)
+    },
+}
+
+HEADER = np.dtype(
+    [
+        ("magic", "S8"),
+        ("version", "<u4"),
+        ("checksum", "<u4"),
+        ("file_bytes", "<u8"),
+        ("num_vertices", "<u8"),
+        ("num_edges", "<u8"),
+        ("first_id", "<u8"),
+        ("flags", "<u4"),
+        ("order", "<u4"),
+        ("block_shift", "<u4"),
+        ("num_sections", "<u4"),
+        ("max_degree", "<u8"),
+        ("chunk_table_offset", "<u8"),
+        ("num_chunks", "<u8"),
+        ("chunk_table_checksum", "<u4"),
+        ("reserved", "<u4"),
+        ("input_edges", "<u8"),
+        ("input_duplicates", "<u8"),
+        ("input_loops", "<u8"),
+        ("input_vertices", "<u8"),
+    ]
+)
+SECTION = np.dtype(
+    [
+        ("kind", "<u4"),
+        ("encoding", "<u4"),
+        ("offset", "<u8"),
+        ("stored_bytes", "<u8"),
+        ("raw_bytes", "<u8"),
+        ("first_chunk", "<u8"),
+        ("num_chunks", "<u8"),
+        ("reserved", "<u8", (2,)),
+    ]
+)
+CHUNK = np.dtype([("offset", "<u8"), ("stored_bytes", "<u4"), ("checksum", "<u4")])
+SECTION_TABLE_OFFSET = 256
+MAX_SECTIONS = len(Kind)
+
+
+def pages(num_bytes: int) -> int:
+    """Round up to whole pages."""
+    return -(-num_bytes // PAGE_BYTES) * PAGE_BYTES
+
+
+def num_blocks(num_vertices: int, block_shift: int) -> int:
+    """Entries of the bases section: one per block of rows, the end of the last row included."""
+    return (num_vertices >> block_shift) + 1
+
+
+def raw_bytes(kind: Kind, num_vertices: int, block_shift: int) -> int | None:
+    """Size that the vertex count dictates for a section; None for tails."""
+    plain = Kind(kind % TRANSPOSED)
+    if plain is Kind.TAILS:
+        return None
+    if plain is Kind.BASES:
+        return 8 * num_blocks(num_vertices, block_shift)
+    if plain is Kind.STARTS:
+        return 4 * (num_vertices + 1)
+    return np.dtype(DTYPES[plain]).itemsize * num_vertices
+
+
+def header_checksum(page: bytes) -> int:
+    """CRC-32 of the first page with its own checksum field taken as zero."""
+    at = HEADER.fields["checksum"][1]  # type: ignore[index]
+    return zlib.crc32(page[:at] + b"\0\0\0\0" + page[at + 4 :])
+
+
+def pack_page(header: NDArray[np.void], sections: NDArray[np.void]) -> bytes:
+    """Assemble the first page: header, section table, zeros, and the checksum over it all."""
+    page = bytearray(PAGE_BYTES)
+    page[: HEADER.itemsize] = header.tobytes()
+    page[SECTION_TABLE_OFFSET : SECTION_TABLE_OFFSET + sections.nbytes] = sections.tobytes()
+    header = header.copy()
+    header["checksum"] = header_checksum(bytes(page))
+    page[: HEADER.itemsize] = header.tobytes()
+    return bytes(page)

@@ -1,0 +1,134 @@
+"""Checks of a container's rows: the cheap ones of every open, and those of ``verify``."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, types
+
+from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
+from oocbfs.kernels.varint import get_varint, varint_bytes
+
+_U8 = types.Array(types.uint8, 1, "C", readonly=True)
+_U32 = types.Array(types.uint32, 1, "C", readonly=True)
+_U64 = types.Array(types.uint64, 1, "C", readonly=True)
+_SUMS = types.Array(types.uint64, 1, "C")
+_I64 = types.int64
+
+# What can be wrong with a row, as the kernels report it.
+PROBLEMS = (
+    "",
+    "its tail start lies before the previous row's or outside the tails",
+    "its head is not a vertex",
+    "a varint runs past its segment",
+    "a varint is longer than it needs to be",
+    "a neighbour is not a vertex",
+    "its neighbours are not strictly ascending",
+    "its head stands in its tail too",
+    "it is its own neighbour",
+    "its degree is not the number of its neighbours",
+    "its head is not its neighbour of highest degree",
+)
+(
+    FINE,
+    BAD_START,
+    BAD_HEAD,
+    UNENDED,
+    OVERLONG,
+    BAD_NEIGHBOUR,
+    UNSORTED,
+    HEAD_TWICE,
+    LOOP,
+    BAD_DEGREE,
+    WRONG_HEAD,
+) = range(len(PROBLEMS))
+
+
+@njit(types.UniTuple(_I64, 2)(_U32, _U64, _U32, _I64, _I64), cache=True, nogil=True)
+def check_index(heads, bases, starts, shift, tail_bytes):
+    """Check all that decoders rely on to stay inside the sections; returns (problem, row)."""
+    previous = np.int64(0)
+    n = heads.size
+    for u in range(n + 1):
+        base = bases[u >> shift]
+        if base > np.uint64(tail_bytes):
+            return BAD_START, u
+        start = np.int64(base) + np.int64(starts[u])
+        if start < previous or start > tail_bytes or (u == 0 and start != 0):
+            return BAD_START, u
+        previous = start
+        if u < n and heads[u] >= n and heads[u] != NO_HEAD:
+            return BAD_HEAD, u
+    return (FINE, 0) if previous == tail_bytes else (BAD_START, n)
+
+
+@njit(inline="always")
+def _fingerprint(seed, u, v):
+    """Hash an arc; ``seed`` is drawn anew for every check, so that no file can aim at it."""
+    x = (np.uint64(u) << np.uint64(32) | np.uint64(v)) ^ seed
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@njit(
+    types.UniTuple(_I64, 2)(
+        _SUMS, _U32, _U64, _U32, _I64, _U8, _U32, _U32, _I64, _I64, types.uint64
+    ),
+    cache=True,
+    nogil=True,
+)
+def check_rows(sums, heads, bases, starts, shift, tails, degrees, weights, first, stop, seed):
+    """Decode rows first … stop-1 and check every promise; returns (problem, row).
+
+    ``sums`` gains the fingerprints of all arcs, and of all arcs turned: a symmetric graph has equal
+    sums, and a transpose has the sums of its graph exchanged. ``check_index`` must have passed.
+    """
+    n = heads.size
+    forward = np.uint64(0)
+    backward = np.uint64(0)
+    for u in range(first, stop):
+        at = np.int64(bases[u >> shift]) + np.int64(starts[u])
+        end = np.int64(bases[(u + 1) >> shift]) + np.int64(starts[u + 1])
+        head = np.int64(heads[u])
+        if head == NO_HEAD:
+            if at != end or degrees[u] != 0:
+                return BAD_DEGREE, u
+            continue
+        if head == u:
+            return LOOP, u
+        forward += _fingerprint(seed, u, head)
+        backward += _fingerprint(seed, head, u)
+        count = np.int64(1)
+        v = np.int64(-1)
+        cut = end - at > SEGMENT_BYTES
+        while at < end:
+            last = v
+            v = np.int64(-1)
+            segment_end = min(at + SEGMENT_BYTES, end)
+            while at < segment_end:
+                begin = at
+                delta, at = get_varint(tails, at, segment_end)
+                if at < 0:
+                    return UNENDED, u
+                extra = at - begin - varint_bytes(delta)
+                if extra != 0 and not (extra <= 4 and cut and at == segment_end and at < end):
+                    return OVERLONG, u
+                if delta >= n or v + delta + 1 >= n:
+                    return BAD_NEIGHBOUR, u
+                v += delta + 1
+                if v <= last:
+                    return UNSORTED, u
+                if v == head:
+                    return HEAD_TWICE, u
+                if v == u:
+                    return LOOP, u
+                if weights[v] > weights[head] or (weights[v] == weights[head] and v < head):
+                    return WRONG_HEAD, u
+                forward += _fingerprint(seed, u, v)
+                backward += _fingerprint(seed, v, u)
+                count += 1
+        if count != degrees[u]:
+            return BAD_DEGREE, u
+    sums[0] += forward
+    sums[1] += backward
+    return FINE, 0

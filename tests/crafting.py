@@ -1,0 +1,54 @@
+"""Containers as an attacker would make them: changed, then signed again with valid checksums."""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from oocbfs.formats import layout
+from oocbfs.formats.layout import Kind
+
+
+def section_place(data: bytes, kind: Kind) -> tuple[int, int]:
+    """Offset and stored size of a section, as the table says."""
+    count = int(np.frombuffer(data, layout.HEADER, 1)[0]["num_sections"])
+    table = np.frombuffer(data, layout.SECTION, count, layout.SECTION_TABLE_OFFSET)
+    record = table[table["kind"] == kind][0]
+    return int(record["offset"]), int(record["stored_bytes"])
+
+
+def sign(data: bytearray) -> bytearray:
+    """Recompute every checksum that can be reached; leaves a nonsensical layout as it is."""
+    header = np.frombuffer(data, layout.HEADER, 1)[0].copy()
+    offset, count = int(header["chunk_table_offset"]), int(header["num_chunks"])
+    if offset + count * layout.CHUNK.itemsize <= len(data):
+        chunks = np.frombuffer(data, layout.CHUNK, count, offset).copy()
+        for chunk in chunks:
+            start, size = int(chunk["offset"]), int(chunk["stored_bytes"])
+            chunk["checksum"] = zlib.crc32(data[start : start + size])
+        data[offset : offset + chunks.nbytes] = chunks.tobytes()
+        header["chunk_table_checksum"] = zlib.crc32(chunks.tobytes())
+    data[: layout.HEADER.itemsize] = header.tobytes()
+    header["checksum"] = layout.header_checksum(bytes(data[: layout.PAGE_BYTES]))
+    data[: layout.HEADER.itemsize] = header.tobytes()
+    return data
+
+
+def set_header(data: bytearray, **fields: int) -> bytearray:
+    """Change header fields and sign."""
+    header = np.frombuffer(data, layout.HEADER, 1)[0].copy()
+    for name, value in fields.items():
+        header[name] = value
+    data[: layout.HEADER.itemsize] = header.tobytes()
+    return sign(data)
+
+
+def rewrite(path: Path, kind: Kind, index: int, value: int) -> None:
+    """Change one number of a section and sign the file."""
+    data = bytearray(path.read_bytes())
+    offset, size = section_place(bytes(data), kind)
+    section = np.frombuffer(data, np.uint8)[offset : offset + size].view(layout.DTYPES[kind])
+    section[index] = value
+    path.write_bytes(sign(data))

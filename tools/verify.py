@@ -1,0 +1,22 @@
+"""check every checksum and every structural promise of a graph file"""
+
+from __future__ import annotations
+
+import argparse
+
+from oocbfs.tools import options as shared
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("graph", metavar="GRAPH.ocg")
+    parser.add_argument("--threads", type=shared.positive, metavar="N", help="default: all cores")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Verify and say so."""
+    shared.announce_compilation()
+    from oocbfs.verifier import verify
+
+    seconds = verify(options.graph, threads=options.threads, progress=True)
+    print(f"{options.graph}: sound ({sum(seconds.values()):.2f} s)")
