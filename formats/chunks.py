@@ -1,0 +1,301 @@
+"""Text in chunks of whole lines: read ahead by one thread, parsed by others, handed on in order.
+
+Memory is a few chunks, whatever the size of the input; only a line that is longer than a chunk makes
+its chunk grow, up to LINE_LIMIT_BYTES.
+"""
+
+from __future__ import annotations
+
+import queue
+import re
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from oocbfs.errors import InputError
+from oocbfs.formats.edges import Edges, Ids
+from oocbfs.formats.ordered import ordered_map
+from oocbfs.formats.streams import Source, Stream
+from oocbfs.kernels import parse as kernels
+from oocbfs.kernels.parse import Text
+
+CHUNK_BYTES = 4 << 20
+LINE_LIMIT_BYTES = 256 << 20
+BATCH_EDGES = 1 << 18
+MOST_ID = 2**64 - 1
+_BOM = b"\xef\xbb\xbf"
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """How the lines of a format are parsed; the kernels explain the fields."""
+
+    flags: int
+    rows: bool = False
+    columns: int = 2
+    low: int = 0
+    high: int = MOST_ID
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """The edges of one chunk, the number of its rows, and the last of them that is not blank."""
+
+    sources: Ids
+    targets: Ids
+    rows: int
+    last_row: int
+
+    def batches(self) -> Iterator[Edges]:
+        """Cut the edges into batches of bounded size."""
+        return batches(self.sources, self.targets)
+
+
+def batches(sources: Ids, targets: Ids) -> Iterator[Edges]:
+    """Cut arrays of edges into batches of bounded size."""
+    for start in range(0, sources.size, BATCH_EDGES):
+        part = slice(start, start + BATCH_EDGES)
+        yield Edges(sources[part], targets[part])
+
+
+class Lines:
+    """The lines of a text: the first ones one by one, the rest in chunks."""
+
+    def __init__(self, source: Source, stream: Stream) -> None:
+        self.name = source.name
+        self.number = 1
+        self.counted = False  # a comment has said how many vertices and edges there are
+        self._chunks = _cut(source.name, stream)
+        self._chunk = bytearray()
+        self._at = 0
+
+    def first(self) -> bytes | None:
+        """Give the next line without its end, or None behind the last."""
+        if self._at >= len(self._chunk):
+            self._chunk, self._at = next(self._chunks, bytearray()), 0
+            if not self._chunk:
+                return None
+        return bytes(self._chunk[self._at : self._chunk.index(b"\n", self._at)]).rstrip(b"\r")
+
+    def drop(self) -> None:
+        """Pass over the line that first() gave."""
+        self._at = self._chunk.index(b"\n", self._at) + 1
+        self.number += 1
+
+    def skip_comments(self, *marks: bytes) -> bytes | None:
+        """Pass over blank lines and comments and give the line behind them."""
+        while (line := self.first()) is not None:
+            text = line.strip()
+            if text and not text.startswith(marks):
+                break
+            if b"\r" in text or b"\0" in text:
+                raise self.error(_NOT_TEXT, line)
+            self.counted |= b"Nodes:" in text and b"Edges:" in text
+            self.drop()
+        return line
+
+    def error(self, message: str, line: bytes | None = None) -> InputError:
+        """Make an error about the line that first() gave."""
+        text = None if line is None else line.decode("utf-8", "replace")
+        return InputError(message, path=self.name, line=self.number, text=text)
+
+    def chunks(self) -> Iterator[Text]:
+        """Give all that is left."""
+        if self._at < len(self._chunk):
+            yield np.frombuffer(self._chunk, np.uint8)[self._at :]
+        for chunk in self._chunks:
+            yield np.frombuffer(chunk, np.uint8)
+
+
+def whole_numbers(words: list[bytes]) -> list[int] | None:
+    """Read counts, or give None if one of them is no whole number below 10^18."""
+    if not all(word.isdigit() and len(word) <= 18 for word in words):
+        return None
+    return [int(word) for word in words]
+
+
+Check = Callable[[Ids, Ids], int]
+
+
+def parse(
+    lines: Lines, grammar: Grammar, threads: int, check: tuple[Check, str] | None = None
+) -> Generator[Parsed]:
+    """Parse all that is left of the lines.
+
+    ``check`` gives the index of the first edge that must not be, or -1, and says what is wrong with it.
+    """
+
+    def work(chunk: Text) -> _Work:
+        done = _parse_chunk(chunk, grammar)
+        if check is not None and (index := check[0](done.sources, done.targets)) >= 0:
+            return _parse_chunk(chunk, grammar, index)
+        return done
+
+    with (
+        closing(read_ahead(lines.chunks())) as chunks,
+        closing(ordered_map(work, chunks, threads)) as parsed,
+    ):
+        for part in parsed:
+            if part.code != kernels.DONE:
+                lines.number += int(part.result[kernels.LINES])
+                where = int(part.result[kernels.WHERE])
+                line = part.chunk[where:].tobytes().split(b"\n", 1)[0].rstrip(b"\r")
+                full = part.code == kernels.FULL and check is not None
+                raise lines.error(check[1] if full and check else _explain(line, grammar), line)
+            rows, last = int(part.result[kernels.ROWS]), int(part.result[kernels.LAST_ROW])
+            yield Parsed(part.sources, part.targets, rows, last)
+            lines.number += int(part.result[kernels.LINES])
+
+
+@dataclass(frozen=True)
+class _Work:
+    chunk: Text
+    sources: Ids
+    targets: Ids
+    result: kernels.Result
+    code: int
+
+
+def _parse_chunk(chunk: Text, grammar: Grammar, capacity: int | None = None) -> _Work:
+    if capacity is None:
+        # The shortest lines are "1 2\n" and, where one number is enough, "1\n".
+        short = grammar.rows or grammar.flags & kernels.SINGLE
+        capacity = chunk.size // (2 if short else 4) + 1
+    sources, targets = _scratch.arrays(capacity)
+    result = np.zeros(kernels.RESULT_SIZE, np.int64)
+    kernel = kernels.parse_rows if grammar.rows else kernels.parse_pairs
+    low, high = np.uint64(grammar.low), np.uint64(grammar.high)
+    code = kernel(sources, targets, result, chunk, grammar.flags, grammar.columns, low, high)
+    count = int(result[kernels.COUNT])
+    return _Work(chunk, sources[:count].copy(), targets[:count].copy(), result, int(code))
+
+
+class _Scratch(threading.local):
+    """Room for the edges of a chunk, kept by each thread: fresh pages cost as much as parsing."""
+
+    def __init__(self) -> None:
+        self._arrays = np.empty((2, 0), np.uint64)
+
+    def arrays(self, size: int) -> tuple[Ids, Ids]:
+        if self._arrays.shape[1] < size:
+            self._arrays = np.empty((2, size), np.uint64)
+        return self._arrays[0, :size], self._arrays[1, :size]
+
+
+_scratch = _Scratch()
+
+
+_NOT_TEXT = "NUL or lone carriage return: need UTF-8 or ASCII text with LF or CRLF line ends"
+
+
+def _explain(line: bytes, grammar: Grammar) -> str:
+    """Say what is wrong with a line that a kernel refused."""
+    if b"\0" in line or b"\r" in line:
+        return _NOT_TEXT
+    fields = [field.strip(b'"') for field in re.split(rb"[ \t]*[,:][ \t]*|[ \t]+", line.strip())]
+    if grammar.flags & kernels.DIMACS and fields[0] in (b"a", b"e"):
+        fields = fields[1:]
+    skipped, weighted = (grammar.columns >> 1, grammar.columns & 1) if grammar.rows else (0, 0)
+    ids = fields[skipped :: 1 + weighted]
+    if not grammar.rows:
+        ids = fields[: 1 if grammar.flags & kernels.SINGLE else 2]
+    for field in ids:
+        shown = field[:40].decode("utf-8", "replace")
+        if re.fullmatch(rb"-\d+", field):
+            return f"negative vertex id {shown}"
+        if re.fullmatch(rb"\d+", field):
+            if int(field[:40]) > MOST_ID:
+                return f"vertex id {shown} is above 2^64 - 1"
+            if not grammar.low <= int(field) <= grammar.high:
+                return f"vertex id {shown} is outside of {grammar.low} … {grammar.high}"
+        elif field:
+            return f"vertex id {shown!r} is not a whole decimal number"
+    return "too few columns"
+
+
+def read_ahead(items: Iterator[Item], depth: int = 2) -> Generator[Item]:
+    """Let another thread produce the items, a few before they are wanted."""
+    ready: queue.Queue[_Ready[Item]] = queue.Queue(depth)
+    stopped = threading.Event()
+
+    def put(entry: _Ready[Item]) -> bool:
+        while not stopped.is_set():
+            try:
+                ready.put(entry, timeout=0.1)
+            except queue.Full:
+                continue
+            return True
+        return False
+
+    def work() -> None:
+        try:
+            for item in items:
+                if not put(_Ready([item])):
+                    return
+            put(_Ready([]))
+        except BaseException as error:  # noqa: BLE001 (raised again by the thread that waits)
+            put(_Ready([], error))
+
+    thread = threading.Thread(target=work, name="oocbfs-reader", daemon=True)
+    thread.start()
+    try:
+        while True:
+            entry = ready.get()
+            if entry.error is not None:
+                raise entry.error
+            if not entry.items:
+                return
+            yield entry.items[0]
+    finally:
+        stopped.set()
+        with suppress(queue.Empty):
+            while True:
+                ready.get_nowait()
+        # A pipe that says nothing can hold the thread for ever; it is left behind then.
+        thread.join(timeout=1.0)
+
+
+@dataclass(frozen=True)
+class _Ready(Generic[Item]):
+    items: list[Item]
+    error: BaseException | None = None
+
+
+def _cut(name: str, stream: Stream) -> Iterator[bytearray]:
+    """Cut a stream into chunks that end in a newline; the last gets one if it has none."""
+    carry = bytearray()
+    fresh = True
+    while True:
+        size = max(CHUNK_BYTES, len(carry))
+        chunk = carry + bytearray(size)
+        filled = len(carry)
+        with memoryview(chunk) as view:
+            while filled < len(chunk) and (count := stream.readinto(view[filled:])):
+                filled += count
+        ended = filled < len(chunk)
+        if fresh and filled >= len(_BOM):
+            fresh = False
+            if chunk.startswith(_BOM):
+                del chunk[: len(_BOM)]
+                filled -= len(_BOM)
+        del chunk[filled:]
+        if ended:
+            if chunk:
+                yield chunk if chunk.endswith(b"\n") else chunk + b"\n"
+            return
+        end = chunk.rfind(b"\n") + 1
+        carry = chunk[end:]
+        if end:
+            del chunk[end:]
+            yield chunk
+        if len(carry) > LINE_LIMIT_BYTES:
+            raise InputError(
+                f"a line is longer than {LINE_LIMIT_BYTES >> 20} MiB: not a text of edges",
+                path=name,
+            )

@@ -1,0 +1,46 @@
+"""DIMACS graphs: ``p <problem> n m``, then ``a u v w``, ``e u v`` or bare ``u v`` lines, ids from 1.
+
+Shortest path and flow problems are directed, all others are not. Lines ``c …`` are comments and lines
+``n …`` describe single vertices, which a search does not ask for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from oocbfs.errors import InputError
+from oocbfs.formats.chunks import Grammar, Lines, parse, whole_numbers
+from oocbfs.formats.edges import Declared, Edges
+from oocbfs.formats.streams import Source
+from oocbfs.kernels.parse import DIMACS
+
+_DIRECTED = ("sp", "max", "min", "asn")
+
+
+def read(source: Source, declared: Declared, threads: int) -> Generator[Edges]:
+    """Read a DIMACS graph."""
+    with source.open() as stream:
+        lines = Lines(source, stream)
+        while (line := lines.skip_comments()) is not None and line.split()[0] == b"c":
+            lines.drop()
+        words = (line or b"").split()
+        numbers = whole_numbers(words[2:4])
+        if words[:1] != [b"p"] or numbers is None or len(numbers) < 2:
+            raise lines.error("need the problem line first: p <problem> <vertices> <edges>", line)
+        num_vertices, num_edges = numbers
+        lines.drop()
+        declared.directed = words[1].decode("utf-8", "replace") in _DIRECTED
+        declared.first_id, declared.num_vertices = 1, num_vertices
+        # Undirected collections list an edge once or both ways and count it once.
+        most = num_edges if declared.directed else 2 * num_edges
+        count = 0
+        for parsed in parse(lines, Grammar(DIMACS, low=1, high=num_vertices), threads):
+            count += parsed.sources.size
+            if count > most:
+                break
+            yield from parsed.batches()
+    if count not in (num_edges, most):
+        found = "more" if count > most else count
+        raise InputError(
+            f"{found} edges where the problem line declares {num_edges}", path=source.name
+        )

@@ -1,0 +1,122 @@
+"""Edge lists: a line per edge, two ids and whatever follows them.
+
+The first line that is no comment may be a column header, or the header that Julia's graph libraries write, ``n,m,d,name,…`` with d or u for directed or
+undirected. It may also count vertices and edges, ``n m``, unless a comment as SNAP writes it (``Nodes: n Edges: m``)
+has done so; but it may as well be an edge. It is held back, and taken as a header if the rest agrees with it and as an edge otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import numpy as np
+
+from oocbfs.errors import InputError
+from oocbfs.formats.chunks import MOST_ID, Grammar, Lines, parse
+from oocbfs.formats.edges import Declared, Edges
+from oocbfs.formats.streams import Source, plain_name
+from oocbfs.kernels.parse import HASH, PERCENT, SLASHES
+
+COMMENTS = (b"#", b"%", b"//")
+GRAMMAR = Grammar(HASH | PERCENT | SLASHES)
+
+_COUNTS = re.compile(rb"\s*(\d{1,20})[ \t]*[ \t,][ \t]*(\d{1,20})\s*")
+_JULIA = re.compile(rb"(\d{1,20}),(\d{1,20}),([du]),.*")
+_NAMES = re.compile(rb"\s*[\"']?[A-Za-z_:~][^,\t ]*([\t ]*[,\t ][\t ]*)[\"']?[A-Za-z_:~]")
+# GAP and LDBC Graphalytics define these, and no header.
+_HEADLESS = (".el", ".wel", ".e")
+
+
+@dataclass
+class _Counts:
+    """A line that may count the vertices and edges, and what is known of the edges behind it."""
+
+    num_vertices: int
+    num_edges: int
+    seen: int = 0
+    low: int = MOST_ID
+    high: int = 0
+
+    def see(self, edges: Edges) -> None:
+        self.seen += edges.sources.size
+        for ids in (edges.sources, edges.targets):
+            self.low = min(self.low, int(ids.min()))
+            self.high = max(self.high, int(ids.max()))
+
+    def first_id(self) -> int | None:
+        """Give the first id that makes the ids fit, if there is one."""
+        if self.high < self.num_vertices:
+            return 0
+        return 1 if self.low >= 1 and self.high == self.num_vertices else None
+
+    def agrees(self) -> bool:
+        """Tell whether the line counts what was seen.
+
+        Both directions may be listed but counted once, or the other way round. Since an edge of
+        small ids could look like that, it takes a count that is above all ids.
+        """
+        if not self.seen or self.first_id() is None:
+            return False
+        twice = self.seen in (2 * self.num_edges, self.num_edges / 2)
+        return self.num_edges == self.seen or (twice and self.num_edges > self.num_vertices)
+
+
+def read(source: Source, declared: Declared, threads: int) -> Generator[Edges]:
+    """Read an edge list."""
+    with source.open() as stream:
+        lines = Lines(source, stream)
+        line = lines.skip_comments(*COMMENTS)
+        if line is None:
+            return
+        julia = _JULIA.fullmatch(line)
+        names = _NAMES.match(line)
+        counts = _julia_counts(julia) if julia else _bare_counts(line, lines, source)
+        if counts is not None or names is not None:
+            lines.drop()
+        empty = True
+        for parsed in parse(lines, GRAMMAR, threads):
+            for edges in parsed.batches():
+                empty = False
+                if counts is not None:
+                    counts.see(edges)
+                yield edges
+    if empty and names is not None and names[1].strip(b" ") == b"":
+        shown = line.decode("utf-8", "replace")
+        raise InputError("no edges, only text", path=source.name, text=shown)
+    if julia is not None and counts is not None:
+        _check_julia(counts, source)
+        declared.directed = julia[3] == b"d"
+        declared.first_id, declared.num_vertices = 1, counts.num_vertices
+    elif counts is not None and counts.agrees():
+        declared.first_id, declared.num_vertices = counts.first_id() or 0, counts.num_vertices
+    elif counts is not None:
+        ends = np.array([[counts.num_vertices], [counts.num_edges]], np.uint64)
+        yield Edges(ends[0], ends[1])
+
+
+def _bare_counts(line: bytes, lines: Lines, source: Source) -> _Counts | None:
+    match = _COUNTS.fullmatch(line)
+    if match is None or lines.counted or plain_name(source.path).endswith(_HEADLESS):
+        return None
+    counts = _Counts(int(match[1]), int(match[2]))
+    # Too large for an id, it is left to the parser to refuse.
+    return counts if max(counts.num_vertices, counts.num_edges) <= MOST_ID else None
+
+
+def _julia_counts(match: re.Match[bytes]) -> _Counts:
+    return _Counts(int(match[1]), int(match[2]))
+
+
+def _check_julia(counts: _Counts, source: Source) -> None:
+    if counts.seen != counts.num_edges:
+        raise InputError(
+            f"{counts.seen} edges where the header counts {counts.num_edges}", path=source.name
+        )
+    if counts.seen and (counts.low < 1 or counts.high > counts.num_vertices):
+        raise InputError(
+            f"vertex ids {counts.low} … {counts.high} where the header allows "
+            f"1 … {counts.num_vertices}",
+            path=source.name,
+        )

@@ -1,0 +1,77 @@
+"""LDBC Graphalytics: ``X.e`` with a line ``u v [weight]`` per edge, ``X.v`` with a vertex per line.
+
+``X.properties`` beside them says whether the graph is directed. The files belong together by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.formats.chunks import Lines, parse
+from oocbfs.formats.edge_list import COMMENTS, GRAMMAR
+from oocbfs.formats.edges import Declared, Edges, Ids
+from oocbfs.formats.streams import Source
+from oocbfs.kernels.parse import SINGLE
+
+_MISSING = "an end of the edge is not in the vertex file"
+
+
+def read(
+    source: Source, declared: Declared, threads: int, *, vertices: Source | None = None
+) -> Generator[Edges]:
+    """Read an edge file and the vertex file that belongs to it."""
+    assert vertices is not None
+    declared.vertex_ids = known = _read_vertices(vertices, threads)
+    declared.directed = _read_directed(vertices)
+    with source.open() as stream:
+        lines = Lines(source, stream)
+        lines.skip_comments(*COMMENTS)
+        for parsed in parse(lines, GRAMMAR, threads, (_membership(known), _MISSING)):
+            yield from parsed.batches()
+
+
+def _read_vertices(source: Source, threads: int) -> Ids:
+    grammar = type(GRAMMAR)(GRAMMAR.flags | SINGLE)
+    with source.open() as stream:
+        lines = Lines(source, stream)
+        lines.skip_comments(*COMMENTS)
+        parts = [parsed.sources.copy() for parsed in parse(lines, grammar, threads)]
+    return np.unique(np.concatenate(parts)) if parts else np.empty(0, np.uint64)
+
+
+def _membership(known: Ids) -> Callable[[Ids, Ids], int]:
+    """Make the test that gives the first edge with an unknown end, or -1."""
+    dense = known.size > 0 and int(known[-1]) - int(known[0]) + 1 == known.size
+
+    def unknown(ids: Ids) -> NDArray[np.bool_]:
+        if not known.size:
+            return np.ones(ids.size, np.bool_)
+        if dense:
+            outside: NDArray[np.bool_] = (ids < known[0]) | (ids > known[-1])
+            return outside
+        at = np.minimum(np.searchsorted(known, ids), known.size - 1)
+        absent: NDArray[np.bool_] = known[at] != ids
+        return absent
+
+    def first_unknown(sources: Ids, targets: Ids) -> int:
+        bad = unknown(sources) | unknown(targets)
+        return int(bad.argmax()) if bad.any() else -1
+
+    return first_unknown
+
+
+def _read_directed(vertices: Source) -> bool | None:
+    """Look for ``graph.<name>.directed`` in the properties beside the vertex file."""
+    stem = re.sub(r"\.v(\.\w+)?$", "", vertices.path)
+    try:
+        with open(stem + ".properties", encoding="utf-8", errors="replace") as file:
+            found = re.search(
+                r"^graph\.\S+\.directed\s*[=:]\s*(true|false)\s*$", file.read(), re.MULTILINE
+            )
+    except OSError:
+        return None
+    return None if found is None else found[1] == "true"

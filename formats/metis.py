@@ -1,0 +1,112 @@
+"""METIS graphs: ``n m [format [weights]]``, then a line of neighbours for each vertex, ids from 1.
+
+The format is up to three digits: vertex sizes, vertex weights, edge weights. A blank line is a vertex
+without neighbours. Each edge stands in the lines of both its ends; m counts it once. GAP writes arcs
+once instead, with m of them, and 100 for a graph without sizes: both are told by the file itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import numpy as np
+
+from oocbfs.errors import InputError
+from oocbfs.formats.chunks import Grammar, Lines, Parsed, parse, whole_numbers
+from oocbfs.formats.edges import Declared, Edges
+from oocbfs.formats.streams import Source
+from oocbfs.kernels.parse import PERCENT
+
+_FIRST_ROWS_BYTES = 1 << 16
+
+
+@dataclass
+class Header:
+    """The first line of a METIS file; ``skipped`` fields stand before the neighbours of a vertex."""
+
+    num_vertices: int
+    num_edges: int
+    skipped: int
+    weighted: bool
+    sizes: bool
+
+    @classmethod
+    def parse(cls, line: bytes) -> Header | None:
+        """Read the line, or give None if it is no such line."""
+        words = line.split()
+        numbers = whole_numbers(words)
+        if numbers is None or not 2 <= len(words) <= 4:
+            return None
+        digits = words[2].decode().zfill(3) if len(words) > 2 else "000"
+        if len(digits) != 3 or set(digits) - set("01"):
+            return None
+        weights = numbers[3] if len(words) > 3 else 1
+        skipped = (digits[0] == "1") + weights * (digits[1] == "1")
+        return cls(numbers[0], numbers[1], skipped, digits[2] == "1", digits == "100")
+
+
+def read(source: Source, declared: Declared, threads: int) -> Generator[Edges]:
+    """Read a METIS graph."""
+    entries = loops = rows = last_row = 0
+    with source.open() as stream:
+        head = stream.read(_FIRST_ROWS_BYTES)
+        stream.unread(head)
+        lines = Lines(source, stream)
+        line = lines.skip_comments(b"%")
+        header = Header.parse(line or b"")
+        if header is None:
+            raise lines.error(
+                "need the METIS header first: vertices edges [format [weights]]", line
+            )
+        lines.drop()
+        if header.sizes and _has_blank_row(head):
+            header.skipped = 0
+        size = header.num_vertices
+        declared.directed, declared.first_id, declared.num_vertices = False, 1, size
+        columns = 2 * header.skipped + header.weighted
+        grammar = Grammar(PERCENT, rows=True, columns=columns, low=1, high=size)
+        for parsed in parse(lines, grammar, threads):
+            if parsed.last_row:
+                last_row = rows + parsed.last_row
+            if last_row > size:
+                break
+            placed = _place(parsed, rows)
+            rows += parsed.rows
+            entries += placed.sources.size
+            loops += int(np.count_nonzero(placed.sources == placed.targets))
+            yield from placed.batches()
+    _check(header, source, entries, loops, max(rows, last_row), last_row)
+    if entries == header.num_edges and entries:
+        declared.directed = True
+
+
+def _has_blank_row(head: bytes) -> bool:
+    """Tell whether a vertex has no field at all, so that it has no size either."""
+    rows = [line.strip() for line in head.split(b"\n") if not line.startswith(b"%")]
+    return b"" in rows[1:-1]
+
+
+def _place(parsed: Parsed, rows: int) -> Parsed:
+    """Count the rows of a chunk on from the rows before it."""
+    parsed.sources[:] += np.uint64(rows)
+    return parsed
+
+
+def _check(
+    header: Header, source: Source, entries: int, loops: int, rows: int, last_row: int
+) -> None:
+    # Blank lines may follow; the line of a last vertex without neighbours may lack its end.
+    if last_row > header.num_vertices or rows < header.num_vertices - 1:
+        found = f"more than {header.num_vertices}" if last_row > header.num_vertices else rows
+        raise InputError(
+            f"{found} vertex lines where the header declares {header.num_vertices} vertices",
+            path=source.name,
+        )
+    # A loop has but one line to stand in, though some writers list it there twice.
+    if header.num_edges not in (entries, entries / 2, (entries + loops) / 2):
+        raise InputError(
+            f"{entries} neighbours where the header declares {header.num_edges} edges, which is "
+            f"{2 * header.num_edges} neighbours",
+            path=source.name,
+        )

@@ -1,0 +1,26 @@
+"""Raw pairs: little-endian ids, source and target in turn, nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import numpy as np
+
+from oocbfs.errors import InputError
+from oocbfs.formats.chunks import BATCH_EDGES
+from oocbfs.formats.edges import Declared, Edges
+from oocbfs.formats.streams import Source
+
+
+def read(source: Source, declared: Declared, threads: int, *, width: int = 4) -> Generator[Edges]:
+    """Read pairs of ids of ``width`` bytes each; they declare nothing."""
+    kind = np.dtype(f"<u{width}")
+    with source.open() as stream:
+        while data := stream.read(2 * width * BATCH_EDGES):
+            if len(data) % (2 * width):
+                raise InputError(
+                    f"the size is no multiple of {2 * width} bytes, the size of a pair",
+                    path=source.name,
+                )
+            pairs = np.frombuffer(data, kind).reshape(-1, 2).astype(np.uint64)
+            yield Edges(pairs[:, 0].copy(), pairs[:, 1].copy())
