@@ -1,0 +1,84 @@
+"""Degrees, ranks and renamed edges: the inner loops between the two sorts of a conversion."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, types
+
+_U32 = types.Array(types.uint32, 1, "C")
+_U64 = types.Array(types.uint64, 1, "C")
+_I64 = types.int64
+
+
+@njit(types.void(_U32, _U32, _U64, _I64), cache=True, nogil=True)
+def count_degrees(out_degrees, in_degrees, keys, column_bits):
+    """Count each key's first end in ``out_degrees`` and its second in ``in_degrees``.
+
+    The two may be one array. Not to be run by two threads at a time.
+    """
+    bits = np.uint64(column_bits)
+    mask = (np.uint64(1) << bits) - np.uint64(1)
+    for k in keys:
+        out_degrees[k >> bits] += np.uint32(1)
+        in_degrees[k & mask] += np.uint32(1)
+
+
+@njit(types.void(_U32, _U32, _I64), cache=True, nogil=True)
+def rank_by_class(ranks, classes, num_classes):
+    """Position of each vertex when sorted by class, vertices of one class in natural order."""
+    cursor = np.zeros(num_classes, np.int64)
+    for c in classes:
+        cursor[c] += 1
+    total = 0
+    for c in range(num_classes):
+        count = cursor[c]
+        cursor[c] = total
+        total += count
+    for v in range(classes.size):
+        ranks[v] = cursor[classes[v]]
+        cursor[classes[v]] += 1
+
+
+@njit(types.void(_U64, _U64, _U32, _I64, _I64), cache=True, nogil=True)
+def directed_keys(out, keys, ranks, column_bits, side):
+    """Rename the ends of each key and pack it anew.
+
+    ``side`` 0 keeps the direction, 1 turns it, 2 writes both (``out`` is then twice as long). An
+    empty ``ranks`` leaves the names as they are.
+    """
+    bits = np.uint64(column_bits)
+    mask = (np.uint64(1) << bits) - np.uint64(1)
+    at = 0
+    for k in keys:
+        u = k >> bits
+        v = k & mask
+        if ranks.size != 0:
+            u = np.uint64(ranks[u])
+            v = np.uint64(ranks[v])
+        if side != 1:
+            out[at] = u << bits | v
+            at += 1
+        if side != 0:
+            out[at] = v << bits | u
+            at += 1
+
+
+@njit(_I64(_U64, _U64, _I64, types.uint64, types.boolean), cache=True, nogil=True)
+def sample_arcs(out, keys, column_bits, threshold, both):
+    """Collect the keys whose row is one of a pseudo-random sample of rows, turned ones too if both.
+
+    ``out`` has room for two keys per key. A row is in the sample when its hash is below threshold.
+    """
+    bits = np.uint64(column_bits)
+    mask = (np.uint64(1) << bits) - np.uint64(1)
+    kept = 0
+    for k in keys:
+        u = k >> bits
+        v = k & mask
+        if (u + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) <= threshold:
+            out[kept] = k
+            kept += 1
+        if both and (v + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) <= threshold:
+            out[kept] = v << bits | u
+            kept += 1
+    return kept

@@ -1,0 +1,75 @@
+"""Naming vertices: which ids occur, and the position of an id among those that do."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, types
+
+from oocbfs.kernels.atomics import count_ones
+
+_U32 = types.Array(types.uint32, 1, "C")
+_U64 = types.Array(types.uint64, 1, "C")
+_READ_U64 = types.Array(types.uint64, 1, "C", readonly=True)
+_ONE = np.uint64(1)
+_LOW6 = np.uint64(63)
+
+
+@njit(types.void(_U64, _READ_U64), cache=True, nogil=True)
+def mark(bitmap, ids):
+    """Set the bit of every id; all must be inside the bitmap."""
+    for x in ids:
+        bitmap[x >> np.uint64(6)] |= _ONE << (x & _LOW6)
+
+
+@njit(types.int64(_U32, _U64), cache=True, nogil=True)
+def count_before(counts, bitmap):
+    """For each word of the bitmap, count the bits before it; returns the number of all bits."""
+    total = 0
+    for w in range(bitmap.size):
+        counts[w] = total
+        total += count_ones(bitmap[w])
+    return total
+
+
+@njit(types.void(_U64, _READ_U64, _U64, _U32), cache=True, nogil=True)
+def rank_in_bitmap(out, ids, bitmap, counts):
+    """Position of each id among the set bits; every id's bit is set."""
+    for i in range(ids.size):
+        w = ids[i] >> np.uint64(6)
+        below = (_ONE << (ids[i] & _LOW6)) - _ONE
+        out[i] = counts[w] + count_ones(bitmap[w] & below)
+
+
+@njit(types.void(_U64, _READ_U64, _READ_U64, _U32, types.uint64), cache=True, nogil=True)
+def rank_in_list(out, ids, listed, first, shift):
+    """Position of each id in a sorted list that holds them all.
+
+    ``first[t]`` is the position of the first listed id whose leading bits (id >> shift) are t or more.
+    """
+    for i in range(ids.size):
+        t = ids[i] >> shift
+        low = np.int64(first[t])
+        high = np.int64(first[t + _ONE])
+        while low < high:
+            middle = (low + high) >> 1
+            if listed[middle] < ids[i]:
+                low = middle + 1
+            else:
+                high = middle
+        out[i] = low
+
+
+@njit(types.int64(_U64, _U64, _U64, types.int64, types.boolean), cache=True, nogil=True)
+def edge_keys(out, sources, targets, column_bits, directed):
+    """Pack edges that are not loops into keys, undirected ones with the smaller end first."""
+    bits = np.uint64(column_bits)
+    kept = 0
+    for i in range(sources.size):
+        u, v = sources[i], targets[i]
+        if u == v:
+            continue
+        if u > v and not directed:
+            u, v = v, u
+        out[kept] = u << bits | v
+        kept += 1
+    return kept

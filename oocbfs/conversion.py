@@ -1,0 +1,308 @@
+"""The steps of a conversion, each in bounded memory.
+
+read      edges in input ids, kept as they come, and the ids that occur
+sort      edges as keys of two vertices, sorted, without loops and duplicates; exact degrees
+order     the vertex order that stores a sample of rows in the least space
+arrange   every edge into the rows of both its ends under that order, sorted again
+encode    row by row, appended to the output
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs import ids as ids_
+from oocbfs.edge_log import EdgeLog
+from oocbfs.errors import BudgetError
+from oocbfs.formats import layout
+from oocbfs.formats.container_writer import ContainerWriter
+from oocbfs.formats.edges import Declared, Edges, EdgeStream
+from oocbfs.formats.layout import Flag, Kind, Order
+from oocbfs.formats.ordered import ordered_map
+from oocbfs.ids import IdBitmap, IdMap, IdRange
+from oocbfs.kernels import arrange, varint
+from oocbfs.kernels import ids as id_kernels
+from oocbfs.key_sorter import Keys, KeySorter
+from oocbfs.memory import format_size
+from oocbfs.order import OrderChoice, choose_order, head_weights, ranks_for
+from oocbfs.progress import Phases
+from oocbfs.row_writer import RowWriter, choose_block_shift, encode
+from oocbfs.spill import BlockLog
+
+_SAMPLE_EDGES = 1 << 16
+_SAMPLE_ARCS = 1 << 20
+# Degrees in and out, ranks, and two arrays of the same size that come and go.
+_BYTES_PER_VERTEX = 20
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """Where the work is done: temporary folder, memory to work in, threads, progress bars."""
+
+    folder: str | os.PathLike[str]
+    budget_bytes: int
+    threads: int
+    phases: Phases
+
+
+@dataclass
+class Counts:
+    """What was read, dropped and spilled on the way."""
+
+    edges_read: int = 0
+    loops: int = 0
+    duplicates: int = 0
+    vertices_seen: int = 0
+    spilled_bytes: int = 0
+
+
+class Conversion:
+    """One conversion, from an edge stream to the sections of a container."""
+
+    def __init__(self, shop: Workshop) -> None:
+        self._shop = shop
+        self.counts = Counts()
+
+    def read(self, stream: EdgeStream) -> None:
+        """Take all edges from the stream."""
+        self._log = EdgeLog(self._shop.folder, self._shop.budget_bytes // 4)
+        self._seen = IdBitmap(self._shop.budget_bytes // 8)
+        with self._shop.phases("read", stream.total, stream.unit) as bar:
+            for edges in stream.batches():
+                self._seen.add(edges)
+                self._log.append(edges)
+                bar.update(stream.done - bar.n)
+        self.counts.edges_read = self._log.num_edges
+        self.counts.spilled_bytes += self._log.spilled_bytes
+
+    def name_vertices(self, declared: Declared, choice: str) -> IdMap:
+        """Decide which ids are vertices: those declared, all up to the largest, or those seen."""
+        given = ids_.declared_ids(declared) if choice == "auto" else None
+        words = self._seen.words()
+        seen: IdMap = (
+            ids_.BitmapIds(words) if words is not None else ids_.ListedIds(self._distinct_ids())
+        )
+        self.counts.vertices_seen = seen.num_vertices
+        size = self._seen.largest + 1
+        if given is not None:
+            self.ids = given
+            self.counts.vertices_seen = given.num_vertices
+        elif choice == "dense" or (choice == "auto" and size <= 4 * seen.num_vertices):
+            self.ids = IdRange(max(size, declared.first_id + (declared.num_vertices or 0)))
+        else:
+            self.ids = ids_.contiguous(seen)
+        del self._seen
+        ids_.check_count(self.ids.num_vertices)
+        self._column_bits = max(1, (self.ids.num_vertices - 1).bit_length())
+        self._vertex_bytes = _BYTES_PER_VERTEX * self.ids.num_vertices
+        self._require(self._vertex_bytes, f"{self.ids.num_vertices:,} vertices")
+        return self.ids
+
+    def _require(self, num_bytes: int, what: str) -> None:
+        """Refuse work that needs more than three quarters of the budget before it streams anything."""
+        if num_bytes > self._shop.budget_bytes * 3 // 4:
+            short = num_bytes * 4 // 3 - self._shop.budget_bytes
+            raise BudgetError(
+                f"{what} need {format_size(num_bytes)} of working memory: "
+                f"raise --memory by at least {format_size(short)}"
+            )
+
+    def _distinct_ids(self) -> NDArray[np.uint64]:
+        """Sort the ids of all edges."""
+        sample = self._log.sample(_SAMPLE_EDGES)
+        sorter = KeySorter(
+            self._shop.folder,
+            np.concatenate((sample.sources, sample.targets)),
+            2 * self._log.num_edges,
+            self._shop.budget_bytes // 3,
+            self._shop.threads,
+        )
+        with self._shop.phases("ids", len(self._log), "batch") as bar:
+            for index in range(len(self._log)):
+                edges = self._log.take(index, keep=True)
+                sorter.add(edges.sources)
+                sorter.add(edges.targets)
+                bar.update()
+            distinct = np.concatenate([np.empty(0, np.uint64), *sorter.drain(np.copy)])
+        self.counts.spilled_bytes += sorter.spilled_bytes
+        self._require(2 * distinct.nbytes, f"{distinct.size:,} ids with gaps")
+        return distinct
+
+    def sort(self, *, directed: bool) -> None:
+        """Turn the edges into sorted distinct keys without loops, and count degrees."""
+        self._directed = directed
+        num_vertices, threads = self.ids.num_vertices, self._shop.threads
+        self.out_degrees = np.zeros(num_vertices, np.uint32)
+        self.in_degrees = np.zeros(num_vertices, np.uint32) if directed else self.out_degrees
+        free = self._shop.budget_bytes - self._vertex_bytes - self._log.resident_bytes
+        sample, _ = self._keys(self._log.sample(_SAMPLE_EDGES))
+        sorter = KeySorter(self._shop.folder, sample, self._log.num_edges, free * 6 // 10, threads)
+        with self._shop.phases("sort", 2 * self._log.num_edges, "edge") as bar:
+
+            def scatter(index: int) -> tuple[int, int]:
+                edges = self._log.take(index)
+                keys, loops = self._keys(edges)
+                sorter.add(keys)
+                return edges.sources.size, loops
+
+            for size, loops in ordered_map(scatter, range(len(self._log)), threads):
+                self.counts.loops += loops
+                bar.update(size)
+            self._log.close()
+            self._drain_sorted(sorter, BlockLog(self._shop.folder, free * 2 // 10), bar.update)
+        self.counts.duplicates = self.counts.edges_read - self.counts.loops - self.num_keys
+        self.counts.spilled_bytes += sorter.spilled_bytes + self._keys_log.spilled_bytes
+
+    def _keys(self, edges: Edges) -> tuple[Keys, int]:
+        """Name the ends of edges and pack them; also counts the loops left out."""
+        keys = np.empty(edges.sources.size, np.uint64)
+        kept = id_kernels.edge_keys(
+            keys,
+            self.ids.to_vertices(edges.sources),
+            self.ids.to_vertices(edges.targets),
+            self._column_bits,
+            self._directed,
+        )
+        return keys[:kept], keys.size - kept
+
+    def _drain_sorted(
+        self, sorter: KeySorter, log: BlockLog, advance: Callable[[int], object]
+    ) -> None:
+        """Keep the sorted keys as differences, and samples of them for what follows."""
+        lock = Lock()
+        share = min(1.0, _SAMPLE_ARCS / max(1, 2 * self._log.num_edges))
+        threshold = np.uint64(min(2**64 - 1, int(share * 2**64)))
+        stride = max(1, self._log.num_edges // _SAMPLE_EDGES)
+
+        def work(keys: Keys) -> tuple[int, NDArray[np.uint8], Keys, Keys]:
+            with lock:
+                arrange.count_degrees(self.out_degrees, self.in_degrees, keys, self._column_bits)
+            arcs = np.empty(2 * keys.size, np.uint64)
+            num_arcs = arrange.sample_arcs(
+                arcs, keys, self._column_bits, threshold, not self._directed
+            )
+            packed = np.empty(10 * keys.size, np.uint8)
+            packed = packed[: varint.pack_keys(packed, keys)].copy()
+            return keys.size, packed, arcs[:num_arcs].copy(), keys[::stride].copy()
+
+        self._keys_log, self._keys_sizes = log, []
+        arcs, samples = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)]
+        for size, packed, some_arcs, some_keys in sorter.drain(work):
+            log.append(packed)
+            self._keys_sizes.append(size)
+            arcs.append(some_arcs)
+            samples.append(some_keys)
+            advance(size)
+        self.num_keys = sum(self._keys_sizes)
+        self._sample_arcs, self._sample_keys = np.concatenate(arcs), np.concatenate(samples)
+
+    def choose_order(self, choice: str) -> OrderChoice:
+        """Fix the order of the vertices."""
+        with self._shop.phases("order", None, "row"):
+            degrees = self._total_degrees()
+            if choice == "auto":
+                self.order = choose_order(self._sample_arcs, self._column_bits, degrees)
+            else:
+                self.order = OrderChoice(Order[choice.upper()], "as asked for", {})
+            self._ranks = ranks_for(self.order.order, degrees)
+            self._weights = head_weights(self.order.order, degrees, self._ranks)
+        del self._sample_arcs
+        return self.order
+
+    def _total_degrees(self) -> NDArray[np.uint32]:
+        return self.out_degrees + self.in_degrees if self._directed else self.out_degrees
+
+    def write(self, container: ContainerWriter) -> dict[str, int]:
+        """Write all sections; returns the header's fields."""
+        num_vertices = self.ids.num_vertices
+        shift = min(
+            choose_block_shift(self._stored(self.out_degrees)),
+            choose_block_shift(self._stored(self.in_degrees)),
+        )
+        if not isinstance(self.ids, IdRange):
+            section = container.begin(Kind.IDS, 8 * num_vertices)
+            for piece in self.ids.pieces():
+                section.write(piece)
+        if self._ranks.size or self.order.order is not Order.NATURAL:
+            vertices = np.empty_like(self._ranks)
+            vertices[self._ranks] = np.arange(num_vertices, dtype=np.uint32)
+            container.begin(Kind.ORDER, vertices.nbytes).write(vertices)
+        sides = (0, layout.TRANSPOSED) if self._directed else (0,)
+        writers = [RowWriter(container, num_vertices, shift, side) for side in sides]
+        largest = max(int(self.out_degrees.max(initial=0)), int(self.in_degrees.max(initial=0)))
+        self._require(self._vertex_bytes + 48 * largest, f"a row of {largest:,} neighbours")
+        for side, writer in enumerate(writers):
+            self._write_rows(writer, side if self._directed else 2)
+        self._keys_log.close()
+        return {
+            "num_vertices": num_vertices,
+            "num_edges": writers[0].num_edges,
+            "first_id": self.ids.first_id,
+            "flags": int(Flag.DIRECTED) if self._directed else 0,
+            "order": self.order.order,
+            "block_shift": shift,
+            "max_degree": max(writer.max_degree for writer in writers),
+            "input_edges": self.counts.edges_read,
+            "input_duplicates": self.counts.duplicates,
+            "input_loops": self.counts.loops,
+            "input_vertices": self.counts.vertices_seen,
+        }
+
+    def _stored(self, degrees: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Degrees in stored order."""
+        if self._ranks.size == 0:
+            return degrees
+        stored = np.empty_like(degrees)
+        stored[self._ranks] = degrees
+        return stored
+
+    def _write_rows(self, writer: RowWriter, side: int) -> None:
+        """Sort the edges by row and encode them; side 0 is out, 1 is in, 2 is both."""
+        both = 2 if side == 2 else 1
+        total = both * self.num_keys
+        free = self._shop.budget_bytes - self._vertex_bytes - self._keys_log.resident_bytes
+        sorter = KeySorter(
+            self._shop.folder,
+            self._turned(self._sample_keys, side),
+            total,
+            free * 7 // 10,
+            self._shop.threads,
+            self._column_bits,
+        )
+
+        def scatter(index: int) -> int:
+            keys = np.empty(self._keys_sizes[index], np.uint64)
+            # The keys of a directed graph are needed once more, for the transpose.
+            varint.unpack_keys(keys, self._keys_log.take(index, keep=side == 0))
+            sorter.add(self._turned(keys, side))
+            return both * keys.size
+
+        with self._shop.phases("arrange", total, "edge") as bar:
+            for size in ordered_map(scatter, range(len(self._keys_log)), self._shop.threads):
+                bar.update(size)
+        writer.begin_tails()
+        with self._shop.phases("encode", total, "edge") as bar:
+            for rows in sorter.drain(lambda keys: encode(keys, self._column_bits, self._weights)):
+                if rows is not None:
+                    writer.write(rows)
+                    bar.update(writer.num_edges - bar.n)
+            writer.finish()
+        self.counts.spilled_bytes += sorter.spilled_bytes
+
+    def _turned(self, keys: Keys, side: int) -> Keys:
+        """Keys under the chosen order, in the directions that a side stores."""
+        out = np.empty(keys.size * (2 if side == 2 else 1), np.uint64)
+        arrange.directed_keys(out, keys, self._ranks, self._column_bits, side)
+        return out
+
+    def close(self) -> None:
+        """Give memory and disk space back, wherever the conversion stopped."""
+        for name in ("_log", "_keys_log"):
+            if hasattr(self, name):
+                getattr(self, name).close()

@@ -1,0 +1,177 @@
+"""Convert an edge list, arrays or a sparse matrix into one compressed file."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+from oocbfs import memory as memory_
+from oocbfs.conversion import Conversion, Workshop
+from oocbfs.errors import BudgetError, QueryError
+from oocbfs.formats.atomic import atomic_output
+from oocbfs.formats.container import Container
+from oocbfs.formats.container_writer import ContainerWriter, compress_container
+from oocbfs.formats.edges import EdgeStream
+from oocbfs.formats.memory_edges import MemoryEdges
+from oocbfs.formats.ordered import available_threads
+from oocbfs.progress import Phases
+
+# Text and parsed edges that are in flight between the reader's threads.
+_READER_BYTES = 24 << 20
+_LEAST_WORK_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a conversion did."""
+
+    output: str
+    vertices: int
+    edges: int
+    directed: bool
+    vertices_in_input: int
+    edges_read: int
+    duplicates: int
+    loops: int
+    order: str
+    order_why: str
+    ids: str
+    max_degree: int
+    bits_per_edge: float
+    file_bytes: int
+    spilled_bytes: int
+    peak_bytes: int
+    threads: int
+    seconds: float
+    seconds_by_phase: dict[str, float]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give all fields, for JSON."""
+        return asdict(self)
+
+
+def convert(
+    inputs: Any,  # noqa: ANN401
+    output: str | os.PathLike[str],
+    *,
+    directed: bool | None = None,
+    order: Literal["auto", "natural", "degree", "dbg"] = "auto",
+    ids: Literal["auto", "dense", "compact"] = "auto",
+    memory: str | int | None = None,
+    threads: int | None = None,
+    format: str | None = None,
+    zstd: int | None = None,
+    tmp: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    progress: bool = False,
+) -> Report:
+    """Write a graph as one compressed ``.ocg`` file, in bounded memory.
+
+    Parameters
+    ----------
+    inputs
+        A path or several, ``"-"`` for standard input, a pair of integer arrays, an (m, 2) array, a
+        SciPy sparse matrix, or any `EdgeStream`.
+    output
+        The file to write; it appears when it is whole.
+    directed
+        Keep directions and store the transpose, or make every edge go both ways. None takes what the
+        input says, and undirected where it does not.
+    order
+        How vertices are stored; ``"auto"`` chooses from the data.
+    ids
+        ``"dense"`` makes every id from 0 to the largest a vertex, ``"compact"`` those that occur;
+        ``"auto"`` is dense where the largest is below 4 × the number that occur.
+    memory
+        Bound for the whole process, such as ``"4G"``; None is half of what is available.
+    zstd
+        Compression level for an archive; None keeps the sections as they map into memory.
+    tmp
+        Folder for temporary data; None is the output's.
+    """
+    start = time.perf_counter()
+    threads = available_threads(threads)
+    budget_bytes = memory_.available_bytes() // 2 if memory is None else memory_.parse_size(memory)
+    target = Path(output)
+    stream = _stream(inputs, format, threads)
+    with ExitStack() as stack:
+        final = stack.enter_context(atomic_output(target, force=force))
+        folder = target.resolve().parent if tmp is None else Path(tmp)
+        phases = Phases(show=progress)
+        shop = Workshop(folder, _work_bytes(budget_bytes, threads), threads, phases)
+        conversion = Conversion(shop)
+        stack.callback(conversion.close)
+        conversion.read(stream)
+        named = conversion.name_vertices(stream.declared, ids)
+        if directed is None:
+            directed = bool(stream.declared.directed)
+        conversion.sort(directed=directed)
+        choice = conversion.choose_order(order)
+        raw = final if zstd is None else stack.enter_context(_unnamed_file(folder))
+        container = ContainerWriter(raw)
+        fields = conversion.write(container)
+        file_bytes = container.finish(**fields)
+        with Container(target, raw.fileno()) as written:
+            bits_per_edge = written.bits_per_edge
+            if zstd is not None:
+                with phases("compress", file_bytes, "B") as bar:
+                    file_bytes = compress_container(final, written, zstd, threads, bar.update)
+    counts = conversion.counts
+    return Report(
+        output=str(target),
+        vertices=fields["num_vertices"],
+        edges=fields["num_edges"],
+        directed=directed,
+        vertices_in_input=counts.vertices_seen,
+        edges_read=counts.edges_read,
+        duplicates=counts.duplicates,
+        loops=counts.loops,
+        order=choice.order.name.lower(),
+        order_why=choice.why,
+        ids=named.describe(),
+        max_degree=fields["max_degree"],
+        bits_per_edge=bits_per_edge,
+        file_bytes=file_bytes,
+        spilled_bytes=counts.spilled_bytes,
+        peak_bytes=memory_.peak_bytes(),
+        threads=threads,
+        seconds=time.perf_counter() - start,
+        seconds_by_phase=phases.seconds,
+    )
+
+
+def _work_bytes(budget_bytes: int, threads: int) -> int:
+    """Memory that is left for edges once Python, the compiled kernels and the reader have theirs."""
+    base = memory_.resident_bytes() + _READER_BYTES * (threads + 1)
+    if budget_bytes - base < _LEAST_WORK_BYTES:
+        raise BudgetError(
+            f"--memory {memory_.format_size(budget_bytes)} is too little: at least "
+            f"{memory_.format_size(base + _LEAST_WORK_BYTES)} are needed with {threads} threads"
+        )
+    return budget_bytes - base
+
+
+def _unnamed_file(folder: Path) -> BinaryIO:
+    """Open a temporary file that is gone whatever happens."""
+    return tempfile.TemporaryFile(dir=folder)
+
+
+def _stream(inputs: Any, format: str | None, threads: int) -> EdgeStream:  # noqa: ANN401
+    """Make an edge stream of whatever was given."""
+    if hasattr(inputs, "batches"):
+        return inputs  # type: ignore[no-any-return]
+    if isinstance(inputs, (str, os.PathLike)):
+        inputs = [inputs]
+    if isinstance(inputs, Sequence) and all(isinstance(x, (str, os.PathLike)) for x in inputs):
+        if not inputs:
+            raise QueryError("nothing to convert: name at least one input")
+        from oocbfs.formats.readers import open_edges
+
+        return open_edges(inputs, format=format, threads=threads)
+    return MemoryEdges(inputs)

@@ -1,0 +1,126 @@
+"""Encoded rows on their way into the container, in ascending order of row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.errors import InputError
+from oocbfs.formats import layout
+from oocbfs.formats.container_writer import ContainerWriter
+from oocbfs.formats.layout import Kind
+from oocbfs.kernels import varint
+from oocbfs.kernels.constants import NO_HEAD
+from oocbfs.order import max_tail_bytes
+
+_ROWS_PER_PIECE = 1 << 18
+
+
+@dataclass(frozen=True)
+class EncodedRows:
+    """Consecutive rows, encoded."""
+
+    first_row: int
+    heads: NDArray[np.uint32]
+    lengths: NDArray[np.uint32]
+    degrees: NDArray[np.uint32]
+    tails: NDArray[np.uint8]
+
+
+def encode(
+    keys: NDArray[np.uint64], column_bits: int, weights: NDArray[np.uint32]
+) -> EncodedRows | None:
+    """Encode the whole rows that sorted distinct keys (row << column_bits | neighbour) make up."""
+    if keys.size == 0:
+        return None
+    first = int(keys[0]) >> column_bits
+    num_rows = (int(keys[-1]) >> column_bits) - first + 1
+    heads, lengths, degrees = (np.empty(num_rows, np.uint32) for _ in range(3))
+    tails = np.empty(max_tail_bytes(keys.size), np.uint8)
+    size = varint.encode_rows(tails, heads, lengths, degrees, keys, weights, first, column_bits)
+    return EncodedRows(first, heads, lengths, degrees, tails[:size].copy())
+
+
+def choose_block_shift(degrees: NDArray[np.uint32]) -> int:
+    """Largest block of rows whose tails cannot reach 2^32 bytes, whatever the neighbours are.
+
+    ``degrees`` are in stored order. With a shift of 0 every row has its own 64-bit base.
+    """
+    for shift in range(layout.MAX_BLOCK_SHIFT, 0, -1):
+        starts = np.arange(0, degrees.size, 1 << shift)
+        if (
+            starts.size == 0
+            or max_tail_bytes(int(np.add.reduceat(degrees, starts, dtype=np.int64).max())) < 2**32
+        ):
+            return shift
+    return 0
+
+
+class RowWriter:
+    """Fills the five sections of one direction; the tails begin when their writer is asked to."""
+
+    def __init__(
+        self, container: ContainerWriter, num_vertices: int, block_shift: int, side: int
+    ) -> None:
+        self._container, self._num_vertices, self._shift = container, num_vertices, block_shift
+        self._side = side
+        self._sections = {
+            kind: container.begin(
+                Kind(kind + side), layout.raw_bytes(kind, num_vertices, block_shift)
+            )
+            for kind in layout.ROW_KINDS
+            if kind is not Kind.TAILS
+        }
+        self._bases = np.zeros(layout.num_blocks(num_vertices, block_shift), np.uint64)
+        self._next_row = 0
+        self.num_edges = 0
+        self.tail_bytes = 0
+        self.max_degree = 0
+
+    def begin_tails(self) -> None:
+        """Begin the tails section, which grows until the next section begins."""
+        self._tails = self._container.begin(Kind(Kind.TAILS + self._side))
+
+    def write(self, rows: EncodedRows) -> None:
+        """Append rows; those skipped since the last call have no neighbours."""
+        self._skip_to(rows.first_row)
+        self._write_index(rows.heads, rows.lengths, rows.degrees)
+        self._tails.write(rows.tails)
+
+    def _skip_to(self, row: int) -> None:
+        while self._next_row < row:
+            count = min(_ROWS_PER_PIECE, row - self._next_row)
+            zeros = np.zeros(count, np.uint32)
+            self._write_index(np.full(count, NO_HEAD, np.uint32), zeros, zeros)
+
+    def _write_index(
+        self,
+        heads: NDArray[np.uint32],
+        lengths: NDArray[np.uint32],
+        degrees: NDArray[np.uint32],
+    ) -> None:
+        self._sections[Kind.HEADS].write(heads)
+        self._sections[Kind.DEGREES].write(degrees)
+        ends = self.tail_bytes + np.cumsum(lengths, dtype=np.uint64)
+        self._write_starts(ends - lengths)
+        self.tail_bytes = int(ends[-1])
+        self._next_row += heads.size
+        self.num_edges += int(degrees.sum(dtype=np.int64))
+        self.max_degree = max(self.max_degree, int(degrees.max()))
+
+    def _write_starts(self, starts: NDArray[np.uint64]) -> None:
+        rows = np.arange(self._next_row, self._next_row + starts.size)
+        opening = rows & ((1 << self._shift) - 1) == 0
+        self._bases[rows[opening] >> self._shift] = starts[opening]
+        relative = starts - self._bases[rows >> self._shift]
+        if int(relative.max()) >= 2**32:
+            raise InputError("a vertex has more neighbours than a row can hold (2^32 bytes)")
+        self._sections[Kind.STARTS].write(relative.astype(np.uint32))
+
+    def finish(self) -> None:
+        """Write the rows that remain, the end of the last one, and the bases."""
+        self._skip_to(self._num_vertices)
+        self._write_starts(np.array([self.tail_bytes], np.uint64))
+        self._sections[Kind.BASES].write(self._bases)

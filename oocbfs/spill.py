@@ -1,0 +1,109 @@
+"""Data that waits in memory while it fits its share, and in an unnamed file when it does not."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.errors import OutputError
+
+
+class SpillFile:
+    """A temporary file without a name, so that nothing is left behind however the process ends."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._folder = os.fspath(folder)
+        self._file: Any = None
+        self.size = 0
+
+    def append(self, data: NDArray[Any]) -> int:
+        """Write an array's bytes at the end; returns where they begin."""
+        view = memoryview(np.ascontiguousarray(data).view(np.uint8).reshape(-1))
+        start = self.size
+        try:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
+            while len(view):
+                written = os.pwrite(self._file.fileno(), view, self.size)
+                self.size += written
+                view = view[written:]
+        except OSError as error:
+            hint = (
+                "free some space or name another folder with --tmp"
+                if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+                else "name another folder with --tmp"
+            )
+            raise OutputError(
+                f"{self._folder}: cannot write temporary data ({error.strerror}): {hint}"
+            ) from error
+        return start
+
+    def read_into(self, out: NDArray[Any], start: int) -> None:
+        """Fill an array from the bytes at ``start``."""
+        view = memoryview(out.view(np.uint8).reshape(-1))
+        while len(view):
+            count = os.preadv(self._file.fileno(), [view], start)
+            if count == 0:
+                raise OutputError(
+                    f"{self._folder}: temporary data was cut short by another program"
+                )
+            view, start = view[count:], start + count
+
+    def close(self) -> None:
+        """Give the space back."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+class BlockLog:
+    """Arrays in the order they came: in memory up to a budget, behind that in a spill file."""
+
+    def __init__(self, folder: str | os.PathLike[str], budget_bytes: int) -> None:
+        self._spill = SpillFile(folder)
+        self._budget_bytes = budget_bytes
+        self._blocks: list[NDArray[Any] | tuple[int, int, np.dtype[Any]]] = []
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    def append(self, block: NDArray[Any]) -> None:
+        """Add an array, which the log keeps: hand over a copy of anything that changes."""
+        if block.nbytes <= self._budget_bytes:
+            self._budget_bytes -= block.nbytes
+            self._blocks.append(block)
+        else:
+            self._budget_bytes = 0  # keeps the blocks on disk together
+            self._blocks.append((self._spill.append(block), block.size, block.dtype))
+
+    def take(self, index: int, *, keep: bool) -> NDArray[Any]:
+        """Read the array at a position, and unless it is to be kept, release its memory."""
+        block = self._blocks[index]
+        if isinstance(block, tuple):
+            start, size, dtype = block
+            array = np.empty(size, dtype)
+            self._spill.read_into(array, start)
+            return array
+        if not keep:
+            self._blocks[index] = np.empty(0, block.dtype)
+        return block
+
+    @property
+    def resident_bytes(self) -> int:
+        """Bytes held in memory."""
+        return sum(block.nbytes for block in self._blocks if not isinstance(block, tuple))
+
+    @property
+    def spilled_bytes(self) -> int:
+        """Bytes that went to disk."""
+        return self._spill.size
+
+    def close(self) -> None:
+        """Give memory and disk space back."""
+        self._blocks.clear()
+        self._spill.close()

@@ -1,0 +1,135 @@
+"""Whatever happens to a conversion, no file is left that opens, and nothing old is lost."""
+
+import gzip
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from oocbfs import generators
+from oocbfs.errors import FormatError
+from oocbfs.formats.container import Container
+
+
+@pytest.fixture(scope="module")
+def edges(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("input") / "edges.txt"
+    generators.write_stream(generators.kron(15), path)
+    return path
+
+
+def start(*arguments: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "oocbfs", *map(str, arguments)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """Wait for the end; returns the exit code and what was said."""
+    _, shown = process.communicate()
+    return process.returncode, shown
+
+
+def check_nothing_half_written(folder: Path) -> None:
+    for path in folder.iterdir():
+        if path.suffix == ".ocg":
+            Container(path).close()
+        else:
+            with pytest.raises(FormatError):
+                Container(path)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_killed_at_random_moments(tmp_path: Path, edges: Path, how: signal.Signals) -> None:
+    graph = tmp_path / "g.ocg"
+    began = time.perf_counter()
+    assert finish(start("convert", edges, "-o", graph)) == (0, "")
+    whole = time.perf_counter() - began
+    before = graph.read_bytes()
+    rng = random.Random(int(how))
+    unfinished = 0
+    for _ in range(12):
+        process = start("convert", edges, "-o", graph, "--force", "--memory", "600M")
+        time.sleep(rng.uniform(0.1, 1.05) * whole)
+        process.send_signal(how)
+        code, shown = finish(process)
+        unfinished += code != 0
+        assert graph.read_bytes() == before
+        check_nothing_half_written(tmp_path)
+        if how is not signal.SIGKILL and code:
+            assert [path.name for path in tmp_path.iterdir()] == ["g.ocg"], shown
+    assert unfinished > 0
+    assert finish(start("convert", edges, "-o", graph, "--force")) == (0, "")
+    assert [path.name for path in tmp_path.iterdir()] == ["g.ocg"]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 3 MiB, too small for the graph."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a small tmpfs needs root")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("settings", [[], ["--zstd"], ["--directed"]])
+def test_full_disk(small_disk: Path, tmp_path: Path, edges: Path, settings: list[str]) -> None:
+    (small_disk / "ballast").write_bytes(bytes(2 << 20))
+    code, shown = finish(start("convert", edges, "-o", small_disk / "g.ocg", *settings))
+    assert code == 1
+    assert "No space left" in shown.splitlines()[-1]
+    assert [path.name for path in small_disk.iterdir()] == ["ballast"]
+
+
+def test_full_disk_for_temporary_data(
+    small_disk: Path, tmp_path: Path, edges: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import oocbfs
+    from oocbfs.errors import OutputError
+
+    monkeypatch.setattr("oocbfs.converter._work_bytes", lambda *_: 4 << 20)
+    with pytest.raises(OutputError, match=r"No space left.*--tmp"):
+        oocbfs.convert(str(edges), tmp_path / "g.ocg", tmp=small_disk)
+    assert not list(small_disk.iterdir())
+    assert not list(tmp_path.glob("*.ocg"))
+
+
+def test_read_only_folder(tmp_path: Path, edges: Path) -> None:
+    folder = tmp_path / "locked"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "ro,size=1m", "tmpfs", str(folder)]
+    if os.geteuid() == 0:
+        if subprocess.run(command, capture_output=True, check=False).returncode:
+            pytest.skip("root writes to any folder, and no read-only one can be mounted here")
+    else:
+        folder.chmod(0o555)
+    try:
+        code, shown = finish(start("convert", edges, "-o", folder / "g.ocg"))
+        assert code == 1
+        assert "cannot be written" in shown.splitlines()[-1]
+        assert not list(folder.iterdir())
+    finally:
+        if os.geteuid() == 0:
+            subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_truncated_gzip_is_an_error_not_a_shorter_graph(tmp_path: Path, edges: Path) -> None:
+    packed = gzip.compress(edges.read_bytes()[:1_000_000], 1)
+    for size in (10, 1000, len(packed) // 2, len(packed) - 8, len(packed) - 1):
+        (tmp_path / "edges.gz").write_bytes(packed[:size])
+        code, shown = finish(start("convert", tmp_path / "edges.gz", "-o", tmp_path / "g.ocg"))
+        assert code == 1, size
+        assert "edges.gz" in shown.splitlines()[-1]
+        assert [path.name for path in tmp_path.iterdir()] == ["edges.gz"]
