@@ -1,0 +1,70 @@
+"""Pairs of ids as lines of decimal text."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, types
+from numpy.typing import NDArray
+
+Ids = NDArray[np.uint64]
+Text = NDArray[np.uint8]
+
+_IDS = types.Array(types.uint64, 1, "C", readonly=True)
+_BYTES = types.Array(types.uint8, 1, "C")
+_TEN = np.uint64(10)
+_HUNDRED = np.uint64(100)
+_NEWLINE = np.uint8(10)
+
+# "00", "01" … "99": two digits for one division.
+_DIGIT_PAIRS = np.frombuffer("".join(f"{i:02}" for i in range(100)).encode(), np.uint8).copy()
+
+
+@njit(inline="always")
+def _put_decimal(out: Text, at: int, value: np.uint64) -> int:
+    """Write one number and return the position behind it."""
+    end = at + 1
+    bound = _TEN
+    # 10^19 is the largest power of ten that fits, and no id has more than 20 digits.
+    while value >= bound and end - at < 20:
+        end += 1
+        bound = bound * _TEN if end - at < 20 else bound
+    place = end
+    while value >= _HUNDRED:
+        rest = value // _HUNDRED
+        pair = np.int64(value - rest * _HUNDRED) * 2
+        value = rest
+        place -= 2
+        out[place] = _DIGIT_PAIRS[pair]
+        out[place + 1] = _DIGIT_PAIRS[pair + 1]
+    if value >= _TEN:
+        pair = np.int64(value) * 2
+        out[at] = _DIGIT_PAIRS[pair]
+        out[at + 1] = _DIGIT_PAIRS[pair + 1]
+    else:
+        out[at] = np.uint8(value) + np.uint8(48)
+    return end
+
+
+@njit(types.int64(_BYTES, _IDS, _IDS, types.uint8), cache=True, nogil=True)
+def _put_pairs(out: Text, sources: Ids, targets: Ids, separator: np.uint8) -> int:
+    """Write a line per pair and return the number of bytes."""
+    at = 0
+    for i in range(sources.size):
+        at = _put_decimal(out, at, sources[i])
+        out[at] = separator
+        at = _put_decimal(out, at + 1, targets[i])
+        out[at] = _NEWLINE
+        at += 1
+    return at
+
+
+def format_pairs(sources: Ids, targets: Ids, separator: str) -> Text:
+    """Text of all pairs, one line each, as bytes."""
+    if not sources.size:
+        return np.empty(0, np.uint8)
+    widest = len(str(int(sources.max()))) + len(str(int(targets.max()))) + 2
+    out = np.empty(sources.size * widest, np.uint8)
+    length = _put_pairs(
+        out, np.ascontiguousarray(sources), np.ascontiguousarray(targets), np.uint8(ord(separator))
+    )
+    return out[:length]

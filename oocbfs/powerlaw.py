@@ -1,0 +1,120 @@
+"""Degree sequences that follow a truncated power law and meet their mean exactly."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.errors import QueryError
+from oocbfs.formats.edges import Ids
+
+_STEEPEST = 64.0
+_MOST_STUBS = 1 << 62
+# Solving takes a few arrays of this many numbers.
+_HIGHEST_DEGREE = 1 << 24
+
+
+@dataclass(frozen=True)
+class DegreeClasses:
+    """How many vertices have which degree: ``counts[i]`` vertices of ``degrees[i]``, none empty."""
+
+    exponent: float
+    degrees: Ids
+    counts: Ids
+
+    @property
+    def num_stubs(self) -> int:
+        """Sum of all degrees."""
+        return int((self.degrees * self.counts).sum())
+
+    def first_stubs(self) -> Ids:
+        """Where the stubs of each class begin, and where the last one ends."""
+        return _starts(self.degrees * self.counts)
+
+    def first_vertices(self) -> Ids:
+        """Where the vertices of each class begin, and where the last one ends."""
+        return _starts(self.counts)
+
+    def guide(self) -> tuple[Ids, np.uint64]:
+        """Class of every 2^shift-th stub, at least one per class if there are as many, and shift."""
+        shift = max(0, (self.num_stubs // self.degrees.size).bit_length() - 1)
+        stubs = np.arange(0, self.num_stubs, 1 << shift, dtype=np.uint64)
+        at = np.searchsorted(self.first_stubs(), stubs, side="right") - 1
+        return at.astype(np.uint64), np.uint64(shift)
+
+
+def degree_classes(num_vertices: int, mean_degree: float, max_degree: int) -> DegreeClasses:
+    """Solve for the power law with a given mean and maximum, in whole vertices.
+
+    One vertex gets the maximum degree; the degrees d of all others are distributed as d^-exponent on
+    1…max_degree, with an exponent of at least 0. The sum of all degrees is the even number nearest to
+    num_vertices * mean_degree.
+    """
+    num_stubs = _checked_stubs(num_vertices, mean_degree, max_degree)
+    others = num_vertices - 1
+    exponent, share = _solve((num_stubs - max_degree) / others, max_degree)
+    # above[d-1] is the number of vertices of degree above d, for d = 1…max_degree-1. The sum of all
+    # degrees is the number of vertices plus the sum of these, so rounding them, and not the counts,
+    # by largest remainder keeps both the number of vertices and the mean.
+    above = np.cumsum(share[:0:-1])[::-1] * others
+    wanted = num_stubs - max_degree - others
+    total = above.sum()
+    if total > 0:
+        above *= wanted / total
+    rounded = np.floor(above).astype(np.int64)
+    missing = wanted - int(rounded.sum())
+    # A stable sort raises the smaller degree first among equals, so that the sequence stays sorted.
+    rounded[np.argsort(rounded - above, kind="stable")[:missing]] += 1
+    counts = -np.diff(rounded, prepend=others, append=0)
+    counts[-1] += 1
+    used = np.flatnonzero(counts)
+    return DegreeClasses(exponent, (used + 1).astype(np.uint64), counts[used].astype(np.uint64))
+
+
+def _checked_stubs(num_vertices: int, mean_degree: float, max_degree: int) -> int:
+    """Sum of all degrees, or a QueryError that says which means are possible."""
+    if not 1 <= max_degree <= _HIGHEST_DEGREE:
+        raise QueryError(f"powerlaw: the maximum degree must be 1 to 2^24, not {max_degree}")
+    if num_vertices <= max_degree:
+        raise QueryError(
+            f"powerlaw: a vertex of degree {max_degree} needs more than {num_vertices} vertices"
+        )
+    others = num_vertices - 1
+    least = others + max_degree
+    most = max_degree + others * (max_degree + 1) // 2
+    if not math.isfinite(mean_degree):
+        raise QueryError(f"powerlaw: the mean degree must be a number, not {mean_degree}")
+    num_stubs = 2 * round(num_vertices * mean_degree / 2)
+    if not least <= num_stubs <= most:
+        raise QueryError(
+            f"powerlaw: the degrees of {num_vertices} vertices, from 1 to {max_degree}, must have an"
+            f" even sum from {least} to {most}; a mean degree of {mean_degree:g} makes it {num_stubs}"
+        )
+    if num_stubs > _MOST_STUBS:
+        raise QueryError("powerlaw: there can be at most 2^61 edges")
+    return num_stubs
+
+
+def _solve(mean: float, max_degree: int) -> tuple[float, NDArray[np.float64]]:
+    """Exponent, and share of each degree, of the power law on 1…max_degree with a given mean."""
+    degrees = np.arange(1, max_degree + 1, dtype=np.float64)
+    logs = np.log(degrees)
+    low, high = 0.0, _STEEPEST
+    while True:
+        exponent = (low + high) / 2
+        weights = np.exp(-exponent * logs)
+        share = weights / weights.sum()
+        if exponent in (low, high):
+            return exponent, share
+        if share @ degrees > mean:
+            low = exponent
+        else:
+            high = exponent
+
+
+def _starts(sizes: Ids) -> Ids:
+    """Prefix sums that begin with 0."""
+    return np.concatenate([np.zeros(1, np.uint64), np.cumsum(sizes)])

@@ -1,0 +1,113 @@
+"""make a synthetic graph: kron, rmat, uniform, grid2d, grid3d or powerlaw
+
+The output is an edge list (.txt .el .tsv .csv, each with .gz .zst .xz .bz2 behind it; .u32 .u64
+.npy) or, with a name that ends in .ocg, the converted graph. The same seed makes the same graph.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from oocbfs.tools import convert
+from oocbfs.tools import options as shared
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    models = parser.add_subparsers(title="models", metavar="MODEL", required=True, dest="model")
+    for name, summary in (
+        ("kron", "Graph500 Kronecker graph, labels shuffled"),
+        ("rmat", "recursive matrix with given quadrant probabilities"),
+        ("uniform", "edges between vertices drawn uniformly"),
+        ("grid2d", "lattice with 4 neighbours"),
+        ("grid3d", "lattice with 6 neighbours"),
+        ("powerlaw", "random graph with a given mean and maximum degree"),
+    ):
+        model = models.add_parser(name, help=summary, description=summary)
+        _ARGUMENTS[name](model)
+        model.add_argument("--seed", type=int, default=1)
+        model.add_argument("-o", "--output", required=True, metavar="FILE")
+        shared.add_work_options(model)
+
+
+def _add_scale(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--scale", type=int, required=True, help="2^SCALE vertices")
+    parser.add_argument("--edge-factor", type=int, default=16, help="edges per vertex")
+
+
+def _add_rmat(parser: argparse.ArgumentParser) -> None:
+    _add_scale(parser)
+    for name, default in (("a", 0.57), ("b", 0.19), ("c", 0.19)):
+        parser.add_argument(f"--{name}", type=float, default=default)
+    parser.add_argument("--shuffle", action="store_true", help="shuffle the labels")
+
+
+def _add_uniform(parser: argparse.ArgumentParser) -> None:
+    size = parser.add_mutually_exclusive_group(required=True)
+    size.add_argument("--scale", type=int, help="2^SCALE vertices")
+    size.add_argument("--vertices", type=int)
+    parser.add_argument("--edges", type=int)
+    parser.add_argument("--edge-factor", type=int, default=16, help="edges per vertex")
+
+
+def _add_grid2d(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--rows", type=int, required=True)
+    parser.add_argument("--columns", type=int, required=True)
+    parser.add_argument("--wrap", action="store_true", help="join opposite sides")
+
+
+def _add_grid3d(parser: argparse.ArgumentParser) -> None:
+    for side in ("x", "y", "z"):
+        parser.add_argument(f"--{side}", type=int, required=True)
+    parser.add_argument("--wrap", action="store_true", help="join opposite sides")
+
+
+def _add_powerlaw(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--vertices", type=int, required=True)
+    parser.add_argument("--mean-degree", type=float, required=True)
+    parser.add_argument("--max-degree", type=int, required=True)
+
+
+_ARGUMENTS = {
+    "kron": _add_scale,
+    "rmat": _add_rmat,
+    "uniform": _add_uniform,
+    "grid2d": _add_grid2d,
+    "grid3d": _add_grid3d,
+    "powerlaw": _add_powerlaw,
+}
+_PARAMETERS = {
+    "kron": ("scale", "edge_factor", "seed"),
+    "rmat": ("scale", "edge_factor", "a", "b", "c", "shuffle", "seed"),
+    "uniform": ("scale", "edge_factor", "vertices", "edges", "seed"),
+    "grid2d": ("rows", "columns", "wrap"),
+    "grid3d": ("x", "y", "z", "wrap"),
+    "powerlaw": ("vertices", "mean_degree", "max_degree", "seed"),
+}
+
+
+def run(options: argparse.Namespace) -> None:
+    """Generate into an edge list or straight into a graph."""
+    shared.announce_compilation()
+    from oocbfs import generators
+    from oocbfs.progress import Phases
+
+    parameters = {name: getattr(options, name) for name in _PARAMETERS[options.model]}
+    stream = getattr(generators, options.model)(**parameters, threads=options.threads)
+    if options.output.endswith(".ocg"):
+        convert.convert(stream, options)
+        return
+    with Phases()("generate", stream.total, "edge") as bar:
+        count = generators.write_stream(
+            stream,
+            options.output,
+            threads=options.threads,
+            force=options.force,
+            progress=bar.update,
+        )
+    if options.json:
+        shared.print_json({"output": options.output, "edges": count})
+    else:
+        print(f"{options.output}: {count:,} edges of {stream.name}", file=sys.stderr)
