@@ -15,7 +15,10 @@ from numba.extending import intrinsic
 # For functions that only compiled code calls. Without reference counts (numba's own library uses the
 # same option for its string loops) tuples of arrays cost nothing to pass on, and compile 3 × faster.
 kernel = njit(nogil=True, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-inlined = njit(nogil=True, _nrt=False, inline="always")
+# For the smallest ones, which cost less than a call with all those arrays.
+inlined = njit(
+    nogil=True, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True
+)
 
 _I32 = ir.IntType(32)
 _I64 = ir.IntType(64)

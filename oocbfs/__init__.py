@@ -9,12 +9,19 @@ if TYPE_CHECKING:
     from oocbfs.converter import convert
     from oocbfs.errors import OocbfsError
     from oocbfs.graph import Graph, open
+    from oocbfs.result import BfsResult
 
 __version__ = "0.1.0"
-__all__ = ["Graph", "OocbfsError", "__version__", "convert", "open"]
+__all__ = ["BfsResult", "Graph", "OocbfsError", "__version__", "convert", "open"]
 
 # Imported on first use: numba alone takes longer than `oocbfs --help` may.
-_HOMES = {"Graph": "graph", "OocbfsError": "errors", "convert": "converter", "open": "graph"}
+_HOMES = {
+    "BfsResult": "result",
+    "Graph": "graph",
+    "OocbfsError": "errors",
+    "convert": "converter",
+    "open": "graph",
+}
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401

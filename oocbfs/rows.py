@@ -1,9 +1,8 @@
-"""The five arrays that hold one direction of a graph."""
+"""One direction of a graph, loaded from its container and decoded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,40 +11,31 @@ from oocbfs.errors import FormatError
 from oocbfs.formats.container import Container
 from oocbfs.formats.layout import ROW_KINDS, TRANSPOSED, Kind
 from oocbfs.kernels import check, varint
+from oocbfs.kernels.bfs_rows import Rows
 
 _NO_ORDER = np.empty(0, np.uint32)
 _ARCS_PER_PIECE = 1 << 18
 
 
-class Rows(NamedTuple):
-    """Neighbours of every vertex: its head, and its tail between two starts."""
+def span(rows: Rows, vertex: int) -> tuple[int, int]:
+    """First byte of a stored vertex's tail and the one behind its last."""
+    start, end = (
+        int(rows.bases[row >> rows.shift]) + int(rows.starts[row]) for row in (vertex, vertex + 1)
+    )
+    return start, end
 
-    heads: NDArray[np.uint32]
-    bases: NDArray[np.uint64]
-    starts: NDArray[np.uint32]
-    shift: int
-    tails: NDArray[np.uint8]
-    degrees: NDArray[np.uint32]
 
-    def span(self, vertex: int) -> tuple[int, int]:
-        """First byte of a vertex's tail and the one behind its last."""
-        start, end = (
-            int(self.bases[row >> self.shift]) + int(self.starts[row])
-            for row in (vertex, vertex + 1)
-        )
-        return start, end
-
-    def neighbours(self, vertex: int) -> NDArray[np.uint32]:
-        """Give the stored neighbours of a stored vertex, ascending."""
-        degree = int(self.degrees[vertex])
-        out = np.empty(degree, np.uint32)
-        count = varint.decode_tail(out[1:], self.tails, *self.span(vertex), self.heads.size)
-        if count != max(0, degree - 1):
-            raise FormatError(f"the row of vertex {vertex} is damaged: run 'oocbfs verify'")
-        if degree:
-            out[0] = self.heads[vertex]
-            out.sort()
-        return out
+def neighbours(rows: Rows, vertex: int) -> NDArray[np.uint32]:
+    """Give the stored neighbours of a stored vertex, ascending."""
+    degree = int(rows.degrees[vertex])
+    out = np.empty(degree, np.uint32)
+    count = varint.decode_tail(out[1:], rows.tails, *span(rows, vertex), rows.heads.size)
+    if count != max(0, degree - 1):
+        raise FormatError(f"the row of stored vertex {vertex} is damaged: run 'oocbfs verify'")
+    if degree:
+        out[0] = rows.heads[vertex]
+        out.sort()
+    return out
 
 
 def load_rows(container: Container, *, transposed: bool = False) -> Rows:
@@ -60,7 +50,16 @@ def load_rows(container: Container, *, transposed: bool = False) -> Rows:
         raise FormatError(f"{container.path}: row {row} is damaged: {check.PROBLEMS[problem]}")
     if int(degrees.max(initial=0)) > int(container.header["max_degree"]):
         raise FormatError(f"{container.path}: a degree is larger than the largest one stated")
-    return Rows(heads, bases, starts, shift, tails, degrees)
+    return Rows(
+        heads,
+        bases,
+        starts,
+        tails,
+        degrees,
+        shift,
+        container.num_edges,
+        int(container.header["max_degree"]),
+    )
 
 
 def decode_edges(
@@ -75,7 +74,17 @@ def decode_edges(
     while row < n:
         sources, targets = np.empty(room, np.uint64), np.empty(room, np.uint64)
         row, count = varint.decode_rows(
-            sources, targets, *rows, _NO_ORDER if order is None else order, row, once
+            sources,
+            targets,
+            rows.heads,
+            rows.bases,
+            rows.starts,
+            rows.shift,
+            rows.tails,
+            rows.degrees,
+            _NO_ORDER if order is None else order,
+            row,
+            once,
         )
         if count < 0:
             raise FormatError(f"row {row} is damaged: run 'oocbfs verify'")

@@ -15,8 +15,9 @@ from oocbfs.formats.container import Container
 from oocbfs.formats.layout import Kind, Order
 from oocbfs.formats.ordered import available_threads, ordered_map
 from oocbfs.kernels import check
+from oocbfs.kernels.bfs_rows import Rows
 from oocbfs.progress import Phases
-from oocbfs.rows import Rows, load_rows
+from oocbfs.rows import load_rows
 
 _ROWS_PER_PIECE = 1 << 16
 
@@ -125,7 +126,19 @@ def _check_rows(
     def work(first: int) -> tuple[NDArray[np.uint64], int]:
         stop = min(first + _ROWS_PER_PIECE, container.num_vertices)
         sums = np.zeros(2, np.uint64)
-        problem, row = check.check_rows(sums, *rows[:5], rows.degrees, weights, first, stop, seed)
+        problem, row = check.check_rows(
+            sums,
+            rows.heads,
+            rows.bases,
+            rows.starts,
+            rows.shift,
+            rows.tails,
+            rows.degrees,
+            weights,
+            first,
+            stop,
+            seed,
+        )
         if problem:
             raise FormatError(f"{container.path}: row {row} is damaged: {check.PROBLEMS[problem]}")
         return sums, stop - first

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,11 +38,11 @@ def test_any_graph_through_any_pair_of_forms(
     array = pair_array(edges)
     given_file, graph = tmp_path / f"given.{first}", tmp_path / "g.ocg"
     back, again = tmp_path / f"back.{second}", tmp_path / "again.ocg"
-    settings = {"order": order, "directed": directed, "force": True, "threads": 1}
+    settings: dict[str, Any] = {"order": order, "directed": directed, "force": True, "threads": 1}
 
     def convert(source: Path, target: Path) -> None:
         form = "u64" if source.suffix == ".u64" else None
-        oocbfs.convert(source, target, format=form, **settings)  # type: ignore[arg-type]
+        oocbfs.convert(source, target, format=form, **settings)
 
     write_edges(
         [Edges(*np.ascontiguousarray(array.T))],

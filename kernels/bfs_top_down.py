@@ -1,0 +1,342 @@
+"""Top-down steps: the rows of the frontier reach for vertices that nobody visited.
+
+A thread gathers the ids of many rows in its scratch before it looks at the bitmap, so that the
+decoder never waits for the memory. What happens to the gathered ids is the *mode*:
+
+- ALONE: one thread, no atomics; claimed ids get their level and enter the queue.
+- SPARSE: the same by several threads; a plain test first, an atomic only where it failed.
+- PARTS: as SPARSE, for the many middling levels of meshes and roads. Each thread keeps to its part
+  of the frontier, and its finds become its part of the next one, so that a region of the graph
+  stays in the cache of one core.
+- DENSE: each thread sets bits in a bitmap of its own, no atomics; a sweep over the words
+  (bfs_frontier) then finds what is new and writes levels and sums degrees in the order of the
+  memory, which pays when much of the graph is found at once. Two threads that found the same vertex
+  both write its parent: each is a valid one, and one of them stays.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oocbfs.kernels.atomics import atomic_add, atomic_or, kernel, prefetch
+from oocbfs.kernels.bfs_frontier import own_bitmap
+from oocbfs.kernels.bfs_rows import gather_segment, row_begin
+from oocbfs.kernels.bfs_state import (
+    BATCH,
+    BYTES,
+    CURSOR,
+    DENSE_MASK,
+    EDGES,
+    FAILED,
+    FRONTIER_END,
+    HUB_CURSOR,
+    LEVEL,
+    MAX_DENSE,
+    MODE,
+    NUM_HUBS,
+    NUM_PARTS,
+    ONE,
+    PARTS_TAKEN,
+    QUEUE_BEGIN,
+    QUEUE_END,
+    VISITED,
+    ZERO,
+)
+from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
+
+ALONE, SPARSE, PARTS, DENSE = range(4)
+# How much a thread takes at a time.
+_HUB_CHUNK = 4
+_QUEUE_CHUNK = 64
+# How many rows ahead a row is asked for; its start twice as far.
+_AHEAD = 6
+# A batch that is this full goes to the bitmap before the next segment is gathered.
+_FULL = BATCH - SEGMENT_BYTES - 1
+
+
+@kernel
+def _visit_alone(state, visited, ids, owners, count):
+    """Claim ids, level them and append them to the queue on the only thread."""
+    queue, levels, parents = state.queue, state.levels, state.parents
+    begin = state.control[QUEUE_END]
+    end = begin
+    if parents.size == 0:
+        for i in range(count):
+            v = ids[i]
+            word = visited[v >> 6]
+            visited[v >> 6] = word | ONE << np.uint64(v & 63)
+            queue[end] = v
+            end += np.int64(~word >> np.uint64(v & 63) & ONE)
+    else:
+        for i in range(count):
+            v = ids[i]
+            bit = ONE << np.uint64(v & 63)
+            if visited[v >> 6] & bit == ZERO:
+                visited[v >> 6] |= bit
+                parents[v] = owners[i]
+                queue[end] = v
+                end += 1
+    level = state.control[LEVEL]
+    for q in range(begin, end):
+        levels[queue[q]] = level
+    state.control[QUEUE_END] = end
+
+
+@kernel
+def _claim(state, visited, ids, owners, count):
+    """Claim ids while other threads do the same and level them; move them to the front of ids."""
+    levels, parents = state.levels, state.parents
+    level = state.control[LEVEL]
+    with_parents = parents.size != 0
+    unseen = 0
+    for i in range(count):
+        v = ids[i]
+        ids[unseen] = v
+        if with_parents:
+            owners[unseen] = owners[i]
+        unseen += np.int64(~visited[v >> 6] >> np.uint64(v & 63) & ONE)
+    claimed = 0
+    for i in range(unseen):
+        v = ids[i]
+        bit = ONE << np.uint64(v & 63)
+        ids[claimed] = v
+        if with_parents:
+            owners[claimed] = owners[i]
+        if atomic_or(visited, np.int64(v >> 6), bit) & bit == ZERO:
+            claimed += 1
+    # An atomic waits for all earlier writes, so those that miss the cache come behind the last one.
+    for i in range(claimed):
+        levels[ids[i]] = level
+    if with_parents:
+        for i in range(claimed):
+            parents[ids[i]] = owners[i]
+    return claimed
+
+
+@kernel
+def _visit_sparse(state, visited, ids, owners, count):
+    """Claim ids and append them to the queue."""
+    queue = state.queue
+    claimed = _claim(state, visited, ids, owners, count)
+    if claimed != 0:
+        place = atomic_add(state.control, QUEUE_END, claimed)
+        for i in range(claimed):
+            queue[place + i] = ids[i]
+
+
+@kernel
+def _visit_part(state, visited, ids, owners, count, part):
+    """Claim ids and append them to the finds of this part."""
+    finds = state.finds[part]
+    claimed = _claim(state, visited, ids, owners, count)
+    place = state.num_finds[part, 0]
+    if place + claimed > finds.size:  # more edges than the degrees promised
+        state.control[FAILED] = 1
+        return
+    for i in range(claimed):
+        finds[place + i] = ids[i]
+    state.num_finds[part, 0] = place + claimed
+
+
+@kernel
+def _visit_dense(state, own, ids, owners, count):
+    """Set the bits of ids in the thread's own bitmap."""
+    parents = state.parents
+    if parents.size == 0:
+        for i in range(count):
+            v = ids[i]
+            own[v >> 6] |= ONE << np.uint64(v & 63)
+    else:
+        for i in range(count):
+            v = ids[i]
+            bit = ONE << np.uint64(v & 63)
+            if own[v >> 6] & bit == ZERO:
+                own[v >> 6] |= bit
+                parents[v] = owners[i]
+
+
+@kernel
+def _visit(state, bitmap, ids, owners, count, part):
+    """Claim the gathered ids in the way of the mode."""
+    mode = state.control[MODE]
+    if mode == ALONE:
+        _visit_alone(state, bitmap, ids, owners, count)
+    elif mode == SPARSE:
+        _visit_sparse(state, bitmap, ids, owners, count)
+    elif mode == PARTS:
+        _visit_part(state, bitmap, ids, owners, count, part)
+    else:
+        _visit_dense(state, bitmap, ids, owners, count)
+
+
+@kernel
+def _expand_rows(rows, state, visited, ids, owners, count, begin, end, part):
+    """Gather and visit the rows of queue[begin:end].
+
+    Gives the ids still gathered (-1 if a tail is malformed), the edges visited so far, and the bytes.
+    """
+    heads, tails, queue = rows.heads, rows.tails, state.queue
+    with_parents = state.parents.size != 0
+    n = heads.size
+    edges = 0
+    octets = 0
+    for q in range(begin, end):
+        ahead = np.int64(queue[min(q + 2 * _AHEAD, end - 1)])
+        prefetch(heads, ahead)
+        prefetch(rows.starts, ahead)
+        prefetch(tails, row_begin(rows, np.int64(queue[min(q + _AHEAD, end - 1)])))
+        u = np.int64(queue[q])
+        head = heads[u]
+        if head == NO_HEAD:
+            continue
+        first = count
+        ids[count] = head
+        count += 1
+        at = row_begin(rows, u)
+        row_end = row_begin(rows, u + 1)
+        octets += row_end - at
+        while True:
+            segment_end = min(at + SEGMENT_BYTES, row_end)
+            count = gather_segment(ids, count, tails, at, segment_end, n)
+            if count < 0:
+                return count, edges, octets
+            at = segment_end
+            if with_parents:
+                for i in range(first, count):
+                    owners[i] = u
+            if count >= _FULL:
+                _visit(state, visited, ids, owners, count, part)
+                edges += count
+                count = 0
+            first = count
+            if at >= row_end:
+                break
+    return count, edges, octets
+
+
+@kernel
+def _expand_slice(rows, state, visited, thread, part, begin, end):
+    """Expand queue[begin:end] to the end; give the edges and bytes."""
+    ids, owners = state.ids[thread, :BATCH], state.ids[thread, BATCH:]
+    count = np.int64(0)
+    count, edges, octets = _expand_rows(rows, state, visited, ids, owners, count, begin, end, part)
+    if count < 0:
+        state.control[FAILED] = 1
+        count = 0
+    _visit(state, visited, ids, owners, count, part)
+    return edges + count, octets
+
+
+@kernel
+def top_down_alone(rows, state, thread):
+    """Expand a small frontier on the leading thread."""
+    control = state.control
+    visited = state.bitmaps[control[VISITED]]
+    begin, end = control[QUEUE_BEGIN], control[FRONTIER_END]
+    edges, octets = _expand_slice(rows, state, visited, thread, thread, begin, end)
+    control[EDGES] += edges
+    control[BYTES] += octets
+
+
+@kernel
+def top_down_parts(rows, state, thread):
+    """Expand this thread's part of the frontier, then those parts whose threads did not come."""
+    control = state.control
+    visited = state.bitmaps[control[VISITED]]
+    num_parts = control[NUM_PARTS]
+    begin = control[QUEUE_BEGIN]
+    count = control[FRONTIER_END] - begin
+    for i in range(num_parts):
+        part = (thread + i) % num_parts
+        bit = np.int64(1) << part
+        if control[PARTS_TAKEN] & bit == 0 and atomic_or(control, PARTS_TAKEN, bit) & bit == 0:
+            first = begin + count * part // num_parts
+            last = begin + count * (part + 1) // num_parts
+            edges, octets = _expand_slice(rows, state, visited, thread, part, first, last)
+            atomic_add(control, EDGES, edges)
+            atomic_add(control, BYTES, octets)
+
+
+@kernel
+def join_parts(state):
+    """Append the finds of all parts to the queue, in the order of the parts."""
+    queue, control = state.queue, state.control
+    end = control[QUEUE_END]
+    for part in range(control[NUM_PARTS]):
+        finds = state.finds[part]
+        for i in range(state.num_finds[part, 0]):
+            queue[end + i] = finds[i]
+        end += state.num_finds[part, 0]
+        state.num_finds[part, 0] = 0
+    control[QUEUE_END] = end
+
+
+@kernel
+def _expand_hubs(rows, state, visited, ids, owners, thread):
+    """Take segments of the hubs at the front of the frontier until none are left."""
+    control, hubs = state.control, state.hubs
+    begin = control[QUEUE_BEGIN]
+    total = hubs[control[NUM_HUBS]]
+    hub = 0
+    edges = 0
+    octets = 0
+    while True:
+        taken = atomic_add(control, HUB_CURSOR, _HUB_CHUNK)
+        if taken >= total:
+            return edges, octets
+        for segment in range(taken, min(taken + _HUB_CHUNK, total)):
+            while segment >= hubs[hub + 1]:
+                hub += 1
+            u = np.int64(state.queue[begin + hub])
+            count = 0
+            if segment == hubs[hub]:
+                ids[0] = rows.heads[u]
+                count = 1
+            at = row_begin(rows, u) + (segment - hubs[hub]) * SEGMENT_BYTES
+            end = min(at + SEGMENT_BYTES, row_begin(rows, u + 1))
+            count = gather_segment(ids, count, rows.tails, at, end, rows.heads.size)
+            if count < 0:
+                control[FAILED] = 1
+                return edges, octets
+            if state.parents.size != 0:
+                for i in range(count):
+                    owners[i] = u
+            _visit(state, visited, ids, owners, count, thread)
+            edges += count
+            octets += end - at
+
+
+@kernel
+def top_down_together(rows, state, thread):
+    """Expand the frontier with others: first the hubs by segment, then the other rows in chunks."""
+    control = state.control
+    ids, owners = state.ids[thread, :BATCH], state.ids[thread, BATCH:]
+    visited = state.bitmaps[control[VISITED]]
+    if control[MODE] == DENSE:
+        if thread >= MAX_DENSE:
+            return
+        own = state.bitmaps[own_bitmap(control, thread)]
+        for w in range(own.size):
+            own[w] = visited[w]
+        visited = own
+        atomic_add(control, DENSE_MASK, np.int64(1) << thread)
+    edges, octets = _expand_hubs(rows, state, visited, ids, owners, thread)
+    begin = control[QUEUE_BEGIN] + control[NUM_HUBS]
+    end = control[FRONTIER_END]
+    count = 0
+    while control[FAILED] == 0:
+        taken = begin + atomic_add(control, CURSOR, _QUEUE_CHUNK)
+        if taken >= end:
+            break
+        taken_end = min(taken + _QUEUE_CHUNK, end)
+        count, more_edges, more_octets = _expand_rows(
+            rows, state, visited, ids, owners, count, taken, taken_end, thread
+        )
+        edges += more_edges
+        octets += more_octets
+        if count < 0:
+            control[FAILED] = 1
+            count = 0
+    _visit(state, visited, ids, owners, count, thread)
+    atomic_add(control, EDGES, edges + count)
+    atomic_add(control, BYTES, octets)

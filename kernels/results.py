@@ -1,0 +1,129 @@
+"""From stored vertices to results: renaming, counting, and checking a traversal."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, types
+
+from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
+from oocbfs.kernels.varint import get_varint
+
+_LEVELS = types.Array(types.int32, 1, "C")
+_READ_LEVELS = types.Array(types.int32, 1, "C", readonly=True)
+_U8 = types.Array(types.uint8, 1, "C")
+_I64_ARRAY = types.Array(types.int64, 1, "C")
+_READ_U8 = types.Array(types.uint8, 1, "C", readonly=True)
+_READ_U32 = types.Array(types.uint32, 1, "C", readonly=True)
+_READ_U64 = types.Array(types.uint64, 1, "C", readonly=True)
+_I64 = types.int64
+
+
+@njit(types.void(_LEVELS, _READ_LEVELS, _READ_U32, _I64, _I64), cache=True, nogil=True)
+def rename_levels(out, levels, order, first, stop):
+    """Give the levels of stored vertices first … stop-1 to their natural positions."""
+    for v in range(first, stop):
+        out[order[v]] = levels[v]
+
+
+@njit(
+    types.void(_I64_ARRAY, _READ_U32, _READ_U32, _READ_U64, _I64, _I64, _I64),
+    cache=True,
+    nogil=True,
+)
+def rename_parents(out, parents, order, ids, first_id, first, stop):
+    """Give the parents of stored vertices first … stop-1 to their natural positions, as input ids.
+
+    An empty ``order`` is the natural one; empty ``ids`` are consecutive from ``first_id``.
+    """
+    for v in range(first, stop):
+        place = np.int64(order[v]) if order.size else v
+        if parents[v] == NO_HEAD:
+            out[place] = -1
+            continue
+        parent = np.int64(order[parents[v]]) if order.size else np.int64(parents[v])
+        out[place] = np.int64(ids[parent]) if ids.size else parent + first_id
+
+
+@njit(types.void(_I64_ARRAY, _READ_LEVELS, _I64, _I64), cache=True, nogil=True)
+def count_levels(sizes, levels, first, stop):
+    """Count the vertices of each level among first … stop-1."""
+    for v in range(first, stop):
+        if levels[v] >= 0:
+            sizes[levels[v]] += 1
+
+
+@njit(types.UniTuple(_I64, 2)(_READ_LEVELS, _READ_U32, _I64, _I64), cache=True, nogil=True)
+def count_reached(levels, degrees, first, stop):
+    """Count the vertices reached among first … stop-1, and their edges."""
+    vertices = 0
+    edges = 0
+    for v in range(first, stop):
+        if levels[v] >= 0:
+            vertices += 1
+            edges += degrees[v]
+    return vertices, edges
+
+
+# What can be wrong with a traversal, as check_levels reports it.
+PROBLEMS = (
+    "",
+    "an edge leaves the reached set",
+    "an edge spans more than one level",
+    "its row is damaged",
+)
+FINE, LEAVES, SPANS, DAMAGED = range(len(PROBLEMS))
+
+
+@njit(inline="always")
+def _check_arc(confirmed, levels, parents, u, v, last_level, undirected):
+    """Check one edge, and confirm v if u is its parent or could be."""
+    if levels[u] < 0:
+        return FINE
+    if levels[v] < 0:
+        return LEAVES if levels[u] < last_level else FINE
+    if levels[v] > levels[u] + 1 or (undirected and levels[u] > levels[v] + 1):
+        return SPANS
+    if levels[v] == levels[u] + 1 and (parents.size == 0 or parents[v] == u):
+        confirmed[v] = 1
+    return FINE
+
+
+@njit(
+    types.UniTuple(_I64, 2)(
+        _U8, _READ_LEVELS, _READ_U32, _READ_U32, _READ_U64, _READ_U32, _I64, _READ_U8,
+        _I64, types.boolean, _I64, _I64,
+    ),
+    cache=True,
+    nogil=True,
+)  # fmt: skip
+def check_levels(
+    confirmed, levels, parents, heads, bases, starts, shift, tails, last_level, undirected, first, stop
+):  # fmt: skip
+    """Check the edges of rows first … stop-1; returns (problem, row).
+
+    ``confirmed[v]`` becomes 1 when an edge leads to v from its parent, one level up; without parents,
+    from any vertex one level up. Vertices at ``last_level`` were not expanded.
+    """
+    n = heads.size
+    for u in range(first, stop):
+        if heads[u] == NO_HEAD:
+            continue
+        problem = _check_arc(
+            confirmed, levels, parents, u, np.int64(heads[u]), last_level, undirected
+        )
+        if problem != FINE:
+            return problem, u
+        at = np.int64(bases[u >> shift]) + np.int64(starts[u])
+        end = np.int64(bases[(u + 1) >> shift]) + np.int64(starts[u + 1])
+        while at < end:
+            segment_end = min(at + SEGMENT_BYTES, end)
+            v = np.int64(-1)
+            while at < segment_end:
+                delta, at = get_varint(tails, at, segment_end)
+                if at < 0 or delta >= n or v + delta + 1 >= n:
+                    return DAMAGED, u
+                v += delta + 1
+                problem = _check_arc(confirmed, levels, parents, u, v, last_level, undirected)
+                if problem != FINE:
+                    return problem, u
+    return FINE, 0

@@ -1,0 +1,139 @@
+"""What a traversal found, in input ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.errors import QueryError
+
+if TYPE_CHECKING:
+    from oocbfs.graph import Graph
+
+
+@dataclass(frozen=True)
+class Level:
+    """The work of one level: expanding its frontier."""
+
+    direction: str
+    frontier: int
+    edges_examined: int
+    heads_answered: int
+    tail_bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Stats:
+    """How a traversal went; ``seconds`` is the traversal alone, ``map_seconds`` the renaming."""
+
+    engine: str
+    threads: int
+    seconds: float
+    map_seconds: float
+    edges_traversed: int
+    levels: list[Level] = field(repr=False)
+    note: str = ""
+
+    @property
+    def edges_per_second(self) -> float:
+        """Edges of the reached part, undirected ones counted once, for each second."""
+        return self.edges_traversed / self.seconds if self.seconds else 0.0
+
+
+@dataclass(frozen=True)
+class BfsResult:
+    """Levels from the nearest source.
+
+    Arrays are aligned with the ids in ascending order: position i is id i where ids are 0 … n-1.
+    """
+
+    graph: Graph = field(repr=False)
+    sources: list[int]
+    levels: NDArray[np.int32]
+    level_sizes: NDArray[np.int64]
+    stats: Stats
+    _parents: NDArray[np.int64] | None = field(repr=False)
+    _again: Callable[[], NDArray[np.int64]] = field(repr=False)
+
+    @property
+    def reached(self) -> int:
+        """Number of vertices reached, the sources included."""
+        return int(self.level_sizes.sum())
+
+    @property
+    def depth(self) -> int:
+        """Level of the farthest vertex reached."""
+        return len(self.level_sizes) - 1
+
+    @cached_property
+    def parents(self) -> NDArray[np.int64]:
+        """Id of each vertex's parent, -1 if it was not reached; sources are their own.
+
+        Where the traversal was not asked for parents, this traverses once more.
+        """
+        return self._again() if self._parents is None else self._parents
+
+    def level_of(self, vertex: int) -> int:
+        """Distance of a vertex from the nearest source, -1 if it was not reached."""
+        return int(self.levels[self.graph.position(vertex)])
+
+    def path_to(self, vertex: int) -> list[int]:
+        """Ids on a shortest path from a source to a vertex, both included.
+
+        Raises
+        ------
+        QueryError
+            If the vertex was not reached.
+        """
+        level = self.level_of(vertex)
+        if level < 0:
+            raise QueryError(f"vertex {vertex} was not reached from {_listed(self.sources)}")
+        path = [int(vertex)]
+        while level > 0:
+            before = self.graph.in_neighbors(path[-1])
+            levels = self.levels[self.graph.positions(before)]
+            level -= 1
+            path.append(int(before[np.flatnonzero(levels == level)[0]]))
+        return path[::-1]
+
+    def to_dataframe(self) -> Any:  # noqa: ANN401
+        """Give ids and levels, and parents if they were asked for, as a pandas data frame."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise QueryError("to_dataframe needs pandas: pip install pandas") from error
+        columns: dict[str, Any] = {"id": self.graph.ids(), "level": self.levels}
+        if self._parents is not None:
+            columns["parent"] = self._parents
+        return pandas.DataFrame(columns)
+
+    def summary(self) -> dict[str, Any]:
+        """Give the figures of the traversal, for JSON."""
+        return {
+            "graph": self.graph.path,
+            "vertices": self.graph.num_vertices,
+            "edges": self.graph.num_edges,
+            "source": self.sources[0] if len(self.sources) == 1 else self.sources,
+            "reached": self.reached,
+            "depth": self.depth,
+            "level_sizes": self.level_sizes.tolist(),
+            "seconds": self.stats.seconds,
+            "map_seconds": self.stats.map_seconds,
+            "edges_traversed": self.stats.edges_traversed,
+            "edges_per_second": self.stats.edges_per_second,
+            "engine": self.stats.engine,
+            "threads": self.stats.threads,
+            "note": self.stats.note,
+            "levels": [vars(level) for level in self.stats.levels],
+        }
+
+
+def _listed(ids: list[int]) -> str:
+    shown = ", ".join(map(str, ids[:3]))
+    return shown if len(ids) <= 3 else f"{shown} or {len(ids) - 3} more sources"

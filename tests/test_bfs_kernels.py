@@ -1,0 +1,349 @@
+"""The traversal kernels against a plain search, on rows that a plain encoder wrote."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numba import njit
+
+from oocbfs.kernels import bfs
+from oocbfs.kernels.bfs import AUTO, BOTTOM_UP, TOP_DOWN, traverse
+from oocbfs.kernels.bfs_rows import Rows, take_varint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+Graph = list[list[int]]
+
+SEGMENT = 1024
+NONE = 0xFFFFFFFF
+DIRECTIONS = (AUTO, TOP_DOWN, BOTTOM_UP)
+
+
+def varint(value: int) -> bytes:
+    out = bytearray()
+    while value >= 128:
+        out.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def stretched(code: bytes, length: int) -> bytes:
+    if len(code) == length:
+        return code
+    padding = b"\x80" * (length - len(code) - 1) + b"\x00"
+    return code[:-1] + bytes([code[-1] | 128]) + padding
+
+
+def encode_tail(ids: Sequence[int]) -> bytes:
+    codes = [varint(v - u - 1) for u, v in zip([-1, *ids], ids, strict=False)]
+    if sum(map(len, codes)) <= SEGMENT:
+        return b"".join(codes)
+    segments: list[list[bytes]] = [[]]
+    room, previous = SEGMENT, -1
+    for v in ids:
+        code = varint(v - previous - 1)
+        if len(code) > room:
+            last = segments[-1][-1]
+            segments[-1][-1] = stretched(last, len(last) + room)
+            segments.append([])
+            room, code = SEGMENT, varint(v)
+        segments[-1].append(code)
+        room, previous = room - len(code), v
+        if room == 0:
+            segments.append([])
+            room, previous = SEGMENT, -1
+    return b"".join(code for segment in segments for code in segment)
+
+
+def make_rows(graph: Graph, weights: Sequence[int], shift: int = 3) -> Rows:
+    n = len(graph)
+    heads, tails, places = [], bytearray(), [0]
+    for row in graph:
+        head = min(row, key=lambda v: (-weights[v], v), default=NONE)
+        heads.append(head)
+        tails += encode_tail([v for v in sorted(row) if v != head])
+        places.append(len(tails))
+    bases = [places[block << shift] for block in range((n >> shift) + 1)]
+    starts = [place - bases[u >> shift] for u, place in enumerate(places)]
+    degrees = [len(row) for row in graph]
+    return Rows(
+        np.array(heads, np.uint32),
+        np.array(bases, np.uint64),
+        np.array(starts, np.uint32),
+        np.frombuffer(bytes(tails) + bytes(16), np.uint8),
+        np.array(degrees, np.uint32),
+        shift,
+        sum(degrees),
+        max(degrees, default=0),
+    )
+
+
+def transpose(graph: Graph) -> Graph:
+    back: Graph = [[] for _ in graph]
+    for u, row in enumerate(graph):
+        for v in row:
+            back[v].append(u)
+    return back
+
+
+def both_ways(graph: Graph, directed: bool) -> tuple[Rows, Rows]:
+    back = transpose(graph)
+    weights = [len(a) + len(b) for a, b in zip(graph, back, strict=True)]
+    out = make_rows(graph, weights)
+    return out, make_rows(back, weights) if directed else out
+
+
+def plain_levels(graph: Graph, sources: Sequence[int], max_depth: int = -1) -> list[int]:
+    levels = [-1] * len(graph)
+    for s in sources:
+        levels[s] = 0
+    queue = deque(dict.fromkeys(sources))
+    while queue:
+        u = queue.popleft()
+        if levels[u] == max_depth:
+            continue
+        for v in graph[u]:
+            if levels[v] < 0:
+                levels[v] = levels[u] + 1
+                queue.append(v)
+    return levels
+
+
+def check_parents(
+    graph: Graph, sources: Sequence[int], levels: NDArray[np.int32], parents: NDArray[np.uint32]
+) -> None:
+    for v, (level, parent) in enumerate(zip(levels.tolist(), parents.tolist(), strict=True)):
+        if level < 0:
+            assert parent == NONE
+        elif level == 0:
+            assert v in sources
+            assert parent == v
+        else:
+            assert levels[parent] == level - 1
+            assert v in graph[parent]
+
+
+def random_graph(seed: int, n: int, edges: int, hubs: int = 0, directed: bool = False) -> Graph:
+    rng = np.random.default_rng(seed)
+    pairs = rng.integers(0, n, (edges, 2))
+    for hub in rng.integers(0, n, hubs):
+        others = rng.permutation(n)[: n // 2]
+        pairs = np.concatenate([pairs, np.stack([np.full_like(others, hub), others], 1)])
+    neighbours: list[set[int]] = [set() for _ in range(n)]
+    for u, v in pairs.tolist():
+        if u != v:
+            neighbours[u].add(v)
+            if not directed:
+                neighbours[v].add(u)
+    return [sorted(row) for row in neighbours]
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make every level worth sharing and every long row a hub, however small the graph is."""
+    monkeypatch.setattr(bfs, "ALONE_EDGES", -1)
+    monkeypatch.setattr(bfs, "PARTS_LIMIT", 64)
+    monkeypatch.setattr(bfs, "HUB_BYTES", SEGMENT)
+
+
+def check(
+    graph: Graph, directed: bool, sources: Sequence[int], threads: int, direction: int
+) -> None:
+    rows_out, rows_in = both_ways(graph, directed)
+    levels = np.full(len(graph), 77, np.int32)
+    parents = np.full(len(graph), 77, np.uint32)
+    expected = plain_levels(graph, sources)
+    for wanted in (None, parents):
+        levels.fill(77)
+        done = traverse(
+            rows_out,
+            rows_in,
+            np.array(sources),
+            levels,
+            wanted,
+            threads=threads,
+            direction=direction,
+        )
+        assert levels.tolist() == expected
+        assert not done.malformed
+        assert done.records["frontier"].tolist() == np.bincount(levels[levels >= 0]).tolist()
+    check_parents(graph, sources, levels, parents)
+
+
+@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    n=st.integers(1, 200),
+    density=st.floats(0, 4),
+    directed=st.booleans(),
+    threads=st.sampled_from([1, 2, 4]),
+    direction=st.sampled_from(DIRECTIONS),
+    seed=st.integers(0, 1 << 32),
+    data=st.data(),
+)
+def test_small_graphs(
+    n: int,
+    density: float,
+    directed: bool,
+    threads: int,
+    direction: int,
+    seed: int,
+    data: st.DataObject,
+) -> None:
+    graph = random_graph(seed, n, int(n * density), directed=directed)
+    sources = data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=4))
+    check(graph, directed, sources, threads, direction)
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("dense_shift", [0, 8, 62], ids=["sparse", "mixed", "dense"])
+@pytest.mark.parametrize("direction", DIRECTIONS, ids=["auto", "down", "up"])
+@pytest.mark.parametrize("threads", [1, 2, 4])
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+def test_shared_levels(
+    monkeypatch: pytest.MonkeyPatch,
+    directed: bool,
+    threads: int,
+    direction: int,
+    dense_shift: int,
+) -> None:
+    monkeypatch.setattr(bfs, "DENSE_SHIFT", dense_shift)
+    for seed in range(4):
+        graph = random_graph(seed, 3000 + seed, 6000, hubs=3, directed=directed)
+        check(graph, directed, [seed, 2 * seed + 1], threads, direction)
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_stretched_varints(direction: int) -> None:
+    rng = np.random.default_rng(9)
+    n = 70_000
+    graph: Graph = [[] for _ in range(n)]
+    for hub in range(40):
+        graph[hub] = sorted(rng.choice(np.arange(40, n), 1300, replace=False).tolist())
+        for v in graph[hub]:
+            graph[v].append(hub)
+    tails = [encode_tail(row[1:]) for row in graph[:40]]
+    assert all(len(tail) > SEGMENT for tail in tails)
+    assert any(tail[SEGMENT - 1] == 0 and tail[SEGMENT - 2] > 128 for tail in tails)
+    check(graph, False, [1], 2, direction)
+
+
+def test_varints_of_every_length() -> None:
+    @njit  # type: ignore[untyped-decorator]
+    def take(octets: NDArray[np.uint8]) -> tuple[int, int]:
+        value, end = take_varint(octets, 0)
+        return value, end
+
+    values = [0, 1, 127, 128, 16383, 16384, 2**21, 2**28 - 1, 2**28, 2**32 - 1]
+    for value in values:
+        code = varint(value)
+        for length in range(len(code), min(len(code) + 4, 9) + 1):
+            octets = stretched(code, length) + b"\xff" * 8
+            assert take(np.frombuffer(octets, np.uint8)) == (value, length)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_wide_ids_and_a_long_path(threads: int) -> None:
+    n = 70_000
+    graph: Graph = [[v for v in (u - 1, u + 1) if 0 <= v < n] for u in range(n)]
+    graph[0] = [1, *range(2, n, 3)]
+    for v in range(2, n, 3):
+        graph[v] = [0, *graph[v]]
+    check(graph, False, [n - 1], threads, AUTO)
+    path: Graph = [[v for v in (u - 1, u + 1) if 0 <= v < n] for u in range(n)]
+    levels = np.empty(n, np.int32)
+    rows = make_rows(path, [0] * n)
+    done = traverse(rows, rows, np.array([0]), levels, threads=threads)
+    assert levels.tolist() == list(range(n))
+    assert done.depth == n
+    assert len(done.records) == bfs.MAX_RECORDS
+    assert done.records["frontier"].sum() == n
+
+
+def test_without_a_transpose_every_level_is_top_down() -> None:
+    graph = random_graph(5, 500, 4000, directed=True)
+    rows, _ = both_ways(graph, True)
+    levels = np.empty(500, np.int32)
+    done = traverse(rows, None, np.array([3]), levels, direction=BOTTOM_UP)
+    assert levels.tolist() == plain_levels(graph, [3])
+    assert not done.records["direction"].any()
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_depth_and_target_stop_early(direction: int) -> None:
+    graph = random_graph(6, 400, 500)
+    rows, _ = both_ways(graph, False)
+    expected = plain_levels(graph, [0])
+    levels = np.empty(400, np.int32)
+    for depth in range(4):
+        done = traverse(rows, rows, np.array([0]), levels, direction=direction, max_depth=depth)
+        assert levels.tolist() == plain_levels(graph, [0], depth)
+        assert done.depth == depth
+    for target in (0, expected.index(2), expected.index(3)):
+        done = traverse(rows, rows, np.array([0]), levels, direction=direction, target=target)
+        assert done.depth == levels[target] == expected[target]
+        assert levels.max() == expected[target]
+
+
+def test_one_graph_serves_many_threads_at_once() -> None:
+    graph = random_graph(7, 2000, 9000, hubs=1)
+    rows, _ = both_ways(graph, False)
+    wrong: list[int] = []
+
+    def search(source: int) -> None:
+        levels = np.empty(2000, np.int32)
+        traverse(rows, rows, np.array([source]), levels, threads=2)
+        if levels.tolist() != plain_levels(graph, [source]):
+            wrong.append(source)
+
+    searches = [threading.Thread(target=search, args=(source,)) for source in range(8)]
+    for thread in searches:
+        thread.start()
+    for thread in searches:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_any_tail_bytes_end_without_harm(direction: int, threads: int) -> None:
+    graph = random_graph(8, 3000, 6000, hubs=2)
+    rows, _ = both_ways(graph, False)
+    malformed = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        tails = rows.tails.copy()
+        for place in rng.integers(0, tails.size - 16, 1 << seed):
+            tails[place] = rng.integers(0, 256)
+        if seed == 11:
+            tails[:] = 0x80
+        levels = np.empty(3000, np.int32)
+        parents = np.empty(3000, np.uint32)
+        bad = rows._replace(tails=tails, max_degree=1, degrees=rows.degrees // 50)
+        done = traverse(
+            bad, bad, np.array([0]), levels, parents, threads=threads, direction=direction
+        )
+        malformed += done.malformed
+        assert levels.max() < 3000
+    assert malformed > 0
+
+
+def test_a_bad_id_is_reported() -> None:
+    rows = make_rows([[1, 2], [0, 2], [0, 1]], [2, 2, 2])
+    tails = rows.tails.copy()
+    tails[0] = 3
+    levels = np.empty(3, np.int32)
+    for direction in (TOP_DOWN, AUTO):
+        assert traverse(
+            rows._replace(tails=tails), None, np.array([0]), levels, direction=direction
+        ).malformed
