@@ -10,10 +10,12 @@ Ids = NDArray[np.uint64]
 Text = NDArray[np.uint8]
 
 _IDS = types.Array(types.uint64, 1, "C", readonly=True)
+_VALUES = types.Array(types.int64, 1, "C", readonly=True)
 _BYTES = types.Array(types.uint8, 1, "C")
 _TEN = np.uint64(10)
 _HUNDRED = np.uint64(100)
 _NEWLINE = np.uint8(10)
+_MINUS = np.uint8(45)
 
 # "00", "01" … "99": two digits for one division.
 _DIGIT_PAIRS = np.frombuffer("".join(f"{i:02}" for i in range(100)).encode(), np.uint8).copy()
@@ -56,6 +58,29 @@ def _put_pairs(out: Text, sources: Ids, targets: Ids, separator: np.uint8) -> in
         out[at] = _NEWLINE
         at += 1
     return at
+
+
+@njit(types.int64(_BYTES, _IDS, _VALUES, types.uint8), cache=True, nogil=True)
+def _put_values(out: Text, ids: Ids, values: NDArray[np.int64], separator: np.uint8) -> int:
+    """Write a line per id and its value, which may be negative, and return the number of bytes."""
+    at = 0
+    for i in range(ids.size):
+        at = _put_decimal(out, at, ids[i])
+        out[at] = separator
+        at += 1
+        if values[i] < 0:
+            out[at] = _MINUS
+            at += 1
+        at = _put_decimal(out, at, np.uint64(abs(values[i])))
+        out[at] = _NEWLINE
+        at += 1
+    return at
+
+
+def format_values(ids: Ids, values: NDArray[np.int64], separator: str) -> Text:
+    """Text of all ids and their values, one line each, as bytes."""
+    out = np.empty(43 * ids.size, np.uint8)
+    return out[: _put_values(out, ids, values, np.uint8(ord(separator)))]
 
 
 def format_pairs(sources: Ids, targets: Ids, separator: str) -> Text:

@@ -1,0 +1,52 @@
+"""One number for each vertex, as a file: .npy aligned with the ids, or .csv and .tsv that name them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.errors import OutputError
+from oocbfs.formats.atomic import atomic_output
+from oocbfs.formats.edges import Ids
+from oocbfs.formats.ordered import ordered_map
+
+_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_ROWS_PER_PIECE = 1 << 16
+
+
+def check_name(path: str | os.PathLike[str]) -> None:
+    """Refuse a name whose suffix says no form, before any work is done."""
+    if Path(path).suffix not in (".npy", *_SEPARATORS):
+        raise OutputError(f"{path}: name it .npy, .csv or .tsv, which says how to write it")
+
+
+def write_vector(
+    path: str | os.PathLike[str],
+    name: str,
+    ids: Ids,
+    values: NDArray[Any],
+    *,
+    threads: int = 1,
+    force: bool = False,
+) -> None:
+    """Write values, and in text the ids they belong to; the file appears when it is whole."""
+    check_name(path)
+    with atomic_output(path, force=force) as file:
+        if Path(path).suffix == ".npy":
+            np.lib.format.write_array(file, values, allow_pickle=False)
+            return
+        from oocbfs.kernels.format_text import format_values
+
+        separator = _SEPARATORS[Path(path).suffix]
+        file.write(f"id{separator}{name}\n".encode())
+
+        def text(first: int) -> NDArray[np.uint8]:
+            part = slice(first, first + _ROWS_PER_PIECE)
+            return format_values(ids[part], values[part].astype(np.int64), separator)
+
+        for block in ordered_map(text, range(0, ids.size, _ROWS_PER_PIECE), threads):
+            file.write(memoryview(block))

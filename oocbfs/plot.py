@@ -1,0 +1,64 @@
+"""Pictures of traversals; matplotlib is the extra ``plot``."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from oocbfs.errors import OutputError, QueryError
+from oocbfs.formats.atomic import atomic_output
+from oocbfs.result import BfsResult
+
+_COLOURS = {"top-down": "#3b75af", "bottom-up": "#ef8636"}
+_SUFFIXES = (".svg", ".png", ".pdf")
+
+
+def check_plot(path: str | os.PathLike[str]) -> None:
+    """Refuse a plot that cannot be drawn, before any work is done."""
+    if os.path.splitext(path)[1].lower() not in _SUFFIXES:
+        raise OutputError(f"{path}: name the plot {', '.join(_SUFFIXES)}")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise QueryError("plots need matplotlib: pip install 'oocbfs[plot]'") from error
+
+
+def plot_levels(result: BfsResult, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Draw frontier and edge work per level, the direction of each marked by its colour."""
+    check_plot(path)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    figure = Figure(figsize=(8, 6), layout="constrained")
+    FigureCanvasAgg(figure)
+    upper, lower = figure.subplots(2, 1, sharex=True)
+    levels = result.stats.levels
+    colours = [_COLOURS[level.direction] for level in levels]
+    _draw(upper, [level.frontier for level in levels], colours, "frontier (vertices)")
+    _draw(lower, [level.edges_examined for level in levels], colours, "edges examined")
+    lower.set_xlabel("level expanded")
+    lower.xaxis.set_major_locator(MaxNLocator(integer=True))
+    for name, colour in _COLOURS.items():
+        upper.bar([0], [0], color=colour, label=name)
+    upper.legend()
+    upper.set_title(
+        f"{os.path.basename(result.graph.path)} from {result.sources[0]}"
+        f"{' and others' if len(result.sources) > 1 else ''}: "
+        f"{result.reached:,} of {result.graph.num_vertices:,} vertices, depth {result.depth}, "
+        f"{result.stats.seconds * 1e3:,.1f} ms"
+    )
+    with atomic_output(path, force=force) as file:
+        figure.savefig(file, format=os.path.splitext(path)[1][1:].lower(), dpi=120)
+
+
+def _draw(axes: Any, values: list[int], colours: list[str], label: str) -> None:  # noqa: ANN401
+    """Bars while they can be told apart, a line of dots when there are thousands of levels."""
+    if len(values) <= 200:
+        axes.bar(range(len(values)), values, color=colours)
+    else:
+        axes.scatter(range(len(values)), values, c=colours, s=2)
+    if max(values, default=0) > 0:
+        axes.set_yscale("log")
+    axes.set_ylabel(label)
+    axes.grid(axis="y", alpha=0.3)

@@ -1,0 +1,154 @@
+"""find the distance of every vertex from a source, or from the nearest of several"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from oocbfs.tools import options as shared
+
+if TYPE_CHECKING:
+    from oocbfs.result import BfsResult, Level
+
+# A table longer than this shows its first and last levels.
+_SHOWN_LEVELS = 40
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("graph", metavar="GRAPH.ocg")
+    parser.add_argument(
+        "--source", required=True, type=_ids, metavar="ID", help="an id, or several as 1,2,3"
+    )
+    parser.add_argument("--levels", metavar="FILE", help="write levels as .npy, .csv or .tsv")
+    parser.add_argument("--parents", metavar="FILE", help="write parents as .npy, .csv or .tsv")
+    parser.add_argument("--target", type=int, metavar="ID", help="stop there and print the path")
+    parser.add_argument("--max-depth", type=int, metavar="N", help="stop after so many levels")
+    parser.add_argument("--engine", choices=("auto", "cpu"), default="auto")
+    parser.add_argument(
+        "--direction",
+        choices=("auto", "top-down", "bottom-up"),
+        default="auto",
+        help="force one (default: each level takes the cheaper)",
+    )
+    parser.add_argument(
+        "--alpha",
+        type=float,
+        default=15.0,
+        help="go bottom-up when the frontier's edges exceed the unexplored ones / ALPHA (15)",
+    )
+    parser.add_argument(
+        "--beta",
+        type=float,
+        default=2.0,
+        help="stay so while they exceed 1 / BETA of those that bottom-up would examine (2)",
+    )
+    parser.add_argument("--validate", action="store_true", help="check by the rules of Graph500")
+    parser.add_argument("--plot", metavar="FILE", help="draw the levels as .svg or .png")
+    shared.add_output_options(parser)
+
+
+def _ids(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]
+
+
+def run(options: argparse.Namespace) -> None:
+    """Traverse, write what was asked for, and report."""
+    from oocbfs.formats.vectors import check_name, write_vector
+
+    for path in filter(None, (options.levels, options.parents)):
+        check_name(path)
+    if options.plot:
+        from oocbfs.plot import check_plot
+
+        check_plot(options.plot)
+    shared.announce_compilation()
+    from oocbfs import graph
+
+    with graph.open(options.graph) as opened:
+        result = opened.bfs(
+            options.source,
+            parents=options.parents is not None,
+            threads=options.threads,
+            direction=options.direction,
+            alpha=options.alpha,
+            beta=options.beta,
+            max_depth=options.max_depth,
+            target=options.target,
+            validate=options.validate,
+        )
+        for path, name in ((options.levels, "level"), (options.parents, "parent")):
+            if path is not None:
+                values = result.levels if name == "level" else result.parents
+                write_vector(
+                    path,
+                    name,
+                    opened.ids(),
+                    values,
+                    threads=result.stats.threads,
+                    force=options.force,
+                )
+        if options.plot:
+            from oocbfs.plot import plot_levels
+
+            plot_levels(result, options.plot, force=options.force)
+        path_found = _path(result, options.target)
+        summary = result.summary()
+    if options.json:
+        shared.print_json({**summary, "path": path_found, "validated": options.validate})
+    else:
+        _print_tables(result, options, path_found)
+
+
+def _path(result: BfsResult, target: int | None) -> list[int] | None:
+    """Give the path to the target, if there is one to be found."""
+    if target is None or result.level_of(target) < 0:
+        return None
+    return result.path_to(target)
+
+
+def _print_tables(result: BfsResult, options: argparse.Namespace, path: list[int] | None) -> None:
+    stats = result.stats
+    print("level  direction     frontier  edges examined  heads answered       seconds")
+    levels = list(enumerate(stats.levels))
+    hidden = len(levels) - _SHOWN_LEVELS
+    for number, level in levels if hidden <= 0 else levels[: _SHOWN_LEVELS // 2]:
+        print(_row(number, level))
+    if hidden > 0:
+        print(f"  …    {hidden:,} levels more")
+        for number, level in levels[-(_SHOWN_LEVELS // 2) :]:
+            print(_row(number, level))
+    print()
+    examined = sum(level.edges_examined for level in stats.levels)
+    reached = (
+        f"{result.reached:,} of {result.graph.num_vertices:,} vertices, depth {result.depth:,}"
+    )
+    rows = [
+        ("reached", reached),
+        ("edges", f"{stats.edges_traversed:,} in the reached part, {examined:,} looks at one"),
+        (
+            "seconds",
+            f"{stats.seconds:.6f} with {stats.threads} threads on the {stats.engine} engine",
+        ),
+        ("renaming", f"{stats.map_seconds:.6f} s into input ids"),
+        ("edges/second", f"{stats.edges_per_second:,.0f}"),
+    ]
+    if stats.note:
+        rows.append(("note", stats.note))
+    if options.validate:
+        rows.append(("validated", "levels and parents" if options.parents else "levels"))
+    if options.target is not None:
+        found = f"{len(path) - 1} steps: " + " → ".join(map(str, path)) if path else "not reached"
+        rows.append((f"path to {options.target}", found))
+    shared.print_table(rows)
+    for name in (options.levels, options.parents, options.plot):
+        if name:
+            print(f"wrote {name}", file=sys.stderr)
+
+
+def _row(number: int, level: Level) -> str:
+    return (
+        f"{number:>5}  {level.direction:<9}  {level.frontier:>11,}  {level.edges_examined:>14,}  "
+        f"{level.heads_answered:>14,}  {level.seconds:>12.6f}"
+    )
