@@ -12,8 +12,8 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-# For functions that only compiled code calls. Without reference counts (numba's own library uses the
-# same option for its string loops) tuples of arrays cost nothing to pass on, and compile 3 × faster.
+# For functions that only compiled code calls: no wrappers for Python, and no reference counts (numba's
+# own string loops use the same option), which every tuple of arrays would otherwise carry along.
 kernel = njit(nogil=True, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 # For the smallest ones, which cost less than a call with all those arrays.
 inlined = njit(

@@ -96,7 +96,7 @@ AUTO, TOP_DOWN, BOTTOM_UP = range(3)
 _CLEAR, _WEIGH, _TOP_DOWN, _PARTS, _SWEEP, _BOTTOM_UP, _TO_BITMAP, _TO_QUEUE = range(8)
 
 # A frontier with fewer edges is not worth waking the helpers for.
-ALONE_EDGES = 2048
+ALONE_EDGES = 512
 # A frontier with fewer edges is expanded in parts, one a thread.
 PARTS_LIMIT = PARTS_EDGES
 # A frontier with more edges than n / 64 is expanded densely.

@@ -5,9 +5,9 @@ decoder never waits for the memory. What happens to the gathered ids is the *mod
 
 - ALONE: one thread, no atomics; claimed ids get their level and enter the queue.
 - SPARSE: the same by several threads; a plain test first, an atomic only where it failed.
-- PARTS: as SPARSE, for the many middling levels of meshes and roads. Each thread keeps to its part
-  of the frontier, and its finds become its part of the next one, so that a region of the graph
-  stays in the cache of one core.
+- PARTS: for the many middling levels of meshes and roads. Each thread keeps to its part of the
+  frontier, and its finds become its part of the next one, so that a region of the graph stays in the
+  cache of one core. Levels tell what is found, without atomics; the leader then sets the bits.
 - DENSE: each thread sets bits in a bitmap of its own, no atomics; a sweep over the words
   (bfs_frontier) then finds what is new and writes levels and sums degrees in the order of the
   memory, which pays when much of the graph is found at once. Two threads that found the same vertex
@@ -125,17 +125,34 @@ def _visit_sparse(state, visited, ids, owners, count):
 
 
 @kernel
-def _visit_part(state, visited, ids, owners, count, part):
-    """Claim ids and append them to the finds of this part."""
-    finds = state.finds[part]
-    claimed = _claim(state, visited, ids, owners, count)
+def _visit_part(state, ids, owners, count, part):
+    """Level the ids that have no level yet and append them to the finds of this part.
+
+    No atomics: a level only ever changes from none to this one, whoever writes it, so that a vertex
+    that two threads find at once is in the finds of both. ``join_parts`` keeps one of them.
+    """
+    finds, levels, parents = state.finds[part], state.levels, state.parents
+    level = state.control[LEVEL]
     place = state.num_finds[part, 0]
-    if place + claimed > finds.size:  # more edges than the degrees promised
+    if place + count > finds.size:  # more edges than the degrees promised
         state.control[FAILED] = 1
         return
-    for i in range(claimed):
-        finds[place + i] = ids[i]
-    state.num_finds[part, 0] = place + claimed
+    if parents.size == 0:
+        for i in range(count):
+            v = ids[i]
+            old = levels[v]
+            levels[v] = level if old < 0 else old
+            finds[place] = v
+            place += np.int64(old < 0)
+    else:
+        for i in range(count):
+            v = ids[i]
+            if levels[v] < 0:
+                levels[v] = level
+                parents[v] = owners[i]
+                finds[place] = v
+                place += 1
+    state.num_finds[part, 0] = place
 
 
 @kernel
@@ -164,7 +181,7 @@ def _visit(state, bitmap, ids, owners, count, part):
     elif mode == SPARSE:
         _visit_sparse(state, bitmap, ids, owners, count)
     elif mode == PARTS:
-        _visit_part(state, bitmap, ids, owners, count, part)
+        _visit_part(state, ids, owners, count, part)
     else:
         _visit_dense(state, bitmap, ids, owners, count)
 
@@ -259,14 +276,18 @@ def top_down_parts(rows, state, thread):
 
 @kernel
 def join_parts(state):
-    """Append the finds of all parts to the queue, in the order of the parts."""
+    """Visit the finds of all parts and append them to the queue, in the order of the parts."""
     queue, control = state.queue, state.control
+    visited = state.bitmaps[control[VISITED]]
     end = control[QUEUE_END]
     for part in range(control[NUM_PARTS]):
         finds = state.finds[part]
         for i in range(state.num_finds[part, 0]):
-            queue[end + i] = finds[i]
-        end += state.num_finds[part, 0]
+            v = finds[i]
+            word = visited[v >> 6]
+            visited[v >> 6] = word | ONE << np.uint64(v & 63)
+            queue[end] = v
+            end += np.int64(~word >> np.uint64(v & 63) & ONE)
         state.num_finds[part, 0] = 0
     control[QUEUE_END] = end
 
