@@ -36,7 +36,7 @@ FOUND, EDGES, HEADS, BYTES, FAILED, NUM_HUBS, TESTED = range(40, 47)
 TASK, MODE, LEVEL, QUEUE_BEGIN, FRONTIER_END, FRONT, NEXT, VISITED = range(48, 56)
 HUB_LIMIT, DENSE_MASK, NUM_PARTS, PARTS_TAKEN = range(56, 60)
 # What the leader remembers between two levels.
-UNEXPLORED, PROBED, DEPTH, FRONTIER, WEIGHT, IN_BITMAP = range(64, 70)
+UNEXPLORED, PROBED, DEPTH, FRONTIER, WEIGHT, IN_BITMAP, SYNCED, REPEATS = range(64, 72)
 CONTROL_WORDS = 72
 
 OPEN = 1 << 15
@@ -58,8 +58,9 @@ MAX_DENSE = 32
 class State(NamedTuple):
     """The arrays that the threads of one traversal share.
 
-    A vertex enters the queue at most once, so the frontiers of all top-down levels lie in it one
-    behind the other. The first three bitmaps take turns as frontier, next frontier and visited; ids
+    The frontiers of all top-down levels lie in the queue one behind the other. A vertex enters it
+    once, but for those that two parts found at the same time: control[REPEATS] is an upper bound of
+    them, and the queue has room for PARTS_EDGES of them and for one more level. The first three bitmaps take turns as frontier, next frontier and visited; ids
     and places are scratch, one row a thread; finds one row a part.
     """
 

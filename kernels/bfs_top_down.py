@@ -3,15 +3,19 @@
 A thread gathers the ids of many rows in its scratch before it looks at the bitmap, so that the
 decoder never waits for the memory. What happens to the gathered ids is the *mode*:
 
-- ALONE: one thread, no atomics; claimed ids get their level and enter the queue.
-- SPARSE: the same by several threads; a plain test first, an atomic only where it failed.
+- ALONE: one thread; ids without a level get theirs and enter the queue.
+- SPARSE: several threads claim ids on the visited bitmap: a plain test first, an atomic only where it
+  failed.
 - PARTS: for the many middling levels of meshes and roads. Each thread keeps to its part of the
   frontier, and its finds become its part of the next one, so that a region of the graph stays in the
-  cache of one core. Levels tell what is found, without atomics; the leader then sets the bits.
+  cache of one core. As ALONE, it looks at levels alone and uses no atomics.
 - DENSE: each thread sets bits in a bitmap of its own, no atomics; a sweep over the words
   (bfs_frontier) then finds what is new and writes levels and sums degrees in the order of the
   memory, which pays when much of the graph is found at once. Two threads that found the same vertex
   both write its parent: each is a valid one, and one of them stays.
+
+ALONE and PARTS leave the visited bitmap behind; ``catch_up`` sets the bits of what has been queued
+since before another mode needs them.
 """
 
 from __future__ import annotations
@@ -36,9 +40,12 @@ from oocbfs.kernels.bfs_state import (
     NUM_HUBS,
     NUM_PARTS,
     ONE,
+    PARTS_EDGES,
     PARTS_TAKEN,
     QUEUE_BEGIN,
     QUEUE_END,
+    REPEATS,
+    SYNCED,
     VISITED,
     ZERO,
 )
@@ -55,31 +62,33 @@ _FULL = BATCH - SEGMENT_BYTES - 1
 
 
 @kernel
-def _visit_alone(state, visited, ids, owners, count):
-    """Claim ids, level them and append them to the queue on the only thread."""
-    queue, levels, parents = state.queue, state.levels, state.parents
-    begin = state.control[QUEUE_END]
-    end = begin
+def _level(out, place, state, ids, owners, count):
+    """Level the ids that have no level yet and append them to out; give the place behind the last."""
+    levels, parents = state.levels, state.parents
+    level = np.int32(state.control[LEVEL])
     if parents.size == 0:
         for i in range(count):
             v = ids[i]
-            word = visited[v >> 6]
-            visited[v >> 6] = word | ONE << np.uint64(v & 63)
-            queue[end] = v
-            end += np.int64(~word >> np.uint64(v & 63) & ONE)
+            old = levels[v]
+            levels[v] = level if old < 0 else old
+            out[place] = v
+            place += np.int64(old < 0)
     else:
         for i in range(count):
             v = ids[i]
-            bit = ONE << np.uint64(v & 63)
-            if visited[v >> 6] & bit == ZERO:
-                visited[v >> 6] |= bit
+            if levels[v] < 0:
+                levels[v] = level
                 parents[v] = owners[i]
-                queue[end] = v
-                end += 1
-    level = state.control[LEVEL]
-    for q in range(begin, end):
-        levels[queue[q]] = level
-    state.control[QUEUE_END] = end
+                out[place] = v
+                place += 1
+    return place
+
+
+@kernel
+def _visit_alone(state, ids, owners, count):
+    """Level ids and append them to the queue on the only thread."""
+    control = state.control
+    control[QUEUE_END] = _level(state.queue, control[QUEUE_END], state, ids, owners, count)
 
 
 @kernel
@@ -126,33 +135,16 @@ def _visit_sparse(state, visited, ids, owners, count):
 
 @kernel
 def _visit_part(state, ids, owners, count, part):
-    """Level the ids that have no level yet and append them to the finds of this part.
+    """Level ids and append them to the finds of this part.
 
-    No atomics: a level only ever changes from none to this one, whoever writes it, so that a vertex
-    that two threads find at once is in the finds of both. ``join_parts`` keeps one of them.
+    No atomics: a level only ever changes from none to this one, whoever writes it. A vertex that two
+    threads find at the same time is in the finds of both and is expanded twice, to no effect.
     """
-    finds, levels, parents = state.finds[part], state.levels, state.parents
-    level = state.control[LEVEL]
-    place = state.num_finds[part, 0]
+    finds, place = state.finds[part], state.num_finds[part, 0]
     if place + count > finds.size:  # more edges than the degrees promised
         state.control[FAILED] = 1
         return
-    if parents.size == 0:
-        for i in range(count):
-            v = ids[i]
-            old = levels[v]
-            levels[v] = level if old < 0 else old
-            finds[place] = v
-            place += np.int64(old < 0)
-    else:
-        for i in range(count):
-            v = ids[i]
-            if levels[v] < 0:
-                levels[v] = level
-                parents[v] = owners[i]
-                finds[place] = v
-                place += 1
-    state.num_finds[part, 0] = place
+    state.num_finds[part, 0] = _level(finds, place, state, ids, owners, count)
 
 
 @kernel
@@ -177,7 +169,7 @@ def _visit(state, bitmap, ids, owners, count, part):
     """Claim the gathered ids in the way of the mode."""
     mode = state.control[MODE]
     if mode == ALONE:
-        _visit_alone(state, bitmap, ids, owners, count)
+        _visit_alone(state, ids, owners, count)
     elif mode == SPARSE:
         _visit_sparse(state, bitmap, ids, owners, count)
     elif mode == PARTS:
@@ -256,6 +248,13 @@ def top_down_alone(rows, state, thread):
 
 
 @kernel
+def _take_part(control, part):
+    """Tell whether this thread is the first to ask for a part."""
+    bit = np.int64(1) << part
+    return control[PARTS_TAKEN] & bit == 0 and atomic_or(control, PARTS_TAKEN, bit) & bit == 0
+
+
+@kernel
 def top_down_parts(rows, state, thread):
     """Expand this thread's part of the frontier, then those parts whose threads did not come."""
     control = state.control
@@ -265,8 +264,7 @@ def top_down_parts(rows, state, thread):
     count = control[FRONTIER_END] - begin
     for i in range(num_parts):
         part = (thread + i) % num_parts
-        bit = np.int64(1) << part
-        if control[PARTS_TAKEN] & bit == 0 and atomic_or(control, PARTS_TAKEN, bit) & bit == 0:
+        if _take_part(control, part):
             first = begin + count * part // num_parts
             last = begin + count * (part + 1) // num_parts
             edges, octets = _expand_slice(rows, state, visited, thread, part, first, last)
@@ -275,21 +273,55 @@ def top_down_parts(rows, state, thread):
 
 
 @kernel
-def join_parts(state):
-    """Visit the finds of all parts and append them to the queue, in the order of the parts."""
-    queue, control = state.queue, state.control
+def catch_up(state):
+    """Set the visited bits of all that entered the queue since they were last right."""
+    control = state.control
     visited = state.bitmaps[control[VISITED]]
-    end = control[QUEUE_END]
+    for q in range(control[SYNCED], control[QUEUE_END]):
+        v = state.queue[q]
+        visited[v >> 6] |= ONE << np.uint64(v & 63)
+    control[SYNCED] = control[QUEUE_END]
+
+
+@kernel
+def reserve_parts(state):
+    """Give the finds of each part their place in the queue, behind each other; tell the first.
+
+    What is in the finds of two parts is at most all that the largest part does not hold. When the
+    queue may hold too many repetitions, it starts anew: earlier frontiers are of no more use.
+    """
+    control = state.control
+    most = np.int64(0)
+    total = np.int64(0)
     for part in range(control[NUM_PARTS]):
-        finds = state.finds[part]
-        for i in range(state.num_finds[part, 0]):
-            v = finds[i]
-            word = visited[v >> 6]
-            visited[v >> 6] = word | ONE << np.uint64(v & 63)
-            queue[end] = v
-            end += np.int64(~word >> np.uint64(v & 63) & ONE)
-        state.num_finds[part, 0] = 0
-    control[QUEUE_END] = end
+        most = max(most, state.num_finds[part, 0])
+        total += state.num_finds[part, 0]
+    control[REPEATS] += total - most
+    if control[REPEATS] > PARTS_EDGES:
+        catch_up(state)
+        control[QUEUE_END] = 0
+        control[SYNCED] = 0
+        control[REPEATS] = total - most
+    begin = control[QUEUE_END]
+    for part in range(control[NUM_PARTS]):
+        state.num_finds[part, 1] = control[QUEUE_END]
+        control[QUEUE_END] += state.num_finds[part, 0]
+    return begin
+
+
+@kernel
+def join_parts(state, thread):
+    """Append the finds to the queue, each part by the thread that is likely to expand it next."""
+    control = state.control
+    num_parts = control[NUM_PARTS]
+    for i in range(num_parts):
+        part = (thread + i) % num_parts
+        if _take_part(control, part):
+            queue, finds = state.queue, state.finds[part]
+            place = state.num_finds[part, 1]
+            for k in range(state.num_finds[part, 0]):
+                queue[place + k] = finds[k]
+            state.num_finds[part, 0] = 0
 
 
 @kernel

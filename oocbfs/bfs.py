@@ -91,7 +91,7 @@ def bfs(
         seconds=seconds,
         map_seconds=time.perf_counter() - start,
         edges_traversed=edges if graph.directed else edges // 2,
-        levels=[_level(record) for record in done.records],
+        levels=_levels(done.records, sizes),
     )
 
     def again() -> NDArray[np.int64]:
@@ -100,15 +100,24 @@ def bfs(
     return BfsResult(graph, sources, named_levels, sizes, stats, named_parents, again)
 
 
-def _level(record: np.void) -> Level:
-    return Level(
-        direction=("top-down", "bottom-up")[int(record["direction"])],
-        frontier=int(record["frontier"]),
-        edges_examined=int(record["edges"]),
-        heads_answered=int(record["heads"]),
-        tail_bytes=int(record["tail_bytes"]),
-        seconds=float(record["seconds"]),
-    )
+def _levels(records: NDArray[np.void], sizes: NDArray[np.int64]) -> list[Level]:
+    """Describe the levels; the last record sums up all that follow if there are too many.
+
+    Frontiers are counted from the levels: two threads may queue a vertex that both found.
+    """
+    frontiers = sizes[: records.size].copy()
+    frontiers[-1:] += sizes[records.size : -1].sum()
+    return [
+        Level(
+            direction=("top-down", "bottom-up")[int(record["direction"])],
+            frontier=int(frontier),
+            edges_examined=int(record["edges"]),
+            heads_answered=int(record["heads"]),
+            tail_bytes=int(record["tail_bytes"]),
+            seconds=float(record["seconds"]),
+        )
+        for record, frontier in zip(records, frontiers, strict=True)
+    ]
 
 
 def _pieces(kernel: Callable[..., Any], size: int, threads: int, *arguments: object) -> list[Any]:

@@ -323,3 +323,22 @@ print((peak - before) / graph.num_vertices)
         )
         per_vertex = float(done.stdout)
         assert 8 < per_vertex <= most + 0.75  # 6 MB for stacks, batches and records
+
+
+def test_parts_that_find_the_same_vertices(tmp_path: Path) -> None:
+    """Layers joined completely: all threads find the same vertices at the same time, level by level.
+
+    The queue then fills with repetitions and must start anew without losing or inventing any.
+    """
+    layers, width = 900, 60
+    inside = np.arange(width)
+    u, v = np.meshgrid(inside, inside + width)
+    steps = width * np.arange(layers - 1)[:, None]
+    edges = (u.ravel() + steps).ravel(), (v.ravel() + steps).ravel()
+    oocbfs.convert(edges, tmp_path / "g.ocg")
+    with oocbfs.open(tmp_path / "g.ocg") as graph:
+        for threads in (1, 2, 4):
+            result = graph.bfs(0, threads=threads, parents=True, validate=True)
+            # The source's own layer is two steps away, over the next one.
+            assert result.level_sizes.tolist() == [1, width, 2 * width - 1] + [width] * (layers - 3)
+            assert [level.frontier for level in result.stats.levels] == result.level_sizes.tolist()
