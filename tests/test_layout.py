@@ -21,15 +21,16 @@ def test_import_name_and_directory_are_one_place(package: str, directory: str) -
     assert Path(str(module.__file__)).resolve().parent == (ROOT / directory).resolve()
 
 
-def test_format_is_package_data() -> None:
+def test_package_data() -> None:
     assert resources.files("oocbfs.formats").joinpath("FORMAT.md").is_file()
+    assert resources.files("oocbfs.kernels").joinpath("top_down.cu").is_file()
 
 
 def test_wheel_holds_every_module(tmp_path: Path) -> None:
     # In a copy: a build leaves build/lib behind, which would bring deleted modules back.
     source = tmp_path / "source"
     source.mkdir()
-    for name in (*MAPPING.values(), "pyproject.toml", "README.md", "LICENSE"):
+    for name in ("oocbfs", "kernels", "formats", "tools", "pyproject.toml", "README.md", "LICENSE"):
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, source / name, symlinks=True)
         else:
@@ -41,6 +42,9 @@ def test_wheel_holds_every_module(tmp_path: Path) -> None:
     for package, directory in MAPPING.items():
         for module in (ROOT / directory).glob("*.py"):
             assert f"{package.replace('.', '/')}/{module.name}" in names
+    for pattern in ("*.cu", "*.cuh", "emulator/*.h", "emulator/*.cpp"):
+        for path in (ROOT / "kernels").glob(pattern):
+            assert f"oocbfs/{path.relative_to(ROOT)}" in names
     assert {"oocbfs/py.typed", "oocbfs/formats/FORMAT.md"} <= names
 
 

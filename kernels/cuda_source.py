@@ -1,0 +1,115 @@
+"""The CUDA sources and what they share with Python: options, control words, argument structs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import IntEnum
+from pathlib import Path
+
+import numpy as np
+
+from oocbfs.kernels.constants import SEGMENT_BYTES
+
+FOLDER = Path(__file__).parent
+BLOCK_THREADS = 256
+# Blocks of so many threads that a multiprocessor must be able to hold: the compiler may then use
+# 64 registers a thread, and spills none.
+BLOCKS_PER_MULTIPROCESSOR = 4
+SMALL_BLOCK_THREADS = 512
+# Short rows, which small_levels reads side by side, touch at most two sectors.
+SMALL_BYTES_PER_VERTEX = 64
+# How many levels one launch of small_levels may run: so many queue ends are recorded.
+MAX_SMALL_LEVELS = 4096
+
+KERNELS = (
+    "initialise",
+    "visit_sources",
+    "bottom_up_heads",
+    "bottom_up_tails",
+    "top_down",
+    "top_down_hubs",
+    "small_levels",
+)
+
+
+class Control(IntEnum):
+    """Places of the control words. Sums only grow; the host takes differences between levels."""
+
+    QUEUE_END = 0
+    # Slow bytes of the rows of vertices that any kernel but bottom_up_heads found.
+    FOUND_BYTES = 1
+    HEADS_RAN = 2
+    HEADS_FOUND = 3
+    HEADS_FOUND_BYTES = 4
+    PENDING = 5
+    PENDING_BYTES = 6
+    # Number of hubs listed so far << 32 | number of their segments.
+    HUBS = 7
+    LEVELS_RUN = 8
+    FRONTIER_BYTES_BASE = 9
+    DAMAGED = 10
+    SHORT_ROWS = 11
+    LONG_ROWS = 12
+    HUB_ROWS = 13
+
+
+CONTROL_WORDS = 16
+
+ROWS_STRUCT = np.dtype(
+    [(name, "<u8") for name in ("heads", "starts", "bases", "slow", "fast")]
+    + [("fast_begin", "<u8"), ("fast_end", "<u8"), ("num_vertices", "<u4"), ("shift", "<u4")]
+)
+SEARCH_STRUCT = np.dtype(
+    [
+        (name, "<u8")
+        for name in (
+            "levels",
+            "parents",
+            "queue",
+            "pending",
+            "visited",
+            "claimed",
+            "hubs",
+            "hub_segments",
+            "control",
+            "level_ends",
+        )
+    ]
+)
+
+
+@dataclass(frozen=True)
+class KernelOptions:
+    """Variants of the kernels, chosen when they are compiled."""
+
+    with_parents: bool = True
+    # Bytes that one pending vertex loads at a time: 32 (a sector) or 128 (a line).
+    probe_bytes: int = 32
+    # Count rows by length class; for tests and statistics.
+    count_rows: bool = False
+
+    def definitions(self) -> tuple[str, ...]:
+        """Give the compiler options that select this variant."""
+        values = {
+            **asdict(self),
+            **{f"control_{word.name}": int(word) for word in Control},
+            "control_words": CONTROL_WORDS,
+            "segment_bytes": SEGMENT_BYTES,
+            "block_threads": BLOCK_THREADS,
+            "blocks_per_multiprocessor": BLOCKS_PER_MULTIPROCESSOR,
+            "small_block_threads": SMALL_BLOCK_THREADS,
+            "small_bytes_per_vertex": SMALL_BYTES_PER_VERTEX,
+            "rows_struct_bytes": ROWS_STRUCT.itemsize,
+            "search_struct_bytes": SEARCH_STRUCT.itemsize,
+        }
+        return tuple(f"-D{name.upper()}={int(value)}u" for name, value in values.items())
+
+
+def headers(folder: Path = FOLDER) -> list[Path]:
+    """Give the files that kernels include."""
+    return sorted(folder.glob("*.cuh"))
+
+
+def source(kernel: str, folder: Path = FOLDER) -> Path:
+    """Give the file that holds a kernel."""
+    return folder / f"{kernel}.cu"

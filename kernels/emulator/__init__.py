@@ -1,0 +1,1 @@
+"""Run the CUDA sources on the CPU, for tests, for counting bytes, and for users without a GPU."""

@@ -1,0 +1,159 @@
+"""Compile the CUDA sources and the emulator's runtime into one shared object, once per variant."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+
+from oocbfs.errors import OocbfsError
+from oocbfs.kernels.cuda_source import FOLDER, KERNELS, KernelOptions, headers, source
+
+_RUNTIME = Path(__file__).parent
+_RUNTIME_UNITS = ("fibers.cpp", "lanes.cpp", "runtime.cpp", "races.cpp")
+_COMMON_FLAGS = ("-std=c++17", "-gdwarf-4", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra")
+# What CUDA compilers accept silently and g++ would warn about in the kernels.
+_KERNEL_FLAGS = ("-Wno-unknown-pragmas", "-Wno-parentheses", "-Wno-unused-function")
+
+
+_ENTRY = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\(")
+
+
+class Checks(Enum):
+    """What a build watches besides collectives, barriers and host traffic."""
+
+    NONE = "none"
+    # Out-of-bounds accesses and undefined behaviour; python must run with libasan preloaded.
+    MEMORY = "memory"
+    # Every access of every lane, for data races and accesses outside every allocation.
+    RACES = "races"
+
+
+_RUNTIME_FLAGS = {
+    Checks.NONE: ("-O2",),
+    Checks.MEMORY: ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
+    Checks.RACES: ("-O2", "-DEMULATOR_RACES"),
+}
+_CHECKED_FLAGS = {
+    Checks.NONE: ("-O2",),
+    Checks.MEMORY: _RUNTIME_FLAGS[Checks.MEMORY],
+    Checks.RACES: (
+        "-O1",
+        "-fsanitize=thread",
+        "--param=tsan-distinguish-volatile=1",
+        "--param=tsan-instrument-func-entry-exit=0",
+    ),
+}
+_LINK_FLAGS = {
+    Checks.NONE: (),
+    Checks.MEMORY: ("-fsanitize=address,undefined",),
+    Checks.RACES: (),
+}
+
+
+def find_compiler() -> str:
+    """Give the C++ compiler: $CXX, or g++."""
+    wanted = os.environ.get("CXX", "g++")
+    found = shutil.which(wanted)
+    if found is None:
+        raise OocbfsError(
+            f"the emulator needs a C++ compiler, and {wanted!r} was not found: "
+            "install g++ or name one in CXX"
+        )
+    return found
+
+
+def cache_folder() -> Path:
+    """Give the folder that keeps builds between runs."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "oocbfs" / "emulator"
+
+
+def build(
+    options: KernelOptions,
+    checks: Checks = Checks.NONE,
+    folder: Path = FOLDER,
+    sources: Sequence[Path] = (),
+) -> Path:
+    """Give the shared object for the kernels, compiling it if nobody did.
+
+    The kernels are those of ``sources``, by default all of ``folder``, which also holds what they
+    include. A source may hold several kernels.
+    """
+    compiler = find_compiler()
+    kernels = list(sources) or [source(kernel, folder) for kernel in KERNELS]
+    names = [name for file in kernels for name in _ENTRY.findall(file.read_text())]
+    unit = "\n".join(
+        ['#include "cuda.h"']
+        + [f'#include "{file}"' for file in kernels]
+        + [f"EMULATOR_EXPORT({name})" for name in names]
+    )
+    target = _cached(
+        checks,
+        ".so",
+        (unit, compiler, *options.definitions(), *_CHECKED_FLAGS[checks], *_RUNTIME_FLAGS[checks]),
+        (*_runtime_files(), *headers(folder), *kernels),
+    )
+    if not target.exists():
+        with _workshop(target) as (work, made):
+            generated = work / "kernels.cpp"
+            generated.write_text(unit)
+            flags = (*_CHECKED_FLAGS[checks], *_KERNEL_FLAGS, *options.definitions())
+            _compile(compiler, generated, work / "kernels.o", (*flags, f"-I{folder}"))
+            objects = [_runtime_object(compiler, name, checks) for name in _RUNTIME_UNITS]
+            objects.append(work / "kernels.o")
+            _run([compiler, "-shared", *_LINK_FLAGS[checks], *objects, "-ldl", "-o", made])
+    return target
+
+
+def _runtime_object(compiler: str, name: str, checks: Checks) -> Path:
+    """Give a part of the runtime, which all variants of the kernels share."""
+    flags = _RUNTIME_FLAGS[checks]
+    target = _cached(checks, ".o", (name, compiler, *flags), _runtime_files())
+    if not target.exists():
+        with _workshop(target) as (_, made):
+            _compile(compiler, _RUNTIME / name, made, flags)
+    return target
+
+
+def _runtime_files() -> list[Path]:
+    return sorted(path for path in _RUNTIME.iterdir() if path.suffix in (".h", ".cpp"))
+
+
+def _cached(checks: Checks, suffix: str, words: Iterable[str], files: Iterable[Path]) -> Path:
+    """Name a build by everything that goes into it."""
+    digest = hashlib.sha256()
+    for word in (*words, *_COMMON_FLAGS, *_KERNEL_FLAGS, platform.machine()):
+        digest.update(word.encode() + b"\0")
+    for path in files:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return cache_folder() / f"{checks.value}-{digest.hexdigest()[:24]}{suffix}"
+
+
+@contextmanager
+def _workshop(target: Path) -> Iterator[tuple[Path, Path]]:
+    """Give a folder to work in and a file that becomes the target, whole or not at all."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as work:
+        made = Path(work) / f"made{target.suffix}"
+        yield Path(work), made
+        made.replace(target)
+
+
+def _compile(compiler: str, unit: Path, made: Path, flags: Iterable[str]) -> None:
+    _run([compiler, *_COMMON_FLAGS, *flags, f"-I{_RUNTIME}", "-c", unit, "-o", made])
+
+
+def _run(command: list[str | Path]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        line = " ".join(map(str, command))
+        raise OocbfsError(f"the emulator could not be compiled:\n{line}\n{done.stderr.strip()}")

@@ -1,0 +1,118 @@
+"""The emulator's shared object, called through ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import subprocess
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from oocbfs.errors import OocbfsError
+from oocbfs.kernels.cuda_source import FOLDER, KernelOptions
+from oocbfs.kernels.emulator.build import Checks, build
+
+# The runtime's state is global, so one launch at a time.
+_LOCK = threading.Lock()
+
+
+class EmulatorError(OocbfsError):
+    """A kernel that deadlocked, raced or misused a collective; names the place in its source."""
+
+
+class Counters(ctypes.Structure):
+    """What the runtime counted since the last reset."""
+
+    _fields_ = [
+        *((name, ctypes.c_uint64) for name in ("launches", "switches", "collectives")),
+        *((name, ctypes.c_uint64) for name in ("barriers", "atomics")),
+        *((name, ctypes.c_uint64) for name in ("host_loads", "host_sectors", "host_lines")),
+        ("host_requests", ctypes.c_uint64 * 4),
+        ("races", ctypes.c_uint64),
+        ("accesses", ctypes.c_uint64),
+    ]
+
+
+class Library:
+    """One compiled variant of the kernels."""
+
+    def __init__(
+        self,
+        options: KernelOptions,
+        checks: Checks = Checks.NONE,
+        folder: Path = FOLDER,
+        sources: Sequence[Path] = (),
+    ) -> None:
+        self.path = build(options, checks, folder, sources)
+        self._library = ctypes.CDLL(str(self.path))
+        self._library.emulator_message.restype = ctypes.c_char_p
+        self._library.emulator_configure.argtypes = [
+            ctypes.c_uint64,
+            ctypes.c_uint,
+            ctypes.c_double,
+        ]
+        for name in ("emulator_map_host", "emulator_allocated"):
+            getattr(self._library, name).argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+        for name in ("emulator_unmap_host", "emulator_freed"):
+            getattr(self._library, name).argtypes = [ctypes.c_void_p]
+
+    def configure(self, seed: int, resident_blocks: int, yield_probability: float) -> None:
+        """Choose the schedule of the following launches."""
+        self._library.emulator_configure(seed, resident_blocks, yield_probability)
+
+    def map_host(self, address: int, size: int) -> None:
+        """Count the loads from this memory as traffic over the bus."""
+        if self._library.emulator_map_host(address, size):
+            raise OocbfsError("the emulator counts at most 8 ranges of host memory at a time")
+
+    def unmap_host(self, address: int) -> None:
+        """Count no longer."""
+        self._library.emulator_unmap_host(address)
+
+    def allocated(self, address: int, size: int) -> None:
+        """Tell the race detector about device memory."""
+        self._library.emulator_allocated(address, size)
+
+    def freed(self, address: int) -> None:
+        """Tell the race detector that this memory is gone."""
+        self._library.emulator_freed(address)
+
+    def counters(self, *, reset: bool = False) -> Counters:
+        """Give what was counted."""
+        counters = Counters()
+        self._library.emulator_counters(ctypes.byref(counters), int(reset))
+        return counters
+
+    def launch(
+        self, kernel: str, blocks: int, threads: int, arguments: Sequence[np.ndarray]
+    ) -> None:
+        """Run a kernel; every argument is a zero-dimensional array of the parameter's width."""
+        shape = (ctypes.c_uint * 6)(blocks, 1, 1, threads, 1, 1)
+        pointers = (ctypes.c_void_p * len(arguments))(*(a.ctypes.data for a in arguments))
+        with _LOCK:
+            failed = self._library[f"launch_{kernel}"](shape, pointers)
+            text = self._library.emulator_message().decode() if failed else ""
+        if failed:
+            raise EmulatorError(f"{kernel}: {self._with_lines(text)}")
+
+    def _with_lines(self, text: str) -> str:
+        """Turn code offsets into file and line where addr2line is installed."""
+
+        def line_of(match: re.Match[str]) -> str:
+            # The offset is a return address: the call lies just before it.
+            offset = int(match[1], 16) - 1
+            try:
+                done = subprocess.run(
+                    ["addr2line", "-s", "-e", self.path, hex(offset)],
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                )
+            except (OSError, subprocess.CalledProcessError):
+                return match[0]
+            return done.stdout.split(" ")[0].strip()
+
+        return re.sub(r"\+0x([0-9a-f]+)", line_of, text)

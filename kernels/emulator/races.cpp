@@ -1,0 +1,180 @@
+// The race detector: the kernels are compiled with -fsanitize=thread but linked without its library,
+// so every access calls the functions below.
+//
+// Two accesses to one 4-byte cell of an allocation conflict if different lanes make them, one writes,
+// not both are atomic (volatile counts as atomic: it declares the race), and nothing orders them: a
+// barrier of their block, or a __syncwarp of their warp. An access outside every allocation is
+// reported too.
+#include "scheduler.h"
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <map>
+
+namespace emulator {
+
+#ifdef EMULATOR_RACES
+
+struct Past {
+  uint32_t launch = 0, block = 0, lane = 0, block_epoch = 0, warp_epoch = 0;
+  Access kind = Access::READ;
+  void* code = nullptr;
+};
+struct Cell {
+  Past write, read, older_read;
+};
+struct Allocation {
+  size_t bytes;
+  std::vector<Cell> cells;
+};
+
+static std::map<const char*, Allocation> allocations;
+static std::map<std::pair<unsigned, size_t>, Cell> shared_cells;
+static uint32_t launch_number;
+
+void begin_race_detection() {
+  launch_number++;
+  shared_cells.clear();
+}
+
+static bool is_atomic(Access kind) { return kind == Access::ATOMIC || kind == Access::VOLATILE; }
+
+static bool ordered(const Past& past, const Past& now) {
+  if (past.launch != now.launch) return true;
+  if (is_atomic(past.kind) && is_atomic(now.kind)) return true;
+  if (past.block != now.block) return false;
+  if (past.lane == now.lane || past.block_epoch < now.block_epoch) return true;
+  return past.lane / 32 == now.lane / 32 && past.warp_epoch < now.warp_epoch;
+}
+
+static long offset_of(void* code) {
+  Dl_info info;
+  return dladdr(code, &info) ? long(static_cast<char*>(code) - static_cast<char*>(info.dli_fbase))
+                             : 0;
+}
+
+static void report(const char* where, const Past& past, const Past& now) {
+  static const char* const kinds[] = {"read", "write", "volatile read", "atomic"};
+  state.counters.races++;
+  fail("race on %s: %s by block %u thread %u at +0x%lx, after %s by block %u thread %u at +0x%lx",
+       where, kinds[int(now.kind)], now.block, now.lane, offset_of(now.code),
+       kinds[int(past.kind)], past.block, past.lane, offset_of(past.code));
+}
+
+static void note(Cell& cell, const Past& now, const char* where) {
+  const bool writes = now.kind == Access::WRITE || now.kind == Access::ATOMIC;
+  if (!ordered(cell.write, now)) {
+    report(where, cell.write, now);
+  } else if (writes && !ordered(cell.read, now)) {
+    report(where, cell.read, now);
+  } else if (writes && !ordered(cell.older_read, now)) {
+    report(where, cell.older_read, now);
+  }
+  if (writes) {
+    cell.write = now;
+  } else {
+    if (cell.read.lane != now.lane || cell.read.block != now.block) cell.older_read = cell.read;
+    cell.read = now;
+  }
+}
+
+template <class T>
+static bool lies_in(const char* at, const T* first, size_t count) {
+  return at >= reinterpret_cast<const char*>(first) &&
+         at < reinterpret_cast<const char*>(first + count);
+}
+
+// What threadIdx and the like read, and the constants of the shared object itself.
+static bool is_runtime(const char* at, const Block* block) {
+  Dl_info info;
+  return lies_in(at, &state, 1) || lies_in(at, block, 1) ||
+         lies_in(at, block->lanes.data(), block->lanes.size()) ||
+         lies_in(at, block->warps.data(), block->warps.size()) || dladdr(at, &info);
+}
+
+void note_access(const void* address, unsigned bytes, Access kind, void* code) {
+  Lane* lane = state.current;
+  const char* at = static_cast<const char*>(address);
+  if (!lane || lane->fiber.owns(at)) return;
+  state.counters.accesses++;
+  const Block* block = lane->warp->block;
+  const Past now{launch_number,      block->serial, lane->in_block, block->epoch,
+                 lane->warp->epoch, kind,          code};
+  if (at >= shared_begin() && at < shared_begin() + shared_bytes()) {
+    const size_t first = size_t(at - shared_begin());
+    for (size_t cell = first / 4; cell <= (first + bytes - 1) / 4; cell++)
+      note(shared_cells[{block->serial, cell}], now, "shared memory");
+    return;
+  }
+  auto found = allocations.upper_bound(at);
+  if (found != allocations.begin()) {
+    --found;
+    const size_t first = size_t(at - found->first);
+    if (first + bytes <= found->second.bytes) {
+      for (size_t cell = first / 4; cell <= (first + bytes - 1) / 4; cell++)
+        note(found->second.cells[cell], now, "device memory");
+      return;
+    }
+  }
+  if (is_runtime(at, block)) return;
+  fail("block %u thread %u touches %u bytes outside every allocation at +0x%lx", block->serial,
+       lane->in_block, bytes, offset_of(code));
+}
+
+static void hook(void* address, unsigned bytes, Access kind, void* code) {
+  if (!state.current || state.current->fiber.owns(address)) return;
+  if (is_atomic(kind)) maybe_yield();
+  note_access(address, bytes, kind, code);
+}
+
+#else
+
+void begin_race_detection() {}
+void note_access(const void*, unsigned, Access, void*) {}
+
+#endif
+
+}  // namespace emulator
+
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+
+// The device tells the detector where its memory lies.
+#ifdef EMULATOR_RACES
+EXPORTED void emulator_allocated(const char* begin, size_t bytes) {
+  emulator::allocations[begin] = {bytes, std::vector<emulator::Cell>((bytes + 3) / 4)};
+}
+EXPORTED void emulator_freed(const char* begin) { emulator::allocations.erase(begin); }
+
+#define HIDDEN extern "C" __attribute__((visibility("hidden")))
+#define HOOKS(bytes)                                                                            \
+  HIDDEN void __tsan_read##bytes(void* a) {                                                     \
+    emulator::hook(a, bytes, emulator::Access::READ, __builtin_return_address(0));              \
+  }                                                                                             \
+  HIDDEN void __tsan_write##bytes(void* a) {                                                    \
+    emulator::hook(a, bytes, emulator::Access::WRITE, __builtin_return_address(0));             \
+  }                                                                                             \
+  HIDDEN void __tsan_volatile_read##bytes(void* a) {                                            \
+    emulator::hook(a, bytes, emulator::Access::VOLATILE, __builtin_return_address(0));          \
+  }                                                                                             \
+  HIDDEN void __tsan_volatile_write##bytes(void* a) {                                           \
+    emulator::hook(a, bytes, emulator::Access::ATOMIC, __builtin_return_address(0));            \
+  }
+HOOKS(1)
+HOOKS(2)
+HOOKS(4)
+HOOKS(8)
+HOOKS(16)
+HIDDEN void __tsan_read_range(void* a, size_t bytes) {
+  emulator::hook(a, unsigned(bytes), emulator::Access::READ, __builtin_return_address(0));
+}
+HIDDEN void __tsan_write_range(void* a, size_t bytes) {
+  emulator::hook(a, unsigned(bytes), emulator::Access::WRITE, __builtin_return_address(0));
+}
+HIDDEN void __tsan_init() {}
+HIDDEN void __tsan_func_entry(void*) {}
+HIDDEN void __tsan_func_exit() {}
+#else
+EXPORTED void emulator_allocated(const char*, size_t) {}
+EXPORTED void emulator_freed(const char*) {}
+#endif

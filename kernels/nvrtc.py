@@ -1,0 +1,77 @@
+"""Compile kernels with NVRTC, which needs CuPy's binding but neither a driver nor a GPU."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from oocbfs.kernels.cuda_source import FOLDER, KernelOptions, headers, source
+
+ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120")
+
+_ENTRY = re.compile(r"Compiling entry function '(\w+)'")
+_SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_USED = re.compile(r"Used (\d+) registers")
+_SHARED = re.compile(r"(\d+) bytes smem")
+
+
+class Compiled(NamedTuple):
+    """A kernel's machine code for one architecture, and what a thread or block of it needs."""
+
+    kernel: str
+    architecture: str
+    binary: bytes
+    registers: int
+    shared_bytes: int
+    stack_bytes: int
+    spill_bytes: int
+
+
+def compile_kernel(
+    kernel: str, architecture: str, options: KernelOptions, folder: Path = FOLDER
+) -> Compiled:
+    """Compile one kernel for one architecture such as ``sm_86``."""
+    from cupy_backends.cuda.libs import nvrtc
+
+    files = headers(folder)
+    program = nvrtc.createProgram(
+        source(kernel, folder).read_text(),
+        f"{kernel}.cu",
+        [file.read_bytes() for file in files],
+        [file.name.encode() for file in files],
+    )
+    try:
+        nvrtc.compileProgram(
+            program,
+            (
+                f"--gpu-architecture={architecture}",
+                "--std=c++17",
+                "--ptxas-options=-v",
+                *options.definitions(),
+            ),
+        )
+        log = nvrtc.getProgramLog(program)
+        # The binding drops the last byte.
+        binary = nvrtc.getCUBIN(program) + b"\0"
+    except nvrtc.NVRTCError as error:
+        raise RuntimeError(
+            f"{kernel}.cu for {architecture}: {error}\n{nvrtc.getProgramLog(program)}"
+        ) from error
+    finally:
+        nvrtc.destroyProgram(program)
+    return Compiled(kernel, architecture, binary, *_resources(kernel, log))
+
+
+def _resources(kernel: str, log: str) -> tuple[int, int, int, int]:
+    """Give registers, shared, stack and spill bytes from ptxas's log."""
+    entry, spills, used = _ENTRY.search(log), _SPILLS.search(log), _USED.search(log)
+    if not entry or entry[1] != kernel or not spills or not used:
+        raise RuntimeError(f"{kernel}: the compiler's log has no resource usage:\n{log}")
+    shared = _SHARED.search(log)
+    return (
+        int(used[1]),
+        int(shared[1]) if shared else 0,
+        int(spills[1]),
+        int(spills[2]) + int(spills[3]),
+    )

@@ -1,0 +1,39 @@
+// Where a row's tail lies, what reading it costs, and how its bytes are loaded.
+#ifndef OOCBFS_ROWS_CUH
+#define OOCBFS_ROWS_CUH
+#include "common.cuh"
+
+struct Span {
+  u64 begin, end;
+};
+
+__device__ __forceinline__ Span row_span(const Rows& rows, u32 vertex) {
+  const u64 next = (u64)vertex + 1;
+  return {rows.bases[vertex >> rows.shift] + rows.starts[vertex],
+          rows.bases[next >> rows.shift] + rows.starts[next]};
+}
+
+__device__ __forceinline__ bool is_fast(const Rows& rows, u64 offset) {
+  return offset - rows.fast_begin < rows.fast_end - rows.fast_begin;
+}
+
+// Bytes that reading the whole span moves over the bus, in sectors of 32.
+__device__ __forceinline__ u64 slow_bytes(const Rows& rows, Span span) {
+  if (span.begin == span.end) return 0;
+  const u64 begin = span.begin & ~31ull, end = (span.end + 31) & ~31ull;
+  const u64 from = begin > rows.fast_begin ? begin : rows.fast_begin;
+  const u64 to = end < rows.fast_end ? end : rows.fast_end;
+  return end - begin - (to > from ? to - from : 0);
+}
+
+__device__ __forceinline__ u32 load_word(const Rows& rows, u64 offset) {
+  if (is_fast(rows, offset)) return *(const u32*)(rows.fast + (offset - rows.fast_begin));
+  return __ldg((const u32*)(rows.slow + offset));
+}
+
+__device__ __forceinline__ uint4 load_half_sector(const Rows& rows, u64 offset) {
+  if (is_fast(rows, offset)) return *(const uint4*)(rows.fast + (offset - rows.fast_begin));
+  return __ldg((const uint4*)(rows.slow + offset));
+}
+
+#endif

@@ -1,0 +1,33 @@
+// Top-down, hubs: one warp per segment of the hubs that top_down listed behind `hubs_base`.
+//
+// Segments are numbered through the list, so a warp finds the hub of its segment by bisection.
+#include "expand.cuh"
+
+// The last hub in [low, high) whose first segment is not behind this one.
+__device__ __forceinline__ u64 hub_of_segment(const u32* hub_segments, u64 segment, u64 low,
+                                              u64 high) {
+  while (high - low > 1) {
+    const u64 middle = (low + high) / 2;
+    if (hub_segments[middle] <= segment)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
+top_down_hubs(Search search, Rows out_rows, u64 hubs_base, u32 level) {
+  const u64 listed = search.control[CONTROL_HUBS];
+  const u64 first_segment = (u32)hubs_base, num_segments = (u32)listed - first_segment;
+  Tally tally = {0, 0, 0, 0};
+  for (u64 i : warp_stride(num_segments)) {
+    const u64 segment = first_segment + i;
+    const u64 hub = hub_of_segment(search.hub_segments, segment, hubs_base >> 32, listed >> 32);
+    const u32 vertex = search.hubs[hub];
+    const Span row = row_span(out_rows, vertex);
+    expand_span(search, tally, out_rows, segment_span(row, segment - search.hub_segments[hub]),
+                vertex, level);
+  }
+  add_tally(search, tally);
+}

@@ -1,0 +1,149 @@
+"""What a traversal needs from a device, and the device that is the CPU pretending to be a GPU."""
+
+from __future__ import annotations
+
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.kernels.constants import SLACK_BYTES
+from oocbfs.kernels.cuda_source import KernelOptions
+from oocbfs.kernels.emulator.build import Checks
+from oocbfs.kernels.emulator.library import Library
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Tails must start on a line, so that the sectors counted are the sectors moved.
+LINE_BYTES = 128
+
+# What a kernel takes: a struct or a number, as an array of no dimensions.
+Argument = NDArray[Any]
+
+
+@dataclass
+class Usage:
+    """What a device did; slow_bytes is None on devices that cannot count them."""
+
+    launches: int = 0
+    read_backs: int = 0
+    slow_bytes: int | None = None
+
+
+class Memory:
+    """Device memory as kernels see it: an address. ``owner`` keeps it alive."""
+
+    def __init__(self, address: int, dtype: np.dtype[Any], size: int, owner: Any) -> None:  # noqa: ANN401
+        self.address = address
+        self.dtype = dtype
+        self.size = size
+        self.owner = owner
+
+
+class Device(ABC):
+    """Memory, transfers and launches; launches and uploads are in order, downloads wait for them."""
+
+    # Blocks of a launch that wants to fill the device.
+    num_blocks: int
+    usage: Usage
+
+    @abstractmethod
+    def allocate(self, size: int, dtype: Any) -> Memory:  # noqa: ANN401
+        """Give uninitialised device memory for ``size`` items."""
+
+    @abstractmethod
+    def upload(self, memory: Memory, array: NDArray[Any]) -> None:
+        """Copy an array to the start of device memory."""
+
+    @abstractmethod
+    def download(self, memory: Memory, size: int | None = None) -> NDArray[Any]:
+        """Copy the first ``size`` items back, after everything launched so far."""
+
+    @abstractmethod
+    def map_host(self, array: NDArray[np.uint8]) -> AbstractContextManager[int]:
+        """Let kernels read a host array in place; gives the address for them."""
+
+    @abstractmethod
+    def launch(self, kernel: str, blocks: int, threads: int, arguments: Sequence[Argument]) -> None:
+        """Start a kernel."""
+
+    def place(self, array: NDArray[Any]) -> Memory:
+        """Allocate device memory that holds a copy of the array."""
+        memory = self.allocate(array.size, array.dtype)
+        self.upload(memory, array)
+        return memory
+
+
+def align_tails(tails: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Give the tails on a line boundary with readable bytes behind; copies unless they are mapped."""
+    room = np.empty(tails.size + SLACK_BYTES + LINE_BYTES, np.uint8)
+    first = -room.ctypes.data % LINE_BYTES
+    aligned = room[first : first + tails.size + SLACK_BYTES]
+    aligned[: tails.size] = tails
+    aligned[tails.size :] = 0
+    return aligned[: tails.size]
+
+
+class EmulatorDevice(Device):
+    """Runs the CUDA sources on one CPU thread in a random order that the seed decides."""
+
+    def __init__(
+        self,
+        options: KernelOptions | None = None,
+        *,
+        checks: Checks = Checks.NONE,
+        seed: int = 1,
+        num_blocks: int = 3,
+        resident_blocks: int = 2,
+        yield_probability: float = 1 / 16,
+        library: Library | None = None,
+    ) -> None:
+        self.num_blocks = num_blocks
+        self.library = library or Library(options or KernelOptions(), checks)
+        self.library.configure(seed, resident_blocks, yield_probability)
+        self.library.counters(reset=True)
+        self.usage = Usage(slow_bytes=0)
+
+    def allocate(self, size: int, dtype: Any) -> Memory:  # noqa: ANN401
+        """Give memory of the process, filled with a pattern that is no sensible value."""
+        array = np.empty(max(size, 1), dtype)
+        array.view(np.uint8)[:] = 0xAB
+        self.library.allocated(array.ctypes.data, array.nbytes)
+        weakref.finalize(array, self.library.freed, array.ctypes.data).atexit = False
+        return Memory(array.ctypes.data, array.dtype, size, array)
+
+    def upload(self, memory: Memory, array: NDArray[Any]) -> None:
+        """Copy at once."""
+        memory.owner[: array.size] = array
+
+    def download(self, memory: Memory, size: int | None = None) -> NDArray[Any]:
+        """Copy; kernels have finished when their launch returns."""
+        self.usage.read_backs += 1
+        copy: NDArray[Any] = memory.owner[: memory.size if size is None else size].copy()
+        return copy
+
+    @contextmanager
+    def map_host(self, array: NDArray[np.uint8]) -> Iterator[int]:
+        """Count loads from the array, and the slack behind it, as bytes over the bus."""
+        if array.ctypes.data % LINE_BYTES:
+            array = align_tails(array)
+        address = array.ctypes.data
+        self.library.map_host(address, array.size + SLACK_BYTES)
+        self.library.allocated(address, array.size + SLACK_BYTES)
+        try:
+            yield address
+        finally:
+            self.library.unmap_host(address)
+            self.library.freed(address)
+
+    def launch(self, kernel: str, blocks: int, threads: int, arguments: Sequence[Argument]) -> None:
+        """Run the kernel to its end."""
+        self.usage.launches += 1
+        self.library.launch(kernel, blocks, threads, arguments)
+        self.usage.slow_bytes = 32 * int(self.library.counters().host_sectors)

@@ -1,0 +1,300 @@
+"""Breadth-first search on a device: the host's part, one loop for every device.
+
+A level begins with the heads pass, which reads device memory only; it skips itself on the device if
+the frontier's rows are cheap to read. One small read-back then says what the level costs in slow
+bytes: searching the tails of what the heads left, or reading the rows of the frontier. Frontiers
+that one block can handle run many levels in one launch.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.device import Device, Memory
+from oocbfs.errors import FormatError
+from oocbfs.gpu_result import Direction, GpuResult, Limits, Step
+from oocbfs.gpu_rows import ResidentRows
+from oocbfs.kernels.bfs_rows import Rows
+from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.cuda_source import (
+    BLOCK_THREADS,
+    CONTROL_WORDS,
+    MAX_SMALL_LEVELS,
+    SEARCH_STRUCT,
+    SMALL_BLOCK_THREADS,
+    SMALL_BYTES_PER_VERTEX,
+    Control,
+)
+
+
+def _number(value: int, dtype: type[np.unsignedinteger[Any]]) -> NDArray[Any]:
+    return np.array(value % (1 << (8 * np.dtype(dtype).itemsize)), dtype)
+
+
+class GpuBfs:
+    """Traversals of one graph on one device; a context manager, because tails are mapped."""
+
+    def __init__(
+        self,
+        device: Device,
+        rows: Rows,
+        in_rows: Rows | None = None,
+        *,
+        with_parents: bool = True,
+        window: tuple[int, int] = (0, 0),
+        limits: Limits | None = None,
+    ) -> None:
+        self.device = device
+        self.limits = limits or Limits()
+        self._stack = ExitStack()
+        self.out_rows = ResidentRows(device, rows, self._stack, window)
+        self.in_rows = (
+            self.out_rows
+            if in_rows is None or in_rows is rows
+            else ResidentRows(device, in_rows, self._stack, window)
+        )
+        n = self.out_rows.num_vertices
+        words = (n + 31) // 32
+        num_hubs = self.out_rows.tail_bytes // (SEGMENT_BYTES + 1) + 1
+        sizes = {
+            "levels": (n, np.int32),
+            "parents": (n if with_parents else 1, np.uint32),
+            "queue": (n, np.uint32),
+            "pending": (n, np.uint32),
+            "visited": (words, np.uint32),
+            "claimed": (words, np.uint32),
+            "hubs": (num_hubs, np.uint32),
+            "hub_segments": (num_hubs, np.uint32),
+            # The recorded level ends lie behind the control words: one copy reads both.
+            "control": (CONTROL_WORDS + MAX_SMALL_LEVELS // 2, np.uint64),
+        }
+        self.memory: dict[str, Memory] = {
+            name: device.allocate(size, dtype) for name, (size, dtype) in sizes.items()
+        }
+        self.with_parents = with_parents
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.close()
+
+    def run(self, sources: NDArray[np.uint32], direction: Direction = Direction.AUTO) -> GpuResult:
+        """Traverse from stored vertices."""
+        return _Traversal(self, sources, direction).run()
+
+
+class _Traversal:
+    """What the host keeps between two levels."""
+
+    def __init__(self, bfs: GpuBfs, sources: NDArray[np.uint32], direction: Direction) -> None:
+        self._device = bfs.device
+        self._memory = bfs.memory
+        self._bfs = bfs
+        self._limits = bfs.limits
+        self._out, self._in = bfs.out_rows.struct, bfs.in_rows.struct
+        self._num_vertices = bfs.out_rows.num_vertices
+        self._direction = direction
+        self._sources = np.unique(np.asarray(sources, np.uint32))
+        self._search = np.zeros((), SEARCH_STRUCT)
+        for name, memory in self._memory.items():
+            self._search[name] = memory.address
+        self._search["level_ends"] = self._memory["control"].address + 8 * CONTROL_WORDS
+        self._visited, self._spare = (self._memory[name].address for name in ("visited", "claimed"))
+        self._control = np.zeros(CONTROL_WORDS, np.uint64)
+        # The frontier is queue[begin:end], and its rows hold so many slow bytes.
+        self._begin, self._end = 0, self._sources.size
+        self._bytes = 0
+        self._level = 1
+        self._ends = [self._end]
+        # Slow bytes of the rows that the last heads pass found: they belong to the next frontier.
+        self._heads_bytes = 0
+        self._steps: list[Step] = []
+
+    def run(self) -> GpuResult:
+        """Run level after level until a frontier is empty."""
+        self._start()
+        # Whether the frontier has been read back; the sources are known without that.
+        known = True
+        if self._direction is not Direction.BOTTOM_UP:
+            self._run_small_levels()
+        while not known or self._begin < self._end:
+            if known and self._is_small():
+                self._run_small_levels()
+                continue
+            growth = self._look(known)
+            known = True
+            if self._begin == self._end:
+                break
+            if growth[Control.HEADS_RAN]:
+                self._finish_after_heads(growth)
+            elif self._is_small():
+                continue
+            else:
+                self._expand("top-down")
+            self._level += 1
+            known = False
+        return self._result()
+
+    def _start(self) -> None:
+        n = _number(self._num_vertices, np.uint64)
+        self._launch("initialise", n, units=self._num_vertices // 32)
+        self._device.upload(self._memory["queue"], self._sources)
+        count = _number(self._sources.size, np.uint64)
+        self._launch("visit_sources", self._out, count, units=self._sources.size // 32)
+
+    def _is_small(self) -> bool:
+        count, limits = self._end - self._begin, self._limits
+        return (
+            self._direction is not Direction.BOTTOM_UP
+            and count <= limits.small_vertices
+            and self._bytes <= limits.small_bytes + count * SMALL_BYTES_PER_VERTEX
+        )
+
+    def _look(self, known: bool) -> NDArray[np.uint64]:
+        """Run the heads pass unless it is not worth it; read back what the level needs to know."""
+        worthwhile = int(self._limits.heads_bytes * self._num_vertices)
+        if self._direction is Direction.BOTTOM_UP or (
+            self._direction is Direction.AUTO and known and self._bytes >= worthwhile
+        ):
+            self._launch_heads(known, skip_bytes=0)
+        elif self._direction is Direction.AUTO and not known:
+            self._launch_heads(known, skip_bytes=worthwhile)
+        found_before = int(self._control[Control.FOUND_BYTES])
+        growth = self._read()
+        if not known:
+            self._begin = self._end
+            self._end = int(self._control[Control.QUEUE_END] - growth[Control.HEADS_FOUND])
+            self._bytes = int(self._control[Control.FOUND_BYTES]) - found_before + self._heads_bytes
+            self._ends.append(self._end)
+        self._heads_bytes = int(growth[Control.HEADS_FOUND_BYTES])
+        return growth
+
+    def _launch_heads(self, known: bool, skip_bytes: int) -> None:
+        found_bytes = int(self._control[Control.FOUND_BYTES])
+        frontier_base = found_bytes - (self._bytes if known else self._heads_bytes)
+        self._search["visited"], self._search["claimed"] = self._visited, self._spare
+        self._launch(
+            "bottom_up_heads",
+            self._in,
+            self._out,
+            _number(self._level, np.uint32),
+            _number(int(self._control[Control.PENDING]), np.uint64),
+            _number(frontier_base, np.uint64),
+            _number(skip_bytes, np.uint64),
+            _number(self._bfs.out_rows.tail_bytes, np.uint64),
+            units=self._num_vertices // 1024 + 1,
+        )
+
+    def _finish_after_heads(self, growth: NDArray[np.uint64]) -> None:
+        """Find what the heads left, in the direction that moves fewer bytes."""
+        pending, pending_bytes, found = (
+            int(growth[word])
+            for word in (Control.PENDING, Control.PENDING_BYTES, Control.HEADS_FOUND)
+        )
+        self._visited, self._spare = self._spare, self._visited
+        upward = self._direction is Direction.BOTTOM_UP or pending_bytes <= self._bytes
+        if not pending:
+            self._note("heads", heads_found=found)
+        elif upward:
+            self._search["visited"], self._search["claimed"] = self._spare, self._visited
+            self._launch(
+                "bottom_up_tails",
+                self._in,
+                self._out,
+                _number(pending, np.uint64),
+                _number(self._level, np.uint32),
+                units=pending // 32 + 1,
+            )
+            self._note("bottom-up", pending, pending_bytes, found)
+        else:
+            self._expand("heads, top-down", pending, pending_bytes, found)
+
+    def _expand(self, kind: str, pending: int = 0, pending_bytes: int = 0, found: int = 0) -> None:
+        """Reach for the neighbours of the frontier."""
+        self._search["visited"] = self._search["claimed"] = self._visited
+        level = _number(self._level, np.uint32)
+        begin, end = _number(self._begin, np.uint64), _number(self._end, np.uint64)
+        units = (self._end - self._begin) // 32 + 1
+        self._launch("top_down", self._out, begin, end, level, units=units)
+        hubs_base = _number(int(self._control[Control.HUBS]), np.uint64)
+        self._launch("top_down_hubs", self._out, hubs_base, level)
+        self._note(kind, pending, pending_bytes, found)
+
+    def _run_small_levels(self) -> None:
+        """Run levels on the device for as long as they stay small, and learn where they ended."""
+        self._search["visited"] = self._search["claimed"] = self._visited
+        bytes_base = int(self._control[Control.FOUND_BYTES]) - self._bytes
+        self._launch(
+            "small_levels",
+            self._out,
+            _number(self._begin, np.uint64),
+            _number(bytes_base, np.uint64),
+            _number(self._level, np.uint32),
+            _number(MAX_SMALL_LEVELS, np.uint32),
+            _number(self._limits.small_vertices, np.uint64),
+            _number(self._limits.small_bytes, np.uint64),
+            units=1,
+        )
+        self._read(CONTROL_WORDS + MAX_SMALL_LEVELS // 2)
+        num_levels = int(self._control[Control.LEVELS_RUN])
+        self._note("small", num_levels=num_levels)
+        self._ends.extend(int(end) for end in self._level_ends[:num_levels])
+        if num_levels:
+            self._begin, self._end = ([0, *self._ends])[-2:]
+        self._bytes = int(
+            self._control[Control.FOUND_BYTES] - self._control[Control.FRONTIER_BYTES_BASE]
+        )
+        self._heads_bytes = 0
+        self._level += num_levels
+
+    def _read(self, words: int = CONTROL_WORDS) -> NDArray[np.uint64]:
+        """Read the control words back; give how much each grew."""
+        before = self._control
+        read = self._device.download(self._memory["control"], words)
+        self._control, self._level_ends = read[:CONTROL_WORDS], read[CONTROL_WORDS:].view(np.uint32)
+        if self._control[Control.DAMAGED]:
+            raise FormatError("a row holds what no converter wrote: run 'oocbfs verify'")
+        return self._control - before
+
+    def _note(
+        self,
+        kind: str,
+        pending: int = 0,
+        pending_bytes: int = 0,
+        heads_found: int = 0,
+        num_levels: int = 1,
+    ) -> None:
+        frontier = self._end - self._begin
+        self._steps.append(
+            Step(
+                kind,
+                self._level,
+                num_levels,
+                frontier,
+                self._bytes,
+                pending,
+                pending_bytes,
+                heads_found,
+            )
+        )
+
+    def _launch(self, kernel: str, *arguments: NDArray[Any], units: int | None = None) -> None:
+        """Launch with no more blocks than there are warps' worth of work."""
+        small = kernel == "small_levels"
+        threads = SMALL_BLOCK_THREADS if small else BLOCK_THREADS
+        blocks = self._device.num_blocks
+        if units is not None:
+            blocks = min(blocks, units * 32 // threads + 1)
+        self._device.launch(kernel, 1 if small else blocks, threads, (self._search, *arguments))
+
+    def _result(self) -> GpuResult:
+        ends = np.array([0, *self._ends])
+        sizes = [int(size) for size in np.diff(ends) if size]
+        levels = self._device.download(self._memory["levels"])
+        parents = self._device.download(self._memory["parents"]) if self._bfs.with_parents else None
+        return GpuResult(levels, parents, sizes, self._steps, self._control)

@@ -1,0 +1,55 @@
+"""What a traversal on a device is told, and what it tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Where one kind of step ends to be the best."""
+
+    # A frontier that one block expands in less time than the launches of a wide level take; the
+    # bytes are what its rows may hold beyond two sectors each, because few warps share a hub.
+    small_vertices: int = 8192
+    small_bytes: int = 16 << 10
+    # The heads pass reads about 4 bytes a vertex of device memory, which is some 20 times as fast as
+    # the bus: it pays from so many slow bytes a vertex on.
+    heads_bytes: float = 1 / 8
+
+
+class Direction(Enum):
+    """Which steps a traversal may use."""
+
+    AUTO = "auto"
+    TOP_DOWN = "top-down"
+    BOTTOM_UP = "bottom-up"
+
+
+@dataclass
+class Step:
+    """One launch or two that finished at least one level."""
+
+    kind: str
+    level: int
+    num_levels: int
+    frontier: int
+    frontier_bytes: int
+    pending: int = 0
+    pending_bytes: int = 0
+    heads_found: int = 0
+
+
+@dataclass
+class GpuResult:
+    """Levels and parents by stored vertex (-1 and NO_VERTEX: not reached), and what it took."""
+
+    levels: NDArray[np.int32]
+    parents: NDArray[np.uint32] | None
+    level_sizes: list[int]
+    steps: list[Step] = field(default_factory=list)
+    control: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))

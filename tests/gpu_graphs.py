@@ -1,0 +1,128 @@
+"""Graphs for the kernel tests: small, but with every class of row, in memory and as SciPy matrices."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from oocbfs.device import align_tails
+from oocbfs.kernels import varint
+from oocbfs.kernels.bfs_rows import Rows
+
+# SciPy comes without types.
+Matrix: TypeAlias = Any
+
+
+def matrix_of(n: int, edges: NDArray[np.int64], *, directed: bool = False) -> Matrix:
+    """Give the adjacency matrix of an edge list without loops and duplicates."""
+    edges = np.asarray(edges, np.int64).reshape(-1, 2)
+    if not directed:
+        edges = np.concatenate([edges, edges[:, ::-1]])
+    edges = np.unique(edges[edges[:, 0] != edges[:, 1]], axis=0)
+    ones = np.ones(len(edges), np.int8)
+    return sparse.csr_matrix((ones, (edges[:, 0], edges[:, 1])), shape=(n, n))
+
+
+def rows_of(matrix: Matrix, shift: int = 4) -> Rows:
+    """Encode a matrix as the converter would, in natural order."""
+    n = matrix.shape[0]
+    weights = (np.diff(matrix.indptr) + np.diff(matrix.tocsc().indptr)).astype(np.uint32)
+    coo = matrix.tocoo()
+    keys = np.sort(coo.row.astype(np.uint64) << np.uint64(32) | coo.col.astype(np.uint64))
+    heads, lengths, degrees = (np.zeros(n, np.uint32) for _ in range(3))
+    tails = np.empty(9 * keys.size + 64, np.uint8)
+    size = varint.encode_rows(tails, heads, lengths, degrees, keys, weights, 0, 32)
+    begins = np.concatenate([[0], np.cumsum(lengths, dtype=np.uint64)]).astype(np.uint64)
+    blocks = np.arange(n + 1) >> shift
+    bases = begins[:: 1 << shift][: (n >> shift) + 1].copy()
+    starts = (begins - bases[blocks]).astype(np.uint32)
+    return Rows(
+        heads=heads,
+        bases=bases,
+        starts=starts,
+        tails=align_tails(tails[:size]),
+        degrees=degrees,
+        shift=shift,
+        num_edges=keys.size,
+        max_degree=int(degrees.max(initial=0)),
+    )
+
+
+def levels_by_scipy(matrix: Matrix, sources: list[int]) -> NDArray[np.int32]:
+    """Give the distance from the nearest source, -1 where there is no path."""
+    distances = sparse.csgraph.dijkstra(matrix, indices=sources, unweighted=True, min_only=True)
+    levels = np.full(matrix.shape[0], -1, np.int32)
+    reached = np.isfinite(distances)
+    levels[reached] = distances[reached].astype(np.int32)
+    return levels
+
+
+def random_graph(seed: int, n: int, m: int, *, directed: bool = False) -> Matrix:
+    """Give a uniform random graph."""
+    edges = np.random.default_rng(seed).integers(0, n, (m, 2))
+    return matrix_of(n, edges, directed=directed)
+
+
+def mixed_graph(seed: int, *, directed: bool = False) -> Matrix:
+    """Give a graph with isolated vertices, short and long rows and hubs of several segments.
+
+    The hubs' neighbours lie 1 to 150 apart, so that their varints have one or two bytes and some
+    segments end in a stretched one. A long path keeps the number of levels up.
+    """
+    rng = np.random.default_rng(seed)
+    n = 9000
+    parts = [rng.integers(0, 4000, (3000, 2))]
+    for hub in (17, 4000, 7999):
+        targets = np.cumsum(rng.choice([1, 2, 3, 150], 3000, p=[0.5, 0.3, 0.17, 0.03]))
+        targets = targets[targets < n - 200]
+        extra = rng.integers(0, n - 200, 1500)
+        targets = np.union1d(targets, extra) if hub == 17 else targets
+        parts.append(np.stack([np.full(targets.size, hub), targets], axis=1))
+    for vertex in range(100, 140):
+        targets = rng.integers(0, 8000, int(rng.integers(30, 400)))
+        parts.append(np.stack([np.full(targets.size, vertex), targets], axis=1))
+    path = np.arange(n - 150, n - 20)
+    parts.append(np.stack([path[:-1], path[1:]], axis=1))
+    parts.append(np.array([[path[0], 5]]))
+    return matrix_of(n, np.concatenate(parts), directed=directed)
+
+
+def wide_hub_graph(seed: int) -> Matrix:
+    """Give a graph whose hubs have tails of several segments with many two-byte varints."""
+    rng = np.random.default_rng(seed)
+    n = 230_000
+    parts = []
+    for hub in range(6):
+        gaps = rng.choice([1, 90, 127, 128, 129, 140], 2200)
+        targets = np.cumsum(gaps) + 10 + hub
+        targets = targets[targets < n]
+        parts.append(np.stack([np.full(targets.size, hub), targets], axis=1))
+    return matrix_of(n, np.concatenate(parts))
+
+
+def grid_graph(height: int, width: int) -> Matrix:
+    """Give a lattice with 4 neighbours."""
+    cells = np.arange(height * width).reshape(height, width)
+    right = np.stack([cells[:, :-1].ravel(), cells[:, 1:].ravel()], axis=1)
+    down = np.stack([cells[:-1].ravel(), cells[1:].ravel()], axis=1)
+    return matrix_of(height * width, np.concatenate([right, down]))
+
+
+def check_parents(
+    matrix: Matrix,
+    sources: list[int],
+    levels: NDArray[np.int32],
+    parents: NDArray[np.uint32],
+) -> None:
+    """Assert that parents are a tree: sources own themselves, others have an edge one level up."""
+    reached = levels >= 0
+    assert (parents[sources] == np.asarray(sources)).all()
+    assert (parents[~reached] == 0xFFFFFFFF).all()
+    inner = np.flatnonzero(levels > 0)
+    above = parents[inner].astype(np.int64)
+    assert (levels[above] == levels[inner] - 1).all()
+    if inner.size:
+        assert (np.asarray(matrix[above, inner]).ravel() == 1).all()

@@ -1,0 +1,152 @@
+"""Count the sectors a traversal moves without running its kernels.
+
+From the order of queue and pending list, this follows which lanes load together: a sector that
+several lanes of one instruction touch is moved once, a sector that two instructions touch twice.
+"""
+
+# ruff: noqa: ANN001, ANN201, ANN202
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator"
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from oocbfs.kernels.constants import SEGMENT_BYTES
+
+SHORT_BYTES = 32
+SECTORS_PER_INSTRUCTION = 16
+
+
+@njit
+def _span(bases, starts, shift, u):
+    begin = np.int64(bases[u >> shift]) + np.int64(starts[u])
+    return begin, np.int64(bases[(u + 1) >> shift]) + np.int64(starts[u + 1])
+
+
+@njit
+def _distinct(sectors, count):
+    found = 0
+    for i in range(count):
+        new = True
+        for j in range(i):
+            new = new and sectors[j] != sectors[i]
+        found += new
+    return found
+
+
+@njit
+def _staged(begins, ends, fast):
+    """Sectors of up to 32 short rows: listed in the order of the lanes, loaded 16 at a time."""
+    listed = np.empty(64, np.int64)
+    total = 0
+    for i in range(begins.size):
+        if 0 < ends[i] - begins[i] <= SHORT_BYTES:
+            for sector in range(begins[i] >> 5, (ends[i] - 1 >> 5) + 1):
+                listed[total] = sector
+                total += 1
+    moved = 0
+    for first in range(0, total, SECTORS_PER_INSTRUCTION):
+        slow = listed[first : min(first + SECTORS_PER_INSTRUCTION, total)]
+        slow = slow[(slow < fast[0]) | (slow >= fast[1])]
+        moved += _distinct(slow, slow.size)
+    return moved
+
+
+@njit
+def _whole(begin, end, fast):
+    moved = 0
+    for sector in range(begin >> 5, (end - 1 >> 5) + 1):
+        moved += sector < fast[0] or sector >= fast[1]
+    return moved
+
+
+@njit
+def count_top_down(bases, starts, shift, frontier, fast):
+    """Sectors of expanding a frontier; fast is the resident window in sectors."""
+    moved = 0
+    begins, ends = np.empty(32, np.int64), np.empty(32, np.int64)
+    for first in range(0, frontier.size, 32):
+        part = frontier[first : first + 32]
+        for i in range(part.size):
+            begins[i], ends[i] = _span(bases, starts, shift, part[i])
+            if ends[i] - begins[i] > SHORT_BYTES:
+                for segment in range(begins[i], ends[i], SEGMENT_BYTES):
+                    moved += _whole(segment, min(segment + SEGMENT_BYTES, ends[i]), fast)
+        moved += _staged(begins[: part.size], ends[: part.size], fast)
+    return moved
+
+
+@njit
+def _probes(tails, begin, end, visited, probe, out):
+    """Offsets of the chunks that a search of a long row loads, up to its first hit."""
+    count = 0
+    segment = begin
+    while segment < end:
+        segment_end = min(segment + SEGMENT_BYTES, end)
+        chunk = segment // probe * probe
+        at = segment
+        v = np.int64(-1)
+        hit_chunk = np.int64(-1)
+        while at < segment_end and hit_chunk < 0:
+            delta = np.int64(0)
+            shift = 0
+            while True:
+                byte = np.int64(tails[at])
+                at += 1
+                if shift < 35:
+                    delta |= (byte & 127) << shift
+                shift += 7
+                if byte < 128:
+                    break
+            v += delta + 1
+            if visited[v]:
+                hit_chunk = (at - 1) // probe * probe
+        last = hit_chunk if hit_chunk >= 0 else (segment_end - 1) // probe * probe
+        while chunk <= last:
+            out[count, 0] = max(chunk, segment)
+            out[count, 1] = min(chunk + probe, segment_end)
+            count += 1
+            chunk += probe
+        if hit_chunk >= 0:
+            break
+        segment = segment_end
+    return count
+
+
+@njit
+def count_bottom_up(bases, starts, shift, tails, pending, visited, fast, probe):
+    """Sectors of searching the pending vertices' tails for a visited neighbour."""
+    moved = 0
+    groups = 128 // probe
+    longest = 0
+    for p in pending:
+        begin, end = _span(bases, starts, shift, p)
+        longest = max(longest, end - begin)
+    chunks = np.empty((groups, 2 * (longest // probe + longest // SEGMENT_BYTES) + 4, 2), np.int64)
+    counts = np.zeros(groups, np.int64)
+    begins, ends = np.empty(32, np.int64), np.empty(32, np.int64)
+    together = np.empty(4 * groups, np.int64)
+    for first in range(0, pending.size, 32):
+        part = pending[first : first + 32]
+        for i in range(part.size):
+            begins[i], ends[i] = _span(bases, starts, shift, part[i])
+        moved += _staged(begins[: part.size], ends[: part.size], fast)
+        dealt = 0
+        for i in range(part.size + 1):
+            if i < part.size and ends[i] - begins[i] > SHORT_BYTES:
+                counts[dealt] = _probes(tails, begins[i], ends[i], visited, probe, chunks[dealt])
+                dealt += 1
+            if dealt == groups or (i == part.size and dealt):
+                for step in range(counts[:dealt].max()):
+                    total = 0
+                    for g in range(dealt):
+                        if step < counts[g]:
+                            low, high = chunks[g, step, 0], chunks[g, step, 1]
+                            for sector in range(low >> 5, (high - 1 >> 5) + 1):
+                                if sector < fast[0] or sector >= fast[1]:
+                                    together[total] = sector
+                                    total += 1
+                    moved += _distinct(together, total)
+                dealt = 0
+    return moved

@@ -1,0 +1,107 @@
+"""The cooperative varint decoder against a plain one, on every alignment and length."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oocbfs.device import EmulatorDevice, align_tails
+from oocbfs.kernels.cuda_source import ROWS_STRUCT, KernelOptions
+from oocbfs.kernels.emulator.library import Library
+from tests.test_gpu_bfs import CHECKS, FOLDER
+
+PROBE = Path(__file__).parent / "cuda" / "probe_decode.cu"
+
+
+@cache
+def library() -> Library:
+    return Library(KernelOptions(), CHECKS, FOLDER, sources=[PROBE])
+
+
+def encode(ids: list[int], stretch: int = 0) -> bytes:
+    """Encode one span; the last varint gets so many redundant bytes."""
+    out = bytearray()
+    previous = -1
+    for value in ids:
+        delta = value - previous - 1
+        previous = value
+        while delta >= 128:
+            out.append(delta & 127 | 128)
+            delta >>= 7
+        out.append(delta)
+    if stretch and out:
+        out[-1] |= 128
+        out += b"\x80" * (stretch - 1) + b"\0"
+    return bytes(out)
+
+
+def decode(spans: list[bytes], gaps: list[int], lanes: int, seed: int = 1) -> list[list[int]]:
+    """Decode spans that lie in one buffer behind gaps of hostile bytes."""
+    data, begins, ends = bytearray(), [], []
+    for span, gap in zip(spans, gaps, strict=True):
+        data += bytes([0x85, 0x03, 0xFF, 0x00] * gap)[:gap]
+        begins.append(len(data))
+        data += span
+        ends.append(len(data))
+    room = max(map(len, spans), default=0) + 1
+    device = EmulatorDevice(library=library(), seed=seed)
+    ids = device.allocate(len(spans) * room, np.uint32)
+    counts = device.place(np.zeros(len(spans) + 1, np.uint32))
+    first, behind = (device.place(np.array(places, np.uint64)) for places in (begins, ends))
+    rows = np.zeros((), ROWS_STRUCT)
+    with device.map_host(align_tails(np.frombuffer(bytes(data), np.uint8))) as address:
+        rows["slow"] = address
+        device.launch(
+            f"probe_decode_{lanes}",
+            2,
+            64,
+            (
+                *(np.array(memory.address, np.uint64) for memory in (ids, counts)),
+                rows,
+                *(np.array(memory.address, np.uint64) for memory in (first, behind)),
+                np.array(len(spans), np.uint32),
+                np.array(room, np.uint32),
+            ),
+        )
+    found = device.download(counts)
+    assert found[-1] == sum(span.endswith(b"\x80") for span in spans)
+    table = device.download(ids).reshape(len(spans), room)
+    return [table[i, : found[i]].tolist() for i in range(len(spans))]
+
+
+SORTED = st.lists(
+    st.one_of(st.integers(0, 300), st.integers(0, 2**32 - 2)), max_size=90, unique=True
+).map(sorted)
+
+
+@pytest.mark.parametrize("lanes", [8, 32])
+@given(
+    st.lists(st.tuples(SORTED, st.integers(0, 140), st.integers(0, 4)), min_size=1, max_size=9),
+    st.integers(0, 2**32),
+)
+@settings(max_examples=60, deadline=None)
+def test_decodes_what_was_encoded(
+    lanes: int, rows: list[tuple[list[int], int, int]], seed: int
+) -> None:
+    spans = [encode(ids, stretch) for ids, _, stretch in rows]
+    decoded = decode(spans, [gap for _, gap, _ in rows], lanes, seed)
+    assert decoded == [ids for ids, _, _ in rows]
+
+
+@pytest.mark.parametrize("lanes", [8, 32])
+@pytest.mark.parametrize("stretch", range(5))
+def test_longest_varints_at_every_alignment(stretch: int, lanes: int) -> None:
+    ids = [5, 2**32 - 2]
+    spans = [encode(ids, stretch)] * 130
+    assert decode(spans, list(range(130)), lanes) == [ids] * 130
+
+
+@pytest.mark.parametrize("lanes", [8, 32])
+def test_a_span_that_ends_inside_a_varint_is_noticed(lanes: int) -> None:
+    whole = encode([1, 2, 400])
+    assert decode([whole[:-1] + b"\x80", whole], [3, 0], lanes)[1] == [1, 2, 400]

@@ -1,0 +1,257 @@
+"""Kernels broken on purpose: each mutant must be caught by the test named beside it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from oocbfs.kernels.cuda_source import FOLDER
+from oocbfs.kernels.emulator.build import Checks
+
+HERE = Path(__file__).parent
+LEVELS = "test_gpu_bfs.py::test_levels_under_ten_schedules[{}]"
+RACES = "test_gpu_bfs.py::test_no_races[{}]"
+
+
+class Mutant(NamedTuple):
+    """A small change to one source, the test that must fail with it, and words of its report."""
+
+    name: str
+    source: str
+    old: str
+    new: str
+    caught_by: str
+    report: str
+    checks: Checks = Checks.NONE
+
+
+MUTANTS = [
+    Mutant(
+        "claim without an atomic",
+        "expand.cuh",
+        "fresh = !(atomicOr(word, bit) & bit);",
+        "{ fresh = true; *word |= bit; }",
+        RACES.format("1-Direction.TOP_DOWN"),
+        "race on device memory",
+    ),
+    Mutant(
+        "look at the claimed bits without volatile",
+        "expand.cuh",
+        "if (!(*(volatile u32*)word & bit))",
+        "if (!(*word & bit))",
+        RACES.format("1-Direction.TOP_DOWN"),
+        "race on device memory",
+    ),
+    Mutant(
+        "no __syncwarp between listing and loading sectors",
+        "staged.cuh",
+        "  __syncwarp();\n  for (u32 from",
+        "  for (u32 from",
+        RACES.format("1-Direction.TOP_DOWN"),
+        "race on shared memory",
+    ),
+    Mutant(
+        "lanes run ahead while staging",
+        "staged.cuh",
+        "    __syncwarp();   // a lane that ran ahead would load its half in another instruction\n  }",
+        "  }\n  __syncwarp();",
+        "test_slow_bytes.py::test_sectors_equal_an_independent_count"
+        "[window0-32-Direction.TOP_DOWN-0]",
+        "assert moved == expected_sectors",
+    ),
+    Mutant(
+        "wrong lane mask for a group",
+        "bottom_up_tails.cu",
+        "(FULL_WARP >> (32u - GROUP_LANES)) << group_first",
+        "FULL_WARP >> (32u - GROUP_LANES)",
+        LEVELS.format("1-Direction.BOTTOM_UP"),
+        "assert np.array_equal(result.levels, expected)",
+    ),
+    Mutant(
+        "mask that leaves a lane out",
+        "common.cuh",
+        "const u32 lanes = __ballot_sync(FULL_WARP, chosen);",
+        "const u32 lanes = __ballot_sync(0x7fffffffu, chosen);",
+        LEVELS.format("1-Direction.TOP_DOWN"),
+        "which does not name it",
+    ),
+    Mutant(
+        "last byte of a five-byte varint lost",
+        "decode.cuh",
+        "if (more < 5) bytes |=",
+        "if (more < 4) bytes |=",
+        "test_decode.py::test_longest_varints_at_every_alignment[0-8]",
+        "assert decode",
+    ),
+    Mutant(
+        "words before the chunk forgotten",
+        "decode.cuh",
+        "if (lane == 1) word2 = cursor.word1;",
+        "",
+        "test_decode.py::test_longest_varints_at_every_alignment[4-8]",
+        "assert decode",
+    ),
+    Mutant(
+        "bytes before the span taken for values",
+        "decode.cuh",
+        " && offset + k >= span.begin && active",
+        " && active",
+        "test_decode.py::test_longest_varints_at_every_alignment[4-32]",
+        "race on device memory|outside every allocation",
+        Checks.RACES,
+    ),
+    Mutant(
+        "off by one in a segment",
+        "decode.cuh",
+        "row.begin + number * SEGMENT_BYTES;",
+        "row.begin + number * (SEGMENT_BYTES - 1);",
+        "test_gpu_bfs.py::test_segments_with_stretched_varints[Direction.TOP_DOWN]",
+        "Error",
+    ),
+    Mutant(
+        "queue reservation without broadcast",
+        "common.cuh",
+        "place = __shfl_sync(FULL_WARP, place, 0) - base;",
+        "place = place - base;",
+        LEVELS.format("1-Direction.TOP_DOWN"),
+        "assert np.array_equal(result.levels, expected)",
+    ),
+    Mutant(
+        "rank within the warp counts the lane itself",
+        "common.cuh",
+        "__popc(lanes & lanes_below())",
+        "__popc(lanes & (lanes_below() << 1 | 1u))",
+        LEVELS.format("1-Direction.BOTTOM_UP"),
+        "race on device memory|outside every allocation",
+        Checks.RACES,
+    ),
+    Mutant(
+        "bits behind the last vertex not set",
+        "initialise.cu",
+        "cut ? 0xffffffffu << (u32)(num_vertices & 31) : 0;",
+        "cut ? 0 : 0;",
+        RACES.format("1-Direction.BOTTOM_UP"),
+        "outside every allocation",
+    ),
+    Mutant(
+        "search among what this level found",
+        "bottom_up_tails.cu",
+        "test_bit(search.visited, id)",
+        "test_bit(search.claimed, id)",
+        RACES.format("1-Direction.BOTTOM_UP"),
+        "race on device memory",
+    ),
+    Mutant(
+        "heads pass forgets who was visited",
+        "bottom_up_heads.cu",
+        "visited |= hits;",
+        "visited = hits;",
+        LEVELS.format("1-Direction.BOTTOM_UP"),
+        "race on device memory|outside every allocation",
+        Checks.RACES,
+    ),
+    Mutant(
+        "found by its head, but not claimed",
+        "bottom_up_heads.cu",
+        "if (lane_id() == owner) visited |= hits;",
+        "",
+        LEVELS.format("1-Direction.BOTTOM_UP"),
+        "race on device memory|outside every allocation",
+        Checks.RACES,
+    ),
+    Mutant(
+        "no barrier after the next level is announced",
+        "small_levels.cu",
+        "    }\n    __syncthreads();\n    const u64 end",
+        "    }\n    const u64 end",
+        RACES.format("1-Direction.TOP_DOWN"),
+        "race on shared memory",
+    ),
+    Mutant(
+        "a level begins before the last has ended",
+        "small_levels.cu",
+        "    levels_run++;\n    __syncthreads();\n",
+        "    levels_run++;\n",
+        RACES.format("1-Direction.TOP_DOWN"),
+        "race on shared memory",
+    ),
+    Mutant(
+        "a lane leaves the loop alone",
+        "expand.cuh",
+        "while (__any_sync(FULL_WARP, !row.done())) {",
+        "while (!row.done()) {",
+        LEVELS.format("1-Direction.TOP_DOWN"),
+        "small_levels: |top_down: ",
+    ),
+    Mutant(
+        "bisection one hub too low",
+        "top_down_hubs.cu",
+        "hub_segments[middle] <= segment",
+        "hub_segments[middle] < segment",
+        LEVELS.format("1-Direction.TOP_DOWN"),
+        "Error",
+    ),
+    Mutant(
+        "hubs and segments mixed up",
+        "top_down.cu",
+        "1ull << 32 | num_segments",
+        "1ull << 32 | (num_segments - 1)",
+        LEVELS.format("1-Direction.TOP_DOWN"),
+        "assert np.array_equal(result.levels, expected)",
+    ),
+    Mutant(
+        "neighbours not compared with n",
+        "expand.cuh",
+        "if (active && vertex < rows.num_vertices) {",
+        "if (active) {",
+        "test_gpu_bfs.py::test_damaged_tails_are_reported[Direction.TOP_DOWN]",
+        "outside every allocation",
+        Checks.RACES,
+    ),
+    Mutant(
+        "resident window one byte too long",
+        "rows.cuh",
+        "offset - rows.fast_begin < rows.fast_end - rows.fast_begin",
+        "offset - rows.fast_begin <= rows.fast_end - rows.fast_begin",
+        "test_gpu_bfs.py::test_resident_windows[Direction.TOP_DOWN-window1]",
+        "outside every allocation",
+        Checks.RACES,
+    ),
+]
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name.replace(" ", "-"))
+def test_mutants_are_caught(mutant: Mutant, tmp_path: Path) -> None:
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    for path in (*FOLDER.glob("*.cu"), *FOLDER.glob("*.cuh")):
+        shutil.copy(path, folder)
+    path = folder / mutant.source
+    text = path.read_text()
+    assert text.count(mutant.old) == 1, "the mutant does not fit its source any more"
+    path.write_text(text.replace(mutant.old, mutant.new))
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"),
+            str(HERE / mutant.caught_by),
+        ],
+        env={
+            **os.environ,
+            "OOCBFS_TEST_KERNELS": str(folder),
+            "OOCBFS_TEST_CHECKS": mutant.checks.value,
+        },
+        cwd=HERE.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert "could not be compiled" not in done.stdout, done.stdout
+    assert done.returncode != 0
+    assert any(words in done.stdout for words in mutant.report.split("|")), done.stdout

@@ -1,0 +1,45 @@
+"""Every kernel compiles for every architecture through CuPy's NVRTC, within its budget."""
+
+from __future__ import annotations
+
+import pytest
+
+from oocbfs.kernels.cuda_source import (
+    BLOCK_THREADS,
+    BLOCKS_PER_MULTIPROCESSOR,
+    KERNELS,
+    SMALL_BLOCK_THREADS,
+    KernelOptions,
+)
+
+pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="cupy-cuda12x is not installed")
+
+from oocbfs.kernels.nvrtc import ARCHITECTURES, compile_kernel
+
+# Registers a thread of each kernel may use: what lets the promised number of blocks share the
+# 65,536 of a multiprocessor, and the one block of small_levels have them alone.
+REGISTERS = dict.fromkeys(KERNELS, 65_536 // (BLOCKS_PER_MULTIPROCESSOR * BLOCK_THREADS)) | {
+    "small_levels": 65_536 // SMALL_BLOCK_THREADS
+}
+SHARED_BYTES = 48 << 10
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_kernels_compile_without_spills(kernel: str, architecture: str) -> None:
+    for options in (KernelOptions(), KernelOptions(with_parents=False, probe_bytes=128)):
+        compiled = compile_kernel(kernel, architecture, options)
+        assert compiled.binary.startswith(b"\x7fELF")
+        assert compiled.spill_bytes == 0
+        assert compiled.stack_bytes == 0
+        assert compiled.registers <= REGISTERS[kernel]
+        assert compiled.shared_bytes <= SHARED_BYTES
+
+
+def test_errors_name_file_and_line() -> None:
+    class Wrong(KernelOptions):
+        def definitions(self) -> tuple[str, ...]:
+            return super().definitions()[:-1]
+
+    with pytest.raises(RuntimeError, match=r"common\.cuh.*SEARCH_STRUCT_BYTES"):
+        compile_kernel("initialise", "sm_80", Wrong())
