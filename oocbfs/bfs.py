@@ -17,8 +17,10 @@ from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.result import BfsResult, Level, Stats
 
 if TYPE_CHECKING:
+    from oocbfs.device import Device
     from oocbfs.graph import Graph
 
+Engine = Literal["auto", "cpu", "cuda", "emulator"]
 Direction = Literal["auto", "top-down", "bottom-up"]
 _DIRECTIONS = {"auto": cpu.AUTO, "top-down": cpu.TOP_DOWN, "bottom-up": cpu.BOTTOM_UP}
 _NO_PARENTS = np.empty(0, np.uint32)
@@ -37,6 +39,16 @@ class Settings(NamedTuple):
     max_depth: int | None = None
     target: int | None = None
     validate: bool = False
+    engine: Engine = "auto"
+
+
+class Found(NamedTuple):
+    """What an engine did, besides filling levels and parents of stored vertices."""
+
+    depth: int
+    seconds: float
+    records: list[Level]
+    slow_bytes: int | None
 
 
 def bfs(
@@ -48,33 +60,20 @@ def bfs(
         raise QueryError("a traversal needs at least one source")
     if settings.max_depth is not None and settings.max_depth < 0:
         raise QueryError(f"the depth cannot be negative: {settings.max_depth}")
-    threads = available_threads(settings.threads)
+    engine = "cpu" if settings.engine == "auto" else settings.engine
+    threads = available_threads(settings.threads) if engine == "cpu" else 1
+    rows = graph.rows
     stored = graph.stored(sources)
     target = -1 if settings.target is None else int(graph.stored(settings.target)[0])
     levels = np.empty(graph.num_vertices, np.int32)
     found_parents = np.empty(graph.num_vertices, np.uint32) if parents else None
-    rows, in_rows = graph.rows, graph.in_rows
-    start = time.perf_counter()
-    done = cpu.traverse(
-        rows,
-        in_rows,
-        stored.astype(np.uint32),
-        levels,
-        found_parents,
-        threads=threads,
-        alpha=settings.alpha,
-        beta=settings.beta,
-        direction=_DIRECTIONS[settings.direction],
-        max_depth=-1 if settings.max_depth is None else settings.max_depth,
-        target=target,
+    found = (_on_cpu if engine == "cpu" else _on_device)(
+        graph, engine, stored, levels, found_parents, target, threads, settings
     )
-    seconds = time.perf_counter() - start
-    if done.malformed:
-        raise FormatError(f"{graph.path}: a row is damaged: run 'oocbfs verify'")
-    sizes = _level_sizes(levels, done.depth + 1)
+    sizes = _level_sizes(levels, found.depth + 1)
     if settings.validate:
         # A traversal that stops early leaves its last level unexpanded.
-        check(graph, stored, levels, found_parents, last_level=done.depth, threads=threads)
+        check(graph, stored, levels, found_parents, last_level=found.depth, threads=threads)
     edges = sum(
         count
         for _, count in _pieces(kernels.count_reached, levels.size, threads, levels, rows.degrees)
@@ -86,12 +85,14 @@ def bfs(
         None if found_parents is None else _rename_parents(graph, found_parents, threads)
     )
     stats = Stats(
-        engine="cpu",
+        engine=engine,
         threads=threads,
-        seconds=seconds,
+        seconds=found.seconds,
         map_seconds=time.perf_counter() - start,
         edges_traversed=edges if graph.directed else edges // 2,
-        levels=_levels(done.records, sizes),
+        levels=found.records,
+        slow_bytes=found.slow_bytes,
+        graph_bytes=rows.heads.nbytes + rows.tails.nbytes,
     )
 
     def again() -> NDArray[np.int64]:
@@ -100,11 +101,84 @@ def bfs(
     return BfsResult(graph, sources, named_levels, sizes, stats, named_parents, again)
 
 
-def _levels(records: NDArray[np.void], sizes: NDArray[np.int64]) -> list[Level]:
+def _on_cpu(
+    graph: Graph,
+    engine: str,
+    sources: NDArray[np.int64],
+    levels: NDArray[np.int32],
+    parents: NDArray[np.uint32] | None,
+    target: int,
+    threads: int,
+    settings: Settings,
+) -> Found:
+    """Traverse on all cores, straight from the mapped file."""
+    rows, in_rows = graph.rows, graph.in_rows
+    start = time.perf_counter()
+    done = cpu.traverse(
+        rows,
+        in_rows,
+        sources.astype(np.uint32),
+        levels,
+        parents,
+        threads=threads,
+        alpha=settings.alpha,
+        beta=settings.beta,
+        direction=_DIRECTIONS[settings.direction],
+        max_depth=-1 if settings.max_depth is None else settings.max_depth,
+        target=target,
+    )
+    seconds = time.perf_counter() - start
+    if done.malformed:
+        raise FormatError(f"{graph.path}: a row is damaged: run 'oocbfs verify'")
+    return Found(done.depth, seconds, _levels(done.records, levels), None)
+
+
+def _on_device(
+    graph: Graph,
+    engine: str,
+    sources: NDArray[np.int64],
+    levels: NDArray[np.int32],
+    parents: NDArray[np.uint32] | None,
+    target: int,
+    threads: int,
+    settings: Settings,
+) -> Found:
+    """Traverse by the CUDA kernels, on a GPU or in the emulator, tails in host memory."""
+    from oocbfs import gpu_bfs
+    from oocbfs.device import EmulatorDevice
+    from oocbfs.gpu_result import Direction
+    from oocbfs.kernels.cuda_source import KernelOptions
+
+    if settings.max_depth is not None or settings.target is not None:
+        raise QueryError(f"the {engine} engine runs to the end: it takes no depth and no target")
+    options = KernelOptions(with_parents=parents is not None)
+    if engine == "cuda":
+        from oocbfs.cuda_device import CudaDevice
+
+        device: Device = CudaDevice(options)
+    else:
+        device = EmulatorDevice(options)
+    search = gpu_bfs.GpuBfs(device, graph.rows, graph.in_rows, with_parents=parents is not None)
+    with search:
+        start = time.perf_counter()
+        done = search.run(sources.astype(np.uint32), Direction(settings.direction))
+        seconds = time.perf_counter() - start
+    levels[:] = done.levels
+    if parents is not None and done.parents is not None:
+        parents[:] = done.parents
+    records = [
+        Level(step.kind, step.frontier, None, step.heads_found, step.frontier_bytes, 0.0)
+        for step in done.steps
+    ]
+    return Found(len(done.level_sizes), seconds, records, device.usage.slow_bytes)
+
+
+def _levels(records: NDArray[np.void], levels: NDArray[np.int32]) -> list[Level]:
     """Describe the levels; the last record sums up all that follow if there are too many.
 
     Frontiers are counted from the levels: two threads may queue a vertex that both found.
     """
+    sizes = np.append(_level_sizes(levels, int(levels.max(initial=0)) + 1), 0)
     frontiers = sizes[: records.size].copy()
     frontiers[-1:] += sizes[records.size : -1].sum()
     return [

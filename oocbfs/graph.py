@@ -196,6 +196,7 @@ class Graph:
         max_depth: int | None = None,
         target: int | None = None,
         validate: bool = False,
+        engine: Literal["auto", "cpu", "cuda", "emulator"] = "auto",
     ) -> BfsResult:
         """Find the distance of every vertex from a source, or from the nearest of several.
 
@@ -220,6 +221,9 @@ class Graph:
             Stop when this id is reached.
         validate
             Check the result by the rules of Graph500.
+        engine
+            ``"cpu"`` is all cores; ``"emulator"`` runs the CUDA kernels on the CPU and counts the
+            bytes they would move over PCIe; ``"cuda"`` runs them on a GPU. ``"auto"`` is the CPU.
 
         Raises
         ------
@@ -230,7 +234,7 @@ class Graph:
         """
         from oocbfs.bfs import Settings, bfs
 
-        settings = Settings(threads, direction, alpha, beta, max_depth, target, validate)
+        settings = Settings(threads, direction, alpha, beta, max_depth, target, validate, engine)
         return bfs(self, source, parents=parents, settings=settings)
 
     def to_scipy(self) -> Any:  # noqa: ANN401

@@ -34,9 +34,9 @@ def plot_levels(result: BfsResult, path: str | os.PathLike[str], *, force: bool 
     FigureCanvasAgg(figure)
     upper, lower = figure.subplots(2, 1, sharex=True)
     levels = result.stats.levels
-    colours = [_COLOURS[level.direction] for level in levels]
+    colours = [_COLOURS.get(level.direction, "#777777") for level in levels]
     _draw(upper, [level.frontier for level in levels], colours, "frontier (vertices)")
-    _draw(lower, [level.edges_examined for level in levels], colours, "edges examined")
+    _draw(lower, [level.edges_examined or 0 for level in levels], colours, "edges examined")
     lower.set_xlabel("level expanded")
     lower.xaxis.set_major_locator(MaxNLocator(integer=True))
     for name, colour in _COLOURS.items():

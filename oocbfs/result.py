@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Level:
-    """The work of one level: expanding its frontier."""
+    """The work of one level: expanding its frontier; edges are None where nobody counts them."""
 
     direction: str
     frontier: int
-    edges_examined: int
+    edges_examined: int | None
     heads_answered: int
     tail_bytes: int
     seconds: float
@@ -38,7 +38,8 @@ class Stats:
     map_seconds: float
     edges_traversed: int
     levels: list[Level] = field(repr=False)
-    note: str = ""
+    slow_bytes: int | None = None
+    graph_bytes: int = 0
 
     @property
     def edges_per_second(self) -> float:
@@ -129,7 +130,8 @@ class BfsResult:
             "edges_per_second": self.stats.edges_per_second,
             "engine": self.stats.engine,
             "threads": self.stats.threads,
-            "note": self.stats.note,
+            "slow_bytes": self.stats.slow_bytes,
+            "graph_bytes": self.stats.graph_bytes,
             "levels": [vars(level) for level in self.stats.levels],
         }
 

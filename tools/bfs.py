@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--parents", metavar="FILE", help="write parents as .npy, .csv or .tsv")
     parser.add_argument("--target", type=int, metavar="ID", help="stop there and print the path")
     parser.add_argument("--max-depth", type=int, metavar="N", help="stop after so many levels")
-    parser.add_argument("--engine", choices=("auto", "cpu"), default="auto")
+    parser.add_argument("--engine", choices=("auto", "cpu", "cuda", "emulator"), default="auto")
     parser.add_argument(
         "--direction",
         choices=("auto", "top-down", "bottom-up"),
@@ -77,6 +77,7 @@ def run(options: argparse.Namespace) -> None:
             max_depth=options.max_depth,
             target=options.target,
             validate=options.validate,
+            engine=options.engine,
         )
         for path, name in ((options.levels, "level"), (options.parents, "parent")):
             if path is not None:
@@ -120,13 +121,14 @@ def _print_tables(result: BfsResult, options: argparse.Namespace, path: list[int
         for number, level in levels[-(_SHOWN_LEVELS // 2) :]:
             print(_row(number, level))
     print()
-    examined = sum(level.edges_examined for level in stats.levels)
+    examined = sum(level.edges_examined or 0 for level in stats.levels)
+    looks = f", {examined:,} looks at one" if examined else ""
     reached = (
         f"{result.reached:,} of {result.graph.num_vertices:,} vertices, depth {result.depth:,}"
     )
     rows = [
         ("reached", reached),
-        ("edges", f"{stats.edges_traversed:,} in the reached part, {examined:,} looks at one"),
+        ("edges", f"{stats.edges_traversed:,} in the reached part{looks}"),
         (
             "seconds",
             f"{stats.seconds:.6f} with {stats.threads} threads on the {stats.engine} engine",
@@ -134,8 +136,9 @@ def _print_tables(result: BfsResult, options: argparse.Namespace, path: list[int
         ("renaming", f"{stats.map_seconds:.6f} s into input ids"),
         ("edges/second", f"{stats.edges_per_second:,.0f}"),
     ]
-    if stats.note:
-        rows.append(("note", stats.note))
+    if stats.slow_bytes is not None:
+        share = stats.slow_bytes / max(1, stats.graph_bytes)
+        rows.append(("over PCIe", f"{stats.slow_bytes:,} bytes, {share:.1%} of the graph"))
     if options.validate:
         rows.append(("validated", "levels and parents" if options.parents else "levels"))
     if options.target is not None:
@@ -148,7 +151,8 @@ def _print_tables(result: BfsResult, options: argparse.Namespace, path: list[int
 
 
 def _row(number: int, level: Level) -> str:
+    edges = "–" if level.edges_examined is None else f"{level.edges_examined:,}"
     return (
-        f"{number:>5}  {level.direction:<9}  {level.frontier:>11,}  {level.edges_examined:>14,}  "
+        f"{number:>5}  {level.direction:<9}  {level.frontier:>11,}  {edges:>14}  "
         f"{level.heads_answered:>14,}  {level.seconds:>12.6f}"
     )
