@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 import time
 import zlib
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -43,14 +44,14 @@ from oocbfs.kernels.bfs_state import (
     VISITED,
     State,
 )
-from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-__all__ = ["AUTO", "BOTTOM_UP", "TOP_DOWN", "Traversal", "traverse"]
+__all__ = ["AUTO", "BOTTOM_UP", "TOP_DOWN", "Traversal", "load", "traverse"]
 
 # A frontier with fewer edges is not worth waking the helpers for.
 ALONE_EDGES = 512
@@ -227,3 +228,20 @@ def traverse(
         records[name] = state.records[:num_records, i]
     records["seconds"] *= 1e-9
     return Traversal(records, depth, bool(control[FAILED]))
+
+
+@cache
+def load() -> None:
+    """Compile the kernels or load them from the cache, so that no traversal's time includes it."""
+    nothing = np.empty(0, np.uint32)
+    rows = Rows(
+        np.array([NO_HEAD], np.uint32),
+        np.zeros(1, np.uint64),
+        np.zeros(2, np.uint32),
+        np.empty(0, np.uint8),
+        np.zeros(1, np.uint32),
+        0,
+        0,
+        0,
+    )
+    traverse(rows, rows, np.zeros(1, np.uint32), np.empty(1, np.int32), nothing)

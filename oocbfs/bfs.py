@@ -113,6 +113,7 @@ def _on_cpu(
 ) -> Found:
     """Traverse on all cores, straight from the mapped file."""
     rows, in_rows = graph.rows, graph.in_rows
+    cpu.load()
     start = time.perf_counter()
     done = cpu.traverse(
         rows,
