@@ -29,6 +29,7 @@ class Order(IntEnum):
     NATURAL = 0
     DEGREE = 1
     DBG = 2
+    LOCAL = 3
 
 
 class Encoding(IntEnum):

@@ -2,7 +2,8 @@
 
 read      edges in input ids, kept as they come, and the ids that occur
 sort      edges as keys of two vertices, sorted, without loops and duplicates; exact degrees
-order     the vertex order that stores a sample of rows in the least space
+order     the vertex order that stores a sample of rows in the least space (behind "neighbours" and
+          "local", where the local order is one of those to choose from)
 arrange   every edge into the rows of both its ends under that order, sorted again
 encode    row by row, appended to the output
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from threading import Lock
 
@@ -29,8 +31,9 @@ from oocbfs.ids import IdBitmap, IdMap, IdRange
 from oocbfs.kernels import arrange, varint
 from oocbfs.kernels import ids as id_kernels
 from oocbfs.key_sorter import Keys, KeySorter
+from oocbfs.local_order import LocalOrder
 from oocbfs.memory import format_size
-from oocbfs.order import OrderChoice, choose_order, head_weights, ranks_for
+from oocbfs.order import OrderChoice, choose_order, head_weights, looks_like_mesh, ranks_for
 from oocbfs.progress import Phases
 from oocbfs.row_writer import RowWriter, choose_block_shift, encode
 from oocbfs.spill import BlockLog
@@ -204,16 +207,37 @@ class Conversion:
 
     def choose_order(self, choice: str) -> OrderChoice:
         """Fix the order of the vertices."""
+        mesh = choice == "auto" and looks_like_mesh(self._total_degrees())
+        local = self._rank_locally() if mesh or choice == "local" else None
         with self._shop.phases("order", None, "row"):
             degrees = self._total_degrees()
             if choice == "auto":
-                self.order = choose_order(self._sample_arcs, self._column_bits, degrees)
+                self.order = choose_order(self._sample_arcs, self._column_bits, degrees, local)
             else:
                 self.order = OrderChoice(Order[choice.upper()], "as asked for", {})
-            self._ranks = ranks_for(self.order.order, degrees)
+            if local is not None and self.order.order is Order.LOCAL:
+                self._ranks = local
+            else:
+                self._ranks = ranks_for(self.order.order, degrees)
             self._weights = head_weights(self.order.order, degrees, self._ranks)
         del self._sample_arcs
         return self.order
+
+    def _rank_locally(self) -> NDArray[np.uint32]:
+        """Rank the vertices in the local order."""
+        num_vertices = self.ids.num_vertices
+        if self._directed:
+            self._require(24 * num_vertices, f"{num_vertices:,} vertices in the local order")
+        self._ranks = np.empty(0, np.uint32)
+        sorter = self._sort_arcs("neighbours", 2, keep=True)
+        with closing(LocalOrder(self._shop.folder, num_vertices, self._column_bits)) as local:
+            with self._shop.phases("local", self._num_arcs(2), "edge") as bar:
+                for arcs in sorter.drain(np.copy):
+                    local.add(arcs)
+                    bar.update(arcs.size)
+                ranks = local.ranks()
+            self.counts.spilled_bytes += sorter.spilled_bytes + local.spilled_bytes
+            return ranks
 
     def _total_degrees(self) -> NDArray[np.uint32]:
         return self.out_degrees + self.in_degrees if self._directed else self.out_degrees
@@ -264,13 +288,27 @@ class Conversion:
 
     def _write_rows(self, writer: RowWriter, side: int) -> None:
         """Sort the edges by row and encode them; side 0 is out, 1 is in, 2 is both."""
-        both = 2 if side == 2 else 1
-        total = both * self.num_keys
+        # The keys of a directed graph are needed once more, for the transpose.
+        sorter = self._sort_arcs("arrange", side, keep=side == 0)
+        writer.begin_tails()
+        with self._shop.phases("encode", self._num_arcs(side), "edge") as bar:
+            for rows in sorter.drain(lambda keys: encode(keys, self._column_bits, self._weights)):
+                if rows is not None:
+                    writer.write(rows)
+                    bar.update(writer.num_edges - bar.n)
+            writer.finish()
+        self.counts.spilled_bytes += sorter.spilled_bytes
+
+    def _num_arcs(self, side: int) -> int:
+        return self.num_keys * (2 if side == 2 else 1)
+
+    def _sort_arcs(self, phase: str, side: int, *, keep: bool) -> KeySorter:
+        """Scatter the edges by row under the present ranks; keep says whether once more is to follow."""
         free = self._shop.budget_bytes - self._vertex_bytes - self._keys_log.resident_bytes
         sorter = KeySorter(
             self._shop.folder,
             self._turned(self._sample_keys, side),
-            total,
+            self._num_arcs(side),
             free * 7 // 10,
             self._shop.threads,
             self._column_bits,
@@ -278,22 +316,15 @@ class Conversion:
 
         def scatter(index: int) -> int:
             keys = np.empty(self._keys_sizes[index], np.uint64)
-            # The keys of a directed graph are needed once more, for the transpose.
-            varint.unpack_keys(keys, self._keys_log.take(index, keep=side == 0))
-            sorter.add(self._turned(keys, side))
-            return both * keys.size
+            varint.unpack_keys(keys, self._keys_log.take(index, keep=keep))
+            arcs = self._turned(keys, side)
+            sorter.add(arcs)
+            return arcs.size
 
-        with self._shop.phases("arrange", total, "edge") as bar:
+        with self._shop.phases(phase, self._num_arcs(side), "edge") as bar:
             for size in ordered_map(scatter, range(len(self._keys_log)), self._shop.threads):
                 bar.update(size)
-        writer.begin_tails()
-        with self._shop.phases("encode", total, "edge") as bar:
-            for rows in sorter.drain(lambda keys: encode(keys, self._column_bits, self._weights)):
-                if rows is not None:
-                    writer.write(rows)
-                    bar.update(writer.num_edges - bar.n)
-            writer.finish()
-        self.counts.spilled_bytes += sorter.spilled_bytes
+        return sorter
 
     def _turned(self, keys: Keys, side: int) -> Keys:
         """Keys under the chosen order, in the directions that a side stores."""

@@ -61,7 +61,7 @@ def convert(
     output: str | os.PathLike[str],
     *,
     directed: bool | None = None,
-    order: Literal["auto", "natural", "degree", "dbg"] = "auto",
+    order: Literal["auto", "natural", "degree", "dbg", "local"] = "auto",
     ids: Literal["auto", "dense", "compact"] = "auto",
     memory: str | int | None = None,
     threads: int | None = None,

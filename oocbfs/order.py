@@ -1,4 +1,9 @@
-"""The order in which vertices are stored, chosen by what it costs on a sample of rows."""
+"""The order in which vertices are stored, chosen by what it costs on a sample of rows.
+
+The local order is only for graphs without hubs and with few edges a vertex, such as meshes and roads:
+the frontiers of their traversals are thin lines, which a natural order spreads over as many cache
+lines and pages as they have vertices. On a grid of 2,000 x 2,000 it saves a third of the time.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +20,9 @@ _NO_RANKS = np.empty(0, np.uint32)
 # Another order than the natural one costs 4 bytes per vertex and a pass over every result, so it
 # must save more than this share of the graph's bits.
 _WORTHWHILE = 0.03
+# What makes a graph a candidate for the local order.
+_MESH_MEAN_DEGREE = 8
+_MESH_MAX_DEGREE = 64
 # Degree-based grouping: class limits in multiples of the mean degree.
 _GROUPS = (0.5, 1, 2, 4, 8, 16, 32)
 
@@ -28,8 +36,17 @@ class OrderChoice:
     bits: dict[str, float]
 
 
+def looks_like_mesh(degrees: Degrees) -> bool:
+    """Tell whether the local order is worth trying."""
+    return (
+        degrees.size > 0
+        and float(degrees.mean()) <= _MESH_MEAN_DEGREE
+        and int(degrees.max()) <= _MESH_MAX_DEGREE
+    )
+
+
 def ranks_for(order: Order, degrees: Degrees) -> NDArray[np.uint32]:
-    """Position of each vertex in an order; empty for the natural one."""
+    """Position of each vertex in an order that follows from the degrees; empty for the natural one."""
     if order is Order.NATURAL:
         return _NO_RANKS
     ranks = np.empty_like(degrees)
@@ -56,22 +73,34 @@ def head_weights(order: Order, degrees: Degrees, ranks: NDArray[np.uint32]) -> D
     return weights
 
 
-def choose_order(arcs: NDArray[np.uint64], column_bits: int, degrees: Degrees) -> OrderChoice:
-    """Choose the order in which a sample of rows (row << column_bits | neighbour) takes least space."""
+def choose_order(
+    arcs: NDArray[np.uint64], column_bits: int, degrees: Degrees, local: NDArray[np.uint32] | None
+) -> OrderChoice:
+    """Choose the order in which a sample of rows (row << column_bits | neighbour) takes least space.
+
+    The local order, if its ranks are given, takes the place of the natural one unless it takes more:
+    it saves time.
+    """
     if arcs.size == 0:
         return OrderChoice(Order.NATURAL, "the graph has no edges", {})
     arcs = _sorted(arcs)
     bits = {}
     for order in Order:
-        ranks = ranks_for(order, degrees)
+        if order is not Order.LOCAL:
+            ranks = ranks_for(order, degrees)
+        elif local is not None:
+            ranks = local
+        else:
+            continue
         bits[order] = _bits_per_edge(arcs, column_bits, ranks, head_weights(order, degrees, ranks))
-    best = min(Order, key=lambda order: bits[order])
+    best = min(bits, key=lambda order: bits[order])
     named = {order.name.lower(): value for order, value in bits.items()}
     costs = ", ".join(f"{name} {value:.1f}" for name, value in named.items())
-    if bits[best] > (1 - _WORTHWHILE) * bits[Order.NATURAL]:
-        return OrderChoice(
-            Order.NATURAL, f"no other order saves 3 % ({costs} bits per edge)", named
-        )
+    default = Order.NATURAL
+    if local is not None and bits[Order.LOCAL] < bits[Order.NATURAL]:
+        default = Order.LOCAL
+    if bits[best] > (1 - _WORTHWHILE) * bits[default]:
+        return OrderChoice(default, f"no other order saves 3 % ({costs} bits per edge)", named)
     return OrderChoice(best, f"smallest on a sample ({costs} bits per edge)", named)
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from oocbfs.errors import OutputError
 
@@ -53,6 +56,15 @@ class SpillFile:
                     f"{self._folder}: temporary data was cut short by another program"
                 )
             view, start = view[count:], start + count
+
+    @contextmanager
+    def mapped(self, dtype: DTypeLike) -> Iterator[tuple[NDArray[Any], Callable[[], None]]]:
+        """Map all that was written; the second thing given takes its pages out of the process."""
+        if self.size == 0:
+            yield np.empty(0, dtype), lambda: None
+            return
+        view = mmap.mmap(self._file.fileno(), self.size, access=mmap.ACCESS_READ)
+        yield np.frombuffer(view, dtype), lambda: view.madvise(mmap.MADV_DONTNEED)
 
     def close(self) -> None:
         """Give the space back."""

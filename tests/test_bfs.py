@@ -21,7 +21,7 @@ from tests.scipy_levels import scipy_levels
 from tests.strategies import Pairs, edge_lists, pair_array
 
 DIRECTIONS: tuple[Any, ...] = ("auto", "top-down", "bottom-up")
-ORDERS: tuple[Any, ...] = ("natural", "degree", "dbg")
+ORDERS: tuple[Any, ...] = ("natural", "degree", "dbg", "local")
 
 
 def expected_levels(graph: Graph, source: int) -> NDArray[np.int64]:

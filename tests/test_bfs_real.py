@@ -14,7 +14,7 @@ from tests.scipy_levels import scipy_levels
 from tests.test_round_trip import real_graphs
 
 DIRECTIONS: tuple[Any, ...] = ("auto", "top-down", "bottom-up")
-ORDERS: tuple[Any, ...] = ("natural", "degree", "dbg")
+ORDERS: tuple[Any, ...] = ("natural", "degree", "dbg", "local")
 GRAPHS = os.environ.get("OOCBFS_GRAPHS")
 needs_graphs = pytest.mark.skipif(
     GRAPHS is None, reason="OOCBFS_GRAPHS names no folder of public graphs"

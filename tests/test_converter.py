@@ -18,7 +18,7 @@ from oocbfs.memory import resident_bytes
 from oocbfs.verifier import verify
 from tests.strategies import Pairs, edge_lists, expected_edges, pair_array, stored_edges
 
-ORDERS = ("auto", "natural", "degree", "dbg")
+ORDERS = ("auto", "natural", "degree", "dbg", "local")
 
 
 @given(edge_lists(), st.booleans(), st.sampled_from(ORDERS), st.sampled_from([None, 1]))
@@ -110,10 +110,61 @@ def test_wide_ids_spill_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_order_is_chosen_from_the_data(tmp_path: Path) -> None:
     kron = oocbfs.convert(generators.kron(12), tmp_path / "kron.ocg")
     assert kron.order == "degree"
-    grid = oocbfs.convert(generators.grid2d(60, 70), tmp_path / "grid.ocg")
-    assert grid.order == "natural"
+    small = oocbfs.convert(generators.grid2d(60, 70), tmp_path / "small.ocg")
+    assert small.order == "natural"
+    grid = oocbfs.convert(generators.grid2d(600, 700), tmp_path / "grid.ocg")
+    assert grid.order == "local"
     uniform = oocbfs.convert(generators.uniform(12), tmp_path / "uniform.ocg")
     assert uniform.order == "natural"
+
+
+def test_local_order_keeps_neighbourhoods_together(tmp_path: Path) -> None:
+    """Whatever names a grid's vertices got, neighbours end up within a few clusters."""
+    rows, columns = 150, 200
+    rng = np.random.default_rng(5)
+    names = rng.permutation(rows * columns)
+    batches = [
+        np.stack((batch.sources, batch.targets), axis=1)
+        for batch in generators.grid2d(rows, columns).batches()
+    ]
+    edges = names[np.concatenate(batches)]
+    report = oocbfs.convert(edges, tmp_path / "grid.ocg")
+    assert report.order == "local"
+    with oocbfs.open(tmp_path / "grid.ocg") as graph:
+        place = np.empty(graph.num_vertices, np.int64)
+        place[graph.order] = np.arange(graph.num_vertices)
+        apart = np.abs(place[edges[:, 0]] - place[edges[:, 1]])
+    assert np.median(apart) < 64
+    assert np.mean(apart < 2048) > 0.8
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_local_order_does_not_depend_on_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, directed: bool
+) -> None:
+    plain, spilled = tmp_path / "plain.ocg", tmp_path / "spilled.ocg"
+    grid = generators.grid2d(200, 300)
+    oocbfs.convert(grid, plain, order="local", directed=directed, threads=1)
+    monkeypatch.setattr("oocbfs.converter._work_bytes", lambda *_: 2 << 20)
+    report = oocbfs.convert(grid, spilled, order="local", directed=directed, threads=2)
+    assert report.spilled_bytes > 4 * report.edges
+    assert plain.read_bytes() == spilled.read_bytes()
+
+
+def test_local_order_of_hubs_and_of_loose_vertices(tmp_path: Path) -> None:
+    """It can be forced on any graph, at a cost linear in the edges."""
+    star = np.stack([np.zeros(200_000, np.int64), np.arange(1, 200_001)], axis=1)
+    report = oocbfs.convert(star, tmp_path / "star.ocg", order="local")
+    assert report.order == "local"
+    with oocbfs.open(tmp_path / "star.ocg") as graph:
+        assert graph.bfs(7).depth == 2
+    stream = MemoryEdges(np.array([[5, 6]]))
+    stream.declared = Declared(num_vertices=3000)
+    oocbfs.convert(stream, tmp_path / "loose.ocg", order="local")
+    with oocbfs.open(tmp_path / "loose.ocg") as graph:
+        assert graph.neighbors(6).tolist() == [5]
+        assert graph.order is not None
+        assert sorted(graph.order.tolist()) == list(range(3000))
 
 
 @pytest.mark.parametrize("order", ["natural", "degree", "dbg"])

@@ -28,7 +28,7 @@ MALFORMED = ("empty", "lp_afiro", "lp_afiro_structure", "west0067_noheader")
     edge_lists(),
     st.sampled_from(SUFFIXES),
     st.sampled_from(SUFFIXES),
-    st.sampled_from(["natural", "degree", "dbg"]),
+    st.sampled_from(["natural", "degree", "dbg", "local"]),
     st.booleans(),
 )
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -89,7 +89,7 @@ def test_real_graph_round_trip(path: Path, tmp_path: Path) -> None:
     directed = bool(stream.declared.directed)
     expected = distinct(read, directed=directed)
     graph = tmp_path / "g.ocg"
-    for order in ("auto", "natural", "degree", "dbg"):
+    for order in ("auto", "natural", "degree", "dbg", "local"):
         report = oocbfs.convert(path, graph, order=order, force=True)
         assert report.edges == expected.shape[0] * (1 if directed else 2)
         assert report.edges_read == read.shape[0]

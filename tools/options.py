@@ -20,7 +20,7 @@ def add_work_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--order",
-        choices=("auto", "natural", "degree", "dbg"),
+        choices=("auto", "natural", "degree", "dbg", "local"),
         default="auto",
         help="how vertices are stored (default: chosen from the data)",
     )

@@ -1,0 +1,94 @@
+"""The local order: vertices that are near each other in the graph are near each other in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, types
+
+_U32 = types.Array(types.uint32, 1, "C")
+_U64 = types.Array(types.uint64, 1, "C")
+_READ_ONLY = types.Array(types.uint32, 1, "C", readonly=True)
+_I64S = types.Array(types.int64, 1, "C")
+_I64 = types.int64
+NOWHERE = np.uint32(0xFFFFFFFF)
+
+
+# Places in the progress of a ranking: vertices placed, the earliest of them that may have a neighbour
+# without a rank, and the first vertex that may have no rank.
+COUNT, EARLIEST, FIRST = range(3)
+PROGRESS_WORDS = 3
+
+
+@njit(types.void(_U32, _U64, _U64, _I64), cache=True, nogil=True)
+def split_arcs(neighbours, lengths, arcs, column_bits):
+    """Take the second ends of arcs, and count them in the lengths of their rows."""
+    bits = np.uint64(column_bits)
+    mask = (np.uint64(1) << bits) - np.uint64(1)
+    for i in range(arcs.size):
+        neighbours[i] = arcs[i] & mask
+        lengths[arcs[i] >> bits] += np.uint64(1)
+
+
+@njit(nogil=True)
+def _row(ends, u):
+    """Give where the row of u begins and ends."""
+    return np.int64(ends[u - 1]) if u > 0 else np.int64(0), np.int64(ends[u])
+
+
+@njit(nogil=True)
+def _unplaced_neighbour(ranks, neighbours, ends, u):
+    """Give the first neighbour of u without a rank, or -1."""
+    begin, end = _row(ends, u)
+    for k in range(begin, end):
+        if ranks[neighbours[k]] == NOWHERE:
+            return np.int64(neighbours[k])
+    return np.int64(-1)
+
+
+@njit(
+    types.void(_U32, _U32, _I64S, _READ_ONLY, _U64, _I64, _I64),
+    cache=True,
+    nogil=True,
+)
+def grow(ranks, placed, progress, neighbours, ends, size, most):
+    """Rank vertices cluster by cluster, until ``most`` rows were looked at or none are left.
+
+    A cluster is a ball of at most ``size`` vertices that grows breadth first among those without a
+    rank. It starts next to the earliest vertex placed that still has such a neighbour, so that
+    clusters follow their neighbours, or else at the first vertex without a rank.
+    """
+    n = ranks.size
+    count = progress[COUNT]
+    earliest = progress[EARLIEST]
+    first = progress[FIRST]
+    looked = 0
+    while count < n and looked < most:
+        seed = np.int64(-1)
+        if earliest < count:
+            seed = _unplaced_neighbour(ranks, neighbours, ends, np.int64(placed[earliest]))
+            looked += 1
+            if seed < 0:
+                earliest += 1
+                continue
+        else:
+            while ranks[first] != NOWHERE:
+                first += 1
+            seed = first
+        ranks[seed] = count
+        placed[count] = seed
+        grown = count
+        limit = min(n, count + size)
+        count += 1
+        while grown < count < limit:
+            begin, end = _row(ends, np.int64(placed[grown]))
+            for k in range(begin, end):
+                v = neighbours[k]
+                if ranks[v] == NOWHERE and count < limit:
+                    ranks[v] = count
+                    placed[count] = v
+                    count += 1
+            grown += 1
+            looked += 1
+    progress[COUNT] = count
+    progress[EARLIEST] = earliest
+    progress[FIRST] = first

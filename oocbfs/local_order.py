@@ -1,0 +1,58 @@
+"""The local order of a graph's vertices, made in bounded memory.
+
+The neighbours of all vertices wait in a temporary file, sorted, which is mapped: clusters grow along
+it, and its pages are let go every now and then.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.kernels import cluster
+from oocbfs.spill import SpillFile
+
+# Vertices in a cluster; 256 to 4,096 make no difference to a traversal.
+_CLUSTER = 512
+# Rows between two times that pages are let go; the kernel maps up to 16 pages around one.
+_ROWS_AT_ONCE = 1024
+
+
+class LocalOrder:
+    """Takes the arcs of a graph, both ways, sorted, and ranks its vertices."""
+
+    def __init__(self, folder: str | os.PathLike[str], num_vertices: int, column_bits: int) -> None:
+        self._neighbours = SpillFile(folder)
+        self._ends = np.zeros(num_vertices, np.uint64)
+        self._column_bits = column_bits
+
+    def close(self) -> None:
+        """Give the disk space back."""
+        self._neighbours.close()
+
+    @property
+    def spilled_bytes(self) -> int:
+        """Bytes that went to disk."""
+        return self._neighbours.size
+
+    def add(self, arcs: NDArray[np.uint64]) -> None:
+        """Append arcs that follow the ones before."""
+        neighbours = np.empty(arcs.size, np.uint32)
+        cluster.split_arcs(neighbours, self._ends, arcs, self._column_bits)
+        self._neighbours.append(neighbours)
+
+    def ranks(self) -> NDArray[np.uint32]:
+        """Position of each vertex in the local order."""
+        np.cumsum(self._ends, out=self._ends)
+        ranks = np.full(self._ends.size, cluster.NOWHERE, np.uint32)
+        placed = np.empty_like(ranks)
+        progress = np.zeros(cluster.PROGRESS_WORDS, np.int64)
+        with self._neighbours.mapped(np.uint32) as (neighbours, let_go):
+            while progress[cluster.COUNT] < ranks.size:
+                cluster.grow(
+                    ranks, placed, progress, neighbours, self._ends, _CLUSTER, _ROWS_AT_ONCE
+                )
+                let_go()
+        return ranks
