@@ -8,7 +8,8 @@ argument. Indices are never negative and never checked. Little-endian machines o
 from __future__ import annotations
 
 from llvmlite import ir
-from numba import njit, types
+from llvmlite.binding import get_host_cpu_features, get_host_cpu_name
+from numba import config, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
@@ -129,6 +130,36 @@ def count_ones(typingctx, word):
         return builder.ctpop(args[0])
 
     return types.int64(types.uint64), codegen
+
+
+def extracts_fast() -> bool:
+    """Tell whether the processor we compile for extracts bits in one step.
+
+    Early Zens do it in microcode, which takes longer than shifting.
+    """
+    if config.CPU_NAME is not None or config.CPU_FEATURES is not None:
+        return False
+    slow = ("znver1", "znver2")
+    return bool(get_host_cpu_features().get("bmi2")) and get_host_cpu_name() not in slow
+
+
+@intrinsic
+def pack_sevens(typingctx, word):
+    """Put the low seven bits of each of the five lowest bytes next to each other, 32 bits in all."""
+
+    def codegen(context, builder, signature, args):
+        if extracts_fast():
+            kind = ir.FunctionType(_I64, [_I64, _I64])
+            function = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.bmi.pext.64")
+            return builder.call(function, [args[0], ir.Constant(_I64, 0x0F_7F_7F_7F_7F)])
+        value = ir.Constant(_I64, 0)
+        for group, mask in enumerate((0x7F, 0x7F, 0x7F, 0x7F, 0xF)):
+            moved = builder.lshr(args[0], ir.Constant(_I64, group))
+            kept = builder.and_(moved, ir.Constant(_I64, mask << 7 * group))
+            value = builder.or_(value, kept)
+        return value
+
+    return types.uint64(types.uint64), codegen
 
 
 @intrinsic

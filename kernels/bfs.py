@@ -20,9 +20,8 @@ import numpy as np
 from numba import njit
 
 from oocbfs.kernels.bfs_levels import AUTO, BOTTOM_UP, PAUSED, TOP_DOWN, Options, help_out, lead
-from oocbfs.kernels.bfs_rows import Rows
+from oocbfs.kernels.bfs_rows import BATCH, Rows
 from oocbfs.kernels.bfs_state import (
-    BATCH,
     CONTROL_WORDS,
     DEPTH,
     FAILED,
@@ -36,6 +35,7 @@ from oocbfs.kernels.bfs_state import (
     MAX_HUBS,
     MAX_PARTS,
     NEXT,
+    NUM_PARTS,
     PARTS_EDGES,
     PENDING,
     PROBED,
@@ -182,6 +182,7 @@ def traverse(
     control[UNEXPLORED] = rows_out.num_edges
     control[PROBED] = -1
     control[HUB_LIMIT] = HUB_BYTES
+    control[NUM_PARTS] = num_parts = min(threads, MAX_PARTS)
     state = State(
         levels,
         np.empty(0, np.uint32) if parents is None else parents,
@@ -189,8 +190,8 @@ def traverse(
         np.zeros((3 + max(0, min(threads, MAX_DENSE) - 2), ((n + 63) >> 6) + 1), np.uint64),
         np.empty((threads, 2 * BATCH), np.uint32),
         np.empty((threads, 3 * PENDING), np.int64),
-        np.empty((min(threads, MAX_PARTS), PARTS_EDGES), np.uint32),
-        np.zeros((min(threads, MAX_PARTS), 8), np.int64),
+        np.empty((num_parts, PARTS_EDGES), np.uint32),
+        np.zeros((num_parts, 8), np.int64),
         np.zeros(MAX_HUBS + 1, np.int64),
         np.zeros((MAX_RECORDS, 6), np.int64),
         control,

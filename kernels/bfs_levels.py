@@ -8,6 +8,14 @@ import numpy as np
 
 from oocbfs.kernels.atomics import kernel, nanoseconds
 from oocbfs.kernels.bfs_bottom_up import bottom_up
+from oocbfs.kernels.bfs_follow import (
+    balanced,
+    catch_up,
+    follow_alone,
+    follow_parts,
+    queue_parts,
+    reserve_parts,
+)
 from oocbfs.kernels.bfs_frontier import (
     bitmap_to_queue,
     clear_results,
@@ -31,12 +39,11 @@ from oocbfs.kernels.bfs_state import (
     HEADS,
     HUB_CURSOR,
     IN_BITMAP,
+    KEPT,
     LEVEL,
-    MAX_PARTS,
     MODE,
     NEXT,
     NUM_HUBS,
-    NUM_PARTS,
     ONE,
     PARTS_TAKEN,
     PROBED,
@@ -53,21 +60,12 @@ from oocbfs.kernels.bfs_state import (
     leave_region,
     open_region,
 )
-from oocbfs.kernels.bfs_top_down import (
-    ALONE,
-    DENSE,
-    PARTS,
-    SPARSE,
-    catch_up,
-    join_parts,
-    reserve_parts,
-    top_down_alone,
-    top_down_parts,
-    top_down_together,
-)
+from oocbfs.kernels.bfs_top_down import DENSE, SPARSE, top_down
 
 AUTO, TOP_DOWN, BOTTOM_UP = range(3)
-_CLEAR, _WEIGH, _TOP_DOWN, _PARTS, _JOIN, _SWEEP, _BOTTOM_UP, _TO_BITMAP, _TO_QUEUE = range(9)
+_CLEAR, _WEIGH, _TOP_DOWN, _PARTS, _QUEUE_PARTS, _SWEEP, _BOTTOM_UP, _TO_BITMAP, _TO_QUEUE = range(
+    9
+)
 # How often the level loop returns to Python, which then answers Ctrl-C.
 _SLICE_NANOSECONDS = 200_000_000
 FINISHED, PAUSED = range(2)
@@ -96,11 +94,11 @@ def _work(rows_out, rows_in, state, thread):
     if task == _BOTTOM_UP:
         bottom_up(rows_in, state, thread)
     elif task == _TOP_DOWN:
-        top_down_together(rows_out, state, thread)
+        top_down(rows_out, state, thread)
     elif task == _PARTS:
-        top_down_parts(rows_out, state, thread)
-    elif task == _JOIN:
-        join_parts(state, thread)
+        follow_parts(rows_out, state, thread)
+    elif task == _QUEUE_PARTS:
+        queue_parts(state, thread)
     elif task == _SWEEP:
         sweep(rows_out, state)
     elif task == _WEIGH:
@@ -140,6 +138,26 @@ def _weigh_frontier(rows_out, rows_in, state, shared, thread):
 
 
 @kernel
+def _turning_point(state, options):
+    """Give the number of the frontier's edges above which a level is bottom-up."""
+    control = state.control
+    if control[PROBED] >= 0:
+        limit = np.int64(control[PROBED] / options.beta)
+    else:
+        limit = np.int64(control[UNEXPLORED] / options.alpha)
+    return max(limit, state.bitmaps.shape[1])
+
+
+@kernel
+def _stays_in_parts(state, options, edges):
+    """Tell whether the kept parts are a frontier to expand as they are."""
+    most = min(options.parts_edges, options.dense_edges)
+    if options.direction == AUTO:
+        most = min(most, _turning_point(state, options))
+    return options.alone_edges < edges <= most and balanced(state)
+
+
+@kernel
 def _choose(rows_out, rows_in, state, options, thread):
     """Choose the direction and bring the frontier into the form it needs.
 
@@ -148,12 +166,7 @@ def _choose(rows_out, rows_in, state, options, thread):
     control = state.control
     shared = options.threads > 1
     count = control[FRONTIER]
-    num_words = state.bitmaps.shape[1]
-    if control[PROBED] >= 0:
-        limit = np.int64(control[PROBED] / options.beta)
-    else:
-        limit = np.int64(control[UNEXPLORED] / options.alpha)
-    limit = max(limit, num_words)
+    limit = _turning_point(state, options)
     in_bitmap = control[IN_BITMAP] != 0
     upward = options.direction == BOTTOM_UP
     if options.direction == AUTO and in_bitmap:
@@ -191,18 +204,52 @@ def _take_next(control):
 
 
 @kernel
-def _expand_top_down(rows_out, rows_in, state, options, edges, thread):
-    """Expand the queued frontier."""
+def _settle(rows_out, rows_in, state, options, thread):
+    """Bring a frontier that its finders kept into the queue."""
     control = state.control
-    shared = options.threads > 1 and edges > options.alone_edges
+    if control[KEPT] != 0:
+        control[PARTS_TAKEN] = 0
+        control[TASK] = _QUEUE_PARTS
+        _region(rows_out, rows_in, state, control[FRONTIER] > options.alone_edges, thread)
+        control[KEPT] = 0
+
+
+@kernel
+def _expand_bottom_up(rows_out, rows_in, state, options, thread):
+    """Let those not visited look for the frontier, which is a bitmap."""
+    control = state.control
+    catch_up(state)
+    control[TASK] = _BOTTOM_UP
+    _region(rows_out, rows_in, state, options.threads > 1, thread)
+    still_open = control[TESTED] - control[FOUND]
+    control[PROBED] = np.int64(control[EDGES] / max(1, control[TESTED]) * still_open)
+    control[WEIGHT] = 0
+    _take_next(control)
+
+
+@kernel
+def _expand_parts(rows_out, rows_in, state, thread):
+    """Expand a middling frontier, each thread its part, and leave the finds with their finders."""
+    control = state.control
+    control[PARTS_TAKEN] = 0
+    control[TASK] = _PARTS
+    _region(rows_out, rows_in, state, True, thread)
+    reserve_parts(state)
+    control[IN_BITMAP] = 0
+    control[UNEXPLORED] -= control[EDGES]
+
+
+@kernel
+def _expand_top_down(rows_out, rows_in, state, options, edges, thread):
+    """Expand a large frontier, which is in the queue."""
+    control = state.control
+    catch_up(state)
     end = control[FRONTIER_END]
-    control[EDGES] = 0
+    control[TASK] = _TOP_DOWN
     if edges > options.dense_edges:
-        catch_up(state)
         control[MODE] = DENSE
         control[DENSE_MASK] = 0
-        control[TASK] = _TOP_DOWN
-        _region(rows_out, rows_in, state, shared, thread)
+        _region(rows_out, rows_in, state, options.threads > 1, thread)
         examined = control[EDGES]
         control[EDGES] = 0
         control[TASK] = _SWEEP
@@ -211,24 +258,8 @@ def _expand_top_down(rows_out, rows_in, state, options, edges, thread):
         control[EDGES] = examined
         _take_next(control)
     else:
-        if shared and edges <= options.parts_edges:
-            control[MODE] = PARTS
-            control[NUM_PARTS] = min(options.threads, MAX_PARTS)
-            control[PARTS_TAKEN] = 0
-            control[TASK] = _PARTS
-            _region(rows_out, rows_in, state, shared, thread)
-            end = reserve_parts(state)
-            control[PARTS_TAKEN] = 0
-            control[TASK] = _JOIN
-            _region(rows_out, rows_in, state, shared, thread)
-        elif shared:
-            catch_up(state)
-            control[MODE] = SPARSE
-            control[TASK] = _TOP_DOWN
-            _region(rows_out, rows_in, state, shared, thread)
-        else:
-            control[MODE] = ALONE
-            top_down_alone(rows_out, state, thread)
+        control[MODE] = SPARSE
+        _region(rows_out, rows_in, state, options.threads > 1, thread)
         control[QUEUE_BEGIN] = end
         control[FRONTIER_END] = control[QUEUE_END]
         control[FRONTIER] = control[QUEUE_END] - end
@@ -272,21 +303,23 @@ def lead(rows_out, rows_in, state, options, thread):
         frontier = control[FRONTIER]
         upward = False
         edges = frontier * rows_out.max_degree
-        if control[IN_BITMAP] != 0 or edges > options.tiny_edges:
-            upward, edges = _choose(rows_out, rows_in, state, options, thread)
-        control[FOUND] = 0
-        control[HEADS] = 0
-        control[BYTES] = 0
+        if control[KEPT] == 0 or not _stays_in_parts(state, options, edges):
+            _settle(rows_out, rows_in, state, options, thread)
+            if control[IN_BITMAP] != 0 or edges > options.tiny_edges:
+                upward, edges = _choose(rows_out, rows_in, state, options, thread)
+        shared = options.threads > 1 and edges > options.alone_edges
+        if not (upward or shared or edges > options.dense_edges):
+            control[IN_BITMAP] = 0
+            started = follow_alone(rows_out, state, options, thread, started, pause)
+            if control[FAILED] != 0:
+                break
+            continue
+        for word in (FOUND, EDGES, HEADS, BYTES, TESTED):
+            control[word] = 0
         if upward:
-            catch_up(state)
-            control[EDGES] = 0
-            control[TESTED] = 0
-            control[TASK] = _BOTTOM_UP
-            _region(rows_out, rows_in, state, options.threads > 1, thread)
-            still_open = control[TESTED] - control[FOUND]
-            control[PROBED] = np.int64(control[EDGES] / max(1, control[TESTED]) * still_open)
-            control[WEIGHT] = 0
-            _take_next(control)
+            _expand_bottom_up(rows_out, rows_in, state, options, thread)
+        elif edges <= min(options.parts_edges, options.dense_edges):
+            _expand_parts(rows_out, rows_in, state, thread)
         else:
             _expand_top_down(rows_out, rows_in, state, options, edges, thread)
         if control[FAILED] != 0:

@@ -7,15 +7,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.kernels.atomics import inlined, load_word, trailing_zeros
+from oocbfs.kernels.atomics import inlined, load_word, pack_sevens, prefetch, trailing_zeros
+from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
 
 _STOPS = np.uint64(0x8080808080808080)
-_GROUP_0 = np.uint64(0x7F)
-_GROUP_1 = np.uint64(0x7F << 7)
-_GROUP_2 = np.uint64(0x7F << 14)
-_GROUP_3 = np.uint64(0x7F << 21)
-_GROUP_4 = np.uint64(0xF << 28)
-_ONE, _TWO, _THREE, _FOUR = (np.uint64(bits) for bits in (1, 2, 3, 4))
+# Ids that one thread gathers before it looks at what they are; a segment adds at most SEGMENT_BYTES + 1.
+BATCH = 4096
+FULL = BATCH - SEGMENT_BYTES - 1
+# How many rows ahead a row is asked for; its start twice as far.
+_AHEAD = 6
+# In place of a tail's place: the row has not been begun.
+NOT_BEGUN = -1
+_ONE = np.uint64(1)
 
 
 class Rows(NamedTuple):
@@ -52,14 +55,7 @@ def take_varint(tails, at):
     word = load_word(tails, at)
     stops = ~word & _STOPS
     word &= stops ^ (stops - _ONE)
-    value = (
-        (word & _GROUP_0)
-        | (word >> _ONE & _GROUP_1)
-        | (word >> _TWO & _GROUP_2)
-        | (word >> _THREE & _GROUP_3)
-        | (word >> _FOUR & _GROUP_4)
-    )
-    return np.int64(value), at + (trailing_zeros(stops) + 8 >> 3)
+    return np.int64(pack_sevens(word)), at + (trailing_zeros(stops) + 8 >> 3)
 
 
 @inlined
@@ -74,3 +70,43 @@ def gather_segment(ids, count, tails, at, end, n):
         ids[count] = v
         count += 1
     return count
+
+
+@inlined
+def gather_rows(rows, queue, q, at, end, ids, owners, count, with_parents):
+    """Append the ids of the rows queue[q:end] until FULL, those of row q from place ``at`` on.
+
+    Gives where to go on (q and at), the count of ids (-1 if one is no vertex) and the bytes of the
+    rows that were begun. Owners, if parents are wanted, get the vertex of each id's row.
+
+    Many ids are decoded before anybody looks at what they are: a row's end is hard to foresee, and a
+    processor that guessed wrong throws away the reads it has under way.
+    """
+    heads, tails = rows.heads, rows.tails
+    octets = np.int64(0)
+    while q < end and count < FULL:
+        u = np.int64(queue[q])
+        row_end = row_begin(rows, u + 1)
+        first = count
+        if at == NOT_BEGUN:
+            if q + 2 * _AHEAD < end:
+                ahead = np.int64(queue[q + 2 * _AHEAD])
+                prefetch(heads, ahead)
+                prefetch(rows.starts, ahead)
+                prefetch(tails, row_begin(rows, np.int64(queue[q + _AHEAD])))
+            at = row_begin(rows, u)
+            octets += row_end - at
+            ids[count] = heads[u]
+            count += np.int64(heads[u] != NO_HEAD)
+        segment_end = min(at + SEGMENT_BYTES, row_end)
+        count = gather_segment(ids, count, tails, at, segment_end, heads.size)
+        if count < 0:
+            break
+        if with_parents:
+            for i in range(first, count):
+                owners[i] = u
+        at = segment_end
+        if at >= row_end:
+            q += 1
+            at = np.int64(NOT_BEGUN)
+    return q, at, count, octets

@@ -34,7 +34,7 @@ GATE, DONE, CURSOR, HUB_CURSOR, QUEUE_END = 0, 8, 16, 24, 32
 FOUND, EDGES, HEADS, BYTES, FAILED, NUM_HUBS, TESTED = range(40, 47)
 # What the leader tells the helpers about the open region.
 TASK, MODE, LEVEL, QUEUE_BEGIN, FRONTIER_END, FRONT, NEXT, VISITED = range(48, 56)
-HUB_LIMIT, DENSE_MASK, NUM_PARTS, PARTS_TAKEN = range(56, 60)
+HUB_LIMIT, DENSE_MASK, NUM_PARTS, PARTS_TAKEN, KEPT = range(56, 61)
 # What the leader remembers between two levels.
 UNEXPLORED, PROBED, DEPTH, FRONTIER, WEIGHT, IN_BITMAP, SYNCED, REPEATS = range(64, 72)
 CONTROL_WORDS = 72
@@ -43,12 +43,12 @@ OPEN = 1 << 15
 JOINED = OPEN - 1
 FINISH = -1
 
-# Ids that one thread gathers before it looks at the bitmap; a row adds at most SEGMENT_BYTES + 1.
-BATCH = 4096
 MAX_HUBS = 1024
 # Edges up to which a frontier is expanded in parts, and their largest number.
 PARTS_EDGES = 32768
 MAX_PARTS = 16
+# What is known of a part: its finds, their place in the queue, the edges and bytes it took to find them.
+PART_COUNT, PART_PLACE, PART_EDGES, PART_BYTES = range(4)
 # Vertices that one thread probes bottom-up at a time.
 PENDING = 256
 # Threads that take part in a dense step: each but the first two has a bitmap of its own.
@@ -60,8 +60,10 @@ class State(NamedTuple):
 
     The frontiers of all top-down levels lie in the queue one behind the other. A vertex enters it
     once, but for those that two parts found at the same time: control[REPEATS] is an upper bound of
-    them, and the queue has room for PARTS_EDGES of them and for one more level. The first three bitmaps take turns as frontier, next frontier and visited; ids
-    and places are scratch, one row a thread; finds one row a part.
+    them, and the queue has room for PARTS_EDGES of them and for one more level. While control[KEPT],
+    the last frontier is still in the finds of the parts that found it, and only its places in the
+    queue are known. The first three bitmaps take turns as frontier, next frontier and visited; ids
+    and places are scratch, one row a thread; finds and parts have one row a part.
     """
 
     levels: NDArray[np.int32]
@@ -71,7 +73,7 @@ class State(NamedTuple):
     ids: NDArray[np.uint32]
     places: NDArray[np.int64]
     finds: NDArray[np.uint32]
-    num_finds: NDArray[np.int64]
+    parts: NDArray[np.int64]
     hubs: NDArray[np.int64]
     records: NDArray[np.int64]
     control: NDArray[np.int64]
