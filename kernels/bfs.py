@@ -9,9 +9,10 @@ would examine, which the last one and the number of vertices it left open forete
 
 from __future__ import annotations
 
-import threading
+import os
 import time
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -61,6 +62,8 @@ PARTS_LIMIT = PARTS_EDGES
 DENSE_SHIFT = 6
 # A tail this long is shared between threads.
 HUB_BYTES = 16 * SEGMENT_BYTES
+# Threads that help at the same time, over all traversals.
+_MOST_HELPERS = 1024
 # Levels beyond these are summed up in the last record.
 MAX_RECORDS = 1 << 16
 
@@ -108,6 +111,12 @@ class Traversal(NamedTuple):
     records: NDArray[np.void]
     depth: int
     malformed: bool
+
+
+@cache
+def _crew(process: int) -> ThreadPoolExecutor:
+    """Threads that wait to help; a process that was forked has none of its parent's."""
+    return ThreadPoolExecutor(_MOST_HELPERS, f"oocbfs-{process}")
 
 
 def _read_only(rows: Rows) -> Rows:
@@ -209,19 +218,18 @@ def traverse(
         PARTS_LIMIT,
         n >> DENSE_SHIFT,
     )
-    helpers = [
-        threading.Thread(target=_run, args=(rows_out, rows_in, state, options, thread), daemon=True)
-        for thread in range(1, threads)
+    crew = _crew(os.getpid())
+    waiting = [
+        crew.submit(_run, rows_out, rows_in, state, options, thread) for thread in range(1, threads)
     ]
     try:
-        for helper in helpers:
-            helper.start()
         while _run(rows_out, rows_in, state, options, 0) == PAUSED:
             pass
     finally:
+        # Helpers leave by themselves: one that sleeps, or has no core, holds nobody up to the end.
         control[GATE] = FINISH
-        for helper in helpers:
-            helper.join()
+        for helper in waiting:
+            helper.cancel()
     depth = int(control[DEPTH])
     num_records = min(depth, MAX_RECORDS)
     records = np.empty(num_records, RECORD)
