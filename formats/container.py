@@ -219,7 +219,9 @@ class Container:
             sizes[-1] = size - CHUNK_BYTES * (chunks.size - 1)
         for chunk, expected in zip(chunks, sizes, strict=True):
             self._check_frame(kind, self.chunk_bytes(chunk), int(expected))
-        data = np.empty(size + SLACK_BYTES, np.uint8)
+        # On a page of its own and in whole pages, so that a GPU's driver can pin it in place.
+        room = np.empty(layout.pages(size + SLACK_BYTES) + PAGE_BYTES, np.uint8)
+        data = room[-room.ctypes.data % PAGE_BYTES :][: size + SLACK_BYTES]
 
         def work(i: int) -> None:
             self.check_chunk(kind, chunks[i])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,10 +15,10 @@ from oocbfs.formats.ordered import available_threads, ordered_map
 from oocbfs.kernels import bfs as cpu
 from oocbfs.kernels import results as kernels
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.result import BfsResult, Level, Stats
+from oocbfs.nvidia import ask_driver
+from oocbfs.result import BfsResult, Found, Level, Stats
 
 if TYPE_CHECKING:
-    from oocbfs.device import Device
     from oocbfs.graph import Graph
 
 Engine = Literal["auto", "cpu", "cuda", "emulator"]
@@ -40,15 +41,9 @@ class Settings(NamedTuple):
     target: int | None = None
     validate: bool = False
     engine: Engine = "auto"
-
-
-class Found(NamedTuple):
-    """What an engine did, besides filling levels and parents of stored vertices."""
-
-    depth: int
-    seconds: float
-    records: list[Level]
-    slow_bytes: int | None
+    vram: str | int | None = None
+    resident_tails: str | int | None = None
+    progress: bool = False
 
 
 def bfs(
@@ -60,16 +55,13 @@ def bfs(
         raise QueryError("a traversal needs at least one source")
     if settings.max_depth is not None and settings.max_depth < 0:
         raise QueryError(f"the depth cannot be negative: {settings.max_depth}")
-    engine = "cpu" if settings.engine == "auto" else settings.engine
-    threads = available_threads(settings.threads) if engine == "cpu" else 1
     rows = graph.rows
     stored = graph.stored(sources)
     target = -1 if settings.target is None else int(graph.stored(settings.target)[0])
     levels = np.empty(graph.num_vertices, np.int32)
     found_parents = np.empty(graph.num_vertices, np.uint32) if parents else None
-    found = (_on_cpu if engine == "cpu" else _on_device)(
-        graph, engine, stored, levels, found_parents, target, threads, settings
-    )
+    found, engine, fallback = _run(graph, stored, levels, found_parents, target, settings)
+    threads = available_threads(settings.threads) if engine == "cpu" else 1
     sizes = _level_sizes(levels, found.depth + 1)
     if settings.validate:
         # A traversal that stops early leaves its last level unexpanded.
@@ -93,6 +85,7 @@ def bfs(
         levels=found.records,
         slow_bytes=found.slow_bytes,
         graph_bytes=rows.heads.nbytes + rows.tails.nbytes,
+        fallback=fallback,
     )
 
     def again() -> NDArray[np.int64]:
@@ -101,14 +94,50 @@ def bfs(
     return BfsResult(graph, sources, named_levels, sizes, stats, named_parents, again)
 
 
-def _on_cpu(
+def _run(
     graph: Graph,
-    engine: str,
     sources: NDArray[np.int64],
     levels: NDArray[np.int32],
     parents: NDArray[np.uint32] | None,
     target: int,
-    threads: int,
+    settings: Settings,
+) -> tuple[Found, str, str | None]:
+    """Traverse on the engine asked for, or on the best there is; say which, and why no better."""
+    engine: str = settings.engine
+    fallback = None
+    if engine == "auto":
+        engine, fallback = choose_engine()
+    if engine != "cpu":
+        from oocbfs.gpu_engine import UNUSABLE, on_device
+
+        try:
+            found = on_device(graph, engine, sources, levels, parents, target, settings)
+        except UNUSABLE as error:
+            if settings.engine != "auto":
+                raise
+            fallback = str(error)
+        else:
+            return found, engine, None
+    return _on_cpu(graph, sources, levels, parents, target, settings), "cpu", fallback
+
+
+def choose_engine() -> tuple[str, str | None]:
+    """Look for a GPU without importing CuPy; give the engine, and why not the GPU if it was wanted.
+
+    Whoever installed CuPy wants the GPU and is told; others would only be bothered.
+    """
+    if find_spec("cupy") is None:
+        return "cpu", None
+    problem = ask_driver().problem
+    return ("cuda", None) if problem is None else ("cpu", f"CuPy is installed, but {problem}")
+
+
+def _on_cpu(
+    graph: Graph,
+    sources: NDArray[np.int64],
+    levels: NDArray[np.int32],
+    parents: NDArray[np.uint32] | None,
+    target: int,
     settings: Settings,
 ) -> Found:
     """Traverse on all cores, straight from the mapped file."""
@@ -121,7 +150,7 @@ def _on_cpu(
         sources.astype(np.uint32),
         levels,
         parents,
-        threads=threads,
+        threads=available_threads(settings.threads),
         alpha=settings.alpha,
         beta=settings.beta,
         direction=_DIRECTIONS[settings.direction],
@@ -131,47 +160,7 @@ def _on_cpu(
     seconds = time.perf_counter() - start
     if done.malformed:
         raise FormatError(f"{graph.path}: a row is damaged: run 'oocbfs verify'")
-    return Found(done.depth, seconds, _levels(done.records, levels), None)
-
-
-def _on_device(
-    graph: Graph,
-    engine: str,
-    sources: NDArray[np.int64],
-    levels: NDArray[np.int32],
-    parents: NDArray[np.uint32] | None,
-    target: int,
-    threads: int,
-    settings: Settings,
-) -> Found:
-    """Traverse by the CUDA kernels, on a GPU or in the emulator, tails in host memory."""
-    from oocbfs import gpu_bfs
-    from oocbfs.device import EmulatorDevice
-    from oocbfs.gpu_result import Direction
-    from oocbfs.kernels.cuda_source import KernelOptions
-
-    if settings.max_depth is not None or settings.target is not None:
-        raise QueryError(f"the {engine} engine runs to the end: it takes no depth and no target")
-    options = KernelOptions(with_parents=parents is not None)
-    if engine == "cuda":
-        from oocbfs.cuda_device import CudaDevice
-
-        device: Device = CudaDevice(options)
-    else:
-        device = EmulatorDevice(options)
-    search = gpu_bfs.GpuBfs(device, graph.rows, graph.in_rows, with_parents=parents is not None)
-    with search:
-        start = time.perf_counter()
-        done = search.run(sources.astype(np.uint32), Direction(settings.direction))
-        seconds = time.perf_counter() - start
-    levels[:] = done.levels
-    if parents is not None and done.parents is not None:
-        parents[:] = done.parents
-    records = [
-        Level(step.kind, step.frontier, None, step.heads_found, step.frontier_bytes, 0.0)
-        for step in done.steps
-    ]
-    return Found(len(done.level_sizes), seconds, records, device.usage.slow_bytes)
+    return Found(done.depth, seconds, _levels(done.records, levels))
 
 
 def _levels(records: NDArray[np.void], levels: NDArray[np.int32]) -> list[Level]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,13 @@ from oocbfs.kernels.cuda_source import (
     KernelOptions,
     source,
 )
+from oocbfs.memory import format_size
+from oocbfs.nvidia import ask_driver
 from oocbfs.pinned import Route, map_pinned
+from oocbfs.progress import Phases
+
+# Left to the driver: code of the kernels, their stacks, and what a pool loses to rounding.
+_RESERVED_BYTES = 128 << 20
 
 
 class DeviceError(OocbfsError):
@@ -30,7 +36,7 @@ def load_cupy() -> Any:  # noqa: ANN401
         import cupy
     except ImportError as error:
         raise DeviceError(
-            f"the cuda engine needs CuPy ({error}): pip install 'oocbfs[gpu]', or use --engine cpu"
+            f"the cuda engine needs CuPy ({_first_line(error)}): pip install 'oocbfs[gpu]'"
         ) from error
     runtime = cupy.cuda.runtime
     if runtime.is_hip:
@@ -38,29 +44,59 @@ def load_cupy() -> Any:  # noqa: ANN401
     try:
         count = runtime.getDeviceCount()
     except runtime.CUDARuntimeError as error:
+        driver = ask_driver()
+        advice = driver.problem or (
+            f"update NVIDIA's driver, which is for {driver.version}, or install the CuPy for that"
+        )
         raise DeviceError(
-            f"CuPy finds no usable CUDA driver ({error}): install NVIDIA's driver, "
-            "or use --engine cpu"
+            f"CuPy finds no usable CUDA driver ({_first_line(error)}): {advice}"
         ) from error
     if count == 0:
         raise DeviceError("CuPy finds no CUDA GPU: use --engine cpu")
     return cupy
 
 
+def _first_line(error: BaseException) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip(" =")), "no reason")
+
+
 class CudaDevice(Device):
     """Runs the kernels on the current CUDA device; everything goes through one stream."""
 
-    def __init__(self, options: KernelOptions | None = None, *, cupy: Any = None) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        options: KernelOptions | None = None,
+        *,
+        cupy: Any = None,  # noqa: ANN401
+        phases: Phases | None = None,
+    ) -> None:
         self._cupy = load_cupy() if cupy is None else cupy
         self._runtime = self._cupy.cuda.runtime
         self._options = options or KernelOptions()
+        self._phases = phases
         self._kernels: dict[str, Any] = {}
         self.routes: list[Route] = []
-        device = self._cupy.cuda.Device()
-        self._device_id = int(device.id)
-        multiprocessors = int(device.attributes["MultiProcessorCount"])
+        with self._explained("the GPU cannot be used"):
+            device = self._cupy.cuda.Device()
+            self._device_id = int(device.id)
+            multiprocessors = int(device.attributes["MultiProcessorCount"])
         self.num_blocks = multiprocessors * BLOCKS_PER_MULTIPROCESSOR
         self.usage = Usage()
+
+    @contextmanager
+    def _explained(self, what: str) -> Iterator[None]:
+        """Turn what CUDA raises into one line."""
+        try:
+            yield
+        except RuntimeError as error:  # the base of all errors of CUDA's libraries
+            raise DeviceError(f"{what} ({_first_line(error)}): use --engine cpu") from error
+
+    def free_bytes(self) -> int:
+        """Ask the driver, and count what CuPy's pool holds unused."""
+        with self._explained("the GPU cannot be used"):
+            free, _ = self._runtime.memGetInfo()
+            unused = self._cupy.get_default_memory_pool().free_bytes()
+        return max(0, int(free) + int(unused) - _RESERVED_BYTES)
 
     def allocate(self, size: int, dtype: Any) -> Memory:  # noqa: ANN401
         """Give memory from CuPy's pool."""
@@ -69,36 +105,57 @@ class CudaDevice(Device):
         except self._cupy.cuda.memory.OutOfMemoryError as error:
             need = max(size, 1) * np.dtype(dtype).itemsize
             raise DeviceError(
-                f"the GPU has no {need / 2**20:,.0f} MB left for the traversal ({error}): "
-                "use --engine cpu, or close what else uses the GPU"
+                f"the GPU has no {format_size(need)} left for the traversal ({_first_line(error)}): "
+                "ask for less by --vram, or close what else uses the GPU"
             ) from error
         return Memory(int(array.data.ptr), np.dtype(dtype), size, array)
 
     def upload(self, memory: Memory, array: NDArray[Any]) -> None:
         """Copy in stream order."""
-        memory.owner[: array.size].set(np.ascontiguousarray(array))
+        with self._explained("copying to the GPU failed"):
+            memory.owner[: array.size].set(np.ascontiguousarray(array))
 
     def download(self, memory: Memory, size: int | None = None) -> NDArray[Any]:
         """Copy back, which waits for everything launched before."""
         self.usage.read_backs += 1
-        copy: NDArray[Any] = memory.owner[: memory.size if size is None else size].get()
+        with self._explained("the GPU failed in a kernel or a copy"):
+            copy: NDArray[Any] = memory.owner[: memory.size if size is None else size].get()
         return copy
 
     def map_host(self, array: NDArray[np.uint8]) -> AbstractContextManager[int]:
         """Register the tails with the driver, or copy them into memory that it knows."""
-        return map_pinned(self._runtime, array, self._device_id, self.routes.append)
+        return map_pinned(self._runtime, array, self._device_id, self.routes.append, self._phases)
 
     def launch(self, kernel: str, blocks: int, threads: int, arguments: Sequence[Argument]) -> None:
         """Start the kernel in the current stream; structs go by value, as arrays of one item."""
         self.usage.launches += 1
-        self._kernel(kernel)((blocks,), (threads,), tuple(arguments))
+        function = self._kernel(kernel)
+        with self._explained(f"the GPU would not start {kernel}"):
+            function((blocks,), (threads,), tuple(arguments))
+
+    def mark(self) -> Any:  # noqa: ANN401
+        """Record an event in the stream."""
+        with self._explained("the GPU would not record an event"):
+            event = self._cupy.cuda.Event()
+            event.record()
+        return event
+
+    def seconds_between(self, begin: Any, end: Any) -> float:  # noqa: ANN401
+        """Ask the events, which have happened when something behind them was downloaded."""
+        return float(self._cupy.cuda.get_elapsed_time(begin, end)) / 1000
 
     def _kernel(self, name: str) -> Any:  # noqa: ANN401
         if name not in self._kernels:
-            module = self._cupy.RawModule(
-                code=source(name).read_text(),
-                options=("--std=c++17", f"-I{FOLDER}", *self._options.definitions()),
-                backend="nvrtc",
-            )
-            self._kernels[name] = module.get_function(name)
+            try:
+                module = self._cupy.RawModule(
+                    code=source(name).read_text(),
+                    options=("--std=c++17", f"-I{FOLDER}", *self._options.definitions()),
+                    backend="nvrtc",
+                )
+                self._kernels[name] = module.get_function(name)
+            except (RuntimeError, self._cupy.cuda.compiler.CompileException) as error:
+                raise DeviceError(
+                    f"{name} cannot be compiled for this GPU ({_first_line(error)}): "
+                    "pip install 'oocbfs[gpu]', which brings NVRTC"
+                ) from error
         return self._kernels[name]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,12 +17,13 @@ from oocbfs.kernels.constants import SLACK_BYTES
 from oocbfs.kernels.cuda_source import KernelOptions
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.emulator.library import Library
+from oocbfs.plan import LINE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Tails must start on a line, so that the sectors counted are the sectors moved.
-LINE_BYTES = 128
+# Copied at a time, so that a bar moves and Ctrl-C is heard.
+_PIECE_BYTES = 64 << 20
 
 # What a kernel takes: a struct or a number, as an array of no dimensions.
 Argument = NDArray[Any]
@@ -45,6 +47,11 @@ class Memory:
         self.size = size
         self.owner = owner
 
+    def part(self, begin: int, end: int) -> Memory:
+        """Give items ``begin`` to ``end`` as memory of their own."""
+        address = self.address + begin * self.dtype.itemsize
+        return Memory(address, self.dtype, end - begin, self.owner[begin:end])
+
 
 class Device(ABC):
     """Memory, transfers and launches; launches and uploads are in order, downloads wait for them."""
@@ -52,6 +59,10 @@ class Device(ABC):
     # Blocks of a launch that wants to fill the device.
     num_blocks: int
     usage: Usage
+
+    @abstractmethod
+    def free_bytes(self) -> int | None:
+        """Tell how much device memory a traversal may take; None where there is no such limit."""
 
     @abstractmethod
     def allocate(self, size: int, dtype: Any) -> Memory:  # noqa: ANN401
@@ -73,11 +84,31 @@ class Device(ABC):
     def launch(self, kernel: str, blocks: int, threads: int, arguments: Sequence[Argument]) -> None:
         """Start a kernel."""
 
-    def place(self, array: NDArray[Any]) -> Memory:
-        """Allocate device memory that holds a copy of the array."""
-        memory = self.allocate(array.size, array.dtype)
-        self.upload(memory, array)
+    def place(
+        self,
+        array: NDArray[Any],
+        size: int | None = None,
+        copied: Callable[[int], object] = lambda _: None,
+    ) -> Memory:
+        """Allocate device memory that holds a copy of the array, with room for ``size`` items.
+
+        It is copied piece by piece, and ``copied`` is told the bytes of each.
+        """
+        memory = self.allocate(array.size if size is None else size, array.dtype)
+        step = _PIECE_BYTES // array.itemsize
+        for begin in range(0, array.size, step):
+            piece = array[begin : begin + step]
+            self.upload(memory.part(begin, begin + piece.size), np.ascontiguousarray(piece))
+            copied(piece.nbytes)
         return memory
+
+    @abstractmethod
+    def mark(self) -> Any:  # noqa: ANN401
+        """Note the moment at which everything launched so far is done."""
+
+    @abstractmethod
+    def seconds_between(self, begin: Any, end: Any) -> float:  # noqa: ANN401
+        """Tell the time between two marks, after a download that came behind them."""
 
 
 def align_tails(tails: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -110,6 +141,10 @@ class EmulatorDevice(Device):
         self.library.counters(reset=True)
         self.usage = Usage(slow_bytes=0)
 
+    def free_bytes(self) -> int | None:
+        """Know no limit: there is no device whose memory could be asked."""
+        return None
+
     def allocate(self, size: int, dtype: Any) -> Memory:  # noqa: ANN401
         """Give memory of the process, filled with a pattern that is no sensible value."""
         array = np.empty(max(size, 1), dtype)
@@ -131,7 +166,7 @@ class EmulatorDevice(Device):
     @contextmanager
     def map_host(self, array: NDArray[np.uint8]) -> Iterator[int]:
         """Count loads from the array, and the slack behind it, as bytes over the bus."""
-        if array.ctypes.data % LINE_BYTES:
+        if array.ctypes.data % LINE_BYTES:  # or the sectors counted were not the sectors moved
             array = align_tails(array)
         address = array.ctypes.data
         self.library.map_host(address, array.size + SLACK_BYTES)
@@ -147,3 +182,11 @@ class EmulatorDevice(Device):
         self.usage.launches += 1
         self.library.launch(kernel, blocks, threads, arguments)
         self.usage.slow_bytes = 32 * int(self.library.counters().host_sectors)
+
+    def mark(self) -> float:
+        """Read the clock; kernels have finished when their launch returns."""
+        return time.perf_counter()
+
+    def seconds_between(self, begin: float, end: float) -> float:
+        """Subtract."""
+        return end - begin

@@ -8,6 +8,7 @@ that one block can handle run many levels in one launch.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, Self
 
@@ -19,7 +20,7 @@ from oocbfs.errors import FormatError
 from oocbfs.gpu_result import Direction, GpuResult, Limits, Step
 from oocbfs.gpu_rows import ResidentRows
 from oocbfs.kernels.bfs_rows import Rows
-from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.cuda_source import (
     BLOCK_THREADS,
     CONTROL_WORDS,
@@ -29,6 +30,7 @@ from oocbfs.kernels.cuda_source import (
     SMALL_BYTES_PER_VERTEX,
     Control,
 )
+from oocbfs.plan import Window, search_arrays
 
 
 def _number(value: int, dtype: type[np.unsignedinteger[Any]]) -> NDArray[Any]:
@@ -45,36 +47,26 @@ class GpuBfs:
         in_rows: Rows | None = None,
         *,
         with_parents: bool = True,
-        window: tuple[int, int] = (0, 0),
+        window: Window = (0, 0),
+        in_window: Window | None = None,
         limits: Limits | None = None,
+        copied: Callable[[int], object] = lambda _: None,
     ) -> None:
         self.device = device
         self.limits = limits or Limits()
-        self._stack = ExitStack()
-        self.out_rows = ResidentRows(device, rows, self._stack, window)
-        self.in_rows = (
-            self.out_rows
-            if in_rows is None or in_rows is rows
-            else ResidentRows(device, in_rows, self._stack, window)
-        )
-        n = self.out_rows.num_vertices
-        words = (n + 31) // 32
-        num_hubs = self.out_rows.tail_bytes // (SEGMENT_BYTES + 1) + 1
-        sizes = {
-            "levels": (n, np.int32),
-            "parents": (n if with_parents else 1, np.uint32),
-            "queue": (n, np.uint32),
-            "pending": (n, np.uint32),
-            "visited": (words, np.uint32),
-            "claimed": (words, np.uint32),
-            "hubs": (num_hubs, np.uint32),
-            "hub_segments": (num_hubs, np.uint32),
-            # The recorded level ends lie behind the control words: one copy reads both.
-            "control": (CONTROL_WORDS + MAX_SMALL_LEVELS // 2, np.uint64),
-        }
-        self.memory: dict[str, Memory] = {
-            name: device.allocate(size, dtype) for name, (size, dtype) in sizes.items()
-        }
+        with ExitStack() as stack:
+            self.out_rows = ResidentRows(device, rows, stack, window, copied)
+            self.in_rows = self.out_rows
+            if in_rows is not None and in_rows is not rows:
+                in_window = window if in_window is None else in_window
+                self.in_rows = ResidentRows(device, in_rows, stack, in_window, copied)
+            arrays = search_arrays(
+                self.out_rows.num_vertices, self.out_rows.tail_bytes, with_parents=with_parents
+            )
+            self.memory: dict[str, Memory] = {
+                name: device.allocate(size, dtype) for name, (size, dtype) in arrays.items()
+            }
+            self._stack = stack.pop_all()
         self.with_parents = with_parents
 
     def __enter__(self) -> Self:
@@ -83,15 +75,29 @@ class GpuBfs:
     def __exit__(self, *exception: object) -> None:
         self._stack.close()
 
-    def run(self, sources: NDArray[np.uint32], direction: Direction = Direction.AUTO) -> GpuResult:
-        """Traverse from stored vertices."""
-        return _Traversal(self, sources, direction).run()
+    def run(
+        self,
+        sources: NDArray[np.uint32],
+        direction: Direction = Direction.AUTO,
+        *,
+        max_depth: int | None = None,
+        target: int | None = None,
+    ) -> GpuResult:
+        """Traverse from stored vertices; stop behind a level, or behind the one with a vertex."""
+        return _Traversal(self, sources, direction, max_depth, target).run()
 
 
 class _Traversal:
     """What the host keeps between two levels."""
 
-    def __init__(self, bfs: GpuBfs, sources: NDArray[np.uint32], direction: Direction) -> None:
+    def __init__(
+        self,
+        bfs: GpuBfs,
+        sources: NDArray[np.uint32],
+        direction: Direction,
+        max_depth: int | None,
+        target: int | None,
+    ) -> None:
         self._device = bfs.device
         self._memory = bfs.memory
         self._bfs = bfs
@@ -99,6 +105,8 @@ class _Traversal:
         self._out, self._in = bfs.out_rows.struct, bfs.in_rows.struct
         self._num_vertices = bfs.out_rows.num_vertices
         self._direction = direction
+        self._max_depth = self._num_vertices if max_depth is None else max_depth
+        self._target = None if target is None else self._memory["levels"].part(target, target + 1)
         self._sources = np.unique(np.asarray(sources, np.uint32))
         self._search = np.zeros((), SEARCH_STRUCT)
         for name, memory in self._memory.items():
@@ -114,21 +122,26 @@ class _Traversal:
         # Slow bytes of the rows that the last heads pass found: they belong to the next frontier.
         self._heads_bytes = 0
         self._steps: list[Step] = []
+        self._marks: list[Any] = []
 
     def run(self) -> GpuResult:
-        """Run level after level until a frontier is empty."""
+        """Run level after level until a frontier is empty, or what was asked for is found."""
         self._start()
+        self._marks.append(self._device.mark())
         # Whether the frontier has been read back; the sources are known without that.
         known = True
         if self._direction is not Direction.BOTTOM_UP:
             self._run_small_levels()
         while not known or self._begin < self._end:
+            stopped = self._is_done()
+            if known and stopped:
+                break
             if known and self._is_small():
                 self._run_small_levels()
                 continue
-            growth = self._look(known)
+            growth = self._look(known, with_heads=not stopped)
             known = True
-            if self._begin == self._end:
+            if stopped or self._begin == self._end:
                 break
             if growth[Control.HEADS_RAN]:
                 self._finish_after_heads(growth)
@@ -139,6 +152,13 @@ class _Traversal:
             self._level += 1
             known = False
         return self._result()
+
+    def _is_done(self) -> bool:
+        """Tell whether the levels found so far are all that was asked for."""
+        return self._level > self._max_depth or self._target_level() >= 0
+
+    def _target_level(self) -> int:
+        return -1 if self._target is None else int(self._device.download(self._target)[0])
 
     def _start(self) -> None:
         n = _number(self._num_vertices, np.uint64)
@@ -155,10 +175,12 @@ class _Traversal:
             and self._bytes <= limits.small_bytes + count * SMALL_BYTES_PER_VERTEX
         )
 
-    def _look(self, known: bool) -> NDArray[np.uint64]:
+    def _look(self, known: bool, *, with_heads: bool) -> NDArray[np.uint64]:
         """Run the heads pass unless it is not worth it; read back what the level needs to know."""
         worthwhile = int(self._limits.heads_bytes * self._num_vertices)
-        if self._direction is Direction.BOTTOM_UP or (
+        if not with_heads:
+            pass
+        elif self._direction is Direction.BOTTOM_UP or (
             self._direction is Direction.AUTO and known and self._bytes >= worthwhile
         ):
             self._launch_heads(known, skip_bytes=0)
@@ -235,7 +257,7 @@ class _Traversal:
             _number(self._begin, np.uint64),
             _number(bytes_base, np.uint64),
             _number(self._level, np.uint32),
-            _number(MAX_SMALL_LEVELS, np.uint32),
+            _number(min(MAX_SMALL_LEVELS, self._max_depth + 1 - self._level), np.uint32),
             _number(self._limits.small_vertices, np.uint64),
             _number(self._limits.small_bytes, np.uint64),
             units=1,
@@ -269,6 +291,7 @@ class _Traversal:
         heads_found: int = 0,
         num_levels: int = 1,
     ) -> None:
+        self._marks.append(self._device.mark())
         frontier = self._end - self._begin
         self._steps.append(
             Step(
@@ -295,6 +318,16 @@ class _Traversal:
     def _result(self) -> GpuResult:
         ends = np.array([0, *self._ends])
         sizes = [int(size) for size in np.diff(ends) if size]
+        depth = len(sizes) - (self._begin < self._end)
         levels = self._device.download(self._memory["levels"])
         parents = self._device.download(self._memory["parents"]) if self._bfs.with_parents else None
-        return GpuResult(levels, parents, sizes, self._steps, self._control)
+        last = self._target_level()
+        if last >= 0:
+            # One launch may have run many levels, also behind the target's.
+            depth, sizes = last, sizes[: last + 1]
+            if parents is not None:
+                parents[levels > last] = NO_HEAD
+            levels[levels > last] = -1
+        for step, begin, end in zip(self._steps, self._marks, self._marks[1:], strict=False):
+            step.seconds = self._device.seconds_between(begin, end)
+        return GpuResult(levels, parents, sizes, depth, self._steps, self._control)

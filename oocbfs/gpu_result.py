@@ -42,14 +42,19 @@ class Step:
     pending: int = 0
     pending_bytes: int = 0
     heads_found: int = 0
+    seconds: float = 0.0
 
 
 @dataclass
 class GpuResult:
-    """Levels and parents by stored vertex (-1 and NO_VERTEX: not reached), and what it took."""
+    """Levels and parents by stored vertex (-1 and NO_VERTEX: not reached), and what it took.
+
+    ``depth`` is the number of levels that were expanded: all, or fewer where it stopped early.
+    """
 
     levels: NDArray[np.int32]
     parents: NDArray[np.uint32] | None
     level_sizes: list[int]
+    depth: int
     steps: list[Step] = field(default_factory=list)
     control: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))

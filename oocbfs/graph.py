@@ -197,6 +197,9 @@ class Graph:
         target: int | None = None,
         validate: bool = False,
         engine: Literal["auto", "cpu", "cuda", "emulator"] = "auto",
+        vram: str | int | None = None,
+        resident_tails: str | int | None = None,
+        progress: bool = False,
     ) -> BfsResult:
         """Find the distance of every vertex from a source, or from the nearest of several.
 
@@ -223,7 +226,16 @@ class Graph:
             Check the result by the rules of Graph500.
         engine
             ``"cpu"`` is all cores; ``"emulator"`` runs the CUDA kernels on the CPU and counts the
-            bytes they would move over PCIe; ``"cuda"`` runs them on a GPU. ``"auto"`` is the CPU.
+            bytes they would move over PCIe; ``"cuda"`` runs them on a GPU. ``"auto"`` is the GPU where
+            CuPy finds one that can take the graph, else the CPU; ``stats.fallback`` says why.
+        vram
+            Device memory to use, such as ``"5G"``; None is what is free. The emulator has no limit, and
+            keeps no tails in device memory unless it is given one.
+        resident_tails
+            How much of the tails to keep in device memory, such as ``"25%"`` or ``"512M"``; None is as
+            much as fits.
+        progress
+            Show bars while the graph is brought to the GPU, on a terminal only.
 
         Raises
         ------
@@ -231,10 +243,24 @@ class Graph:
             If an id does not name a vertex, or the result does not pass validation.
         FormatError
             If the graph is damaged.
+        BudgetError
+            If device or host memory is too small for the engine asked for.
         """
         from oocbfs.bfs import Settings, bfs
 
-        settings = Settings(threads, direction, alpha, beta, max_depth, target, validate, engine)
+        settings = Settings(
+            threads,
+            direction,
+            alpha,
+            beta,
+            max_depth,
+            target,
+            validate,
+            engine,
+            vram,
+            resident_tails,
+            progress,
+        )
         return bfs(self, source, parents=parents, settings=settings)
 
     def to_scipy(self) -> Any:  # noqa: ANN401

@@ -1,26 +1,34 @@
 """Let a GPU read host memory in place: three routes, from no copy at all to one copy.
 
-1. Register the read-only mapping of the file, where the device can read such memory.
+1. Register the memory as it is: the read-only mapping of the file, where the device can read such
+   memory, or memory of ours that holds a decompressed section.
 2. Map the file again, privately writable, and register that: the driver pins pages for writing, so
    the system may give each its own copy, but nothing of ours reads the file.
 3. Copy into pinned memory of the driver's.
+
+Memory is registered piece by piece, so that a bar moves and Ctrl-C is heard. A piece is noted before
+it is registered: whatever interrupts, nothing stays pinned.
 """
 
 from __future__ import annotations
 
 import ctypes
 import mmap
+import resource
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import OocbfsError
+from oocbfs.formats.ordered import available_threads, ordered_map
 from oocbfs.kernels.constants import SLACK_BYTES
+from oocbfs.memory import format_size
+from oocbfs.progress import Phases
 
 # Numbers of the CUDA runtime that CuPy does not name.
 _HOST_REGISTER_MAPPED = 2
@@ -29,12 +37,15 @@ _HOST_ALLOC_MAPPED = 2
 _ATTRIBUTE_READ_ONLY_REGISTER = 113
 
 _PAGE = mmap.PAGESIZE
+PIECE_BYTES = 256 << 20
+# Copied by one thread at a time.
+_COPY_BYTES = 16 << 20
 
 
 class Route(Enum):
     """How the tails reached the GPU."""
 
-    READ_ONLY = "registered the file's mapping"
+    IN_PLACE = "registered in place"
     PRIVATE = "registered a private mapping of the file"
     COPY = "copied into pinned memory"
 
@@ -43,126 +54,171 @@ class PinError(OocbfsError):
     """Host memory that the driver would not pin; says which limit to raise."""
 
 
+class _NotApplicableError(Exception):
+    """A route that does not fit this array or device."""
+
+
 @contextmanager
 def map_pinned(
     runtime: Any,  # noqa: ANN401
     array: NDArray[np.uint8],
     device_id: int,
-    chosen: Callable[[Route], None],
+    chosen: Callable[[Route], object],
+    phases: Phases | None = None,
+    piece_bytes: int = PIECE_BYTES,
 ) -> Iterator[int]:
     """Give the device's address of the array while the context lasts, and say which route it took."""
-    with ExitStack() as stack:
-        refusals = []
-        for route, attempt in (
-            (Route.READ_ONLY, _register_read_only),
-            (Route.PRIVATE, _register_private),
-            (Route.COPY, _copy),
-        ):
+    job = _Job(runtime, array, device_id, phases or Phases(show=False), piece_bytes)
+    refusals = []
+    for route, attempt in (
+        (Route.IN_PLACE, _register_in_place),
+        (Route.PRIVATE, _register_private),
+        (Route.COPY, _copy),
+    ):
+        with ExitStack() as stack:
             try:
-                address = attempt(runtime, array, device_id, stack)
+                address = stack.enter_context(attempt(job))
             except (runtime.CUDARuntimeError, OSError, _NotApplicableError) as error:
-                refusals.append(f"{route.value}: {error}")
+                refusals.append(f"{route.value}: {str(error).splitlines()[0]}")
                 continue
             chosen(route)
             yield address
             return
-        raise PinError(
-            f"the driver would not pin {array.nbytes / 2**20:,.0f} MB of host memory "
-            f"({'; '.join(refusals)}): free memory, or raise the limit shown by 'ulimit -l'"
+    raise PinError(
+        f"the driver would not pin {format_size(array.nbytes)} of host memory "
+        f"({'; '.join(refusals)}): {_advise(array.nbytes)}"
+    )
+
+
+def locked_limit() -> int | None:
+    """Tell how much memory this process may lock; None is no limit."""
+    limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def _advise(num_bytes: int) -> str:
+    limit = locked_limit()
+    if limit is not None and limit < num_bytes:
+        return (
+            f"only {format_size(limit)} may be locked, raise it with 'ulimit -l unlimited' or by "
+            "memlock in /etc/security/limits.conf"
         )
+    return "free host memory, or use --engine cpu"
 
 
-class _NotApplicableError(Exception):
-    """A route that does not fit this array or device."""
+class _Job(NamedTuple):
+    """What every route is given."""
+
+    runtime: Any
+    array: NDArray[np.uint8]
+    device_id: int
+    phases: Phases
+    piece_bytes: int
 
 
-def _register_read_only(
-    runtime: Any,  # noqa: ANN401
-    array: NDArray[np.uint8],
-    device_id: int,
-    stack: ExitStack,
-) -> int:
-    if array.ctypes.data % _PAGE:
+def _register_in_place(job: _Job) -> AbstractContextManager[int]:
+    address = job.array.ctypes.data
+    if address % _PAGE:
         raise _NotApplicableError("not page-aligned")
-    if not array.flags.writeable:
-        if not runtime.deviceGetAttribute(_ATTRIBUTE_READ_ONLY_REGISTER, device_id):
+    flags = _HOST_REGISTER_MAPPED
+    if not _find_mapping(address).writable:
+        if not job.runtime.deviceGetAttribute(_ATTRIBUTE_READ_ONLY_REGISTER, job.device_id):
             raise _NotApplicableError("the device cannot register read-only memory")
-        flags = _HOST_REGISTER_MAPPED | _HOST_REGISTER_READ_ONLY
-    else:
-        flags = _HOST_REGISTER_MAPPED
-    return _register(runtime, array.ctypes.data, array.nbytes, flags, stack)
+        flags |= _HOST_REGISTER_READ_ONLY
+    return _register(job, address, flags)
 
 
-def _register_private(
-    runtime: Any,  # noqa: ANN401
-    array: NDArray[np.uint8],
-    device_id: int,
-    stack: ExitStack,
-) -> int:
-    del device_id
-    path, offset = _file_of(array)
-    size = array.nbytes
-    with path.open("rb") as file:
+@contextmanager
+def _register_private(job: _Job) -> Iterator[int]:
+    found = _find_mapping(job.array.ctypes.data)
+    if found.path is None:
+        raise _NotApplicableError("not a mapped file")
+    if found.offset % mmap.ALLOCATIONGRANULARITY:
+        raise _NotApplicableError("the section is not page-aligned in the file")
+    with found.path.open("rb") as file:
         mapping = mmap.mmap(
-            file.fileno(), size, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE,
-            offset=offset,
-        )  # fmt: skip
-    stack.callback(mapping.close)
-    view = (ctypes.c_char * size).from_buffer(mapping)
-    address = ctypes.addressof(view)
-    del view  # a mapping cannot close while a view of it lives
-    return _register(runtime, address, size, _HOST_REGISTER_MAPPED, stack)
+            file.fileno(),
+            job.array.nbytes,
+            flags=mmap.MAP_PRIVATE,
+            prot=mmap.PROT_READ | mmap.PROT_WRITE,
+            offset=found.offset,
+        )
+    with mapping:
+        # The view must not outlive this line: a mapping cannot close while one exists.
+        address = ctypes.addressof(ctypes.c_char.from_buffer(mapping))
+        with _register(job, address, _HOST_REGISTER_MAPPED) as mapped:
+            yield mapped
 
 
-def _copy(
-    runtime: Any,  # noqa: ANN401
-    array: NDArray[np.uint8],
-    device_id: int,
-    stack: ExitStack,
-) -> int:
-    del device_id
-    address = int(runtime.hostAlloc(array.nbytes + SLACK_BYTES, _HOST_ALLOC_MAPPED))
-    stack.callback(runtime.freeHost, address)
-    room = (ctypes.c_uint8 * (array.nbytes + SLACK_BYTES)).from_address(address)
-    pinned = np.ctypeslib.as_array(room)
-    pinned[: array.nbytes] = array
-    pinned[array.nbytes :] = 0
-    return _device_address(runtime, address)
+@contextmanager
+def _copy(job: _Job) -> Iterator[int]:
+    size = job.array.nbytes
+    address = int(job.runtime.hostAlloc(size + SLACK_BYTES, _HOST_ALLOC_MAPPED))
+    with ExitStack() as stack:
+        stack.callback(job.runtime.freeHost, address)
+        room = (ctypes.c_uint8 * (size + SLACK_BYTES)).from_address(address)
+        pinned = np.ctypeslib.as_array(room)
+        pinned[size:] = 0
+
+        def copy(begin: int) -> int:
+            piece = job.array[begin : begin + _COPY_BYTES]
+            pinned[begin : begin + piece.size] = piece
+            return piece.size
+
+        with job.phases("copy", size, "B") as bar:
+            for done in ordered_map(copy, range(0, size, _COPY_BYTES), available_threads()):
+                bar.update(done)
+        yield _device_address(job.runtime, address)
 
 
-def _register(
-    runtime: Any,  # noqa: ANN401
-    address: int,
-    size: int,
-    flags: int,
-    stack: ExitStack,
-) -> int:
-    whole_pages = -(-size // _PAGE) * _PAGE
-    runtime.hostRegister(address, whole_pages, flags)
-    stack.callback(runtime.hostUnregister, address)
-    return _device_address(runtime, address)
+@contextmanager
+def _register(job: _Job, address: int, flags: int) -> Iterator[int]:
+    """Register whole pages, piece by piece; the device must see them side by side."""
+    size = -(-job.array.nbytes // _PAGE) * _PAGE
+    with ExitStack() as stack:
+        offsets = set()
+        with job.phases("pin", size, "B") as bar:
+            for begin in range(address, address + size, job.piece_bytes):
+                length = min(job.piece_bytes, address + size - begin)
+                stack.callback(_unregister, job.runtime, begin)
+                job.runtime.hostRegister(begin, length, flags)
+                offsets.add(_device_address(job.runtime, begin) - begin)
+                bar.update(length)
+        if len(offsets) > 1:
+            raise _NotApplicableError("the device does not see the pieces side by side")
+        yield address + offsets.pop()
+
+
+def _unregister(runtime: Any, address: int) -> None:  # noqa: ANN401
+    # A piece that was noted but not yet registered is refused, which is as it should be.
+    with suppress(runtime.CUDARuntimeError):
+        runtime.hostUnregister(address)
 
 
 def _device_address(runtime: Any, address: int) -> int:  # noqa: ANN401
     return int(runtime.pointerGetAttributes(address).devicePointer)
 
 
-def _file_of(array: NDArray[np.uint8]) -> tuple[Path, int]:
-    """Give the file and the offset in it that the array shows, by the system's list of mappings."""
-    address = array.ctypes.data
+class _Mapping(NamedTuple):
+    """Whether pages may be written, and what file they show from which offset, if any."""
+
+    writable: bool
+    path: Path | None
+    offset: int
+
+
+def _find_mapping(address: int) -> _Mapping:
+    """Look an address up in the system's list of mappings."""
     try:
         lines = Path("/proc/self/maps").read_text().splitlines()
     except OSError as error:
         raise _NotApplicableError("the system does not list mappings") from error
     for line in lines:
-        span, _, offset, _, inode, *name = line.split(maxsplit=5)
+        span, rights, offset, _, inode, *name = line.split(maxsplit=5)
         begin, end = (int(part, 16) for part in span.split("-"))
         if begin <= address < end:
             path = Path(name[0]) if name and inode != "0" else None
-            if path is None or not path.exists() or path.stat().st_ino != int(inode):
-                break
-            file_offset = int(offset, 16) + address - begin
-            if file_offset % mmap.ALLOCATIONGRANULARITY:
-                raise _NotApplicableError("the section is not page-aligned in the file")
-            return path, file_offset
-    raise _NotApplicableError("not a mapped file")
+            if path is not None and not (path.exists() and path.stat().st_ino == int(inode)):
+                path = None
+            return _Mapping("w" in rights, path, int(offset, 16) + address - begin)
+    raise _NotApplicableError("not mapped")

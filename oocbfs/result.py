@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Level:
-    """The work of one level: expanding its frontier; edges are None where nobody counts them."""
+    """The work of one level: expanding its frontier; edges are None where nobody counts them.
+
+    GPUs run several small levels at once: then this sums up ``num_levels``.
+    """
 
     direction: str
     frontier: int
@@ -26,11 +29,24 @@ class Level:
     heads_answered: int
     tail_bytes: int
     seconds: float
+    num_levels: int = 1
+
+
+class Found(NamedTuple):
+    """What an engine did, besides filling levels and parents of stored vertices."""
+
+    depth: int
+    seconds: float
+    records: list[Level]
+    slow_bytes: int | None = None
 
 
 @dataclass(frozen=True)
 class Stats:
-    """How a traversal went; ``seconds`` is the traversal alone, ``map_seconds`` the renaming."""
+    """How a traversal went; ``seconds`` is the traversal alone, ``map_seconds`` the renaming.
+
+    ``fallback`` says why the GPU was not used, where one was expected.
+    """
 
     engine: str
     threads: int
@@ -40,6 +56,7 @@ class Stats:
     levels: list[Level] = field(repr=False)
     slow_bytes: int | None = None
     graph_bytes: int = 0
+    fallback: str | None = None
 
     @property
     def edges_per_second(self) -> float:
@@ -130,6 +147,7 @@ class BfsResult:
             "edges_per_second": self.stats.edges_per_second,
             "engine": self.stats.engine,
             "threads": self.stats.threads,
+            "fallback": self.stats.fallback,
             "slow_bytes": self.stats.slow_bytes,
             "graph_bytes": self.stats.graph_bytes,
             "levels": [vars(level) for level in self.stats.levels],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import resource
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import oocbfs
 from oocbfs.cuda_device import CudaDevice, DeviceError, load_cupy
+from oocbfs.gpu_bfs import GpuBfs
 from oocbfs.kernels.cuda_source import (
     BLOCKS_PER_MULTIPROCESSOR,
     ROWS_STRUCT,
@@ -21,6 +24,8 @@ from oocbfs.kernels.cuda_source import (
     KernelOptions,
 )
 from oocbfs.pinned import PinError, Route, map_pinned
+from oocbfs.progress import Phases
+from tests.gpu_graphs import mixed_graph, rows_of
 
 
 class CUDARuntimeError(RuntimeError):
@@ -28,21 +33,33 @@ class CUDARuntimeError(RuntimeError):
 
 
 class Runtime:
-    """Records calls to the CUDA runtime; refuses those it is told to."""
+    """Records calls to the CUDA runtime; refuses those it is told to, from the n-th on."""
 
     CUDARuntimeError = CUDARuntimeError
     is_hip = False
 
-    def __init__(self, *, read_only: bool = True, refused: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        *,
+        read_only: bool = True,
+        refused: tuple[str, ...] = (),
+        accepted: int = 0,
+        scattered: bool = False,
+        error: BaseException | None = None,
+    ) -> None:
         self.calls: list[tuple[Any, ...]] = []
+        self.pinned: set[int] = set()
         self._read_only = read_only
         self._refused = refused
+        self._accepted = accepted
+        self._scattered = scattered
+        self._error = error
         self._held: dict[int, Any] = {}
 
     def _record(self, name: str, *arguments: Any) -> None:
         self.calls.append((name, *arguments))
-        if name in self._refused:
-            raise CUDARuntimeError(f"{name}: cudaErrorMemoryAllocation")
+        if name in self._refused and self.names().count(name) > self._accepted:
+            raise self._error or CUDARuntimeError(f"{name}: cudaErrorMemoryAllocation")
 
     def getDeviceCount(self) -> int:  # noqa: N802
         self._record("getDeviceCount")
@@ -54,23 +71,34 @@ class Runtime:
 
     def hostRegister(self, address: int, size: int, flags: int) -> None:  # noqa: N802
         self._record("hostRegister", address, size, flags)
+        self.pinned.add(address)
 
     def hostUnregister(self, address: int) -> None:  # noqa: N802
         self._record("hostUnregister", address)
+        if address not in self.pinned:
+            raise CUDARuntimeError("cudaErrorHostMemoryNotRegistered")
+        self.pinned.remove(address)
 
     def hostAlloc(self, size: int, flags: int) -> int:  # noqa: N802
         self._record("hostAlloc", size, flags)
         room = ctypes.create_string_buffer(size)
         self._held[ctypes.addressof(room)] = room
+        self.pinned.add(ctypes.addressof(room))
         return ctypes.addressof(room)
 
     def freeHost(self, address: int) -> None:  # noqa: N802
         self._record("freeHost", address)
         del self._held[address]
+        self.pinned.remove(address)
+
+    def memGetInfo(self) -> tuple[int, int]:  # noqa: N802
+        self._record("memGetInfo")
+        return 5 << 30, 6 << 30
 
     def pointerGetAttributes(self, address: int) -> SimpleNamespace:  # noqa: N802
         self._record("pointerGetAttributes", address)
-        return SimpleNamespace(devicePointer=address + (1 << 40))
+        gap = len(self.calls) << 20 if self._scattered else 0
+        return SimpleNamespace(devicePointer=address + (1 << 40) + gap)
 
     def names(self) -> list[str]:
         return [call[0] for call in self.calls if call[0] != "pointerGetAttributes"]
@@ -96,7 +124,7 @@ def pin(runtime: Runtime, array: np.ndarray) -> tuple[list[Route], int]:
 def test_a_mapping_is_registered_as_it_is(mapped: np.ndarray) -> None:
     runtime = Runtime()
     routes, address = pin(runtime, mapped)
-    assert routes == [Route.READ_ONLY]
+    assert routes == [Route.IN_PLACE]
     assert address == mapped.ctypes.data + (1 << 40)
     assert runtime.calls[0] == ("deviceGetAttribute", 113, 0)
     assert runtime.calls[1] == ("hostRegister", mapped.ctypes.data, 2 * mmap.PAGESIZE, 2 | 8)
@@ -125,7 +153,7 @@ def test_a_copy_is_the_last_choice(mapped: np.ndarray) -> None:
         assert routes == [Route.COPY]
         assert ctypes.string_at(address - (1 << 40), 5016) == mapped.tobytes() + bytes(16)
     assert runtime.names()[-2:] == ["hostAlloc", "freeHost"]
-    assert "hostUnregister" not in runtime.names()
+    assert not runtime.pinned
 
 
 def test_memory_that_is_no_file_is_copied() -> None:
@@ -136,8 +164,83 @@ def test_memory_that_is_no_file_is_copied() -> None:
 
 def test_refusal_of_every_route_is_explained(mapped: np.ndarray) -> None:
     runtime = Runtime(refused=("hostRegister", "hostAlloc"))
-    with pytest.raises(PinError, match=r"ulimit -l"):
+    with pytest.raises(PinError, match=r"in place.*private.*copied.*free host memory") as caught:
         pin(runtime, mapped)
+    assert "\n" not in str(caught.value)
+    assert not runtime.pinned
+
+
+def test_a_low_limit_is_named(mapped: np.ndarray) -> None:
+    before = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    resource.setrlimit(resource.RLIMIT_MEMLOCK, (1024, before[1]))
+    try:
+        with pytest.raises(PinError, match=r"only 1\.0 KB may be locked.*ulimit -l unlimited"):
+            pin(Runtime(refused=("hostRegister", "hostAlloc")), mapped)
+    finally:
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, before)
+
+
+@pytest.fixture
+def pieces(tmp_path: Path) -> np.ndarray:
+    """Give a mapped file of several pages, to be registered a page at a time."""
+    path = tmp_path / "graph.ocg"
+    path.write_bytes(np.random.default_rng(1).bytes(5 * mmap.PAGESIZE + 100))
+    with path.open("rb") as file:
+        return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
+
+
+def pin_pages(runtime: Runtime, array: np.ndarray) -> list[Route]:
+    routes: list[Route] = []
+    show = Phases(show=False)
+    with map_pinned(runtime, array, 0, routes.append, show, piece_bytes=mmap.PAGESIZE) as address:
+        assert ctypes.string_at(address - (1 << 40), array.size) == array.tobytes()
+        assert runtime.pinned
+    return routes
+
+
+def test_pieces_are_registered_side_by_side(pieces: np.ndarray) -> None:
+    runtime = Runtime()
+    assert pin_pages(runtime, pieces) == [Route.IN_PLACE]
+    registered = [call[1:3] for call in runtime.calls if call[0] == "hostRegister"]
+    first = pieces.ctypes.data
+    assert registered == [(first + i * mmap.PAGESIZE, mmap.PAGESIZE) for i in range(6)]
+    assert not runtime.pinned
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("accepted", range(6))
+def test_a_piece_that_is_refused_undoes_its_route(
+    pieces: np.ndarray, accepted: int, read_only: bool
+) -> None:
+    runtime = Runtime(refused=("hostRegister",), accepted=accepted, read_only=read_only)
+    assert pin_pages(runtime, pieces) == [Route.COPY]
+    assert not runtime.pinned
+
+
+@pytest.mark.parametrize("accepted", range(6))
+def test_ctrl_c_in_the_middle_leaves_nothing_pinned(pieces: np.ndarray, accepted: int) -> None:
+    runtime = Runtime(refused=("hostRegister",), accepted=accepted, error=KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        pin_pages(runtime, pieces)
+    assert not runtime.pinned
+    assert runtime.names().count("hostUnregister") == accepted + 1
+
+
+def test_pieces_that_are_scattered_are_copied(pieces: np.ndarray) -> None:
+    runtime = Runtime(scattered=True)
+    routes: list[Route] = []
+    with map_pinned(runtime, pieces, 0, routes.append, piece_bytes=mmap.PAGESIZE):
+        assert routes == [Route.COPY]
+    assert not runtime.pinned
+
+
+def test_decompressed_tails_are_pinned_in_place(tmp_path: Path) -> None:
+    oocbfs.convert(np.random.default_rng(1).integers(0, 3000, (20000, 2)), tmp_path / "g", zstd=1)
+    with oocbfs.open(tmp_path / "g") as graph:
+        tails = graph.rows.tails
+        runtime = Runtime(read_only=False)
+        assert pin_pages(runtime, tails) == [Route.IN_PLACE]
+        assert all(call[3] == 2 for call in runtime.calls if call[0] == "hostRegister")
 
 
 def test_everything_is_undone_when_the_traversal_fails(mapped: np.ndarray) -> None:
@@ -151,7 +254,29 @@ class OutOfMemoryError(MemoryError):
     """What CuPy raises when the GPU is full."""
 
 
-def fake_cupy(runtime: Runtime, launched: list[Any], *, full: bool = False) -> SimpleNamespace:
+class CompileException(Exception):  # noqa: N818
+    """What CuPy raises when NVRTC refuses a source."""
+
+
+class Event:
+    """A mark in the stream: the number of launches before it, in milliseconds."""
+
+    def __init__(self, launched: list[Any]) -> None:
+        self._launched = launched
+        self.at = -1
+
+    def record(self) -> None:
+        self.at = len(self._launched)
+
+
+def fake_cupy(
+    runtime: Runtime,
+    launched: list[Any],
+    *,
+    full: bool = False,
+    broken: BaseException | None = None,
+    uncompiled: BaseException | None = None,
+) -> SimpleNamespace:
     """Give what CudaDevice uses of CuPy: the real RawModule needs a driver to load code."""
 
     class Array:
@@ -166,6 +291,8 @@ def fake_cupy(runtime: Runtime, launched: list[Any], *, full: bool = False) -> S
             self.array[:] = array
 
         def get(self) -> np.ndarray:
+            if broken:
+                raise broken
             return self.array.copy()
 
     def empty(size: int, dtype: Any) -> Array:
@@ -179,8 +306,16 @@ def fake_cupy(runtime: Runtime, launched: list[Any], *, full: bool = False) -> S
 
         def get_function(self, name: str) -> Callable[..., None]:
             assert f"{name}(" in self.code
+            if uncompiled:
+                raise uncompiled
             launched.append(("compile", name, self.options, self.backend))
-            return lambda *arguments: launched.append((name, *arguments))
+
+            def start(*arguments: Any) -> None:
+                launched.append((name, *arguments))
+                if broken:
+                    raise broken
+
+            return start
 
     device = SimpleNamespace(id=0, attributes={"MultiProcessorCount": 30})
     return SimpleNamespace(
@@ -188,7 +323,11 @@ def fake_cupy(runtime: Runtime, launched: list[Any], *, full: bool = False) -> S
             runtime=runtime,
             Device=lambda: device,
             memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
+            compiler=SimpleNamespace(CompileException=CompileException),
+            Event=lambda: Event(launched),
+            get_elapsed_time=lambda begin, end: float(end.at - begin.at),
         ),
+        get_default_memory_pool=lambda: SimpleNamespace(free_bytes=lambda: 1 << 30),
         empty=empty,
         RawModule=RawModule,
     )
@@ -221,8 +360,72 @@ def test_transfers() -> None:
 
 def test_a_full_gpu_is_explained() -> None:
     device = CudaDevice(cupy=fake_cupy(Runtime(), [], full=True))
-    with pytest.raises(DeviceError, match=r"no 400 MB left.*--engine cpu"):
+    with pytest.raises(DeviceError, match=r"no 400\.0 MB left.*--vram"):
         device.allocate(100 << 20, np.uint32)
+
+
+def test_free_memory_counts_the_pool() -> None:
+    device = CudaDevice(cupy=fake_cupy(Runtime(), []))
+    assert device.free_bytes() == (6 << 30) - (128 << 20)
+
+
+def test_marks_are_events() -> None:
+    device = CudaDevice(cupy=fake_cupy(Runtime(), []))
+    begin = device.mark()
+    device.launch("initialise", 1, 256, ())
+    assert device.seconds_between(begin, device.mark()) == 0.002  # compiled and launched
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        CUDARuntimeError("cudaErrorIllegalAddress: an illegal memory access\nand more"),
+        RuntimeError("CUDA_ERROR_LAUNCH_FAILED"),
+    ],
+)
+def test_failures_on_the_gpu_are_one_line(error: RuntimeError) -> None:
+    device = CudaDevice(cupy=fake_cupy(Runtime(), [], broken=error))
+    with pytest.raises(DeviceError, match=r"would not start initialise.*--engine cpu"):
+        device.launch("initialise", 1, 256, ())
+    memory = device.allocate(3, np.uint32)
+    with pytest.raises(DeviceError, match=r"failed in a kernel") as caught:
+        device.download(memory)
+    assert "\n" not in str(caught.value)
+    refusing = Runtime(refused=("memGetInfo",))
+    with pytest.raises(DeviceError, match=r"cannot be used"):
+        CudaDevice(cupy=fake_cupy(refusing, [])).free_bytes()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("CuPy failed to load libnvrtc.so.12: OSError: cannot open"),
+        CompileException("top_down.cu(3): error"),
+    ],
+)
+def test_kernels_that_do_not_compile_are_explained(error: Exception) -> None:
+    device = CudaDevice(cupy=fake_cupy(Runtime(), [], uncompiled=error))
+    with pytest.raises(DeviceError, match=r"top_down cannot be compiled.*NVRTC"):
+        device.launch("top_down", 1, 256, ())
+
+
+@pytest.mark.parametrize("refused", ["hostAlloc", "allocate"])
+def test_a_search_that_cannot_be_made_leaves_nothing_pinned(refused: str) -> None:
+    """Directed graphs map twice, and allocate afterwards: whatever fails, all is undone."""
+    runtime = Runtime(refused=("hostAlloc",), accepted=1 if refused == "hostAlloc" else 2)
+    device = CudaDevice(cupy=fake_cupy(runtime, []))
+    rows, in_rows = (rows_of(mixed_graph(seed)) for seed in (1, 2))
+    held: list[int] = []
+
+    def copied(_: int) -> None:
+        held.append(len(runtime.pinned))
+        if refused == "allocate" and len(held) == 6:
+            raise DeviceError("full")
+
+    with pytest.raises((PinError, DeviceError)):
+        GpuBfs(device, rows, in_rows, copied=copied)
+    assert max(held) > 0
+    assert not runtime.pinned
 
 
 def test_no_cupy_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,3 +472,14 @@ def test_the_real_runtime_has_what_is_called() -> None:
 
     for name in [name for name in vars(Runtime) if name[0].islower() and name != "names"]:
         assert hasattr(runtime, name), name
+
+
+def test_the_real_cupy_has_what_is_used() -> None:
+    cupy = pytest.importorskip("cupy", reason="cupy-cuda12x is not installed")
+    double = fake_cupy(Runtime(), [])
+    for name in vars(double):
+        assert hasattr(cupy, name), name
+    for name in vars(double.cuda):
+        assert hasattr(cupy.cuda, name), name
+    for error in (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError):
+        assert issubclass(error, RuntimeError)

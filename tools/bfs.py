@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from oocbfs.tools import options as shared
@@ -25,7 +26,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--parents", metavar="FILE", help="write parents as .npy, .csv or .tsv")
     parser.add_argument("--target", type=int, metavar="ID", help="stop there and print the path")
     parser.add_argument("--max-depth", type=int, metavar="N", help="stop after so many levels")
-    parser.add_argument("--engine", choices=("auto", "cpu", "cuda", "emulator"), default="auto")
+    parser.add_argument(
+        "--engine",
+        choices=("auto", "cpu", "cuda", "emulator"),
+        default="auto",
+        help="cuda: a GPU; emulator: its kernels on the CPU, counting bytes; auto: a GPU if one is usable",
+    )
+    parser.add_argument(
+        "--vram", metavar="SIZE", help="device memory to use, as 5G (default: what is free)"
+    )
+    parser.add_argument(
+        "--resident-tails",
+        metavar="SIZE|PERCENT",
+        help="how much of the tails to keep there, as 512M or 25%% (default: what fits)",
+    )
     parser.add_argument(
         "--direction",
         choices=("auto", "top-down", "bottom-up"),
@@ -78,6 +92,9 @@ def run(options: argparse.Namespace) -> None:
             target=options.target,
             validate=options.validate,
             engine=options.engine,
+            vram=options.vram,
+            resident_tails=options.resident_tails,
+            progress=True,
         )
         for path, name in ((options.levels, "level"), (options.parents, "parent")):
             if path is not None:
@@ -96,6 +113,8 @@ def run(options: argparse.Namespace) -> None:
             plot_levels(result, options.plot, force=options.force)
         path_found = _path(result, options.target)
         summary = result.summary()
+    if result.stats.fallback:
+        print(f"using the CPU: {result.stats.fallback}", file=sys.stderr)
     if options.json:
         shared.print_json({**summary, "path": path_found, "validated": options.validate})
     else:
@@ -112,7 +131,8 @@ def _path(result: BfsResult, target: int | None) -> list[int] | None:
 def _print_tables(result: BfsResult, options: argparse.Namespace, path: list[int] | None) -> None:
     stats = result.stats
     print("level  direction     frontier  edges examined  heads answered       seconds")
-    levels = list(enumerate(stats.levels))
+    firsts = accumulate((level.num_levels for level in stats.levels), initial=0)
+    levels = list(zip(firsts, stats.levels, strict=False))
     hidden = len(levels) - _SHOWN_LEVELS
     for number, level in levels if hidden <= 0 else levels[: _SHOWN_LEVELS // 2]:
         print(_row(number, level))
@@ -152,7 +172,8 @@ def _print_tables(result: BfsResult, options: argparse.Namespace, path: list[int
 
 def _row(number: int, level: Level) -> str:
     edges = "–" if level.edges_examined is None else f"{level.edges_examined:,}"
+    shown = str(number) if level.num_levels == 1 else f"{number}…{number + level.num_levels - 1}"
     return (
-        f"{number:>5}  {level.direction:<9}  {level.frontier:>11,}  {edges:>14}  "
+        f"{shown:>5}  {level.direction:<9}  {level.frontier:>11,}  {edges:>14}  "
         f"{level.heads_answered:>14,}  {level.seconds:>12.6f}"
     )

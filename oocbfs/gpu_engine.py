@@ -1,0 +1,108 @@
+"""Traverse a graph by the CUDA kernels, on a GPU or in the emulator, as planned."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.cuda_device import CudaDevice, DeviceError
+from oocbfs.device import Device, EmulatorDevice
+from oocbfs.errors import BudgetError, FormatError
+from oocbfs.gpu_bfs import GpuBfs
+from oocbfs.gpu_result import Direction
+from oocbfs.kernels.cuda_source import KernelOptions
+from oocbfs.memory import available_bytes, parse_size
+from oocbfs.pinned import PinError
+from oocbfs.plan import Plan, Shape, Tails, plan
+from oocbfs.progress import Phases
+from oocbfs.result import Found, Level
+
+if TYPE_CHECKING:
+    from oocbfs.bfs import Settings
+    from oocbfs.graph import Graph
+
+# What says that this graph cannot be traversed on this GPU; another engine may.
+UNUSABLE = (DeviceError, PinError, BudgetError)
+
+
+def shape_of(graph: Graph) -> Shape:
+    """Give what a plan needs to know."""
+    sides = [graph.rows] if graph.in_rows is graph.rows else [graph.rows, graph.in_rows]
+    return Shape(
+        graph.num_vertices,
+        graph.rows.shift,
+        tuple(Tails(side.tails.size, side.bases) for side in sides),
+    )
+
+
+def on_device(
+    graph: Graph,
+    engine: str,
+    sources: NDArray[np.int64],
+    levels: NDArray[np.int32],
+    parents: NDArray[np.uint32] | None,
+    target: int,
+    settings: Settings,
+) -> Found:
+    """Fill levels and parents of stored vertices."""
+    options = KernelOptions(with_parents=parents is not None)
+    phases = Phases(show=settings.progress)
+    device: Device = (
+        CudaDevice(options, phases=phases) if engine == "cuda" else EmulatorDevice(options)
+    )
+    decided = plan(
+        shape_of(graph),
+        vram_bytes=device.free_bytes() if settings.vram is None else parse_size(settings.vram),
+        host_bytes=available_bytes(),
+        resident_tails=settings.resident_tails,
+        with_parents=parents is not None,
+    )
+    with _load(graph, device, decided, phases, with_parents=parents is not None) as search:
+        start = time.perf_counter()
+        try:
+            done = search.run(
+                sources.astype(np.uint32),
+                Direction(settings.direction),
+                max_depth=settings.max_depth,
+                target=None if target < 0 else target,
+            )
+        except FormatError as error:
+            raise FormatError(f"{graph.path}: {error}") from error
+        seconds = time.perf_counter() - start
+    levels[:] = done.levels
+    if parents is not None and done.parents is not None:
+        parents[:] = done.parents
+    records = [
+        Level(
+            step.kind,
+            step.frontier,
+            None,
+            step.heads_found,
+            step.frontier_bytes,
+            step.seconds,
+            step.num_levels,
+        )
+        for step in done.steps
+        if step.num_levels
+    ]
+    return Found(done.depth, seconds, records, device.usage.slow_bytes)
+
+
+def _load(
+    graph: Graph, device: Device, decided: Plan, phases: Phases, *, with_parents: bool
+) -> GpuBfs:
+    """Bring the graph where the plan wants it."""
+    total = decided.device["heads"] + decided.device["starts"] + decided.resident_bytes
+    with phases("load", total, "B") as bar:
+        return GpuBfs(
+            device,
+            graph.rows,
+            graph.in_rows,
+            with_parents=with_parents,
+            window=decided.windows[0],
+            in_window=decided.windows[-1],
+            copied=bar.update,
+        )

@@ -1,0 +1,121 @@
+"""Ask NVIDIA's driver and the system about GPUs, through ctypes: costs nothing, needs no CuPy."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+LIBRARY = "libcuda.so.1"
+_PCI_DEVICES = Path("/sys/bus/pci/devices")
+_VENDOR = "0x10de"
+# Classes of PCI devices: display and 3D controllers.
+_DISPLAY_CLASSES = ("0x0300", "0x0302")
+_CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
+
+
+class Link(NamedTuple):
+    """A PCIe link as the system lists it: now (idle GPUs slow down) and at most."""
+
+    speed: str
+    width: str
+    most_speed: str
+    most_width: str
+
+    def __str__(self) -> str:
+        now = f"{self.speed} x{self.width}"
+        most = f"{self.most_speed} x{self.most_width}"
+        return now if now == most else f"{now} now, {most} at most"
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU that the driver knows."""
+
+    name: str
+    vram_bytes: int
+    capability: str
+    pci: str
+    link: Link | None
+
+
+@dataclass(frozen=True)
+class Driver:
+    """What the driver says; a problem, in words, where it cannot be used."""
+
+    version: str | None
+    gpus: tuple[Gpu, ...]
+    problem: str | None
+
+
+def ask_driver(library: str = LIBRARY, devices: Path = _PCI_DEVICES) -> Driver:
+    """Load the driver's library and list its GPUs."""
+    try:
+        cuda = ctypes.CDLL(library)
+    except OSError:
+        if unclaimed_gpus(devices):
+            return Driver(None, (), "there is an NVIDIA GPU but no driver: install NVIDIA's driver")
+        return Driver(None, (), "there is no NVIDIA driver: install it where there is a GPU")
+    number = ctypes.c_int()
+    version = None
+    if cuda.cuDriverGetVersion(ctypes.byref(number)) == 0:
+        version = f"CUDA {number.value // 1000}.{number.value % 1000 // 10}"
+    try:
+        _call(cuda, "cuInit", ctypes.c_uint(0))
+        _call(cuda, "cuDeviceGetCount", ctypes.byref(number))
+        gpus = tuple(_gpu(cuda, ordinal, devices) for ordinal in range(number.value))
+    except _DriverError as error:
+        return Driver(version, (), f"NVIDIA's driver refuses ({error}): reinstall it, or reboot")
+    return Driver(version, gpus, None if gpus else "NVIDIA's driver finds no GPU")
+
+
+def unclaimed_gpus(devices: Path = _PCI_DEVICES) -> list[str]:
+    """List the addresses of NVIDIA's GPUs on the bus, whether there is a driver or not."""
+    return sorted(
+        device.name
+        for device in (devices.iterdir() if devices.is_dir() else ())
+        if _read(device / "vendor") == _VENDOR
+        and _read(device / "class").startswith(_DISPLAY_CLASSES)
+    )
+
+
+class _DriverError(Exception):
+    """A call that the driver refused."""
+
+
+def _call(cuda: ctypes.CDLL, function: str, *arguments: object) -> None:
+    code = cuda[function](*arguments)
+    if code:
+        text = ctypes.c_char_p()
+        cuda.cuGetErrorString(code, ctypes.byref(text))
+        raise _DriverError((text.value or b"").decode() or f"{function}: error {code}")
+
+
+def _gpu(cuda: ctypes.CDLL, ordinal: int, devices: Path) -> Gpu:
+    device, size = ctypes.c_int(), ctypes.c_size_t()
+    name, pci = ctypes.create_string_buffer(256), ctypes.create_string_buffer(32)
+    _call(cuda, "cuDeviceGet", ctypes.byref(device), ctypes.c_int(ordinal))
+    _call(cuda, "cuDeviceGetName", name, ctypes.c_int(256), device)
+    _call(cuda, "cuDeviceTotalMem_v2", ctypes.byref(size), device)
+    _call(cuda, "cuDeviceGetPCIBusId", pci, ctypes.c_int(32), device)
+    parts = []
+    for attribute in (_CAPABILITY_MAJOR, _CAPABILITY_MINOR):
+        part = ctypes.c_int()
+        _call(cuda, "cuDeviceGetAttribute", ctypes.byref(part), ctypes.c_int(attribute), device)
+        parts.append(str(part.value))
+    address = pci.value.decode().lower()
+    return Gpu(name.value.decode(), size.value, ".".join(parts), address, _link(devices / address))
+
+
+def _link(device: Path) -> Link | None:
+    names = ("current_link_speed", "current_link_width", "max_link_speed", "max_link_width")
+    values = [_read(device / name).removesuffix(" PCIe") for name in names]
+    return Link(*values) if all(values) else None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""

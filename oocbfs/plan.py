@@ -1,0 +1,257 @@
+"""Decide what of a graph lives in which tier: a pure function of its sizes and the budgets.
+
+Device memory always holds what a traversal touches at random: bitmaps, queues, levels, parents if
+they are asked for, heads and starts. What is left holds a fixed window of the tails; the others stay
+in pinned host memory.
+
+A row is read whole when its vertex is expanded top-down, which happens to hubs, because they are
+reached while frontiers are still cheap to expand; bottom-up reads the first bytes of rows whose head
+missed. So a byte is worth the more, the longer the rows around it are, and the window lies where rows
+are longest. Under the orders by degree these are the first bytes. Elsewhere the mean length of each
+block of rows decides, which the bases tell without reading a tail; the first bytes still win unless
+another place is clearly denser, because a window at an edge need not be pinned as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.errors import BudgetError
+from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.cuda_source import CONTROL_WORDS, MAX_SMALL_LEVELS
+from oocbfs.memory import format_size, parse_size
+
+# First byte of the tails that are resident and the one behind the last.
+Window = tuple[int, int]
+
+# A sector lies wholly inside or outside of a window.
+LINE_BYTES = 128
+# Host memory is pinned by pages.
+PAGE_BYTES = 4096
+# CuPy's pool gives memory in such units.
+_UNIT_BYTES = 512
+# How much denser than the first bytes another place must be.
+_CLEARLY = 1.1
+
+# What the arrays of a traversal are for.
+_PURPOSES = {
+    "levels": "levels",
+    "parents": "parents",
+    "queue": "queues",
+    "pending": "queues",
+    "visited": "bitmaps",
+    "claimed": "bitmaps",
+    "hubs": "queues",
+    "hub_segments": "queues",
+    "control": "queues",
+}
+
+
+class Tails(NamedTuple):
+    """One direction's tails: their size, and where each block of rows begins in them."""
+
+    num_bytes: int
+    bases: NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a plan needs to know about a graph; ``tails`` are out and, if directed, in."""
+
+    num_vertices: int
+    shift: int
+    tails: tuple[Tails, ...]
+
+    @property
+    def tail_bytes(self) -> int:
+        """Bytes of all tails."""
+        return sum(side.num_bytes for side in self.tails)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which bytes live where. ``device`` names what device memory always holds."""
+
+    device: dict[str, int]
+    windows: tuple[Window, ...]
+    tail_bytes: int
+    resident_bytes: int
+    pinned_bytes: int
+    vram_bytes: int | None
+    why: str
+
+    @property
+    def mandatory_bytes(self) -> int:
+        """Device memory without which no traversal runs."""
+        return sum(self.device.values())
+
+    @property
+    def device_bytes(self) -> int:
+        """Device memory in all."""
+        return self.mandatory_bytes + self.resident_bytes
+
+
+def search_arrays(
+    num_vertices: int, tail_bytes: int, *, with_parents: bool
+) -> dict[str, tuple[int, Any]]:
+    """Give size and type of each array that a traversal works on; tails are those it expands."""
+    words = (num_vertices + 31) // 32
+    num_hubs = tail_bytes // (SEGMENT_BYTES + 1) + 1
+    return {
+        "levels": (num_vertices, np.int32),
+        "parents": (num_vertices if with_parents else 1, np.uint32),
+        "queue": (num_vertices, np.uint32),
+        "pending": (num_vertices, np.uint32),
+        "visited": (words, np.uint32),
+        "claimed": (words, np.uint32),
+        "hubs": (num_hubs, np.uint32),
+        "hub_segments": (num_hubs, np.uint32),
+        # The recorded level ends lie behind the control words: one copy reads both.
+        "control": (CONTROL_WORDS + MAX_SMALL_LEVELS // 2, np.uint64),
+    }
+
+
+def align_window(window: Window, tail_bytes: int) -> Window:
+    """Move the edges of a window to lines; one that reaches the last line takes it whole."""
+    begin, end = (edge // LINE_BYTES * LINE_BYTES for edge in window)
+    if end >= tail_bytes // LINE_BYTES * LINE_BYTES:
+        end = -(-tail_bytes // LINE_BYTES) * LINE_BYTES
+    return min(begin, end), end
+
+
+def slow_range(window: Window, tail_bytes: int) -> Window:
+    """Give the part of the tails that must be mapped: the least, by pages, that holds the rest."""
+    begin, end = window
+    if begin > 0:
+        return 0, begin if end >= tail_bytes else tail_bytes
+    return tail_bytes if end >= tail_bytes else end // PAGE_BYTES * PAGE_BYTES, tail_bytes
+
+
+def parse_resident(text: str | int, tail_bytes: int) -> int:
+    """Read an amount of tails, ``25%`` or ``512M``, in bytes."""
+    if isinstance(text, str) and text.strip().endswith("%"):
+        try:
+            percent = float(text.strip()[:-1])
+        except ValueError:
+            percent = -1.0
+        if not 0 <= percent <= 100:
+            raise BudgetError(f"cannot read {text!r} as a share: write it as 25% or 512M")
+        return int(tail_bytes * percent / 100)
+    return parse_size(text)
+
+
+def plan(
+    shape: Shape,
+    *,
+    vram_bytes: int | None,
+    host_bytes: int | None = None,
+    resident_tails: str | int | None = None,
+    with_parents: bool = False,
+) -> Plan:
+    """Decide what is resident.
+
+    Parameters
+    ----------
+    vram_bytes
+        Device memory that may be used; None is no limit, and no tails unless they are asked for.
+    host_bytes
+        Host memory that may be pinned; None is no limit.
+    resident_tails
+        How much of the tails to keep in device memory; None is as much as fits.
+
+    Raises
+    ------
+    BudgetError
+        If a budget is too small; says how much is needed.
+    """
+    device = _device_bytes(shape, with_parents=with_parents)
+    mandatory = sum(device.values())
+    if vram_bytes is not None and mandatory > vram_bytes:
+        raise BudgetError(
+            f"{format_size(vram_bytes)} of device memory are too little for this graph: levels, "
+            f"queues, heads and starts take {format_size(mandatory)}; use --engine cpu"
+        )
+    whole = tuple(align_window((0, side.num_bytes), side.num_bytes) for side in shape.tails)
+    everything = sum(_allocated(end) for _, end in whole)
+    room = 0 if vram_bytes is None else vram_bytes - mandatory
+    if resident_tails is not None:
+        wanted = parse_resident(resident_tails, shape.tail_bytes)
+        wanted = everything if wanted >= shape.tail_bytes else wanted
+        if vram_bytes is not None and wanted > room:
+            raise BudgetError(
+                f"{format_size(vram_bytes)} of device memory hold {format_size(room)} of the tails "
+                f"at most, not {format_size(wanted)}: ask for less by --resident-tails"
+            )
+        room = wanted
+    if room >= everything:
+        windows, why = whole, "the whole graph is resident"
+    else:
+        windows = tuple(_window(shape, side, room) for side in shape.tails)
+        why = _explain(shape, windows)
+    pinned = 0
+    for window, side in zip(windows, shape.tails, strict=True):
+        first, last = slow_range(window, side.num_bytes)
+        pinned += -(-(last - first) // PAGE_BYTES) * PAGE_BYTES
+    if host_bytes is not None and pinned > host_bytes:
+        raise BudgetError(
+            f"{format_size(pinned)} of tails would have to be pinned in host memory, and only "
+            f"{format_size(host_bytes)} are available: use --engine cpu"
+        )
+    resident = sum(_allocated(end - begin) for begin, end in windows)
+    return Plan(device, windows, shape.tail_bytes, resident, pinned, vram_bytes, why)
+
+
+def _device_bytes(shape: Shape, *, with_parents: bool) -> dict[str, int]:
+    """Sum up the arrays that are always in device memory by what they are for."""
+    arrays = search_arrays(shape.num_vertices, shape.tails[0].num_bytes, with_parents=with_parents)
+    found = dict.fromkeys(("bitmaps", "queues", "levels", "parents"), 0)
+    for name, (size, dtype) in arrays.items():
+        found[_PURPOSES[name]] += _allocated(max(size, 1) * np.dtype(dtype).itemsize)
+    found["heads"] = len(shape.tails) * _allocated(4 * max(shape.num_vertices, 1))
+    found["starts"] = sum(
+        _allocated(4 * (shape.num_vertices + 1)) + _allocated(8 * side.bases.size)
+        for side in shape.tails
+    )
+    return found
+
+
+def _allocated(num_bytes: int) -> int:
+    return -(-num_bytes // _UNIT_BYTES) * _UNIT_BYTES
+
+
+def _window(shape: Shape, side: Tails, room: int) -> Window:
+    """Place a window on one direction's tails, which get their share of the room."""
+    size = room * side.num_bytes // max(1, shape.tail_bytes) // _UNIT_BYTES * _UNIT_BYTES
+    # The last line would be rounded up: it is resident only when all are.
+    size = min(size, (side.num_bytes // LINE_BYTES - 1) * LINE_BYTES)
+    if size <= 0:
+        return 0, 0
+    begin = _densest(shape, side, size, side.num_bytes - LINE_BYTES - size)
+    return align_window((begin, begin + size), side.num_bytes)
+
+
+def _densest(shape: Shape, side: Tails, size: int, last: int) -> int:
+    """Find where, up to ``last``, a window of this size holds the longest rows."""
+    edges = np.append(side.bases.astype(np.float64), float(side.num_bytes))
+    rows = np.full(side.bases.size, float(1 << shape.shift))
+    rows[-1] = max(1, shape.num_vertices - (side.bases.size - 1 << shape.shift))
+    lengths = np.diff(edges)
+    # Worth of the bytes before each edge: a byte counts by the mean length of its block's rows.
+    worth = np.concatenate([[0.0], np.cumsum(lengths * lengths / rows)])
+    # The best window begins or ends where a block does.
+    begins = np.unique(np.clip(np.concatenate([edges, edges - size]), 0, last))
+    gains = np.interp(begins + size, edges, worth) - np.interp(begins, edges, worth)
+    best = int(np.argmax(gains))
+    return int(begins[best]) if gains[best] > _CLEARLY * gains[0] else 0
+
+
+def _explain(shape: Shape, windows: tuple[Window, ...]) -> str:
+    if all(begin == end for begin, end in windows):
+        return "no tails are resident"
+    if all(begin == 0 for begin, _ in windows):
+        return "the first bytes of the tails are resident: no rows are clearly longer than theirs"
+    return "the bytes of the tails whose rows are longest are resident"

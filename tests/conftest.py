@@ -1,0 +1,20 @@
+"""What several test modules build."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def driver_double(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a library that answers like NVIDIA's driver."""
+    if shutil.which("g++") is None:
+        pytest.skip("the driver's double needs a C++ compiler")
+    made = tmp_path_factory.mktemp("driver") / "libcuda.so"
+    source = Path(__file__).parent / "cuda" / "driver.cpp"
+    subprocess.run(["g++", "-shared", "-fPIC", source, "-o", made], check=True)
+    return made
