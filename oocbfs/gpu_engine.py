@@ -23,6 +23,9 @@ from oocbfs.result import Found, Level
 if TYPE_CHECKING:
     from oocbfs.bfs import Settings
     from oocbfs.graph import Graph
+    from oocbfs.kernels.bfs_rows import Rows
+
+_PLACES = 4096
 
 # What says that this graph cannot be traversed on this GPU; another engine may.
 UNUSABLE = (DeviceError, PinError, BudgetError)
@@ -31,11 +34,14 @@ UNUSABLE = (DeviceError, PinError, BudgetError)
 def shape_of(graph: Graph) -> Shape:
     """Give what a plan needs to know."""
     sides = [graph.rows] if graph.in_rows is graph.rows else [graph.rows, graph.in_rows]
-    return Shape(
-        graph.num_vertices,
-        graph.rows.shift,
-        tuple(Tails(side.tails.size, side.bases) for side in sides),
-    )
+    return Shape(graph.num_vertices, graph.rows.shift, tuple(tails_of(side) for side in sides))
+
+
+def tails_of(rows: Rows) -> Tails:
+    """Look where some thousand rows begin."""
+    looked_at = np.linspace(0, rows.heads.size, _PLACES, endpoint=False).astype(np.int64)
+    places = rows.bases[looked_at >> rows.shift] + rows.starts[looked_at]
+    return Tails(rows.tails.size, places.astype(np.int64))
 
 
 def on_device(

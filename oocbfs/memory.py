@@ -61,6 +61,12 @@ def resident_bytes() -> int:
         return peak_bytes()
 
 
+def locked_limit() -> int | None:
+    """Tell how much memory this process may lock; None is no limit."""
+    limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
 def peak_bytes() -> int:
     """Tell the most memory this process has occupied so far."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-import resource
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from enum import Enum
@@ -27,7 +26,7 @@ from numpy.typing import NDArray
 from oocbfs.errors import OocbfsError
 from oocbfs.formats.ordered import available_threads, ordered_map
 from oocbfs.kernels.constants import SLACK_BYTES
-from oocbfs.memory import format_size
+from oocbfs.memory import format_size, locked_limit
 from oocbfs.progress import Phases
 
 # Numbers of the CUDA runtime that CuPy does not name.
@@ -88,12 +87,6 @@ def map_pinned(
         f"the driver would not pin {format_size(array.nbytes)} of host memory "
         f"({'; '.join(refusals)}): {_advise(array.nbytes)}"
     )
-
-
-def locked_limit() -> int | None:
-    """Tell how much memory this process may lock; None is no limit."""
-    limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
-    return None if limit == resource.RLIM_INFINITY else limit
 
 
 def _advise(num_bytes: int) -> str:

@@ -4,12 +4,12 @@ Device memory always holds what a traversal touches at random: bitmaps, queues, 
 they are asked for, heads and starts. What is left holds a fixed window of the tails; the others stay
 in pinned host memory.
 
-A row is read whole when its vertex is expanded top-down, which happens to hubs, because they are
-reached while frontiers are still cheap to expand; bottom-up reads the first bytes of rows whose head
-missed. So a byte is worth the more, the longer the rows around it are, and the window lies where rows
-are longest. Under the orders by degree these are the first bytes. Elsewhere the mean length of each
-block of rows decides, which the bases tell without reading a tail; the first bytes still win unless
-another place is clearly denser, because a window at an edge need not be pinned as well.
+Where the window lies decides what it saves. Most slow reads come from searching bottom-up: a vertex
+whose head missed reads the first sector of its row, however short the row is. So a byte is worth the
+more, the shorter the rows around it are, and the window lies where it holds the most rows. Under the
+orders by degree these are the last bytes: on a Kronecker graph, the last tenth of the tails saved more
+than the first half. Where rows are alike everywhere, the first bytes are as good as any, and a window at
+an edge need not be pinned as well. Of a directed graph, in-neighbours are searched, so theirs come first.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LINE_BYTES = 128
 PAGE_BYTES = 4096
 # CuPy's pool gives memory in such units.
 _UNIT_BYTES = 512
-# How much denser than the first bytes another place must be.
+# How many times as many rows as the first bytes another place must hold.
 _CLEARLY = 1.1
 
 # What the arrays of a traversal are for.
@@ -52,10 +52,10 @@ _PURPOSES = {
 
 
 class Tails(NamedTuple):
-    """One direction's tails: their size, and where each block of rows begins in them."""
+    """One direction's tails: their size, and where evenly spaced rows begin in them, row 0 first."""
 
     num_bytes: int
-    bases: NDArray[np.uint64]
+    places: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -175,8 +175,7 @@ def plan(
             f"{format_size(vram_bytes)} of device memory are too little for this graph: levels, "
             f"queues, heads and starts take {format_size(mandatory)}; use --engine cpu"
         )
-    whole = tuple(align_window((0, side.num_bytes), side.num_bytes) for side in shape.tails)
-    everything = sum(_allocated(end) for _, end in whole)
+    everything = sum(_allocated(_whole(side)[1]) for side in shape.tails)
     room = 0 if vram_bytes is None else vram_bytes - mandatory
     if resident_tails is not None:
         wanted = parse_resident(resident_tails, shape.tail_bytes)
@@ -187,11 +186,7 @@ def plan(
                 f"at most, not {format_size(wanted)}: ask for less by --resident-tails"
             )
         room = wanted
-    if room >= everything:
-        windows, why = whole, "the whole graph is resident"
-    else:
-        windows = tuple(_window(shape, side, room) for side in shape.tails)
-        why = _explain(shape, windows)
+    windows = _windows(shape, room)
     pinned = 0
     for window, side in zip(windows, shape.tails, strict=True):
         first, last = slow_range(window, side.num_bytes)
@@ -202,6 +197,7 @@ def plan(
             f"{format_size(host_bytes)} are available: use --engine cpu"
         )
     resident = sum(_allocated(end - begin) for begin, end in windows)
+    why = _explain(shape, windows)
     return Plan(device, windows, shape.tail_bytes, resident, pinned, vram_bytes, why)
 
 
@@ -212,9 +208,9 @@ def _device_bytes(shape: Shape, *, with_parents: bool) -> dict[str, int]:
     for name, (size, dtype) in arrays.items():
         found[_PURPOSES[name]] += _allocated(max(size, 1) * np.dtype(dtype).itemsize)
     found["heads"] = len(shape.tails) * _allocated(4 * max(shape.num_vertices, 1))
-    found["starts"] = sum(
-        _allocated(4 * (shape.num_vertices + 1)) + _allocated(8 * side.bases.size)
-        for side in shape.tails
+    num_bases = (shape.num_vertices >> shape.shift) + 1
+    found["starts"] = len(shape.tails) * (
+        _allocated(4 * (shape.num_vertices + 1)) + _allocated(8 * num_bases)
     )
     return found
 
@@ -223,35 +219,51 @@ def _allocated(num_bytes: int) -> int:
     return -(-num_bytes // _UNIT_BYTES) * _UNIT_BYTES
 
 
-def _window(shape: Shape, side: Tails, room: int) -> Window:
-    """Place a window on one direction's tails, which get their share of the room."""
-    size = room * side.num_bytes // max(1, shape.tail_bytes) // _UNIT_BYTES * _UNIT_BYTES
-    # The last line would be rounded up: it is resident only when all are.
-    size = min(size, (side.num_bytes // LINE_BYTES - 1) * LINE_BYTES)
-    if size <= 0:
+def _windows(shape: Shape, room: int) -> tuple[Window, ...]:
+    """Place a window on each direction's tails; those of in-neighbours, the last, are served first."""
+    windows = []
+    for side in reversed(shape.tails):
+        windows.append(_window(side, room))
+        begin, end = windows[-1]
+        room -= _allocated(end - begin)
+    return tuple(reversed(windows))
+
+
+def _whole(side: Tails) -> Window:
+    return align_window((0, side.num_bytes), side.num_bytes)
+
+
+def _window(side: Tails, room: int) -> Window:
+    """Place a window of at most so many bytes."""
+    whole = _whole(side)
+    if _allocated(whole[1]) <= room:
+        return whole
+    size = room // _UNIT_BYTES * _UNIT_BYTES
+    if not size:
         return 0, 0
-    begin = _densest(shape, side, size, side.num_bytes - LINE_BYTES - size)
-    return align_window((begin, begin + size), side.num_bytes)
+    begin = _fullest(side, size) // LINE_BYTES * LINE_BYTES
+    # The last line is rounded up: a window that touches it takes it whole.
+    if begin + size > side.num_bytes - LINE_BYTES:
+        begin = whole[1] - size
+    return begin, begin + size
 
 
-def _densest(shape: Shape, side: Tails, size: int, last: int) -> int:
-    """Find where, up to ``last``, a window of this size holds the longest rows."""
-    edges = np.append(side.bases.astype(np.float64), float(side.num_bytes))
-    rows = np.full(side.bases.size, float(1 << shape.shift))
-    rows[-1] = max(1, shape.num_vertices - (side.bases.size - 1 << shape.shift))
-    lengths = np.diff(edges)
-    # Worth of the bytes before each edge: a byte counts by the mean length of its block's rows.
-    worth = np.concatenate([[0.0], np.cumsum(lengths * lengths / rows)])
-    # The best window begins or ends where a block does.
-    begins = np.unique(np.clip(np.concatenate([edges, edges - size]), 0, last))
-    gains = np.interp(begins + size, edges, worth) - np.interp(begins, edges, worth)
-    best = int(np.argmax(gains))
-    return int(begins[best]) if gains[best] > _CLEARLY * gains[0] else 0
+def _fullest(side: Tails, size: int) -> int:
+    """Find where a window of this size holds the most rows."""
+    edges = np.append(side.places.astype(np.float64), float(side.num_bytes))
+    # Rows without a tail take no room and are never read.
+    rows = np.concatenate([[0.0], np.cumsum(np.diff(edges) > 0)])
+    # The best window begins or ends at one of the places.
+    begins = np.unique(np.clip(np.concatenate([edges, edges - size]), 0, side.num_bytes - size))
+    held = np.interp(begins + size, edges, rows) - np.interp(begins, edges, rows)
+    best = int(np.argmax(held))
+    return int(begins[best]) if held[best] > _CLEARLY * held[0] else 0
 
 
 def _explain(shape: Shape, windows: tuple[Window, ...]) -> str:
+    if windows == tuple(map(_whole, shape.tails)):
+        return "the whole graph is resident"
     if all(begin == end for begin, end in windows):
-        return "no tails are resident"
-    if all(begin == 0 for begin, _ in windows):
-        return "the first bytes of the tails are resident: no rows are clearly longer than theirs"
-    return "the bytes of the tails whose rows are longest are resident"
+        return "none"
+    where = "the first" if all(begin == 0 for begin, _ in windows) else "where rows are shortest"
+    return f"{where}, those of in-neighbours before all others" if len(windows) > 1 else where

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from oocbfs.device import EmulatorDevice, Memory
 from oocbfs.errors import BudgetError
 from oocbfs.gpu_bfs import GpuBfs
+from oocbfs.gpu_engine import tails_of
 from oocbfs.plan import LINE_BYTES, PAGE_BYTES, Shape, Tails, plan, slow_range
 from tests.gpu_graphs import levels_by_scipy, mixed_graph, rows_of
 from tests.test_gpu_bfs import library
@@ -20,16 +21,15 @@ from tests.test_gpu_bfs import library
 
 @st.composite
 def shapes(draw: st.DrawFn) -> Shape:
-    """Graphs by their sizes: some blocks of rows, each with some bytes of tails, one or two ways."""
-    shift = draw(st.integers(0, 6))
-    num_vertices = draw(st.integers(0, 40 << shift))
-    sides = []
-    for _ in range(draw(st.integers(1, 2))):
-        num_blocks = (num_vertices >> shift) + 1
-        lengths = draw(st.lists(st.integers(0, 20_000), min_size=num_blocks, max_size=num_blocks))
-        bases = np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint64)
-        sides.append(Tails(int(bases[-1]), bases[:-1]))
-    return Shape(num_vertices, shift, tuple(sides))
+    """Graphs by their sizes: some rows, with some bytes of tails between them, one or two ways."""
+    lengths = st.lists(st.integers(0, 20_000), min_size=1, max_size=40)
+    sides = draw(st.lists(lengths, min_size=1, max_size=2))
+    return Shape(draw(st.integers(0, 3000)), draw(st.integers(0, 6)), tuple(map(tails, sides)))
+
+
+def tails(lengths: list[int]) -> Tails:
+    places = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return Tails(int(places[-1]), places[:-1])
 
 
 @given(shapes(), st.integers(0, 2_000_000), st.booleans())
@@ -100,22 +100,17 @@ def test_host_memory_bounds_what_is_pinned(shape: Shape, host: int) -> None:
         assert plan(shape, vram_bytes=None, host_bytes=host).pinned_bytes == needed
 
 
-def blocks(*lengths: int) -> Shape:
-    bases = np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint64)
-    return Shape(16 * len(lengths) - 1, 4, (Tails(int(bases[-1]), bases[:-1]),))
-
-
-def test_the_window_lies_where_rows_are_longest() -> None:
-    def window(shape: Shape, amount: int) -> tuple[int, int]:
+def test_the_window_lies_where_most_rows_are() -> None:
+    def window(lengths: list[int], amount: int) -> tuple[int, int]:
+        shape = Shape(1000, 4, (tails(lengths),))
         return plan(shape, vram_bytes=None, resident_tails=amount).windows[0]
 
-    by_degree = blocks(64_000, 32_000, 16_000, 8_000)
-    assert window(by_degree, 8192) == (0, 8192)
-    begin, end = window(blocks(8_000, 8_000, 64_000, 8_000), 8192)
-    assert 16_000 - LINE_BYTES <= begin < end <= 80_000 + LINE_BYTES
-    assert window(blocks(8_000, 8_100, 8_050, 8_200), 8192) == (0, 8192)
-    late = plan(blocks(8_000, 8_000, 64_000), vram_bytes=None, resident_tails=32_000)
-    assert "longest" in late.why
+    by_degree = [64_000, 32_000, 16_000, 8_000, 0, 0]
+    end = -(-sum(by_degree) // LINE_BYTES) * LINE_BYTES
+    assert window(by_degree, 8192) == (end - 8192, end)
+    begin, end = window([64_000, 64_000, 8_000, 64_000], 7168)
+    assert 128_000 - LINE_BYTES <= begin < end <= 136_000 + LINE_BYTES
+    assert window([8_000, 8_100, 8_050, 8_200], 8192) == (0, 8192)
 
 
 class CountingDevice(EmulatorDevice):
@@ -141,8 +136,8 @@ def test_a_device_allocates_what_the_plan_says(extra: int, sides: int) -> None:
     matrix = mixed_graph(1, directed=sides == 2)
     rows = rows_of(matrix)
     in_rows = rows_of(matrix.T.tocsr()) if sides == 2 else rows
-    tails = tuple(Tails(side.tails.size, side.bases) for side in (rows, in_rows)[:sides])
-    shape = Shape(rows.heads.size, rows.shift, tails)
+    both = tuple(tails_of(side) for side in (rows, in_rows)[:sides])
+    shape = Shape(rows.heads.size, rows.shift, both)
     least = plan(shape, vram_bytes=None, with_parents=True).mandatory_bytes
     found = plan(shape, vram_bytes=least + extra, with_parents=True)
     device = CountingDevice(library=library())

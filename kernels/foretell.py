@@ -1,0 +1,97 @@
+"""What a traversal would read from the slow tier, level by level, from its levels alone.
+
+Rows are counted in sectors of 32 bytes outside of a resident window. Short rows that lie side by side
+share a sector where both are searched in the same level; expanded in the order of a queue, they do not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, types
+
+from oocbfs.kernels.bfs_rows import take_varint
+from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
+
+_BYTES = types.Array(types.int64, 1, "C")
+_LEVELS = types.Array(types.int32, 1, "C", readonly=True)
+_U8 = types.Array(types.uint8, 1, "C", readonly=True)
+_U32 = types.Array(types.uint32, 1, "C", readonly=True)
+_U64 = types.Array(types.uint64, 1, "C", readonly=True)
+_I64 = types.int64
+
+
+@njit(inline="always")
+def _row(bases, starts, shift, u):
+    begin = np.int64(bases[u >> shift]) + np.int64(starts[u])
+    return begin, np.int64(bases[(u + 1) >> shift]) + np.int64(starts[u + 1])
+
+
+@njit(inline="always")
+def _slow_bytes(begin, end, fast_begin, fast_end):
+    """Count what reading these bytes moves, in whole sectors."""
+    first, last = begin >> 5 << 5, (end + 31) >> 5 << 5
+    inside = min(last, fast_end) - max(first, fast_begin)
+    return last - first - max(inside, 0) if begin < end else 0
+
+
+@njit(
+    types.void(_BYTES, _LEVELS, _U64, _U32, _I64, _I64, _I64),
+    cache=True,
+    nogil=True,
+)
+def count_expanded(expanded, levels, bases, starts, shift, fast_begin, fast_end):
+    """Add up what expanding each level reads."""
+    for u in range(levels.size):
+        if levels[u] >= 0:
+            begin, end = _row(bases, starts, shift, u)
+            expanded[levels[u]] += _slow_bytes(begin, end, fast_begin, fast_end)
+
+
+@njit(inline="always")
+def _hit_end(levels, tails, begin, end, wanted):
+    """Find the place behind the first neighbour on the wanted level, or the row's end."""
+    for segment in range(begin, end, SEGMENT_BYTES):
+        at, stop = segment, min(segment + SEGMENT_BYTES, end)
+        v = np.int64(-1)
+        while at < stop:
+            delta, at = take_varint(tails, at)
+            v += delta + 1
+            if v < levels.size and levels[v] == wanted:
+                return at
+    return end
+
+
+@njit(
+    types.void(_BYTES, _BYTES, _LEVELS, _U32, _U64, _U32, _U8, _I64, _I64, _I64),
+    cache=True,
+    nogil=True,
+)
+def count_searched(
+    waiting, found, levels, heads, bases, starts, tails, shift, fast_begin, fast_end
+):
+    """Add up what searching reads, for the vertices of each level: before that level, and in it.
+
+    A vertex whose head is on the level above is found by it and reads nothing. Vertices that are not
+    reached wait in every level; the last place sums them up.
+    """
+    unreached = waiting.size - 1
+    last_waiting = np.full(waiting.size, -1)
+    last_found = np.full(waiting.size, -1)
+    for u in range(levels.size):
+        begin, end = _row(bases, starts, shift, u)
+        level = np.int64(levels[u])
+        if begin == end or level == 0:
+            continue
+        place = level if level > 0 else unreached
+        cost = _slow_bytes(begin, end, fast_begin, fast_end)
+        if cost and last_waiting[place] == begin >> 5:
+            cost -= 32
+        last_waiting[place] = (end - 1) >> 5
+        waiting[place] += cost
+        if level > 0 and (heads[u] == NO_HEAD or levels[heads[u]] != level - 1):
+            end = _hit_end(levels, tails, begin, end, level - 1)
+            cost = _slow_bytes(begin, end, fast_begin, fast_end)
+            if cost and last_found[place] == begin >> 5:
+                cost -= 32
+            last_found[place] = (end - 1) >> 5
+            found[place] += cost

@@ -1,0 +1,134 @@
+"""Look at this machine: what it has, what is missing, what that would enable and how to get it.
+
+Imports nothing that might be missing; versions come from what is installed, not from importing it.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+
+from oocbfs.memory import available_bytes, format_size, locked_limit
+from oocbfs.nvidia import LIBRARY, Driver, ask_driver
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One part: what was found, or else what it would enable and how to get it."""
+
+    part: str
+    found: str | None
+    enables: str = ""
+    get: str = ""
+
+
+def examine(library: str = LIBRARY) -> list[Finding]:
+    """Look at everything that an engine or an option depends on."""
+    driver = ask_driver(library)
+    return [
+        *_machine(),
+        Finding("cpu engine", _versions("numba", "numpy"), "every traversal", "pip install oocbfs"),
+        _cupy(),
+        _nvrtc(),
+        *_gpus(driver),
+        _locked_memory(),
+        _compiler(),
+        _extra("matplotlib", "--plot", "pip install 'oocbfs[plot]'"),
+        _extra("pandas", "BfsResult.to_dataframe()", "pip install pandas"),
+        _extra("scipy", "SciPy matrices as input, Graph.to_scipy()", "pip install scipy"),
+    ]
+
+
+def _machine() -> Iterator[Finding]:
+    name = platform.processor() or platform.machine()
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                name = line.split(":", 1)[1].strip()
+                break
+    except OSError:
+        pass
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    yield Finding("CPU", f"{name}, {cores} cores usable of {os.cpu_count()}")
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    yield Finding("RAM", f"{format_size(total)}, {format_size(available_bytes())} available")
+
+
+def _versions(*packages: str) -> str | None:
+    """Name the packages and their versions; None if one is missing."""
+    try:
+        return ", ".join(f"{package} {metadata.version(package)}" for package in packages)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _cupy() -> Finding:
+    builds = sorted(
+        f"{distribution.metadata['Name']} {distribution.version}"
+        for distribution in metadata.distributions()
+        if (distribution.metadata["Name"] or "").lower().split("-")[0] == "cupy"
+    )
+    enables, get = "--engine cuda", "pip install 'oocbfs[gpu]'"
+    if not builds or find_spec("cupy") is None:
+        return Finding("CuPy", None, enables, get)
+    if len(builds) > 1:
+        listed = ", ".join(builds)
+        return Finding("CuPy", None, enables, f"keep one of {listed}: they overwrite each other")
+    if "rocm" in builds[0]:
+        return Finding("CuPy", None, enables, f"replace {builds[0]}: pip install cupy-cuda12x")
+    return Finding("CuPy", builds[0])
+
+
+def _nvrtc() -> Finding:
+    found = next(
+        (
+            f"{distribution.metadata['Name']} {distribution.version}"
+            for distribution in metadata.distributions()
+            if (distribution.metadata["Name"] or "").startswith("nvidia-cuda-nvrtc")
+        ),
+        None,
+    )
+    toolkit = os.environ.get("CUDA_PATH") or shutil.which("nvcc")
+    if found is None and toolkit:
+        found = f"CUDA toolkit ({toolkit})"
+    get = "pip install 'oocbfs[gpu]', or a CUDA toolkit"
+    return Finding("NVRTC", found, "compiling the kernels for a GPU", get)
+
+
+def _gpus(driver: Driver) -> Iterator[Finding]:
+    yield Finding(
+        "NVIDIA driver",
+        driver.version if driver.problem is None else None,
+        "--engine cuda",
+        driver.problem or "",
+    )
+    for number, gpu in enumerate(driver.gpus):
+        link = f"PCIe {gpu.link}" if gpu.link else "PCIe link unknown"
+        yield Finding(
+            f"GPU {number}",
+            f"{gpu.name}, {format_size(gpu.vram_bytes)}, compute capability {gpu.capability}, {link}",
+        )
+
+
+def _locked_memory() -> Finding:
+    limit = locked_limit()
+    if limit is None:
+        return Finding("memory lock limit", "none")
+    advice = "where a driver refuses to pin more, 'ulimit -l unlimited' raises it"
+    return Finding("memory lock limit", f"{format_size(limit)}; {advice}")
+
+
+def _compiler() -> Finding:
+    wanted = os.environ.get("CXX", "g++")
+    get = "install g++, or name a compiler in CXX"
+    return Finding("C++ compiler", shutil.which(wanted), "--engine emulator", get)
+
+
+def _extra(package: str, enables: str, get: str) -> Finding:
+    return Finding(package, _versions(package), enables, get)

@@ -1,0 +1,186 @@
+"""Predict what a traversal moves over PCIe on GPUs that are not here, and how long it takes.
+
+Nothing in this module is a measurement of a GPU: see MODEL.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.formats.ordered import available_threads
+from oocbfs.gpu_result import Limits
+from oocbfs.kernels import bfs as cpu
+from oocbfs.kernels import foretell
+from oocbfs.kernels.cuda_source import SMALL_BYTES_PER_VERTEX
+from oocbfs.plan import Plan
+
+if TYPE_CHECKING:
+    from oocbfs.graph import Graph
+    from oocbfs.kernels.bfs_rows import Rows
+    from oocbfs.progress import Phases
+
+MODEL = (
+    "PCIe bytes: the levels of sampled sources are found on the CPU; a small frontier then costs its "
+    "rows, a large one the cheaper of its rows and of searching the rows whose head missed, in sectors "
+    "of 32 bytes outside of the resident tails. Seconds: these bytes at the rate at which the link "
+    "carries sectors (66 % of its rate for copies), results at the rate for copies, one pass over heads "
+    "and bitmaps for each large frontier, 20 µs for each of those and 5 µs for each small one. How many "
+    "reads a GPU keeps under way is not modelled."
+)
+
+# A read of 32 bytes brings some 20 bytes of headers with it, as one of 256 does (PCI Express
+# throughput as explained in Intel's "Throughput for Reads": a completion has 20 bytes around its data).
+_SECTOR_RATE = (32 / (32 + 20)) / (256 / (256 + 20))
+_LARGE_LEVEL_SECONDS = 20e-6
+_SMALL_LEVEL_SECONDS = 5e-6
+
+
+@dataclass(frozen=True)
+class KnownGpu:
+    """Figures of a GPU: memory, its bandwidth, its PCIe link and what copies over that reach."""
+
+    name: str
+    vram_bytes: int
+    vram_bandwidth: float
+    link: str
+    copy_bandwidth: float
+
+
+# Memory and its bandwidth: the makers' data sheets (RTX 3060 Laptop 192 bit × 14 Gbit/s, RTX 4070 192
+# × 21, RTX 4090 384 × 21; A100 80GB data sheet; H100 PCIe product brief PB-11133-001).
+# Copies from pinned memory: 24.8 GB/s over PCIe 4.0 x16, by nvbandwidth on an A100
+# (forums.developer.nvidia.com/t/352186); 55.6 GB/s over PCIe 5.0 x16, in NVIDIA's article on
+# nvbandwidth (developer.nvidia.com/blog, ?p=115566). Half of the former is assumed for the 8 lanes
+# that most laptops give the GPU, all of it for every 4.0 x16 link.
+KNOWN_GPUS = (
+    KnownGpu("RTX 3060 Laptop", 6 << 30, 336e9, "PCIe 4.0 x8", 12.4e9),
+    KnownGpu("RTX 4070", 12 << 30, 504e9, "PCIe 4.0 x16", 24.8e9),
+    KnownGpu("RTX 4090", 24 << 30, 1008e9, "PCIe 4.0 x16", 24.8e9),
+    KnownGpu("A100 80GB", 80 << 30, 1935e9, "PCIe 4.0 x16", 24.8e9),
+    KnownGpu("H100 PCIe", 80 << 30, 2000e9, "PCIe 5.0 x16", 55.6e9),
+)
+# What the screen, the driver and other programs leave of it.
+USABLE_SHARE = 0.9
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Levels of stored vertices from one source."""
+
+    levels: NDArray[np.int32]
+    sizes: NDArray[np.int64]
+
+    @property
+    def num_levels(self) -> int:
+        """Count the levels, that of the source included."""
+        return self.sizes.size
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What one traversal is expected to cost: bytes over PCIe, and levels by the size of their frontier."""
+
+    slow_bytes: int
+    large_levels: int
+    small_levels: int
+
+
+def sample_levels(graph: Graph, count: int, phases: Phases, seed: int = 1) -> list[Sample]:
+    """Traverse on the CPU from random vertices that have neighbours."""
+    rows, in_rows = graph.rows, graph.in_rows
+    candidates = np.flatnonzero(rows.degrees)
+    chosen = np.random.default_rng(seed).choice(
+        candidates, min(count, candidates.size), replace=False
+    )
+    samples = []
+    with phases("sample", chosen.size, "traversals") as bar:
+        for source in chosen:
+            levels = np.empty(graph.num_vertices, np.int32)
+            sources = np.array([source], np.uint32)
+            cpu.traverse(rows, in_rows, sources, levels, threads=available_threads())
+            samples.append(Sample(levels, np.bincount(levels[levels >= 0])))
+            bar.update(1)
+    return samples
+
+
+def foretell_bytes(graph: Graph, decided: Plan, sample: Sample) -> Forecast:
+    """Say what a traversal with this plan would read over PCIe."""
+    rows, in_rows = (_read_only(side) for side in (graph.rows, graph.in_rows))
+    expanded, found = (np.zeros(sample.num_levels + 1, np.int64) for _ in range(2))
+    waiting = np.zeros(sample.num_levels + 1, np.int64)
+    levels = sample.levels.view()
+    levels.flags.writeable = False
+    foretell.count_expanded(
+        expanded, levels, rows.bases, rows.starts, rows.shift, *decided.windows[0]
+    )
+    foretell.count_searched(
+        waiting,
+        found,
+        levels,
+        in_rows.heads,
+        in_rows.bases,
+        in_rows.starts,
+        in_rows.tails,
+        in_rows.shift,
+        *decided.windows[-1],
+    )
+    # Level d is found by expanding d-1, or by searching for d while all behind it, reached or not, wait.
+    behind = np.cumsum(waiting[::-1])[::-1]
+    searched = np.append(found[1:-1] + behind[2:], waiting[-1])
+    return _follow(sample.sizes, expanded[:-1], searched, graph.num_vertices)
+
+
+def _follow(
+    frontiers: NDArray[np.int64],
+    expanded: NDArray[np.int64],
+    searched: NDArray[np.int64],
+    num_vertices: int,
+) -> Forecast:
+    """Choose what each level reads as the level loop does, if it knew what searching will read."""
+    limits = Limits()
+    most = limits.small_bytes + SMALL_BYTES_PER_VERTEX * frontiers
+    small = ((frontiers <= limits.small_vertices) & (expanded <= most)).tolist()
+    # A heads pass runs before anybody knows how small the frontier is, unless its rows are cheap.
+    heads_run = (expanded >= limits.heads_bytes * num_vertices).tolist()
+    cheaper = np.minimum(expanded, searched).tolist()
+    total, num_small, known = 0, 0, True
+    for level, cost in enumerate(expanded.tolist()):
+        known = small[level] and (known or not heads_run[level])
+        num_small += known
+        total += cheaper[level] if heads_run[level] and not known else cost
+    return Forecast(total, frontiers.size - num_small, num_small)
+
+
+def foretell_seconds(
+    gpu: KnownGpu, forecast: Forecast, num_vertices: int, *, with_parents: bool
+) -> float:
+    """Say how long a traversal would take; MODEL explains."""
+    results = (8 if with_parents else 4) * num_vertices
+    passes = results + forecast.large_levels * (4 * num_vertices + num_vertices // 4)
+    return (
+        forecast.slow_bytes / (gpu.copy_bandwidth * _SECTOR_RATE)
+        + results / gpu.copy_bandwidth
+        + passes / gpu.vram_bandwidth
+        + forecast.large_levels * _LARGE_LEVEL_SECONDS
+        + forecast.small_levels * _SMALL_LEVEL_SECONDS
+    )
+
+
+def _read_only(rows: Rows) -> Rows:
+    """Give the arrays the type that the kernels are compiled for."""
+
+    def freeze(array: NDArray[Any]) -> NDArray[Any]:
+        view = np.ascontiguousarray(array).view()
+        view.flags.writeable = False
+        return view
+
+    return rows._replace(
+        heads=freeze(rows.heads),
+        bases=freeze(rows.bases),
+        starts=freeze(rows.starts),
+        tails=freeze(rows.tails),
+    )

@@ -1,0 +1,162 @@
+"""What is foretold from levels alone: exactly what a plain count gives, and near what kernels move."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oocbfs
+from oocbfs import generators
+from oocbfs.gpu_engine import shape_of
+from oocbfs.graph import Graph
+from oocbfs.kernels.bfs_rows import Rows
+from oocbfs.plan import Plan, plan
+from oocbfs.prediction import KNOWN_GPUS, Sample, foretell_bytes, foretell_seconds, sample_levels
+from oocbfs.progress import Phases
+from oocbfs.rows import span
+from tests.test_cli import run
+
+
+def sectors(begin: int, end: int, window: tuple[int, int]) -> set[int]:
+    touched = set(range(begin // 32, -(-end // 32))) if begin < end else set()
+    return {sector for sector in touched if not window[0] <= 32 * sector < window[1]}
+
+
+def plain_count(graph: Graph, decided: Plan, sample: Sample) -> int:
+    """Count level by level, as the module says, with sets and lists."""
+    total = 0
+    alone = True
+    levels = sample.levels
+    for level in range(1, sample.num_levels + 1):
+        expanded = sum(
+            len(sectors(*span(graph.rows, int(u)), decided.windows[0]))
+            for u in np.flatnonzero(levels == level - 1)
+        )
+        size = int((levels == level - 1).sum())
+        wide = 32 * expanded >= graph.num_vertices / 8
+        fits = size <= 8192 and 32 * expanded <= 64 * size + (16 << 10)
+        alone = fits and (alone or not wide)
+        if wide and not alone:
+            expanded = min(expanded, searched(graph.in_rows, levels, level, decided.windows[-1]))
+        total += 32 * expanded
+    return total
+
+
+def searched(rows: Rows, levels: Any, level: int, window: tuple[int, int]) -> int:
+    """Sectors of the vertices that wait in a level; of each level, side by side ones share one."""
+    count = 0
+    last: dict[int, int] = {}
+    for u in np.flatnonzero((levels < 0) | (levels >= level)).tolist():
+        begin, end = span(rows, u)
+        here = int(levels[u])
+        head = int(rows.heads[u])
+        if begin == end or (here == level and levels[head] == level - 1):
+            continue
+        if here == level:
+            end = hit_end(rows, levels, begin, end, level - 1)
+        touched = sectors(begin, end, window)
+        count += len(touched) - (bool(touched) and last.get(here) == begin // 32)
+        last[here] = (end - 1) // 32
+    return count
+
+
+def hit_end(rows: Rows, levels: Any, begin: int, end: int, wanted: int) -> int:
+    for segment in range(begin, end, 1024):
+        vertex, value, shift = -1, 0, 0
+        for at in range(segment, min(segment + 1024, end)):
+            byte = int(rows.tails[at])
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                vertex += value + 1
+                if levels[vertex] == wanted:
+                    return at + 1
+                value = shift = 0
+    return end
+
+
+@pytest.fixture(scope="module", params=[False, True])
+def graph(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    path = tmp_path_factory.mktemp("prediction") / "g.ocg"
+    oocbfs.convert(generators.rmat(14, seed=3), path, directed=request.param, order="degree")
+    with oocbfs.open(path) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("share", ["0%", "10%", "60%"])
+def test_foretold_bytes_equal_a_plain_count(graph: Graph, share: str) -> None:
+    decided = plan(shape_of(graph), vram_bytes=None, resident_tails=share)
+    samples = sample_levels(graph, 3, Phases(show=False))
+    assert len(samples) == 3
+    for sample in samples:
+        assert foretell_bytes(graph, decided, sample).slow_bytes == plain_count(
+            graph, decided, sample
+        )
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="the emulator needs a C++ compiler")
+def test_foretold_bytes_are_near_what_kernels_move(graph: Graph) -> None:
+    for share in ("0%", "10%"):
+        decided = plan(shape_of(graph), vram_bytes=None, resident_tails=share)
+        for sample in sample_levels(graph, 3, Phases(show=False)):
+            source = int(graph.ids_of(np.flatnonzero(sample.levels == 0))[0])
+            moved = graph.bfs(source, engine="emulator", resident_tails=share).stats.slow_bytes
+            foretold = foretell_bytes(graph, decided, sample).slow_bytes
+            assert moved is not None
+            assert moved / 2 <= foretold <= moved * 2
+
+
+def test_everything_resident_moves_nothing(graph: Graph) -> None:
+    decided = plan(shape_of(graph), vram_bytes=1 << 30)
+    (sample,) = sample_levels(graph, 1, Phases(show=False))
+    forecast = foretell_bytes(graph, decided, sample)
+    assert forecast.slow_bytes == 0
+    assert forecast.large_levels + forecast.small_levels == sample.num_levels
+    seconds = [foretell_seconds(gpu, forecast, 1 << 20, with_parents=False) for gpu in KNOWN_GPUS]
+    assert seconds == sorted(seconds, reverse=True)
+
+
+def test_plan_verb(tmp_path: Path) -> None:
+    path = tmp_path / "g.ocg"
+    oocbfs.convert(generators.rmat(12, seed=3), path, order="degree")
+    done = run("plan", path, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [entry["gpu"] for entry in found["plans"]][-5:] == [gpu.name for gpu in KNOWN_GPUS]
+    assert "not modelled" in found["model"]
+    for entry in found["plans"][-5:]:
+        assert entry["predicted"]["slow_bytes"] == 0
+        assert entry["predicted"]["seconds"] > 0
+        assert entry["pinned_bytes"] == 0
+    shown = run("plan", path, "--vram", "120K").stdout
+    assert "Predictions, not measurements" in shown
+    assert "where rows are shortest" in shown
+    assert "predicted PCIe bytes" in shown
+    only = json.loads(run("plan", path, "--gpu", "4090", "--samples", 0, "--json").stdout)
+    assert [entry["gpu"] for entry in only["plans"]] == ["RTX 4090"]
+    assert only["plans"][0]["predicted"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--vram", "10K"], "too little for this graph"),
+        (["--vram", "120K", "--memory", "1K"], "pinned in host memory"),
+        (["--vram", "120K", "--resident-tails", "100%"], "--resident-tails"),
+        (["--vram", "much"], "cannot read 'much' as a size"),
+        (["--gpu", "Voodoo"], "RTX 4090"),
+    ],
+)
+def test_refusals_are_one_line(tmp_path: Path, arguments: list[str], words: str) -> None:
+    path = tmp_path / "g.ocg"
+    oocbfs.convert(generators.rmat(12, seed=3), path)
+    done = run("plan", path, "--samples", 0, *arguments)
+    assert done.returncode == 1
+    lines = [line for line in done.stderr.splitlines() if "compiling" not in line]
+    assert len(lines) == 1, done.stderr
+    assert words in lines[0]

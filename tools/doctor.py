@@ -1,0 +1,29 @@
+"""show what this machine can run, what is missing and how to get it"""
+
+from __future__ import annotations
+
+import argparse
+
+from oocbfs.tools import options as shared
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Examine and print."""
+    from oocbfs.doctor import examine
+
+    findings = examine()
+    if options.json:
+        shared.print_json({"findings": [vars(finding) for finding in findings]})
+        return
+    shared.print_table(
+        (
+            finding.part,
+            finding.found or f"missing; would enable {finding.enables}: {finding.get}",
+        )
+        for finding in findings
+    )

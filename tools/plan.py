@@ -1,0 +1,187 @@
+"""show what of a graph would be resident on a GPU, and predict what a traversal costs there"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from oocbfs.memory import format_size
+from oocbfs.tools import options as shared
+
+if TYPE_CHECKING:
+    from oocbfs.graph import Graph
+    from oocbfs.plan import Plan
+    from oocbfs.prediction import KnownGpu, Sample
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("graph", metavar="GRAPH.ocg")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--vram", metavar="SIZE", help="plan for so much device memory, as 6G")
+    which.add_argument("--gpu", metavar="NAME", help="plan for one known GPU, as 4090")
+    parser.add_argument(
+        "--memory", metavar="SIZE", help="host memory that may be pinned (default: what is free)"
+    )
+    parser.add_argument(
+        "--resident-tails",
+        metavar="SIZE|PERCENT",
+        help="tails to keep in device memory, as 512M or 25%% (default: what fits)",
+    )
+    parser.add_argument("--parents", action="store_true", help="plan for parents too")
+    parser.add_argument(
+        "--samples",
+        type=int,
+        default=4,
+        metavar="N",
+        help="predict from so many random sources (4; 0 predicts nothing)",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Plan for each GPU and print the decisions."""
+    shared.announce_compilation()
+    from oocbfs import graph
+    from oocbfs.prediction import MODEL, sample_levels
+    from oocbfs.progress import Phases
+
+    targets = _targets(options)
+    with graph.open(options.graph) as opened:
+        samples = sample_levels(opened, options.samples, Phases())
+        decisions = [_decide(opened, target, samples, options) for target in targets]
+        summary = {
+            "graph": opened.path,
+            "vertices": opened.num_vertices,
+            "edges": opened.num_edges,
+            "graph_bytes": opened.rows.heads.nbytes + opened.rows.tails.nbytes,
+            "samples": len(samples),
+            "model": MODEL,
+            "plans": decisions,
+        }
+    if options.json:
+        shared.print_json(summary)
+    else:
+        _print(summary)
+
+
+def _targets(options: argparse.Namespace) -> list[tuple[str, int, KnownGpu | None]]:
+    """List names, usable device memory and figures of the GPUs to plan for."""
+    from oocbfs.errors import QueryError
+    from oocbfs.memory import parse_size
+    from oocbfs.nvidia import ask_driver
+    from oocbfs.prediction import KNOWN_GPUS, USABLE_SHARE
+
+    if options.vram is not None:
+        return [("--vram", parse_size(options.vram), None)]
+    known = [(gpu.name, int(USABLE_SHARE * gpu.vram_bytes), gpu) for gpu in KNOWN_GPUS]
+    if options.gpu is None:
+        here = [
+            (f"{gpu.name} (here)", int(USABLE_SHARE * gpu.vram_bytes), None)
+            for gpu in ask_driver().gpus
+        ]
+        return [*here, *known]
+    chosen = [target for target in known if options.gpu.lower() in target[0].lower()]
+    if not chosen:
+        names = ", ".join(gpu.name for gpu in KNOWN_GPUS)
+        raise QueryError(f"no figures for {options.gpu!r}: there are {names}; or use --vram")
+    return list(chosen)
+
+
+def _decide(
+    opened: Graph,
+    target: tuple[str, int, KnownGpu | None],
+    samples: list[Sample],
+    options: argparse.Namespace,
+) -> dict[str, Any]:
+    from oocbfs.errors import BudgetError
+    from oocbfs.gpu_engine import shape_of
+    from oocbfs.memory import available_bytes, parse_size
+    from oocbfs.plan import plan
+
+    name, vram_bytes, gpu = target
+    head = {"gpu": name, "vram_bytes": vram_bytes, "link": gpu.link if gpu else None}
+    try:
+        decided = plan(
+            shape_of(opened),
+            vram_bytes=vram_bytes,
+            host_bytes=available_bytes() if options.memory is None else parse_size(options.memory),
+            resident_tails=options.resident_tails,
+            with_parents=options.parents,
+        )
+    except BudgetError as error:
+        if options.vram is not None:
+            raise
+        return {**head, "error": str(error)}
+    return {
+        **head,
+        "device_bytes": decided.device,
+        "resident_tail_bytes": decided.resident_bytes,
+        "windows": decided.windows,
+        "pinned_bytes": decided.pinned_bytes,
+        "why": decided.why,
+        "predicted": _predict(opened, decided, gpu, samples, options),
+    }
+
+
+def _predict(
+    opened: Graph,
+    decided: Plan,
+    gpu: KnownGpu | None,
+    samples: list[Sample],
+    options: argparse.Namespace,
+) -> dict[str, Any] | None:
+    """Give the median and the worst of the sampled sources."""
+    from statistics import median
+
+    from oocbfs.prediction import foretell_bytes, foretell_seconds
+
+    if not samples:
+        return None
+    forecasts = [foretell_bytes(opened, decided, sample) for sample in samples]
+    moved = [forecast.slow_bytes for forecast in forecasts]
+    found: dict[str, Any] = {"slow_bytes": int(median(moved)), "slow_bytes_worst": max(moved)}
+    if gpu is not None:
+        seconds = [
+            foretell_seconds(gpu, forecast, opened.num_vertices, with_parents=options.parents)
+            for forecast in forecasts
+        ]
+        found.update(seconds=median(seconds), seconds_worst=max(seconds))
+    return found
+
+
+def _print(summary: dict[str, Any]) -> None:
+    size = format_size(summary["graph_bytes"])
+    shape = f"{summary['vertices']:,} vertices, {summary['edges']:,} edges, {size}"
+    print(f"{summary['graph']}: {shape} of heads and tails")
+    for decision in summary["plans"]:
+        print(f"\n{decision['gpu']}, {format_size(decision['vram_bytes'])} usable")
+        shared.print_table([(f"  {name}", text) for name, text in _lines(decision, summary)])
+    if summary["samples"]:
+        print(
+            f"\nPredictions, not measurements, from {summary['samples']} sources. {summary['model']}"
+        )
+
+
+def _lines(decision: dict[str, Any], summary: dict[str, Any]) -> list[tuple[str, str]]:
+    if "error" in decision:
+        return [("cannot", decision["error"])]
+    always = {name: size for name, size in decision["device_bytes"].items() if size}
+    parts = ", ".join(f"{name} {format_size(size)}" for name, size in always.items())
+    lines = [
+        ("always resident", f"{format_size(sum(always.values()))}: {parts}"),
+        ("resident tails", f"{format_size(decision['resident_tail_bytes'])} ({decision['why']})"),
+        ("pinned in host memory", format_size(decision["pinned_bytes"])),
+    ]
+    predicted = decision["predicted"]
+    if predicted:
+        share = predicted["slow_bytes"] / max(1, summary["graph_bytes"])
+        worst = format_size(predicted["slow_bytes_worst"])
+        moved = f"{format_size(predicted['slow_bytes'])}, {share:.1%} of the graph (worst {worst})"
+        lines.append(("predicted PCIe bytes", moved))
+        if "seconds" in predicted:
+            seconds = f"{predicted['seconds']:.6f} over {decision['link']}"
+            lines.append(
+                ("predicted seconds", f"{seconds} (worst {predicted['seconds_worst']:.6f})")
+            )
+    return lines
