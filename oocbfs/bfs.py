@@ -16,7 +16,7 @@ from oocbfs.kernels import bfs as cpu
 from oocbfs.kernels import results as kernels
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.nvidia import ask_driver
-from oocbfs.result import BfsResult, Found, Level, Stats
+from oocbfs.result import BfsResult, Found, Level, Stats, Task
 
 if TYPE_CHECKING:
     from oocbfs.graph import Graph
@@ -57,10 +57,11 @@ def bfs(
         raise QueryError(f"the depth cannot be negative: {settings.max_depth}")
     rows = graph.rows
     stored = graph.stored(sources)
-    target = -1 if settings.target is None else int(graph.stored(settings.target)[0])
+    target = None if settings.target is None else int(graph.stored(settings.target)[0])
     levels = np.empty(graph.num_vertices, np.int32)
     found_parents = np.empty(graph.num_vertices, np.uint32) if parents else None
-    found, engine, fallback = _run(graph, stored, levels, found_parents, target, settings)
+    task = Task(stored.astype(np.uint32), levels, found_parents, target)
+    found, engine, fallback = _run(graph, task, settings)
     threads = available_threads(settings.threads) if engine == "cpu" else 1
     sizes = _level_sizes(levels, found.depth + 1)
     if settings.validate:
@@ -72,7 +73,7 @@ def bfs(
     )
     start = time.perf_counter()
     named_levels = _rename_levels(graph, levels, threads)
-    del levels
+    del levels, task
     named_parents = (
         None if found_parents is None else _rename_parents(graph, found_parents, threads)
     )
@@ -94,14 +95,7 @@ def bfs(
     return BfsResult(graph, sources, named_levels, sizes, stats, named_parents, again)
 
 
-def _run(
-    graph: Graph,
-    sources: NDArray[np.int64],
-    levels: NDArray[np.int32],
-    parents: NDArray[np.uint32] | None,
-    target: int,
-    settings: Settings,
-) -> tuple[Found, str, str | None]:
+def _run(graph: Graph, task: Task, settings: Settings) -> tuple[Found, str, str | None]:
     """Traverse on the engine asked for, or on the best there is; say which, and why no better."""
     engine: str = settings.engine
     fallback = None
@@ -111,14 +105,14 @@ def _run(
         from oocbfs.gpu_engine import UNUSABLE, on_device
 
         try:
-            found = on_device(graph, engine, sources, levels, parents, target, settings)
+            found = on_device(graph, engine, task, settings)
         except UNUSABLE as error:
             if settings.engine != "auto":
                 raise
             fallback = str(error)
         else:
             return found, engine, None
-    return _on_cpu(graph, sources, levels, parents, target, settings), "cpu", fallback
+    return _on_cpu(graph, task, settings), "cpu", fallback
 
 
 def choose_engine() -> tuple[str, str | None]:
@@ -132,14 +126,7 @@ def choose_engine() -> tuple[str, str | None]:
     return ("cuda", None) if problem is None else ("cpu", f"CuPy is installed, but {problem}")
 
 
-def _on_cpu(
-    graph: Graph,
-    sources: NDArray[np.int64],
-    levels: NDArray[np.int32],
-    parents: NDArray[np.uint32] | None,
-    target: int,
-    settings: Settings,
-) -> Found:
+def _on_cpu(graph: Graph, task: Task, settings: Settings) -> Found:
     """Traverse on all cores, straight from the mapped file."""
     rows, in_rows = graph.rows, graph.in_rows
     cpu.load()
@@ -147,20 +134,20 @@ def _on_cpu(
     done = cpu.traverse(
         rows,
         in_rows,
-        sources.astype(np.uint32),
-        levels,
-        parents,
+        task.sources,
+        task.levels,
+        task.parents,
         threads=available_threads(settings.threads),
         alpha=settings.alpha,
         beta=settings.beta,
         direction=_DIRECTIONS[settings.direction],
         max_depth=-1 if settings.max_depth is None else settings.max_depth,
-        target=target,
+        target=-1 if task.target is None else task.target,
     )
     seconds = time.perf_counter() - start
     if done.malformed:
         raise FormatError(f"{graph.path}: a row is damaged: run 'oocbfs verify'")
-    return Found(done.depth, seconds, _levels(done.records, levels))
+    return Found(done.depth, seconds, _levels(done.records, task.levels))
 
 
 def _levels(records: NDArray[np.void], levels: NDArray[np.int32]) -> list[Level]:

@@ -14,6 +14,7 @@ from oocbfs.errors import OocbfsError
 from oocbfs.kernels.cuda_source import (
     BLOCKS_PER_MULTIPROCESSOR,
     FOLDER,
+    KERNELS,
     KernelOptions,
     source,
 )
@@ -97,6 +98,11 @@ class CudaDevice(Device):
             free, _ = self._runtime.memGetInfo()
             unused = self._cupy.get_default_memory_pool().free_bytes()
         return max(0, int(free) + int(unused) - _RESERVED_BYTES)
+
+    def load_kernels(self) -> None:
+        """Compile all; CuPy keeps the result for later processes."""
+        for name in KERNELS:
+            self._kernel(name)
 
     def allocate(self, size: int, dtype: Any) -> Memory:  # noqa: ANN401
         """Give memory from CuPy's pool."""

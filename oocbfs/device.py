@@ -65,6 +65,10 @@ class Device(ABC):
         """Tell how much device memory a traversal may take; None where there is no such limit."""
 
     @abstractmethod
+    def load_kernels(self) -> None:
+        """Compile the kernels, so that no traversal's time includes it."""
+
+    @abstractmethod
     def allocate(self, size: int, dtype: Any) -> Memory:  # noqa: ANN401
         """Give uninitialised device memory for ``size`` items."""
 
@@ -144,6 +148,9 @@ class EmulatorDevice(Device):
     def free_bytes(self) -> int | None:
         """Know no limit: there is no device whose memory could be asked."""
         return None
+
+    def load_kernels(self) -> None:
+        """Do nothing: the library is compiled before there is a device."""
 
     def allocate(self, size: int, dtype: Any) -> Memory:  # noqa: ANN401
         """Give memory of the process, filled with a pattern that is no sensible value."""

@@ -6,7 +6,6 @@ import time
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oocbfs.cuda_device import CudaDevice, DeviceError
 from oocbfs.device import Device, EmulatorDevice
@@ -18,7 +17,7 @@ from oocbfs.memory import available_bytes, parse_size
 from oocbfs.pinned import PinError
 from oocbfs.plan import Plan, Shape, Tails, plan
 from oocbfs.progress import Phases
-from oocbfs.result import Found, Level
+from oocbfs.result import Found, Level, Task
 
 if TYPE_CHECKING:
     from oocbfs.bfs import Settings
@@ -44,43 +43,37 @@ def tails_of(rows: Rows) -> Tails:
     return Tails(rows.tails.size, places.astype(np.int64))
 
 
-def on_device(
-    graph: Graph,
-    engine: str,
-    sources: NDArray[np.int64],
-    levels: NDArray[np.int32],
-    parents: NDArray[np.uint32] | None,
-    target: int,
-    settings: Settings,
-) -> Found:
+def on_device(graph: Graph, engine: str, task: Task, settings: Settings) -> Found:
     """Fill levels and parents of stored vertices."""
-    options = KernelOptions(with_parents=parents is not None)
+    with_parents = task.parents is not None
+    options = KernelOptions(with_parents=with_parents)
     phases = Phases(show=settings.progress)
     device: Device = (
         CudaDevice(options, phases=phases) if engine == "cuda" else EmulatorDevice(options)
     )
+    device.load_kernels()
     decided = plan(
         shape_of(graph),
         vram_bytes=device.free_bytes() if settings.vram is None else parse_size(settings.vram),
         host_bytes=available_bytes(),
         resident_tails=settings.resident_tails,
-        with_parents=parents is not None,
+        with_parents=with_parents,
     )
-    with _load(graph, device, decided, phases, with_parents=parents is not None) as search:
+    with _load(graph, device, decided, phases, with_parents=with_parents) as search:
         start = time.perf_counter()
         try:
             done = search.run(
-                sources.astype(np.uint32),
+                task.sources,
                 Direction(settings.direction),
                 max_depth=settings.max_depth,
-                target=None if target < 0 else target,
+                target=task.target,
             )
         except FormatError as error:
             raise FormatError(f"{graph.path}: {error}") from error
         seconds = time.perf_counter() - start
-    levels[:] = done.levels
-    if parents is not None and done.parents is not None:
-        parents[:] = done.parents
+    task.levels[:] = done.levels
+    if task.parents is not None and done.parents is not None:
+        task.parents[:] = done.parents
     records = [
         Level(
             step.kind,

@@ -32,8 +32,17 @@ class Level:
     num_levels: int = 1
 
 
+class Task(NamedTuple):
+    """What an engine is given, in stored vertices: where to start, what to fill, where to stop."""
+
+    sources: NDArray[np.uint32]
+    levels: NDArray[np.int32]
+    parents: NDArray[np.uint32] | None
+    target: int | None
+
+
 class Found(NamedTuple):
-    """What an engine did, besides filling levels and parents of stored vertices."""
+    """What an engine did, besides filling levels and parents."""
 
     depth: int
     seconds: float

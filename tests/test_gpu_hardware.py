@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import oocbfs
+from oocbfs import generators
 from oocbfs.cuda_device import CudaDevice, DeviceError
 from oocbfs.gpu_result import Direction, Limits
-from tests.gpu_graphs import grid_graph, mixed_graph, random_graph, wide_hub_graph
+from oocbfs.graph import Graph
+from oocbfs.pinned import Route
+from tests.gpu_graphs import grid_graph, matrix_of, mixed_graph, random_graph, wide_hub_graph
+from tests.strategies import Pairs, edge_lists, pair_array
+from tests.test_bfs_real import needs_graphs
 from tests.test_gpu_bfs import NORMAL, OPTIONS, SMALL, WIDE, check
+from tests.test_round_trip import real_graphs
 
 pytestmark = pytest.mark.gpu
 
+DIRECTIONS: tuple[Any, ...] = ("auto", "top-down", "bottom-up")
 
-@pytest.fixture
+
+@pytest.fixture(scope="module")
 def gpu() -> CudaDevice:
     try:
         return CudaDevice(OPTIONS)
@@ -31,5 +46,77 @@ def test_levels(gpu: CudaDevice, direction: Direction, limits: Limits) -> None:
 
 
 def test_long_grid(gpu: CudaDevice) -> None:
+    before = gpu.usage.launches
     check(gpu, grid_graph(3995, 6), [0], limits=NORMAL)
-    assert gpu.usage.launches <= 40
+    assert gpu.usage.launches - before <= 40
+
+
+@given(edge_lists())
+@settings(max_examples=200, deadline=None)
+def test_arbitrary_graphs(gpu: CudaDevice, edges: Pairs) -> None:
+    small = pair_array(edges).astype(np.int64) % 3001
+    matrix = matrix_of(3001, small)
+    for direction in Direction:
+        check(gpu, matrix, [int(small[0, 0]) if small.size else 0], direction, limits=NORMAL)
+
+
+def test_tails_are_registered_in_place_or_copied(gpu: CudaDevice, graph: Graph) -> None:
+    gpu.routes.clear()
+    with gpu.map_host(graph.rows.tails) as address:
+        assert address
+    assert gpu.routes[0] in Route
+
+
+@pytest.fixture(scope="module", params=[None, 1])
+def graph(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Graph]:
+    path = tmp_path_factory.mktemp("gpu") / "g.ocg"
+    oocbfs.convert(generators.rmat(17, seed=1), path, directed=True, zstd=request.param)
+    with oocbfs.open(path) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("share", ["0%", "10%", "50%", "100%"])
+@pytest.mark.usefixtures("gpu")
+def test_plans(graph: Graph, share: str) -> None:
+    source = int(graph.ids_of(np.argmax(graph.rows.degrees, keepdims=True))[0])
+    expected = graph.bfs(source, engine="cpu")
+    for direction in DIRECTIONS:
+        found = graph.bfs(
+            source,
+            engine="cuda",
+            direction=direction,
+            resident_tails=share,
+            parents=True,
+            validate=True,
+        )
+        np.testing.assert_array_equal(found.levels, expected.levels)
+        assert all(level.seconds > 0 for level in found.stats.levels)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_early_stops_and_auto(graph: Graph) -> None:
+    source = int(graph.ids_of(np.argmax(graph.rows.degrees, keepdims=True))[0])
+    whole = graph.bfs(source)
+    assert whole.stats.engine == "cuda"
+    target = int(graph.ids()[np.flatnonzero(whole.levels == 2)[0]])
+    stops: tuple[dict[str, Any], ...] = ({"max_depth": 1}, {"max_depth": 2}, {"target": target})
+    for stop in stops:
+        expected = graph.bfs(source, engine="cpu", **stop)
+        found = graph.bfs(source, engine="cuda", validate=True, **stop)
+        np.testing.assert_array_equal(found.levels, expected.levels)
+
+
+@needs_graphs
+@pytest.mark.parametrize("path", real_graphs(), ids=lambda path: path.name)
+@pytest.mark.usefixtures("gpu")
+def test_real_graphs(tmp_path: Path, path: Path) -> None:
+    oocbfs.convert(path, tmp_path / "g.ocg")
+    with oocbfs.open(tmp_path / "g.ocg") as opened:
+        sources = np.random.default_rng(1).choice(opened.ids(), 5).tolist()
+        for source in sources:
+            expected = opened.bfs(source, engine="cpu").levels
+            for direction in DIRECTIONS:
+                found = opened.bfs(source, engine="cuda", direction=direction).levels
+                np.testing.assert_array_equal(found, expected)

@@ -1,0 +1,133 @@
+"""The cuda engine from end to end: a double of CuPy whose launches run in the emulator."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oocbfs
+from oocbfs import generators
+from oocbfs.cuda_device import DeviceError
+from oocbfs.errors import BudgetError
+from oocbfs.gpu_engine import shape_of
+from oocbfs.graph import Graph
+from oocbfs.kernels.cuda_source import KernelOptions
+from oocbfs.kernels.emulator.library import Library
+from oocbfs.nvidia import ask_driver
+from oocbfs.plan import plan
+from tests.cuda_double import CUDARuntimeError, Runtime, fake_cupy
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("g++") is None, reason="the emulator needs a C++ compiler"
+)
+
+
+@cache
+def library(*, with_parents: bool) -> Library:
+    made = Library(KernelOptions(with_parents=with_parents))
+    made.configure(1, 2, 1 / 16)
+    return made
+
+
+@pytest.fixture(scope="module", params=[None, 1], ids=["raw", "zstd"])
+def graph(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    path = tmp_path_factory.mktemp("engine") / "g.ocg"
+    oocbfs.convert(generators.rmat(11, seed=5), path, directed=True, zstd=request.param)
+    with oocbfs.open(path) as opened:
+        yield opened
+
+
+def use(monkeypatch: pytest.MonkeyPatch, runtime: Runtime, **trouble: Any) -> list[Any]:
+    """Make the double what ``import cupy`` gives; returns what it launches."""
+    launched: list[Any] = []
+    cupy = fake_cupy(runtime, launched, library=library(with_parents=False), **trouble)
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    return launched
+
+
+def source_of(graph: Graph) -> int:
+    return int(graph.ids_of(np.argmax(graph.rows.degrees, keepdims=True))[0])
+
+
+@pytest.mark.parametrize(
+    "refusals", [{}, {"read_only": False}, {"refused": ("hostRegister",)}], ids=str
+)
+@pytest.mark.parametrize("share", ["0%", "30%", "100%"])
+def test_every_route_gives_the_same_levels(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch, refusals: dict[str, Any], share: str
+) -> None:
+    runtime = Runtime(offset=0, **refusals)
+    launched = use(monkeypatch, runtime)
+    found = graph.bfs(source_of(graph), engine="cuda", resident_tails=share, validate=True)
+    expected = graph.bfs(source_of(graph), engine="cpu")
+    np.testing.assert_array_equal(found.levels, expected.levels)
+    assert found.stats.engine == "cuda"
+    assert found.stats.slow_bytes is None
+    assert not runtime.pinned
+    assert ("hostRegister" in runtime.names()) == (share != "100%")
+    first = next(i for i, entry in enumerate(launched) if entry[0] != "compile")
+    assert not any(entry[0] == "compile" for entry in launched[first:])
+
+
+def test_a_gpu_that_fails_leaves_nothing_pinned(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for trouble in (KeyboardInterrupt(), CUDARuntimeError("cudaErrorIllegalAddress")):
+        runtime = Runtime(offset=0)
+        use(monkeypatch, runtime, broken=trouble)
+        with pytest.raises((KeyboardInterrupt, DeviceError)):
+            graph.bfs(source_of(graph), engine="cuda", resident_tails="0%")
+        assert "hostRegister" in runtime.names()
+        assert not runtime.pinned
+
+
+def test_free_memory_decides(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the driver and the pool have free, less a reserve, is the budget of the plan."""
+    pool_bytes, reserved_bytes = 1 << 30, 128 << 20
+    least = plan(shape_of(graph), vram_bytes=None).mandatory_bytes
+    for spare, fits in ((0, True), (-1, False)):
+        runtime = Runtime(offset=0, free_bytes=least + reserved_bytes - pool_bytes + spare)
+        use(monkeypatch, runtime)
+        if fits:
+            graph.bfs(source_of(graph), engine="cuda")
+            assert "hostRegister" in runtime.names()
+        else:
+            with pytest.raises(BudgetError, match="too little for this graph"):
+                graph.bfs(source_of(graph), engine="cuda")
+
+
+@pytest.mark.parametrize(
+    ("free_bytes", "trouble", "engine", "words"),
+    [
+        (5 << 30, {}, "cuda", None),
+        (-(1 << 30), {}, "cpu", "too little for this graph"),
+        (5 << 30, {"full": True}, "cpu", "left for the traversal"),
+        (5 << 30, {"uncompiled": RuntimeError("no libnvrtc")}, "cpu", "NVRTC"),
+        (5 << 30, {"broken": CUDARuntimeError("cudaErrorUnknown")}, "cpu", "cudaErrorUnknown"),
+    ],
+)
+def test_auto_takes_the_gpu_or_says_why_not(
+    graph: Graph,
+    monkeypatch: pytest.MonkeyPatch,
+    driver_double: Path,
+    free_bytes: int,
+    trouble: dict[str, Any],
+    engine: str,
+    words: str | None,
+) -> None:
+    runtime = Runtime(offset=0, free_bytes=free_bytes)
+    use(monkeypatch, runtime, **trouble)
+    monkeypatch.setattr("oocbfs.bfs.find_spec", lambda name: name)
+    monkeypatch.setattr("oocbfs.bfs.ask_driver", lambda: ask_driver(str(driver_double)))
+    found = graph.bfs(source_of(graph))
+    assert found.stats.engine == engine
+    assert (found.stats.fallback is None) == (words is None)
+    assert words is None or words in str(found.stats.fallback)
+    np.testing.assert_array_equal(found.levels, graph.bfs(source_of(graph), engine="cpu").levels)
+    assert not runtime.pinned
