@@ -32,8 +32,17 @@ UNUSABLE = (DeviceError, PinError, BudgetError)
 
 def shape_of(graph: Graph) -> Shape:
     """Give what a plan needs to know."""
-    sides = [graph.rows] if graph.in_rows is graph.rows else [graph.rows, graph.in_rows]
-    return Shape(graph.num_vertices, graph.rows.shift, tuple(tails_of(side) for side in sides))
+    tails = tuple(tails_of(side) for side in _sides(graph))
+    return Shape(graph.num_vertices, graph.rows.shift, tails)
+
+
+def graph_bytes(graph: Graph) -> int:
+    """Sum up heads and tails, of both directions if there are two."""
+    return sum(side.heads.nbytes + side.tails.nbytes for side in _sides(graph))
+
+
+def _sides(graph: Graph) -> list[Rows]:
+    return [graph.rows, graph.in_rows] if graph.directed else [graph.rows]
 
 
 def tails_of(rows: Rows) -> Tails:

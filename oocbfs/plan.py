@@ -7,8 +7,8 @@ in pinned host memory.
 Where the window lies decides what it saves. Most slow reads come from searching bottom-up: a vertex
 whose head missed reads the first sector of its row, however short the row is. So a byte is worth the
 more, the shorter the rows around it are, and the window lies where it holds the most rows. Under the
-orders by degree these are the last bytes: on a Kronecker graph, the last tenth of the tails saved more
-than the first half. Where rows are alike everywhere, the first bytes are as good as any, and a window at
+orders by degree these are the last bytes: on a Kronecker graph, the last tenth of the tails saves more
+than the first half, in the median of sources (scripts/bench resident). Where rows are alike everywhere, the first bytes are as good as any, and a window at
 an edge need not be pinned as well. Of a directed graph, in-neighbours are searched, so theirs come first.
 """
 
@@ -118,7 +118,7 @@ def search_arrays(
 def align_window(window: Window, tail_bytes: int) -> Window:
     """Move the edges of a window to lines; one that reaches the last line takes it whole."""
     begin, end = (edge // LINE_BYTES * LINE_BYTES for edge in window)
-    if end >= tail_bytes // LINE_BYTES * LINE_BYTES:
+    if window[0] < window[1] and end >= tail_bytes // LINE_BYTES * LINE_BYTES:
         end = -(-tail_bytes // LINE_BYTES) * LINE_BYTES
     return min(begin, end), end
 

@@ -1,10 +1,13 @@
 """Benchmarks run to their end on tiny graphs; no speed is asserted."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.benchmarks import bfs, convert
+import oocbfs
+from oocbfs import generators
+from tests.benchmarks import bfs, convert, resident
 
 
 def test_convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -26,3 +29,12 @@ def test_bfs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert shown.count("| scipy |") == 3
     assert plot.stat().st_size > 1000
     assert list(tmp_path.iterdir()) == [plot]
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="the emulator needs a C++ compiler")
+def test_resident(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    oocbfs.convert(generators.rmat(10, seed=1), tmp_path / "g.ocg")
+    resident.main([str(tmp_path / "g.ocg"), "--sources", "2", "--shares", "0,10"])
+    shown = capsys.readouterr().out
+    assert "g.ocg: median (worst)" in shown
+    assert "| 10 % |" in shown

@@ -1,6 +1,8 @@
 """``oocbfs bfs`` and ``oocbfs graph500`` as a person or a script uses them."""
 
 import json
+import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 import oocbfs
 from oocbfs import graph500
 from oocbfs.formats.layout import Kind
+from oocbfs.nvidia import ask_driver
 from tests.crafting import rewrite
 from tests.test_cli import run
 
@@ -109,6 +112,32 @@ def test_damaged_graph_is_one_line(graph: Path, tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "verify" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_engine_that_auto_falls_back_to_is_named(graph: Path) -> None:
+    if ask_driver().problem is None:
+        pytest.skip("there is a GPU")
+    done = run("bfs", graph, "--source", 1, "--json")
+    found = json.loads(done.stdout)
+    said = [line for line in done.stderr.splitlines() if line.startswith("using the CPU: ")]
+    assert len(said) == (find_spec("cupy") is not None)
+    assert (found["fallback"] is None) == (not said)
+    assert "using" not in run("bfs", graph, "--source", 1, "--engine", "cpu").stderr
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="the emulator needs a C++ compiler")
+def test_emulator_with_a_plan_and_a_target(graph: Path) -> None:
+    arguments = ("bfs", graph, "--source", 1, "--engine", "emulator")
+    done = run(*arguments, "--resident-tails", "50%", "--target", 3, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["depth"], found["reached"], found["path"]) == (2, 4, [1, 2, 3])
+    assert found["slow_bytes"] == 64  # two rows have tails; half of these is less than a line
+    whole = json.loads(run(*arguments, "--resident-tails", "100%", "--json").stdout)
+    assert whole["slow_bytes"] == 0
+    refused = run(*arguments, "--vram", "1K")
+    assert refused.returncode == 1
+    assert "1.0 KB of device memory are too little" in refused.stderr
 
 
 def test_usage(graph: Path) -> None:

@@ -14,7 +14,7 @@ from oocbfs.device import EmulatorDevice, Memory
 from oocbfs.errors import BudgetError
 from oocbfs.gpu_bfs import GpuBfs
 from oocbfs.gpu_engine import tails_of
-from oocbfs.plan import LINE_BYTES, PAGE_BYTES, Shape, Tails, plan, slow_range
+from oocbfs.plan import LINE_BYTES, PAGE_BYTES, Shape, Tails, align_window, plan, slow_range
 from tests.gpu_graphs import levels_by_scipy, mixed_graph, rows_of
 from tests.test_gpu_bfs import library
 
@@ -111,6 +111,13 @@ def test_the_window_lies_where_most_rows_are() -> None:
     begin, end = window([64_000, 64_000, 8_000, 64_000], 7168)
     assert 128_000 - LINE_BYTES <= begin < end <= 136_000 + LINE_BYTES
     assert window([8_000, 8_100, 8_050, 8_200], 8192) == (0, 8192)
+
+
+def test_windows_move_to_lines() -> None:
+    assert align_window((0, 0), 3) == (0, 0)
+    assert align_window((0, 3), 3) == (0, 128)
+    assert align_window((130, 400), 1000) == (128, 384)
+    assert align_window((130, 999), 1000) == (128, 1024)
 
 
 class CountingDevice(EmulatorDevice):

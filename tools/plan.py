@@ -43,6 +43,7 @@ def run(options: argparse.Namespace) -> None:
     """Plan for each GPU and print the decisions."""
     shared.announce_compilation()
     from oocbfs import graph
+    from oocbfs.gpu_engine import graph_bytes
     from oocbfs.prediction import MODEL, sample_levels
     from oocbfs.progress import Phases
 
@@ -54,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
             "graph": opened.path,
             "vertices": opened.num_vertices,
             "edges": opened.num_edges,
-            "graph_bytes": opened.rows.heads.nbytes + opened.rows.tails.nbytes,
+            "graph_bytes": graph_bytes(opened),
             "samples": len(samples),
             "model": MODEL,
             "plans": decisions,
@@ -177,7 +178,7 @@ def _lines(decision: dict[str, Any], summary: dict[str, Any]) -> list[tuple[str,
     if predicted:
         share = predicted["slow_bytes"] / max(1, summary["graph_bytes"])
         worst = format_size(predicted["slow_bytes_worst"])
-        moved = f"{format_size(predicted['slow_bytes'])}, {share:.1%} of the graph (worst {worst})"
+        moved = f"{format_size(predicted['slow_bytes'])}, {share:.2%} of the graph (worst {worst})"
         lines.append(("predicted PCIe bytes", moved))
         if "seconds" in predicted:
             seconds = f"{predicted['seconds']:.6f} over {decision['link']}"
