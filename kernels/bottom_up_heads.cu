@@ -48,6 +48,8 @@ bottom_up_heads(Search search, Rows in_rows, Rows out_rows, u32 level, u64 pendi
             if (missed && span.end - span.begin <= SHORT_BYTES) last_sector = span.end - 1 >> 5;
             first_sector = span.begin >> 5;
           }
+        } else if (head != NO_VERTEX) {
+          report_damage(search);
         }
       }
       const u64 left_sector = __shfl_up_sync(FULL_WARP, last_sector, 1);

@@ -23,7 +23,7 @@ __device__ __forceinline__ u32 search_short(const Search& search, Scratch& scrat
   u32 parent = NO_VERTEX;
   while (!row.done() && parent == NO_VERTEX) {
     bool whole;
-    const u32 id = row.next(whole);
+    const u32 id = row.next(whole, rows.num_vertices);
     if (!whole) report_damage(search);
     if (whole && is_hit(search, id, rows.num_vertices)) parent = id;
   }

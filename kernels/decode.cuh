@@ -3,8 +3,9 @@
 //
 // Bytes before the span are made 00 (each ends a varint, none is a value), bytes behind it 80 (no
 // varint ends there). A varint has at most 9 bytes, so the two words before a lane's own hold the
-// rest of any varint that ends in it; only its first 5 bytes carry a value. Ids are sums modulo 2^32:
-// a crafted tail can give wrong ids, but never one that callers use without comparing it with n.
+// rest of any varint that ends in it; only its first 5 bytes carry a value. Ids are sums modulo 2^32,
+// and callers compare each with n before they use it. A value of n or more is reported, so the first
+// id that is wrong lies below 2n, and no sum wraps unseen in a graph of up to 2^31 vertices.
 #ifndef OOCBFS_DECODE_CUH
 #define OOCBFS_DECODE_CUH
 #include "rows.cuh"
@@ -45,18 +46,25 @@ __device__ __forceinline__ u32 join_groups(u64 bytes) {
                (bytes >> 3 & 0x7f << 21) | (bytes >> 4 & 0xfull << 28));
 }
 
-// Value of the varint that ends at byte `last` of the word, behind the 8 bytes `before` the word.
-__device__ __forceinline__ u32 varint_ending_at(u32 last, u32 word, u64 before) {
+// Value of the varint that ends at byte `last` of the word, behind the 8 bytes `before` the word;
+// `lost` gets the bits of it that 32 cannot hold.
+__device__ __forceinline__ u32 varint_ending_at(u32 last, u32 word, u64 before, u64& lost) {
   const u64 preceding = last ? before >> (8 * last) | (u64)word << (64 - 8 * last) : before;
   const u64 stops = ~preceding & 0x8080808080808080ull;
   const u32 more = (u32)__clzll((long long)stops) >> 3;   // bytes of the varint before its last
   u64 bytes = more ? preceding >> (64 - 8 * more) : 0;
-  if (more < 5) bytes |= (u64)(word >> (8 * last) & 0x7fu) << (8 * more);
+  const u64 end = word >> (8 * last) & 0x7fu;
+  if (more < 8)
+    bytes |= end << (8 * more);
+  else
+    lost |= end;
+  lost |= bytes & 0x7f7f7f7000000000ull;
   return join_groups(bytes);
 }
 
 // Decode one chunk. All lanes of the warp call this together; groups that are not `active` load
-// nothing and decode nothing. Gives false in the lane that sees the span end inside a varint.
+// nothing and decode nothing. Gives false in the lane that sees the span end inside a varint, or a
+// value that no row of so many vertices holds.
 template <u32 LANES>
 __device__ __forceinline__ bool decode_chunk(Decoded& decoded, Cursor& cursor, const Rows& rows,
                                              bool active) {
@@ -82,11 +90,16 @@ __device__ __forceinline__ bool decode_chunk(Decoded& decoded, Cursor& cursor, c
   const u64 before = (u64)word1 << 32 | word2;
 
   u32 total = 0;
+  u64 lost = 0;
   decoded.present = 0;
 #pragma unroll
   for (u32 k = 0; k < 4; k++) {
     const bool ends = !(word >> (8 * k) & 0x80u) && offset + k >= span.begin && active;
-    if (ends) total += varint_ending_at(k, word, before) + 1;
+    if (ends) {
+      const u32 value = varint_ending_at(k, word, before, lost);
+      whole = whole && value < rows.num_vertices;
+      total += value + 1;
+    }
     decoded.ids[k] = total;
     decoded.present |= (u32)ends << k;
   }
@@ -104,7 +117,7 @@ __device__ __forceinline__ bool decode_chunk(Decoded& decoded, Cursor& cursor, c
   cursor.word1 = __shfl_sync(FULL_WARP, word, LANES - 1, LANES);
   cursor.word2 = __shfl_sync(FULL_WARP, word, LANES - 2, LANES);
   cursor.chunk += 4 * LANES;
-  return whole;
+  return whole && !lost;
 }
 
 // Segment `number` of a row; a row of at most SEGMENT_BYTES is its own only segment.

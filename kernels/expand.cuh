@@ -56,7 +56,7 @@ __device__ __forceinline__ void expand_short(const Search& search, Tally& tally,
     const bool active = !row.done();
     bool whole = true;
     u32 vertex = 0;
-    if (active) vertex = row.next(whole);
+    if (active) vertex = row.next(whole, rows.num_vertices);
     if (!whole) report_damage(search);
     claim(search, tally, rows, active && whole, vertex, parent, level);
   }

@@ -1,4 +1,7 @@
-"""Compile kernels with NVRTC, which needs CuPy's binding but neither a driver nor a GPU."""
+"""Compile kernels with NVRTC, which needs CuPy's binding but neither a driver nor a GPU.
+
+``scripts/kernels`` runs this module: it prints what each kernel needs on each architecture.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,25 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from oocbfs.kernels.cuda_source import FOLDER, KernelOptions, headers, source
+from oocbfs.kernels.cuda_source import (
+    BLOCK_THREADS,
+    BLOCKS_PER_MULTIPROCESSOR,
+    FOLDER,
+    KERNELS,
+    SMALL_BLOCK_THREADS,
+    KernelOptions,
+    headers,
+    source,
+)
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120")
+# Registers a thread of each kernel may use: what lets the promised number of blocks share the
+# 65,536 of a multiprocessor, and the one block of small_levels have them alone. No kernel may spill.
+REGISTERS = dict.fromkeys(KERNELS, 65_536 // (BLOCKS_PER_MULTIPROCESSOR * BLOCK_THREADS)) | {
+    "small_levels": 65_536 // SMALL_BLOCK_THREADS
+}
+# Shared memory of a block: what every architecture gives without being asked.
+SHARED_BYTES = 48 << 10
 
 _ENTRY = re.compile(r"Compiling entry function '(\w+)'")
 _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -75,3 +94,18 @@ def _resources(kernel: str, log: str) -> tuple[int, int, int, int]:
         int(spills[1]),
         int(spills[2]) + int(spills[3]),
     )
+
+
+def _print_table() -> None:
+    """Print registers a thread, and what a block shares and a thread spills, as a table."""
+    print(f"| kernel | limit | {' | '.join(ARCHITECTURES)} | shared bytes | spilled bytes |")
+    print("|---" * (len(ARCHITECTURES) + 4) + "|")
+    for kernel in KERNELS:
+        made = [compile_kernel(kernel, name, KernelOptions()) for name in ARCHITECTURES]
+        registers = " | ".join(str(one.registers) for one in made)
+        shared, spilled = max(m.shared_bytes for m in made), max(m.spill_bytes for m in made)
+        print(f"| {kernel} | {REGISTERS[kernel]} | {registers} | {shared:,} | {spilled} |")
+
+
+if __name__ == "__main__":
+    _print_table()

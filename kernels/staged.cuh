@@ -19,16 +19,18 @@ struct StagedRow {
 
   __device__ __forceinline__ bool done() const { return at >= length; }
 
-  // The next id; `whole` becomes false if the row ends inside its varint.
-  __device__ __forceinline__ u32 next(bool& whole) {
-    u32 value = 0, shift = 0, byte = 0x80u;
+  // The next id; `whole` becomes false if the row ends inside its varint, or if that holds a value
+  // that no row of n vertices does.
+  __device__ __forceinline__ u32 next(bool& whole, u32 n) {
+    u64 value = 0;
+    u32 shift = 0, byte = 0x80u;
     while (at < length && byte & 0x80u) {
       byte = bytes[at++];
-      if (shift < 32) value |= (byte & 0x7fu) << shift;
+      if (shift < 63) value |= (u64)(byte & 0x7fu) << shift;
       shift += 7;
     }
-    whole = !(byte & 0x80u);
-    sum += value + 1;
+    whole = !(byte & 0x80u) && value < n;
+    sum += (u32)value + 1;
     return sum - 1;
   }
 };

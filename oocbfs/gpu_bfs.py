@@ -280,7 +280,7 @@ class _Traversal:
         read = self._device.download(self._memory["control"], words)
         self._control, self._level_ends = read[:CONTROL_WORDS], read[CONTROL_WORDS:].view(np.uint32)
         if self._control[Control.DAMAGED]:
-            raise FormatError("a row holds what no converter wrote: run 'oocbfs verify'")
+            raise FormatError("a row is damaged: run 'oocbfs verify'")
         return self._control - before
 
     def _note(

@@ -40,8 +40,15 @@ def encode(ids: list[int], stretch: int = 0) -> bytes:
     return bytes(out)
 
 
-def decode(spans: list[bytes], gaps: list[int], lanes: int, seed: int = 1) -> list[list[int]]:
-    """Decode spans that lie in one buffer behind gaps of hostile bytes."""
+def decode(
+    spans: list[bytes],
+    gaps: list[int],
+    lanes: int,
+    seed: int = 1,
+    num_vertices: int = 2**32 - 1,
+    damaged: int = 0,
+) -> list[list[int]]:
+    """Decode spans that lie in one buffer behind gaps of hostile bytes; so many must be reported."""
     data, begins, ends = bytearray(), [], []
     for span, gap in zip(spans, gaps, strict=True):
         data += bytes([0x85, 0x03, 0xFF, 0x00] * gap)[:gap]
@@ -55,7 +62,7 @@ def decode(spans: list[bytes], gaps: list[int], lanes: int, seed: int = 1) -> li
     first, behind = (device.place(np.array(places, np.uint64)) for places in (begins, ends))
     rows = np.zeros((), ROWS_STRUCT)
     with device.map_host(align_tails(np.frombuffer(bytes(data), np.uint8))) as address:
-        rows["slow"] = address
+        rows["slow"], rows["num_vertices"] = address, num_vertices
         device.launch(
             f"probe_decode_{lanes}",
             2,
@@ -69,7 +76,7 @@ def decode(spans: list[bytes], gaps: list[int], lanes: int, seed: int = 1) -> li
             ),
         )
     found = device.download(counts)
-    assert found[-1] == sum(span.endswith(b"\x80") for span in spans)
+    assert found[-1] == damaged
     table = device.download(ids).reshape(len(spans), room)
     return [table[i, : found[i]].tolist() for i in range(len(spans))]
 
@@ -104,4 +111,19 @@ def test_longest_varints_at_every_alignment(stretch: int, lanes: int) -> None:
 @pytest.mark.parametrize("lanes", [8, 32])
 def test_a_span_that_ends_inside_a_varint_is_noticed(lanes: int) -> None:
     whole = encode([1, 2, 400])
-    assert decode([whole[:-1] + b"\x80", whole], [3, 0], lanes)[1] == [1, 2, 400]
+    assert decode([whole[:-1] + b"\x80", whole], [3, 0], lanes, damaged=1)[1] == [1, 2, 400]
+
+
+@pytest.mark.parametrize("lanes", [8, 32])
+@pytest.mark.parametrize("gap", range(0, 40, 7))
+def test_values_that_no_row_holds_are_noticed(gap: int, lanes: int) -> None:
+    # The value n - 1 is the last one a row of n vertices can hold.
+    assert decode([encode([999])], [gap], lanes, num_vertices=1000) == [[999]]
+    decode([encode([1000])], [gap], lanes, num_vertices=1000, damaged=1)
+    # Bits that 32 cannot hold, in the fifth byte and behind it.
+    for bits in range(4, 7):
+        decode([bytes([0x81, 0x80, 0x80, 0x80, 1 << bits])], [gap], lanes, damaged=1)
+    for more in range(5, 9):
+        span = bytes([0x81, *[0x80] * (more - 1), 0x01])
+        decode([span], [gap], lanes, damaged=1)
+    decode([bytes([0x81, 0x80, 0x80, 0x80, 0x80, 0xC0, 0x80, 0x00])], [gap], lanes, damaged=1)

@@ -49,6 +49,22 @@ def test_emulator_equals_cpu(tmp_path: Path, directed: bool, order: Any) -> None
                 assert found.stats.slow_bytes is not None
 
 
+@pytest.mark.parametrize("engine", ["cpu", "emulator"])
+def test_a_damaged_file_is_refused_by_every_engine(tmp_path: Path, engine: Any) -> None:
+    path = tmp_path / "g.ocg"
+    oocbfs.convert(generators.rmat(11, seed=3), path)
+    with oocbfs.open(path) as graph:
+        tails = np.asarray(graph.rows.tails)
+        content = path.read_bytes()
+        at = content.index(tails[:64].tobytes())
+    # The first row is a hub's: its gaps become larger than the graph.
+    path.write_bytes(content[:at] + b"\xff\xff\xff\xff\x0f" * 10 + content[at + 50 :])
+    with oocbfs.open(path) as graph:
+        source = int(graph.ids_of(np.array([0]))[0])
+        with pytest.raises(FormatError, match=r"g\.ocg: a row is damaged: run 'oocbfs verify'"):
+            graph.bfs(source, engine=engine, direction="top-down")
+
+
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
     path = tmp_path_factory.mktemp("engines") / "g.ocg"

@@ -4,24 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from oocbfs.kernels.cuda_source import (
-    BLOCK_THREADS,
-    BLOCKS_PER_MULTIPROCESSOR,
-    KERNELS,
-    SMALL_BLOCK_THREADS,
-    KernelOptions,
-)
+from oocbfs.kernels.cuda_source import KERNELS, KernelOptions
 
 pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="cupy-cuda12x is not installed")
 
-from oocbfs.kernels.nvrtc import ARCHITECTURES, compile_kernel
-
-# Registers a thread of each kernel may use: what lets the promised number of blocks share the
-# 65,536 of a multiprocessor, and the one block of small_levels have them alone.
-REGISTERS = dict.fromkeys(KERNELS, 65_536 // (BLOCKS_PER_MULTIPROCESSOR * BLOCK_THREADS)) | {
-    "small_levels": 65_536 // SMALL_BLOCK_THREADS
-}
-SHARED_BYTES = 48 << 10
+from oocbfs.kernels.nvrtc import ARCHITECTURES, REGISTERS, SHARED_BYTES, compile_kernel
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

@@ -14,8 +14,10 @@
 #define EMULATOR_ASAN 1
 #include <sanitizer/common_interface_defs.h>
 #endif
-#if !defined(__x86_64__) && !defined(__aarch64__)
+#if !defined(EMULATOR_UCONTEXT) && !defined(__x86_64__) && !defined(__aarch64__)
 #define EMULATOR_UCONTEXT 1
+#endif
+#ifdef EMULATOR_UCONTEXT
 #include <ucontext.h>
 #endif
 
