@@ -150,3 +150,62 @@ def count_bottom_up(bases, starts, shift, tails, pending, visited, fast, probe):
                     moved += _distinct(together, total)
                 dealt = 0
     return moved
+
+
+@njit
+def _slow_bytes(begin, end, fast):
+    """What the kernels take a row to cost: its sectors outside the resident window."""
+    return 32 * _whole(begin, end, fast) if begin < end else 0
+
+
+@njit
+def frontier_bytes(bases, starts, shift, frontier, fast):
+    """What reading the rows of a frontier is taken to cost."""
+    total = 0
+    for u in frontier:
+        begin, end = _span(bases, starts, shift, u)
+        total += _slow_bytes(begin, end, fast)
+    return total
+
+
+@njit
+def look_at_heads(heads, bases, starts, shift, visited, fast, expected_search, pending):
+    """Give the number of pending vertices and what searching them is taken to cost."""
+    count = cost = 0
+    last_vertex = last_sector = np.int64(-1)
+    for u in range(heads.size):
+        if visited[u] or heads[u] >= heads.size or visited[heads[u]]:
+            continue
+        begin, end = _span(bases, starts, shift, u)
+        if begin == end:
+            continue
+        pending[count] = u
+        count += 1
+        row_cost = min(_slow_bytes(begin, end, fast), expected_search)
+        is_short = end - begin <= SHORT_BYTES
+        # Lane 0 of a word of the bitmap sees no lane to its left.
+        beside = last_vertex == u - 1 and u % 32 != 0 and last_sector == begin >> 5
+        if is_short and row_cost >= 32 and beside:
+            row_cost -= 32
+        cost += row_cost
+        last_vertex, last_sector = np.int64(u), (end - 1 >> 5 if is_short else np.int64(-1))
+    return count, cost
+
+
+@njit
+def count_heads_pass(visited):
+    """Sectors of heads that a heads pass would move: those with a vertex not visited."""
+    moved = 0
+    for first in range(0, visited.size, 8):
+        moved += not visited[first : first + 8].all()
+    return moved
+
+
+@njit
+def count_frontier_heads(frontier):
+    """Sectors of heads that expanding a frontier would move, 32 vertices an instruction."""
+    moved = 0
+    for first in range(0, frontier.size, 32):
+        sectors = frontier[first : first + 32] >> 3
+        moved += _distinct(sectors, sectors.size)
+    return moved

@@ -1,5 +1,6 @@
 """Benchmarks run to their end on tiny graphs; no speed is asserted."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 import oocbfs
 from oocbfs import generators
-from tests.benchmarks import bfs, convert, resident
+from tests.benchmarks import bfs, convert, pcie, resident
 
 
 def test_convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -38,3 +39,18 @@ def test_resident(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert "g.ocg: median (worst)" in shown
     assert "| 10 % |" in shown
+
+
+def test_pcie(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib", reason="the plot needs matplotlib")
+    if shutil.which("g++") is None:
+        pytest.skip("the emulator needs a C++ compiler")
+    arguments = "--scale 11 --vertices 6000 --graphs kron,powerlaw --sources 2 --emulate 2"
+    plot = tmp_path / "shares.png"
+    pcie.main([*arguments.split(), "--plot", str(plot), "--folder", str(tmp_path)])
+    shown = capsys.readouterr().out
+    assert shown.count("| powerlaw 6,000 |") == len(pcie.CASES) + 2
+    counts = re.findall(r"\| (?:kron|powerlaw) [\d,]+ \| \d+ \| ([\d,]+) \| ([\d,]+) \|", shown)
+    assert len(counts) == 4
+    assert all(emulated == counted != "0" for emulated, counted in counts)
+    assert list(tmp_path.iterdir()) == [plot]

@@ -1,0 +1,198 @@
+"""Bytes over PCIe per traversal, as a share of the graph's heads and tails.
+
+The table is the independent count of tests/sector_count.py, which takes the level loop's decisions
+itself and keeps queue and pending list ascending, because emulating every case takes hours.
+``--emulate N`` runs the kernels in the emulator from N sources of each graph and prints both counts:
+the one that follows the emulator's own order must be equal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import oocbfs
+from oocbfs import generators
+from oocbfs.gpu_bfs import GpuBfs
+from oocbfs.gpu_result import Limits
+from oocbfs.graph import Graph
+from oocbfs.kernels.bfs_rows import Rows
+from oocbfs.kernels.cuda_source import SMALL_BYTES_PER_VERTEX, KernelOptions
+from tests import sector_count
+from tests.benchmarks.common import show
+from tests.slow_bytes import RecordingDevice, expected_sectors
+
+
+class Case(NamedTuple):
+    """What is resident, and how much a pending vertex loads at a time."""
+
+    resident: float = 0.0
+    probe_bytes: int = 32
+    heads: bool = True
+
+    def title(self) -> str:
+        """Name the case in a table."""
+        heads = "heads resident" if self.heads else "heads in host memory"
+        return f"{heads}, {self.resident:.0%} of the tails, {self.probe_bytes}-byte probes"
+
+
+CASES = [
+    Case(),
+    Case(probe_bytes=128),
+    Case(heads=False),
+    Case(resident=0.1),
+    Case(resident=0.25),
+    Case(resident=0.5),
+]
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(prog="scripts/bench pcie", description=__doc__)
+    parser.add_argument("--scale", type=int, default=20, help="of kron and uniform (default 20)")
+    parser.add_argument("--vertices", type=int, default=1_000_000, help="of powerlaw")
+    parser.add_argument("--graphs", default="kron,uniform,powerlaw,road,p2p")
+    parser.add_argument("--sources", type=int, default=16)
+    parser.add_argument("--emulate", type=int, default=0, help="sources to run in the emulator too")
+    parser.add_argument("--plot", type=Path, help="draw the shares as .svg or .png")
+    parser.add_argument("--folder", type=Path, help="for the files (default: a temporary one)")
+    options = parser.parse_args(arguments)
+    rows: list[tuple[str, str, float, float]] = []
+    emulated: list[list[str]] = []
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        for name, path in _graphs(options, Path(folder)):
+            with oocbfs.open(path) as graph:
+                sources = _sources(graph, options.sources)
+                for case in CASES:
+                    shares = [share(graph, int(source), case) for source in sources]
+                    rows.append((name, case.title(), float(np.median(shares)), max(shares)))
+                emulated += [
+                    _emulate(name, graph, int(source)) for source in sources[: options.emulate]
+                ]
+    show(
+        f"{options.sources} sources",
+        ("graph", "case", "median", "worst"),
+        [[graph, case, f"{median:.2%}", f"{worst:.2%}"] for graph, case, median, worst in rows],
+    )
+    if emulated:
+        header = ("graph", "source", "emulator", "count in its order", "count in ascending order")
+        show("Bytes, heads resident, no slice, 32-byte probes", header, emulated)
+    if options.plot:
+        _plot(rows, options.plot)
+
+
+def _graphs(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Path]]:
+    """Make each graph when its turn comes, and remove it afterwards."""
+    real = Path(os.environ.get("OOCBFS_GRAPHS", "none"))
+    makers: dict[str, tuple[str, Callable[[], Any]]] = {
+        "kron": (f"kron {options.scale}", lambda: generators.kron(options.scale)),
+        "uniform": (f"uniform {options.scale}", lambda: generators.uniform(options.scale)),
+        "powerlaw": (
+            f"powerlaw {options.vertices:,}",
+            lambda: generators.powerlaw(options.vertices, 55.0, 5214),
+        ),
+        "road": ("road NY", lambda: real / "road" / "NY.gr.xz"),
+        "p2p": ("p2p-31", lambda: real / "p2p" / "p2p-31.e"),
+    }
+    for wanted in options.graphs.split(","):
+        title, make = makers[wanted]
+        made = make()
+        if isinstance(made, Path) and not made.exists():
+            continue
+        oocbfs.convert(made, folder / f"{wanted}.ocg", directed=False)
+        yield title, folder / f"{wanted}.ocg"
+        (folder / f"{wanted}.ocg").unlink()
+
+
+def _sources(graph: Graph, count: int) -> NDArray[np.int64]:
+    """Choose among the stored vertices that have neighbours."""
+    candidates = np.flatnonzero(np.asarray(graph.rows.degrees))
+    return np.random.default_rng(27).choice(candidates, count)
+
+
+def share(graph: Graph, source: int, case: Case) -> float:
+    """Give the bytes of one traversal from a stored vertex over those of heads and tails."""
+    rows = graph.rows
+    levels = graph.bfs(int(graph.ids_of(np.array([source]))[0])).levels
+    stored = levels if graph.order is None else levels[np.asarray(graph.order)]
+    graph_bytes = rows.heads.nbytes + rows.tails.nbytes
+    return count_bytes(rows, stored, case) / graph_bytes
+
+
+def count_bytes(rows: Rows, levels: NDArray[np.int32], case: Case) -> int:
+    """Count the bytes of a traversal of an undirected graph that found these levels."""
+    limits = Limits()
+    n = levels.size
+    index = (rows.bases, rows.starts, rows.shift)
+    tails = np.asarray(rows.tails)
+    fast = np.array([0, int(case.resident * tails.size) // 128 * 128]) // 32
+    by_level = np.argsort(levels, kind="stable")
+    ends = np.cumsum(np.bincount(levels + 1))
+    visited = np.zeros(n, np.bool_)
+    pending = np.empty(n, np.int64)
+    sectors = 0
+    known = True
+    for level in range(1, ends.size):
+        frontier = by_level[ends[level - 1] : ends[level]]
+        visited[frontier] = True
+        frontier_bytes = sector_count.frontier_bytes(*index, frontier, fast)
+        small = frontier.size <= limits.small_vertices and (
+            frontier_bytes <= limits.small_bytes + frontier.size * SMALL_BYTES_PER_VERTEX
+        )
+        # Behind a wide level the device looks at the heads before the host knows the frontier's size.
+        looks = not (small and known) and frontier_bytes >= int(limits.heads_bytes * n)
+        known = small and not looks
+        upward = False
+        if looks:
+            expected_search = 32 + tails.size // (frontier_bytes + 1)
+            count, cost = sector_count.look_at_heads(
+                rows.heads, *index, visited, fast, expected_search, pending
+            )
+            upward = cost <= frontier_bytes
+            sectors += 0 if case.heads else sector_count.count_heads_pass(visited)
+        if upward:
+            sectors += sector_count.count_bottom_up(
+                *index, tails, pending[:count], visited, fast, case.probe_bytes
+            )
+        else:
+            sectors += sector_count.count_top_down(*index, frontier, fast)
+            sectors += 0 if case.heads else sector_count.count_frontier_heads(frontier)
+    return 32 * sectors
+
+
+def _emulate(name: str, graph: Graph, source: int) -> list[str]:
+    """Count one traversal in the emulator, and twice without it."""
+    device = RecordingDevice(KernelOptions())
+    with GpuBfs(device, graph.rows) as bfs:
+        device.bfs, device.pending = bfs, []
+        result = bfs.run(np.array([source], np.uint32))
+    followed = 32 * expected_sectors(device, graph.rows, result, (0, 0), 32)
+    counts = (device.usage.slow_bytes, followed, count_bytes(graph.rows, result.levels, Case()))
+    if counts[0] != counts[1]:
+        raise SystemExit(f"{name}, source {source}: the counts differ: {counts}")
+    return [name, str(source), *(f"{count:,}" for count in counts)]
+
+
+def _plot(rows: list[tuple[str, str, float, float]], path: Path) -> None:
+    """Bars of the median of each case, with a line to the worst."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 0.3 * len(rows) + 1.5), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    medians = [100 * median for _, _, median, _ in rows]
+    above = [100 * (worst - median) for _, _, median, worst in rows]
+    axes.barh(range(len(rows)), medians, xerr=[[0] * len(rows), above], color="#3b75af")
+    axes.set_yticks(range(len(rows)), [f"{graph}: {case}" for graph, case, _, _ in rows])
+    axes.invert_yaxis()
+    axes.set_xscale("log")
+    axes.set_xlabel("% of the graph's bytes over PCIe per traversal: median, and line to the worst")
+    figure.savefig(path, dpi=120)
