@@ -8,8 +8,9 @@ Where the window lies decides what it saves. Most slow reads come from searching
 whose head missed reads the first sector of its row, however short the row is. So a byte is worth the
 more, the shorter the rows around it are, and the window lies where it holds the most rows. Under the
 orders by degree these are the last bytes: on a Kronecker graph, the last tenth of the tails saves more
-than the first half, in the median of sources (scripts/bench resident). Where rows are alike everywhere, the first bytes are as good as any, and a window at
-an edge need not be pinned as well. Of a directed graph, in-neighbours are searched, so theirs come first.
+than the first half, in the median of sources (scripts/bench resident). Where rows are alike everywhere,
+the first bytes are as good as any, and a window at an edge need not be pinned as well. Of a directed
+graph, in-neighbours are searched, so theirs come first.
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ class KnownGpu:
     copy_bandwidth: float
 
 
-# Memory and its bandwidth: the makers' data sheets (RTX 3060 Laptop 192 bit × 14 Gbit/s, RTX 4070 192
-# × 21, RTX 4090 384 × 21; A100 80GB data sheet; H100 PCIe product brief PB-11133-001).
+# Memory bandwidth: bus width times data rate (RTX 3060 Laptop 192 bit × 14 Gbit/s, RTX 4070 192 × 21,
+# RTX 4090 384 × 21), or as published (A100 80GB; H100 PCIe product brief PB-11133-001).
 # Copies from pinned memory: 24.8 GB/s over PCIe 4.0 x16, by nvbandwidth on an A100
 # (forums.developer.nvidia.com/t/352186); 55.6 GB/s over PCIe 5.0 x16, in NVIDIA's article on
 # nvbandwidth (developer.nvidia.com/blog, ?p=115566). Half of the former is assumed for the 8 lanes
