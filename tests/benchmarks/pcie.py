@@ -21,10 +21,12 @@ from numpy.typing import NDArray
 import oocbfs
 from oocbfs import generators
 from oocbfs.gpu_bfs import GpuBfs
+from oocbfs.gpu_engine import shape_of
 from oocbfs.gpu_result import Limits
 from oocbfs.graph import Graph
 from oocbfs.kernels.bfs_rows import Rows
 from oocbfs.kernels.cuda_source import SMALL_BYTES_PER_VERTEX, KernelOptions
+from oocbfs.plan import LINE_BYTES, Window, plan
 from tests import sector_count
 from tests.benchmarks.common import show
 from tests.slow_bytes import RecordingDevice, expected_sectors
@@ -36,11 +38,21 @@ class Case(NamedTuple):
     resident: float = 0.0
     probe_bytes: int = 32
     heads: bool = True
+    planned: bool = False
 
     def title(self) -> str:
         """Name the case in a table."""
         heads = "heads resident" if self.heads else "heads in host memory"
-        return f"{heads}, {self.resident:.0%} of the tails, {self.probe_bytes}-byte probes"
+        which = " as planned" if self.planned else ""
+        return f"{heads}, {self.resident:.0%} of the tails{which}, {self.probe_bytes}-byte probes"
+
+    def window(self, graph: Graph) -> Window:
+        """Give the resident tails: the first, or those that a plan takes."""
+        tail_bytes = graph.rows.tails.size
+        if not self.planned:
+            return 0, int(self.resident * tail_bytes) // LINE_BYTES * LINE_BYTES
+        share = f"{self.resident:%}"
+        return plan(shape_of(graph), vram_bytes=None, resident_tails=share).windows[0]
 
 
 CASES = [
@@ -50,6 +62,9 @@ CASES = [
     Case(resident=0.1),
     Case(resident=0.25),
     Case(resident=0.5),
+    Case(resident=0.1, planned=True),
+    Case(resident=0.25, planned=True),
+    Case(resident=0.5, planned=True),
 ]
 
 
@@ -123,16 +138,16 @@ def share(graph: Graph, source: int, case: Case) -> float:
     levels = graph.bfs(int(graph.ids_of(np.array([source]))[0])).levels
     stored = levels if graph.order is None else levels[np.asarray(graph.order)]
     graph_bytes = rows.heads.nbytes + rows.tails.nbytes
-    return count_bytes(rows, stored, case) / graph_bytes
+    return count_bytes(rows, stored, case, case.window(graph)) / graph_bytes
 
 
-def count_bytes(rows: Rows, levels: NDArray[np.int32], case: Case) -> int:
+def count_bytes(rows: Rows, levels: NDArray[np.int32], case: Case, window: Window) -> int:
     """Count the bytes of a traversal of an undirected graph that found these levels."""
     limits = Limits()
     n = levels.size
     index = (rows.bases, rows.starts, rows.shift)
     tails = np.asarray(rows.tails)
-    fast = np.array([0, int(case.resident * tails.size) // 128 * 128]) // 32
+    fast = np.array(window) // 32
     by_level = np.argsort(levels, kind="stable")
     ends = np.cumsum(np.bincount(levels + 1))
     visited = np.zeros(n, np.bool_)
@@ -174,7 +189,11 @@ def _emulate(name: str, graph: Graph, source: int) -> list[str]:
         device.bfs, device.pending = bfs, []
         result = bfs.run(np.array([source], np.uint32))
     followed = 32 * expected_sectors(device, graph.rows, result, (0, 0), 32)
-    counts = (device.usage.slow_bytes, followed, count_bytes(graph.rows, result.levels, Case()))
+    counts = (
+        device.usage.slow_bytes,
+        followed,
+        count_bytes(graph.rows, result.levels, Case(), (0, 0)),
+    )
     if counts[0] != counts[1]:
         raise SystemExit(f"{name}, source {source}: the counts differ: {counts}")
     return [name, str(source), *(f"{count:,}" for count in counts)]
