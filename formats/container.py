@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from oocbfs.errors import FormatError
 from oocbfs.formats import layout
 from oocbfs.formats.layout import CHUNK_BYTES, PAGE_BYTES, Encoding, Flag, Kind, Order
+from oocbfs.formats.lost_pages import Watch
 from oocbfs.kernels.constants import SLACK_BYTES
 
 
@@ -40,7 +41,9 @@ class Container:
                 mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
             raise FormatError(f"{self.path}: cannot be opened: {error.strerror}") from error
+        self._mapping: mmap.mmap | None = mapping
         self.bytes = np.frombuffer(mapping, np.uint8)
+        self._watch = Watch(mapping)
         self._read_header(size)
         self._read_chunks()
         self._read_sections()
@@ -180,13 +183,23 @@ class Container:
         return Order(int(self.header["order"]))
 
     @property
+    def is_compressed(self) -> bool:
+        """Whether sections must be decompressed before they can be used."""
+        return any(int(record["encoding"]) != Encoding.RAW for record in self.sections.values())
+
+    def raw_bytes(self, *kinds: Kind) -> int:
+        """Size of the contents of sections of these kinds, the transpose's included."""
+        return sum(
+            int(record["raw_bytes"])
+            for kind, record in self.sections.items()
+            if kind in kinds or kind - layout.TRANSPOSED in kinds
+        )
+
+    @property
     def bits_per_edge(self) -> float:
         """Bits of heads and tails for each stored directed edge, the transpose counted likewise."""
-        kinds = [
-            kind for kind in self.sections if kind % layout.TRANSPOSED in (Kind.HEADS, Kind.TAILS)
-        ]
         sides = 2 if self.directed else 1
-        graph_bytes = sum(int(self.sections[kind]["raw_bytes"]) for kind in kinds)
+        graph_bytes = self.raw_bytes(Kind.HEADS, Kind.TAILS)
         return 8 * graph_bytes / (sides * self.num_edges) if self.num_edges else 0.0
 
     def section_chunks(self, kind: Kind) -> NDArray[np.void]:
@@ -262,9 +275,35 @@ class Container:
             "copy or convert the graph again",
         )
 
+    def expect(self, kind: Kind) -> None:
+        """Have a section read ahead that is about to be used from end to end, if it maps."""
+        record = self.sections[kind]
+        if (
+            self._mapping is not None
+            and int(record["encoding"]) == Encoding.RAW
+            and hasattr(mmap, "MADV_WILLNEED")
+        ):
+            place, size = int(record["offset"]), int(record["stored_bytes"])
+            self._mapping.madvise(mmap.MADV_WILLNEED, place, size)
+
+    def release(self) -> None:
+        """Let go of the mapped pages; whoever touches them again gets them from the page cache or disk."""
+        if self._mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
+            self._mapping.madvise(mmap.MADV_DONTNEED)
+
+    def check_intact(self) -> None:
+        """Refuse to go on if something that was read from the mapping may not have been there."""
+        size = int(self.header["file_bytes"])
+        self._require(
+            not self._watch.lost and (self._mapping is None or self._mapping.size() == size),
+            "cannot be read any more: another program changed its size, or the disk failed; "
+            "copy or convert the graph again",
+        )
+
     def close(self) -> None:
         """Drop the mapping; views that were given out keep it alive until they are gone."""
         self._loaded.clear()
+        self._mapping = None
         self.bytes = np.empty(0, np.uint8)
         self.chunks = np.empty(0, layout.CHUNK)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,16 @@ def check_name(path: str | os.PathLike[str]) -> None:
 def write_vector(
     path: str | os.PathLike[str],
     name: str,
-    ids: Ids,
+    ids_at: Callable[[int, int], Ids],
     values: NDArray[Any],
     *,
     threads: int = 1,
     force: bool = False,
 ) -> None:
-    """Write values, and in text the ids they belong to; the file appears when it is whole."""
+    """Write values, and in text the ids they belong to; the file appears when it is whole.
+
+    ``ids_at(first, stop)`` gives the ids of the values first … stop-1: all of them may be too many.
+    """
     check_name(path)
     with atomic_output(path, force=force) as file:
         if Path(path).suffix == ".npy":
@@ -45,8 +49,8 @@ def write_vector(
         file.write(f"id{separator}{name}\n".encode())
 
         def text(first: int) -> NDArray[np.uint8]:
-            part = slice(first, first + _ROWS_PER_PIECE)
-            return format_values(ids[part], values[part].astype(np.int64), separator)
+            part = values[first : first + _ROWS_PER_PIECE].astype(np.int64)
+            return format_values(ids_at(first, first + part.size), part, separator)
 
-        for block in ordered_map(text, range(0, ids.size, _ROWS_PER_PIECE), threads):
+        for block in ordered_map(text, range(0, values.size, _ROWS_PER_PIECE), threads):
             file.write(memoryview(block))

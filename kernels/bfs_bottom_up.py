@@ -37,7 +37,7 @@ _FEW = 16
 
 
 @kernel
-def _test_heads(heads, front, first):
+def test_heads(heads, front, first):
     """Test 64 heads at once; give the bits of those in the frontier and of those that are none."""
     hits = ZERO
     none = ZERO
@@ -51,7 +51,7 @@ def _test_heads(heads, front, first):
 
 
 @kernel
-def _test_few_heads(heads, front, first, bits):
+def test_few_heads(heads, front, first, bits):
     """Test the heads of these bits one by one."""
     hits = ZERO
     none = ZERO
@@ -67,19 +67,18 @@ def _test_few_heads(heads, front, first, bits):
 
 
 @kernel
-def _probe_long(rows, front, at, end):
-    """Look for a frontier vertex in a tail of several segments.
+def probe_segments(tails, n, front, at, end):
+    """Look for a frontier vertex in the segments of a tail.
 
     Gives it, or -1 if there is none, or n if the tail is malformed; edges and bytes looked at.
     """
-    n = rows.heads.size
     begin = at
     edges = 0
     while at < end:
         segment_end = min(at + SEGMENT_BYTES, end)
         v = np.int64(-1)
         while at < segment_end:
-            delta, at = take_varint(rows.tails, at)
+            delta, at = take_varint(tails, at)
             v += delta + 1
             edges += 1
             if v >= n:
@@ -179,11 +178,11 @@ def bottom_up(rows, state, thread):
                 continue
             first = w * 64
             if first + 64 <= n and count_ones(open_bits) > _FEW:
-                bits, none = _test_heads(heads, front, first)
+                bits, none = test_heads(heads, front, first)
                 bits &= open_bits
                 none &= open_bits
             else:
-                bits, none = _test_few_heads(heads, front, first, open_bits)
+                bits, none = test_few_heads(heads, front, first, open_bits)
             after[w] = bits
             visited[w] |= bits | none
             tested += count_ones(open_bits & ~none)
@@ -204,7 +203,7 @@ def bottom_up(rows, state, thread):
                 prefetch(tails, at)
                 prefetch(tails, at + 64)
                 if end - at > SEGMENT_BYTES:
-                    v, more_edges, more_octets = _probe_long(rows, front, at, end)
+                    v, more_edges, more_octets = probe_segments(tails, n, front, at, end)
                     edges += more_edges
                     octets += more_octets
                     if v >= n:

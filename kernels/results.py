@@ -18,25 +18,33 @@ _READ_U64 = types.Array(types.uint64, 1, "C", readonly=True)
 _I64 = types.int64
 
 
-@njit(types.void(_LEVELS, _READ_LEVELS, _READ_U32, _I64, _I64), cache=True, nogil=True)
-def rename_levels(out, levels, order, first, stop):
-    """Give the levels of stored vertices first … stop-1 to their natural positions."""
+@njit(types.void(_LEVELS, _I64, _READ_LEVELS, _READ_U32, _I64, _I64), cache=True, nogil=True)
+def rename_levels(out, base, levels, order, first, stop):
+    """Give the levels of stored vertices first … stop-1 to their natural positions.
+
+    ``out`` is a window that begins at position ``base``; what lies outside is left out.
+    """
     for v in range(first, stop):
-        out[order[v]] = levels[v]
+        place = np.int64(order[v]) - base
+        if 0 <= place < out.size:
+            out[place] = levels[v]
 
 
 @njit(
-    types.void(_I64_ARRAY, _READ_U32, _READ_U32, _READ_U64, _I64, _I64, _I64),
+    types.void(_I64_ARRAY, _I64, _READ_U32, _READ_U32, _READ_U64, _I64, _I64, _I64),
     cache=True,
     nogil=True,
 )
-def rename_parents(out, parents, order, ids, first_id, first, stop):
+def rename_parents(out, base, parents, order, ids, first_id, first, stop):
     """Give the parents of stored vertices first … stop-1 to their natural positions, as input ids.
 
-    An empty ``order`` is the natural one; empty ``ids`` are consecutive from ``first_id``.
+    An empty ``order`` is the natural one; empty ``ids`` are consecutive from ``first_id``. ``out`` is a
+    window as in ``rename_levels``.
     """
     for v in range(first, stop):
-        place = np.int64(order[v]) if order.size else v
+        place = (np.int64(order[v]) if order.size else v) - base
+        if not 0 <= place < out.size:
+            continue
         if parents[v] == NO_HEAD:
             out[place] = -1
             continue

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.budget import Division, divide
 from oocbfs.errors import FormatError, QueryError
-from oocbfs.formats.ordered import available_threads, ordered_map
+from oocbfs.formats.ordered import available_threads
 from oocbfs.kernels import bfs as cpu
 from oocbfs.kernels import results as kernels
 from oocbfs.kernels.constants import NO_HEAD
+from oocbfs.naming import name_levels, name_parents, over_ranges
 from oocbfs.nvidia import ask_driver
 from oocbfs.result import BfsResult, Found, Level, Stats, Task
 
 if TYPE_CHECKING:
     from oocbfs.graph import Graph
 
-Engine = Literal["auto", "cpu", "cuda", "emulator"]
+Engine = Literal["auto", "cpu", "disk", "cuda", "emulator"]
 Direction = Literal["auto", "top-down", "bottom-up"]
 _DIRECTIONS = {"auto": cpu.AUTO, "top-down": cpu.TOP_DOWN, "bottom-up": cpu.BOTTOM_UP}
 _NO_PARENTS = np.empty(0, np.uint32)
-_NO_ORDER = np.empty(0, np.uint32)
-_NO_IDS = np.empty(0, np.uint64)
-_PIECE = 1 << 18
 
 
 class Settings(NamedTuple):
@@ -44,6 +44,8 @@ class Settings(NamedTuple):
     vram: str | int | None = None
     resident_tails: str | int | None = None
     progress: bool = False
+    memory: int | None = None
+    tmp: str | os.PathLike[str] | None = None
 
 
 def bfs(
@@ -55,28 +57,36 @@ def bfs(
         raise QueryError("a traversal needs at least one source")
     if settings.max_depth is not None and settings.max_depth < 0:
         raise QueryError(f"the depth cannot be negative: {settings.max_depth}")
-    rows = graph.rows
+    division = _divide(graph, parents, settings)
+    room = division.room
     stored = graph.stored(sources)
     target = None if settings.target is None else int(graph.stored(settings.target)[0])
-    levels = np.empty(graph.num_vertices, np.int32)
-    found_parents = np.empty(graph.num_vertices, np.uint32) if parents else None
-    task = Task(stored.astype(np.uint32), levels, found_parents, target)
-    found, engine, fallback = _run(graph, task, settings)
-    threads = available_threads(settings.threads) if engine == "cpu" else 1
+    levels = room.array(graph.num_vertices, np.int32)
+    found_parents = room.array(graph.num_vertices, np.uint32) if parents else None
+    # Kernels know only plain arrays, mapped or not.
+    plain_parents = None if found_parents is None else np.asarray(found_parents)
+    task = Task(stored.astype(np.uint32), np.asarray(levels), plain_parents, target)
+    found, engine, fallback = _run(graph, task, settings, division)
+    threads = available_threads(settings.threads) if engine in ("cpu", "disk") else 1
     sizes = _level_sizes(levels, found.depth + 1)
     if settings.validate:
         # A traversal that stops early leaves its last level unexpanded.
         check(graph, stored, levels, found_parents, last_level=found.depth, threads=threads)
     edges = sum(
         count
-        for _, count in _pieces(kernels.count_reached, levels.size, threads, levels, rows.degrees)
+        for _, count in over_ranges(
+            kernels.count_reached, levels.size, threads, task.levels, graph.degrees
+        )
     )
     start = time.perf_counter()
-    named_levels = _rename_levels(graph, levels, threads)
+    named_levels = name_levels(graph, levels, room, threads)
     del levels, task
     named_parents = (
-        None if found_parents is None else _rename_parents(graph, found_parents, threads)
+        None if found_parents is None else name_parents(graph, found_parents, room, threads)
     )
+    graph.check_intact()
+    if engine == "disk":
+        graph.release()
     stats = Stats(
         engine=engine,
         threads=threads,
@@ -84,8 +94,8 @@ def bfs(
         map_seconds=time.perf_counter() - start,
         edges_traversed=edges if graph.directed else edges // 2,
         levels=found.records,
-        slow_bytes=found.slow_bytes,
-        graph_bytes=rows.heads.nbytes + rows.tails.nbytes,
+        slow_bytes_by_tier=found.slow_bytes_by_tier,
+        graph_bytes=graph.sizes.graph_bytes,
         fallback=fallback,
     )
 
@@ -95,10 +105,33 @@ def bfs(
     return BfsResult(graph, sources, named_levels, sizes, stats, named_parents, again)
 
 
-def _run(graph: Graph, task: Task, settings: Settings) -> tuple[Found, str, str | None]:
+def _divide(graph: Graph, parents: bool, settings: Settings) -> Division:
+    """Decide what stays in memory, and with a budget on the engine too; see ``budget.divide``."""
+    on_device = settings.engine in ("cuda", "emulator")
+    if on_device and settings.memory is not None:
+        raise QueryError(f"the {settings.engine} engine keeps to no memory budget: leave it out")
+    if on_device or (settings.engine == "auto" and settings.memory is None):
+        return Division(settings.engine)
+    cpu.load()
+    return divide(
+        graph,
+        settings.engine,
+        settings.memory,
+        with_parents=parents,
+        validate=settings.validate,
+        threads=available_threads(settings.threads),
+        tmp=settings.tmp,
+    )
+
+
+def _run(
+    graph: Graph, task: Task, settings: Settings, division: Division
+) -> tuple[Found, str, str | None]:
     """Traverse on the engine asked for, or on the best there is; say which, and why no better."""
-    engine: str = settings.engine
+    engine = division.engine
     fallback = None
+    if engine == "disk":
+        return _on_disk(graph, task, settings, division.cache_bytes), engine, None
     if engine == "auto":
         engine, fallback = choose_engine()
     if engine != "cpu":
@@ -145,9 +178,34 @@ def _on_cpu(graph: Graph, task: Task, settings: Settings) -> Found:
         target=-1 if task.target is None else task.target,
     )
     seconds = time.perf_counter() - start
+    graph.check_intact()
     if done.malformed:
         raise FormatError(f"{graph.path}: a row is damaged: run 'oocbfs verify'")
-    return Found(done.depth, seconds, _levels(done.records, task.levels))
+    return Found(done.depth, seconds, _levels(done.records, task.levels), {})
+
+
+def _on_disk(graph: Graph, task: Task, settings: Settings, cache_bytes: int) -> Found:
+    """Traverse on all cores, heads and starts in memory, tails on disk."""
+    from oocbfs import disk_bfs
+
+    rows = graph.disk_rows
+    with rows.lock:
+        rows.load()
+        start = time.perf_counter()
+        done = disk_bfs.traverse(
+            rows,
+            task.sources.astype(np.int64),
+            task.levels,
+            task.parents,
+            cache_bytes=cache_bytes,
+            threads=available_threads(settings.threads),
+            direction=_DIRECTIONS[settings.direction],
+            max_depth=-1 if settings.max_depth is None else settings.max_depth,
+            target=-1 if task.target is None else task.target,
+        )
+        seconds = time.perf_counter() - start
+    records = _levels(done.records, task.levels)
+    return Found(done.depth, seconds, records, {"disk": sum(r.slow_bytes["disk"] for r in records)})
 
 
 def _levels(records: NDArray[np.void], levels: NDArray[np.int32]) -> list[Level]:
@@ -155,6 +213,7 @@ def _levels(records: NDArray[np.void], levels: NDArray[np.int32]) -> list[Level]
 
     Frontiers are counted from the levels: two threads may queue a vertex that both found.
     """
+    from_disk = "disk_bytes" in (records.dtype.names or ())
     sizes = np.append(_level_sizes(levels, int(levels.max(initial=0)) + 1), 0)
     frontiers = sizes[: records.size].copy()
     frontiers[-1:] += sizes[records.size : -1].sum()
@@ -166,47 +225,16 @@ def _levels(records: NDArray[np.void], levels: NDArray[np.int32]) -> list[Level]
             heads_answered=int(record["heads"]),
             tail_bytes=int(record["tail_bytes"]),
             seconds=float(record["seconds"]),
+            slow_bytes={"disk": int(record["disk_bytes"])} if from_disk else {},
         )
         for record, frontier in zip(records, frontiers, strict=True)
     ]
 
 
-def _pieces(kernel: Callable[..., Any], size: int, threads: int, *arguments: object) -> list[Any]:
-    """Run a kernel over ranges of 0 … size-1 in parallel; its last two arguments are the range."""
-
-    def work(first: int) -> Any:  # noqa: ANN401
-        return kernel(*arguments, first, min(first + _PIECE, size))
-
-    return list(ordered_map(work, range(0, size, _PIECE), threads))
-
-
 def _level_sizes(levels: NDArray[np.int32], most: int) -> NDArray[np.int64]:
     sizes = np.zeros(most + 1, np.int64)
-    kernels.count_levels(sizes, levels, 0, levels.size)
+    kernels.count_levels(sizes, np.asarray(levels), 0, levels.size)
     return np.trim_zeros(sizes, "b")
-
-
-def _rename_levels(graph: Graph, levels: NDArray[np.int32], threads: int) -> NDArray[np.int32]:
-    """Levels by natural position."""
-    if graph.order is None:
-        return levels
-    out = np.empty_like(levels)
-    _pieces(kernels.rename_levels, levels.size, threads, out, levels, graph.order)
-    return out
-
-
-def _rename_parents(graph: Graph, parents: NDArray[np.uint32], threads: int) -> NDArray[np.int64]:
-    """Parents by natural position, as input ids."""
-    if graph.num_vertices and graph.largest_id >= 2**63:
-        raise QueryError(
-            f"{graph.path}: parents cannot be given as numbers, because ids reach {graph.largest_id}; "
-            "convert the graph with smaller ids"
-        )
-    out = np.empty(parents.size, np.int64)
-    order = _NO_ORDER if graph.order is None else graph.order
-    ids = _NO_IDS if graph.listed_ids is None else graph.listed_ids
-    _pieces(kernels.rename_parents, parents.size, threads, out, parents, order, ids, graph.first_id)
-    return out
 
 
 def check(
@@ -239,7 +267,7 @@ def check(
         raise QueryError("validation failed: parents and levels do not cover the same vertices")
     confirmed = np.zeros(levels.size, np.uint8)
     rows = graph.rows
-    for problem, row in _pieces(
+    for problem, row in over_ranges(
         kernels.check_levels,
         levels.size,
         threads,

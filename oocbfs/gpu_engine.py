@@ -96,7 +96,8 @@ def on_device(graph: Graph, engine: str, task: Task, settings: Settings) -> Foun
         for step in done.steps
         if step.num_levels
     ]
-    return Found(done.depth, seconds, records, device.usage.slow_bytes)
+    moved = device.usage.slow_bytes
+    return Found(done.depth, seconds, records, {} if moved is None else {"host": moved})
 
 
 def _load(

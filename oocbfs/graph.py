@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from operator import index
 from types import TracebackType
@@ -17,13 +18,17 @@ from oocbfs.formats.container import Container
 from oocbfs.formats.edges import Edges, Ids
 from oocbfs.formats.layout import VERSION, Kind, Order
 from oocbfs.kernels.bfs_rows import Rows
+from oocbfs.memory import parse_size
 from oocbfs.rows import decode_edges, load_rows, neighbours
+from oocbfs.sizes import Sizes
 
 if TYPE_CHECKING:
+    from oocbfs.disk_rows import DiskRows
     from oocbfs.result import BfsResult
 
 # Below this many ids, scanning the order for each is cheaper than inverting it.
 _FEW = 4
+_PIECE = 1 << 18
 
 
 class Graph:
@@ -32,8 +37,9 @@ class Graph:
     *Stored* vertices are numbered by their row in the file; *ids* are those of the input.
     """
 
-    def __init__(self, container: Container) -> None:
+    def __init__(self, container: Container, memory: str | int | None = None) -> None:
         self._container = container
+        self.budget_bytes = None if memory is None else parse_size(memory)
         self.num_vertices = container.num_vertices
         self.num_edges = container.num_edges
         self.directed = container.directed
@@ -54,12 +60,44 @@ class Graph:
         return load_rows(self._container, transposed=True) if self.directed else self.rows
 
     @cached_property
+    def disk_rows(self) -> DiskRows:
+        """Heads and starts in memory of their own, and the way to the tails on disk."""
+        from oocbfs.disk_rows import DiskRows
+
+        return DiskRows(self._container)
+
+    @property
+    def has_disk_rows(self) -> bool:
+        """Whether ``disk_rows`` are in memory already."""
+        return "disk_rows" in self.__dict__ and self.disk_rows.is_loaded
+
+    @property
+    def degrees(self) -> NDArray[np.uint32]:
+        """Number of neighbours of each stored vertex; of out-neighbours if the graph is directed."""
+        self._container.expect(Kind.DEGREES)
+        degrees: NDArray[np.uint32] = self._container.section(Kind.DEGREES)
+        return degrees
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        """How much memory which parts take."""
+        return Sizes.of(self._container)
+
+    @property
+    def is_reordered(self) -> bool:
+        """Whether stored vertices have another order than ids."""
+        return self._container.order is not Order.NATURAL
+
+    @cached_property
     def order(self) -> NDArray[np.uint32] | None:
         """Natural position of each stored vertex; None if they are the same."""
         if self._container.order is Order.NATURAL:
             return None
+        self._container.expect(Kind.ORDER)
         order: NDArray[np.uint32] = self._container.section(Kind.ORDER)
-        if int(order.max(initial=0)) >= max(1, self.num_vertices):
+        largest = int(order.max(initial=0))
+        self.check_intact()
+        if largest >= max(1, self.num_vertices):
             raise FormatError(f"{self.path}: the vertex order is damaged: run 'oocbfs verify'")
         return order
 
@@ -101,9 +139,15 @@ class Graph:
 
     def ids(self) -> Ids:
         """All ids in ascending order, with which results are aligned."""
+        return self.ids_at(0, self.num_vertices)
+
+    def ids_at(self, first: int, stop: int) -> Ids:
+        """Ids at natural positions first … stop-1."""
         if self.listed_ids is not None:
-            return self.listed_ids
-        return np.arange(self.num_vertices, dtype=np.uint64) + np.uint64(self.first_id)
+            return self.listed_ids[first:stop]
+        ids = np.arange(first, stop, dtype=np.uint64)
+        ids += np.uint64(self.first_id)
+        return ids
 
     def positions(self, ids: Any) -> NDArray[np.int64]:  # noqa: ANN401
         """Find the natural positions of ids, which are their places in every result.
@@ -152,12 +196,32 @@ class Graph:
         natural = self.positions(ids)
         if self.order is None:
             return natural
-        if natural.size <= _FEW and "_ranks" not in self.__dict__:
-            places = [np.flatnonzero(self.order == position) for position in natural]
-            if any(place.size != 1 for place in places):
-                raise FormatError(f"{self.path}: the vertex order is damaged: run 'oocbfs verify'")
-            return np.concatenate(places)
+        if "_ranks" not in self.__dict__ and (
+            natural.size <= _FEW or self.budget_bytes is not None
+        ):
+            return self._search_order(self.order, natural)
         return self._ranks[natural].astype(np.int64)
+
+    def _search_order(
+        self, order: NDArray[np.uint32], natural: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Find stored vertices by one pass over the order, a bounded piece at a time."""
+        wanted, inverse = np.unique(natural, return_inverse=True)
+        stored = np.zeros(wanted.size, np.int64)
+        num_found = 0
+        for first in range(0, order.size, _PIECE):
+            piece = order[first : first + _PIECE]
+            if wanted.size <= _FEW:
+                hits = np.concatenate([np.flatnonzero(piece == position) for position in wanted])
+            else:
+                hits = np.flatnonzero(np.isin(piece, wanted))
+            stored[np.searchsorted(wanted, piece[hits])] = hits + first
+            num_found += hits.size
+        self.check_intact()
+        if num_found != wanted.size:
+            raise FormatError(f"{self.path}: the vertex order is damaged: run 'oocbfs verify'")
+        found: NDArray[np.int64] = stored[inverse]
+        return found
 
     def _describe_ids(self) -> str:
         if self.num_vertices == 0:
@@ -180,7 +244,8 @@ class Graph:
         return self._neighbors(self.in_rows, vertex)
 
     def _neighbors(self, rows: Rows, vertex: int) -> Ids:
-        found = self.ids_of(neighbours(rows, int(self.stored(vertex)[0])))
+        with self._intact():
+            found = self.ids_of(neighbours(rows, int(self.stored(vertex)[0])))
         found.sort()
         return found
 
@@ -196,10 +261,12 @@ class Graph:
         max_depth: int | None = None,
         target: int | None = None,
         validate: bool = False,
-        engine: Literal["auto", "cpu", "cuda", "emulator"] = "auto",
+        engine: Literal["auto", "cpu", "disk", "cuda", "emulator"] = "auto",
         vram: str | int | None = None,
         resident_tails: str | int | None = None,
         progress: bool = False,
+        memory: str | int | None = None,
+        tmp: str | os.PathLike[str] | None = None,
     ) -> BfsResult:
         """Find the distance of every vertex from a source, or from the nearest of several.
 
@@ -225,9 +292,11 @@ class Graph:
         validate
             Check the result by the rules of Graph500.
         engine
-            ``"cpu"`` is all cores; ``"emulator"`` runs the CUDA kernels on the CPU and counts the
+            ``"cpu"`` is all cores on the mapped file; ``"disk"`` is all cores with the tails read from
+            disk as they are needed; ``"emulator"`` runs the CUDA kernels on the CPU and counts the
             bytes they would move over PCIe; ``"cuda"`` runs them on a GPU. ``"auto"`` is the GPU where
-            CuPy finds one that can take the graph, else the CPU; ``stats.fallback`` says why.
+            CuPy finds one that can take the graph, else the CPU; ``stats.fallback`` says why. With
+            ``memory`` it is the CPU, or the disk where the file is larger.
         vram
             Device memory to use, such as ``"5G"``; None is what is free. The emulator has no limit, and
             keeps no tails in device memory unless it is given one.
@@ -236,15 +305,19 @@ class Graph:
             much as fits.
         progress
             Show bars while the graph is brought to the GPU, on a terminal only.
+        memory
+            Bound for the whole process on the CPU, as ``"4G"``; by default that of ``open``.
+        tmp
+            Folder for results that have no room in memory; by default that of the graph.
 
         Raises
         ------
         QueryError
             If an id does not name a vertex, or the result does not pass validation.
         FormatError
-            If the graph is damaged.
+            If the graph is damaged, or cannot be read any more.
         BudgetError
-            If device or host memory is too small for the engine asked for.
+            If device or host memory, or ``memory``, is too small; says how much is needed.
         """
         from oocbfs.bfs import Settings, bfs
 
@@ -260,6 +333,8 @@ class Graph:
             vram,
             resident_tails,
             progress,
+            self.budget_bytes if memory is None else parse_size(memory),
+            tmp,
         )
         return bfs(self, source, parents=parents, settings=settings)
 
@@ -278,13 +353,35 @@ class Graph:
 
     def edges(self) -> Iterator[Edges]:
         """Yield all edges in input ids, those of an undirected graph once, smaller position first."""
-        for sources, targets in decode_edges(self.rows, self.order, once=not self.directed):
+        parts = decode_edges(self.rows, self.order, once=not self.directed)
+        while True:
+            with self._intact():
+                part = next(parts, None)
+            if part is None:
+                return
+            sources, targets = part
             yield Edges(self._natural_ids(sources), self._natural_ids(targets))
 
     def _natural_ids(self, natural: NDArray[np.uint64]) -> Ids:
         if self.listed_ids is not None:
             return self.listed_ids[natural]
         return natural + np.uint64(self.first_id)
+
+    def check_intact(self) -> None:
+        """Raise a FormatError if something that was read may not have been in the file any more."""
+        self._container.check_intact()
+
+    def release(self) -> None:
+        """Let go of mapped pages, so that they count as memory of this process no more."""
+        self._container.release()
+
+    @contextmanager
+    def _intact(self) -> Iterator[None]:
+        """Read rows; a file that is cut short looks damaged, which is not what there is to say."""
+        try:
+            yield
+        finally:
+            self.check_intact()
 
     def info(self) -> dict[str, Any]:
         """Say what the file says about itself, without reading the graph."""
@@ -320,6 +417,8 @@ class Graph:
         """Drop the mapping; arrays that were given out stay valid."""
         for name in ("rows", "in_rows", "order", "_ranks"):
             self.__dict__.pop(name, None)
+        if "disk_rows" in self.__dict__:
+            self.__dict__.pop("disk_rows").close()
         self._container.close()
 
     def __enter__(self) -> Self:
@@ -334,12 +433,19 @@ class Graph:
         self.close()
 
 
-def open(path: str | os.PathLike[str]) -> Graph:
+def open(path: str | os.PathLike[str], *, memory: str | int | None = None) -> Graph:
     """Open a graph file for reading.
+
+    Parameters
+    ----------
+    path
+        The file.
+    memory
+        Bound for the process while it traverses, as ``"4G"``; see ``Graph.bfs``.
 
     Raises
     ------
     FormatError
         If the file is not a graph, is damaged, or comes from another version.
     """
-    return Graph(Container(path))
+    return Graph(Container(path), memory)

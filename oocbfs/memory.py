@@ -6,6 +6,7 @@ import os
 import re
 import resource
 import sys
+from functools import cache
 from pathlib import Path
 
 from oocbfs.errors import BudgetError
@@ -67,7 +68,31 @@ def locked_limit() -> int | None:
     return None if limit == resource.RLIM_INFINITY else limit
 
 
+def anonymous_bytes() -> int:
+    """Memory that this process occupies now and that the kernel cannot take back."""
+    try:
+        _, resident, shared = Path("/proc/self/statm").read_text().split()[:3]
+    except OSError:
+        return peak_bytes()
+    return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
+
+
+@cache
+def program_bytes() -> int:
+    """Memory that the program itself occupies beside its data, as it was at the first call."""
+    return max(0, resident_bytes() - anonymous_bytes())
+
+
 def peak_bytes() -> int:
     """Tell the most memory this process has occupied so far."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def read_bytes() -> int:
+    """Bytes that this process caused to be read from disks; 0 where nobody counts them."""
+    try:
+        lines = Path("/proc/self/io").read_text().splitlines()
+    except OSError:
+        return 0
+    return next(int(line.split()[1]) for line in lines if line.startswith("read_bytes"))

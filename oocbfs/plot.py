@@ -24,19 +24,24 @@ def check_plot(path: str | os.PathLike[str]) -> None:
 
 
 def plot_levels(result: BfsResult, path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Draw frontier and edge work per level, the direction of each marked by its colour."""
+    """Draw frontier, edge work and slow bytes per level, the direction of each marked by its colour."""
     check_plot(path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    figure = Figure(figsize=(8, 6), layout="constrained")
-    FigureCanvasAgg(figure)
-    upper, lower = figure.subplots(2, 1, sharex=True)
     levels = result.stats.levels
+    tiers = sorted({tier for level in levels for tier in level.slow_bytes})
+    figure = Figure(figsize=(8, 6 + 2 * len(tiers)), layout="constrained")
+    FigureCanvasAgg(figure)
+    upper, middle, *others = figure.subplots(2 + len(tiers), 1, sharex=True)
     colours = [_COLOURS.get(level.direction, "#777777") for level in levels]
     _draw(upper, [level.frontier for level in levels], colours, "frontier (vertices)")
-    _draw(lower, [level.edges_examined or 0 for level in levels], colours, "edges examined")
+    _draw(middle, [level.edges_examined or 0 for level in levels], colours, "edges examined")
+    for axes, tier in zip(others, tiers, strict=True):
+        moved = [level.slow_bytes.get(tier, 0) for level in levels]
+        _draw(axes, moved, colours, f"bytes from {tier}")
+    lower = (others or [middle])[-1]
     lower.set_xlabel("level expanded")
     lower.xaxis.set_major_locator(MaxNLocator(integer=True))
     for name, colour in _COLOURS.items():

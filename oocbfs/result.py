@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 class Level:
     """The work of one level: expanding its frontier; edges are None where nobody counts them.
 
-    GPUs run several small levels at once: then this sums up ``num_levels``.
+    GPUs run several small levels at once: then this sums up ``num_levels``. ``slow_bytes`` are
+    the bytes that came from slower memory, by tier ("disk"), where they are counted by level.
     """
 
     direction: str
@@ -30,6 +31,7 @@ class Level:
     tail_bytes: int
     seconds: float
     num_levels: int = 1
+    slow_bytes: dict[str, int] = field(default_factory=dict)
 
 
 class Task(NamedTuple):
@@ -47,7 +49,7 @@ class Found(NamedTuple):
     depth: int
     seconds: float
     records: list[Level]
-    slow_bytes: int | None = None
+    slow_bytes_by_tier: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,14 @@ class Stats:
     map_seconds: float
     edges_traversed: int
     levels: list[Level] = field(repr=False)
-    slow_bytes: int | None = None
+    slow_bytes_by_tier: dict[str, int] = field(default_factory=dict)
     graph_bytes: int = 0
     fallback: str | None = None
+
+    @property
+    def slow_bytes(self) -> int | None:
+        """Bytes that came from slower memory (disk, or host memory); None where nobody counts them."""
+        return sum(self.slow_bytes_by_tier.values()) if self.slow_bytes_by_tier else None
 
     @property
     def edges_per_second(self) -> float:
@@ -158,6 +165,7 @@ class BfsResult:
             "threads": self.stats.threads,
             "fallback": self.stats.fallback,
             "slow_bytes": self.stats.slow_bytes,
+            "slow_bytes_by_tier": self.stats.slow_bytes_by_tier,
             "graph_bytes": self.stats.graph_bytes,
             "levels": [vars(level) for level in self.stats.levels],
         }

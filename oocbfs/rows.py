@@ -46,6 +46,7 @@ def load_rows(container: Container, *, transposed: bool = False) -> Rows:
     )
     shift = container.block_shift
     problem, row = check.check_index(heads, bases, starts, shift, tails.size)
+    container.check_intact()
     if problem:
         raise FormatError(f"{container.path}: row {row} is damaged: {check.PROBLEMS[problem]}")
     if int(degrees.max(initial=0)) > int(container.header["max_degree"]):

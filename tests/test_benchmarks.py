@@ -8,7 +8,7 @@ import pytest
 
 import oocbfs
 from oocbfs import generators
-from tests.benchmarks import bfs, convert, pcie, resident
+from tests.benchmarks import bfs, convert, disk, outofcore, pcie, resident
 
 
 def test_convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,3 +54,18 @@ def test_pcie(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(counts) == 4
     assert all(emulated == counted != "0" for emulated, counted in counts)
     assert list(tmp_path.iterdir()) == [plot]
+
+
+def test_outofcore(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outofcore.main(
+        ["--scale", "10", "--vertices", "2000", "--sources", "2", "--folder", str(tmp_path)]
+    )
+    shown = capsys.readouterr().out
+    assert shown.count("| warm, ratio of the two |") == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    disk.main(["--megabytes", "2", "--reads", "2", "--threads", "1,2", "--folder", str(tmp_path)])
+    assert capsys.readouterr().out.count("| direct |") == 5
+    assert not list(tmp_path.iterdir())

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import oocbfs
-from oocbfs import graph500
+from oocbfs import generators, graph500
 from oocbfs.formats.layout import Kind
 from oocbfs.nvidia import ask_driver
 from tests.crafting import rewrite
@@ -72,6 +72,23 @@ def test_plot(graph: Path, tmp_path: Path) -> None:
     assert "<svg" in (tmp_path / "levels.svg").read_text()
 
 
+def test_bytes_from_disk_in_table_json_and_plot(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="plots need matplotlib")
+    oocbfs.convert(generators.kron(12), tmp_path / "g.ocg")
+    arguments = ("bfs", tmp_path / "g.ocg", "--source", 1, "--engine", "disk", "--memory", "4G")
+    done = run(*arguments, "--json", "--plot", tmp_path / "levels.svg")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["engine"] == "disk"
+    moved = [level["slow_bytes"]["disk"] for level in found["levels"]]
+    assert found["slow_bytes_by_tier"] == {"disk": sum(moved)}
+    assert found["slow_bytes"] == sum(moved) > 0
+    assert (tmp_path / "levels.svg").stat().st_size > 1000
+    table = run(*arguments).stdout
+    assert "disk bytes" in table.splitlines()[0]
+    assert f"{sum(moved):,} bytes" in table
+
+
 def test_thousands_of_levels_fit_on_a_screen(tmp_path: Path) -> None:
     n = 70_000
     oocbfs.convert((np.arange(n - 1), np.arange(1, n)), tmp_path / "path.ocg")
@@ -91,6 +108,8 @@ def test_thousands_of_levels_fit_on_a_screen(tmp_path: Path) -> None:
         (["--source", "1", "--plot", "x.gif"], ".svg"),
         (["--source", "1", "--levels", "none/x.npy"], "no folder"),
         (["--source", "1", "--max-depth", "-2"], "negative"),
+        (["--source", "1", "--memory", "1M"], "a traversal needs"),
+        (["--source", "1", "--memory", "much"], "cannot read 'much' as a size"),
     ],
 )
 def test_refusals_are_one_line(

@@ -12,6 +12,7 @@ from oocbfs.tools import options as shared
 if TYPE_CHECKING:
     from oocbfs.result import BfsResult, Level
 
+_TIERS = {"disk": "from disk", "host": "over PCIe"}
 # A table longer than this shows its first and last levels.
 _SHOWN_LEVELS = 40
 
@@ -28,9 +29,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-depth", type=int, metavar="N", help="stop after so many levels")
     parser.add_argument(
         "--engine",
-        choices=("auto", "cpu", "cuda", "emulator"),
+        choices=("auto", "cpu", "disk", "cuda", "emulator"),
         default="auto",
-        help="cuda: a GPU; emulator: its kernels on the CPU, counting bytes; auto: a GPU if one is usable",
+        help="disk: tails read as needed; cuda: a GPU; emulator: its kernels on the CPU, counting bytes; "
+        "auto: a GPU if one is usable, or with --memory cpu or disk",
     )
     parser.add_argument(
         "--vram", metavar="SIZE", help="device memory to use, as 5G (default: what is free)"
@@ -58,6 +60,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=2.0,
         help="stay so while they exceed 1 / BETA of those that bottom-up would examine (2)",
     )
+    parser.add_argument(
+        "--memory",
+        metavar="SIZE",
+        help="bound for the process, as 4G; a larger graph is read from disk (default: none)",
+    )
+    parser.add_argument(
+        "--tmp",
+        metavar="FOLDER",
+        help="for results that have no room in memory (default: the graph's)",
+    )
     parser.add_argument("--validate", action="store_true", help="check by the rules of Graph500")
     parser.add_argument("--plot", metavar="FILE", help="draw the levels as .svg or .png")
     shared.add_output_options(parser)
@@ -80,7 +92,7 @@ def run(options: argparse.Namespace) -> None:
     shared.announce_compilation()
     from oocbfs import graph
 
-    with graph.open(options.graph) as opened:
+    with graph.open(options.graph, memory=options.memory) as opened:
         result = opened.bfs(
             options.source,
             parents=options.parents is not None,
@@ -95,6 +107,7 @@ def run(options: argparse.Namespace) -> None:
             vram=options.vram,
             resident_tails=options.resident_tails,
             progress=True,
+            tmp=options.tmp,
         )
         for path, name in ((options.levels, "level"), (options.parents, "parent")):
             if path is not None:
@@ -102,7 +115,7 @@ def run(options: argparse.Namespace) -> None:
                 write_vector(
                     path,
                     name,
-                    opened.ids(),
+                    opened.ids_at,
                     values,
                     threads=result.stats.threads,
                     force=options.force,
@@ -130,16 +143,20 @@ def _path(result: BfsResult, target: int | None) -> list[int] | None:
 
 def _print_tables(result: BfsResult, options: argparse.Namespace, path: list[int] | None) -> None:
     stats = result.stats
-    print("level  direction     frontier  edges examined  heads answered       seconds")
+    tiers = sorted({tier for level in stats.levels for tier in level.slow_bytes})
+    print(
+        "level  direction     frontier  edges examined  heads answered       seconds"
+        + "".join(f"  {tier + ' bytes':>15}" for tier in tiers)
+    )
     firsts = accumulate((level.num_levels for level in stats.levels), initial=0)
     levels = list(zip(firsts, stats.levels, strict=False))
     hidden = len(levels) - _SHOWN_LEVELS
     for number, level in levels if hidden <= 0 else levels[: _SHOWN_LEVELS // 2]:
-        print(_row(number, level))
+        print(_row(number, level, tiers))
     if hidden > 0:
         print(f"  …    {hidden:,} levels more")
         for number, level in levels[-(_SHOWN_LEVELS // 2) :]:
-            print(_row(number, level))
+            print(_row(number, level, tiers))
     print()
     examined = sum(level.edges_examined or 0 for level in stats.levels)
     looks = f", {examined:,} looks at one" if examined else ""
@@ -156,9 +173,9 @@ def _print_tables(result: BfsResult, options: argparse.Namespace, path: list[int
         ("renaming", f"{stats.map_seconds:.6f} s into input ids"),
         ("edges/second", f"{stats.edges_per_second:,.0f}"),
     ]
-    if stats.slow_bytes is not None:
-        share = stats.slow_bytes / max(1, stats.graph_bytes)
-        rows.append(("over PCIe", f"{stats.slow_bytes:,} bytes, {share:.1%} of the graph"))
+    for tier, moved in stats.slow_bytes_by_tier.items():
+        share = moved / max(1, stats.graph_bytes)
+        rows.append((_TIERS[tier], f"{moved:,} bytes, {share:.1%} of the graph"))
     if options.validate:
         rows.append(("validated", "levels and parents" if options.parents else "levels"))
     if options.target is not None:
@@ -170,10 +187,11 @@ def _print_tables(result: BfsResult, options: argparse.Namespace, path: list[int
             print(f"wrote {name}", file=sys.stderr)
 
 
-def _row(number: int, level: Level) -> str:
+def _row(number: int, level: Level, tiers: list[str]) -> str:
     edges = "–" if level.edges_examined is None else f"{level.edges_examined:,}"
     shown = str(number) if level.num_levels == 1 else f"{number}…{number + level.num_levels - 1}"
     return (
         f"{shown:>5}  {level.direction:<9}  {level.frontier:>11,}  {edges:>14}  "
         f"{level.heads_answered:>14,}  {level.seconds:>12.6f}"
+        + "".join(f"  {level.slow_bytes.get(tier, 0):>15,}" for tier in tiers)
     )

@@ -1,0 +1,45 @@
+"""What the threads of a traversal share whose tails stay on disk."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Places in State.control. The cursor has a cache line (8 words) of its own.
+CURSOR = 0
+# Sums over the threads of a step, and how it failed.
+FOUND, EDGES, HEADS, TAIL_BYTES, DISK_BYTES, FAILED, SYSTEM_ERROR = range(8, 15)
+# What the rows of the next frontier, and of the vertices whose heads missed, cost to read.
+FRONT_PAGES, FRONT_READS, ROW_BYTES, PENDING_PAGES, PENDING_READS = range(16, 21)
+# What the driver tells the threads, and what is kept between two levels.
+LEVEL, FRONT, NEXT, VISITED, PENDING, FRONTIER, QUEUE, FILLED, NUM_MISSING, DEPTH = range(24, 34)
+CONTROL_WORDS = 40
+
+# How a step failed: a tail holds what no converter wrote, or the file cannot be read.
+MALFORMED, READ_FAILED = 1, 2
+
+
+class State(NamedTuple):
+    """The arrays that the threads share.
+
+    Four bitmaps take turns as frontier, next frontier, visited and pending, the vertices whose heads
+    missed. Buffers and ids are scratch, one row a thread. A frontier that is small lies in a row of
+    the queue; its tails are read through the cache, in which the block ``tags[slot]`` lies at
+    ``slot``, which ``marks[slot]`` says was wanted last, and ``missing`` names the blocks it still lacks.
+    """
+
+    levels: NDArray[np.int32]
+    parents: NDArray[np.uint32]
+    bitmaps: NDArray[np.uint64]
+    buffers: NDArray[np.uint8]
+    ids: NDArray[np.uint32]
+    queue: NDArray[np.uint32]
+    cache: NDArray[np.uint8]
+    tags: NDArray[np.int64]
+    marks: NDArray[np.int32]
+    missing: NDArray[np.int64]
+    row: NDArray[np.uint8]
+    records: NDArray[np.int64]
+    control: NDArray[np.int64]

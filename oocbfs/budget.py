@@ -1,0 +1,113 @@
+"""Divide a memory budget before a traversal: what stays in memory, and whether tails stay on disk.
+
+The mapped file costs nothing that the kernel cannot take back, so a graph whose file is within the budget
+is traversed from its mapping. Otherwise heads and starts go into memory of our own, tails are read
+as they are needed, and results that have no room any more live in mapped files.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from oocbfs import memory
+from oocbfs.errors import BudgetError
+from oocbfs.room import Room
+
+if TYPE_CHECKING:
+    from oocbfs.graph import Graph
+
+# Python objects, allocator waste, and the pieces in which results are counted and written.
+_MARGIN_BYTES = 24 << 20
+# A part of a mapped result that is put together in memory.
+WINDOW_BYTES = 16 << 20
+
+
+@dataclass(frozen=True)
+class Division:
+    """What a traversal may take: an engine, room for its results, and a cache for tails on disk."""
+
+    engine: str = "cpu"
+    room: Room = field(default_factory=Room)
+    cache_bytes: int = 0
+
+
+def divide(
+    graph: Graph,
+    engine: str,
+    budget_bytes: int | None,
+    *,
+    with_parents: bool,
+    validate: bool,
+    threads: int,
+    tmp: str | os.PathLike[str] | None,
+) -> Division:
+    """Decide how a traversal keeps within a budget; None is without bound.
+
+    Raises
+    ------
+    BudgetError
+        If nothing fits; says how much would.
+    """
+    n = graph.num_vertices
+    # Levels of stored vertices and of ids, and parents of both.
+    results_bytes = 4 * n + (4 * n if graph.is_reordered else 0) + 12 * n * with_parents
+    check_bytes = 4 * n * validate
+    mapped_bytes = _used_bytes() + results_bytes + check_bytes + _mapped_work(graph, threads)
+    if engine == "auto":
+        mapped_bytes = max(mapped_bytes, graph.sizes.file_bytes)
+    if engine != "disk":
+        if budget_bytes is None or mapped_bytes <= budget_bytes:
+            return Division()
+        if engine == "cpu":
+            raise _too_small(graph, mapped_bytes, budget_bytes)
+    if graph.sizes.unpacked_bytes:
+        raise BudgetError(
+            f"{graph.path}: a compressed graph cannot be traversed from disk: convert it without "
+            "--zstd, or allow as much memory as the unpacked graph needs"
+        )
+    from oocbfs import disk_bfs
+
+    disk_bfs.load()
+    if budget_bytes is None:
+        return Division("disk", cache_bytes=disk_bfs.DEFAULT_CACHE_BYTES)
+    least_bytes = (
+        _used_bytes()
+        + (0 if graph.has_disk_rows else graph.sizes.fast_bytes)
+        + check_bytes
+        + disk_bfs.bitmap_bytes(n)
+        + disk_bfs.SCRATCH_BYTES
+        + disk_bfs.LEAST_CACHE_BYTES
+        + WINDOW_BYTES
+    )
+    if least_bytes > budget_bytes:
+        if engine == "auto":
+            least_bytes = min(least_bytes, mapped_bytes)
+        raise _too_small(graph, least_bytes, budget_bytes)
+    free_bytes = budget_bytes - least_bytes
+    cache_bytes = disk_bfs.LEAST_CACHE_BYTES + max(0, free_bytes - results_bytes)
+    folder = tmp
+    if folder is None and os.access(Path(graph.path).parent, os.W_OK):
+        folder = Path(graph.path).parent  # the system's is often a part of the memory
+    return Division("disk", Room(free_bytes, folder), cache_bytes)
+
+
+def _used_bytes() -> int:
+    """Tell what the process occupies already, and what escapes all counting."""
+    return memory.program_bytes() + memory.anonymous_bytes() + _MARGIN_BYTES
+
+
+def _mapped_work(graph: Graph, threads: int) -> int:
+    """Tell what the in-memory engine takes beside its results: queue, bitmaps, scratch."""
+    n = graph.num_vertices
+    bitmaps = (n // 8 + 16) * max(3, threads + 1)
+    return 4 * n + bitmaps + (1 << 20) * threads + graph.sizes.unpacked_bytes
+
+
+def _too_small(graph: Graph, least_bytes: int, budget_bytes: int) -> BudgetError:
+    return BudgetError(
+        f"{graph.path}: a traversal needs {memory.format_size(least_bytes)} of memory and may take "
+        f"{memory.format_size(budget_bytes)}: allow more"
+    )

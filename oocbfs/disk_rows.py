@@ -1,0 +1,98 @@
+"""The part of a graph that stays in memory while its tails stay on disk."""
+
+from __future__ import annotations
+
+import threading
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.errors import FormatError
+from oocbfs.formats import layout
+from oocbfs.formats.container import Container
+from oocbfs.formats.direct import DirectFile
+from oocbfs.formats.layout import PAGE_BYTES, TRANSPOSED, Kind
+from oocbfs.kernels import check
+from oocbfs.kernels.bfs_rows import Rows
+from oocbfs.kernels.disk_read import Disk
+
+_NO_TAILS = np.empty(0, np.uint8)
+_NO_DEGREES = np.empty(0, np.uint32)
+_FAST_KINDS = (Kind.HEADS, Kind.BASES, Kind.STARTS)
+
+
+class DiskRows:
+    """Heads and starts of a graph in memory, and where on disk to find its tails."""
+
+    def __init__(self, container: Container) -> None:
+        self._container = container
+        self.file = DirectFile(container.path)
+        if self.file.first_page != container.bytes[:PAGE_BYTES].tobytes():
+            raise FormatError(f"{container.path}: was replaced while it was open: open it again")
+        # One traversal at a time, because each would take the budget for itself.
+        self.lock = threading.Lock()
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether heads and starts are in memory."""
+        return "out_rows" in self.__dict__ and "in_rows" in self.__dict__
+
+    @cached_property
+    def out_rows(self) -> Rows:
+        """Out-neighbours, without tails."""
+        return self._load(0)
+
+    @cached_property
+    def in_rows(self) -> Rows:
+        """In-neighbours, without tails; the same as ``out_rows`` if the graph is undirected."""
+        return self._load(TRANSPOSED) if self._container.directed else self.out_rows
+
+    @cached_property
+    def out_disk(self) -> Disk:
+        """Where the tails of ``out_rows`` are."""
+        return self._locate(0)
+
+    @cached_property
+    def in_disk(self) -> Disk:
+        """Where the tails of ``in_rows`` are."""
+        return self._locate(TRANSPOSED) if self._container.directed else self.out_disk
+
+    @cached_property
+    def cached_disk(self) -> Disk:
+        """The tails of ``out_rows``, read through the page cache."""
+        return self.out_disk._replace(descriptor=self.file.cached_descriptor)
+
+    def load(self) -> None:
+        """Read heads and starts into memory, unless they are there."""
+        _ = self.out_rows, self.in_rows
+
+    def _locate(self, side: int) -> Disk:
+        record = self._container.sections[Kind(Kind.TAILS + side)]
+        return Disk(self.file.descriptor, int(record["offset"]), int(record["raw_bytes"]))
+
+    def _load(self, side: int) -> Rows:
+        container = self._container
+        heads, bases, starts = (self._section(Kind(kind + side)) for kind in _FAST_KINDS)
+        shift = container.block_shift
+        tail_bytes = int(container.sections[Kind(Kind.TAILS + side)]["raw_bytes"])
+        problem, row = check.check_index(heads, bases, starts, shift, tail_bytes)
+        if problem:
+            raise FormatError(f"{container.path}: row {row} is damaged: {check.PROBLEMS[problem]}")
+        max_degree = int(container.header["max_degree"])
+        return Rows(
+            heads, bases, starts, _NO_TAILS, _NO_DEGREES, shift, container.num_edges, max_degree
+        )
+
+    def _section(self, kind: Kind) -> NDArray[Any]:
+        """Read a section into memory of its own."""
+        record = self._container.sections[kind]
+        data = self.file.read(int(record["offset"]), int(record["raw_bytes"]))
+        section = data.view(layout.DTYPES[kind])
+        section.flags.writeable = False
+        return section
+
+    def close(self) -> None:
+        """Close the file."""
+        self.file.close()

@@ -1,0 +1,77 @@
+"""From stored vertices to ids: results in the order of the ids, a window of them at a time if need be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.budget import WINDOW_BYTES
+from oocbfs.errors import QueryError
+from oocbfs.formats.ordered import ordered_map
+from oocbfs.kernels import results as kernels
+from oocbfs.room import Room, is_mapped
+
+if TYPE_CHECKING:
+    from oocbfs.graph import Graph
+
+_NO_ORDER = np.empty(0, np.uint32)
+_NO_IDS = np.empty(0, np.uint64)
+_PIECE = 1 << 18
+
+
+def over_ranges(
+    kernel: Callable[..., Any], size: int, threads: int, *arguments: object
+) -> list[Any]:
+    """Run a kernel over ranges of 0 … size-1 in parallel; its last two arguments are the range."""
+
+    def work(first: int) -> Any:  # noqa: ANN401
+        return kernel(*arguments, first, min(first + _PIECE, size))
+
+    return list(ordered_map(work, range(0, size, _PIECE), threads))
+
+
+def name_levels(
+    graph: Graph, levels: NDArray[np.int32], room: Room, threads: int
+) -> NDArray[np.int32]:
+    """Levels by natural position."""
+    if graph.order is None:
+        return levels
+    out = room.array(levels.size, np.int32)
+    _fill(out, kernels.rename_levels, threads, levels, graph.order)
+    return out
+
+
+def name_parents(
+    graph: Graph, parents: NDArray[np.uint32], room: Room, threads: int
+) -> NDArray[np.int64]:
+    """Parents by natural position, as input ids."""
+    if graph.num_vertices and graph.largest_id >= 2**63:
+        raise QueryError(
+            f"{graph.path}: parents cannot be given as numbers, because ids reach {graph.largest_id}; "
+            "convert the graph with smaller ids"
+        )
+    out = room.array(parents.size, np.int64)
+    order = _NO_ORDER if graph.order is None else graph.order
+    ids = _NO_IDS if graph.listed_ids is None else graph.listed_ids
+    _fill(out, kernels.rename_parents, threads, parents, order, ids, graph.first_id)
+    return out
+
+
+def _fill(out: NDArray[Any], kernel: Callable[..., Any], threads: int, *arguments: object) -> None:
+    """Scatter into an array in memory, or window by window into one in a file: never at random there."""
+    if not is_mapped(out):
+        over_ranges(kernel, out.size, threads, out, 0, *_plain(arguments))
+        return
+    window = np.empty(WINDOW_BYTES // out.itemsize, out.dtype)
+    for base in range(0, out.size, window.size):
+        part = window[: min(window.size, out.size - base)]
+        over_ranges(kernel, out.size, threads, part, base, *_plain(arguments))
+        out[base : base + part.size] = part
+
+
+def _plain(arguments: tuple[object, ...]) -> list[object]:
+    """Give mapped arrays the type of others: kernels know no other."""
+    return [np.asarray(a) if isinstance(a, np.ndarray) else a for a in arguments]

@@ -1,0 +1,50 @@
+"""What a budget leaves for the arrays of a traversal; what has no room there lives in mapped files."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.errors import OutputError
+
+
+class Room:
+    """Memory that may still be taken; None is without bound."""
+
+    def __init__(
+        self, free_bytes: int | None = None, folder: str | os.PathLike[str] | None = None
+    ) -> None:
+        self._free_bytes = free_bytes
+        self._folder = tempfile.gettempdir() if folder is None else os.fspath(folder)
+
+    def array(self, size: int, dtype: Any) -> NDArray[Any]:  # noqa: ANN401
+        """Allocate an array, in memory or else in a file without a name that is mapped."""
+        num_bytes = size * np.dtype(dtype).itemsize
+        if self._free_bytes is None:
+            return np.empty(size, dtype)
+        if num_bytes <= self._free_bytes:
+            self._free_bytes -= num_bytes
+            return np.empty(size, dtype)
+        return self._mapped(size, num_bytes, dtype)
+
+    def _mapped(self, size: int, num_bytes: int, dtype: Any) -> NDArray[Any]:  # noqa: ANN401
+        try:
+            with tempfile.TemporaryFile(dir=self._folder) as file:
+                # Reserved, because a disk that fills up later would be a bus error.
+                if hasattr(os, "posix_fallocate"):
+                    os.posix_fallocate(file.fileno(), 0, num_bytes)
+                return np.memmap(file, dtype, "r+", shape=(size,))
+        except OSError as error:
+            raise OutputError(
+                f"{self._folder}: no place for {num_bytes:,} bytes of results ({error.strerror}): "
+                "free some space, name another folder with --tmp, or allow more --memory"
+            ) from error
+
+
+def is_mapped(array: NDArray[Any]) -> bool:
+    """Tell whether an array lives in a file."""
+    return isinstance(array, np.memmap)

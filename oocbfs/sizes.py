@@ -1,0 +1,36 @@
+"""How large the parts of a graph are, as a memory budget is divided among them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from oocbfs.formats.container import Container
+from oocbfs.formats.layout import Kind
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Bytes of a graph, both directions included unless it says otherwise.
+
+    ``fast_bytes`` are heads, starts and bases, which a traversal from disk keeps in memory;
+    ``graph_bytes`` heads and tails of out-neighbours; ``unpacked_bytes`` what the sections of a compressed
+    file take in memory, 0 if they map.
+    """
+
+    file_bytes: int
+    fast_bytes: int
+    graph_bytes: int
+    unpacked_bytes: int
+
+    @classmethod
+    def of(cls, container: Container) -> Self:
+        """Read the sizes off the section table."""
+        return cls(
+            file_bytes=int(container.header["file_bytes"]),
+            fast_bytes=container.raw_bytes(Kind.HEADS, Kind.STARTS, Kind.BASES),
+            graph_bytes=sum(
+                int(container.sections[kind]["raw_bytes"]) for kind in (Kind.HEADS, Kind.TAILS)
+            ),
+            unpacked_bytes=container.raw_bytes(*Kind) if container.is_compressed else 0,
+        )

@@ -1,0 +1,61 @@
+"""Run commands under a memory limit of the kernel's, where a control group can be made."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+_ROOT = Path("/sys/fs/cgroup")
+# The child joins the group before it becomes the command, so that every page is charged to it.
+_JOIN = "import os, sys; open(sys.argv[1], 'w').write(str(os.getpid())); os.execv(sys.argv[2], sys.argv[2:])"
+
+
+def _own_folders() -> Iterator[tuple[Path, str]]:
+    """Give the group of this process in the memory controller, v1 or v2, and the name of its limit."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/cgroup").read_text().splitlines():
+            number, controllers, path = line.split(":", 2)
+            if "memory" in controllers.split(","):
+                yield _ROOT / "memory" / path[1:], "memory.limit_in_bytes"
+            elif number == "0":
+                yield _ROOT / path[1:], "memory.max"
+
+
+@contextmanager
+def memory_limit(limit_bytes: int) -> Iterator[list[str]]:
+    """Make a group with this limit; yields what to put before a command. Skips where there is none."""
+    for parent, name in _own_folders():
+        group = parent / f"oocbfs-{os.getpid()}-{time.monotonic_ns()}"
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        try:
+            (group / name).write_text(str(limit_bytes))
+            with contextlib.suppress(OSError):  # v2 would swap instead
+                (group / "memory.swap.max").write_text("0")
+        except OSError:
+            group.rmdir()
+            continue
+        try:
+            yield [sys.executable, "-c", _JOIN, str(group / "cgroup.procs")]
+        finally:
+            group.rmdir()
+        return
+    pytest.skip("no memory controller in which this process may make a group")
+
+
+def run_limited(command: Sequence[object], limit_bytes: int) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end under a limit."""
+    with memory_limit(limit_bytes) as prefix:
+        return subprocess.run(
+            [*prefix, *map(str, command)], capture_output=True, text=True, check=False
+        )

@@ -1,0 +1,66 @@
+"""A file that is cut short while it is mapped is one clear line, whoever touches it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oocbfs
+from oocbfs import generators
+from oocbfs.errors import FormatError
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="noticed on Linux only")
+
+
+@pytest.fixture(scope="module")
+def kron(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("lost") / "kron.ocg"
+    oocbfs.convert(generators.kron(14), path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3, 0.6, 0.95])
+@pytest.mark.parametrize("engine", ["cpu", "disk"])
+@pytest.mark.parametrize("before", [False, True], ids=["cold", "used"])
+def test_traversal(tmp_path: Path, kron: bytes, share: float, engine: Any, before: bool) -> None:
+    path = tmp_path / "g.ocg"
+    path.write_bytes(kron)
+    with oocbfs.open(path) as graph:
+        if before:
+            graph.bfs(1, engine=engine)
+        os.truncate(path, int(share * len(kron)))
+        with pytest.raises(FormatError, match=r"g\.ocg: cannot be read"):
+            graph.bfs(1, engine=engine, direction="top-down")
+        with pytest.raises(FormatError, match=r"g\.ocg: cannot be read"):
+            graph.bfs(1, engine=engine, direction="top-down")
+
+
+def test_other_questions(tmp_path: Path, kron: bytes) -> None:
+    path = tmp_path / "g.ocg"
+    path.write_bytes(kron)
+    with oocbfs.open(path) as graph:
+        hub = int(graph.ids_of(np.flatnonzero(graph.degrees == graph.degrees.max()))[0])
+        graph.neighbors(hub)
+        os.truncate(path, 4096)
+        with pytest.raises(FormatError, match="cannot be read"):
+            graph.neighbors(hub)
+        with pytest.raises(FormatError, match="cannot be read"):
+            list(graph.edges())
+
+
+def test_other_bus_errors_stay_what_they_were(tmp_path: Path) -> None:
+    """A mapping that is not ours still ends the process by the signal."""
+    code = (
+        "import mmap, oocbfs, numpy, sys\n"
+        "oocbfs.convert(numpy.array([[0, 1]]), 'g.ocg')\n"
+        "graph = oocbfs.open('g.ocg')\n"
+        "file = open('other', 'w+b'); file.truncate(8192)\n"
+        "mapping = mmap.mmap(file.fileno(), 8192); file.truncate(0)\n"
+        "mapping[5000]\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=False)
+    assert done.returncode == -7
