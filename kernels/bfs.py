@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import os
 import time
-import zlib
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -46,6 +44,7 @@ from oocbfs.kernels.bfs_state import (
     State,
 )
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
+from oocbfs.kernels.sources import checksum_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,13 +84,7 @@ def _compile_run(sources_checksum: int) -> Callable[..., int]:
     return compiled
 
 
-def _checksum_sources() -> int:
-    folder = Path(__file__).parent
-    names = sorted([*folder.glob("bfs*.py"), folder / "atomics.py", folder / "constants.py"])
-    return zlib.crc32(b"".join(name.read_bytes() for name in names))
-
-
-_run = _compile_run(_checksum_sources())
+_run = _compile_run(checksum_sources("bfs*.py"))
 
 RECORD = np.dtype(
     [
