@@ -163,6 +163,30 @@ def pack_sevens(typingctx, word):
 
 
 @intrinsic
+def add_where(typingctx, octets, index, word, amount):
+    """Add amount to octets[index + b] for every bit b of the word; wraps around like any byte.
+
+    The word is a mask of 64 lanes: one instruction where the processor has such masks.
+    """
+    lanes = ir.VectorType(ir.IntType(8), 64)
+
+    def codegen(context, builder, signature, args):
+        pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
+        place = builder.bitcast(pointer, lanes.as_pointer())
+        mask = builder.bitcast(args[2], ir.VectorType(ir.IntType(1), 64))
+        first = ir.Constant(_I32, 0)
+        one = builder.insert_element(ir.Constant(lanes, None), args[3], first)
+        all_lanes = ir.Constant(ir.VectorType(_I32, 64), [0] * 64)
+        amounts = builder.shuffle_vector(one, ir.Constant(lanes, None), all_lanes)
+        old = builder.load(place, align=1)
+        changed = builder.add(old, amounts)
+        builder.store(builder.select(mask, changed, old), place, align=1)
+        return context.get_dummy_value()
+
+    return types.void(octets, types.intp, types.uint64, types.uint8), codegen
+
+
+@intrinsic
 def yield_core(typingctx):
     """Let another thread run on this core."""
 

@@ -112,7 +112,7 @@ def _crew(process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_MOST_HELPERS, f"oocbfs-{process}")
 
 
-def _read_only(rows: Rows) -> Rows:
+def read_only(rows: Rows) -> Rows:
     """Give the arrays one type, whether they are mapped or not: numba then compiles only once."""
 
     def freeze(array, dtype):
@@ -170,12 +170,12 @@ def traverse(
     """
     n = levels.size
     sources = np.unique(np.asarray(sources, np.uint32))
-    rows_out = _read_only(rows_out)
+    rows_out = read_only(rows_out)
     if rows_in is None:
         direction = TOP_DOWN
         rows_in = rows_out
     else:
-        rows_in = _read_only(rows_in)
+        rows_in = read_only(rows_in)
     control = np.zeros(CONTROL_WORDS, np.int64)
     queue = np.empty(n + 1 + 2 * PARTS_EDGES, np.uint32)
     queue[: sources.size] = sources

@@ -24,6 +24,7 @@ from oocbfs.sizes import Sizes
 
 if TYPE_CHECKING:
     from oocbfs.disk_rows import DiskRows
+    from oocbfs.many import SourceResult
     from oocbfs.result import BfsResult
 
 # Below this many ids, scanning the order for each is cheaper than inverting it.
@@ -48,6 +49,11 @@ class Graph:
     def path(self) -> str:
         """Name of the file."""
         return str(self._container.path)
+
+    @property
+    def checksum(self) -> int:
+        """Checksum of the header, which holds those of all other parts: tells graphs apart."""
+        return int(self._container.header["checksum"])
 
     @cached_property
     def rows(self) -> Rows:
@@ -102,7 +108,7 @@ class Graph:
         return order
 
     @cached_property
-    def _ranks(self) -> NDArray[np.uint32]:
+    def ranks(self) -> NDArray[np.uint32]:
         """Stored vertex at each natural position."""
         assert self.order is not None
         ranks = np.zeros(self.num_vertices, np.uint32)
@@ -158,11 +164,12 @@ class Graph:
             If an id does not name a vertex.
         """
         wanted = ids if isinstance(ids, np.ndarray) else self._as_array(ids)
+        found: NDArray[Any] = wanted
         if self.num_vertices == 0:
             known = np.zeros(wanted.size, np.bool_)
         elif self.listed_ids is None:
             known = (wanted >= self.first_id) & (wanted <= self.largest_id)
-            found: NDArray[Any] = wanted.astype(np.uint64) - np.uint64(self.first_id)
+            found = wanted.astype(np.uint64) - np.uint64(self.first_id)
         else:
             found = np.searchsorted(self.listed_ids, wanted.astype(np.uint64))
             known = self.listed_ids[np.minimum(found, self.num_vertices - 1)] == wanted
@@ -196,11 +203,11 @@ class Graph:
         natural = self.positions(ids)
         if self.order is None:
             return natural
-        if "_ranks" not in self.__dict__ and (
+        if "ranks" not in self.__dict__ and (
             natural.size <= _FEW or self.budget_bytes is not None
         ):
             return self._search_order(self.order, natural)
-        return self._ranks[natural].astype(np.int64)
+        return self.ranks[natural].astype(np.int64)
 
     def _search_order(
         self, order: NDArray[np.uint32], natural: NDArray[np.int64]
@@ -338,6 +345,56 @@ class Graph:
         )
         return bfs(self, source, parents=parents, settings=settings)
 
+    def bfs_many(
+        self,
+        sources: Iterable[int],
+        *,
+        emit: Literal["summary", "levels", "pairs"] = "summary",
+        targets: Iterable[Iterable[int]] | None = None,
+        threads: int | None = None,
+        memory: str | int | None = None,
+        strategy: Literal["auto", "together", "one-per-core"] = "auto",
+    ) -> Iterator[SourceResult]:
+        """Find the distances from each of many sources; yields one result a source, in their order.
+
+        Parameters
+        ----------
+        sources
+            Ids, as many as you like; 64 are traversed at a time.
+        emit
+            ``"summary"`` counts the vertices of each level; ``"levels"`` gives every vertex's level
+            too; ``"pairs"`` gives the distances of the targets.
+        targets
+            With ``"pairs"``, the ids whose distances are wanted, one list for each source.
+        threads
+            How many cores to use; None is all.
+        memory
+            Bound for the arrays of the traversals, beside the mapped file; None is none.
+        strategy
+            ``"together"`` shares one pass over the graph between 64 sources, ``"one-per-core"`` runs
+            each by itself; ``"auto"`` takes the latter for few sources and for long thin graphs.
+
+        Raises
+        ------
+        QueryError
+            If an id does not name a vertex.
+        BudgetError
+            If the memory is not enough.
+        FormatError
+            If the graph is damaged.
+        """
+        from oocbfs.many import bfs_many
+
+        return bfs_many(
+            self,
+            sources,
+            emit=emit,
+            targets=targets,
+            threads=threads,
+            memory=memory,
+            strategy=strategy,
+        )
+
     def to_scipy(self) -> Any:  # noqa: ANN401
         """Give a small graph as a SciPy sparse array of ones, rows and columns by ascending id."""
         from scipy.sparse import csr_array
@@ -415,7 +472,7 @@ class Graph:
 
     def close(self) -> None:
         """Drop the mapping; arrays that were given out stay valid."""
-        for name in ("rows", "in_rows", "order", "_ranks"):
+        for name in ("rows", "in_rows", "order", "ranks"):
             self.__dict__.pop(name, None)
         if "disk_rows" in self.__dict__:
             self.__dict__.pop("disk_rows").close()

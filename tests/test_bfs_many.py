@@ -1,0 +1,227 @@
+"""Traversals from many sources at once against single ones, SciPy and networkx."""
+
+from pathlib import Path
+from typing import Any
+
+import networkx
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import oocbfs
+from oocbfs import generators
+from oocbfs.errors import BudgetError, FormatError, QueryError
+from oocbfs.formats.layout import Kind
+from oocbfs.graph import Graph
+from oocbfs.kernels import many as kernels
+from oocbfs.kernels import many_spread
+from oocbfs.many import SourceResult
+from tests.crafting import rewrite
+from tests.scipy_levels import scipy_levels
+from tests.strategies import Pairs, edge_lists, pair_array
+from tests.test_round_trip import real_graphs
+
+ORDERS: tuple[Any, ...] = ("natural", "degree", "dbg")
+STRATEGIES: tuple[Any, ...] = ("auto", "together", "one-per-core")
+
+
+def check_against_single(graph: Graph, results: list[SourceResult], sources: list[int]) -> None:
+    """Every level of every source."""
+    assert [result.source for result in results] == sources
+    singles = {source: graph.bfs(source, threads=1) for source in set(sources)}
+    for result in results:
+        single = singles[result.source]
+        assert result.levels is not None
+        np.testing.assert_array_equal(result.levels, single.levels)
+        assert result.levels.dtype == (np.int8 if single.depth <= 127 else np.int16)
+        np.testing.assert_array_equal(result.level_sizes, single.level_sizes)
+        assert (result.reached, result.depth) == (single.reached, single.depth)
+
+
+@given(
+    edge_lists(),
+    st.booleans(),
+    st.sampled_from(ORDERS),
+    st.sampled_from(STRATEGIES),
+    st.sampled_from([1, 2, 4]),
+    st.data(),
+)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60
+)
+def test_any_graph(
+    tmp_path: Path,
+    edges: Pairs,
+    directed: bool,
+    order: Any,
+    strategy: Any,
+    threads: int,
+    data: st.DataObject,
+) -> None:
+    path = tmp_path / "g.ocg"
+    oocbfs.convert(pair_array(edges), path, directed=directed, order=order, force=True)
+    with oocbfs.open(path) as graph:
+        if graph.num_vertices == 0:
+            assert list(graph.bfs_many([])) == []
+            return
+        ids = st.sampled_from(graph.ids().tolist())
+        sources = [int(i) for i in data.draw(st.lists(ids, min_size=1, max_size=70))]
+        found = graph.bfs_many(sources, emit="levels", strategy=strategy, threads=threads)
+        check_against_single(graph, list(found), sources)
+
+
+@pytest.fixture(scope="module")
+def kron(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("many") / "kron.ocg"
+    oocbfs.convert(generators.kron(14), path, order="degree")
+    return path
+
+
+@pytest.mark.parametrize("threads", [1, 2, 6])
+@pytest.mark.parametrize("alpha", [1e-9, 30.0, 1e9])
+def test_every_direction(kron: Path, threads: int, alpha: float) -> None:
+    """All pushed, as it comes, all pulled: the same levels."""
+    with oocbfs.open(kron) as graph:
+        rng = np.random.default_rng(threads)
+        sources = rng.integers(0, graph.num_vertices, 64).astype(np.uint32)
+        found = kernels.traverse_many(
+            graph.rows, graph.in_rows, sources, levels=True, threads=threads, alpha=alpha
+        )
+        assert found.planes is not None
+        matrix = graph.to_scipy()
+        ranks = np.empty(0, np.uint32)
+        for number, source in enumerate(graph.ids_of(sources).tolist()):
+            levels = np.empty(graph.num_vertices, np.int32)
+            many_spread.spread_deep(levels, found.planes, ranks, number)
+            expected = scipy_levels(matrix, graph.position(source), directed=False)
+            np.testing.assert_array_equal(levels, expected[graph.order])
+        both = [(int(r["pushing"]), int(r["pulling"])) for r in found.records]
+        if alpha == 30.0:
+            assert any(pushing and pulling for pushing, pulling in both)
+        elif alpha < 1:
+            assert not any(pulling for _, pulling in both)
+
+
+def test_one_traversal_examines_few_edges(kron: Path) -> None:
+    with oocbfs.open(kron) as graph:
+        rng = np.random.default_rng(5)
+        sources = rng.choice(np.flatnonzero(graph.rows.degrees), 64, replace=False)
+        found = kernels.traverse_many(graph.rows, graph.in_rows, sources.astype(np.uint32))
+        assert found.records["edges"].sum() < graph.num_edges
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_centralities_are_those_of_networkx(tmp_path: Path, directed: bool) -> None:
+    """networkx measures distances *to* a vertex: for directed graphs, in the reversed one."""
+    for seed in range(5):
+        drawn = networkx.gnp_random_graph(60, 0.03, seed=seed, directed=directed)
+        edges = np.array(drawn.edges(), np.uint64).reshape(-1, 2)
+        path = tmp_path / f"{seed}.ocg"
+        oocbfs.convert(edges, path, directed=directed, ids="compact")
+        with oocbfs.open(path) as graph:
+            ids = graph.ids().tolist()
+            linked = networkx.DiGraph() if directed else networkx.Graph()
+            linked.add_edges_from(edges.tolist())
+            backwards = linked.reverse() if directed else linked
+            closeness = networkx.closeness_centrality(backwards)
+            harmonic = networkx.harmonic_centrality(backwards)
+            for result in graph.bfs_many(ids):
+                assert result.closeness == pytest.approx(closeness[result.source], rel=1e-12)
+                assert result.harmonic == pytest.approx(harmonic[result.source], rel=1e-12)
+                distances = networkx.single_source_shortest_path_length(linked, result.source)
+                assert result.eccentricity == max(distances.values())
+                assert result.reached == len(distances)
+
+
+def test_deep_graphs_run_one_per_core(tmp_path: Path) -> None:
+    n = 3000
+    oocbfs.convert((np.arange(n - 1), np.arange(1, n)), tmp_path / "path.ocg")
+    sources = list(range(0, n, 100))
+    with oocbfs.open(tmp_path / "path.ocg") as graph:
+        results = list(graph.bfs_many(sources, emit="levels"))
+        assert {result.strategy for result in results} == {"one-per-core"}
+        check_against_single(graph, results, sources)
+        forced = list(graph.bfs_many(sources, emit="levels", strategy="together"))
+        assert {result.strategy for result in forced} == {"together"}
+        check_against_single(graph, forced, sources)
+        few = list(graph.bfs_many(sources[:3]))
+        assert {result.strategy for result in few} == {"one-per-core"}
+
+
+@pytest.mark.parametrize("depth", [126, 127, 128])
+@pytest.mark.parametrize("strategy", STRATEGIES[1:])
+def test_types_change_where_they_must(tmp_path: Path, depth: int, strategy: Any) -> None:
+    oocbfs.convert((np.arange(depth), np.arange(1, depth + 1)), tmp_path / "path.ocg")
+    with oocbfs.open(tmp_path / "path.ocg") as graph:
+        sources = [0, depth // 2]
+        results = list(graph.bfs_many(sources, emit="levels", strategy=strategy))
+        check_against_single(graph, results, sources)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_pairs(kron: Path, strategy: Any) -> None:
+    with oocbfs.open(kron) as graph:
+        rng = np.random.default_rng(9)
+        sources = rng.integers(0, graph.num_vertices, 70).tolist()
+        targets = [rng.integers(0, graph.num_vertices, k % 4).tolist() for k in range(70)]
+        found = graph.bfs_many(sources, emit="pairs", targets=targets, strategy=strategy)
+        for result, wanted in zip(found, targets, strict=True):
+            assert result.distances is not None
+            single = graph.bfs(result.source)
+            assert result.distances.tolist() == [single.level_of(target) for target in wanted]
+
+
+def test_budget(kron: Path) -> None:
+    with oocbfs.open(kron) as graph:
+        n = graph.num_vertices
+        sources = list(range(20))
+        whole = list(graph.bfs_many(sources, emit="levels", threads=1))
+        together = n * kernels.bytes_per_vertex(1, levels=True)
+        for memory, strategy in ((together + 3 * n, "together"), (together - 1, "one-per-core")):
+            results = list(graph.bfs_many(sources, emit="levels", threads=1, memory=memory))
+            assert {result.strategy for result in results} == {strategy}
+            for result, expected in zip(results, whole, strict=True):
+                np.testing.assert_array_equal(result.levels, expected.levels)
+        with pytest.raises(BudgetError, match="allow"):
+            graph.bfs_many(sources, emit="levels", memory=10 * n)
+        with pytest.raises(BudgetError, match="allow"):
+            graph.bfs_many(sources, memory=together - 1, emit="levels", strategy="together")
+
+
+def test_refusals(kron: Path) -> None:
+    with oocbfs.open(kron) as graph:
+        with pytest.raises(QueryError, match="has no vertex"):
+            graph.bfs_many([0, graph.num_vertices])
+        with pytest.raises(QueryError, match="summary, levels or pairs"):
+            graph.bfs_many([0], emit="parents")  # type: ignore[arg-type]
+        with pytest.raises(QueryError, match="targets"):
+            graph.bfs_many([0], emit="pairs")
+        with pytest.raises(QueryError, match="as many lists"):
+            graph.bfs_many([0, 1], emit="pairs", targets=[[1]])
+
+
+@pytest.mark.parametrize("alpha", [1e-9, 1e9])
+def test_damaged_tails_are_noticed(kron: Path, tmp_path: Path, alpha: float) -> None:
+    damaged = tmp_path / "g.ocg"
+    damaged.write_bytes(kron.read_bytes())
+    for place in range(0, 4000, 7):
+        rewrite(damaged, Kind.TAILS, place, 0x7F | 0x80)
+    with oocbfs.open(damaged) as graph:
+        sources = np.arange(64, dtype=np.uint32)
+        rows = graph.rows
+        assert kernels.traverse_many(rows, rows, sources, alpha=alpha, threads=2).malformed
+        with pytest.raises(FormatError, match="verify"):
+            list(graph.bfs_many(graph.ids_of(sources).tolist()))
+
+
+@pytest.mark.parametrize("path", real_graphs(), ids=lambda path: path.name)
+def test_real_graphs(path: Path, tmp_path: Path) -> None:
+    oocbfs.convert(path, tmp_path / "g.ocg", force=True)
+    with oocbfs.open(tmp_path / "g.ocg") as graph:
+        rng = np.random.default_rng(7)
+        sources = rng.choice(graph.ids(), 20, replace=graph.num_vertices < 20).tolist()
+        check_against_single(graph, list(graph.bfs_many(sources, emit="levels")), sources)
+        if graph.num_vertices <= 100_000:
+            found = graph.bfs_many(sources, emit="levels", strategy="together")
+            check_against_single(graph, list(found), sources)
