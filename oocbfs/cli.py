@@ -12,7 +12,7 @@ from importlib import import_module
 from oocbfs import __version__
 from oocbfs.errors import OocbfsError
 
-VERBS = ("convert", "generate", "info", "verify", "export", "bfs", "graph500", "plan", "doctor")
+VERBS = ("convert", "generate", "info", "verify", "export", "bfs", "batch", "graph500", "plan", "doctor")
 
 
 def build_parser() -> argparse.ArgumentParser:

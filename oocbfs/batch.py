@@ -1,0 +1,289 @@
+"""Batches: many sources of one graph into one folder, resumable after each group of sources.
+
+The folder holds the manifest, a record for each finished group in ``groups``, and the outputs. A group
+is finished when its record has its name, which it gets after everything the group wrote is on disk.
+When all are, the tables are put together and the records go. Nothing in the folder depends on when or
+how often the job was interrupted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from oocbfs import __version__
+from oocbfs.batch_outputs import (
+    NpyLevels,
+    ZarrLevels,
+    import_zarr,
+    read_pairs,
+    read_sources,
+    summary_row,
+    sync,
+    write_pairs,
+    write_summary,
+)
+from oocbfs.errors import FormatError, OutputError, QueryError
+from oocbfs.formats.atomic import atomic_output
+from oocbfs.graph import Graph
+from oocbfs.graph import open as open_graph
+from oocbfs.many import WIDTH, Emit, SourceResult, Strategy, Traversals
+
+MANIFEST = "manifest.json"
+_GROUPS = "groups"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One graph, one set of sources, one folder; exactly one of the four kinds of sources is set."""
+
+    graph: Path
+    output: Path
+    sources: Path | None = None
+    random: int | None = None
+    all_hubs: int | None = None
+    pairs: Path | None = None
+    seed: int = 1
+    emit: Emit = "summary"
+    table: Literal["csv", "jsonl"] = "csv"
+    levels: Literal["npy", "zarr"] = "npy"
+    threads: int | None = None
+    memory: str | None = None
+    strategy: Strategy = "auto"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A job whose inputs have been read and found good."""
+
+    job: Job
+    sources: list[int]
+    pairs: list[tuple[int, int]]
+    manifest: dict[str, Any]
+
+    @property
+    def num_groups(self) -> int:
+        """Groups of sources; each is finished as a whole."""
+        return -(-len(self.sources) // WIDTH)
+
+
+@dataclass
+class Outcome:
+    """What a job did: sources in all, those that were done before, and how they were traversed."""
+
+    num_sources: int
+    resumed: int
+    strategies: dict[str, int] = field(default_factory=dict)
+    reason: str = ""
+
+
+def prepare(job: Job, *, resume: bool) -> Plan:
+    """Read what a job needs and refuse what cannot work, before anything is traversed or written."""
+    kinds = [job.sources, job.random, job.all_hubs, job.pairs]
+    if sum(kind is not None for kind in kinds) != 1:
+        raise QueryError("a batch takes one of sources, random, all-hubs and pairs")
+    if (job.emit == "pairs") != (job.pairs is not None):
+        raise QueryError("pairs are emitted from a file of pairs, and from nothing else")
+    if job.emit == "levels" and job.levels == "zarr":
+        import_zarr()
+    pairs = [] if job.pairs is None else read_pairs(job.pairs)
+    with open_graph(job.graph) as graph:
+        sources = _sources(graph, job, pairs)
+        graph.positions(sources)
+        graph.positions([target for _, target in pairs])
+        Traversals(
+            graph, emit=job.emit, threads=job.threads, memory=job.memory, strategy=job.strategy
+        )
+        manifest = _manifest(graph, job, sources, pairs)
+    _check_folder(job.output, manifest, resume=resume)
+    return Plan(job, sources, pairs, manifest)
+
+
+def _sources(graph: Graph, job: Job, pairs: list[tuple[int, int]]) -> list[int]:
+    """Choose the sources, as ids."""
+    if job.sources is not None:
+        return read_sources(job.sources)
+    if job.pairs is not None:
+        return list(dict.fromkeys(source for source, _ in pairs))
+    degrees = graph.rows.degrees
+    if job.all_hubs is not None:
+        count = min(job.all_hubs, graph.num_vertices)
+        # Equally connected ones by their place in the file, so that the choice is the same every time.
+        chosen = np.argsort(-degrees.astype(np.int64), kind="stable")[:count]
+    else:
+        assert job.random is not None
+        candidates = np.flatnonzero(degrees)
+        count = min(job.random, candidates.size)
+        chosen = np.random.default_rng(job.seed).choice(candidates, count, replace=False)
+    if chosen.size == 0:
+        raise QueryError(f"{graph.path}: has no vertex to start from")
+    return [int(vertex) for vertex in graph.ids_of(chosen)]
+
+
+def _manifest(
+    graph: Graph, job: Job, sources: list[int], pairs: list[tuple[int, int]]
+) -> dict[str, Any]:
+    """Describe what determines the outputs, byte by byte."""
+    listed = json.dumps([sources, pairs]).encode()
+    return {
+        "oocbfs": __version__,
+        "graph_checksum": graph.checksum,
+        "vertices": graph.num_vertices,
+        "edges": graph.num_edges,
+        "sources": len(sources),
+        "sources_sha256": hashlib.sha256(listed).hexdigest(),
+        "emit": job.emit,
+        "table": job.table,
+        "levels": job.levels,
+        "sources_per_group": WIDTH,
+    }
+
+
+def _check_folder(folder: Path, manifest: dict[str, Any], *, resume: bool) -> None:
+    """Refuse a folder that holds something else than this very job."""
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"{folder}: is not a folder; name another")
+    if not folder.parent.is_dir():
+        raise OutputError(f"{folder}: there is no folder {folder.parent}; create it first")
+    path = folder / MANIFEST
+    if not path.exists():
+        # A job that was killed before its manifest was whole leaves at most its temporary file.
+        if folder.exists() and any(
+            not name.startswith(f".{MANIFEST}.") for name in os.listdir(folder)
+        ):
+            raise OutputError(f"{folder}: is not empty and holds no batch; name another folder")
+        return
+    if not resume:
+        raise OutputError(f"{folder}: holds a batch already; use --resume, or name another folder")
+    there = _read_checked(path, "start anew in another folder")
+    for name, value in manifest.items():
+        if there.get(name) != value:
+            raise OutputError(
+                f"{folder}: was begun with another {name.replace('_', ' ')} "
+                f"({there.get(name)}, now {value}); start anew in another folder"
+            )
+
+
+def run(plan: Plan, *, advance: Callable[[int], object] = lambda done: None) -> Outcome:
+    """Do what is left of a job; ``advance`` is told how many sources more are done."""
+    job = plan.job
+    folder = job.output
+    outcome = Outcome(len(plan.sources), 0)
+    try:
+        (folder / _GROUPS).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be made: {error.strerror}") from error
+    if not (folder / MANIFEST).exists():
+        _write_checked(folder / MANIFEST, plan.manifest)
+    if _is_complete(plan):
+        outcome.resumed = len(plan.sources)
+        advance(outcome.resumed)
+    else:
+        with open_graph(job.graph) as graph:
+            _run_groups(graph, plan, outcome, advance)
+        _write_tables(plan)
+    shutil.rmtree(folder / _GROUPS)
+    sync(folder)
+    return outcome
+
+
+def _is_complete(plan: Plan) -> bool:
+    """Tell whether the tables are there, which are written last."""
+    return _table(plan).exists()
+
+
+def _table(plan: Plan) -> Path:
+    name = "pairs.csv" if plan.job.emit == "pairs" else f"summary.{plan.job.table}"
+    return plan.job.output / name
+
+
+def _run_groups(
+    graph: Graph, plan: Plan, outcome: Outcome, advance: Callable[[int], object]
+) -> None:
+    """Traverse the groups that have no record yet."""
+    job = plan.job
+    work = Traversals(
+        graph, emit=job.emit, threads=job.threads, memory=job.memory, strategy=job.strategy
+    )
+    levels: NpyLevels | ZarrLevels | None = None
+    if job.emit == "levels" and job.levels == "npy":
+        levels = NpyLevels(job.output)
+    elif job.emit == "levels":
+        levels = ZarrLevels(job.output, len(plan.sources), graph.num_vertices)
+    wanted: dict[int, list[int]] = {}
+    for source, target in plan.pairs:
+        wanted.setdefault(source, []).append(target)
+    for group in range(plan.num_groups):
+        first = group * WIDTH
+        sources = plan.sources[first : first + WIDTH]
+        if _record(plan, group).exists():
+            outcome.resumed += len(sources)
+            advance(len(sources))
+            continue
+        targets = [graph.stored(wanted[s]) for s in sources] if plan.pairs else None
+        rows = []
+        for number, result in enumerate(work.run(sources, targets), first):
+            if levels is not None:
+                levels.write(number, result)
+            rows.append(_row(result))
+            outcome.strategies[result.strategy] = outcome.strategies.get(result.strategy, 0) + 1
+            advance(1)
+        if levels is not None:
+            levels.settle(first, first + len(sources))
+        _write_checked(_record(plan, group), {"rows": rows})
+    outcome.reason = work.reason
+
+
+def _row(result: SourceResult) -> dict[str, Any]:
+    if result.distances is None:
+        return summary_row(result)
+    return {"source": result.source, "distances": result.distances.tolist()}
+
+
+def _record(plan: Plan, group: int) -> Path:
+    return plan.job.output / _GROUPS / f"{group:06d}.json"
+
+
+def _write_tables(plan: Plan) -> None:
+    """Put the records of all groups together."""
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for group in range(plan.num_groups):
+            yield from _read_checked(_record(plan, group), "delete it and resume again")["rows"]
+
+    if plan.job.emit == "pairs":
+        found = {row["source"]: iter(row["distances"]) for row in rows()}
+        write_pairs(_table(plan), plan.pairs, (next(found[source]) for source, _ in plan.pairs))
+    else:
+        write_summary(_table(plan), rows())
+
+
+def _write_checked(path: Path, values: dict[str, Any]) -> None:
+    """Write an object with a checksum of itself."""
+    text = json.dumps(values, sort_keys=True)
+    with atomic_output(path, force=True) as file:
+        file.write(json.dumps({"checksum": zlib.crc32(text.encode()), **values}, indent=1).encode())
+
+
+def _read_checked(path: Path, advice: str) -> dict[str, Any]:
+    """Read an object and check its checksum."""
+    try:
+        values = json.loads(path.read_bytes())
+        checksum = values.pop("checksum")
+        if checksum != zlib.crc32(json.dumps(values, sort_keys=True).encode()):
+            raise ValueError
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise FormatError(f"{path}: is damaged; {advice}") from error
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be read: {error.strerror}; {advice}") from error
+    checked: dict[str, Any] = values
+    return checked

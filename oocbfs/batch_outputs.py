@@ -1,0 +1,172 @@
+"""What a batch writes: rows of a table, levels as .npy files or one Zarr array, distances of pairs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oocbfs.errors import InputError, OutputError
+from oocbfs.formats.atomic import atomic_output
+from oocbfs.many import SourceResult
+
+COLUMNS = ("source", "reached", "depth", "eccentricity", "closeness", "harmonic", "level_sizes")
+
+
+def summary_row(result: SourceResult) -> dict[str, Any]:
+    """Give the figures of one source, under the names of COLUMNS."""
+    values = {name: getattr(result, name) for name in COLUMNS}
+    return {**values, "level_sizes": result.level_sizes.tolist()}
+
+
+def write_summary(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """Write the table as .csv or .jsonl, one row a source; it appears when it is whole."""
+    lines = _json_lines(rows) if path.suffix == ".jsonl" else _csv_lines(rows)
+    with atomic_output(path, force=True) as file:
+        for line in lines:
+            file.write(line.encode())
+
+
+def _json_lines(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
+    for row in rows:
+        yield json.dumps(row) + "\n"
+
+
+def _csv_lines(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Level sizes are one field, separated by spaces."""
+    yield ",".join(COLUMNS) + "\n"
+    for row in rows:
+        sizes = " ".join(map(str, row["level_sizes"]))
+        yield ",".join(str(row[name]) for name in COLUMNS[:-1]) + f",{sizes}\n"
+
+
+def write_pairs(path: Path, pairs: list[tuple[int, int]], distances: Iterable[int]) -> None:
+    """Write the distance of each pair, -1 where there is no way, in the order of the pairs."""
+    with atomic_output(path, force=True) as file:
+        file.write(b"source,target,distance\n")
+        for (source, target), distance in zip(pairs, distances, strict=True):
+            file.write(f"{source},{target},{distance}\n".encode())
+
+
+def read_pairs(path: Path) -> list[tuple[int, int]]:
+    """Read pairs of ids, two to a line, separated by a comma; a first line may name the columns."""
+    pairs: list[tuple[int, int]] = []
+    for number, line in _lines(path):
+        fields = next(csv.reader(io.StringIO(line)), [])
+        try:
+            source, target = (int(field) for field in fields)
+        except ValueError:
+            if number == 1 and len(fields) == 2:
+                continue
+            raise InputError(
+                "expected two ids, as 1,2", path=str(path), line=number, text=line
+            ) from None
+        pairs.append((source, target))
+    if not pairs:
+        raise InputError("holds no pairs", path=str(path))
+    return pairs
+
+
+def read_sources(path: Path) -> list[int]:
+    """Read ids, one to a line; blank lines and lines that begin with # are skipped."""
+    sources = []
+    for number, line in _lines(path):
+        try:
+            sources.append(int(line))
+        except ValueError:
+            raise InputError("expected one id", path=str(path), line=number, text=line) from None
+    if not sources:
+        raise InputError("holds no sources", path=str(path))
+    return sources
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise InputError(f"cannot be read: {reason}", path=str(path)) from error
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip() and not line.startswith("#"):
+            yield number, line.strip()
+
+
+class NpyLevels:
+    """One .npy file a source, named by its place in the list of sources and its id."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "levels"
+        self._folder.mkdir(exist_ok=True)
+
+    def write(self, number: int, result: SourceResult) -> None:
+        """Write the levels of one source; they are on disk afterwards."""
+        assert result.levels is not None
+        path = self._folder / f"{number:06d}-{result.source}.npy"
+        with atomic_output(path, force=True) as file:
+            np.lib.format.write_array(file, result.levels, allow_pickle=False)
+
+    def settle(self, first: int, stop: int) -> None:
+        """Nothing is left to do: each file is already on disk."""
+
+
+class ZarrLevels:
+    """One Zarr array, one row a source, int32."""
+
+    _CHUNK = 1 << 22
+
+    def __init__(self, folder: Path, num_sources: int, num_vertices: int) -> None:
+        zarr = import_zarr()
+        self._path = folder / "levels.zarr"
+        shape = (num_sources, num_vertices)
+        if (self._path / "zarr.json").exists():
+            self._array = zarr.open_array(self._path, mode="r+")
+            if self._array.shape != shape:
+                raise OutputError(f"{self._path}: has another shape; delete it and resume again")
+        else:
+            self._array = zarr.create_array(
+                self._path,
+                shape=shape,
+                chunks=(1, max(1, min(num_vertices, self._CHUNK))),
+                dtype="int32",
+                fill_value=-1,
+                overwrite=True,
+            )
+
+    def write(self, number: int, result: SourceResult) -> None:
+        """Write the levels of one source."""
+        self._array[number] = result.levels
+
+    def settle(self, first: int, stop: int) -> None:
+        """See to it that the rows first … stop-1 are on disk."""
+        rows = [self._path / "c" / str(number) for number in range(first, stop)]
+        for path in (self._path / "zarr.json", *rows):
+            for part in (path, *path.rglob("*")):
+                sync(part)
+        sync(self._path / "c")
+        sync(self._path)
+
+
+def import_zarr() -> Any:  # noqa: ANN401
+    """Import zarr, or say how to get it."""
+    try:
+        import zarr
+    except ImportError as error:
+        raise OutputError("Zarr arrays need zarr: pip install 'oocbfs[zarr]'") from error
+    return zarr
+
+
+def sync(path: Path) -> None:
+    """Wait until a file or a folder is on disk; one that does not exist needs no waiting."""
+    if not path.exists():
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,72 @@
+"""Job files: several batches in one TOML file, with the names of the command line's options."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, get_args
+
+from oocbfs.batch import Job
+from oocbfs.errors import InputError
+from oocbfs.many import Emit, Strategy
+
+_PATHS = ("graph", "output", "sources", "pairs")
+_COUNTS = ("random", "all-hubs", "threads")
+_CHOICES = {
+    "emit": get_args(Emit),
+    "table": ("csv", "jsonl"),
+    "levels": ("npy", "zarr"),
+    "strategy": get_args(Strategy),
+}
+
+
+def read_jobs(path: Path) -> list[Job]:
+    """Read the jobs of a file; paths in it are relative to its folder.
+
+    Raises
+    ------
+    InputError
+        If the file is not TOML, or a job is not one; names the first that is wrong.
+    """
+    try:
+        content = tomllib.loads(path.read_text())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"cannot be read as TOML: {error}", path=str(path)) from error
+    tables = content.pop("job", None)
+    if content or not isinstance(tables, list) or not tables:
+        raise InputError("holds no [[job]] tables, or something else too", path=str(path))
+    jobs = [_job(path, number, table) for number, table in enumerate(tables, 1)]
+    folders = [job.output.resolve() for job in jobs]
+    for number, folder in enumerate(folders, 1):
+        if folder in folders[: number - 1]:
+            raise InputError(
+                f"job {number} writes where another one does: {folder}", path=str(path)
+            )
+    return jobs
+
+
+def _job(path: Path, number: int, table: dict[str, Any]) -> Job:
+    """Make one job of a table, if every name and every value is one that a job knows."""
+
+    def refuse(message: str) -> InputError:
+        return InputError(f"job {number}: {message}", path=str(path))
+
+    known = {name.name.replace("_", "-") for name in fields(Job)}
+    values: dict[str, Any] = {}
+    for name, value in table.items():
+        if name not in known:
+            raise refuse(f"unknown name {name!r}; known are {', '.join(sorted(known))}")
+        if name in _COUNTS:
+            good = type(value) is int and value > 0
+        elif name == "seed":
+            good = type(value) is int and value >= 0
+        else:
+            good = isinstance(value, str) and value in _CHOICES.get(name, (value,))
+        if not good:
+            raise refuse(f"{name} cannot be {value!r}")
+        values[name.replace("-", "_")] = path.parent / value if name in _PATHS else value
+    for name in ("graph", "output"):
+        if name not in values:
+            raise refuse(f"{name} is missing")
+    return Job(**values)

@@ -1,0 +1,140 @@
+"""find the distances from many sources, resumably; several batches from a job file"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from oocbfs.tools import options as shared
+
+if TYPE_CHECKING:
+    from oocbfs.batch import Job, Outcome, Plan
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("graph", metavar="GRAPH.ocg|JOBS.toml", help="a graph, or a file of jobs")
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument("--sources", metavar="FILE", help="ids, one to a line")
+    chosen.add_argument(
+        "--random", type=shared.positive, metavar="N", help="N vertices that have an edge"
+    )
+    chosen.add_argument(
+        "--all-hubs", type=shared.positive, metavar="N", help="the N most connected vertices"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="of --random (default: 1)")
+    parser.add_argument("-o", "--output", metavar="DIR", help="the folder to write to")
+    parser.add_argument(
+        "--emit",
+        nargs="+",
+        default=["summary"],
+        metavar=("WHAT", "PAIRS.csv"),
+        help="summary: a row of figures for each source; levels: every distance too; "
+        "pairs PAIRS.csv: the distances of these pairs only (default: summary)",
+    )
+    parser.add_argument("--table", choices=("csv", "jsonl"), default="csv", help="of the summary")
+    parser.add_argument(
+        "--levels",
+        choices=("npy", "zarr"),
+        default="npy",
+        help="a file for each source, or one array",
+    )
+    parser.add_argument(
+        "--strategy",
+        choices=("auto", "together", "one-per-core"),
+        default="auto",
+        help="64 sources in one pass, or each by itself (default: what pays)",
+    )
+    parser.add_argument("--memory", metavar="SIZE", help="bound beside the mapped graph, as 4G")
+    parser.add_argument("--threads", type=shared.positive, metavar="N", help="default: all cores")
+    parser.add_argument("--resume", action="store_true", help="continue where the last run ended")
+    parser.add_argument("--json", action="store_true", help="print one JSON object a job")
+    parser.set_defaults(usage_error=parser.error)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Check all jobs, then run them; one that fails does not stop the others."""
+    from_file = Path(options.graph).suffix == ".toml"
+    if from_file and (options.output or _named_sources(options)):
+        options.usage_error("a job file names sources and outputs itself")
+    if not from_file and not options.output:
+        options.usage_error("-o DIR is missing")
+    emit, *rest = options.emit
+    if emit not in ("summary", "levels", "pairs") or len(rest) != (emit == "pairs"):
+        options.usage_error("--emit takes summary, levels, or pairs and a file of pairs")
+    if not from_file and _named_sources(options) == (emit == "pairs"):
+        options.usage_error(
+            "name one of --sources, --random, --all-hubs and --emit pairs PAIRS.csv"
+        )
+    shared.announce_compilation()
+    from oocbfs.batch import Job, prepare
+    from oocbfs.job_file import read_jobs
+
+    if from_file:
+        jobs = read_jobs(Path(options.graph))
+    else:
+        jobs = [
+            Job(
+                graph=Path(options.graph),
+                output=Path(options.output),
+                sources=options.sources and Path(options.sources),
+                random=options.random,
+                all_hubs=options.all_hubs,
+                pairs=Path(rest[0]) if rest else None,
+                seed=options.seed,
+                emit=emit,
+                table=options.table,
+                levels=options.levels,
+                threads=options.threads,
+                memory=options.memory,
+                strategy=options.strategy,
+            )
+        ]
+    plans = [prepare(job, resume=options.resume) for job in jobs]
+    try:
+        failed = sum(not _run_one(plan, options, alone=len(plans) == 1) for plan in plans)
+    except KeyboardInterrupt:
+        print("oocbfs: interrupted; --resume continues", file=sys.stderr)
+        sys.exit(130)
+    if failed:
+        print(f"oocbfs: {failed} of {len(plans)} jobs failed", file=sys.stderr)
+        sys.exit(1)
+
+
+def _named_sources(options: argparse.Namespace) -> bool:
+    return any(value is not None for value in (options.sources, options.random, options.all_hubs))
+
+
+def _run_one(plan: Plan, options: argparse.Namespace, *, alone: bool) -> bool:
+    """Run one job and report; tells whether it succeeded, unless it is the only one."""
+    from oocbfs.batch import run as run_plan
+    from oocbfs.errors import OocbfsError
+    from oocbfs.progress import Phases
+
+    try:
+        with Phases()("sources", len(plan.sources), "source") as bar:
+            outcome = run_plan(plan, advance=bar.update)
+    except OocbfsError as error:
+        if alone:
+            raise
+        print(f"oocbfs: {plan.job.output}: failed: {error}", file=sys.stderr)
+        return False
+    if options.json:
+        shared.print_json(_report(plan.job, outcome))
+    else:
+        shared.print_table((name, str(value)) for name, value in _report(plan.job, outcome).items())
+    return True
+
+
+def _report(job: Job, outcome: Outcome) -> dict[str, Any]:
+    names = {"together": "64 at a time", "one-per-core": "one per core"}
+    done = ", ".join(f"{count:,} {names[name]}" for name, count in outcome.strategies.items())
+    return {
+        "graph": str(job.graph),
+        "output": str(job.output),
+        "sources": outcome.num_sources,
+        "done before": outcome.resumed,
+        "traversed": f"{done}: {outcome.reason}" if done else "nothing was left to do",
+    }
