@@ -201,7 +201,7 @@ class Graph:
             If an id does not name a vertex.
         """
         natural = self.positions(ids)
-        if self.order is None:
+        if self.order is None or natural.size == 0:
             return natural
         if "ranks" not in self.__dict__ and (
             natural.size <= _FEW or self.budget_bytes is not None

@@ -8,7 +8,7 @@ import pytest
 
 import oocbfs
 from oocbfs import generators
-from tests.benchmarks import bfs, convert, disk, outofcore, pcie, resident
+from tests.benchmarks import batch, bfs, convert, disk, outofcore, pcie, resident
 
 
 def test_convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,4 +68,12 @@ def test_outofcore(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     disk.main(["--megabytes", "2", "--reads", "2", "--threads", "1,2", "--folder", str(tmp_path)])
     assert capsys.readouterr().out.count("| direct |") == 5
+
+
+def test_batch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = "--scale 9 --sources 9 --rounds 2 --peers scipy --peer-sources 3"
+    batch.main([*arguments.split(), "--folder", str(tmp_path)])
+    shown = capsys.readouterr().out
+    assert "| batch, all levels kept |" in shown
+    assert "scipy, 9 runs, scaled up from 3" in shown
     assert not list(tmp_path.iterdir())

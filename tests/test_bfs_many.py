@@ -48,7 +48,7 @@ def check_against_single(graph: Graph, results: list[SourceResult], sources: lis
     st.data(),
 )
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40
 )
 def test_any_graph(
     tmp_path: Path,

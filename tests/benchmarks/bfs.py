@@ -112,7 +112,7 @@ def measure(
             if graph.order is not None:
                 _write_sg(ordered, _by_rank(matrix, graph))
                 peers.append(Peer("GAPBS, degree-ordered, huge pages", _gapbs(ordered, threads)))
-        peers += [peer for peer in _python_peers(matrix, threads) if peer.name.split()[0] in wanted]
+        peers += [peer for peer in python_peers(matrix, threads) if peer.name.split()[0] in wanted]
         for peer in peers:
             # Long ones run from fewer sources, once.
             peer.run(sources[:1])
@@ -198,7 +198,7 @@ def _gapbs(path: Path, threads: int) -> Runner:
     return run
 
 
-def _python_peers(matrix: Any, threads: int) -> Iterator[Peer]:
+def python_peers(matrix: Any, threads: int) -> Iterator[Peer]:
     """Whatever of the peers on PyPI is installed."""
     from scipy.sparse.csgraph import breadth_first_order
 

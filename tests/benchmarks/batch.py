@@ -1,0 +1,120 @@
+"""Many sources: 64 at a time against 64 runs with all cores, one run per core, and what PyPI offers."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import oocbfs
+from oocbfs import generators
+from oocbfs.graph import Graph
+from tests.benchmarks.bfs import python_peers
+from tests.benchmarks.common import show
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(prog="scripts/bench batch", description=__doc__)
+    parser.add_argument("--scale", type=int, default=22, help="Kronecker scale (default 22)")
+    parser.add_argument("--sources", type=int, default=64)
+    parser.add_argument("--rounds", type=int, default=3, help="so many, in turns")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--peers", default="scipy,networkit,igraph,graphblas")
+    parser.add_argument(
+        "--peer-sources", type=int, help="peers run from so many and are scaled up (default: all)"
+    )
+    parser.add_argument("--folder", type=Path, help="for the files (default: a temporary one)")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        path = Path(folder) / "kron.ocg"
+        oocbfs.convert(generators.kron(options.scale), path)
+        with oocbfs.open(path) as graph:
+            measure(graph, options)
+
+
+def measure(graph: Graph, options: argparse.Namespace) -> None:
+    """Run all ways in turns and print each round; ratios are to the runs with all cores."""
+    rng = np.random.default_rng(1)
+    candidates = np.flatnonzero(graph.rows.degrees)
+    chosen = rng.choice(candidates, options.sources, replace=False)
+    sources = [int(vertex) for vertex in graph.ids_of(chosen)]
+    ways = _ways(graph, sources, options.threads)
+    for run in ways.values():
+        run()  # compiles, and brings the file into memory
+    rounds = [[run() for run in ways.values()] for _ in range(options.rounds)]
+    title = (
+        f"Kronecker {options.scale}, {options.sources} sources, {options.threads} threads, "
+        "milliseconds in all; of single runs the traversal alone, of batches everything"
+    )
+    base = next(i for i, name in enumerate(ways) if "all cores" in name)
+    rows = []
+    for column, name in enumerate(ways):
+        milliseconds = [1e3 * seconds[column] for seconds in rounds]
+        ratios = [seconds[column] / seconds[base] for seconds in rounds]
+        rows.append(
+            [
+                name,
+                *_listed(milliseconds, ".0f"),
+                f"{np.median(ratios):.3f}",
+                *_listed(ratios, ".3f"),
+            ]
+        )
+    best = min(seconds[base] for seconds in rounds)
+    for name, seconds in _peer_seconds(graph, sources, options):
+        rows.append([name, f"{1e3 * seconds:.0f}", f"{seconds / best:.1f}", "one round"])
+    show(title, ("how", "each round", "ratio, median", "ratio of each round"), rows)
+
+
+def _listed(values: Sequence[float], form: str) -> list[str]:
+    return [" ".join(format(value, form) for value in values)]
+
+
+def _ways(graph: Graph, sources: list[int], threads: int) -> dict[str, Callable[[], float]]:
+    """Give each way to do it, as something that runs and tells its seconds."""
+
+    def many(**settings: Any) -> Callable[[], float]:
+        def run() -> float:
+            start = time.perf_counter()
+            kept = list(graph.bfs_many(sources, threads=threads, **settings))
+            seconds = time.perf_counter() - start
+            assert len(kept) == len(sources)
+            return seconds
+
+        return run
+
+    def singles() -> float:
+        return sum(graph.bfs(source, threads=threads).stats.seconds for source in sources)
+
+    return {
+        "batch, summary": many(strategy="together"),
+        "batch, all levels kept": many(strategy="together", emit="levels"),
+        "single runs, all cores each": singles,
+        "single runs, one per core, summary": many(strategy="one-per-core"),
+        "single runs, one per core, all levels kept": many(strategy="one-per-core", emit="levels"),
+    }
+
+
+def _peer_seconds(
+    graph: Graph, sources: list[int], options: argparse.Namespace
+) -> list[tuple[str, float]]:
+    """Time the peers once, from some or all of the sources."""
+    wanted = [name for name in options.peers.split(",") if name]
+    if not wanted:
+        return []
+    matrix = graph.to_scipy()
+    matrix.sort_indices()
+    some = sources[: options.peer_sources]
+    rows = []
+    for peer in python_peers(matrix, options.threads):
+        if peer.name in wanted:
+            peer.run(some[:1])
+            seconds = sum(peer.run(some)) * len(sources) / len(some)
+            scaled = "" if len(some) == len(sources) else f", scaled up from {len(some)}"
+            rows.append((f"{peer.name}, {len(sources)} runs{scaled}", seconds))
+    return rows
