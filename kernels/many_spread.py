@@ -68,8 +68,10 @@ def spread_bytes(out, planes, ranks, source, first, stop):
                     place = row * TILE + base - begin
                     add_where(tile, place, words[source + row], np.uint8(1 << p))
         for row in range(out.shape[0]):
-            for i in range(end - begin):
-                out[row, begin + i] = np.int8(tile[row * TILE + i])
+            levels = out[row, begin:end]
+            part = tile[row * TILE : row * TILE + end - begin].view(np.int8)
+            for i in range(levels.size):
+                levels[i] = part[i]
 
 
 @njit(

@@ -12,7 +12,18 @@ from importlib import import_module
 from oocbfs import __version__
 from oocbfs.errors import OocbfsError
 
-VERBS = ("convert", "generate", "info", "verify", "export", "bfs", "batch", "graph500", "plan", "doctor")
+VERBS = (
+    "convert",
+    "generate",
+    "info",
+    "verify",
+    "export",
+    "bfs",
+    "batch",
+    "graph500",
+    "plan",
+    "doctor",
+)
 
 
 def build_parser() -> argparse.ArgumentParser:

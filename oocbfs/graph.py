@@ -203,9 +203,7 @@ class Graph:
         natural = self.positions(ids)
         if self.order is None or natural.size == 0:
             return natural
-        if "ranks" not in self.__dict__ and (
-            natural.size <= _FEW or self.budget_bytes is not None
-        ):
+        if "ranks" not in self.__dict__ and (natural.size <= _FEW or self.budget_bytes is not None):
             return self._search_order(self.order, natural)
         return self.ranks[natural].astype(np.int64)
 
