@@ -9,9 +9,7 @@ would examine, which the last one and the number of vertices it left open forete
 
 from __future__ import annotations
 
-import os
 import time
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,11 +22,9 @@ from oocbfs.kernels.bfs_state import (
     CONTROL_WORDS,
     DEPTH,
     FAILED,
-    FINISH,
     FRONT,
     FRONTIER,
     FRONTIER_END,
-    GATE,
     HUB_LIMIT,
     MAX_DENSE,
     MAX_HUBS,
@@ -44,6 +40,7 @@ from oocbfs.kernels.bfs_state import (
     State,
 )
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
+from oocbfs.kernels.crew import run_together
 from oocbfs.kernels.sources import checksum_sources
 
 if TYPE_CHECKING:
@@ -61,8 +58,6 @@ PARTS_LIMIT = PARTS_EDGES
 DENSE_SHIFT = 6
 # A tail this long is shared between threads.
 HUB_BYTES = 16 * SEGMENT_BYTES
-# Threads that help at the same time, over all traversals.
-_MOST_HELPERS = 1024
 # Levels beyond these are summed up in the last record.
 MAX_RECORDS = 1 << 16
 
@@ -104,12 +99,6 @@ class Traversal(NamedTuple):
     records: NDArray[np.void]
     depth: int
     malformed: bool
-
-
-@cache
-def _crew(process: int) -> ThreadPoolExecutor:
-    """Threads that wait to help; a process that was forked has none of its parent's."""
-    return ThreadPoolExecutor(_MOST_HELPERS, f"oocbfs-{process}")
 
 
 def read_only(rows: Rows) -> Rows:
@@ -211,18 +200,8 @@ def traverse(
         PARTS_LIMIT,
         n >> DENSE_SHIFT,
     )
-    crew = _crew(os.getpid())
-    waiting = [
-        crew.submit(_run, rows_out, rows_in, state, options, thread) for thread in range(1, threads)
-    ]
-    try:
-        while _run(rows_out, rows_in, state, options, 0) == PAUSED:
-            pass
-    finally:
-        # Helpers leave by themselves: one that sleeps, or has no core, holds nobody up to the end.
-        control[GATE] = FINISH
-        for helper in waiting:
-            helper.cancel()
+    together = (rows_out, rows_in, state, options)
+    run_together(_run, together, threads, control, paused=PAUSED, wait=False)
     depth = int(control[DEPTH])
     num_records = min(depth, MAX_RECORDS)
     records = np.empty(num_records, RECORD)

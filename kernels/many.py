@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
-import zlib
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,8 +11,9 @@ from numba import njit
 
 from oocbfs.kernels.bfs import read_only
 from oocbfs.kernels.bfs_rows import Rows
-from oocbfs.kernels.bfs_state import FINISH, GATE
+from oocbfs.kernels.bfs_state import GATE
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
+from oocbfs.kernels.crew import run_together
 from oocbfs.kernels.many_levels import FULL, PAUSED, TOO_DEEP, Options, help_out, lead
 from oocbfs.kernels.many_state import (
     BLOCK,
@@ -29,6 +27,7 @@ from oocbfs.kernels.many_state import (
     MAX_RECORDS,
     State,
 )
+from oocbfs.kernels.sources import checksum_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,14 +91,7 @@ def _compile_run(sources_checksum: int) -> Callable[..., int]:
     return compiled
 
 
-def _checksum_sources() -> int:
-    folder = Path(__file__).parent
-    names = ("atomics.py", "constants.py", "bfs_rows.py", "bfs_state.py")
-    files = sorted([*folder.glob("many*.py"), *(folder / name for name in names)])
-    return zlib.crc32(b"".join(file.read_bytes() for file in files))
-
-
-_run = _compile_run(_checksum_sources())
+_run = _compile_run(checksum_sources("many*.py", "bfs_rows.py", "bfs_state.py"))
 
 
 def bytes_per_vertex(threads: int, *, levels: bool) -> int:
@@ -179,20 +171,8 @@ def traverse_many(
 def _run_until_full(rows_out: Rows, rows_in: Rows, state: State, options: Options) -> int:
     """Run levels until the traversal is over or a result has no more room."""
     state.control[GATE] = 0
-    helpers = [
-        threading.Thread(target=_run, args=(rows_out, rows_in, state, options, thread), daemon=True)
-        for thread in range(1, options.threads)
-    ]
-    try:
-        for helper in helpers:
-            helper.start()
-        while (outcome := _run(rows_out, rows_in, state, options, 0)) == PAUSED:
-            pass
-    finally:
-        state.control[GATE] = FINISH
-        for helper in helpers:
-            helper.join()
-    return outcome
+    together = (rows_out, rows_in, state, options)
+    return run_together(_run, together, options.threads, state.control, paused=PAUSED, wait=True)
 
 
 def _drain(state: State, sizes: list[NDArray[np.int64]], records: list[NDArray[np.void]]) -> None:
