@@ -239,7 +239,7 @@ class Traversals:
                 named = levels
                 if graph.order is not None:
                     named = np.empty_like(levels)
-                    results.rename_levels(named, levels, graph.order, 0, levels.size)
+                    results.rename_levels(named, 0, levels, graph.order, 0, levels.size)
                 row = _smallest(named, sizes.size - 1)
             return SourceResult(
                 sources[number], graph.num_vertices, sizes, "one-per-core", row, distances

@@ -93,8 +93,9 @@ def test_what_a_refusal_asks_for_is_enough(graphs: dict[str, Path], engine: str)
     assert "reached" in done.stdout
 
 
-def test_results_without_room_are_mapped(graphs: dict[str, Path]) -> None:
-    with oocbfs.open(graphs["uniform"]) as graph:
+def check_results_without_room(path: str) -> None:
+    """Traverse with hardly more memory than is needed."""
+    with oocbfs.open(path) as graph:
         expected = graph.bfs(7, parents=True)
         with pytest.raises(BudgetError, match="needs") as refusal:
             graph.bfs(7, engine="disk", memory="1M")
@@ -109,6 +110,17 @@ def test_results_without_room_are_mapped(graphs: dict[str, Path]) -> None:
             levels[graph.positions(parents[others].astype(np.uint64))] + 1 == levels[others]
         ).all()
         assert ((parents < 0) == (levels < 0)).all()
+
+
+def test_results_without_room_are_mapped(graphs: dict[str, Path]) -> None:
+    """In a process of its own: what other tests left in this one's memory counts too."""
+    code = (
+        "import sys; from tests import test_budget as t; t.check_results_without_room(sys.argv[1])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, graphs["uniform"]], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_budget_of_a_graph_and_of_one_traversal(graphs: dict[str, Path]) -> None:

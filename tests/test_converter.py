@@ -251,7 +251,7 @@ def test_existing_output_needs_force(tmp_path: Path) -> None:
 
 
 def test_too_little_memory_says_how_much(tmp_path: Path) -> None:
-    with pytest.raises(BudgetError, match=r"at least .* MB are needed"):
+    with pytest.raises(BudgetError, match=r"at least .* [MG]B are needed"):
         oocbfs.convert(np.array([[0, 1]]), tmp_path / "g.ocg", memory="10M")
     stream = MemoryEdges(np.array([[0, 1]]))
     stream.declared = Declared(num_vertices=100_000_000)

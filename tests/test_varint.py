@@ -4,7 +4,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -80,6 +80,7 @@ def test_rows_match_the_plain_twin(rows: list[list[int]]) -> None:
     check(rows, 20)
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.randoms(use_true_random=False), st.integers(1, 32), st.integers(900, 3000))
 def test_hub_rows_match_the_plain_twin(random: Random, bits: int, size: int) -> None:
     size = min(size, 2**bits)
