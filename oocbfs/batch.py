@@ -179,11 +179,13 @@ def run(plan: Plan, *, advance: Callable[[int], object] = lambda done: None) -> 
     folder = job.output
     outcome = Outcome(len(plan.sources), 0)
     try:
-        (folder / _GROUPS).mkdir(parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)
+        # First of all: a folder with anything else in it and no manifest is somebody else's.
+        if not (folder / MANIFEST).exists():
+            _write_checked(folder / MANIFEST, plan.manifest)
+        (folder / _GROUPS).mkdir(exist_ok=True)
     except OSError as error:
         raise OutputError(f"{folder}: cannot be made: {error.strerror}") from error
-    if not (folder / MANIFEST).exists():
-        _write_checked(folder / MANIFEST, plan.manifest)
     if _is_complete(plan):
         outcome.resumed = len(plan.sources)
         advance(outcome.resumed)

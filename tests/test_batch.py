@@ -214,6 +214,24 @@ def test_killed_and_resumed_gives_the_same_bytes(graph: Path, tmp_path: Path, ki
     assert interrupted > 0
 
 
+def test_a_job_stopped_before_its_manifest_was_whole_can_be_resumed(
+    graph: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from oocbfs.batch import Job, prepare
+    from oocbfs.batch import run as run_plan
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    job = Job(graph, tmp_path / "out", random=10)
+    with monkeypatch.context() as context:
+        context.setattr("oocbfs.batch._write_checked", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run_plan(prepare(job, resume=False))
+    run_plan(prepare(job, resume=True))
+    assert (tmp_path / "out" / "summary.csv").exists()
+
+
 def test_a_damaged_record_is_refused(graph: Path, tmp_path: Path) -> None:
     from oocbfs.batch import Job, prepare
     from oocbfs.batch import run as run_plan

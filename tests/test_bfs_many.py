@@ -20,9 +20,9 @@ from oocbfs.many import SourceResult
 from tests.crafting import rewrite
 from tests.scipy_levels import scipy_levels
 from tests.strategies import Pairs, edge_lists, pair_array
+from tests.test_bfs import ORDERS
 from tests.test_round_trip import real_graphs
 
-ORDERS: tuple[Any, ...] = ("natural", "degree", "dbg")
 STRATEGIES: tuple[Any, ...] = ("auto", "together", "one-per-core")
 
 
