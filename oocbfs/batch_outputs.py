@@ -123,6 +123,9 @@ class ZarrLevels:
     def __init__(self, folder: Path, num_sources: int, num_vertices: int) -> None:
         zarr = import_zarr()
         self._path = folder / "levels.zarr"
+        # What zarr was writing when it was killed.
+        for leftover in self._path.rglob("*.partial"):
+            leftover.unlink()
         shape = (num_sources, num_vertices)
         if (self._path / "zarr.json").exists():
             self._array = zarr.open_array(self._path, mode="r+")

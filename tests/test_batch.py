@@ -214,6 +214,19 @@ def test_killed_and_resumed_gives_the_same_bytes(graph: Path, tmp_path: Path, ki
     assert interrupted > 0
 
 
+def test_what_zarr_was_writing_when_it_was_killed_goes_away(tmp_path: Path) -> None:
+    pytest.importorskip("zarr", reason="Zarr arrays need zarr")
+    from oocbfs.batch_outputs import ZarrLevels
+
+    levels = ZarrLevels(tmp_path, 3, 10)
+    partial = tmp_path / "levels.zarr" / "c" / "1" / "0.0123.partial"
+    partial.parent.mkdir(parents=True)
+    partial.touch()
+    del levels
+    ZarrLevels(tmp_path, 3, 10)
+    assert not partial.exists()
+
+
 def test_a_job_stopped_before_its_manifest_was_whole_can_be_resumed(
     graph: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
