@@ -28,17 +28,19 @@ def expected_levels(graph: Graph, source: int) -> NDArray[np.int64]:
     return scipy_levels(graph.to_scipy(), graph.position(source), directed=graph.directed)
 
 
+@pytest.mark.parametrize("engine", ["cpu", "disk"])
 @given(
-    edge_lists(),
-    st.booleans(),
-    st.sampled_from(ORDERS),
-    st.sampled_from(DIRECTIONS),
-    st.sampled_from([1, 2, 4]),
-    st.data(),
+    edges=edge_lists(),
+    directed=st.booleans(),
+    order=st.sampled_from(ORDERS),
+    direction=st.sampled_from(DIRECTIONS),
+    threads=st.sampled_from([1, 2, 4, 20]),
+    data=st.data(),
 )
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_any_graph(
     tmp_path: Path,
+    engine: Any,
     edges: Pairs,
     directed: bool,
     order: Any,
@@ -55,8 +57,14 @@ def test_any_graph(
         source = int(data.draw(st.sampled_from(ids.tolist())))
         small = graph.largest_id < 2**63
         result = graph.bfs(
-            source, direction=direction, threads=threads, validate=True, parents=small
+            source,
+            engine=engine,
+            direction=direction,
+            threads=threads,
+            validate=True,
+            parents=small,
         )
+        assert result.stats.engine == engine
         expected = expected_levels(graph, source)
         np.testing.assert_array_equal(result.levels, expected)
         assert result.level_sizes.tolist() == np.bincount(expected[expected >= 0]).tolist()

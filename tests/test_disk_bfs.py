@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import oocbfs
@@ -24,49 +22,8 @@ from oocbfs.kernels.disk_wide import CHUNK_BYTES
 from oocbfs.memory import read_bytes
 from oocbfs.rows import span
 from tests.crafting import section_place, sign
-from tests.strategies import Pairs, edge_lists, pair_array
-from tests.test_bfs import DIRECTIONS, ORDERS, check_parents, expected_levels
 from tests.test_bfs_real import needs_graphs
 from tests.test_round_trip import real_graphs
-
-
-@given(
-    edge_lists(),
-    st.booleans(),
-    st.sampled_from(ORDERS),
-    st.sampled_from(DIRECTIONS),
-    st.sampled_from([1, 2, 20]),
-    st.data(),
-)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_any_graph(
-    tmp_path: Path,
-    edges: Pairs,
-    directed: bool,
-    order: Any,
-    direction: Any,
-    threads: int,
-    data: st.DataObject,
-) -> None:
-    path = tmp_path / "g.ocg"
-    oocbfs.convert(pair_array(edges), path, directed=directed, order=order, force=True)
-    with oocbfs.open(path) as graph:
-        if graph.num_vertices == 0:
-            return
-        source = int(data.draw(st.sampled_from(graph.ids().tolist())))
-        small = graph.largest_id < 2**63
-        result = graph.bfs(
-            source,
-            engine="disk",
-            direction=direction,
-            threads=threads,
-            validate=True,
-            parents=small,
-        )
-        np.testing.assert_array_equal(result.levels, expected_levels(graph, source))
-        assert result.stats.engine == "disk"
-        if small:
-            check_parents(graph, result.levels, result.parents, source)
 
 
 def hubs(num_vertices: int = 600_000) -> NDArray[np.int64]:
