@@ -15,7 +15,8 @@ typedef unsigned long long u64;
 
 // One direction of the graph. Heads and starts live in device memory; the tails in host memory except
 // for the window [fast_begin, fast_end), whose copy starts at `fast`. Both ends of the window are
-// multiples of 128, so that a sector lies wholly inside or outside.
+// multiples of 128, so that a sector lies wholly inside or outside. A launch sees the segments that
+// begin in [served_begin, served_end): all of them, unless the host cannot hold all tails.
 struct Rows {
   const u32* heads;
   const u32* starts;
@@ -24,6 +25,8 @@ struct Rows {
   const u8* fast;
   u64 fast_begin;
   u64 fast_end;
+  u64 served_begin;
+  u64 served_end;
   u32 num_vertices;
   u32 shift;
 };
@@ -43,6 +46,8 @@ struct Search {
   u32* hub_segments;
   u64* control;
   u32* level_ends;
+  u32* expanded_blocks;   // which blocks of tails a level needs from disk, if it is expanded
+  u32* searched_blocks;   // and if what is left is searched
 };
 static_assert(sizeof(Search) == SEARCH_STRUCT_BYTES, "Search differs from its numpy dtype");
 

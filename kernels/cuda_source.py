@@ -18,6 +18,9 @@ BLOCKS_PER_MULTIPROCESSOR = 4
 SMALL_BLOCK_THREADS = 512
 # Short rows, which small_levels reads side by side, touch at most two sectors.
 SMALL_BYTES_PER_VERTEX = 64
+# What a level reads from disk or leaves there: the less, the fewer bytes in vain; but a read of 4 KB
+# takes a disk as long as one of 16 (scripts/bench disk).
+DISK_BLOCK_BYTES = 16 << 10
 # How many levels one launch of small_levels may run: so many queue ends are recorded.
 MAX_SMALL_LEVELS = 4096
 
@@ -29,6 +32,9 @@ KERNELS = (
     "top_down",
     "top_down_hubs",
     "small_levels",
+    "mark_blocks",
+    "top_down_staged",
+    "bottom_up_staged",
 )
 
 
@@ -57,7 +63,8 @@ CONTROL_WORDS = 16
 
 ROWS_STRUCT = np.dtype(
     [(name, "<u8") for name in ("heads", "starts", "bases", "slow", "fast")]
-    + [("fast_begin", "<u8"), ("fast_end", "<u8"), ("num_vertices", "<u4"), ("shift", "<u4")]
+    + [(name, "<u8") for name in ("fast_begin", "fast_end", "served_begin", "served_end")]
+    + [("num_vertices", "<u4"), ("shift", "<u4")]
 )
 SEARCH_STRUCT = np.dtype(
     [
@@ -73,6 +80,8 @@ SEARCH_STRUCT = np.dtype(
             "hub_segments",
             "control",
             "level_ends",
+            "expanded_blocks",
+            "searched_blocks",
         )
     ]
 )
@@ -95,6 +104,7 @@ class KernelOptions:
             **{f"control_{word.name}": int(word) for word in Control},
             "control_words": CONTROL_WORDS,
             "segment_bytes": SEGMENT_BYTES,
+            "disk_block_bytes": DISK_BLOCK_BYTES,
             "block_threads": BLOCK_THREADS,
             "blocks_per_multiprocessor": BLOCKS_PER_MULTIPROCESSOR,
             "small_block_threads": SMALL_BLOCK_THREADS,

@@ -23,7 +23,7 @@ __device__ __forceinline__ void add_tally(const Search& search, const Tally& tal
 }
 
 __device__ __forceinline__ void reach(const Search& search, u32 vertex, u32 parent, u32 level) {
-  search.levels[vertex] = level;
+  *(volatile u32*)&search.levels[vertex] = level;   // top_down_staged looks who is on which level
 #if WITH_PARENTS
   search.parents[vertex] = parent;
 #endif
@@ -75,16 +75,19 @@ __device__ __forceinline__ void expand_span(const Search& search, Tally& tally, 
   }
 }
 
-// Head and tail of one frontier vertex per lane; NO_VERTEX takes no part. Hubs are left to the
-// caller: their span is what it gives.
-__device__ __forceinline__ Span expand_rows(const Search& search, Tally& tally, Scratch& scratch,
-                                            const Rows& rows, u32 vertex, u32 level) {
-  const bool valid = vertex < rows.num_vertices;
-  const u32 head = valid ? rows.heads[vertex] : NO_VERTEX;
+// Head of one frontier vertex per lane; NO_VERTEX takes no part.
+__device__ __forceinline__ void expand_heads(const Search& search, Tally& tally, const Rows& rows,
+                                             u32 vertex, u32 level) {
+  const u32 head = vertex < rows.num_vertices ? rows.heads[vertex] : NO_VERTEX;
   claim(search, tally, rows, head != NO_VERTEX, head, vertex, level);
+}
 
+// Tail of one frontier vertex per lane; NO_VERTEX takes no part. Hubs are left to the caller: their
+// span is what it gives.
+__device__ __forceinline__ Span expand_tails(const Search& search, Tally& tally, Scratch& scratch,
+                                             const Rows& rows, u32 vertex, u32 level) {
   Span span = {0, 0};
-  if (valid) span = row_span(rows, vertex);
+  if (vertex < rows.num_vertices) span = served_span(rows, vertex);
   const u64 length = span.end - span.begin;
   const bool is_short = length != 0 && length <= SHORT_BYTES;
   const bool is_hub = length > SEGMENT_BYTES;
@@ -103,6 +106,17 @@ __device__ __forceinline__ Span expand_rows(const Search& search, Tally& tally, 
     expand_span(search, tally, rows, row, __shfl_sync(FULL_WARP, vertex, owner), level);
   }
   return is_hub ? span : none;
+}
+
+// List a hub, unless the span is empty, for top_down_hubs, which spreads its segments over all blocks:
+// one atomic on a word with the number of hubs above that of segments keeps the list sorted by first
+// segment.
+__device__ __forceinline__ void list_hub(const Search& search, u32 vertex, Span hub) {
+  if (hub.begin == hub.end) return;
+  const u64 num_segments = (hub.end - hub.begin + SEGMENT_BYTES - 1) / SEGMENT_BYTES;
+  const u64 place = atomicAdd(&search.control[CONTROL_HUBS], 1ull << 32 | num_segments);
+  search.hubs[place >> 32] = vertex;
+  search.hub_segments[place >> 32] = (u32)place;
 }
 
 #endif

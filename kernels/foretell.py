@@ -2,6 +2,7 @@
 
 Rows are counted in sectors of 32 bytes outside of a resident window. Short rows that lie side by side
 share a sector where both are searched in the same level; expanded in the order of a queue, they do not.
+What is on disk, outside of a home window, is counted in blocks, which a level reads once.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ _U8 = types.Array(types.uint8, 1, "C", readonly=True)
 _U32 = types.Array(types.uint32, 1, "C", readonly=True)
 _U64 = types.Array(types.uint64, 1, "C", readonly=True)
 _I64 = types.int64
+# Searched in every level: nobody reaches it.
+ALWAYS = 1 << 30
 
 
 @njit(inline="always")
@@ -95,3 +98,50 @@ def count_searched(
                 cost -= 32
             last_found[place] = (end - 1) >> 5
             found[place] += cost
+
+
+@njit(inline="always")
+def _outside(begin, end, home_begin, home_end):
+    """Give the parts of a row in front of a window and behind it."""
+    return min(end, max(begin, home_begin)), max(begin, min(end, home_end))
+
+
+@njit(types.void(_BYTES, _LEVELS, _U64, _U32, _I64, _I64, _I64, _I64), cache=True, nogil=True)
+def count_expanded_blocks(blocks, levels, bases, starts, shift, home_begin, home_end, block_bytes):
+    """Count the blocks on disk that expanding each level reads."""
+    next_block = np.zeros(blocks.size, np.int64)
+    for u in range(levels.size):
+        level = levels[u]
+        if level < 0:
+            continue
+        begin, end = _row(bases, starts, shift, u)
+        before, behind = _outside(begin, end, home_begin, home_end)
+        for first, last in ((begin, before), (behind, end)):
+            if first < last:
+                block = max(first // block_bytes, next_block[level])
+                stop = (last - 1) // block_bytes + 1
+                blocks[level] += max(0, stop - block)
+                next_block[level] = max(stop, next_block[level])
+
+
+@njit(
+    types.void(types.Array(types.int32, 1, "C"), _LEVELS, _U32, _U64, _U32, _I64, _I64, _I64, _I64),
+    cache=True,
+    nogil=True,
+)
+def find_searched_blocks(
+    wanted, levels, heads, bases, starts, shift, home_begin, home_end, block_bytes
+):
+    """Find, for each block on disk, the last level in which searching reads it: 0 is never."""
+    for u in range(levels.size):
+        level = levels[u]
+        if level < 0:
+            level = ALWAYS
+        elif level > 0 and heads[u] != NO_HEAD and levels[heads[u]] == level - 1:
+            level -= 1
+        begin, end = _row(bases, starts, shift, u)
+        before, behind = _outside(begin, end, home_begin, home_end)
+        for first, last in ((begin, before), (behind, end)):
+            if first < last:
+                for block in range(first // block_bytes, (last - 1) // block_bytes + 1):
+                    wanted[block] = max(wanted[block], level)

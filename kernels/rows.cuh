@@ -13,6 +13,21 @@ __device__ __forceinline__ Span row_span(const Rows& rows, u32 vertex) {
           rows.bases[next >> rows.shift] + rows.starts[next]};
 }
 
+// The first segment of a row that does not begin before an offset, or the row's end. A row of at most
+// SEGMENT_BYTES is one segment.
+__device__ __forceinline__ u64 segment_from(Span row, u64 offset) {
+  if (offset <= row.begin) return row.begin;
+  const u64 begin =
+      row.begin + (offset - row.begin + SEGMENT_BYTES - 1) / SEGMENT_BYTES * SEGMENT_BYTES;
+  return begin < row.end ? begin : row.end;
+}
+
+// The part of a row that is there to be read.
+__device__ __forceinline__ Span served_span(const Rows& rows, u32 vertex) {
+  const Span row = row_span(rows, vertex);
+  return {segment_from(row, rows.served_begin), segment_from(row, rows.served_end)};
+}
+
 __device__ __forceinline__ bool is_fast(const Rows& rows, u64 offset) {
   return offset - rows.fast_begin < rows.fast_end - rows.fast_begin;
 }

@@ -28,8 +28,9 @@ small_levels(Search search, Rows out_rows, u64 begin, u64 bytes_base, u32 level,
     for (u64 first : warp_stride((end - begin + 31) / 32)) {
       const u64 i = begin + first * 32 + lane_id();
       const u32 vertex = i < end ? search.queue[i] : NO_VERTEX;
+      expand_heads(search, tally, out_rows, vertex, level);
       const Span hub =
-          expand_rows(search, tally, scratch[warp_in_block()], out_rows, vertex, level);
+          expand_tails(search, tally, scratch[warp_in_block()], out_rows, vertex, level);
       for (u32 lanes = __ballot_sync(FULL_WARP, hub.begin < hub.end); lanes; lanes &= lanes - 1) {
         const int owner = __ffs((int)lanes) - 1;
         const u32 parent = __shfl_sync(FULL_WARP, vertex, owner);

@@ -1,8 +1,7 @@
 // Top-down: the frontier queue[begin:end] reaches for what nobody claimed.
 //
 // A warp takes 32 frontier vertices: heads and short rows by one thread each, long rows by the warp.
-// Hubs are listed for top_down_hubs, which spreads their segments over all blocks: one atomic on a
-// word with the number of hubs above that of segments keeps the list sorted by first segment.
+// Hubs are listed for top_down_hubs.
 #include "expand.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
@@ -12,14 +11,9 @@ top_down(Search search, Rows out_rows, u64 begin, u64 end, u32 level) {
   for (u64 first : warp_stride((end - begin + 31) / 32)) {
     const u64 i = begin + first * 32 + lane_id();
     const u32 vertex = i < end ? search.queue[i] : NO_VERTEX;
-    const Span hub =
-        expand_rows(search, tally, scratch[warp_in_block()], out_rows, vertex, level);
-    if (hub.begin < hub.end) {
-      const u64 num_segments = (hub.end - hub.begin + SEGMENT_BYTES - 1) / SEGMENT_BYTES;
-      const u64 place = atomicAdd(&search.control[CONTROL_HUBS], 1ull << 32 | num_segments);
-      search.hubs[place >> 32] = vertex;
-      search.hub_segments[place >> 32] = (u32)place;
-    }
+    expand_heads(search, tally, out_rows, vertex, level);
+    list_hub(search, vertex,
+             expand_tails(search, tally, scratch[warp_in_block()], out_rows, vertex, level));
   }
   add_tally(search, tally);
 }

@@ -25,7 +25,7 @@ top_down_hubs(Search search, Rows out_rows, u64 hubs_base, u32 level) {
     const u64 segment = first_segment + i;
     const u64 hub = hub_of_segment(search.hub_segments, segment, hubs_base >> 32, listed >> 32);
     const u32 vertex = search.hubs[hub];
-    const Span row = row_span(out_rows, vertex);
+    const Span row = served_span(out_rows, vertex);
     expand_span(search, tally, out_rows, segment_span(row, segment - search.hub_segments[hub]),
                 vertex, level);
   }

@@ -108,8 +108,6 @@ def bfs(
 def _divide(graph: Graph, parents: bool, settings: Settings) -> Division:
     """Decide what stays in memory, and with a budget on the engine too; see ``budget.divide``."""
     on_device = settings.engine in ("cuda", "emulator")
-    if on_device and settings.memory is not None:
-        raise QueryError(f"the {settings.engine} engine keeps to no memory budget: leave it out")
     if on_device or (settings.engine == "auto" and settings.memory is None):
         return Division(settings.engine)
     cpu.load()

@@ -94,6 +94,15 @@ def divide(
     return Division("disk", Room(free_bytes, folder), cache_bytes)
 
 
+def pinnable_bytes(graph: Graph, budget_bytes: int | None, *, with_parents: bool) -> int:
+    """Tell how much host memory a traversal on a device may pin; without a budget, what is free."""
+    if budget_bytes is None:
+        return memory.available_bytes()
+    # Levels of stored vertices, as they come from the device, and of ids; the same of parents.
+    results_bytes = graph.num_vertices * (12 + 16 * with_parents)
+    return budget_bytes - _used_bytes() - results_bytes
+
+
 def _used_bytes() -> int:
     """Tell what the process occupies already, and what escapes all counting."""
     return memory.program_bytes() + memory.anonymous_bytes() + _MARGIN_BYTES

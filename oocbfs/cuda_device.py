@@ -146,6 +146,11 @@ class CudaDevice(Device):
             event.record()
         return event
 
+    def wait_for(self, mark: Any) -> None:  # noqa: ANN401
+        """Wait for the event."""
+        with self._explained("the GPU failed in a kernel or a copy"):
+            mark.synchronize()
+
     def seconds_between(self, begin: Any, end: Any) -> float:  # noqa: ANN401
         """Ask the events, which have happened when something behind them was downloaded."""
         return float(self._cupy.cuda.get_elapsed_time(begin, end)) / 1000

@@ -111,6 +111,10 @@ class Device(ABC):
         """Note the moment at which everything launched so far is done."""
 
     @abstractmethod
+    def wait_for(self, mark: Any) -> None:  # noqa: ANN401
+        """Wait for the moment of a mark."""
+
+    @abstractmethod
     def seconds_between(self, begin: Any, end: Any) -> float:  # noqa: ANN401
         """Tell the time between two marks, after a download that came behind them."""
 
@@ -193,6 +197,9 @@ class EmulatorDevice(Device):
     def mark(self) -> float:
         """Read the clock; kernels have finished when their launch returns."""
         return time.perf_counter()
+
+    def wait_for(self, mark: float) -> None:
+        """Do nothing: it has passed."""
 
     def seconds_between(self, begin: float, end: float) -> float:
         """Subtract."""

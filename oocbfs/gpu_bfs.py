@@ -4,6 +4,9 @@ A level begins with the heads pass, which reads device memory only; it skips its
 the frontier's rows are cheap to read. One small read-back then says what the level costs in slow
 bytes: searching the tails of what the heads left, or reading the rows of the frontier. Frontiers
 that one block can handle run many levels in one launch.
+
+Tails that neither device nor host can hold stay on disk. The level is then chosen by what it reads from
+there too, and kernels run once more for each piece of it (see staging).
 """
 
 from __future__ import annotations
@@ -30,7 +33,8 @@ from oocbfs.kernels.cuda_source import (
     SMALL_BYTES_PER_VERTEX,
     Control,
 )
-from oocbfs.plan import Window, search_arrays
+from oocbfs.plan import DISK_COST, SLOT_BYTES, Window, search_arrays
+from oocbfs.staging import DiskTails, Staging
 
 
 def _number(value: int, dtype: type[np.unsignedinteger[Any]]) -> NDArray[Any]:
@@ -47,25 +51,32 @@ class GpuBfs:
         in_rows: Rows | None = None,
         *,
         with_parents: bool = True,
-        window: Window = (0, 0),
-        in_window: Window | None = None,
+        windows: tuple[Window, ...] = ((0, 0),),
+        homes: tuple[Window | None, ...] = (None,),
+        disks: tuple[DiskTails, ...] = (),
+        slot_bytes: int = SLOT_BYTES,
         limits: Limits | None = None,
         copied: Callable[[int], object] = lambda _: None,
     ) -> None:
         self.device = device
         self.limits = limits or Limits()
         with ExitStack() as stack:
-            self.out_rows = ResidentRows(device, rows, stack, window, copied)
+            self.out_rows = ResidentRows(device, rows, stack, windows[0], homes[0], copied)
             self.in_rows = self.out_rows
             if in_rows is not None and in_rows is not rows:
-                in_window = window if in_window is None else in_window
-                self.in_rows = ResidentRows(device, in_rows, stack, in_window, copied)
+                self.in_rows = ResidentRows(device, in_rows, stack, windows[-1], homes[-1], copied)
+            tail_bytes = (self.out_rows.tail_bytes, self.in_rows.tail_bytes)
             arrays = search_arrays(
-                self.out_rows.num_vertices, self.out_rows.tail_bytes, with_parents=with_parents
+                self.out_rows.num_vertices, tail_bytes, with_parents=with_parents
             )
             self.memory: dict[str, Memory] = {
                 name: device.allocate(size, dtype) for name, (size, dtype) in arrays.items()
             }
+            self.staging = None
+            if disks:
+                marks = (self.memory["expanded_blocks"], self.memory["searched_blocks"])
+                sides = (self.out_rows, self.in_rows)
+                self.staging = Staging(device, sides, marks, disks, stack, slot_bytes)
             self._stack = stack.pop_all()
         self.with_parents = with_parents
 
@@ -102,6 +113,7 @@ class _Traversal:
         self._memory = bfs.memory
         self._bfs = bfs
         self._limits = bfs.limits
+        self._staging = bfs.staging
         self._out, self._in = bfs.out_rows.struct, bfs.in_rows.struct
         self._num_vertices = bfs.out_rows.num_vertices
         self._direction = direction
@@ -122,6 +134,8 @@ class _Traversal:
         # Slow bytes of the rows that the last heads pass found: they belong to the next frontier.
         self._heads_bytes = 0
         self._steps: list[Step] = []
+        # What the device counted over the bus before.
+        self._moved = bfs.device.usage.slow_bytes or 0
         self._marks: list[Any] = []
 
     def run(self) -> GpuResult:
@@ -130,7 +144,7 @@ class _Traversal:
         self._marks.append(self._device.mark())
         # Whether the frontier has been read back; the sources are known without that.
         known = True
-        if self._direction is not Direction.BOTTOM_UP:
+        if self._direction is not Direction.BOTTOM_UP and self._staging is None:
             self._run_small_levels()
         while not known or self._begin < self._end:
             stopped = self._is_done()
@@ -171,13 +185,16 @@ class _Traversal:
         count, limits = self._end - self._begin, self._limits
         return (
             self._direction is not Direction.BOTTOM_UP
+            and self._staging is None
             and count <= limits.small_vertices
             and self._bytes <= limits.small_bytes + count * SMALL_BYTES_PER_VERTEX
         )
 
     def _look(self, known: bool, *, with_heads: bool) -> NDArray[np.uint64]:
         """Run the heads pass unless it is not worth it; read back what the level needs to know."""
-        worthwhile = int(self._limits.heads_bytes * self._num_vertices)
+        # What rows cost that are on disk is known behind the heads pass only.
+        cheap = 0 if self._staging else self._limits.heads_bytes
+        worthwhile = int(cheap * self._num_vertices)
         if not with_heads:
             pass
         elif self._direction is Direction.BOTTOM_UP or (
@@ -186,8 +203,12 @@ class _Traversal:
             self._launch_heads(known, skip_bytes=0)
         elif self._direction is Direction.AUTO and not known:
             self._launch_heads(known, skip_bytes=worthwhile)
+        if self._staging:
+            self._launch_marks(self._staging)
         found_before = int(self._control[Control.FOUND_BYTES])
         growth = self._read()
+        if self._staging:
+            self._staging.read_marks()
         if not known:
             self._begin = self._end
             self._end = int(self._control[Control.QUEUE_END] - growth[Control.HEADS_FOUND])
@@ -212,6 +233,17 @@ class _Traversal:
             units=self._num_vertices // 1024 + 1,
         )
 
+    def _launch_marks(self, staging: Staging) -> None:
+        """Find out which blocks the level needs from disk."""
+        staging.clear_marks()
+        self._launch(
+            "mark_blocks",
+            self._out,
+            self._in,
+            _number(self._level, np.uint32),
+            units=self._num_vertices // 32 + 1,
+        )
+
     def _finish_after_heads(self, growth: NDArray[np.uint64]) -> None:
         """Find what the heads left, in the direction that moves fewer bytes."""
         pending, pending_bytes, found = (
@@ -219,7 +251,11 @@ class _Traversal:
             for word in (Control.PENDING, Control.PENDING_BYTES, Control.HEADS_FOUND)
         )
         self._visited, self._spare = self._spare, self._visited
-        upward = self._direction is Direction.BOTTOM_UP or pending_bytes <= self._bytes
+        search_cost, expand_cost = pending_bytes, self._bytes
+        if self._staging:
+            search_cost += DISK_COST * self._staging.in_side.marked_bytes
+            expand_cost += DISK_COST * self._staging.out_side.marked_bytes
+        upward = self._direction is Direction.BOTTOM_UP or search_cost <= expand_cost
         if not pending:
             self._note("heads", heads_found=found)
         elif upward:
@@ -232,6 +268,8 @@ class _Traversal:
                 _number(self._level, np.uint32),
                 units=pending // 32 + 1,
             )
+            if self._staging:
+                self._staging.stream(self._staging.in_side, self._search_piece)
             self._note("bottom-up", pending, pending_bytes, found)
         else:
             self._expand("heads, top-down", pending, pending_bytes, found)
@@ -245,7 +283,25 @@ class _Traversal:
         self._launch("top_down", self._out, begin, end, level, units=units)
         hubs_base = _number(int(self._control[Control.HUBS]), np.uint64)
         self._launch("top_down_hubs", self._out, hubs_base, level)
+        if self._staging:
+            self._staging.stream(self._staging.out_side, self._expand_piece)
         self._note(kind, pending, pending_bytes, found)
+
+    def _search_piece(self, rows: NDArray[Any], first_vertex: int, num_vertices: int) -> None:
+        """Search a piece of the tails that came from disk."""
+        piece = (_number(first_vertex, np.uint64), _number(num_vertices, np.uint64))
+        level = _number(self._level, np.uint32)
+        units = num_vertices // 32 + 1
+        self._launch("bottom_up_staged", rows, self._out, *piece, level, units=units)
+
+    def _expand_piece(self, rows: NDArray[Any], first_vertex: int, num_vertices: int) -> None:
+        """Expand a piece of the tails that came from disk; its hubs begin the list anew."""
+        piece = (_number(first_vertex, np.uint64), _number(num_vertices, np.uint64))
+        level, none = _number(self._level, np.uint32), _number(0, np.uint64)
+        hubs = self._memory["control"].part(Control.HUBS, Control.HUBS + 1)
+        self._device.upload(hubs, none.reshape(1))
+        self._launch("top_down_staged", rows, *piece, level, units=num_vertices // 32 + 1)
+        self._launch("top_down_hubs", rows, none, level)
 
     def _run_small_levels(self) -> None:
         """Run levels on the device for as long as they stay small, and learn where they ended."""
@@ -303,8 +359,18 @@ class _Traversal:
                 pending,
                 pending_bytes,
                 heads_found,
+                self._take_slow_bytes(),
             )
         )
+
+    def _take_slow_bytes(self) -> dict[str, int]:
+        """Tell what was moved since the last call, by tier."""
+        taken = {"disk": self._staging.take_bytes()} if self._staging else {}
+        moved = self._device.usage.slow_bytes
+        if moved is not None:
+            taken["host"] = moved - self._moved
+            self._moved = moved
+        return taken
 
     def _launch(self, kernel: str, *arguments: NDArray[Any], units: int | None = None) -> None:
         """Launch with no more blocks than there are warps' worth of work."""

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from oocbfs.budget import pinnable_bytes
 from oocbfs.cuda_device import CudaDevice, DeviceError
 from oocbfs.device import Device, EmulatorDevice
 from oocbfs.errors import BudgetError, FormatError
 from oocbfs.gpu_bfs import GpuBfs
 from oocbfs.gpu_result import Direction
 from oocbfs.kernels.cuda_source import KernelOptions
-from oocbfs.memory import available_bytes, parse_size
+from oocbfs.memory import parse_size
 from oocbfs.pinned import PinError
 from oocbfs.plan import Plan, Shape, Tails, plan
 from oocbfs.progress import Phases
 from oocbfs.result import Found, Level, Task
+from oocbfs.staging import DiskTails
 
 if TYPE_CHECKING:
     from oocbfs.bfs import Settings
@@ -33,7 +36,8 @@ UNUSABLE = (DeviceError, PinError, BudgetError)
 def shape_of(graph: Graph) -> Shape:
     """Give what a plan needs to know."""
     tails = tuple(tails_of(side) for side in _sides(graph))
-    return Shape(graph.num_vertices, graph.rows.shift, tails)
+    on_disk = not graph.sizes.unpacked_bytes
+    return Shape(graph.num_vertices, graph.rows.shift, tails, on_disk)
 
 
 def graph_bytes(graph: Graph) -> int:
@@ -64,7 +68,7 @@ def on_device(graph: Graph, engine: str, task: Task, settings: Settings) -> Foun
     decided = plan(
         shape_of(graph),
         vram_bytes=device.free_bytes() if settings.vram is None else parse_size(settings.vram),
-        host_bytes=available_bytes(),
+        host_bytes=pinnable_bytes(graph, settings.memory, with_parents=with_parents),
         resident_tails=settings.resident_tails,
         with_parents=with_parents,
     )
@@ -92,12 +96,21 @@ def on_device(graph: Graph, engine: str, task: Task, settings: Settings) -> Foun
             step.frontier_bytes,
             step.seconds,
             step.num_levels,
+            step.slow_bytes,
         )
         for step in done.steps
         if step.num_levels
     ]
-    moved = device.usage.slow_bytes
-    return Found(done.depth, seconds, records, {} if moved is None else {"host": moved})
+    by_tier = Counter[str]()
+    for step in done.steps:
+        by_tier.update(step.slow_bytes)
+    return Found(done.depth, seconds, records, dict(by_tier))
+
+
+def _disks(graph: Graph) -> tuple[DiskTails, DiskTails]:
+    rows = graph.disk_rows
+    out, back = (DiskTails(rows.file, disk.offset) for disk in (rows.out_disk, rows.in_disk))
+    return out, back
 
 
 def _load(
@@ -111,7 +124,8 @@ def _load(
             graph.rows,
             graph.in_rows,
             with_parents=with_parents,
-            window=decided.windows[0],
-            in_window=decided.windows[-1],
+            windows=decided.windows,
+            homes=decided.homes,
+            disks=_disks(graph) if decided.disk_bytes else (),
             copied=bar.update,
         )

@@ -32,7 +32,7 @@ class Direction(Enum):
 
 @dataclass
 class Step:
-    """One launch or two that finished at least one level."""
+    """The launches that finished at least one level; ``slow_bytes`` are by tier, where counted."""
 
     kind: str
     level: int
@@ -42,6 +42,7 @@ class Step:
     pending: int = 0
     pending_bytes: int = 0
     heads_found: int = 0
+    slow_bytes: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
 
 

@@ -14,7 +14,10 @@ from oocbfs.plan import Window, align_window, slow_range
 
 
 class ResidentRows:
-    """Rows as kernels take them: the tails mapped except for a resident window, the rest copied."""
+    """Rows as kernels take them: heads, starts and a window of the tails copied, other tails mapped.
+
+    Tails outside of the home window are neither.
+    """
 
     def __init__(
         self,
@@ -22,8 +25,12 @@ class ResidentRows:
         rows: Rows,
         stack: ExitStack,
         window: Window = (0, 0),
+        home: Window | None = None,
         copied: Callable[[int], object] = lambda _: None,
     ) -> None:
+        self.host = rows
+        self.tail_bytes = rows.tails.size
+        self.home = (0, self.tail_bytes) if home is None else home
         begin, end = align_window(window, rows.tails.size)
         self._memories = [
             device.place(array, copied=copied) for array in (rows.heads, rows.starts, rows.bases)
@@ -33,11 +40,11 @@ class ResidentRows:
         self.struct = np.zeros((), ROWS_STRUCT)
         for name, memory in zip(("heads", "starts", "bases", "fast"), self._memories, strict=False):
             self.struct[name] = memory.address
-        first, last = slow_range((begin, end), rows.tails.size)
+        first, last = slow_range((begin, end), self.home, rows.tails.size)
         if first < last:
             mapped = stack.enter_context(device.map_host(rows.tails[first:last]))
-            self.struct["slow"] = mapped - first
+            self.struct["slow"] = (mapped - first) % (1 << 64)
         self.struct["fast_begin"], self.struct["fast_end"] = begin, end
+        self.struct["served_begin"], self.struct["served_end"] = self.home
         self.struct["num_vertices"], self.struct["shift"] = rows.heads.size, rows.shift
         self.num_vertices = rows.heads.size
-        self.tail_bytes = rows.tails.size

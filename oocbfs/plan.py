@@ -2,7 +2,8 @@
 
 Device memory always holds what a traversal touches at random: bitmaps, queues, levels, parents if
 they are asked for, heads and starts. What is left holds a fixed window of the tails; the others stay
-in pinned host memory.
+in pinned host memory. Where the host cannot hold them all, a larger window around the first is the
+home of those that it can; the rest stays on disk and passes through a ring of pinned memory.
 
 Where the window lies decides what it saves. Most slow reads come from searching bottom-up: a vertex
 whose head missed reads the first sector of its row, however short the row is. So a byte is worth the
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from oocbfs.errors import BudgetError
 from oocbfs.kernels.constants import SEGMENT_BYTES
-from oocbfs.kernels.cuda_source import CONTROL_WORDS, MAX_SMALL_LEVELS
+from oocbfs.kernels.cuda_source import CONTROL_WORDS, DISK_BLOCK_BYTES, MAX_SMALL_LEVELS
 from oocbfs.memory import format_size, parse_size
 
 # First byte of the tails that are resident and the one behind the last.
@@ -33,6 +34,12 @@ Window = tuple[int, int]
 LINE_BYTES = 128
 # Host memory is pinned by pages.
 PAGE_BYTES = 4096
+# The ring: enough slots that reads, kernels and what waits for either have one each, and slots so large
+# that a launch or two for each is no matter.
+NUM_SLOTS = 4
+SLOT_BYTES = 8 << 20
+# A byte from disk takes as long as so many over the bus: 2 GB/s against 16.
+DISK_COST = 8
 # CuPy's pool gives memory in such units.
 _UNIT_BYTES = 512
 # How many times as many rows as the first bytes another place must hold.
@@ -49,6 +56,8 @@ _PURPOSES = {
     "hubs": "queues",
     "hub_segments": "queues",
     "control": "queues",
+    "expanded_blocks": "bitmaps",
+    "searched_blocks": "bitmaps",
 }
 
 
@@ -61,11 +70,15 @@ class Tails(NamedTuple):
 
 @dataclass(frozen=True)
 class Shape:
-    """What a plan needs to know about a graph; ``tails`` are out and, if directed, in."""
+    """What a plan needs to know about a graph; ``tails`` are out and, if directed, in.
+
+    ``on_disk`` says that tails can be read from the file as they are.
+    """
 
     num_vertices: int
     shift: int
     tails: tuple[Tails, ...]
+    on_disk: bool = True
 
     @property
     def tail_bytes(self) -> int:
@@ -75,13 +88,18 @@ class Shape:
 
 @dataclass(frozen=True)
 class Plan:
-    """Which bytes live where. ``device`` names what device memory always holds."""
+    """Which bytes live where. ``device`` names what device memory always holds.
+
+    ``homes`` are the tails that device or host hold; ``pinned_bytes`` includes the ring, if there is one.
+    """
 
     device: dict[str, int]
     windows: tuple[Window, ...]
+    homes: tuple[Window, ...]
     tail_bytes: int
     resident_bytes: int
     pinned_bytes: int
+    disk_bytes: int
     vram_bytes: int | None
     why: str
 
@@ -97,11 +115,11 @@ class Plan:
 
 
 def search_arrays(
-    num_vertices: int, tail_bytes: int, *, with_parents: bool
+    num_vertices: int, tail_bytes: tuple[int, ...], *, with_parents: bool
 ) -> dict[str, tuple[int, Any]]:
-    """Give size and type of each array that a traversal works on; tails are those it expands."""
+    """Give size and type of each array that a traversal works on; tails are out and, if directed, in."""
     words = (num_vertices + 31) // 32
-    num_hubs = tail_bytes // (SEGMENT_BYTES + 1) + 1
+    num_hubs = tail_bytes[0] // (SEGMENT_BYTES + 1) + 1
     return {
         "levels": (num_vertices, np.int32),
         "parents": (num_vertices if with_parents else 1, np.uint32),
@@ -113,7 +131,14 @@ def search_arrays(
         "hub_segments": (num_hubs, np.uint32),
         # The recorded level ends lie behind the control words: one copy reads both.
         "control": (CONTROL_WORDS + MAX_SMALL_LEVELS // 2, np.uint64),
+        "expanded_blocks": (block_words(tail_bytes[0]), np.uint32),
+        "searched_blocks": (block_words(tail_bytes[-1]), np.uint32),
     }
+
+
+def block_words(tail_bytes: int) -> int:
+    """Tell how many words have a bit for every block of tails on disk, and one for another behind."""
+    return -(-tail_bytes // DISK_BLOCK_BYTES) // 32 + 1
 
 
 def align_window(window: Window, tail_bytes: int) -> Window:
@@ -124,12 +149,23 @@ def align_window(window: Window, tail_bytes: int) -> Window:
     return min(begin, end), end
 
 
-def slow_range(window: Window, tail_bytes: int) -> Window:
-    """Give the part of the tails that must be mapped: the least, by pages, that holds the rest."""
-    begin, end = window
-    if begin > 0:
-        return 0, begin if end >= tail_bytes else tail_bytes
-    return tail_bytes if end >= tail_bytes else end // PAGE_BYTES * PAGE_BYTES, tail_bytes
+def slow_range(window: Window, home: Window, tail_bytes: int) -> Window:
+    """Give the part of the tails that must be mapped: the least, by pages, that holds the rest of home.
+
+    A segment that begins in it may end behind it.
+    """
+    if home[0] == home[1]:
+        return 0, 0
+    begin, end = window if window[0] < window[1] else (home[0], home[0])
+    stop = min(home[1] + SEGMENT_BYTES, tail_bytes)
+    last = stop if end < stop else begin
+    first = home[0] if home[0] < begin else min(end, last)
+    return first // PAGE_BYTES * PAGE_BYTES if first < last else last, last
+
+
+def slot_bytes(tail_bytes: int) -> int:
+    """Tell how large a slot of the ring is: no larger than the tails."""
+    return min(SLOT_BYTES, -(-tail_bytes // DISK_BLOCK_BYTES) * DISK_BLOCK_BYTES)
 
 
 def parse_resident(text: str | int, tail_bytes: int) -> int:
@@ -188,23 +224,65 @@ def plan(
             )
         room = wanted
     windows = _windows(shape, room)
-    pinned = 0
-    for window, side in zip(windows, shape.tails, strict=True):
-        first, last = slow_range(window, side.num_bytes)
-        pinned += -(-(last - first) // PAGE_BYTES) * PAGE_BYTES
-    if host_bytes is not None and pinned > host_bytes:
+    homes, pinned = _homes(shape, windows, host_bytes)
+    return Plan(
+        device=device,
+        windows=windows,
+        homes=homes,
+        tail_bytes=shape.tail_bytes,
+        resident_bytes=sum(_allocated(end - begin) for begin, end in windows),
+        pinned_bytes=pinned,
+        disk_bytes=shape.tail_bytes - sum(end - begin for begin, end in homes),
+        vram_bytes=vram_bytes,
+        why=_explain(shape, windows),
+    )
+
+
+def _homes(
+    shape: Shape, windows: tuple[Window, ...], host_bytes: int | None
+) -> tuple[tuple[Window, ...], int]:
+    """Decide which tails need not come from disk; give those, and how much the host pins."""
+    whole = tuple((0, side.num_bytes) for side in shape.tails)
+    pinned = sum(map(_pinned, windows, whole, shape.tails))
+    if host_bytes is None or pinned <= host_bytes:
+        return whole, pinned
+    ring = NUM_SLOTS * (slot_bytes(max(end for _, end in whole)) + 2 * PAGE_BYTES)
+    # A home has a segment behind it, on two pages at most.
+    least = ring + len(shape.tails) * 2 * PAGE_BYTES if shape.on_disk else pinned
+    if least > host_bytes:
         raise BudgetError(
-            f"{format_size(pinned)} of tails would have to be pinned in host memory, and only "
-            f"{format_size(host_bytes)} are available: use --engine cpu"
+            f"{format_size(least)} would have to be pinned in host memory at least, and only "
+            f"{format_size(max(0, host_bytes))} are available: use --engine cpu"
         )
-    resident = sum(_allocated(end - begin) for begin, end in windows)
-    why = _explain(shape, windows)
-    return Plan(device, windows, shape.tail_bytes, resident, pinned, vram_bytes, why)
+    pinned, homes = ring, []
+    for window, side in zip(reversed(windows), reversed(shape.tails), strict=True):
+        homes.append(_home(side, window, host_bytes - pinned))
+        pinned += _pinned(window, homes[-1], side)
+    return tuple(reversed(homes)), pinned
+
+
+def _pinned(window: Window, home: Window, side: Tails) -> int:
+    first, last = slow_range(window, home, side.num_bytes)
+    return -(-(last - first) // PAGE_BYTES) * PAGE_BYTES
+
+
+def _home(side: Tails, window: Window, room: int) -> Window:
+    """Extend a window to one side by what may be pinned, so that it need not be pinned as well."""
+    # What lies behind it for its last segment, and the pages that it cuts, are pinned too.
+    room = max(0, room - SEGMENT_BYTES - 2 * PAGE_BYTES)
+    begin, end = window[0], min(window[1], side.num_bytes)
+    first = _fullest(side, min(end - begin + room, side.num_bytes))
+    if begin == end:
+        return first, min(first + room, side.num_bytes)
+    return (
+        (max(0, begin - room), end) if first < begin else (begin, min(end + room, side.num_bytes))
+    )
 
 
 def _device_bytes(shape: Shape, *, with_parents: bool) -> dict[str, int]:
     """Sum up the arrays that are always in device memory by what they are for."""
-    arrays = search_arrays(shape.num_vertices, shape.tails[0].num_bytes, with_parents=with_parents)
+    tail_bytes = tuple(side.num_bytes for side in shape.tails)
+    arrays = search_arrays(shape.num_vertices, tail_bytes, with_parents=with_parents)
     found = dict.fromkeys(("bitmaps", "queues", "levels", "parents"), 0)
     for name, (size, dtype) in arrays.items():
         found[_PURPOSES[name]] += _allocated(max(size, 1) * np.dtype(dtype).itemsize)

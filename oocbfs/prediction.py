@@ -1,4 +1,4 @@
-"""Predict what a traversal moves over PCIe on GPUs that are not here, and how long it takes.
+"""Predict what a traversal reads from disk and over PCIe on GPUs that are not here, and how long it takes.
 
 Nothing in this module is a measurement of a GPU: see MODEL.
 """
@@ -15,8 +15,8 @@ from oocbfs.formats.ordered import available_threads
 from oocbfs.gpu_result import Limits
 from oocbfs.kernels import bfs as cpu
 from oocbfs.kernels import foretell
-from oocbfs.kernels.cuda_source import SMALL_BYTES_PER_VERTEX
-from oocbfs.plan import Plan
+from oocbfs.kernels.cuda_source import DISK_BLOCK_BYTES, SMALL_BYTES_PER_VERTEX
+from oocbfs.plan import DISK_COST, Plan, Window, block_words
 
 if TYPE_CHECKING:
     from oocbfs.graph import Graph
@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from oocbfs.progress import Phases
 
 MODEL = (
-    "PCIe bytes: the levels of sampled sources are found on the CPU; a small frontier then costs its "
-    "rows, a large one the cheaper of its rows and of searching the rows whose head missed, in sectors "
-    "of 32 bytes outside of the resident tails. Seconds: these bytes at the rate at which the link "
-    "carries sectors (66 % of its rate for copies), results at the rate for copies, one pass over heads "
-    "and bitmaps for each large frontier, 20 µs for each of those and 5 µs for each small one. How many "
-    "reads a GPU keeps under way is not modelled."
+    "The levels of sampled sources are found on the CPU. PCIe bytes: a small frontier costs its rows, a "
+    "large one the cheaper of its rows and of searching the rows whose head missed, in sectors of 32 bytes "
+    "outside of the resident tails. Disk bytes: blocks of 16 KB, each read once in a level, where memory "
+    "does not hold the tails; a byte from there costs as much as 8 over PCIe. Seconds: bytes from disk at "
+    "2 GB/s; those over PCIe at the rate at which the link carries sectors (66 % of its rate for "
+    "copies), results at the rate for copies, one pass over heads and bitmaps for each large frontier, "
+    "20 µs for each of those and 5 µs for each small one. How many reads a GPU keeps under way is not "
+    "modelled."
 )
 
 # A read of 32 bytes brings some 20 bytes of headers with it, as one of 256 does (PCI Express
@@ -37,6 +39,8 @@ MODEL = (
 _SECTOR_RATE = (32 / (32 + 20)) / (256 / (256 + 20))
 _LARGE_LEVEL_SECONDS = 20e-6
 _SMALL_LEVEL_SECONDS = 5e-6
+# Of an NVMe disk with many reads in flight; assumed.
+_DISK_BANDWIDTH = 2e9
 
 
 @dataclass(frozen=True)
@@ -82,11 +86,12 @@ class Sample:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What one traversal is expected to cost: bytes over PCIe, and levels by the size of their frontier."""
+    """What one traversal is expected to cost: bytes over PCIe and from disk, and its levels by size."""
 
     slow_bytes: int
     large_levels: int
     small_levels: int
+    disk_bytes: int = 0
 
 
 def sample_levels(graph: Graph, count: int, phases: Phases, seed: int = 1) -> list[Sample]:
@@ -131,7 +136,65 @@ def foretell_bytes(graph: Graph, decided: Plan, sample: Sample) -> Forecast:
     # Level d is found by expanding d-1, or by searching for d while all behind it, reached or not, wait.
     behind = np.cumsum(waiting[::-1])[::-1]
     searched = np.append(found[1:-1] + behind[2:], waiting[-1])
+    if decided.disk_bytes:
+        return _follow_from_disk(
+            expanded[:-1], searched, *foretell_blocks(graph, decided.homes, sample)
+        )
     return _follow(sample.sizes, expanded[:-1], searched, graph.num_vertices)
+
+
+def foretell_blocks(
+    graph: Graph, homes: tuple[Window, ...], sample: Sample
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Say what expanding and what searching would read from disk, outside of homes, level by level."""
+    rows, in_rows = (_read_only(side) for side in (graph.rows, graph.in_rows))
+    levels = sample.levels.view()
+    levels.flags.writeable = False
+    expanded = np.zeros(sample.num_levels, np.int64)
+    foretell.count_expanded_blocks(
+        expanded,
+        levels,
+        rows.bases,
+        rows.starts,
+        rows.shift,
+        *homes[0],
+        DISK_BLOCK_BYTES,
+    )
+    wanted = np.zeros(32 * block_words(in_rows.tails.size), np.int32)
+    foretell.find_searched_blocks(
+        wanted,
+        levels,
+        in_rows.heads,
+        in_rows.bases,
+        in_rows.starts,
+        in_rows.shift,
+        *homes[-1],
+        DISK_BLOCK_BYTES,
+    )
+    last = np.bincount(np.minimum(wanted, sample.num_levels), minlength=sample.num_levels + 1)
+    searched = np.cumsum(last[::-1])[::-1][1:]
+    return DISK_BLOCK_BYTES * expanded, DISK_BLOCK_BYTES * searched
+
+
+def foretell_disk_bytes(graph: Graph, sample: Sample) -> int:
+    """Say what a traversal on the CPU would read with all tails on disk."""
+    return int(np.minimum(*foretell_blocks(graph, ((0, 0),), sample)).sum())
+
+
+def _follow_from_disk(
+    expanded: NDArray[np.int64],
+    searched: NDArray[np.int64],
+    expanded_from_disk: NDArray[np.int64],
+    searched_from_disk: NDArray[np.int64],
+) -> Forecast:
+    """Choose what each level reads as the level loop does where tails are on disk: no level is small."""
+    upward = searched + DISK_COST * searched_from_disk <= expanded + DISK_COST * expanded_from_disk
+    return Forecast(
+        slow_bytes=int(np.where(upward, searched, expanded).sum()),
+        large_levels=expanded.size,
+        small_levels=0,
+        disk_bytes=int(np.where(upward, searched_from_disk, expanded_from_disk).sum()),
+    )
 
 
 def _follow(
@@ -162,7 +225,8 @@ def foretell_seconds(
     results = (8 if with_parents else 4) * num_vertices
     passes = results + forecast.large_levels * (4 * num_vertices + num_vertices // 4)
     return (
-        forecast.slow_bytes / (gpu.copy_bandwidth * _SECTOR_RATE)
+        forecast.disk_bytes / _DISK_BANDWIDTH
+        + forecast.slow_bytes / (gpu.copy_bandwidth * _SECTOR_RATE)
         + results / gpu.copy_bandwidth
         + passes / gpu.vram_bandwidth
         + forecast.large_levels * _LARGE_LEVEL_SECONDS

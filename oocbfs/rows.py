@@ -25,6 +25,19 @@ def span(rows: Rows, vertex: int) -> tuple[int, int]:
     return start, end
 
 
+def rows_before(rows: Rows, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Count the rows whose tail begins before each of some offsets."""
+    low = np.zeros(offsets.size, np.int64)
+    high = np.full(offsets.size, rows.heads.size)
+    while (low < high).any():
+        middle = (low + high) // 2
+        begins = rows.bases[middle >> rows.shift].astype(np.int64) + rows.starts[middle]
+        before = (begins < offsets) & (low < high)
+        high = np.where(before, high, middle)
+        low = np.where(before, middle + 1, low)
+    return low
+
+
 def neighbours(rows: Rows, vertex: int) -> NDArray[np.uint32]:
     """Give the stored neighbours of a stored vertex, ascending."""
     degree = int(rows.degrees[vertex])

@@ -8,7 +8,7 @@ import pytest
 
 import oocbfs
 from oocbfs import generators
-from tests.benchmarks import batch, bfs, convert, disk, outofcore, pcie, resident
+from tests.benchmarks import batch, bfs, budgets, convert, disk, outofcore, pcie, resident
 
 
 def test_convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,6 +63,13 @@ def test_outofcore(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert shown.count("| warm, ratio of the two |") == 2
     assert not list(tmp_path.iterdir())
+
+
+def test_budgets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "g.ocg"
+    oocbfs.convert(generators.rmat(10, seed=1), path, ids="dense")
+    budgets.main([str(path), "--budgets", "all,1G", "--sources", "2"])
+    assert "| 1G | cpu |" in capsys.readouterr().out
 
 
 def test_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -67,7 +67,7 @@ def check(
     """Traverse, and compare levels, level sizes and parents."""
     rows = rows_of(matrix)
     in_rows = rows_of(matrix.T.tocsr()) if directed else None
-    with GpuBfs(made, rows, in_rows, window=window, limits=limits) as bfs:
+    with GpuBfs(made, rows, in_rows, windows=(window,), limits=limits) as bfs:
         result = bfs.run(np.array(sources, np.uint32), direction)
     expected = levels_by_scipy(matrix, sources)
     assert np.array_equal(result.levels, expected)
@@ -169,7 +169,7 @@ def test_resident_windows(direction: Direction, window: tuple[int, int]) -> None
 
 def check_slow_bytes(direction: Direction, window: tuple[int, int]) -> int:
     made = device()
-    with GpuBfs(made, rows_of(mixed_graph(4)), window=window) as bfs:
+    with GpuBfs(made, rows_of(mixed_graph(4)), windows=(window,)) as bfs:
         bfs.run(np.array([17], np.uint32), direction)
     assert made.usage.slow_bytes is not None
     return made.usage.slow_bytes

@@ -16,6 +16,7 @@ from oocbfs.kernels.emulator.build import Checks
 
 HERE = Path(__file__).parent
 LEVELS = "test_gpu_bfs.py::test_levels_under_ten_schedules[{}]"
+STAGED = "test_staging.py::test_nothing_at_home_under_ten_schedules[{}]"
 RACES = "test_gpu_bfs.py::test_no_races[{}]"
 
 
@@ -67,7 +68,7 @@ MUTANTS = [
     ),
     Mutant(
         "wrong lane mask for a group",
-        "bottom_up_tails.cu",
+        "search.cuh",
         "(FULL_WARP >> (32u - GROUP_LANES)) << group_first",
         "FULL_WARP >> (32u - GROUP_LANES)",
         LEVELS.format("1-Direction.BOTTOM_UP"),
@@ -141,7 +142,7 @@ MUTANTS = [
     ),
     Mutant(
         "search among what this level found",
-        "bottom_up_tails.cu",
+        "search.cuh",
         "test_bit(search.visited, id)",
         "test_bit(search.claimed, id)",
         RACES.format("1-Direction.BOTTOM_UP"),
@@ -199,7 +200,7 @@ MUTANTS = [
     ),
     Mutant(
         "hubs and segments mixed up",
-        "top_down.cu",
+        "expand.cuh",
         "1ull << 32 | num_segments",
         "1ull << 32 | (num_segments - 1)",
         LEVELS.format("1-Direction.TOP_DOWN"),
@@ -246,6 +247,39 @@ MUTANTS = [
         "test_gpu_bfs.py::test_resident_windows[Direction.TOP_DOWN-window1]",
         "outside every allocation",
         Checks.RACES,
+    ),
+    Mutant(
+        "a segment that began in the piece before",
+        "rows.cuh",
+        "(offset - row.begin + SEGMENT_BYTES - 1) / SEGMENT_BYTES",
+        "(offset - row.begin) / SEGMENT_BYTES",
+        STAGED.format("undirected-1-Direction.TOP_DOWN"),
+        "assert_array_equal|damaged|outside every allocation",
+        Checks.RACES,
+    ),
+    Mutant(
+        "last block of a row not marked",
+        "mark_blocks.cu",
+        "block <= (end - 1) / DISK_BLOCK_BYTES",
+        "block < (end - 1) / DISK_BLOCK_BYTES",
+        STAGED.format("undirected-1-Direction.BOTTOM_UP"),
+        "assert_array_equal|damaged",
+    ),
+    Mutant(
+        "blocks of the wrong level",
+        "mark_blocks.cu",
+        "found == level - 1",
+        "found == level",
+        STAGED.format("directed-1-Direction.TOP_DOWN"),
+        "assert_array_equal|damaged",
+    ),
+    Mutant(
+        "levels looked at without volatile",
+        "on_level.cuh",
+        "*(volatile u32*)&search.levels",
+        "search.levels",
+        "test_staging.py::test_no_races[undirected-Direction.TOP_DOWN]",
+        "race on device memory",
     ),
 ]
 

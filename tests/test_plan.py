@@ -45,7 +45,7 @@ def test_never_more_than_device_memory(shape: Shape, vram: int, with_parents: bo
     for (begin, end), side in zip(found.windows, shape.tails, strict=True):
         assert 0 <= begin <= end <= -(-side.num_bytes // LINE_BYTES) * LINE_BYTES
         assert begin % LINE_BYTES == end % LINE_BYTES == 0
-        first, last = slow_range((begin, end), side.num_bytes)
+        first, last = slow_range((begin, end), (0, side.num_bytes), side.num_bytes)
         assert first % PAGE_BYTES == 0 or first == last
         outside = set(range(0, side.num_bytes, 64)) - set(range(begin, end, 64))
         assert all(first <= place < last for place in outside)
@@ -148,9 +148,7 @@ def test_a_device_allocates_what_the_plan_says(extra: int, sides: int) -> None:
     least = plan(shape, vram_bytes=None, with_parents=True).mandatory_bytes
     found = plan(shape, vram_bytes=least + extra, with_parents=True)
     device = CountingDevice(library=library())
-    with GpuBfs(
-        device, rows, in_rows, window=found.windows[0], in_window=found.windows[-1]
-    ) as search:
+    with GpuBfs(device, rows, in_rows, windows=found.windows) as search:
         assert device.allocated_bytes == found.device_bytes <= least + extra
         assert device.mapped_bytes == found.pinned_bytes
         result = search.run(np.array([17], np.uint32))

@@ -16,7 +16,15 @@ from oocbfs.gpu_engine import shape_of
 from oocbfs.graph import Graph
 from oocbfs.kernels.bfs_rows import Rows
 from oocbfs.plan import Plan, plan
-from oocbfs.prediction import KNOWN_GPUS, Sample, foretell_bytes, foretell_seconds, sample_levels
+from oocbfs.prediction import (
+    KNOWN_GPUS,
+    Sample,
+    foretell_blocks,
+    foretell_bytes,
+    foretell_disk_bytes,
+    foretell_seconds,
+    sample_levels,
+)
 from oocbfs.progress import Phases
 from oocbfs.rows import span
 from tests.test_cli import run
@@ -111,6 +119,46 @@ def test_foretold_bytes_are_near_what_kernels_move(graph: Graph) -> None:
             assert moved / 2 <= foretold <= moved * 2
 
 
+def disk_blocks(graph: Graph, homes: Any, levels: Any, level: int) -> tuple[int, int]:
+    """Count the blocks that expanding and searching read to find a level, with sets."""
+    both = []
+    heads = graph.in_rows.heads
+    found = [u for u in np.flatnonzero(levels == level) if levels[heads[u]] != level - 1]
+    waiting = [*found, *np.flatnonzero((levels < 0) | (levels > level))]
+    for rows, home, vertices in (
+        (graph.rows, homes[0], np.flatnonzero(levels == level - 1)),
+        (graph.in_rows, homes[-1], waiting),
+    ):
+        needed = set()
+        for begin, end in (span(rows, int(u)) for u in vertices):
+            for first, last in ((begin, min(end, home[0])), (max(begin, home[1]), end)):
+                needed |= set(range(first >> 14, ((last - 1) >> 14) + 1)) if first < last else set()
+        both.append(len(needed))
+    return both[0], both[1]
+
+
+@pytest.mark.parametrize("home", [(0, 0), (20_000, 50_000), (60_000, 1 << 40)])
+def test_foretold_disk_bytes_equal_a_plain_count(graph: Graph, home: tuple[int, int]) -> None:
+    for sample in sample_levels(graph, 2, Phases(show=False)):
+        found = np.stack(foretell_blocks(graph, (home,), sample), axis=1)
+        plain = [
+            disk_blocks(graph, (home,), sample.levels, level)
+            for level in range(1, sample.num_levels + 1)
+        ]
+        np.testing.assert_array_equal(found, np.array(plain) * (16 << 10))
+
+
+def test_foretold_disk_bytes_are_near_what_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "g.ocg"
+    oocbfs.convert(generators.rmat(16, seed=3), path, order="degree")
+    with oocbfs.open(path) as opened:
+        for sample in sample_levels(opened, 3, Phases(show=False)):
+            source = int(opened.ids_of(np.flatnonzero(sample.levels == 0))[0])
+            read = opened.bfs(source, engine="disk").stats.slow_bytes
+            assert read is not None
+            assert read / 2 <= foretell_disk_bytes(opened, sample) <= read * 2.5
+
+
 def test_everything_resident_moves_nothing(graph: Graph) -> None:
     decided = plan(shape_of(graph), vram_bytes=1 << 30)
     (sample,) = sample_levels(graph, 1, Phases(show=False))
@@ -140,6 +188,21 @@ def test_plan_verb(tmp_path: Path) -> None:
     only = json.loads(run("plan", path, "--gpu", "4090", "--samples", 0, "--json").stdout)
     assert [entry["gpu"] for entry in only["plans"]] == ["RTX 4090"]
     assert only["plans"][0]["predicted"] is None
+
+
+def test_plan_verb_where_memory_is_short(tmp_path: Path) -> None:
+    path = tmp_path / "g.ocg"
+    # Tails of 50 MB, more than a ring takes.
+    oocbfs.convert(generators.uniform(18, 40), path, order="natural")
+    found = json.loads(run("plan", path, "--vram", "8M", "--memory", "36M", "--json").stdout)
+    (decided,) = found["plans"]
+    assert decided["disk_bytes"] > 0
+    assert decided["pinned_bytes"] <= 36 << 20
+    assert decided["predicted"]["disk_bytes"] > 0
+    assert found["cpu"]["error"]
+    shown = run("plan", path, "--vram", "8M", "--memory", "36M").stdout
+    assert "left on disk" in shown
+    assert "predicted disk bytes" in shown
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ def run_with_asan(*arguments: str, **extra: str) -> subprocess.CompletedProcess[
 
 def test_kernels_are_clean() -> None:
     chosen = "stretched or every_class or damaged or windows or schedules and 1-"
-    done = run_with_asan(str(HERE / "test_gpu_bfs.py"), "-k", chosen)
+    modules = [str(HERE / name) for name in ("test_gpu_bfs.py", "test_staging.py")]
+    done = run_with_asan(*modules, "-k", chosen)
     assert done.returncode == 0, done.stdout + done.stderr
     assert " passed" in done.stdout

@@ -27,7 +27,7 @@ def test_sectors_equal_an_independent_count(
     rows = rows_of(graphs()[which])
     options = KernelOptions(count_rows=True, probe_bytes=probe_bytes)
     device = RecordingDevice(library=library(options=options), seed=which + 5)
-    with GpuBfs(device, rows, window=window) as bfs:
+    with GpuBfs(device, rows, windows=(window,)) as bfs:
         device.bfs, device.pending = bfs, []
         result = bfs.run(np.array([3], np.uint32), direction)
     moved = device.library.counters().host_sectors

@@ -1,4 +1,4 @@
-"""show what of a graph would be resident on a GPU, and predict what a traversal costs there"""
+"""show what of a graph would be held in which memory, and predict what a traversal costs"""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--vram", metavar="SIZE", help="plan for so much device memory, as 6G")
     which.add_argument("--gpu", metavar="NAME", help="plan for one known GPU, as 4090")
     parser.add_argument(
-        "--memory", metavar="SIZE", help="host memory that may be pinned (default: what is free)"
+        "--memory",
+        metavar="SIZE",
+        help="host memory: what may be pinned for a GPU, and bound for the CPU (default: what is free)",
     )
     parser.add_argument(
         "--resident-tails",
@@ -59,6 +61,7 @@ def run(options: argparse.Namespace) -> None:
             "samples": len(samples),
             "model": MODEL,
             "plans": decisions,
+            "cpu": _plan_cpu(opened, samples, options),
         }
     if options.json:
         shared.print_json(summary)
@@ -120,9 +123,41 @@ def _decide(
         "resident_tail_bytes": decided.resident_bytes,
         "windows": decided.windows,
         "pinned_bytes": decided.pinned_bytes,
+        "disk_bytes": decided.disk_bytes,
         "why": decided.why,
         "predicted": _predict(opened, decided, gpu, samples, options),
     }
+
+
+def _plan_cpu(opened: Graph, samples: list[Sample], options: argparse.Namespace) -> dict[str, Any]:
+    """Tell whether a traversal on the CPU would read tails from disk, and how much."""
+    from statistics import median
+
+    from oocbfs.budget import divide
+    from oocbfs.errors import BudgetError
+    from oocbfs.formats.ordered import available_threads
+    from oocbfs.memory import available_bytes, parse_size
+    from oocbfs.prediction import foretell_disk_bytes
+
+    memory = available_bytes() if options.memory is None else parse_size(options.memory)
+    found: dict[str, Any] = {"memory_bytes": memory}
+    try:
+        division = divide(
+            opened,
+            "auto",
+            memory,
+            with_parents=options.parents,
+            validate=False,
+            threads=available_threads(None),
+            tmp=None,
+        )
+    except BudgetError as error:
+        return {**found, "error": str(error)}
+    found["engine"] = division.engine if division.engine == "disk" else "cpu"
+    if samples and division.engine == "disk":
+        read = [foretell_disk_bytes(opened, sample) for sample in samples]
+        found["predicted"] = {"disk_bytes": int(median(read)), "disk_bytes_worst": max(read)}
+    return found
 
 
 def _predict(
@@ -141,7 +176,13 @@ def _predict(
         return None
     forecasts = [foretell_bytes(opened, decided, sample) for sample in samples]
     moved = [forecast.slow_bytes for forecast in forecasts]
-    found: dict[str, Any] = {"slow_bytes": int(median(moved)), "slow_bytes_worst": max(moved)}
+    read = [forecast.disk_bytes for forecast in forecasts]
+    found: dict[str, Any] = {
+        "slow_bytes": int(median(moved)),
+        "slow_bytes_worst": max(moved),
+        "disk_bytes": int(median(read)),
+        "disk_bytes_worst": max(read),
+    }
     if gpu is not None:
         seconds = [
             foretell_seconds(gpu, forecast, opened.num_vertices, with_parents=options.parents)
@@ -158,6 +199,8 @@ def _print(summary: dict[str, Any]) -> None:
     for decision in summary["plans"]:
         print(f"\n{decision['gpu']}, {format_size(decision['vram_bytes'])} usable")
         shared.print_table([(f"  {name}", text) for name, text in _lines(decision, summary)])
+    print(f"\nCPU, {format_size(summary['cpu']['memory_bytes'])} of memory")
+    shared.print_table([(f"  {name}", text) for name, text in _cpu_lines(summary)])
     if summary["samples"]:
         print(
             f"\nPredictions, not measurements, from {summary['samples']} sources. {summary['model']}"
@@ -174,15 +217,35 @@ def _lines(decision: dict[str, Any], summary: dict[str, Any]) -> list[tuple[str,
         ("resident tails", f"{format_size(decision['resident_tail_bytes'])} ({decision['why']})"),
         ("pinned in host memory", format_size(decision["pinned_bytes"])),
     ]
+    if decision["disk_bytes"]:
+        lines.append(("left on disk", format_size(decision["disk_bytes"])))
     predicted = decision["predicted"]
     if predicted:
-        share = predicted["slow_bytes"] / max(1, summary["graph_bytes"])
-        worst = format_size(predicted["slow_bytes_worst"])
-        moved = f"{format_size(predicted['slow_bytes'])}, {share:.2%} of the graph (worst {worst})"
-        lines.append(("predicted PCIe bytes", moved))
+        lines.append(("predicted PCIe bytes", _amount(predicted, "slow_bytes", summary)))
+        if decision["disk_bytes"]:
+            lines.append(("predicted disk bytes", _amount(predicted, "disk_bytes", summary)))
         if "seconds" in predicted:
             seconds = f"{predicted['seconds']:.6f} over {decision['link']}"
             lines.append(
                 ("predicted seconds", f"{seconds} (worst {predicted['seconds_worst']:.6f})")
             )
     return lines
+
+
+def _cpu_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    found = summary["cpu"]
+    if "error" in found:
+        return [("cannot", found["error"])]
+    where = {"cpu": "in the mapped file", "disk": "on disk, heads and starts in memory"}
+    lines = [("tails", where[found["engine"]])]
+    if "predicted" in found:
+        amount = _amount(found["predicted"], "disk_bytes", summary)
+        lines.append(("predicted disk bytes", amount))
+    return lines
+
+
+def _amount(predicted: dict[str, Any], name: str, summary: dict[str, Any]) -> str:
+    """Write a median, its share of the graph, and the worst."""
+    share = predicted[name] / max(1, summary["graph_bytes"])
+    worst = format_size(predicted[f"{name}_worst"])
+    return f"{format_size(predicted[name])}, {share:.2%} of the graph (worst {worst})"

@@ -69,8 +69,7 @@ def _count(graph: Graph, decided: Plan, samples: list[Sample]) -> np.ndarray:
         graph.rows,
         graph.in_rows,
         with_parents=False,
-        window=decided.windows[0],
-        in_window=decided.windows[-1],
+        windows=decided.windows,
     ) as search:
         for sample in samples:
             search.run(np.flatnonzero(sample.levels == 0).astype(np.uint32))

@@ -1,0 +1,207 @@
+"""Bring tails from disk to a device, level by level, through a ring of pinned memory.
+
+The tails outside of the home windows are divided into pieces of at most a slot of the ring. A kernel marks the
+blocks that a level needs; those of a piece are read into their places in a slot, many reads in flight,
+while kernels work on the pieces before it. Kernels read slots in place, as they read all pinned
+memory, so that only the sectors of needed rows cross the bus.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import cycle
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.device import Device, Memory
+from oocbfs.formats.direct import DirectFile, page_aligned
+from oocbfs.gpu_rows import ResidentRows
+from oocbfs.kernels.cuda_source import DISK_BLOCK_BYTES
+from oocbfs.plan import NUM_SLOTS, PAGE_BYTES, Window, slot_bytes
+from oocbfs.rows import rows_before
+
+# Threads that read, each with one read in flight.
+_READERS = 16
+# Longer reads are cut, so that all readers take part.
+_READ_BYTES = 512 << 10
+
+# Starts kernels on a piece: rows that show it in a slot, its first vertex, and how many it has.
+Launch = Callable[[NDArray[Any], int, int], None]
+
+
+class DiskTails(NamedTuple):
+    """Where the tails of one direction are: a file, and the page at which they begin."""
+
+    file: DirectFile
+    offset: int
+
+
+class _Piece(NamedTuple):
+    """Tails from ``begin`` to ``end``, and the vertices with segments that begin there."""
+
+    begin: int
+    end: int
+    first_vertex: int
+    num_vertices: int
+
+    @property
+    def base(self) -> int:
+        """The byte at the start of the slot: that of the first block."""
+        return self.begin // DISK_BLOCK_BYTES * DISK_BLOCK_BYTES
+
+
+@dataclass
+class _Slot:
+    """A part of the ring, the device's address of it, and a mark behind its last kernel."""
+
+    memory: NDArray[np.uint8]
+    address: int
+    used: Any = None
+
+
+class _Filling(NamedTuple):
+    """A piece on its way into a slot."""
+
+    piece: _Piece
+    slot: _Slot
+    reads: list[Future[None]]
+
+
+class Side:
+    """One direction's tails on disk, in pieces, and which blocks of them a kernel marked."""
+
+    def __init__(
+        self, rows: ResidentRows, marks: Memory, disk: DiskTails, largest_piece: int
+    ) -> None:
+        self.rows, self.marks, self.disk = rows, marks, disk
+        self.marked = np.zeros(32 * marks.size, np.uint8)
+        home = rows.home
+        edges = np.unique([*range(0, rows.tail_bytes, largest_piece), rows.tail_bytes, *home])
+        before = rows_before(rows.host, edges)
+        # The row that begins before a piece may have segments that begin in it.
+        firsts = np.maximum(before[:-1] - 1, 0)
+        parts = (edges[:-1], edges[1:], firsts, before[1:] - firsts)
+        self.pieces = [
+            _Piece(*part)
+            for part in np.stack(parts, axis=1).tolist()
+            if not home[0] <= part[0] < home[1]
+        ]
+
+    @property
+    def marked_bytes(self) -> int:
+        """Bytes of the blocks that the kernel marked."""
+        return int(self.marked.sum()) * DISK_BLOCK_BYTES
+
+    def reads_of(self, piece: _Piece) -> list[Window]:
+        """Cut the marked blocks of a piece into reads, none if it has none.
+
+        A segment may end on the page behind the piece that it begins in, which is then marked too.
+        """
+        first = piece.base // DISK_BLOCK_BYTES
+        blocks = self.marked[first : -(-piece.end // DISK_BLOCK_BYTES) + 1]
+        if not blocks[:-1].any():
+            return []
+        last = _whole_pages(min(piece.end + PAGE_BYTES, self.rows.tail_bytes))
+        edges = piece.base + DISK_BLOCK_BYTES * np.flatnonzero(np.diff(blocks, prepend=0, append=0))
+        return [
+            (at, min(at + _READ_BYTES, end, last))
+            for begin, end in edges.reshape(-1, 2).tolist()
+            for at in range(begin, min(end, last), _READ_BYTES)
+        ]
+
+
+def _whole_pages(offset: int) -> int:
+    return -(-offset // PAGE_BYTES) * PAGE_BYTES
+
+
+class Staging:
+    """The ring, its readers, and the sides that it serves; made within a stack that takes it down."""
+
+    def __init__(
+        self,
+        device: Device,
+        rows: tuple[ResidentRows, ResidentRows],
+        marks: tuple[Memory, Memory],
+        disks: tuple[DiskTails, ...],
+        stack: ExitStack,
+        largest_slot: int,
+    ) -> None:
+        self._device = device
+        size = min(largest_slot, slot_bytes(max(side.tail_bytes for side in rows)))
+        self.out_side, self.in_side = (
+            Side(*side, size) for side in zip(rows, marks, (disks[0], disks[-1]), strict=True)
+        )
+        slots = []
+        for _ in range(NUM_SLOTS):
+            # Decoders look a little behind the page that follows the piece.
+            memory = page_aligned(size + 2 * PAGE_BYTES)
+            address = stack.enter_context(device.map_host(memory[:-PAGE_BYTES]))
+            slots.append(_Slot(memory, address))
+        self._slots = cycle(slots)
+        # Behind the slots in the stack: reads are over before memory is given back.
+        self._pool = stack.enter_context(ThreadPoolExecutor(_READERS))
+        self._bytes_read = 0
+
+    def clear_marks(self) -> None:
+        """Forget what the last level needed."""
+        for side in (self.out_side, self.in_side):
+            self._device.upload(side.marks, np.zeros(side.marks.size, np.uint32))
+
+    def read_marks(self) -> None:
+        """Learn what the level needs."""
+        for side in (self.out_side, self.in_side):
+            words = self._device.download(side.marks)
+            side.marked = np.unpackbits(words.view(np.uint8), bitorder="little")
+
+    def take_bytes(self) -> int:
+        """Tell what was read since the last call."""
+        taken, self._bytes_read = self._bytes_read, 0
+        return taken
+
+    def stream(self, side: Side, launch: Launch) -> None:
+        """Read the marked blocks piece by piece, and start kernels on each piece as it arrives."""
+        filling: deque[_Filling] = deque()
+        try:
+            for piece in side.pieces:
+                reads = side.reads_of(piece)
+                if not reads:
+                    continue
+                # The slot that is filled next is the one whose kernels were started longest ago.
+                if len(filling) == NUM_SLOTS - 1:
+                    self._finish(side, filling.popleft(), launch)
+                filling.append(self._begin(side, piece, reads))
+            while filling:
+                self._finish(side, filling.popleft(), launch)
+        finally:
+            for left in filling:
+                for read in left.reads:
+                    read.cancel()
+
+    def _begin(self, side: Side, piece: _Piece, reads: list[Window]) -> _Filling:
+        slot = next(self._slots)
+        if slot.used is not None:
+            self._device.wait_for(slot.used)
+        submitted = []
+        for begin, end in reads:
+            out = slot.memory[begin - piece.base : end - piece.base]
+            offset = side.disk.offset + begin
+            submitted.append(self._pool.submit(side.disk.file.read_into, out, offset))
+            self._bytes_read += end - begin
+        return _Filling(piece, slot, submitted)
+
+    def _finish(self, side: Side, filling: _Filling, launch: Launch) -> None:
+        piece, slot, reads = filling
+        for read in reads:
+            read.result()
+        rows = side.rows.struct.copy()
+        # Modulo 2^64, as kernels add to it.
+        rows["slow"] = (slot.address - piece.base) % (1 << 64)
+        rows["served_begin"], rows["served_end"] = piece.begin, piece.end
+        launch(rows, piece.first_vertex, piece.num_vertices)
+        slot.used = self._device.mark()
