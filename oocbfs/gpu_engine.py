@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import time
+import weakref
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +21,7 @@ from oocbfs.gpu_result import Direction
 from oocbfs.kernels.cuda_source import KernelOptions
 from oocbfs.memory import parse_size
 from oocbfs.pinned import PinError
-from oocbfs.plan import Plan, Shape, Tails, plan
+from oocbfs.plan import Shape, Tails, plan
 from oocbfs.progress import Phases
 from oocbfs.result import Found, Level, Task
 from oocbfs.staging import DiskTails
@@ -56,23 +60,50 @@ def tails_of(rows: Rows) -> Tails:
     return Tails(rows.tails.size, places.astype(np.int64))
 
 
+class KeptSearch:
+    """A graph on a device, kept for the next traversal that wants it there in the same way."""
+
+    def __init__(self) -> None:
+        self._open = ExitStack()
+        self._search: GpuBfs | None = None
+        self._key: tuple[Any, ...] = ()
+        # One traversal at a time: they share queues and bitmaps.
+        self._lock = threading.Lock()
+        # Also without close: nothing may stay pinned behind the mapping's end.
+        weakref.finalize(self, self._open.close)
+
+    @contextmanager
+    def use(self, key: tuple[Any, ...], load: Callable[[], GpuBfs]) -> Iterator[GpuBfs]:
+        """Give what was kept under this key, or else what ``load`` makes; keeps none that failed."""
+        with self._lock:
+            try:
+                if self._search is None or self._key != key:
+                    self._drop()
+                    self._search, self._key = self._open.enter_context(load()), key
+                yield self._search
+            except BaseException:
+                self._drop()
+                raise
+
+    def close(self) -> None:
+        """Give device memory and pinned memory back."""
+        with self._lock:
+            self._drop()
+
+    def _drop(self) -> None:
+        self._search = None
+        self._open.close()
+
+
 def on_device(graph: Graph, engine: str, task: Task, settings: Settings) -> Found:
     """Fill levels and parents of stored vertices."""
     with_parents = task.parents is not None
-    options = KernelOptions(with_parents=with_parents)
-    phases = Phases(show=settings.progress)
-    device: Device = (
-        CudaDevice(options, phases=phases) if engine == "cuda" else EmulatorDevice(options)
-    )
-    device.load_kernels()
-    decided = plan(
-        shape_of(graph),
-        vram_bytes=device.free_bytes() if settings.vram is None else parse_size(settings.vram),
-        host_bytes=pinnable_bytes(graph, settings.memory, with_parents=with_parents),
-        resident_tails=settings.resident_tails,
-        with_parents=with_parents,
-    )
-    with _load(graph, device, decided, phases, with_parents=with_parents) as search:
+    key = (engine, with_parents, settings.vram, settings.resident_tails, settings.memory)
+
+    def load() -> GpuBfs:
+        return _load(graph, engine, settings, with_parents=with_parents)
+
+    with graph.kept_search.use(key, load) as search:
         start = time.perf_counter()
         try:
             done = search.run(
@@ -113,10 +144,21 @@ def _disks(graph: Graph) -> tuple[DiskTails, DiskTails]:
     return out, back
 
 
-def _load(
-    graph: Graph, device: Device, decided: Plan, phases: Phases, *, with_parents: bool
-) -> GpuBfs:
-    """Bring the graph where the plan wants it."""
+def _load(graph: Graph, engine: str, settings: Settings, *, with_parents: bool) -> GpuBfs:
+    """Bring the graph where a plan wants it."""
+    options = KernelOptions(with_parents=with_parents)
+    phases = Phases(show=settings.progress)
+    device: Device = (
+        CudaDevice(options, phases=phases) if engine == "cuda" else EmulatorDevice(options)
+    )
+    device.load_kernels()
+    decided = plan(
+        shape_of(graph),
+        vram_bytes=device.free_bytes() if settings.vram is None else parse_size(settings.vram),
+        host_bytes=pinnable_bytes(graph, settings.memory, with_parents=with_parents),
+        resident_tails=settings.resident_tails,
+        with_parents=with_parents,
+    )
     total = decided.device["heads"] + decided.device["starts"] + decided.resident_bytes
     with phases("load", total, "B") as bar:
         return GpuBfs(

@@ -23,6 +23,7 @@ from oocbfs.vertices import Vertices
 
 if TYPE_CHECKING:
     from oocbfs.disk_rows import DiskRows
+    from oocbfs.gpu_engine import KeptSearch
     from oocbfs.many import SourceResult
     from oocbfs.result import BfsResult
 
@@ -56,6 +57,13 @@ class Graph(Vertices):
         from oocbfs.disk_rows import DiskRows
 
         return DiskRows(self._container)
+
+    @cached_property
+    def kept_search(self) -> KeptSearch:
+        """The graph as the last traversal on a device left it there."""
+        from oocbfs.gpu_engine import KeptSearch
+
+        return KeptSearch()
 
     @property
     def has_disk_rows(self) -> bool:
@@ -139,7 +147,8 @@ class Graph(Vertices):
             disk as they are needed; ``"emulator"`` runs the CUDA kernels on the CPU and counts the
             bytes they would move over PCIe; ``"cuda"`` runs them on a GPU. ``"auto"`` is the GPU where
             CuPy finds one that can take the graph, else the CPU; ``stats.fallback`` says why. With
-            ``memory`` it is the CPU, or the disk where the file is larger.
+            ``memory`` it is the CPU, or the disk where the file is larger. What a traversal brings to a
+            device stays there for the next with the same options, until ``close`` or ``release_device``.
         vram
             Device memory to use, such as ``"5G"``; None is what is free. The emulator has no limit, and
             keeps no tails in device memory unless it is given one.
@@ -259,6 +268,11 @@ class Graph(Vertices):
         """Let go of mapped pages, so that they count as memory of this process no more."""
         self._container.release()
 
+    def release_device(self) -> None:
+        """Give back what a GPU holds of the graph between two traversals, and what is pinned for it."""
+        if "kept_search" in self.__dict__:
+            self.kept_search.close()
+
     @contextmanager
     def _intact(self) -> Iterator[None]:
         """Read rows; a file that is cut short looks damaged, which is not what there is to say."""
@@ -299,6 +313,7 @@ class Graph(Vertices):
 
     def close(self) -> None:
         """Drop the mapping; arrays that were given out stay valid."""
+        self.release_device()
         for name in ("rows", "in_rows", "order", "ranks"):
             self.__dict__.pop(name, None)
         if "disk_rows" in self.__dict__:

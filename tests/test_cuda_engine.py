@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 import sys
 from functools import cache
@@ -36,11 +37,17 @@ def library(*, with_parents: bool) -> Library:
 
 
 @pytest.fixture(scope="module", params=[None, 1], ids=["raw", "zstd"])
-def graph(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def opened_graph(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     path = tmp_path_factory.mktemp("engine") / "g.ocg"
     oocbfs.convert(generators.rmat(11, seed=5), path, directed=True, zstd=request.param)
     with oocbfs.open(path) as opened:
         yield opened
+
+
+@pytest.fixture
+def graph(opened_graph: Graph) -> Any:
+    yield opened_graph
+    opened_graph.release_device()  # every test has a device of its own
 
 
 def use(monkeypatch: pytest.MonkeyPatch, runtime: Runtime, **trouble: Any) -> list[Any]:
@@ -69,10 +76,37 @@ def test_every_route_gives_the_same_levels(
     np.testing.assert_array_equal(found.levels, expected.levels)
     assert found.stats.engine == "cuda"
     assert found.stats.slow_bytes is None
+    graph.release_device()
     assert not runtime.pinned
     assert ("hostRegister" in runtime.names()) == (share != "100%")
     first = next(i for i, entry in enumerate(launched) if entry[0] != "compile")
     assert not any(entry[0] == "compile" for entry in launched[first:])
+
+
+def test_the_graph_stays_on_the_device(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime = Runtime(offset=0)
+    use(monkeypatch, runtime)
+    sources = [source_of(graph), *graph.ids_of(np.flatnonzero(graph.rows.degrees)[:3]).tolist()]
+    for source in sources:
+        found = graph.bfs(source, engine="cuda", resident_tails="10%")
+        np.testing.assert_array_equal(found.levels, graph.bfs(source, engine="cpu").levels)
+    assert runtime.names().count("hostRegister") == 2  # tails of both directions
+    graph.bfs(sources[0], engine="cuda", resident_tails="20%")
+    assert runtime.names().count("hostRegister") == 4
+    assert runtime.names().count("hostUnregister") == 2
+
+
+def test_a_graph_that_is_forgotten_leaves_nothing_pinned(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime = Runtime(offset=0)
+    use(monkeypatch, runtime)
+    forgotten = oocbfs.open(graph.path)
+    forgotten.bfs(source_of(graph), engine="cuda", resident_tails="0%")
+    assert runtime.pinned
+    del forgotten
+    gc.collect()
+    assert not runtime.pinned
 
 
 def test_a_gpu_that_fails_leaves_nothing_pinned(
@@ -94,6 +128,7 @@ def test_free_memory_decides(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> N
     for spare, fits in ((0, True), (-1, False)):
         runtime = Runtime(offset=0, free_bytes=least + reserved_bytes - pool_bytes + spare)
         use(monkeypatch, runtime)
+        graph.release_device()
         if fits:
             graph.bfs(source_of(graph), engine="cuda")
             assert "hostRegister" in runtime.names()
@@ -130,4 +165,5 @@ def test_auto_takes_the_gpu_or_says_why_not(
     assert (found.stats.fallback is None) == (words is None)
     assert words is None or words in str(found.stats.fallback)
     np.testing.assert_array_equal(found.levels, graph.bfs(source_of(graph), engine="cpu").levels)
+    graph.release_device()
     assert not runtime.pinned

@@ -220,12 +220,14 @@ def test_budgets_of_the_engine(graph: Graph, monkeypatch: pytest.MonkeyPatch) ->
     expected = graph.bfs(SOURCE, engine="cpu")
     ring = ring_bytes(graph)
     monkeypatch.setattr("oocbfs.gpu_engine.pinnable_bytes", lambda *_, **__: ring + 50_000)
+    graph.release_device()
     found = graph.bfs(SOURCE, engine="emulator")
     np.testing.assert_array_equal(found.levels, expected.levels)
     tiers = found.stats.slow_bytes_by_tier
     assert tiers["disk"] == sum(level.slow_bytes["disk"] for level in found.stats.levels) > 0
     assert tiers["host"] == sum(level.slow_bytes["host"] for level in found.stats.levels) > 0
     monkeypatch.setattr("oocbfs.gpu_engine.pinnable_bytes", lambda *_, **__: ring - 1)
+    graph.release_device()
     with pytest.raises(BudgetError, match="pinned in host memory at least"):
         graph.bfs(SOURCE, engine="emulator")
 
