@@ -20,7 +20,8 @@ _READERS = 4
 def page_aligned(size: int) -> NDArray[np.uint8]:
     """Allocate zeros at a page boundary, in huge pages where there are some."""
     whole = -(-max(1, size) // _PAGE_BYTES) * _PAGE_BYTES
-    memory = mmap.mmap(-1, whole)
+    # Private, because shared memory gets no huge pages.
+    memory = mmap.mmap(-1, whole, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         memory.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(memory, np.uint8)

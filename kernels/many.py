@@ -94,9 +94,14 @@ def _compile_run(sources_checksum: int) -> Callable[..., int]:
 _run = _compile_run(checksum_sources("many*.py", "bfs_rows.py", "bfs_state.py"))
 
 
+def num_words(threads: int) -> int:
+    """Words that a traversal takes for each vertex: seen, frontier, and finds of those who push."""
+    return 2 + min(threads, _MAX_PUSHING)
+
+
 def bytes_per_vertex(threads: int, *, levels: bool) -> int:
     """Memory that a traversal takes for each vertex: words, lists, and planes, one of them twice."""
-    return 8 * (2 + min(threads, _MAX_PUSHING)) + 8 + (8 * (2 * _FIRST_PLANES + 1) if levels else 0)
+    return 8 * num_words(threads) + 8 + (8 * (2 * _FIRST_PLANES + 1) if levels else 0)
 
 
 def traverse_many(
@@ -108,6 +113,7 @@ def traverse_many(
     threads: int = 1,
     alpha: float = 30.0,
     max_levels: int = -1,
+    words: NDArray[np.uint64] | None = None,
 ) -> Found:
     """Find the distance of every vertex from each of up to 64 sources.
 
@@ -125,6 +131,8 @@ def traverse_many(
         A source is pulled when its frontier has more edges than its unexplored ones / alpha.
     max_levels
         Give up a graph that has more levels; -1 for never.
+    words
+        Zeros to work in, ``num_words`` times n; None allocates them.
     """
     n = rows_out.heads.size
     control = np.zeros(CONTROL_WORDS, np.int64)
@@ -132,7 +140,7 @@ def traverse_many(
     lists = np.empty((2, n + WIDTH), np.uint32)
     lists[0, : sources.size] = sources
     state = State(
-        np.zeros((2 + min(threads, _MAX_PUSHING), n), np.uint64),
+        np.zeros((num_words(threads), n), np.uint64) if words is None else words,
         np.zeros((_FIRST_PLANES if levels else 0, n), np.uint64),
         np.zeros(n // BLOCK + 1, np.uint64),
         np.zeros(n // BLOCK + 1, np.uint8),
@@ -161,7 +169,7 @@ def traverse_many(
     _drain(state, sizes, records)
     return Found(
         np.concatenate(sizes)[:, : sources.size],
-        state.planes if levels else None,
+        state.planes[: int(control[DEPTH] + 1).bit_length()] if levels else None,
         np.concatenate(records),
         bool(control[FAILED]),
         outcome == TOO_DEEP,

@@ -13,35 +13,39 @@ from oocbfs.kernels.atomics import add_where, inlined
 _PLANES = types.Array(types.uint64, 2, "C")
 _READ_U32 = types.Array(types.uint32, 1, "C", readonly=True)
 _I64 = types.int64
+# Matrices of bits that are turned together, one in each lane of a vector.
+_LANES = 8
 # Positions whose levels are gathered before they are copied to the rows.
-TILE = 512
+_TILE = 64 * _LANES
 # Levels plus 1 of so many bits fit a signed byte.
 BYTE_PLANES = 7
 
 
 @inlined
 def _transpose(words):
-    """Turn 64 words of 64 bits: bit s of words[v] becomes bit v of words[s]."""
+    """Turn matrices of 64 words of 64 bits: bit s of words[v] becomes bit v of words[s]."""
     width = 32
     mask = np.uint64(0xFFFFFFFF)
     while width != 0:
         shift = np.uint64(width)
         for block in range(0, 64, 2 * width):
             for i in range(block, block + width):
-                swap = (words[i] >> shift ^ words[i + width]) & mask
-                words[i] ^= swap << shift
-                words[i + width] ^= swap
+                for lane in range(_LANES):
+                    swap = (words[i, lane] >> shift ^ words[i + width, lane]) & mask
+                    words[i, lane] ^= swap << shift
+                    words[i + width, lane] ^= swap
         width >>= 1
         mask ^= mask << np.uint64(width)
 
 
 @inlined
 def _gather(words, plane, ranks, first, count):
-    """Collect the words of 64 positions, zeros behind the last."""
+    """Collect the words of a tile's positions, zeros behind the last."""
     for i in range(count):
-        words[i] = plane[np.int64(ranks[first + i]) if ranks.size else first + i]
-    for i in range(count, 64):
-        words[i] = np.uint64(0)
+        place = np.int64(ranks[first + i]) if ranks.size else first + i
+        words[i & 63, i >> 6] = plane[place]
+    for i in range(count, _TILE):
+        words[i & 63, i >> 6] = np.uint64(0)
 
 
 @njit(
@@ -55,22 +59,22 @@ def spread_bytes(out, planes, ranks, source, first, stop):
     ``ranks`` are the stored vertices at the positions; empty if they are the same. There are at most
     BYTE_PLANES planes.
     """
-    words = np.empty(64, np.uint64)
-    tile = np.empty(64 * TILE, np.uint8)
-    for begin in range(first, stop, TILE):
-        end = min(begin + TILE, stop)
+    words = np.empty((64, _LANES), np.uint64)
+    tile = np.empty(64 * _TILE, np.uint8)
+    for begin in range(first, stop, _TILE):
+        count = min(_TILE, stop - begin)
         tile[:] = 255
-        for base in range(begin, end, 64):
-            for p in range(planes.shape[0]):
-                _gather(words, planes[p], ranks, base, min(64, end - base))
-                _transpose(words)
-                for row in range(out.shape[0]):
-                    place = row * TILE + base - begin
-                    add_where(tile, place, words[source + row], np.uint8(1 << p))
+        for p in range(planes.shape[0]):
+            _gather(words, planes[p], ranks, begin, count)
+            _transpose(words)
+            for row in range(out.shape[0]):
+                for lane in range(_LANES):
+                    place = row * _TILE + 64 * lane
+                    add_where(tile, place, words[source + row, lane], np.uint8(1 << p))
         for row in range(out.shape[0]):
-            levels = out[row, begin:end]
-            part = tile[row * TILE : row * TILE + end - begin].view(np.int8)
-            for i in range(levels.size):
+            levels = out[row, begin : begin + count]
+            part = tile[row * _TILE : row * _TILE + count].view(np.int8)
+            for i in range(count):
                 levels[i] = part[i]
 
 

@@ -144,18 +144,32 @@ class Traversals:
         targets: Sequence[NDArray[np.int64]] | None,
     ) -> Iterator[SourceResult]:
         if self.strategy == "together" or (self.strategy == "auto" and len(sources) >= _FEW):
-            found = self._traverse_together(stored)
+            block = self._block(len(sources))
+            found = self._traverse_together(stored, block)
             if not found.too_deep:
-                yield from self._share_out(found, sources, targets)
+                yield from self._share_out(found, sources, targets, block)
                 return
+            del block, found
             self.strategy = "one-per-core"
             self.reason = f"the graph has more than {_DEEP} levels"
         elif self.strategy == "auto":
             self.reason = f"{len(sources)} sources share too little"
         yield from self._traverse_alone(sources, stored, targets)
 
-    def _traverse_together(self, stored: NDArray[np.int64]) -> kernels.Found:
+    def _block(self, count: int) -> NDArray[np.int8]:
+        """Allocate the levels of a group; none if nobody wants them, or memory is too short for all."""
+        whole = self._emit == "levels" and count <= self._rows_at_once
+        return np.zeros((count if whole else 0, self._graph.num_vertices), np.int8)
+
+    def _traverse_together(
+        self, stored: NDArray[np.int64], block: NDArray[np.int8]
+    ) -> kernels.Found:
+        """Traverse; the words live where levels will be, because memory is dear when it is fresh."""
         kernels.load()
+        words = None
+        shape = kernels.num_words(self._threads), self._graph.num_vertices
+        if block.nbytes >= 8 * shape[0] * shape[1]:
+            words = block.reshape(-1)[: 8 * shape[0] * shape[1]].view(np.uint64).reshape(shape)
         found = kernels.traverse_many(
             self._graph.rows,
             self._graph.in_rows,
@@ -163,6 +177,7 @@ class Traversals:
             levels=self._emit != "summary",
             threads=self._threads,
             max_levels=-1 if self.strategy == "together" else _DEEP,
+            words=words,
         )
         if found.malformed:
             raise self._damaged()
@@ -175,11 +190,12 @@ class Traversals:
         found: kernels.Found,
         sources: list[int],
         targets: Sequence[NDArray[np.int64]] | None,
+        block: NDArray[np.int8],
     ) -> Iterator[SourceResult]:
         """Give each source its part of what was found together."""
         rows: Iterator[Levels | None] = iter([None] * len(sources))
         if self._emit == "levels":
-            rows = self._rows_of_levels(found, len(sources))
+            rows = self._rows_of_levels(found, len(sources), block)
         for number, (source, row) in enumerate(zip(sources, rows, strict=True)):
             sizes = np.trim_zeros(found.sizes[:, number], "b")
             yield SourceResult(
@@ -191,8 +207,10 @@ class Traversals:
                 None if targets is None else _look_up(found, number, targets[number]),
             )
 
-    def _rows_of_levels(self, found: kernels.Found, count: int) -> Iterator[Levels]:
-        """Yield the levels of each source, as many sources at a time as memory allows."""
+    def _rows_of_levels(
+        self, found: kernels.Found, count: int, block: NDArray[np.int8]
+    ) -> Iterator[Levels]:
+        """Yield the levels of each source: from the block, or as many at a time as memory allows."""
         assert found.planes is not None
         n = self._graph.num_vertices
         ranks = _NO_RANKS if self._graph.order is None else self._graph.ranks
@@ -202,16 +220,30 @@ class Traversals:
                 many_spread.spread_deep(deep, found.planes, ranks, number)
                 yield _smallest(deep, int(deep.max(initial=0)))
             return
+        if block.size:
+            yield from self._spread(block, found.planes, ranks, 0)
+            return
         for source in range(0, count, self._rows_at_once):
-            block = np.empty((min(self._rows_at_once, count - source), n), np.int8)
+            fresh = np.empty((min(self._rows_at_once, count - source), n), np.int8)
+            yield from self._spread(fresh, found.planes, ranks, source)
+            del fresh
 
-            def spread(first: int, block: NDArray[np.int8] = block, source: int = source) -> None:
-                stop = min(first + _PIECE, n)
-                many_spread.spread_bytes(block, found.planes, ranks, source, first, stop)
+    def _spread(
+        self,
+        block: NDArray[np.int8],
+        planes: NDArray[np.uint64],
+        ranks: NDArray[np.uint32],
+        source: int,
+    ) -> NDArray[np.int8]:
+        """Fill a block with the levels of the sources from ``source`` on."""
+        n = block.shape[1]
 
-            for _ in ordered_map(spread, range(0, n, _PIECE), self._threads):
-                pass
-            yield from block
+        def work(first: int) -> None:
+            many_spread.spread_bytes(block, planes, ranks, source, first, min(first + _PIECE, n))
+
+        for _ in ordered_map(work, range(0, n, _PIECE), self._threads):
+            pass
+        return block
 
     def _traverse_alone(
         self,

@@ -13,6 +13,7 @@ import numpy as np
 
 import oocbfs
 from oocbfs import generators
+from oocbfs.formats.ordered import ordered_map
 from oocbfs.graph import Graph
 from tests.benchmarks.bfs import python_peers
 from tests.benchmarks.common import show
@@ -29,11 +30,13 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--peer-sources", type=int, help="peers run from so many and are scaled up (default: all)"
     )
+    parser.add_argument("--graph", type=Path, help="this one instead of a Kronecker graph")
     parser.add_argument("--folder", type=Path, help="for the files (default: a temporary one)")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        path = Path(folder) / "kron.ocg"
-        oocbfs.convert(generators.kron(options.scale), path)
+        path = options.graph or Path(folder) / f"kron{options.scale}.ocg"
+        if not options.graph:
+            oocbfs.convert(generators.kron(options.scale), path)
         with oocbfs.open(path) as graph:
             measure(graph, options)
 
@@ -49,7 +52,7 @@ def measure(graph: Graph, options: argparse.Namespace) -> None:
         run()  # compiles, and brings the file into memory
     rounds = [[run() for run in ways.values()] for _ in range(options.rounds)]
     title = (
-        f"Kronecker {options.scale}, {options.sources} sources, {options.threads} threads, "
+        f"{Path(graph.path).name}, {options.sources} sources, {options.threads} threads, "
         "milliseconds in all; of single runs the traversal alone, of batches everything"
     )
     base = next(i for i, name in enumerate(ways) if "all cores" in name)
@@ -78,8 +81,19 @@ def _listed(values: Sequence[float], form: str) -> list[str]:
 def _ways(graph: Graph, sources: list[int], threads: int) -> dict[str, Callable[[], float]]:
     """Give each way to do it, as something that runs and tells its seconds."""
 
-    def many(**settings: Any) -> Callable[[], float]:
+    def touch(num_bytes: int) -> float:
+        """Take memory, touch it with all threads and give it back."""
+        start = time.perf_counter()
+        taken = np.empty(num_bytes, np.uint8)
+        parts = np.array_split(taken, threads)
+        for _ in ordered_map(lambda part: part.fill(1), parts, threads):
+            pass
+        return time.perf_counter() - start
+
+    def many(*, at_hand: bool = False, **settings: Any) -> Callable[[], float]:
         def run() -> float:
+            if at_hand:
+                touch(2 * len(sources) * graph.num_vertices)
             start = time.perf_counter()
             kept = list(graph.bfs_many(sources, threads=threads, **settings))
             seconds = time.perf_counter() - start
@@ -98,6 +112,10 @@ def _ways(graph: Graph, sources: list[int], threads: int) -> dict[str, Callable[
     return {
         "batch, summary": many(strategy="together"),
         "batch, all levels kept": many(strategy="together", emit="levels"),
+        "the same, in memory given back just before": many(
+            at_hand=True, strategy="together", emit="levels"
+        ),
+        "touching memory for all levels": lambda: touch(len(sources) * graph.num_vertices),
         "single runs, all cores each": singles,
         "single runs, all cores each, levels in input ids": named_singles,
         "single runs, one per core, summary": many(strategy="one-per-core"),
