@@ -198,7 +198,7 @@ def visit_heads(rows, state, thread):
 
 
 @kernel
-def _row_at(rows, place):
+def row_at(rows, place):
     """Find the first row that ends behind this place, or begins there."""
     low, high = np.int64(0), np.int64(rows.heads.size)
     while low < high:
@@ -226,7 +226,7 @@ def _next_wanted(wanted, u, stop):
 
 
 @kernel
-def _part(rows, u, low, high):
+def row_part(rows, u, low, high):
     """Give the part of row u that belongs to the chunk low … high-1: whole segments, maybe none."""
     begin, end = row_begin(rows, u), row_begin(rows, u + 1)
     last = end
@@ -247,7 +247,7 @@ def _next_extent(rows, wanted, found, u, stop, low, high):
     begin = end = np.int64(-1)
     u = first
     while u < stop:
-        place, last = _part(rows, u, low, high)
+        place, last = row_part(rows, u, low, high)
         if place < last and found[u >> 6] >> np.uint64(u & 63) & ONE == ZERO:
             if begin < 0:
                 first = u
@@ -269,7 +269,7 @@ def _probe_extent(rows, state, wanted, first, stop, low, high, buffer, shift):
     octets = 0
     u = _next_wanted(wanted, first, stop)
     while u < stop:
-        at, end = _part(rows, u, low, high)
+        at, end = row_part(rows, u, low, high)
         # What was found before the read was planned has no bytes in the buffer.
         if at < end and after[u >> 6] >> np.uint64(u & 63) & ONE == ZERO:
             v, more_edges, more_octets = probe_segments(buffer, n, front, at - shift, end - shift)
@@ -295,7 +295,7 @@ def _expand_extent(rows, state, wanted, first, stop, low, high, buffer, shift, t
     count = np.int64(0)
     u = _next_wanted(wanted, first, stop)
     while u < stop:
-        at, end = _part(rows, u, low, high)
+        at, end = row_part(rows, u, low, high)
         octets += max(0, end - at)
         while at < end:
             segment_end = min(at + SEGMENT_BYTES, end)
@@ -328,7 +328,7 @@ def stream(rows, disk, state, upward, thread):
         if low >= disk.tail_bytes:
             break
         high = min(low + CHUNK_BYTES, disk.tail_bytes)
-        u, stop = _row_at(rows, low), _row_at(rows, high - 1) + 1
+        u, stop = row_at(rows, low), row_at(rows, high - 1) + 1
         while control[FAILED] == 0:
             first, u, begin, end = _next_extent(rows, wanted, found, u, stop, low, high)
             if first >= stop:

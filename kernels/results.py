@@ -10,6 +10,8 @@ from oocbfs.kernels.varint import get_varint
 
 _LEVELS = types.Array(types.int32, 1, "C")
 _READ_LEVELS = types.Array(types.int32, 1, "C", readonly=True)
+_BYTES = types.Array(types.int8, 1, "C")
+_READ_BYTES = types.Array(types.int8, 1, "C", readonly=True)
 _U8 = types.Array(types.uint8, 1, "C")
 _I64_ARRAY = types.Array(types.int64, 1, "C")
 _READ_U8 = types.Array(types.uint8, 1, "C", readonly=True)
@@ -18,7 +20,14 @@ _READ_U64 = types.Array(types.uint64, 1, "C", readonly=True)
 _I64 = types.int64
 
 
-@njit(types.void(_LEVELS, _I64, _READ_LEVELS, _READ_U32, _I64, _I64), cache=True, nogil=True)
+@njit(
+    [
+        types.void(_LEVELS, _I64, _READ_LEVELS, _READ_U32, _I64, _I64),
+        types.void(_BYTES, _I64, _READ_BYTES, _READ_U32, _I64, _I64),
+    ],
+    cache=True,
+    nogil=True,
+)
 def rename_levels(out, base, levels, order, first, stop):
     """Give the levels of stored vertices first … stop-1 to their natural positions.
 

@@ -36,7 +36,9 @@ from oocbfs.errors import FormatError, OutputError, QueryError
 from oocbfs.formats.atomic import atomic_output
 from oocbfs.graph import Graph
 from oocbfs.graph import open as open_graph
-from oocbfs.many import WIDTH, Emit, SourceResult, Strategy, Traversals
+from oocbfs.many import WIDTH, Traversals
+from oocbfs.many_budget import Emit, Strategy, divide_many
+from oocbfs.source_result import SourceResult
 
 MANIFEST = "manifest.json"
 _GROUPS = "groups"
@@ -78,12 +80,17 @@ class Plan:
 
 @dataclass
 class Outcome:
-    """What a job did: sources in all, those that were done before, and how they were traversed."""
+    """What a job did: sources in all, those that were done before, and how they were traversed.
+
+    ``disk_bytes`` are those of tails that stayed on disk.
+    """
 
     num_sources: int
     resumed: int
     strategies: dict[str, int] = field(default_factory=dict)
     reason: str = ""
+    width: int = WIDTH
+    disk_bytes: int = 0
 
 
 def prepare(job: Job, *, resume: bool) -> Plan:
@@ -96,13 +103,12 @@ def prepare(job: Job, *, resume: bool) -> Plan:
     if job.emit == "levels" and job.levels == "zarr":
         import_zarr()
     pairs = [] if job.pairs is None else read_pairs(job.pairs)
-    with open_graph(job.graph) as graph:
+    with open_graph(job.graph, memory=job.memory) as graph:
         sources = _sources(graph, job, pairs)
         graph.positions(sources)
         graph.positions([target for _, target in pairs])
-        Traversals(
-            graph, emit=job.emit, threads=job.threads, memory=job.memory, strategy=job.strategy
-        )
+        graph.release()  # what choosing sources has read is not the program's
+        divide_many(graph, job.emit, threads=job.threads, strategy=job.strategy)
         manifest = _manifest(graph, job, sources, pairs)
     _check_folder(job.output, manifest, resume=resume)
     return Plan(job, sources, pairs, manifest)
@@ -190,7 +196,7 @@ def run(plan: Plan, *, advance: Callable[[int], object] = lambda done: None) -> 
         outcome.resumed = len(plan.sources)
         advance(outcome.resumed)
     else:
-        with open_graph(job.graph) as graph:
+        with open_graph(job.graph, memory=job.memory) as graph:
             _run_groups(graph, plan, outcome, advance)
         _write_tables(plan)
     shutil.rmtree(folder / _GROUPS)
@@ -213,9 +219,8 @@ def _run_groups(
 ) -> None:
     """Traverse the groups that have no record yet."""
     job = plan.job
-    work = Traversals(
-        graph, emit=job.emit, threads=job.threads, memory=job.memory, strategy=job.strategy
-    )
+    division = divide_many(graph, job.emit, threads=job.threads, strategy=job.strategy)
+    work = Traversals(graph, job.emit, division)
     levels: NpyLevels | ZarrLevels | None = None
     if job.emit == "levels" and job.levels == "npy":
         levels = NpyLevels(job.output)
@@ -242,7 +247,7 @@ def _run_groups(
         if levels is not None:
             levels.settle(first, first + len(sources))
         _write_checked(_record(plan, group), {"rows": rows})
-    outcome.reason = work.reason
+    outcome.reason, outcome.width, outcome.disk_bytes = work.reason, work.width, work.disk_bytes
 
 
 def _row(result: SourceResult) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from oocbfs.errors import InputError, OutputError
 from oocbfs.formats.atomic import atomic_output
-from oocbfs.many import SourceResult
+from oocbfs.source_result import SourceResult
 
 COLUMNS = ("source", "reached", "depth", "eccentricity", "closeness", "harmonic", "level_sizes")
 

@@ -55,7 +55,7 @@ def divide(
     # Levels of stored vertices and of ids, and parents of both.
     results_bytes = 4 * n + (4 * n if graph.is_reordered else 0) + 12 * n * with_parents
     check_bytes = 4 * n * validate
-    mapped_bytes = _used_bytes() + results_bytes + check_bytes + _mapped_work(graph, threads)
+    mapped_bytes = used_bytes() + results_bytes + check_bytes + _mapped_work(graph, threads)
     if engine == "auto":
         mapped_bytes = max(mapped_bytes, graph.sizes.file_bytes)
     if engine != "disk":
@@ -74,7 +74,7 @@ def divide(
     if budget_bytes is None:
         return Division("disk", cache_bytes=disk_bfs.DEFAULT_CACHE_BYTES)
     least_bytes = (
-        _used_bytes()
+        used_bytes()
         + (0 if graph.has_disk_rows else graph.sizes.fast_bytes)
         + check_bytes
         + disk_bfs.bitmap_bytes(n)
@@ -88,10 +88,7 @@ def divide(
         raise _too_small(graph, least_bytes, budget_bytes)
     free_bytes = budget_bytes - least_bytes
     cache_bytes = disk_bfs.LEAST_CACHE_BYTES + max(0, free_bytes - results_bytes)
-    folder = tmp
-    if folder is None and os.access(Path(graph.path).parent, os.W_OK):
-        folder = Path(graph.path).parent  # the system's is often a part of the memory
-    return Division("disk", Room(free_bytes, folder), cache_bytes)
+    return Division("disk", Room(free_bytes, tmp or spill_folder(graph)), cache_bytes)
 
 
 def pinnable_bytes(graph: Graph, budget_bytes: int | None, *, with_parents: bool) -> int:
@@ -100,10 +97,16 @@ def pinnable_bytes(graph: Graph, budget_bytes: int | None, *, with_parents: bool
         return memory.available_bytes()
     # Levels of stored vertices, as they come from the device, and of ids; the same of parents.
     results_bytes = graph.num_vertices * (12 + 16 * with_parents)
-    return budget_bytes - _used_bytes() - results_bytes
+    return budget_bytes - used_bytes() - results_bytes
 
 
-def _used_bytes() -> int:
+def spill_folder(graph: Graph) -> Path | None:
+    """Give the folder for results that have no room: the system's is often a part of the memory."""
+    folder = Path(graph.path).parent
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def used_bytes() -> int:
     """Tell what the process occupies already, and what escapes all counting."""
     return memory.program_bytes() + memory.anonymous_bytes() + _MARGIN_BYTES
 

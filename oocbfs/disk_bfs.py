@@ -40,19 +40,19 @@ from oocbfs.kernels.disk_wide import CHUNK_BYTES
 # Threads that read, each with one read in flight.
 READERS = 16
 # A read costs as much as so many bytes more of one that is under way.
-_READ_BYTES = 16 << 10
+READ_BYTES = 16 << 10
 # From so many bytes a vertex on, reading the frontier's rows costs more than the heads pass.
 _HEADS_WORTH = 1.0
 LEAST_CACHE_BYTES = 4 << 20
 DEFAULT_CACHE_BYTES = 256 << 20
-_BUFFER_BYTES = CHUNK_BYTES + 2 * PAGE_BYTES
+BUFFER_BYTES = CHUNK_BYTES + 2 * PAGE_BYTES
 _NO_PARENTS = np.empty(0, np.uint32)
 
 RECORD = np.dtype([*cpu.RECORD.descr[:-1], ("disk_bytes", "i8"), *cpu.RECORD.descr[-1:]])
 _FIELDS = RECORD.names or ()
 # What does not depend on the graph: buffers, ids, queue, a row, records, and the readers' stacks.
 SCRATCH_BYTES = (
-    READERS * (_BUFFER_BYTES + 8 * BATCH + (128 << 10))
+    READERS * (BUFFER_BYTES + 8 * BATCH + (128 << 10))
     + 8 * QUEUE_SIZE
     + THIN_BYTES
     + 8 * len(_FIELDS) * MAX_RECORDS
@@ -119,7 +119,7 @@ class _Search:
             levels,
             _NO_PARENTS if parents is None else parents,
             np.zeros((4, (levels.size + 63) // 64 + 1), np.uint64),
-            page_aligned(workers * _BUFFER_BYTES).reshape(workers, _BUFFER_BYTES),
+            page_aligned(workers * BUFFER_BYTES).reshape(workers, BUFFER_BYTES),
             np.empty((workers, 2 * BATCH), np.uint32),
             np.empty((2, QUEUE_SIZE), np.uint32),
             page_aligned(slots * BLOCK_BYTES + PAGE_BYTES),
@@ -311,4 +311,4 @@ def load() -> None:
 
 
 def _cost(control: NDArray[np.int64], pages: int, reads: int) -> int:
-    return int(control[pages]) * PAGE_BYTES + int(control[reads]) * _READ_BYTES
+    return int(control[pages]) * PAGE_BYTES + int(control[reads]) * READ_BYTES

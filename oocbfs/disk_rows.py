@@ -16,10 +16,12 @@ from oocbfs.formats.direct import DirectFile
 from oocbfs.formats.layout import PAGE_BYTES, TRANSPOSED, Kind
 from oocbfs.kernels import check
 from oocbfs.kernels.bfs_rows import Rows
+from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.disk_read import Disk
 
 _NO_TAILS = np.empty(0, np.uint8)
 _NO_DEGREES = np.empty(0, np.uint32)
+_PIECE = 1 << 18
 _FAST_KINDS = (Kind.HEADS, Kind.BASES, Kind.STARTS)
 
 
@@ -63,6 +65,19 @@ class DiskRows:
     def cached_disk(self) -> Disk:
         """The tails of ``out_rows``, read through the page cache."""
         return self.out_disk._replace(descriptor=self.file.cached_descriptor)
+
+    @cached_property
+    def num_linked(self) -> int:
+        """Vertices up to the last that has an edge; the orders by degree put all others behind them."""
+        last = -1
+        for rows in (self.out_rows, self.in_rows):
+            for first in range(0, rows.heads.size, _PIECE):
+                heads = rows.heads[first : first + _PIECE]
+                linked = np.flatnonzero(heads != NO_HEAD)
+                # Heads are looked at too: in a damaged file they may be anything.
+                if linked.size:
+                    last = max(last, first + int(linked[-1]), int(heads[linked].max()))
+        return last + 1
 
     def load(self) -> None:
         """Read heads and starts into memory, unless they are there."""

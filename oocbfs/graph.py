@@ -24,8 +24,8 @@ from oocbfs.vertices import Vertices
 if TYPE_CHECKING:
     from oocbfs.disk_rows import DiskRows
     from oocbfs.gpu_engine import KeptSearch
-    from oocbfs.many import SourceResult
     from oocbfs.result import BfsResult
+    from oocbfs.source_result import SourceResult
 
 
 class Graph(Vertices):
@@ -214,10 +214,12 @@ class Graph(Vertices):
         threads
             How many cores to use; None is all.
         memory
-            Bound for the arrays of the traversals, beside the mapped file; None is none.
+            Bound for the whole process, as ``"4G"``; by default that of ``open``. With less than the
+            file's size, tails stay on disk, and 64, 32, 16 or 8 sources share what is read.
         strategy
             ``"together"`` shares one pass over the graph between 64 sources, ``"one-per-core"`` runs
-            each by itself; ``"auto"`` takes the latter for few sources and for long thin graphs.
+            each by itself, or one after the other from disk; ``"auto"`` takes the latter for few sources
+            and for long thin graphs.
 
         Raises
         ------

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from oocbfs.batch import Job
 from oocbfs.errors import InputError
-from oocbfs.many import Emit, Strategy
+from oocbfs.many_budget import Emit, Strategy
 
 _PATHS = ("graph", "output", "sources", "pairs")
 _COUNTS = ("random", "all-hubs", "threads")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from oocbfs.room import Room, is_mapped
 if TYPE_CHECKING:
     from oocbfs.graph import Graph
 
+LevelType = TypeVar("LevelType", np.int8, np.int32)
 _NO_ORDER = np.empty(0, np.uint32)
 _NO_IDS = np.empty(0, np.uint64)
 _PIECE = 1 << 18
@@ -34,12 +35,12 @@ def over_ranges(
 
 
 def name_levels(
-    graph: Graph, levels: NDArray[np.int32], room: Room, threads: int
-) -> NDArray[np.int32]:
+    graph: Graph, levels: NDArray[LevelType], room: Room, threads: int
+) -> NDArray[LevelType]:
     """Levels by natural position."""
     if graph.order is None:
         return levels
-    out = room.array(levels.size, np.int32)
+    out = room.array(levels.size, levels.dtype)
     _fill(out, kernels.rename_levels, threads, levels, graph.order)
     return out
 

@@ -118,7 +118,7 @@ def test_what_was_chosen_is_said(graph: Path, tmp_path: Path) -> None:
         (["--random", "3", "-o", "none/x"], "there is no folder"),
         (["--random", "3", "-o", "bad.txt"], "is not a folder"),
         (["--random", "3", "-o", "full"], "is not empty"),
-        (["--random", "3", "-o", "x", "--memory", "1K"], "are not enough"),
+        (["--random", "3", "-o", "x", "--memory", "1K"], "a traversal needs"),
         (["--random", "3", "-o", "x", "--memory", "much"], "as a size"),
     ],
 )

@@ -1,5 +1,6 @@
 """Traversals from many sources at once against single ones, SciPy and networkx."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from oocbfs.formats.layout import Kind
 from oocbfs.graph import Graph
 from oocbfs.kernels import many as kernels
 from oocbfs.kernels import many_spread
-from oocbfs.many import SourceResult
+from oocbfs.many import Traversals
+from oocbfs.many_budget import Division, from_mapping
+from oocbfs.source_result import SourceResult
 from tests.crafting import rewrite
 from tests.scipy_levels import scipy_levels
 from tests.strategies import Pairs, edge_lists, pair_array
@@ -173,20 +176,33 @@ def test_pairs(kron: Path, strategy: Any) -> None:
 
 
 def test_budget(kron: Path) -> None:
+    """Fewer rows at a time, then one per core, then fewer of those, then nothing."""
+    n = 1000
+    together = n * kernels.bytes_per_vertex(4, levels=True)
+    whole = Division("auto", 4)
+    for free, expected in (
+        (together + 128 * n, whole),
+        (together + 128 * n - 1, replace(whole, rows_at_once=63)),
+        (together + 2 * n, replace(whole, rows_at_once=1)),
+    ):
+        assert from_mapping(n, "levels", free, whole) == expected
+    for free, threads in ((together + 2 * n - 1, 2), (104 * n - 1, 1), (78 * n, 1)):
+        alone = from_mapping(n, "levels", free, whole)
+        assert alone is not None
+        assert (alone.strategy, alone.threads) == ("one-per-core", threads)
+    assert from_mapping(n, "levels", 78 * n - 1, whole) is None
+    assert from_mapping(n, "levels", together, replace(whole, strategy="together")) is None
+    summary = n * kernels.bytes_per_vertex(4, levels=False)
+    assert from_mapping(n, "summary", summary, whole) == whole
     with oocbfs.open(kron) as graph:
-        n = graph.num_vertices
         sources = list(range(20))
-        whole = list(graph.bfs_many(sources, emit="levels", threads=1))
-        together = n * kernels.bytes_per_vertex(1, levels=True)
-        for memory, strategy in ((together + 3 * n, "together"), (together - 1, "one-per-core")):
-            results = list(graph.bfs_many(sources, emit="levels", threads=1, memory=memory))
-            assert {result.strategy for result in results} == {strategy}
-            for result, expected in zip(results, whole, strict=True):
-                np.testing.assert_array_equal(result.levels, expected.levels)
-        with pytest.raises(BudgetError, match="allow"):
-            graph.bfs_many(sources, emit="levels", memory=10 * n)
-        with pytest.raises(BudgetError, match="allow"):
-            graph.bfs_many(sources, memory=together - 1, emit="levels", strategy="together")
+        few = Traversals(graph, "levels", replace(whole, rows_at_once=3))
+        check_against_single(graph, list(few.run(sources)), sources)
+        for strategy in STRATEGIES:
+            with pytest.raises(BudgetError, match="needs"):
+                graph.bfs_many(sources, memory="1M", strategy=strategy)
+    with oocbfs.open(kron, memory="1M") as graph, pytest.raises(BudgetError, match="needs"):
+        graph.bfs_many(sources)
 
 
 def test_refusals(kron: Path) -> None:

@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="64 sources in one pass, or each by itself (default: what pays)",
     )
-    parser.add_argument("--memory", metavar="SIZE", help="bound beside the mapped graph, as 4G")
+    parser.add_argument("--memory", metavar="SIZE", help="bound for the process, as 4G")
     parser.add_argument("--threads", type=shared.positive, metavar="N", help="default: all cores")
     parser.add_argument("--resume", action="store_true", help="continue where the last run ended")
     parser.add_argument("--json", action="store_true", help="print one JSON object a job")
@@ -129,12 +129,19 @@ def _run_one(plan: Plan, options: argparse.Namespace, *, alone: bool) -> bool:
 
 
 def _report(job: Job, outcome: Outcome) -> dict[str, Any]:
-    names = {"together": "64 at a time", "one-per-core": "one per core"}
+    names = {
+        "together": f"{outcome.width} at a time",
+        "one-per-core": "one per core",
+        "one-by-one": "one by one",
+    }
     done = ", ".join(f"{count:,} {names[name]}" for name, count in outcome.strategies.items())
-    return {
+    report = {
         "graph": str(job.graph),
         "output": str(job.output),
         "sources": outcome.num_sources,
         "done before": outcome.resumed,
         "traversed": f"{done}: {outcome.reason}" if done else "nothing was left to do",
     }
+    if outcome.disk_bytes:
+        report["read from disk"] = f"{outcome.disk_bytes:,} bytes of tails"
+    return report

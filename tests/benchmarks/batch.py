@@ -15,8 +15,12 @@ import oocbfs
 from oocbfs import generators
 from oocbfs.formats.ordered import ordered_map
 from oocbfs.graph import Graph
+from oocbfs.many import Traversals
+from oocbfs.many_budget import Strategy, divide_many
+from oocbfs.memory import format_size, parse_size, read_bytes
 from tests.benchmarks.bfs import python_peers
 from tests.benchmarks.common import show
+from tests.benchmarks.outofcore import drop_cache
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -30,6 +34,11 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--peer-sources", type=int, help="peers run from so many and are scaled up (default: all)"
     )
+    parser.add_argument(
+        "--memory",
+        metavar="SIZE|PERCENT",
+        help="bytes read from disk instead, within this budget or so much of the file",
+    )
     parser.add_argument("--graph", type=Path, help="this one instead of a Kronecker graph")
     parser.add_argument("--folder", type=Path, help="for the files (default: a temporary one)")
     options = parser.parse_args(arguments)
@@ -38,15 +47,53 @@ def main(arguments: Sequence[str]) -> None:
         if not options.graph:
             oocbfs.convert(generators.kron(options.scale), path)
         with oocbfs.open(path) as graph:
-            measure(graph, options)
+            if options.memory:
+                measure_disk(graph, options)
+            else:
+                measure(graph, options)
+
+
+def measure_disk(graph: Graph, options: argparse.Namespace) -> None:
+    """Print the bytes that a batch reads from disk, and those of single runs within the same budget."""
+    file_bytes = graph.sizes.file_bytes
+    budget = options.memory
+    if budget.endswith("%"):
+        budget = int(file_bytes * float(budget[:-1]) / 100)
+    sources = _choose_sources(graph, options.sources)
+    graph.release()
+    rows = []
+    strategies: dict[str, Strategy] = {"together": "together", "one by one": "one-per-core"}
+    for name, strategy in strategies.items():
+        with oocbfs.open(graph.path, memory=budget) as cold:
+            division = divide_many(cold, "summary", threads=options.threads, strategy=strategy)
+            work = Traversals(cold, "summary", division)
+            drop_cache(Path(graph.path))
+            before, start = read_bytes(), time.perf_counter()
+            for _ in work.run(sources):
+                pass
+            seconds = time.perf_counter() - start
+            how = f"{work.width} {name}" if strategy == "together" else name
+            rows.append((how, work.disk_bytes, read_bytes() - before, seconds))
+    show(
+        f"{Path(graph.path).name}, {len(sources)} sources, {format_size(parse_size(budget))} of memory "
+        f"for a file of {format_size(file_bytes)}, cold",
+        ("how", "bytes of tails / file", "ratio", "by the kernel's count", "seconds"),
+        [
+            [
+                how,
+                f"{tails / file_bytes:.2f}",
+                f"{tails / rows[1][1]:.3f}",
+                f"{counted / file_bytes:.2f}",
+                f"{seconds:.1f}",
+            ]
+            for how, tails, counted, seconds in rows
+        ],
+    )
 
 
 def measure(graph: Graph, options: argparse.Namespace) -> None:
     """Run all ways in turns and print each round; ratios are to the runs with all cores."""
-    rng = np.random.default_rng(1)
-    candidates = np.flatnonzero(graph.rows.degrees)
-    chosen = rng.choice(candidates, options.sources, replace=False)
-    sources = [int(vertex) for vertex in graph.ids_of(chosen)]
+    sources = _choose_sources(graph, options.sources)
     ways = _ways(graph, sources, options.threads)
     for run in ways.values():
         run()  # compiles, and brings the file into memory
@@ -72,6 +119,13 @@ def measure(graph: Graph, options: argparse.Namespace) -> None:
     for name, seconds in _peer_seconds(graph, sources, options):
         rows.append([name, f"{1e3 * seconds:.0f}", f"{seconds / best:.1f}", "one round"])
     show(title, ("how", "each round", "ratio, median", "ratio of each round"), rows)
+
+
+def _choose_sources(graph: Graph, count: int) -> list[int]:
+    """Choose vertices that have an edge."""
+    candidates = np.flatnonzero(graph.degrees)
+    chosen = np.random.default_rng(1).choice(candidates, count, replace=False)
+    return [int(vertex) for vertex in graph.ids_of(chosen)]
 
 
 def _listed(values: Sequence[float], form: str) -> list[str]:

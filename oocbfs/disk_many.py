@@ -1,0 +1,273 @@
+"""Breadth-first search from many sources at once with the tails on disk: what is read, is read for all.
+
+Sources need not be on the same level. Most of what a traversal reads, it reads in one or two levels, which
+some sources come to sooner than others. So a source whose next level costs much waits until all others
+are as far: they move alone while their frontiers are cheap to read, and then all together.
+
+A step first asks the heads, unless the frontiers are cheap to read. Then some sources push, and their
+frontier's rows are read, and the others pull, and the rows are read that are still pending. A row that
+several want is read once, so what counts is the price of all rows together; those whose frontiers are
+the cheapest push.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.disk_bfs import BUFFER_BYTES, READ_BYTES, READERS
+from oocbfs.disk_rows import DiskRows
+from oocbfs.errors import FormatError
+from oocbfs.formats.direct import page_aligned
+from oocbfs.kernels import disk_many as kernels
+from oocbfs.kernels import disk_state as words
+from oocbfs.kernels.bfs_rows import BATCH, Rows
+from oocbfs.kernels.disk_many import FOUND, MOVING, PAGES, PULL, PUSH, READS, State
+from oocbfs.kernels.disk_read import PAGE_BYTES, Disk
+
+# Sources of one traversal, and the words that hold a bit for each.
+WORDS = {64: np.uint64, 32: np.uint32, 16: np.uint16, 8: np.uint8}
+# More levels than that are too many to share, and to be kept in a byte.
+MOST_LEVELS = 127
+# From so many bytes a vertex on, reading the frontier's rows costs more than the heads pass.
+_HEADS_WORTH = 1.0
+_NO_LEVELS = np.empty((0, 0), np.int8)
+# What does not depend on the graph: buffers, ids, sums, and the readers' stacks.
+SCRATCH_BYTES = READERS * (BUFFER_BYTES + 4 * BATCH + 8 * 64 * 4 + (128 << 10))
+
+
+def words_bytes(num_vertices: int, width: int) -> int:
+    """Tell what the words of a traversal from so many sources take."""
+    return 2 * num_vertices * width // 8
+
+
+class Found(NamedTuple):
+    """What a traversal found: vertices of each level, one row a level, one column a source.
+
+    One mask a step says which sources pushed, and one which pulled. A traversal that is too deep was
+    given up.
+    """
+
+    sizes: NDArray[np.int64]
+    pushing: list[int]
+    pulling: list[int]
+    disk_bytes: int
+    too_deep: bool
+
+
+def traverse_many(
+    rows: DiskRows,
+    sources: NDArray[np.int64],
+    levels: NDArray[np.int8] | None,
+    *,
+    width: int,
+    threads: int,
+    max_levels: int = MOST_LEVELS,
+) -> Found:
+    """Find the distance of every vertex from each of up to ``width`` sources.
+
+    Parameters
+    ----------
+    rows
+        A graph that is loaded.
+    sources
+        Stored vertices; one may come twice.
+    levels
+        Where to put the levels of stored vertices, one row a source; None if nobody wants them.
+    width
+        Bits of a word, one of WORDS.
+    threads
+        Threads that compute; those that read are more.
+    max_levels
+        Give up a graph that has more levels.
+    """
+    search = _Search(rows, sources, levels, width, threads, max_levels)
+    with ThreadPoolExecutor(max(READERS, threads)) as search.pool:
+        return search.run()
+
+
+class _Search:
+    """One traversal."""
+
+    pool: ThreadPoolExecutor
+
+    def __init__(
+        self,
+        rows: DiskRows,
+        sources: NDArray[np.int64],
+        levels: NDArray[np.int8] | None,
+        width: int,
+        threads: int,
+        max_levels: int,
+    ) -> None:
+        self._rows = rows
+        self._sources = sources
+        self._threads = threads
+        self._max_levels = max_levels
+        workers = max(READERS, threads)
+        self._state = _state(workers, rows.num_linked, width, levels)
+        self._control, self._masks = self._state.control, self._state.masks
+        self._is_directed = rows.in_rows is not rows.out_rows
+        self._heads_worth = _HEADS_WORTH * rows.num_linked
+        # Of each source: its frontier, what that costs to read, and all frontiers so far.
+        self._frontier = np.zeros(64, np.int64)
+        self._down = np.zeros(64, np.int64)
+        self._sizes = np.zeros((max_levels + 1, 64), np.int64)
+
+    def run(self) -> Found:
+        """Run step after step until no source has a frontier."""
+        depths = self._state.depths
+        pushing: list[int] = []
+        pulling: list[int] = []
+        self._start()
+        too_deep = False
+        while (active := self._frontier > 0).any() and not too_deep:
+            cheap = active & (self._down <= self._heads_worth)
+            moving = cheap if cheap.any() else active
+            depths[moving] += 1
+            push, pull = self._direct(_mask(moving))
+            self._set(push, pull)
+            if push:
+                self._run_step(kernels.VISIT_HEADS, self._rows.out_rows, self._threads)
+            self._read(push, pull)
+            self._sweep(moving)
+            pushing.append(push)
+            pulling.append(pull)
+            too_deep = bool((depths[self._frontier > 0] >= self._max_levels).any())
+        sizes = self._sizes[: int(depths.max()) + 1, : self._sources.size]
+        sizes[0] = 1  # whoever has no edge has no word, and was not counted
+        return Found(sizes, pushing, pulling, int(self._control[words.DISK_BYTES]), too_deep)
+
+    def _start(self) -> None:
+        """Make the sources the frontier."""
+        state = self._state
+        if state.levels.size:
+            state.levels[:] = -1
+            state.levels[np.arange(self._sources.size), self._sources] = 0
+        bits = np.left_shift(np.uint64(1), np.arange(self._sources.size, dtype=np.uint64))
+        linked = self._sources < state.words.size // 2
+        marks = 2 * self._sources[linked] + 1
+        np.bitwise_or.at(state.words, marks, bits[linked].astype(state.words.dtype))
+        self._sweep(np.ones(64, np.bool_))
+
+    def _sweep(self, moving: NDArray[np.bool_]) -> None:
+        """Make the next frontier the frontier; count it by source, and price it."""
+        sums = self._state.sums
+        sums[:] = 0
+        self._masks[MOVING] = _mask(moving)
+        self._run_step(kernels.SWEEP, self._rows.out_rows, self._threads)
+        totals = sums.sum(axis=0)
+        self._frontier[moving] = totals[FOUND, moving]
+        self._down[moving] = _cost(totals[PAGES], totals[READS])[moving]
+        self._sizes[self._state.depths[moving], np.flatnonzero(moving)] = totals[FOUND, moving]
+
+    def _direct(self, moving: int) -> tuple[int, int]:
+        """Choose who pushes and who pulls; the heads were asked where that is worth it."""
+        if self._price(moving, 0) <= self._heads_worth:
+            return moving, 0
+        self._masks[MOVING] = moving
+        self._run_step(kernels.HEADS_PASS, self._rows.in_rows, self._threads)
+        return self._divide(moving)
+
+    def _divide(self, moving: int) -> tuple[int, int]:
+        """Let those with the cheapest frontiers push and the others pull, where that costs least.
+
+        How many push is first tried in large steps, then in smaller ones around the best.
+        """
+        ranked = [s for s in np.argsort(self._down, kind="stable").tolist() if moving >> s & 1]
+
+        def price(count: int) -> int:
+            push = sum(1 << s for s in ranked[:count])
+            return self._price(push, moving & ~push)
+
+        step = -(-len(ranked) // 8)
+        prices = {count: price(count) for count in (*range(0, len(ranked), step), len(ranked))}
+        while step > 1:
+            step = -(-step // 2)
+            best = min(prices, key=prices.__getitem__)
+            for count in (best - step, best + step):
+                if 0 < count < len(ranked) and count not in prices:
+                    prices[count] = price(count)
+        push = sum(1 << s for s in ranked[: min(prices, key=prices.__getitem__)])
+        return push, moving & ~push
+
+    def _price(self, push: int, pull: int) -> int:
+        """Tell what it costs to read all rows that somebody wants."""
+        control = self._control
+        control[[words.FRONT_PAGES, words.FRONT_READS]] = 0
+        for part in self._parts(push, pull):
+            self._set(*part)
+            rows = self._rows.out_rows if part[0] else self._rows.in_rows
+            self._run_step(kernels.PRICE, rows, self._threads)
+        return int(_cost(control[words.FRONT_PAGES], control[words.FRONT_READS]))
+
+    def _read(self, push: int, pull: int) -> None:
+        """Read and use all rows that somebody wants."""
+        for part in self._parts(push, pull):
+            self._set(*part)
+            rows, disk = self._rows.out_rows, self._rows.out_disk
+            if not part[0]:
+                rows, disk = self._rows.in_rows, self._rows.in_disk
+            self._run_step(kernels.STREAM, rows, READERS, disk)
+
+    def _parts(self, push: int, pull: int) -> list[tuple[int, int]]:
+        """Give what is read at a time: of a directed graph, rows that push and that pull are others."""
+        parts = [(push, 0), (0, pull)] if self._is_directed else [(push, pull)]
+        return [part for part in parts if any(part)]
+
+    def _set(self, push: int, pull: int) -> None:
+        self._masks[PUSH], self._masks[PULL] = push, pull
+
+    def _run_step(self, task: int, rows: Rows, threads: int, disk: Disk | None = None) -> None:
+        """Run a compiled step on so many threads."""
+        control = self._control
+        control[words.CURSOR] = 0
+        arguments = (task, rows, disk or self._rows.out_disk, self._state)
+        futures = [self.pool.submit(kernels.step, *arguments, thread) for thread in range(threads)]
+        try:
+            wait(futures)
+        except BaseException:
+            control[words.FAILED] = words.READ_FAILED  # so that the threads stop soon
+            raise
+        for future in futures:
+            future.result()
+        if control[words.FAILED] == words.MALFORMED:
+            raise FormatError(f"{self._rows.file.path}: a row is damaged: run 'oocbfs verify'")
+        if control[words.FAILED]:
+            raise self._rows.file.explain(int(control[words.SYSTEM_ERROR]))
+
+
+def _state(workers: int, size: int, width: int, levels: NDArray[np.int8] | None) -> State:
+    return State(
+        np.zeros(2 * size, WORDS[width]),
+        _NO_LEVELS if levels is None else levels,
+        page_aligned(workers * BUFFER_BYTES).reshape(workers, BUFFER_BYTES),
+        np.empty((workers, BATCH), np.uint32),
+        np.zeros((workers, 64), np.int64),
+        np.zeros((workers, 3, 64), np.int64),
+        np.zeros(3, np.uint64),
+        np.zeros(64, np.int64),
+        np.zeros(words.CONTROL_WORDS, np.int64),
+    )
+
+
+def _cost(pages: NDArray[np.int64], reads: NDArray[np.int64]) -> NDArray[np.int64]:
+    return pages * PAGE_BYTES + reads * READ_BYTES
+
+
+def _mask(chosen: NDArray[np.bool_]) -> int:
+    """Give the sources that are chosen as bits of a word."""
+    return sum(1 << int(number) for number in np.flatnonzero(chosen))
+
+
+@cache
+def load(width: int) -> None:
+    """Compile the kernels or load them from the cache, so that no traversal's time includes it."""
+    heads, bases = np.zeros(1, np.uint32), np.zeros(1, np.uint64)
+    heads.flags.writeable = bases.flags.writeable = False
+    rows = Rows(heads, bases, heads, np.empty(0, np.uint8), np.empty(0, np.uint32), 0, 0, 0)
+    kernels.step(kernels.SWEEP, rows, Disk(0, 0, 0), _state(1, 0, width, None), 0)

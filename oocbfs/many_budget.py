@@ -1,0 +1,139 @@
+"""Divide a memory budget among traversals from many sources: how many at a time, and from where.
+
+As for one source, a graph whose file is within the budget is traversed from its mapping, if the arrays have
+room too: 64 sources at a time, or else one per core. Otherwise tails stay on disk, and as many sources
+share what is read as their words have room: 64, 32, 16 or 8, or else one after the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from oocbfs.budget import WINDOW_BYTES, divide, used_bytes
+from oocbfs.errors import BudgetError
+from oocbfs.formats.ordered import available_threads
+from oocbfs.kernels import many as kernels
+from oocbfs.memory import format_size, parse_size
+
+if TYPE_CHECKING:
+    from oocbfs.graph import Graph
+
+Emit = Literal["summary", "levels", "pairs"]
+Strategy = Literal["auto", "together", "one-per-core"]
+
+# Graphs with more levels are long and thin: their frontiers hardly overlap.
+DEEP = 64
+
+
+@dataclass(frozen=True)
+class DiskShare:
+    """What traversals from disk may take: sources at a time, memory for levels, and all in all."""
+
+    width: int
+    free_bytes: int
+    budget_bytes: int
+
+
+@dataclass(frozen=True)
+class Division:
+    """How to traverse: rows of levels at a time on the mapping, or from disk."""
+
+    strategy: Strategy
+    threads: int
+    reason: str = "it was asked for"
+    rows_at_once: int = kernels.WIDTH
+    disk: DiskShare | None = None
+
+
+def divide_many(
+    graph: Graph,
+    emit: Emit,
+    *,
+    threads: int | None = None,
+    memory: str | int | None = None,
+    strategy: Strategy = "auto",
+) -> Division:
+    """Decide how traversals keep within a budget for the whole process, by default that of the graph.
+
+    Raises
+    ------
+    BudgetError
+        If nothing fits; says how much would.
+    """
+    budget_bytes = graph.budget_bytes if memory is None else parse_size(memory)
+    division = Division(strategy, available_threads(threads))
+    if budget_bytes is None:
+        return division
+    if graph.sizes.file_bytes <= budget_bytes:
+        kernels.load()
+        free_bytes = budget_bytes - used_bytes() - graph.sizes.unpacked_bytes
+        if emit == "levels" and graph.is_reordered:
+            free_bytes -= 4 * graph.num_vertices  # the ranks of positions
+        mapped = from_mapping(graph.num_vertices, emit, free_bytes, division)
+        if mapped is not None:
+            return mapped
+    return _from_disk(graph, emit, budget_bytes, division)
+
+
+def from_mapping(n: int, emit: Emit, free_bytes: int, division: Division) -> Division | None:
+    """Fit the arrays beside the mapping: fewer rows of levels at a time, then no sharing."""
+    together = n * kernels.bytes_per_vertex(division.threads, levels=emit != "summary")
+    rows = kernels.WIDTH
+    if emit == "levels":
+        # The caller may hold on to one block of rows while the next one is filled.
+        rows = min(rows, (free_bytes - together) // max(1, 2 * n))
+    if division.strategy != "one-per-core" and rows > 0 and together <= free_bytes:
+        return replace(division, rows_at_once=rows)
+    # Results wait in line while others are under way.
+    alone = n * (17 if emit == "summary" else 26)
+    at_once = free_bytes // max(1, alone) - 2
+    if division.strategy == "together" or at_once < 1:
+        return None
+    reason = division.reason
+    if division.strategy == "auto":
+        reason = f"traversing 64 at a time takes {format_size(together)}"
+    return replace(
+        division,
+        strategy="one-per-core",
+        reason=reason,
+        threads=min(division.threads, at_once),
+    )
+
+
+def _from_disk(graph: Graph, emit: Emit, budget_bytes: int, division: Division) -> Division:
+    """Fit the words beside heads and starts, which are loaded here if they have room."""
+    from oocbfs import disk_many
+
+    # Whoever cannot traverse from one source can do so from none.
+    divide(
+        graph,
+        "disk",
+        budget_bytes,
+        with_parents=False,
+        validate=False,
+        threads=division.threads,
+        tmp=None,
+    )
+    graph.disk_rows.load()
+    linked = graph.disk_rows.num_linked
+
+    def left(width: int) -> int:
+        taken_bytes = used_bytes() + disk_many.SCRATCH_BYTES + WINDOW_BYTES * (emit == "levels")
+        return budget_bytes - taken_bytes - disk_many.words_bytes(linked, width)
+
+    for width in disk_many.WORDS if division.strategy != "one-per-core" else ():
+        if left(width) >= 0:
+            disk_many.load(width)  # which takes memory too
+        if (free_bytes := left(width)) >= 0:
+            return replace(division, disk=DiskShare(width, free_bytes, budget_bytes))
+    width = min(disk_many.WORDS)
+    if division.strategy == "together":
+        needed = budget_bytes - left(width)
+        raise BudgetError(
+            f"{graph.path}: {format_size(budget_bytes)} are not enough for {width} sources at a time: "
+            f"allow {format_size(needed)}"
+        )
+    if division.strategy == "auto":
+        division = replace(division, strategy="one-per-core", reason=f"not even {width} have room")
+    return replace(division, disk=DiskShare(width, 0, budget_bytes))

@@ -1,0 +1,103 @@
+"""Traverse from many sources with the tails on disk, within a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs import disk_many
+from oocbfs.budget import spill_folder
+from oocbfs.many_budget import DEEP, DiskShare, Emit
+from oocbfs.naming import name_levels
+from oocbfs.room import Room
+from oocbfs.source_result import SourceResult, smallest
+
+if TYPE_CHECKING:
+    from oocbfs.graph import Graph
+
+
+class DiskTraversals:
+    """Groups of sources that share what is read, or sources one after the other."""
+
+    def __init__(self, graph: Graph, emit: Emit, threads: int, share: DiskShare) -> None:
+        self._graph = graph
+        self._emit = emit
+        self._threads = threads
+        self._share = share
+        self.disk_bytes = 0
+
+    @property
+    def width(self) -> int:
+        """Sources that are traversed together."""
+        return self._share.width
+
+    def run_together(
+        self,
+        sources: list[int],
+        stored: NDArray[np.int64],
+        targets: Sequence[NDArray[np.int64]] | None,
+    ) -> Iterator[SourceResult] | None:
+        """Traverse from all sources at once; None if the graph is too deep for that."""
+        graph = self._graph
+        levels = None
+        if self._emit != "summary":
+            # A row in the order of the ids, and the one that the caller still holds, come later.
+            room = self._room(self._share.free_bytes - 2 * graph.num_vertices)
+            shape = len(sources), graph.num_vertices
+            levels = np.asarray(room.array(shape[0] * shape[1], np.int8)).reshape(shape)
+        with graph.disk_rows.lock:
+            found = disk_many.traverse_many(
+                graph.disk_rows,
+                stored,
+                levels,
+                width=self.width,
+                threads=self._threads,
+                max_levels=DEEP,
+            )
+        self.disk_bytes += found.disk_bytes
+        return None if found.too_deep else self._share_out(found, sources, levels, targets)
+
+    def _room(self, free_bytes: int) -> Room:
+        return Room(max(0, free_bytes), spill_folder(self._graph))
+
+    def _share_out(
+        self,
+        found: disk_many.Found,
+        sources: list[int],
+        levels: NDArray[np.int8] | None,
+        targets: Sequence[NDArray[np.int64]] | None,
+    ) -> Iterator[SourceResult]:
+        """Give each source its part of what was found together."""
+        graph = self._graph
+        for number, source in enumerate(sources):
+            row = distances = None
+            if levels is not None and targets is not None:
+                distances = levels[number, targets[number]].astype(np.int32)
+            elif levels is not None:
+                room = self._room(self._share.free_bytes - graph.num_vertices)
+                row = name_levels(graph, levels[number], room, self._threads)
+            sizes = np.trim_zeros(found.sizes[:, number], "b")
+            yield SourceResult(source, graph.num_vertices, sizes, "together", row, distances)
+
+    def run_alone(
+        self, sources: list[int], targets: Sequence[NDArray[np.int64]] | None
+    ) -> Iterator[SourceResult]:
+        """Traverse from one source after the other, on all cores."""
+        graph = self._graph
+        for number, source in enumerate(sources):
+            done = graph.bfs(
+                source, engine="disk", memory=self._share.budget_bytes, threads=self._threads
+            )
+            self.disk_bytes += done.stats.slow_bytes or 0
+            row = distances = None
+            if targets is not None:
+                places = targets[number] if graph.order is None else graph.order[targets[number]]
+                distances = np.asarray(done.levels[places], np.int32)
+            elif self._emit == "levels":
+                row = smallest(done.levels, done.level_sizes.size - 1)
+            sizes = done.level_sizes
+            del done
+            yield SourceResult(source, graph.num_vertices, sizes, "one-by-one", row, distances)
