@@ -47,6 +47,7 @@ def _read_modify_write(operation, ordering):
 atomic_add = _read_modify_write("add", "acq_rel")
 atomic_and = _read_modify_write("and", "acq_rel")
 atomic_or = _read_modify_write("or", "monotonic")
+atomic_min = _read_modify_write("umin", "monotonic")
 
 
 @intrinsic

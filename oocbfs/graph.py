@@ -22,6 +22,7 @@ from oocbfs.sizes import Sizes
 from oocbfs.vertices import Vertices
 
 if TYPE_CHECKING:
+    from oocbfs.components_result import ComponentsResult
     from oocbfs.disk_rows import DiskRows
     from oocbfs.gpu_engine import KeptSearch
     from oocbfs.result import BfsResult
@@ -241,6 +242,27 @@ class Graph(Vertices):
             memory=memory,
             strategy=strategy,
         )
+
+    def components(
+        self, *, threads: int | None = None, engine: Literal["auto", "cpu"] = "auto"
+    ) -> ComponentsResult:
+        """Find the connected components; of a directed graph the weakly connected ones.
+
+        Parameters
+        ----------
+        threads
+            How many cores to use; None is all.
+        engine
+            ``"cpu"`` is all cores on the mapped file.
+
+        Raises
+        ------
+        FormatError
+            If the graph is damaged, or cannot be read any more.
+        """
+        from oocbfs.components import Settings, components
+
+        return components(self, Settings(threads, engine))
 
     def to_scipy(self) -> Any:  # noqa: ANN401
         """Give a small graph as a SciPy sparse array of ones, rows and columns by ascending id."""

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from oocbfs.budget import WINDOW_BYTES
 from oocbfs.errors import QueryError
+from oocbfs.formats.edges import Ids
 from oocbfs.formats.ordered import ordered_map
+from oocbfs.kernels import components_names
 from oocbfs.kernels import results as kernels
 from oocbfs.room import Room, is_mapped
 
@@ -59,6 +61,33 @@ def name_parents(
     ids = _NO_IDS if graph.listed_ids is None else graph.listed_ids
     _fill(out, kernels.rename_parents, threads, parents, order, ids, graph.first_id)
     return out
+
+
+def name_components(
+    graph: Graph, labels: NDArray[np.uint32], room: Room, threads: int
+) -> tuple[Ids, NDArray[np.uint32]]:
+    """Smallest id of each vertex's component, and how many vertices share it, both by natural position.
+
+    ``labels`` are roots, the smallest stored vertices; they become smallest natural positions.
+    """
+    n = labels.size
+    if graph.order is not None:
+        least = room.array(n, np.uint32)
+        least[:] = n
+        # Kernels know only plain arrays, mapped or not.
+        plain = np.asarray(least)
+        over_ranges(components_names.find_least, n, threads, plain, labels, graph.order)
+        over_ranges(components_names.replace_labels, n, threads, labels, plain)
+        room.free(least)
+    counts = room.array(n, np.uint32)
+    counts[:] = 0
+    over_ranges(components_names.count_members, n, threads, np.asarray(counts), labels)
+    out = room.array(n, np.uint64)
+    order = _NO_ORDER if graph.order is None else graph.order
+    ids = _NO_IDS if graph.listed_ids is None else graph.listed_ids
+    first_id = np.uint64(graph.first_id)
+    _fill(out, components_names.name_components, threads, labels, order, ids, first_id)
+    return out, counts
 
 
 def _fill(out: NDArray[Any], kernel: Callable[..., Any], threads: int, *arguments: object) -> None:

@@ -31,6 +31,11 @@ class Room:
             return np.empty(size, dtype)
         return self._mapped(size, num_bytes, dtype)
 
+    def free(self, array: NDArray[Any]) -> None:
+        """Take an array back that nobody uses any more."""
+        if self._free_bytes is not None and not is_mapped(array):
+            self._free_bytes += array.nbytes
+
     def _mapped(self, size: int, num_bytes: int, dtype: Any) -> NDArray[Any]:  # noqa: ANN401
         try:
             with tempfile.TemporaryFile(dir=self._folder) as file:

@@ -1,0 +1,188 @@
+"""Connected components on heads and tails, on all cores: Afforest that decodes next to nothing.
+
+The heads join most of a component in one pass over a flat array. A look at some random vertices then says
+which component is the giant. Where it does not hold nearly everything yet, vertices outside add the first
+neighbour of their tails; in the end, whoever is still outside reads its tail until it gets in.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from oocbfs.kernels.atomics import atomic_add, kernel
+from oocbfs.kernels.bfs import read_only
+from oocbfs.kernels.bfs_rows import Rows
+from oocbfs.kernels.components_steps import (
+    BYTES,
+    CONTROL_WORDS,
+    CURSOR,
+    EDGES,
+    FAILED,
+    GIANT,
+    State,
+    compress_all,
+    link_firsts,
+    link_heads,
+    link_tails,
+    point_to_heads,
+)
+from oocbfs.kernels.constants import NO_HEAD
+from oocbfs.kernels.crew import run_together
+from oocbfs.kernels.sources import checksum_sources
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+POINT_TO_HEADS, LINK_HEADS, LINK_FIRSTS, LINK_TAILS, COMPRESS = range(5)
+# Of the vertices that have edges: a giant that holds so many needs no second sample.
+ENOUGH = 0.9
+_NUM_SAMPLES = 4096
+_CHUNK = 1 << 14
+# Chunks after which the leading thread comes back to Python, so that Ctrl-C is heard.
+_SLICE = 64
+_PAUSED = -1
+
+
+class Step(NamedTuple):
+    """One step: neighbours and tail bytes that were looked at, and how long it took."""
+
+    name: str
+    edges: int
+    tail_bytes: int
+    seconds: float
+
+
+class Connection(NamedTuple):
+    """What was done, and whether tails were bad."""
+
+    steps: list[Step]
+    malformed: bool
+
+
+@kernel
+def _run_chunk(task, rows_out, rows_in, both, state, first, stop):
+    """Run a step on vertices first … stop-1; give the edges and tail bytes it looked at."""
+    edges = 0
+    octets = 0
+    if task == POINT_TO_HEADS:
+        point_to_heads(rows_out.heads, state, first, stop)
+    elif task == LINK_HEADS:
+        link_heads(rows_out, rows_in, both, state, first, stop)
+    elif task == LINK_FIRSTS:
+        edges, octets = link_firsts(rows_out, state, first, stop)
+        if both:
+            more_edges, more_octets = link_firsts(rows_in, state, first, stop)
+            edges += more_edges
+            octets += more_octets
+    elif task == LINK_TAILS:
+        edges, octets = link_tails(rows_out, rows_in, both, state, first, stop)
+    else:
+        compress_all(state, first, stop)
+    return edges, octets
+
+
+def _compile_step(sources_checksum: int) -> Callable[..., int]:
+    """Make the one compiled entry; the checksum is part of numba's cache key."""
+
+    @njit(nogil=True, cache=True, _nrt=False)
+    def step(task, rows_out, rows_in, both, state, thread):
+        control = state.control
+        n = state.labels.size
+        num_chunks = 0
+        while control[FAILED] == 0:
+            first = atomic_add(control, CURSOR, _CHUNK)
+            if first >= n:
+                break
+            stop = min(first + _CHUNK, n)
+            edges, octets = _run_chunk(task, rows_out, rows_in, both, state, first, stop)
+            atomic_add(control, EDGES, edges)
+            atomic_add(control, BYTES, octets)
+            num_chunks += 1
+            if thread == 0 and num_chunks == _SLICE:
+                return _PAUSED
+        return sources_checksum
+
+    compiled: Callable[..., int] = step
+    return compiled
+
+
+_step = _compile_step(checksum_sources("bfs*.py", "components*.py"))
+
+
+def find_giant(labels: NDArray[np.uint32], heads: NDArray[np.uint32]) -> tuple[int, float]:
+    """Guess the root of the largest component, and its share of the vertices that have edges."""
+    picked = np.random.default_rng(1).integers(0, max(1, labels.size), _NUM_SAMPLES)
+    picked = picked[heads[picked] != NO_HEAD] if labels.size else picked[:0]
+    if picked.size == 0:
+        return 0, 0.0
+    roots, above = picked, labels[picked]
+    while not np.array_equal(roots, above):
+        roots, above = above, labels[above]
+    found, counts = np.unique(roots, return_counts=True)
+    most = int(counts.argmax())
+    return int(found[most]), float(counts[most] / picked.size)
+
+
+def connect(
+    rows_out: Rows, rows_in: Rows | None, labels: NDArray[np.uint32], *, threads: int = 1
+) -> Connection:
+    """Give every vertex the smallest vertex of its (weakly connected) component for a label.
+
+    Parameters
+    ----------
+    rows_out, rows_in
+        Out- and in-neighbours; without rows_in the graph is undirected.
+    labels
+        Gets the labels.
+    threads
+        Threads to use, this one included.
+    """
+    out = read_only(rows_out)
+    both = rows_in is not None
+    state = State(labels, np.zeros(CONTROL_WORDS, np.int64))
+    arguments = (out, out if rows_in is None else read_only(rows_in), both, state)
+    control = state.control
+    steps: list[Step] = []
+
+    def run(name: str, *tasks: int) -> int:
+        """Run tasks as one step; give the edges it looked at."""
+        start = time.perf_counter()
+        control[[EDGES, BYTES]] = 0
+        for task in tasks:
+            control[CURSOR] = 0
+            run_together(_step, (task, *arguments), threads, control, paused=_PAUSED, wait=True)
+        elapsed = time.perf_counter() - start
+        steps.append(Step(name, int(control[EDGES]), int(control[BYTES]), elapsed))
+        return steps[-1].edges
+
+    run("heads", POINT_TO_HEADS, LINK_HEADS)
+    control[GIANT], share = find_giant(labels, out.heads)
+    if share < ENOUGH:
+        run("first of tails", LINK_FIRSTS)
+        control[GIANT], share = find_giant(labels, out.heads)
+    if run("tails", LINK_TAILS):
+        run("compress", COMPRESS)
+    return Connection(steps, bool(control[FAILED]))
+
+
+@cache
+def load() -> None:
+    """Compile the kernels or load them from the cache, so that no run's time includes it."""
+    rows = Rows(
+        np.array([NO_HEAD], np.uint32),
+        np.zeros(1, np.uint64),
+        np.zeros(2, np.uint32),
+        np.empty(0, np.uint8),
+        np.zeros(1, np.uint32),
+        0,
+        0,
+        0,
+    )
+    connect(rows, None, np.empty(1, np.uint32))

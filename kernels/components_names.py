@@ -1,0 +1,59 @@
+"""From labels of stored vertices to names of components: their smallest ids, and how many share each."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, types
+
+from oocbfs.kernels.atomics import atomic_add, atomic_min
+
+_U32 = types.Array(types.uint32, 1, "C")
+_U64 = types.Array(types.uint64, 1, "C")
+_READ_U32 = types.Array(types.uint32, 1, "C", readonly=True)
+_READ_U64 = types.Array(types.uint64, 1, "C", readonly=True)
+_I64 = types.int64
+
+
+@njit(types.void(_U32, _READ_U32, _READ_U32, _I64, _I64), cache=True, nogil=True)
+def find_least(least, labels, order, first, stop):
+    """Find the smallest natural position among the vertices of each label, while others do too."""
+    for v in range(first, stop):
+        if order[v] < least[labels[v]]:
+            atomic_min(least, np.int64(labels[v]), order[v])
+
+
+@njit(types.void(_U32, _READ_U32, _I64, _I64), cache=True, nogil=True)
+def replace_labels(labels, least, first, stop):
+    """Make labels of the smallest natural positions."""
+    for v in range(first, stop):
+        labels[v] = least[labels[v]]
+
+
+@njit(types.void(_U32, _READ_U32, _I64, _I64), cache=True, nogil=True)
+def count_members(counts, labels, first, stop):
+    """Count the vertices of each label, while others do too."""
+    run = 0
+    for v in range(first, stop):
+        run += 1
+        # Most vertices have the label of the one before, and one addition is enough for all of them.
+        if v + 1 == stop or labels[v + 1] != labels[v]:
+            atomic_add(counts, np.int64(labels[v]), np.uint32(run))
+            run = 0
+
+
+@njit(
+    types.void(_U64, _I64, _READ_U32, _READ_U32, _READ_U64, types.uint64, _I64, _I64),
+    cache=True,
+    nogil=True,
+)
+def name_components(out, base, labels, order, ids, first_id, first, stop):
+    """Give the ids at the natural positions that label first … stop-1 to their natural positions.
+
+    An empty ``order`` is the natural one; empty ``ids`` are consecutive from ``first_id``. ``out`` is a
+    window that begins at position ``base``; what lies outside is left out.
+    """
+    for v in range(first, stop):
+        place = (np.int64(order[v]) if order.size else v) - base
+        if 0 <= place < out.size:
+            label = labels[v]
+            out[place] = ids[label] if ids.size else np.uint64(label) + first_id

@@ -1,0 +1,160 @@
+"""What the components of a graph are, in input ids."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.formats.edges import Ids
+
+if TYPE_CHECKING:
+    from oocbfs.graph import Graph
+
+_PIECE = 1 << 18
+
+
+class Component(NamedTuple):
+    """A component by its smallest id, and how many vertices it has."""
+
+    label: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of the work: neighbours that were looked at, tail bytes that were decoded for them.
+
+    Heads are looked at in every row, and not counted.
+    """
+
+    name: str
+    edges: int
+    tail_bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ComponentsStats:
+    """How it went; ``seconds`` is finding the components, ``map_seconds`` naming and counting them.
+
+    ``tail_bytes`` are those of the whole graph; ``fallback`` says why the GPU was not used, where one was
+    expected.
+    """
+
+    engine: str
+    threads: int
+    seconds: float
+    map_seconds: float
+    steps: list[Step] = field(repr=False)
+    tail_bytes: int
+    slow_bytes_by_tier: dict[str, int] = field(default_factory=dict)
+    fallback: str | None = None
+
+    @property
+    def tail_bytes_decoded(self) -> int:
+        """Bytes of the tails that were decoded."""
+        return sum(step.tail_bytes for step in self.steps)
+
+
+@dataclass(frozen=True)
+class ComponentsResult:
+    """Connected components; of a directed graph the weakly connected ones.
+
+    ``labels`` holds the smallest id of each vertex's component, and is aligned with the ids in ascending
+    order: position i is id i where ids are 0 … n-1.
+    """
+
+    graph: Graph = field(repr=False)
+    labels: Ids
+    stats: ComponentsStats
+    # How many vertices share the label of this position, 0 where none does.
+    _counts: NDArray[np.uint32] = field(repr=False)
+
+    @cached_property
+    def histogram(self) -> dict[int, int]:
+        """How many components there are of each size, sizes ascending."""
+        found: Counter[int] = Counter()
+        for _, sizes in self._pieces():
+            values, counts = np.unique(sizes, return_counts=True)
+            found.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+        return dict(sorted(found.items()))
+
+    @cached_property
+    def num_components(self) -> int:
+        """Number of components."""
+        return sum(self.histogram.values())
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """Sizes of all components, the largest first."""
+        sizes = np.fromiter(self.histogram, np.int64, len(self.histogram))
+        counts = np.fromiter(self.histogram.values(), np.int64, len(self.histogram))
+        return np.repeat(sizes[::-1], counts[::-1])
+
+    def largest(self, count: int) -> list[Component]:
+        """Give the largest components, of equal ones those with smaller labels first."""
+        places = np.empty(0, np.int64)
+        sizes = np.empty(0, np.int64)
+        for more_places, more_sizes in self._pieces():
+            places, sizes = np.append(places, more_places), np.append(sizes, more_sizes)
+            kept = np.argsort(-sizes, kind="stable")[:count]
+            places, sizes = places[kept], sizes[kept]
+        return [
+            Component(int(self.graph.ids_at(place, place + 1)[0]), size)
+            for place, size in zip(places.tolist(), sizes.tolist(), strict=True)
+        ]
+
+    @cached_property
+    def giant(self) -> Component | None:
+        """The largest component; None if there are no vertices."""
+        return next(iter(self.largest(1)), None)
+
+    def label_of(self, vertex: int) -> int:
+        """Smallest id of a vertex's component."""
+        return int(self.labels[self.graph.position(vertex)])
+
+    def members(self, vertex: int) -> Ids:
+        """Ids of all vertices in the component of this one, ascending."""
+        label = self.label_of(vertex)
+        found = []
+        for first in range(0, self.labels.size, _PIECE):
+            labels = self.labels[first : first + _PIECE]
+            found.append(self.graph.ids_at(first, first + labels.size)[labels == label])
+        return np.concatenate(found)
+
+    def _pieces(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Give the positions that are labels, and the sizes of their components, piece by piece."""
+        for first in range(0, self._counts.size, _PIECE):
+            piece = self._counts[first : first + _PIECE]
+            places = np.flatnonzero(piece)
+            yield places + first, piece[places].astype(np.int64)
+
+    def summary(self) -> dict[str, Any]:
+        """Give the figures, for JSON."""
+        giant = self.giant
+        return {
+            "graph": self.graph.path,
+            "vertices": self.graph.num_vertices,
+            "edges": self.graph.num_edges,
+            "components": self.num_components,
+            "giant": None if giant is None else giant._asdict(),
+            "sizes": [list(pair) for pair in self.histogram.items()],
+            "seconds": self.stats.seconds,
+            "map_seconds": self.stats.map_seconds,
+            "engine": self.stats.engine,
+            "threads": self.stats.threads,
+            "fallback": self.stats.fallback,
+            "tail_bytes_decoded": self.stats.tail_bytes_decoded,
+            "tail_bytes": self.stats.tail_bytes,
+            "slow_bytes": sum(self.stats.slow_bytes_by_tier.values())
+            if self.stats.slow_bytes_by_tier
+            else None,
+            "slow_bytes_by_tier": self.stats.slow_bytes_by_tier,
+            "steps": [asdict(step) for step in self.stats.steps],
+        }
