@@ -43,14 +43,17 @@ def write_vector(
         if Path(path).suffix == ".npy":
             np.lib.format.write_array(file, values, allow_pickle=False)
             return
-        from oocbfs.kernels.format_text import format_values
+        from oocbfs.kernels.format_text import format_pairs, format_values
 
         separator = _SEPARATORS[Path(path).suffix]
         file.write(f"id{separator}{name}\n".encode())
 
         def text(first: int) -> NDArray[np.uint8]:
-            part = values[first : first + _ROWS_PER_PIECE].astype(np.int64)
-            return format_values(ids_at(first, first + part.size), part, separator)
+            part = values[first : first + _ROWS_PER_PIECE]
+            ids = ids_at(first, first + part.size)
+            if part.dtype == np.uint64:  # ids themselves, which may be too large for a sign
+                return format_pairs(ids, part, separator)
+            return format_values(ids, part.astype(np.int64), separator)
 
         for block in ordered_map(text, range(0, values.size, _ROWS_PER_PIECE), threads):
             file.write(memoryview(block))

@@ -55,6 +55,7 @@ class Job:
     all_hubs: int | None = None
     pairs: Path | None = None
     seed: int = 1
+    from_: Literal["all", "giant"] = "all"
     emit: Emit = "summary"
     table: Literal["csv", "jsonl"] = "csv"
     levels: Literal["npy", "zarr"] = "npy"
@@ -100,6 +101,8 @@ def prepare(job: Job, *, resume: bool) -> Plan:
         raise QueryError("a batch takes one of sources, random, all-hubs and pairs")
     if (job.emit == "pairs") != (job.pairs is not None):
         raise QueryError("pairs are emitted from a file of pairs, and from nothing else")
+    if job.from_ == "giant" and job.random is None:
+        raise QueryError("only random sources are taken from the giant")
     if job.emit == "levels" and job.levels == "zarr":
         import_zarr()
     pairs = [] if job.pairs is None else read_pairs(job.pairs)
@@ -128,6 +131,9 @@ def _sources(graph: Graph, job: Job, pairs: list[tuple[int, int]]) -> list[int]:
     else:
         assert job.random is not None
         candidates = np.flatnonzero(degrees)
+        if job.from_ == "giant":
+            found = graph.components(threads=job.threads)
+            candidates = candidates[found.in_giant(candidates)]
         count = min(job.random, candidates.size)
         chosen = np.random.default_rng(job.seed).choice(candidates, count, replace=False)
     if chosen.size == 0:
@@ -145,6 +151,7 @@ def _manifest(
         "graph_checksum": graph.checksum,
         "vertices": graph.num_vertices,
         "edges": graph.num_edges,
+        "from": job.from_,
         "sources": len(sources),
         "sources_sha256": hashlib.sha256(listed).hexdigest(),
         "emit": job.emit,

@@ -20,6 +20,7 @@ VERBS = (
     "export",
     "bfs",
     "batch",
+    "components",
     "graph500",
     "plan",
     "doctor",

@@ -97,6 +97,18 @@ class ComponentsResult:
         counts = np.fromiter(self.histogram.values(), np.int64, len(self.histogram))
         return np.repeat(sizes[::-1], counts[::-1])
 
+    def size_classes(self) -> list[tuple[int, int, int, int]]:
+        """Sum the histogram up by powers of two: smallest and largest size, components, vertices."""
+        classes: dict[int, tuple[int, int]] = {}
+        for size, count in self.histogram.items():
+            bits = (size - 1).bit_length()
+            components, vertices = classes.get(bits, (0, 0))
+            classes[bits] = components + count, vertices + size * count
+        return [
+            ((1 << bits - 1) + 1 if bits else 1, 1 << bits, components, vertices)
+            for bits, (components, vertices) in classes.items()
+        ]
+
     def largest(self, count: int) -> list[Component]:
         """Give the largest components, of equal ones those with smaller labels first."""
         places = np.empty(0, np.int64)
@@ -127,6 +139,25 @@ class ComponentsResult:
             labels = self.labels[first : first + _PIECE]
             found.append(self.graph.ids_at(first, first + labels.size)[labels == label])
         return np.concatenate(found)
+
+    def in_giant(self, stored: NDArray[Any]) -> NDArray[np.bool_]:
+        """Tell which stored vertices are in the largest component."""
+        if self.giant is None:
+            return np.zeros(stored.size, np.bool_)
+        natural = stored if self.graph.order is None else self.graph.order[stored]
+        inside: NDArray[np.bool_] = self.labels[natural] == self.giant.label
+        return inside
+
+    @cached_property
+    def giant_edges(self) -> int:
+        """Stored edges in the largest component, undirected ones counted twice."""
+        degrees = self.graph.degrees
+        total = 0
+        for first in range(0, degrees.size, _PIECE):
+            piece = degrees[first : first + _PIECE]
+            inside = self.in_giant(np.arange(first, first + piece.size))
+            total += int(piece[inside].sum(dtype=np.int64))
+        return total
 
     def _pieces(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Give the positions that are labels, and the sizes of their components, piece by piece."""

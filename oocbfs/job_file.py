@@ -14,6 +14,7 @@ from oocbfs.many_budget import Emit, Strategy
 _PATHS = ("graph", "output", "sources", "pairs")
 _COUNTS = ("random", "all-hubs", "threads")
 _CHOICES = {
+    "from": ("all", "giant"),
     "emit": get_args(Emit),
     "table": ("csv", "jsonl"),
     "levels": ("npy", "zarr"),
@@ -46,13 +47,18 @@ def read_jobs(path: Path) -> list[Job]:
     return jobs
 
 
+def _spelled(field: str) -> str:
+    """Give the name on the command line of a job's field; ``from_`` is there because Python has a from."""
+    return field.rstrip("_").replace("_", "-")
+
+
 def _job(path: Path, number: int, table: dict[str, Any]) -> Job:
     """Make one job of a table, if every name and every value is one that a job knows."""
 
     def refuse(message: str) -> InputError:
         return InputError(f"job {number}: {message}", path=str(path))
 
-    known = {name.name.replace("_", "-") for name in fields(Job)}
+    known = {_spelled(name.name): name.name for name in fields(Job)}
     values: dict[str, Any] = {}
     for name, value in table.items():
         if name not in known:
@@ -65,7 +71,7 @@ def _job(path: Path, number: int, table: dict[str, Any]) -> Job:
             good = isinstance(value, str) and value in _CHOICES.get(name, (value,))
         if not good:
             raise refuse(f"{name} cannot be {value!r}")
-        values[name.replace("-", "_")] = path.parent / value if name in _PATHS else value
+        values[known[name]] = path.parent / value if name in _PATHS else value
     for name in ("graph", "output"):
         if name not in values:
             raise refuse(f"{name} is missing")

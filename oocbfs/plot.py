@@ -1,10 +1,11 @@
-"""Pictures of traversals; matplotlib is the extra ``plot``."""
+"""Pictures of traversals and components; matplotlib is the extra ``plot``."""
 
 from __future__ import annotations
 
 import os
 from typing import Any
 
+from oocbfs.components_result import ComponentsResult
 from oocbfs.errors import OutputError, QueryError
 from oocbfs.formats.atomic import atomic_output
 from oocbfs.result import BfsResult
@@ -53,6 +54,36 @@ def plot_levels(result: BfsResult, path: str | os.PathLike[str], *, force: bool 
         f"{result.reached:,} of {result.graph.num_vertices:,} vertices, depth {result.depth}, "
         f"{result.stats.seconds * 1e3:,.1f} ms"
     )
+    _save(figure, path, force=force)
+
+
+def plot_components(
+    result: ComponentsResult, path: str | os.PathLike[str], *, force: bool = False
+) -> None:
+    """Draw how many components there are of each size."""
+    check_plot(path)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    axes.scatter(list(result.histogram), list(result.histogram.values()), s=12, color="#3b75af")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("size (vertices)")
+    axes.set_ylabel("components")
+    axes.grid(alpha=0.3)
+    n, giant = result.graph.num_vertices, result.giant
+    axes.set_title(
+        f"{os.path.basename(result.graph.path)}: {result.num_components:,} components, "
+        f"{0 if giant is None else giant.size / n:.1%} of {n:,} vertices in the largest"
+    )
+    _save(figure, path, force=force)
+
+
+def _save(figure: Any, path: str | os.PathLike[str], *, force: bool) -> None:  # noqa: ANN401
+    """Write a figure in the form that its name says."""
     with atomic_output(path, force=force) as file:
         figure.savefig(file, format=os.path.splitext(path)[1][1:].lower(), dpi=120)
 

@@ -25,6 +25,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--all-hubs", type=shared.positive, metavar="N", help="the N most connected vertices"
     )
     parser.add_argument("--seed", type=int, default=1, help="of --random (default: 1)")
+    parser.add_argument(
+        "--from",
+        dest="from_",
+        choices=("all", "giant"),
+        default="all",
+        help="giant: --random takes vertices of the largest component only (default: all)",
+    )
     parser.add_argument("-o", "--output", metavar="DIR", help="the folder to write to")
     parser.add_argument(
         "--emit",
@@ -84,6 +91,7 @@ def run(options: argparse.Namespace) -> None:
                 all_hubs=options.all_hubs,
                 pairs=Path(rest[0]) if rest else None,
                 seed=options.seed,
+                from_=options.from_,
                 emit=emit,
                 table=options.table,
                 levels=options.levels,

@@ -7,12 +7,13 @@ import sys
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from oocbfs.errors import QueryError
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
+    from oocbfs.graph import Graph
     from oocbfs.result import BfsResult, Level
 
-_TIERS = {"disk": "from disk", "host": "over PCIe"}
 # A table longer than this shows its first and last levels.
 _SHOWN_LEVELS = 40
 
@@ -21,7 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("graph", metavar="GRAPH.ocg")
     parser.add_argument(
-        "--source", required=True, type=_ids, metavar="ID", help="an id, or several as 1,2,3"
+        "--source",
+        required=True,
+        type=_ids,
+        metavar="ID",
+        help="an id, or several as 1,2,3, or giant: the smallest id of the largest component",
     )
     parser.add_argument("--levels", metavar="FILE", help="write levels as .npy, .csv or .tsv")
     parser.add_argument("--parents", metavar="FILE", help="write parents as .npy, .csv or .tsv")
@@ -75,8 +80,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_output_options(parser)
 
 
-def _ids(text: str) -> list[int]:
-    return [int(part) for part in text.split(",")]
+def _ids(text: str) -> list[int] | None:
+    """Read ids; None is one of the giant's."""
+    return None if text == "giant" else [int(part) for part in text.split(",")]
+
+
+def _giant(opened: Graph, options: argparse.Namespace) -> int:
+    """Find a source in the largest component."""
+    giant = opened.components(threads=options.threads).giant
+    if giant is None:
+        raise QueryError(f"{opened.path}: has no vertex to start from")
+    return giant.label
 
 
 def run(options: argparse.Namespace) -> None:
@@ -94,7 +108,7 @@ def run(options: argparse.Namespace) -> None:
 
     with graph.open(options.graph, memory=options.memory) as opened:
         result = opened.bfs(
-            options.source,
+            options.source or _giant(opened, options),
             parents=options.parents is not None,
             threads=options.threads,
             direction=options.direction,
@@ -175,7 +189,7 @@ def _print_tables(result: BfsResult, options: argparse.Namespace, path: list[int
     ]
     for tier, moved in stats.slow_bytes_by_tier.items():
         share = moved / max(1, stats.graph_bytes)
-        rows.append((_TIERS[tier], f"{moved:,} bytes, {share:.1%} of the graph"))
+        rows.append((shared.TIERS[tier], f"{moved:,} bytes, {share:.1%} of the graph"))
     if options.validate:
         rows.append(("validated", "levels and parents" if options.parents else "levels"))
     if options.target is not None:

@@ -8,6 +8,9 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+# What the bytes from each tier are called in tables.
+TIERS = {"disk": "from disk", "host": "over PCIe"}
+
 
 def add_work_options(parser: argparse.ArgumentParser) -> None:
     """Add what every verb that writes a graph takes."""
