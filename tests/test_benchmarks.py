@@ -8,7 +8,17 @@ import pytest
 
 import oocbfs
 from oocbfs import generators
-from tests.benchmarks import batch, bfs, budgets, convert, disk, outofcore, pcie, resident
+from tests.benchmarks import (
+    batch,
+    bfs,
+    budgets,
+    components,
+    convert,
+    disk,
+    outofcore,
+    pcie,
+    resident,
+)
 
 
 def test_convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,4 +93,12 @@ def test_batch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert "| batch, all levels kept |" in shown
     assert "scipy, 9 runs, scaled up from 3" in shown
+    assert not list(tmp_path.iterdir())
+
+
+def test_components(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    components.main(["--scale", "9", "--rounds", "2", "--folder", str(tmp_path)])
+    shown = capsys.readouterr().out
+    assert "| SciPy |" in shown
+    assert "tail bytes decoded" in shown
     assert not list(tmp_path.iterdir())

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 import oocbfs
 from oocbfs import generators
 from oocbfs.graph import Graph
-from tests.benchmarks.common import gapbs, show
+from tests.benchmarks.common import gapbs, huge_pages, show
 
 Runner = Callable[[list[int]], list[float]]
 
@@ -99,7 +99,7 @@ def measure(
         serialized, ordered = path.with_suffix(".sg"), path.with_suffix(".degree.sg")
         wanted = options.peers.split(",")
         if "gapbs" in wanted and gapbs("bfs") is not None:
-            _write_sg(serialized, matrix)
+            write_sg(serialized, matrix)
             sources = _gapbs_sources(serialized, options.sources)
         else:
             candidates = np.flatnonzero(np.diff(matrix.indptr))
@@ -110,7 +110,7 @@ def measure(
         if serialized.exists():
             peers.append(Peer("GAPBS, huge pages", _gapbs(serialized, threads)))
             if graph.order is not None:
-                _write_sg(ordered, _by_rank(matrix, graph))
+                write_sg(ordered, _by_rank(matrix, graph))
                 peers.append(Peer("GAPBS, degree-ordered, huge pages", _gapbs(ordered, threads)))
         peers += [peer for peer in python_peers(matrix, threads) if peer.name.split()[0] in wanted]
         for peer in peers:
@@ -141,7 +141,7 @@ def _ours(graph: Graph, threads: int) -> Runner:
     return lambda sources: [graph.bfs(s, threads=threads).stats.seconds for s in sources]
 
 
-def _write_sg(path: Path, matrix: Any) -> None:
+def write_sg(path: Path, matrix: Any) -> None:
     """Write GAP's serialized graph of a symmetric matrix."""
     with path.open("wb") as file:
         file.write(b"\0")
@@ -171,11 +171,7 @@ def _gapbs_sources(path: Path, count: int) -> list[int]:
 
 def _gapbs(path: Path, threads: int) -> Runner:
     """GAPBS picks its own sources, the same every time."""
-    environment = {
-        **os.environ,
-        "OMP_NUM_THREADS": str(threads),
-        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
-    }
+    environment = {**os.environ, **huge_pages(threads)}
 
     def run(sources: list[int]) -> list[float]:
         seconds: list[float] = []

@@ -54,6 +54,11 @@ def gapbs(program: str) -> Path | None:
     return Path(folder) / program if folder else None
 
 
+def huge_pages(threads: int) -> dict[str, str]:
+    """Give the environment in which GAPBS has so many threads, and huge pages as numpy does."""
+    return {"OMP_NUM_THREADS": str(threads), "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+
+
 def show(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table, ready to be pasted into a document."""
     print(f"\n{title}\n")
