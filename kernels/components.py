@@ -82,7 +82,11 @@ def _run_chunk(task, rows_out, rows_in, both, state, first, stop):
             edges += more_edges
             octets += more_octets
     elif task == LINK_TAILS:
-        edges, octets = link_tails(rows_out, rows_in, both, state, first, stop)
+        edges, octets = link_tails(rows_out, state, first, stop)
+        if both:
+            more_edges, more_octets = link_tails(rows_in, state, first, stop)
+            edges += more_edges
+            octets += more_octets
     else:
         compress_all(state, first, stop)
     return edges, octets
@@ -130,6 +134,48 @@ def find_giant(labels: NDArray[np.uint32], heads: NDArray[np.uint32]) -> tuple[i
     return int(found[most]), float(counts[most] / picked.size)
 
 
+class Work:
+    """The steps on one graph, run one after the other by so many threads, this one included.
+
+    Rows without tails will do for all steps but LINK_FIRSTS and LINK_TAILS.
+    """
+
+    def __init__(
+        self, rows_out: Rows, rows_in: Rows | None, labels: NDArray[np.uint32], threads: int
+    ) -> None:
+        self._threads = threads
+        self._state = State(labels, np.zeros(CONTROL_WORDS, np.int64))
+        out = read_only(rows_out)
+        both = rows_in is not None
+        self._arguments = (out, out if rows_in is None else read_only(rows_in), both, self._state)
+        self._heads = out.heads
+        self.steps: list[Step] = []
+
+    @property
+    def malformed(self) -> bool:
+        """Whether tails were bad."""
+        return bool(self._state.control[FAILED])
+
+    def run(self, name: str, *tasks: int) -> int:
+        """Run tasks as one step; give the edges it looked at."""
+        start = time.perf_counter()
+        control = self._state.control
+        control[[EDGES, BYTES]] = 0
+        for task in tasks:
+            control[CURSOR] = 0
+            arguments = (task, *self._arguments)
+            run_together(_step, arguments, self._threads, control, paused=_PAUSED, wait=True)
+        elapsed = time.perf_counter() - start
+        self.steps.append(Step(name, int(control[EDGES]), int(control[BYTES]), elapsed))
+        return self.steps[-1].edges
+
+    def find_giant(self) -> tuple[int, float]:
+        """Look for the giant, for the steps to come; give a vertex of it and its share."""
+        giant, share = find_giant(self._state.labels, self._heads)
+        self._state.control[GIANT] = giant
+        return giant, share
+
+
 def connect(
     rows_out: Rows, rows_in: Rows | None, labels: NDArray[np.uint32], *, threads: int = 1
 ) -> Connection:
@@ -144,32 +190,14 @@ def connect(
     threads
         Threads to use, this one included.
     """
-    out = read_only(rows_out)
-    both = rows_in is not None
-    state = State(labels, np.zeros(CONTROL_WORDS, np.int64))
-    arguments = (out, out if rows_in is None else read_only(rows_in), both, state)
-    control = state.control
-    steps: list[Step] = []
-
-    def run(name: str, *tasks: int) -> int:
-        """Run tasks as one step; give the edges it looked at."""
-        start = time.perf_counter()
-        control[[EDGES, BYTES]] = 0
-        for task in tasks:
-            control[CURSOR] = 0
-            run_together(_step, (task, *arguments), threads, control, paused=_PAUSED, wait=True)
-        elapsed = time.perf_counter() - start
-        steps.append(Step(name, int(control[EDGES]), int(control[BYTES]), elapsed))
-        return steps[-1].edges
-
-    run("heads", POINT_TO_HEADS, LINK_HEADS)
-    control[GIANT], share = find_giant(labels, out.heads)
-    if share < ENOUGH:
-        run("first of tails", LINK_FIRSTS)
-        control[GIANT], share = find_giant(labels, out.heads)
-    if run("tails", LINK_TAILS):
-        run("compress", COMPRESS)
-    return Connection(steps, bool(control[FAILED]))
+    work = Work(rows_out, rows_in, labels, threads)
+    work.run("heads", POINT_TO_HEADS, LINK_HEADS)
+    if work.find_giant()[1] < ENOUGH:
+        work.run("first of tails", LINK_FIRSTS)
+        work.find_giant()
+    if work.run("tails", LINK_TAILS):
+        work.run("compress", COMPRESS)
+    return Connection(work.steps, work.malformed)
 
 
 @cache

@@ -28,6 +28,8 @@ CONTROL_WORDS = 40
 
 # How many vertices ahead a label is asked for; a tail twice as far.
 _AHEAD = 8
+# One of so many vertices is in the sample of tails.
+_STRIDE = 8
 
 
 class State(NamedTuple):
@@ -70,33 +72,37 @@ def link_heads(rows_out, rows_in, both, state, first, stop):
 
 @kernel
 def link_firsts(rows, state, first, stop):
-    """Join vertices outside the giant with the first neighbour in their tails; give edges and bytes."""
+    """Join some vertices outside the giant with the first neighbours in their tails; give edges and bytes.
+
+    Some, because this is only to show which component will be the giant: the tails come next anyway.
+    """
     labels, tails = state.labels, rows.tails
     n = labels.size
     giant = find(labels, state.control[GIANT])
     edges = 0
     octets = 0
-    begin = row_begin(rows, first)
-    for v in range(first, stop):
-        at, begin = begin, row_begin(rows, v + 1)
-        if labels[v] == giant or at == begin:
+    for v in range(first, stop, _STRIDE):
+        at, end = row_begin(rows, v), row_begin(rows, v + 1)
+        if at == end or labels[v] == giant:
             continue
-        prefetch(tails, row_begin(rows, min(v + 2 * _AHEAD, n)))
-        prefetch(labels, take_varint(tails, row_begin(rows, min(v + _AHEAD, n)))[0])
-        w, end = take_varint(tails, at)
+        prefetch(tails, row_begin(rows, min(v + 2 * _AHEAD * _STRIDE, n)))
+        prefetch(labels, take_varint(tails, row_begin(rows, min(v + _AHEAD * _STRIDE, n)))[0])
+        w, behind = take_varint(tails, at)
         if w >= n:
             state.control[FAILED] = 1
             break
         edges += 1
-        octets += end - at
+        octets += behind - at
         link(labels, v, w)
     return edges, octets
 
 
 @kernel
-def _link_tail(rows, state, root, giant, at, end):
-    """Join a tree with the neighbours in a tail until it is the giant; give its root, edges and bytes."""
-    labels, tails = state.labels, rows.tails
+def link_span(tails, labels, root, giant, at, end):
+    """Join a tree with the neighbours in (part of) a tail until it is the giant.
+
+    Gives its root, and the edges and bytes looked at; -1 edges if the tail is malformed.
+    """
     n = labels.size
     begin = at
     edges = 0
@@ -108,8 +114,7 @@ def _link_tail(rows, state, root, giant, at, end):
             w += delta + 1
             edges += 1
             if w >= n:
-                state.control[FAILED] = 1
-                return root, edges, at - begin
+                return root, -1, at - begin
             root = link(labels, root, np.int64(labels[w]))
             if root == giant:
                 return root, edges, at - begin
@@ -118,7 +123,7 @@ def _link_tail(rows, state, root, giant, at, end):
 
 
 @kernel
-def link_tails(rows_out, rows_in, both, state, first, stop):
+def link_tails(rows, state, first, stop):
     """Join vertices outside the giant with all their neighbours; give edges and bytes."""
     labels = state.labels
     giant = find(labels, state.control[GIANT])
@@ -128,16 +133,13 @@ def link_tails(rows_out, rows_in, both, state, first, stop):
         root = compress(labels, v)
         if root == giant:
             continue
-        at, end = row_begin(rows_out, v), row_begin(rows_out, v + 1)
-        if at < end:
-            root, more_edges, more_octets = _link_tail(rows_out, state, root, giant, at, end)
-            edges += more_edges
-            octets += more_octets
-        if both and root != giant:
-            at, end = row_begin(rows_in, v), row_begin(rows_in, v + 1)
-            root, more_edges, more_octets = _link_tail(rows_in, state, root, giant, at, end)
-            edges += more_edges
-            octets += more_octets
+        at, end = row_begin(rows, v), row_begin(rows, v + 1)
+        root, more_edges, more_octets = link_span(rows.tails, labels, root, giant, at, end)
+        if more_edges < 0:
+            state.control[FAILED] = 1
+            break
+        edges += more_edges
+        octets += more_octets
     return edges, octets
 
 

@@ -63,11 +63,7 @@ def divide(
             return Division()
         if engine == "cpu":
             raise _too_small(graph, mapped_bytes, budget_bytes)
-    if graph.sizes.unpacked_bytes:
-        raise BudgetError(
-            f"{graph.path}: a compressed graph cannot be traversed from disk: convert it without "
-            "--zstd, or allow as much memory as the unpacked graph needs"
-        )
+    _refuse_compressed(graph)
     from oocbfs import disk_bfs
 
     disk_bfs.load()
@@ -89,6 +85,53 @@ def divide(
     free_bytes = budget_bytes - least_bytes
     cache_bytes = disk_bfs.LEAST_CACHE_BYTES + max(0, free_bytes - results_bytes)
     return Division("disk", Room(free_bytes, tmp or spill_folder(graph)), cache_bytes)
+
+
+def divide_components(
+    graph: Graph,
+    engine: str,
+    budget_bytes: int | None,
+    *,
+    tmp: str | os.PathLike[str] | None,
+) -> Division:
+    """Decide how connected components keep within a budget, as ``divide`` does for traversals."""
+    n = graph.num_vertices
+    # Smallest positions, counts, and labels as ids; the labels of stored vertices come first.
+    results_bytes = (4 * n if graph.is_reordered else 0) + 12 * n
+    mapped_bytes = used_bytes() + 4 * n + results_bytes + graph.sizes.unpacked_bytes
+    if engine == "auto":
+        mapped_bytes = max(mapped_bytes, graph.sizes.file_bytes)
+    if engine != "disk":
+        if budget_bytes is None or mapped_bytes <= budget_bytes:
+            return Division()
+        if engine == "cpu":
+            raise _too_small(graph, mapped_bytes, budget_bytes, "finding components")
+    _refuse_compressed(graph)
+    from oocbfs import disk_components
+
+    disk_components.load()
+    if budget_bytes is None:
+        return Division("disk")
+    least_bytes = (
+        used_bytes()
+        + (0 if graph.has_disk_rows else graph.sizes.fast_bytes)
+        + 4 * n
+        + disk_components.SCRATCH_BYTES
+        + WINDOW_BYTES
+    )
+    if least_bytes > budget_bytes:
+        if engine == "auto":
+            least_bytes = min(least_bytes, mapped_bytes)
+        raise _too_small(graph, least_bytes, budget_bytes, "finding components")
+    return Division("disk", Room(budget_bytes - least_bytes, tmp or spill_folder(graph)))
+
+
+def _refuse_compressed(graph: Graph) -> None:
+    if graph.sizes.unpacked_bytes:
+        raise BudgetError(
+            f"{graph.path}: a compressed graph cannot be traversed from disk: convert it without "
+            "--zstd, or allow as much memory as the unpacked graph needs"
+        )
 
 
 def pinnable_bytes(graph: Graph, budget_bytes: int | None, *, with_parents: bool) -> int:
@@ -118,8 +161,10 @@ def _mapped_work(graph: Graph, threads: int) -> int:
     return 4 * n + bitmaps + (1 << 20) * threads + graph.sizes.unpacked_bytes
 
 
-def _too_small(graph: Graph, least_bytes: int, budget_bytes: int) -> BudgetError:
+def _too_small(
+    graph: Graph, least_bytes: int, budget_bytes: int, what: str = "a traversal"
+) -> BudgetError:
     return BudgetError(
-        f"{graph.path}: a traversal needs {memory.format_size(least_bytes)} of memory and may take "
+        f"{graph.path}: {what} needs {memory.format_size(least_bytes)} of memory and may take "
         f"{memory.format_size(budget_bytes)}: allow more"
     )

@@ -244,7 +244,12 @@ class Graph(Vertices):
         )
 
     def components(
-        self, *, threads: int | None = None, engine: Literal["auto", "cpu"] = "auto"
+        self,
+        *,
+        threads: int | None = None,
+        engine: Literal["auto", "cpu", "disk"] = "auto",
+        memory: str | int | None = None,
+        tmp: str | os.PathLike[str] | None = None,
     ) -> ComponentsResult:
         """Find the connected components; of a directed graph the weakly connected ones.
 
@@ -252,17 +257,20 @@ class Graph(Vertices):
         ----------
         threads
             How many cores to use; None is all.
-        engine
-            ``"cpu"`` is all cores on the mapped file.
+        engine, memory, tmp
+            As for ``bfs``.
 
         Raises
         ------
         FormatError
             If the graph is damaged, or cannot be read any more.
+        BudgetError
+            If ``memory`` is too small; says how much is needed.
         """
         from oocbfs.components import Settings, components
 
-        return components(self, Settings(threads, engine))
+        budget_bytes = self.budget_bytes if memory is None else parse_size(memory)
+        return components(self, Settings(threads, engine, budget_bytes, tmp))
 
     def to_scipy(self) -> Any:  # noqa: ANN401
         """Give a small graph as a SciPy sparse array of ones, rows and columns by ascending id."""

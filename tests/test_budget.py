@@ -39,9 +39,9 @@ def command(graph: Path, *arguments: object) -> list[str]:
     return [sys.executable, "-m", "oocbfs", "bfs", str(graph), *map(str, arguments)]
 
 
-def needed_bytes(message: str) -> int:
+def needed_bytes(message: str, what: str = "a traversal") -> int:
     """What a refusal says is needed, a little more because it is rounded."""
-    needed = re.search(r"a traversal needs ([\d.]+ [MG]B) of memory", message)
+    needed = re.search(rf"{what} needs ([\d.]+ [MG]B) of memory", message)
     assert needed, message
     return parse_size(needed[1]) + (1 << 20)
 

@@ -65,16 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=2.0,
         help="stay so while they exceed 1 / BETA of those that bottom-up would examine (2)",
     )
-    parser.add_argument(
-        "--memory",
-        metavar="SIZE",
-        help="bound for the process, as 4G; a larger graph is read from disk (default: none)",
-    )
-    parser.add_argument(
-        "--tmp",
-        metavar="FOLDER",
-        help="for results that have no room in memory (default: the graph's)",
-    )
+    shared.add_budget_options(parser)
     parser.add_argument("--validate", action="store_true", help="check by the rules of Graph500")
     parser.add_argument("--plot", metavar="FILE", help="draw the levels as .svg or .png")
     shared.add_output_options(parser)
@@ -87,7 +78,7 @@ def _ids(text: str) -> list[int] | None:
 
 def _giant(opened: Graph, options: argparse.Namespace) -> int:
     """Find a source in the largest component."""
-    giant = opened.components(threads=options.threads).giant
+    giant = opened.components(threads=options.threads, tmp=options.tmp).giant
     if giant is None:
         raise QueryError(f"{opened.path}: has no vertex to start from")
     return giant.label

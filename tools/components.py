@@ -29,10 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--engine",
-        choices=("auto", "cpu"),
+        choices=("auto", "cpu", "disk"),
         default="auto",
-        help="cpu: all cores on the mapped file",
+        help="disk: tails read as needed; auto: cpu, or with --memory cpu or disk",
     )
+    shared.add_budget_options(parser)
     parser.add_argument("--plot", metavar="FILE", help="draw the sizes as .svg or .png")
     shared.add_output_options(parser)
 
@@ -50,8 +51,8 @@ def run(options: argparse.Namespace) -> None:
     shared.announce_compilation()
     from oocbfs import graph
 
-    with graph.open(options.graph) as opened:
-        result = opened.components(threads=options.threads, engine=options.engine)
+    with graph.open(options.graph, memory=options.memory) as opened:
+        result = opened.components(threads=options.threads, engine=options.engine, tmp=options.tmp)
         if options.labels:
             write_vector(
                 options.labels,

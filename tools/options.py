@@ -54,6 +54,20 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
+def add_budget_options(parser: argparse.ArgumentParser) -> None:
+    """Add what every verb takes that can keep to a budget by reading from disk."""
+    parser.add_argument(
+        "--memory",
+        metavar="SIZE",
+        help="bound for the process, as 4G; a larger graph is read from disk (default: none)",
+    )
+    parser.add_argument(
+        "--tmp",
+        metavar="FOLDER",
+        help="for results that have no room in memory (default: the graph's)",
+    )
+
+
 def positive(text: str) -> int:
     """Read a whole number of at least 1."""
     value = int(text)

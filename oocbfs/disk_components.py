@@ -1,0 +1,84 @@
+"""Connected components with the tails on disk: the driver's part."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.disk_bfs import READERS
+from oocbfs.disk_rows import DiskRows
+from oocbfs.errors import FormatError
+from oocbfs.formats.direct import page_aligned
+from oocbfs.kernels import disk_state as words
+from oocbfs.kernels.bfs_rows import Rows
+from oocbfs.kernels.components import COMPRESS, LINK_HEADS, POINT_TO_HEADS, Step, Work
+from oocbfs.kernels.components_disk import State, stream
+from oocbfs.kernels.disk_read import PAGE_BYTES, Disk
+from oocbfs.kernels.disk_wide import CHUNK_BYTES
+
+_BUFFER_BYTES = CHUNK_BYTES + 2 * PAGE_BYTES
+# What does not depend on the graph: buffers, and the readers' stacks.
+SCRATCH_BYTES = READERS * (_BUFFER_BYTES + (128 << 10))
+
+
+def connect(
+    rows: DiskRows, labels: NDArray[np.uint32], *, both: bool, threads: int
+) -> tuple[list[Step], int]:
+    """Label stored vertices as ``kernels.components.connect`` does; give the steps and the bytes read.
+
+    There is no sample of the tails: it would read a page for each row, and the tails are to be read but once.
+    """
+    work = Work(rows.out_rows, rows.in_rows if both else None, labels, threads)
+    work.run("heads", POINT_TO_HEADS, LINK_HEADS)
+    giant, _ = work.find_giant()
+    buffers = page_aligned(READERS * _BUFFER_BYTES).reshape(READERS, _BUFFER_BYTES)
+    state = State(labels, buffers, np.zeros(words.CONTROL_WORDS, np.int64))
+    start = time.perf_counter()
+    _read_tails(rows, rows.out_rows, rows.out_disk, state, giant)
+    if both:
+        _read_tails(rows, rows.in_rows, rows.in_disk, state, giant)
+    edges, octets, moved = (
+        int(state.control[word]) for word in (words.EDGES, words.TAIL_BYTES, words.DISK_BYTES)
+    )
+    work.steps.append(Step("tails", edges, octets, time.perf_counter() - start))
+    work.run("compress", COMPRESS)
+    return work.steps, moved
+
+
+def _read_tails(file_rows: DiskRows, rows: Rows, disk: Disk, state: State, giant: int) -> None:
+    """Join what the tails of one direction join."""
+    control = state.control
+    control[words.CURSOR] = 0
+    readers = min(READERS, disk.tail_bytes // CHUNK_BYTES + 1)
+    with ThreadPoolExecutor(readers) as pool:
+        futures = [
+            pool.submit(stream, rows, disk, state, giant, thread) for thread in range(readers)
+        ]
+        try:
+            wait(futures)
+        except BaseException:
+            control[words.FAILED] = words.READ_FAILED  # so that the threads stop soon
+            raise
+        for future in futures:
+            future.result()
+    if control[words.FAILED] == words.MALFORMED:
+        raise FormatError(f"{file_rows.file.path}: a row is damaged: run 'oocbfs verify'")
+    if control[words.FAILED]:
+        raise file_rows.file.explain(int(control[words.SYSTEM_ERROR]))
+
+
+@cache
+def load() -> None:
+    """Compile the kernels or load them from the cache, so that no run's time includes it."""
+    heads, bases = np.zeros(1, np.uint32), np.zeros(1, np.uint64)
+    heads.flags.writeable = bases.flags.writeable = False
+    octets = np.zeros(1, np.uint8)
+    rows = Rows(heads, bases, heads, octets[:0], np.empty(0, np.uint32), 0, 0, 0)
+    state = State(
+        np.zeros(1, np.uint32), octets.reshape(1, 1), np.zeros(words.CONTROL_WORDS, np.int64)
+    )
+    stream(rows, Disk(0, 0, 0), state, 0, 0)
