@@ -120,18 +120,18 @@ def _compile_step(sources_checksum: int) -> Callable[..., int]:
 _step = _compile_step(checksum_sources("bfs*.py", "components*.py"))
 
 
-def find_giant(labels: NDArray[np.uint32], heads: NDArray[np.uint32]) -> tuple[int, float]:
-    """Guess the root of the largest component, and its share of the vertices that have edges."""
-    picked = np.random.default_rng(1).integers(0, max(1, labels.size), _NUM_SAMPLES)
-    picked = picked[heads[picked] != NO_HEAD] if labels.size else picked[:0]
-    if picked.size == 0:
+def sample_vertices(num_vertices: int) -> NDArray[np.int64]:
+    """Choose vertices, the same every time."""
+    return np.random.default_rng(1).integers(0, num_vertices, _NUM_SAMPLES if num_vertices else 0)
+
+
+def guess_giant(roots: NDArray[np.uint32]) -> tuple[int, float]:
+    """Take the most frequent of some roots for the giant's; give it and its share."""
+    if roots.size == 0:
         return 0, 0.0
-    roots, above = picked, labels[picked]
-    while not np.array_equal(roots, above):
-        roots, above = above, labels[above]
     found, counts = np.unique(roots, return_counts=True)
     most = int(counts.argmax())
-    return int(found[most]), float(counts[most] / picked.size)
+    return int(found[most]), float(counts[most] / roots.size)
 
 
 class Work:
@@ -171,9 +171,15 @@ class Work:
 
     def find_giant(self) -> tuple[int, float]:
         """Look for the giant, for the steps to come; give a vertex of it and its share."""
-        giant, share = find_giant(self._state.labels, self._heads)
-        self._state.control[GIANT] = giant
-        return giant, share
+        labels = self._state.labels
+        picked = sample_vertices(labels.size)
+        # Vertices without neighbours are in no component that matters.
+        picked = picked[self._heads[picked] != NO_HEAD]
+        roots, above = picked, labels[picked]
+        while not np.array_equal(roots, above):
+            roots, above = above, labels[above]
+        self._state.control[GIANT], share = guess_giant(roots)
+        return int(self._state.control[GIANT]), share
 
 
 def connect(

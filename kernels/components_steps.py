@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from oocbfs.kernels.atomics import kernel, load_acquire, prefetch, store_release
 from oocbfs.kernels.bfs_rows import row_begin, take_varint
 from oocbfs.kernels.components_link import compress, find, link
-from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
+from oocbfs.kernels.constants import NO_HEAD, SAMPLE_STRIDE, SEGMENT_BYTES
 
 # Places in State.control. What several threads write has a cache line (8 words) of its own; the first is
 # the gate of those who help (see crew).
@@ -28,8 +28,6 @@ CONTROL_WORDS = 40
 
 # How many vertices ahead a label is asked for; a tail twice as far.
 _AHEAD = 8
-# One of so many vertices is in the sample of tails.
-_STRIDE = 8
 
 
 class State(NamedTuple):
@@ -81,12 +79,12 @@ def link_firsts(rows, state, first, stop):
     giant = find(labels, state.control[GIANT])
     edges = 0
     octets = 0
-    for v in range(first, stop, _STRIDE):
+    for v in range(first, stop, SAMPLE_STRIDE):
         at, end = row_begin(rows, v), row_begin(rows, v + 1)
         if at == end or labels[v] == giant:
             continue
-        prefetch(tails, row_begin(rows, min(v + 2 * _AHEAD * _STRIDE, n)))
-        prefetch(labels, take_varint(tails, row_begin(rows, min(v + _AHEAD * _STRIDE, n)))[0])
+        prefetch(tails, row_begin(rows, min(v + 2 * _AHEAD * SAMPLE_STRIDE, n)))
+        prefetch(labels, take_varint(tails, row_begin(rows, min(v + _AHEAD * SAMPLE_STRIDE, n)))[0])
         w, behind = take_varint(tails, at)
         if w >= n:
             state.control[FAILED] = 1

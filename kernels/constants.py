@@ -4,3 +4,7 @@ SEGMENT_BYTES = 1024
 NO_HEAD = 0xFFFFFFFF
 # Decoders may read this far behind the last tail byte; loaders provide it.
 SLACK_BYTES = 16
+# No varint is longer, stretched or not.
+MAX_VARINT_BYTES = 9
+# Connected components: one of so many vertices is in the sample of tails.
+SAMPLE_STRIDE = 8

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.constants import MAX_VARINT_BYTES, SAMPLE_STRIDE, SEGMENT_BYTES
 
 FOLDER = Path(__file__).parent
 BLOCK_THREADS = 256
@@ -35,6 +35,12 @@ KERNELS = (
     "mark_blocks",
     "top_down_staged",
     "bottom_up_staged",
+    "components_heads",
+    "components_link",
+    "components_sample",
+    "components_firsts",
+    "components_tails",
+    "components_compress",
 )
 
 
@@ -87,6 +93,17 @@ SEARCH_STRUCT = np.dtype(
 )
 
 
+class ForestControl(IntEnum):
+    """Places of the control words of connected components."""
+
+    DAMAGED = 0
+    EDGES = 1
+    TAIL_BYTES = 2
+
+
+FOREST_STRUCT = np.dtype([(name, "<u8") for name in ("labels", "samples", "control")])
+
+
 @dataclass(frozen=True)
 class KernelOptions:
     """Variants of the kernels, chosen when they are compiled."""
@@ -109,6 +126,11 @@ class KernelOptions:
             "blocks_per_multiprocessor": BLOCKS_PER_MULTIPROCESSOR,
             "small_block_threads": SMALL_BLOCK_THREADS,
             "small_bytes_per_vertex": SMALL_BYTES_PER_VERTEX,
+            **{f"forest_{word.name}": int(word) for word in ForestControl},
+            "forest_words": len(ForestControl),
+            "forest_struct_bytes": FOREST_STRUCT.itemsize,
+            "max_varint_bytes": MAX_VARINT_BYTES,
+            "sample_stride": SAMPLE_STRIDE,
             "rows_struct_bytes": ROWS_STRUCT.itemsize,
             "search_struct_bytes": SEARCH_STRUCT.itemsize,
         }

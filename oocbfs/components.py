@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.budget import divide_components
-from oocbfs.components_result import ComponentsResult, ComponentsStats, Step
-from oocbfs.errors import FormatError
+from oocbfs.bfs import choose_engine
+from oocbfs.budget import Division, divide_components
+from oocbfs.components_result import ComponentsResult, ComponentsStats, Found, Step
+from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.ordered import available_threads
 from oocbfs.kernels import components as cpu
 from oocbfs.naming import name_components
@@ -19,7 +20,7 @@ from oocbfs.naming import name_components
 if TYPE_CHECKING:
     from oocbfs.graph import Graph
 
-Engine = Literal["auto", "cpu", "disk"]
+Engine = Literal["auto", "cpu", "disk", "cuda", "emulator"]
 
 
 class Settings(NamedTuple):
@@ -27,46 +28,75 @@ class Settings(NamedTuple):
 
     threads: int | None = None
     engine: Engine = "auto"
+    vram: str | int | None = None
+    resident_tails: str | int | None = None
+    progress: bool = False
     memory: int | None = None
     tmp: str | os.PathLike[str] | None = None
 
 
-class Found(NamedTuple):
-    """What an engine did, besides filling labels."""
-
-    steps: list[Step]
-    seconds: float
-    slow_bytes_by_tier: dict[str, int]
-
-
 def components(graph: Graph, settings: Settings) -> ComponentsResult:
     """Find the components of a graph; see ``Graph.components``."""
-    cpu.load()
-    division = divide_components(graph, settings.engine, settings.memory, tmp=settings.tmp)
+    division = _divide(graph, settings)
     labels = np.empty(graph.num_vertices, np.uint32)
+    found, engine, fallback = _run(graph, labels, settings, division.engine)
     threads = available_threads(settings.threads)
-    on_engine = _on_disk if division.engine == "disk" else _on_cpu
-    found = on_engine(graph, labels, threads)
     start = time.perf_counter()
     named, counts = name_components(graph, labels, division.room, threads)
     graph.check_intact()
-    if division.engine == "disk":
+    if engine == "disk":
         graph.release()
     stats = ComponentsStats(
-        engine=division.engine,
-        threads=threads,
+        engine=engine,
+        threads=threads if engine in ("cpu", "disk") else 1,
         seconds=found.seconds,
         map_seconds=time.perf_counter() - start,
         steps=found.steps,
         tail_bytes=graph.sizes.tail_bytes,
         slow_bytes_by_tier=found.slow_bytes_by_tier,
+        fallback=fallback,
     )
     return ComponentsResult(graph, named, stats, counts)
+
+
+def _divide(graph: Graph, settings: Settings) -> Division:
+    """Decide what stays in memory, and with a budget on the engine too."""
+    on_device = settings.engine in ("cuda", "emulator")
+    if on_device and settings.memory is not None:
+        raise QueryError(f"the {settings.engine} engine keeps to no memory budget: leave it out")
+    if on_device or (settings.engine == "auto" and settings.memory is None):
+        return Division(settings.engine)
+    cpu.load()
+    return divide_components(graph, settings.engine, settings.memory, tmp=settings.tmp)
+
+
+def _run(
+    graph: Graph, labels: NDArray[np.uint32], settings: Settings, engine: str
+) -> tuple[Found, str, str | None]:
+    """Work on the engine asked for, or on the best there is; say which, and why no better."""
+    fallback = None
+    threads = available_threads(settings.threads)
+    if engine == "disk":
+        return _on_disk(graph, labels, threads), engine, None
+    if engine == "auto":
+        engine, fallback = choose_engine()
+    if engine != "cpu":
+        from oocbfs.gpu_components import on_device
+        from oocbfs.gpu_engine import UNUSABLE
+
+        try:
+            return on_device(graph, engine, labels, settings), engine, None
+        except UNUSABLE as error:
+            if settings.engine != "auto":
+                raise
+            fallback = str(error)
+    return _on_cpu(graph, labels, threads), "cpu", fallback
 
 
 def _on_cpu(graph: Graph, labels: NDArray[np.uint32], threads: int) -> Found:
     """Work on all cores, straight from the mapped file."""
     rows, in_rows = graph.rows, graph.in_rows if graph.directed else None
+    cpu.load()
     start = time.perf_counter()
     done = cpu.connect(rows, in_rows, labels, threads=threads)
     seconds = time.perf_counter() - start

@@ -39,6 +39,14 @@ class Step:
     seconds: float
 
 
+class Found(NamedTuple):
+    """What an engine did, besides filling labels."""
+
+    steps: list[Step]
+    seconds: float
+    slow_bytes_by_tier: dict[str, int]
+
+
 @dataclass(frozen=True)
 class ComponentsStats:
     """How it went; ``seconds`` is finding the components, ``map_seconds`` naming and counting them.

@@ -247,7 +247,10 @@ class Graph(Vertices):
         self,
         *,
         threads: int | None = None,
-        engine: Literal["auto", "cpu", "disk"] = "auto",
+        engine: Literal["auto", "cpu", "disk", "cuda", "emulator"] = "auto",
+        vram: str | int | None = None,
+        resident_tails: str | int | None = None,
+        progress: bool = False,
         memory: str | int | None = None,
         tmp: str | os.PathLike[str] | None = None,
     ) -> ComponentsResult:
@@ -257,7 +260,7 @@ class Graph(Vertices):
         ----------
         threads
             How many cores to use; None is all.
-        engine, memory, tmp
+        engine, vram, resident_tails, progress, memory, tmp
             As for ``bfs``.
 
         Raises
@@ -265,12 +268,20 @@ class Graph(Vertices):
         FormatError
             If the graph is damaged, or cannot be read any more.
         BudgetError
-            If ``memory`` is too small; says how much is needed.
+            If device or host memory, or ``memory``, is too small; says how much is needed.
         """
         from oocbfs.components import Settings, components
 
-        budget_bytes = self.budget_bytes if memory is None else parse_size(memory)
-        return components(self, Settings(threads, engine, budget_bytes, tmp))
+        settings = Settings(
+            threads,
+            engine,
+            vram,
+            resident_tails,
+            progress,
+            self.budget_bytes if memory is None else parse_size(memory),
+            tmp,
+        )
+        return components(self, settings)
 
     def to_scipy(self) -> Any:  # noqa: ANN401
         """Give a small graph as a SciPy sparse array of ones, rows and columns by ascending id."""

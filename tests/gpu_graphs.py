@@ -26,10 +26,11 @@ def matrix_of(n: int, edges: NDArray[np.int64], *, directed: bool = False) -> Ma
     return sparse.csr_matrix((ones, (edges[:, 0], edges[:, 1])), shape=(n, n))
 
 
-def rows_of(matrix: Matrix, shift: int = 4) -> Rows:
-    """Encode a matrix as the converter would, in natural order."""
+def rows_of(matrix: Matrix, shift: int = 4, weights: NDArray[np.uint32] | None = None) -> Rows:
+    """Encode a matrix as the converter would, in natural order; weights other than degrees choose heads."""
     n = matrix.shape[0]
-    weights = (np.diff(matrix.indptr) + np.diff(matrix.tocsc().indptr)).astype(np.uint32)
+    if weights is None:
+        weights = (np.diff(matrix.indptr) + np.diff(matrix.tocsc().indptr)).astype(np.uint32)
     coo = matrix.tocoo()
     keys = np.sort(coo.row.astype(np.uint64) << np.uint64(32) | coo.col.astype(np.uint64))
     heads, lengths, degrees = (np.zeros(n, np.uint32) for _ in range(3))

@@ -167,3 +167,38 @@ def test_auto_takes_the_gpu_or_says_why_not(
     np.testing.assert_array_equal(found.levels, graph.bfs(source_of(graph), engine="cpu").levels)
     graph.release_device()
     assert not runtime.pinned
+
+
+@pytest.mark.parametrize("share", ["0%", "30%", "100%"])
+def test_components(graph: Graph, monkeypatch: pytest.MonkeyPatch, share: str) -> None:
+    runtime = Runtime(offset=0)
+    launched = use(monkeypatch, runtime)
+    found = graph.components(engine="cuda", resident_tails=share)
+    np.testing.assert_array_equal(found.labels, graph.components(engine="cpu").labels)
+    assert found.stats.engine == "cuda"
+    assert found.stats.slow_bytes_by_tier == {}
+    assert not runtime.pinned
+    first = next(i for i, entry in enumerate(launched) if entry[0] != "compile")
+    assert not any(entry[0] == "compile" for entry in launched[first:])
+
+
+@pytest.mark.parametrize(
+    ("trouble", "engine"),
+    [({}, "cuda"), ({"broken": CUDARuntimeError("cudaErrorUnknown")}, "cpu")],
+)
+def test_components_on_the_gpu_or_not(
+    graph: Graph,
+    monkeypatch: pytest.MonkeyPatch,
+    driver_double: Path,
+    trouble: dict[str, Any],
+    engine: str,
+) -> None:
+    runtime = Runtime(offset=0)
+    use(monkeypatch, runtime, **trouble)
+    monkeypatch.setattr("oocbfs.bfs.find_spec", lambda name: name)
+    monkeypatch.setattr("oocbfs.bfs.ask_driver", lambda: ask_driver(str(driver_double)))
+    found = graph.components()
+    assert found.stats.engine == engine
+    assert ("cudaErrorUnknown" in str(found.stats.fallback)) == (engine == "cpu")
+    np.testing.assert_array_equal(found.labels, graph.components(engine="cpu").labels)
+    assert not runtime.pinned

@@ -18,6 +18,8 @@ HERE = Path(__file__).parent
 LEVELS = "test_gpu_bfs.py::test_levels_under_ten_schedules[{}]"
 STAGED = "test_staging.py::test_nothing_at_home_under_ten_schedules[{}]"
 RACES = "test_gpu_bfs.py::test_no_races[{}]"
+LABELS = "test_gpu_components.py::test_labels_under_ten_schedules[1]"
+LABEL_RACES = "test_gpu_components.py::test_no_races[1]"
 
 
 class Mutant(NamedTuple):
@@ -280,6 +282,72 @@ MUTANTS = [
         "search.levels",
         "test_staging.py::test_no_races[undirected-Direction.TOP_DOWN]",
         "race on device memory",
+    ),
+    Mutant(
+        "trees joined without an atomic",
+        "forest.cuh",
+        "above = atomicMin(&forest.labels[high], low);",
+        "above = label_of(forest, high), shorten(forest, high, low);",
+        LABELS,
+        "Arrays are not equal",
+        Checks.RACES,
+    ),
+    Mutant(
+        "who was overtaken gives up",
+        "forest.cuh",
+        "if (above == high) return low;",
+        "return low;",
+        LABELS,
+        "Arrays are not equal",
+        Checks.RACES,
+    ),
+    Mutant(
+        "labels read without volatile",
+        "forest.cuh",
+        "return *(volatile u32*)&forest.labels[v];",
+        "return forest.labels[v];",
+        LABEL_RACES,
+        "race on device memory",
+    ),
+    Mutant(
+        "labels shortened without volatile",
+        "forest.cuh",
+        "*(volatile u32*)&forest.labels[v] = label;",
+        "forest.labels[v] = label;",
+        LABEL_RACES,
+        "race on device memory",
+    ),
+    Mutant(
+        "heads behind a vertex forgotten",
+        "components_link.cu",
+        "head > v || !only_larger",
+        "!only_larger",
+        LABELS,
+        "Arrays are not equal",
+    ),
+    Mutant(
+        "segments behind the first forgotten",
+        "components_tails.cu",
+        "segment * SEGMENT_BYTES < row.end - row.begin; segment++",
+        "segment < 1; segment++",
+        "test_gpu_components.py::test_rows_outside_the_giant_are_decoded_once_and_wholly",
+        "assert steps[",
+    ),
+    Mutant(
+        "a warp stops at any tree",
+        "components_tails.cu",
+        "== giant || found",
+        "!= vertex || found",
+        "test_gpu_components.py::test_rows_outside_the_giant_are_decoded_once_and_wholly",
+        "Arrays are not equal|assert steps[",
+    ),
+    Mutant(
+        "a varint cut short in the sample",
+        "components_firsts.cu",
+        "span.end = span.begin + MAX_VARINT_BYTES;",
+        "span.end = span.begin + 1;",
+        LABELS,
+        "a row is damaged",
     ),
 ]
 

@@ -45,3 +45,10 @@ def test_kernels_are_clean() -> None:
     done = run_with_asan(*modules, "-k", chosen)
     assert done.returncode == 0, done.stdout + done.stderr
     assert " passed" in done.stdout
+
+
+def test_kernels_of_components_are_clean() -> None:
+    chosen = "outside or damaged or windows or schedules and 1"
+    done = run_with_asan(str(HERE / "test_gpu_components.py"), "-k", chosen)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " passed" in done.stdout

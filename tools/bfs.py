@@ -32,21 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--parents", metavar="FILE", help="write parents as .npy, .csv or .tsv")
     parser.add_argument("--target", type=int, metavar="ID", help="stop there and print the path")
     parser.add_argument("--max-depth", type=int, metavar="N", help="stop after so many levels")
-    parser.add_argument(
-        "--engine",
-        choices=("auto", "cpu", "disk", "cuda", "emulator"),
-        default="auto",
-        help="disk: tails read as needed; cuda: a GPU; emulator: its kernels on the CPU, counting bytes; "
-        "auto: a GPU if one is usable, or with --memory cpu or disk",
-    )
-    parser.add_argument(
-        "--vram", metavar="SIZE", help="device memory to use, as 5G (default: what is free)"
-    )
-    parser.add_argument(
-        "--resident-tails",
-        metavar="SIZE|PERCENT",
-        help="how much of the tails to keep there, as 512M or 25%% (default: what fits)",
-    )
+    shared.add_engine_options(parser)
     parser.add_argument(
         "--direction",
         choices=("auto", "top-down", "bottom-up"),
@@ -65,7 +51,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=2.0,
         help="stay so while they exceed 1 / BETA of those that bottom-up would examine (2)",
     )
-    shared.add_budget_options(parser)
     parser.add_argument("--validate", action="store_true", help="check by the rules of Graph500")
     parser.add_argument("--plot", metavar="FILE", help="draw the levels as .svg or .png")
     shared.add_output_options(parser)

@@ -27,13 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print only how much of the graph the largest component holds",
     )
-    parser.add_argument(
-        "--engine",
-        choices=("auto", "cpu", "disk"),
-        default="auto",
-        help="disk: tails read as needed; auto: cpu, or with --memory cpu or disk",
-    )
-    shared.add_budget_options(parser)
+    shared.add_engine_options(parser)
     parser.add_argument("--plot", metavar="FILE", help="draw the sizes as .svg or .png")
     shared.add_output_options(parser)
 

@@ -54,8 +54,23 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
-def add_budget_options(parser: argparse.ArgumentParser) -> None:
-    """Add what every verb takes that can keep to a budget by reading from disk."""
+def add_engine_options(parser: argparse.ArgumentParser) -> None:
+    """Add what every verb takes that works on any engine, and from disk within a budget."""
+    parser.add_argument(
+        "--engine",
+        choices=("auto", "cpu", "disk", "cuda", "emulator"),
+        default="auto",
+        help="disk: tails read as needed; cuda: a GPU; emulator: its kernels on the CPU, counting bytes; "
+        "auto: a GPU if one is usable, or with --memory cpu or disk",
+    )
+    parser.add_argument(
+        "--vram", metavar="SIZE", help="device memory to use, as 5G (default: what is free)"
+    )
+    parser.add_argument(
+        "--resident-tails",
+        metavar="SIZE|PERCENT",
+        help="how much of the tails to keep there, as 512M or 25%% (default: what fits)",
+    )
     parser.add_argument(
         "--memory",
         metavar="SIZE",
