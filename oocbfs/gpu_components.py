@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -128,7 +129,8 @@ def on_device(graph: Graph, engine: str, labels: NDArray[np.uint32], settings: S
     )
     device.load_kernels()
     decided = plan(
-        shape_of(graph),
+        # These kernels know no tails on disk.
+        replace(shape_of(graph), on_disk=False),
         vram_bytes=device.free_bytes() if settings.vram is None else parse_size(settings.vram),
         host_bytes=available_bytes(),
         resident_tails=settings.resident_tails,

@@ -13,7 +13,7 @@ import pytest
 
 import oocbfs
 from oocbfs import generators
-from oocbfs.errors import BudgetError, OutputError, QueryError
+from oocbfs.errors import BudgetError, OutputError
 from oocbfs.memory import parse_size
 from oocbfs.room import Room, is_mapped
 from tests.memory_limit import run_limited
@@ -134,8 +134,6 @@ def test_budget_of_a_graph_and_of_one_traversal(graphs: dict[str, Path]) -> None
                 graph.bfs(1, engine=engine, memory="1M")
         with pytest.raises(BudgetError, match="cannot read"):
             graph.bfs(1, memory="a lot")
-        with pytest.raises(QueryError, match="no memory budget"):
-            graph.bfs(1, engine="emulator", memory="1G")
 
 
 def test_compressed_graphs_are_not_read_from_disk(tmp_path: Path) -> None:
