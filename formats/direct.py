@@ -12,9 +12,9 @@ from oocbfs.errors import FormatError
 from oocbfs.formats.ordered import ordered_map
 
 _PAGE_BYTES = 4096
-_PIECE_BYTES = 1 << 20
+_PIECE_BYTES = 4 << 20
 # Reads in flight at a time; more do not make a sequential scan faster.
-_READERS = 4
+_READERS = 8
 
 
 def page_aligned(size: int) -> NDArray[np.uint8]:

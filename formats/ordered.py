@@ -6,10 +6,12 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+# Of a range that one thread works on at a time.
+_PIECE = 1 << 18
 
 
 def available_threads(threads: int | None = None) -> int:
@@ -32,3 +34,14 @@ def ordered_map(
             yield waiting.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def over_ranges(
+    kernel: Callable[..., Any], size: int, threads: int, *arguments: object
+) -> list[Any]:
+    """Run a kernel over ranges of 0 … size-1 in parallel; its last two arguments are the range."""
+
+    def work(first: int) -> Any:  # noqa: ANN401
+        return kernel(*arguments, first, min(first + _PIECE, size))
+
+    return list(ordered_map(work, range(0, size, _PIECE), threads))

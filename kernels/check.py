@@ -43,12 +43,15 @@ PROBLEMS = (
 ) = range(len(PROBLEMS))
 
 
-@njit(types.UniTuple(_I64, 2)(_U32, _U64, _U32, _I64, _I64), cache=True, nogil=True)
-def check_index(heads, bases, starts, shift, tail_bytes):
-    """Check all that decoders rely on to stay inside the sections; returns (problem, row)."""
+@njit(types.UniTuple(_I64, 2)(_U32, _U64, _U32, _I64, _I64, _I64, _I64), cache=True, nogil=True)
+def check_index(heads, bases, starts, shift, tail_bytes, first, stop):
+    """Check all that decoders rely on to stay inside the sections, for rows first … stop-1.
+
+    Returns (problem, row).
+    """
     previous = np.int64(0)
     n = heads.size
-    for u in range(n + 1):
+    for u in range(first, stop + 1):
         base = bases[u >> shift]
         if base > np.uint64(tail_bytes):
             return BAD_START, u
@@ -56,9 +59,9 @@ def check_index(heads, bases, starts, shift, tail_bytes):
         if start < previous or start > tail_bytes or (u == 0 and start != 0):
             return BAD_START, u
         previous = start
-        if u < n and heads[u] >= n and heads[u] != NO_HEAD:
+        if u < stop and heads[u] >= n and heads[u] != NO_HEAD:
             return BAD_HEAD, u
-    return (FINE, 0) if previous == tail_bytes else (BAD_START, n)
+    return (FINE, 0) if stop < n or previous == tail_bytes else (BAD_START, n)
 
 
 @njit(inline="always")

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from oocbfs.budget import Division, divide
 from oocbfs.errors import FormatError, QueryError
-from oocbfs.formats.ordered import available_threads
+from oocbfs.formats.ordered import available_threads, over_ranges
 from oocbfs.kernels import bfs as cpu
 from oocbfs.kernels import results as kernels
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.naming import name_levels, name_parents, over_ranges
+from oocbfs.naming import name_levels, name_parents
 from oocbfs.nvidia import ask_driver
 from oocbfs.result import BfsResult, Found, Level, Stats, Task
 

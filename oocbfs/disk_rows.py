@@ -14,10 +14,10 @@ from oocbfs.formats import layout
 from oocbfs.formats.container import Container
 from oocbfs.formats.direct import DirectFile
 from oocbfs.formats.layout import PAGE_BYTES, TRANSPOSED, Kind
-from oocbfs.kernels import check
 from oocbfs.kernels.bfs_rows import Rows
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.disk_read import Disk
+from oocbfs.rows import check_index
 
 _NO_TAILS = np.empty(0, np.uint8)
 _NO_DEGREES = np.empty(0, np.uint32)
@@ -92,9 +92,7 @@ class DiskRows:
         heads, bases, starts = (self._section(Kind(kind + side)) for kind in _FAST_KINDS)
         shift = container.block_shift
         tail_bytes = int(container.sections[Kind(Kind.TAILS + side)]["raw_bytes"])
-        problem, row = check.check_index(heads, bases, starts, shift, tail_bytes)
-        if problem:
-            raise FormatError(f"{container.path}: row {row} is damaged: {check.PROBLEMS[problem]}")
+        check_index(container, heads, bases, starts, tail_bytes)
         max_degree = int(container.header["max_degree"])
         return Rows(
             heads, bases, starts, _NO_TAILS, _NO_DEGREES, shift, container.num_edges, max_degree

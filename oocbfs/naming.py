@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from oocbfs.budget import WINDOW_BYTES
 from oocbfs.errors import QueryError
 from oocbfs.formats.edges import Ids
-from oocbfs.formats.ordered import ordered_map
+from oocbfs.formats.ordered import over_ranges
 from oocbfs.kernels import components_names
 from oocbfs.kernels import results as kernels
 from oocbfs.room import Room, is_mapped
@@ -22,18 +22,6 @@ if TYPE_CHECKING:
 LevelType = TypeVar("LevelType", np.int8, np.int32)
 _NO_ORDER = np.empty(0, np.uint32)
 _NO_IDS = np.empty(0, np.uint64)
-_PIECE = 1 << 18
-
-
-def over_ranges(
-    kernel: Callable[..., Any], size: int, threads: int, *arguments: object
-) -> list[Any]:
-    """Run a kernel over ranges of 0 … size-1 in parallel; its last two arguments are the range."""
-
-    def work(first: int) -> Any:  # noqa: ANN401
-        return kernel(*arguments, first, min(first + _PIECE, size))
-
-    return list(ordered_map(work, range(0, size, _PIECE), threads))
 
 
 def name_levels(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from oocbfs.errors import FormatError
 from oocbfs.formats.container import Container
 from oocbfs.formats.layout import ROW_KINDS, TRANSPOSED, Kind
+from oocbfs.formats.ordered import available_threads, over_ranges
 from oocbfs.kernels import check, varint
 from oocbfs.kernels.bfs_rows import Rows
 
@@ -51,6 +52,31 @@ def neighbours(rows: Rows, vertex: int) -> NDArray[np.uint32]:
     return out
 
 
+def check_index(
+    container: Container,
+    heads: NDArray[np.uint32],
+    bases: NDArray[np.uint64],
+    starts: NDArray[np.uint32],
+    tail_bytes: int,
+) -> None:
+    """Check what decoders rely on to stay inside the sections.
+
+    Raises
+    ------
+    FormatError
+        If a row leads outside.
+    """
+    index = (heads, bases, starts, container.block_shift, tail_bytes)
+    # The end of no rows at all is checked too.
+    results = over_ranges(check.check_index, heads.size, available_threads(), *index) or [
+        check.check_index(*index, 0, 0)
+    ]
+    container.check_intact()
+    for problem, row in results:
+        if problem:
+            raise FormatError(f"{container.path}: row {row} is damaged: {check.PROBLEMS[problem]}")
+
+
 def load_rows(container: Container, *, transposed: bool = False) -> Rows:
     """Load one direction, and check what decoders rely on to stay inside it."""
     side = TRANSPOSED if transposed else 0
@@ -58,10 +84,7 @@ def load_rows(container: Container, *, transposed: bool = False) -> Rows:
         container.section(Kind(kind + side)) for kind in ROW_KINDS
     )
     shift = container.block_shift
-    problem, row = check.check_index(heads, bases, starts, shift, tails.size)
-    container.check_intact()
-    if problem:
-        raise FormatError(f"{container.path}: row {row} is damaged: {check.PROBLEMS[problem]}")
+    check_index(container, heads, bases, starts, tails.size)
     if int(degrees.max(initial=0)) > int(container.header["max_degree"]):
         raise FormatError(f"{container.path}: a degree is larger than the largest one stated")
     return Rows(
