@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numba import njit
 
-from oocbfs.kernels.atomics import atomic_add, kernel
+from oocbfs.kernels.atomics import atomic_add, kernel, load_acquire
 from oocbfs.kernels.bfs import read_only
 from oocbfs.kernels.bfs_rows import Rows
+from oocbfs.kernels.bfs_state import FINISH, GATE
 from oocbfs.kernels.components_steps import (
     BYTES,
     CONTROL_WORDS,
@@ -51,7 +52,10 @@ _PAUSED = -1
 
 
 class Step(NamedTuple):
-    """One step: neighbours and tail bytes that were looked at, and how long it took."""
+    """One step: neighbours that were looked at, tail bytes decoded for them, and how long it took.
+
+    Heads are looked at in every row, and not counted.
+    """
 
     name: str
     edges: int
@@ -100,7 +104,8 @@ def _compile_step(sources_checksum: int) -> Callable[..., int]:
         control = state.control
         n = state.labels.size
         num_chunks = 0
-        while control[FAILED] == 0:
+        # The gate says so when nothing is left to do, or when the leader was interrupted.
+        while control[FAILED] == 0 and load_acquire(control, GATE) != FINISH:
             first = atomic_add(control, CURSOR, _CHUNK)
             if first >= n:
                 break
@@ -162,7 +167,7 @@ class Work:
         control = self._state.control
         control[[EDGES, BYTES]] = 0
         for task in tasks:
-            control[CURSOR] = 0
+            control[[GATE, CURSOR]] = 0
             arguments = (task, *self._arguments)
             run_together(_step, arguments, self._threads, control, paused=_PAUSED, wait=True)
         elapsed = time.perf_counter() - start

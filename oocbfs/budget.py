@@ -96,8 +96,8 @@ def divide_components(
 ) -> Division:
     """Decide how connected components keep within a budget, as ``divide`` does for traversals."""
     n = graph.num_vertices
-    # Smallest positions, counts, and labels as ids; the labels of stored vertices come first.
-    results_bytes = (4 * n if graph.is_reordered else 0) + 12 * n
+    # Counts, and labels as ids, beside the labels of stored vertices; smallest positions come and go before.
+    results_bytes = 12 * n
     mapped_bytes = used_bytes() + 4 * n + results_bytes + graph.sizes.unpacked_bytes
     if engine == "auto":
         mapped_bytes = max(mapped_bytes, graph.sizes.file_bytes)

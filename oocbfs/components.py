@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from oocbfs.bfs import choose_engine
 from oocbfs.budget import Division, divide_components
-from oocbfs.components_result import ComponentsResult, ComponentsStats, Found, Step
+from oocbfs.components_result import ComponentsResult, ComponentsStats, Found
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.ordered import available_threads
 from oocbfs.kernels import components as cpu
@@ -103,7 +103,7 @@ def _on_cpu(graph: Graph, labels: NDArray[np.uint32], threads: int) -> Found:
     graph.check_intact()
     if done.malformed:
         raise FormatError(f"{graph.path}: a row is damaged: run 'oocbfs verify'")
-    return Found([Step(*step) for step in done.steps], seconds, {})
+    return Found(done.steps, seconds, {})
 
 
 def _on_disk(graph: Graph, labels: NDArray[np.uint32], threads: int) -> Found:
@@ -116,4 +116,4 @@ def _on_disk(graph: Graph, labels: NDArray[np.uint32], threads: int) -> Found:
         start = time.perf_counter()
         steps, moved = disk_components.connect(rows, labels, both=graph.directed, threads=threads)
         seconds = time.perf_counter() - start
-    return Found([Step(*step) for step in steps], seconds, {"disk": moved})
+    return Found(steps, seconds, {"disk": moved})

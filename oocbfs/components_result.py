@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.formats.edges import Ids
+from oocbfs.kernels.components import Step
 
 if TYPE_CHECKING:
     from oocbfs.graph import Graph
@@ -24,19 +25,6 @@ class Component(NamedTuple):
 
     label: int
     size: int
-
-
-@dataclass(frozen=True)
-class Step:
-    """A step of the work: neighbours that were looked at, tail bytes that were decoded for them.
-
-    Heads are looked at in every row, and not counted.
-    """
-
-    name: str
-    edges: int
-    tail_bytes: int
-    seconds: float
 
 
 class Found(NamedTuple):
@@ -195,5 +183,5 @@ class ComponentsResult:
             if self.stats.slow_bytes_by_tier
             else None,
             "slow_bytes_by_tier": self.stats.slow_bytes_by_tier,
-            "steps": [asdict(step) for step in self.stats.steps],
+            "steps": [step._asdict() for step in self.stats.steps],
         }

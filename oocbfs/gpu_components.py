@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.components_result import Found, Step
+from oocbfs.components_result import Found
 from oocbfs.cuda_device import CudaDevice
 from oocbfs.device import Device, EmulatorDevice
 from oocbfs.errors import FormatError
 from oocbfs.gpu_engine import shape_of
 from oocbfs.gpu_rows import ResidentRows
 from oocbfs.kernels.bfs_rows import Rows
-from oocbfs.kernels.components import ENOUGH, guess_giant, sample_vertices
+from oocbfs.kernels.components import ENOUGH, Step, guess_giant, sample_vertices
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.cuda_source import BLOCK_THREADS, FOREST_STRUCT, ForestControl, KernelOptions
 from oocbfs.memory import available_bytes, parse_size

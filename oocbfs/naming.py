@@ -63,10 +63,10 @@ def name_components(
         least = room.array(n, np.uint32)
         least[:] = n
         # Kernels know only plain arrays, mapped or not.
-        plain = np.asarray(least)
-        over_ranges(components_names.find_least, n, threads, plain, labels, graph.order)
-        over_ranges(components_names.replace_labels, n, threads, labels, plain)
+        over_ranges(components_names.find_least, n, threads, *_plain((least, labels, graph.order)))
+        over_ranges(components_names.replace_labels, n, threads, *_plain((labels, least)))
         room.free(least)
+        del least
     counts = room.array(n, np.uint32)
     counts[:] = 0
     over_ranges(components_names.count_members, n, threads, np.asarray(counts), labels)

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 import oocbfs
 from oocbfs import generators
-from oocbfs.components_result import Step
 from oocbfs.device import Device, EmulatorDevice, align_tails
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.gpu_components import GpuComponents
 from oocbfs.kernels import cuda_source
+from oocbfs.kernels.components import Step
 from oocbfs.kernels.cuda_source import KernelOptions
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.emulator.library import Library

@@ -20,6 +20,8 @@ from tests.gpu_graphs import grid_graph, matrix_of, mixed_graph, random_graph, w
 from tests.strategies import Pairs, edge_lists, pair_array
 from tests.test_bfs_real import needs_graphs
 from tests.test_gpu_bfs import NORMAL, OPTIONS, SMALL, WIDE, check
+from tests.test_gpu_components import check as check_components
+from tests.test_gpu_components import sparse_graph, two_worlds
 from tests.test_round_trip import real_graphs
 
 pytestmark = pytest.mark.gpu
@@ -43,6 +45,14 @@ def test_levels(gpu: CudaDevice, direction: Direction, limits: Limits) -> None:
     directed = mixed_graph(2, directed=True)
     check(gpu, directed, [17], direction, directed=True, limits=limits)
     check(gpu, mixed_graph(4), [17, 300], direction, window=(1024, 8192), limits=limits)
+
+
+def test_components(gpu: CudaDevice) -> None:
+    for seed in range(5):
+        check_components(gpu, mixed_graph(seed), weights_seed=seed)
+        check_components(gpu, sparse_graph(seed, directed=True), directed=True)
+        check_components(gpu, random_graph(seed, 60_000, 500_000), weights_seed=seed)
+    check_components(gpu, two_worlds()[0], window=(1024, 8192))
 
 
 def test_long_grid(gpu: CudaDevice) -> None:
