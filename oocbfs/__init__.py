@@ -6,17 +6,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from oocbfs.components_result import ComponentsResult
     from oocbfs.converter import convert
     from oocbfs.errors import OocbfsError
     from oocbfs.graph import Graph, open
     from oocbfs.result import BfsResult
 
 __version__ = "0.1.0"
-__all__ = ["BfsResult", "Graph", "OocbfsError", "__version__", "convert", "open"]
+__all__ = [
+    "BfsResult",
+    "ComponentsResult",
+    "Graph",
+    "OocbfsError",
+    "__version__",
+    "convert",
+    "open",
+]
 
 # Imported on first use: numba alone takes longer than `oocbfs --help` may.
 _HOMES = {
     "BfsResult": "result",
+    "ComponentsResult": "components_result",
     "Graph": "graph",
     "OocbfsError": "errors",
     "convert": "converter",

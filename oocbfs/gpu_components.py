@@ -71,6 +71,8 @@ class GpuComponents:
 
     def run(self) -> NDArray[np.uint32]:
         """Give every stored vertex the smallest of its component for a label."""
+        if self._num_vertices == 0:
+            return np.empty(0, np.uint32)  # not even the giant has a vertex
         out, *others = (side.struct for side in self._sides)
         size = np.array(self._num_vertices, np.uint64)
         compress = ("components_compress", size)
@@ -121,7 +123,7 @@ class GpuComponents:
 
 
 def on_device(graph: Graph, engine: str, labels: NDArray[np.uint32], settings: Settings) -> Found:
-    """Fill labels of stored vertices, what is resident planned as for a traversal, which needs more."""
+    """Fill labels of stored vertices; what is resident is planned as for a traversal, which needs more."""
     options = KernelOptions(with_parents=False)
     phases = Phases(show=settings.progress)
     device: Device = (

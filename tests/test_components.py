@@ -47,7 +47,9 @@ def check(graph: Graph, **options: Any) -> ComponentsResult:
     order=st.sampled_from(ORDERS),
     threads=st.sampled_from([1, 2, 4]),
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
 def test_any_graph(
     tmp_path: Path, engine: str, edges: Pairs, directed: bool, order: Any, threads: int
 ) -> None:

@@ -166,6 +166,11 @@ def test_damaged_heads_are_reported() -> None:
         found.run()
 
 
+def test_no_vertices() -> None:
+    with GpuComponents(device(), rows_of(matrix_of(0, np.empty((0, 2), np.int64)))) as found:
+        assert found.run().size == 0
+
+
 @pytest.mark.parametrize("directed", [False, True])
 def test_engine(tmp_path: Path, directed: bool) -> None:
     oocbfs.convert(generators.rmat(11, 1), tmp_path / "g.ocg", directed=directed)
