@@ -1,6 +1,6 @@
 // Let every vertex point to its root. The label of a vertex has one writer, but others read it meanwhile
 // on their way up; roots stay what they are.
-#include "forest.cuh"
+#include "components_forest.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
 components_compress(Forest forest, u64 num_vertices) {

@@ -15,7 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from oocbfs.kernels.atomics import atomic_add, kernel
-from oocbfs.kernels.components_link import compress, find
+from oocbfs.kernels.components_forest import compress, find
 from oocbfs.kernels.components_steps import link_span
 from oocbfs.kernels.disk_read import PAGE_BYTES, read_pages
 from oocbfs.kernels.disk_state import CURSOR, EDGES, FAILED, MALFORMED, TAIL_BYTES

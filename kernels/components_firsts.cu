@@ -1,6 +1,6 @@
 // Join one of SAMPLE_STRIDE vertices outside the giant with the first neighbour in its tail, to show which
 // component will be the giant. A lane owns a vertex; only the first varint of its row is staged.
-#include "forest.cuh"
+#include "components_forest.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
 components_firsts(Forest forest, Rows rows, u32 giant_vertex) {

@@ -1,6 +1,6 @@
 // Every vertex gets its head for a label where that is smaller, and else itself: a forest without a
 // single atomic, because each label has one writer. Also forgets the last run's control words.
-#include "forest.cuh"
+#include "components_forest.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
 components_heads(Forest forest, Rows rows) {

@@ -1,5 +1,5 @@
 // Join vertices with their heads: all of them, or those that are larger, which no label says yet.
-#include "forest.cuh"
+#include "components_forest.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
 components_link(Forest forest, Rows rows, u32 only_larger) {

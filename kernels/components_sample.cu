@@ -1,5 +1,5 @@
 // Replace sampled vertices by their roots; those without neighbours by NO_VERTEX.
-#include "forest.cuh"
+#include "components_forest.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
 components_sample(Forest forest, Rows rows, u64 num_samples) {

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from oocbfs.kernels.atomics import kernel, load_acquire, prefetch, store_release
 from oocbfs.kernels.bfs_rows import row_begin, take_varint
-from oocbfs.kernels.components_link import compress, find, link
+from oocbfs.kernels.components_forest import compress, find, link
 from oocbfs.kernels.constants import NO_HEAD, SAMPLE_STRIDE, SEGMENT_BYTES
 
 # Places in State.control. What several threads write has a cache line (8 words) of its own; the first is

@@ -4,7 +4,7 @@
 // does not joins nothing. A warp takes 32 vertices: short rows by one lane each, from sectors staged
 // together, longer ones by the whole warp, which stops when one lane has found the giant.
 #include "decode.cuh"
-#include "forest.cuh"
+#include "components_forest.cuh"
 
 // One short row per lane.
 __device__ __forceinline__ void join_short(const Forest& forest, Looked& looked, Scratch& scratch,

@@ -285,7 +285,7 @@ MUTANTS = [
     ),
     Mutant(
         "trees joined without an atomic",
-        "forest.cuh",
+        "components_forest.cuh",
         "above = atomicMin(&forest.labels[high], low);",
         "above = label_of(forest, high), shorten(forest, high, low);",
         LABELS,
@@ -294,7 +294,7 @@ MUTANTS = [
     ),
     Mutant(
         "who was overtaken gives up",
-        "forest.cuh",
+        "components_forest.cuh",
         "if (above == high) return low;",
         "return low;",
         LABELS,
@@ -303,7 +303,7 @@ MUTANTS = [
     ),
     Mutant(
         "labels read without volatile",
-        "forest.cuh",
+        "components_forest.cuh",
         "return *(volatile u32*)&forest.labels[v];",
         "return forest.labels[v];",
         LABEL_RACES,
@@ -311,7 +311,7 @@ MUTANTS = [
     ),
     Mutant(
         "labels shortened without volatile",
-        "forest.cuh",
+        "components_forest.cuh",
         "*(volatile u32*)&forest.labels[v] = label;",
         "forest.labels[v] = label;",
         LABEL_RACES,

@@ -1,12 +1,12 @@
-// Trees of labels, as the components_* kernels join them; the numba twin is components_link.py.
+// Trees of labels, as the components_* kernels join them; the numba twin is components_forest.py.
 //
 // A label names a vertex of the same component that is not larger; a vertex whose label is itself is a
 // root. Labels only ever lead to smaller vertices, so there are no cycles, whoever writes when. A root is
 // hooked below another by an atomic minimum; who finds that somebody else was faster goes on with what was
 // there, so that nothing is forgotten. All other writes replace a label by one further up the same tree:
 // losing one, or reading an old one, only costs steps. Such races are declared by volatile.
-#ifndef OOCBFS_FOREST_CUH
-#define OOCBFS_FOREST_CUH
+#ifndef OOCBFS_COMPONENTS_FOREST_CUH
+#define OOCBFS_COMPONENTS_FOREST_CUH
 #include "staged.cuh"
 
 struct Forest {
