@@ -42,6 +42,18 @@ KERNELS = (
     "components_tails",
     "components_compress",
 )
+# Those of traversals from many sources at once.
+MANY_KERNELS = (
+    "many_initialise",
+    "many_sources",
+    "many_push",
+    "many_push_hubs",
+    "many_heads",
+    "many_tails",
+    "many_settle",
+)
+# Bits of a level plus 1 that they keep.
+MANY_PLANES = 8
 
 
 class Control(IntEnum):
@@ -91,6 +103,22 @@ SEARCH_STRUCT = np.dtype(
         )
     ]
 )
+MANY_STRUCT = np.dtype(
+    [
+        (name, "<u8")
+        for name in (
+            "seen",
+            "front",
+            "next",
+            "planes",
+            "queue",
+            "pending",
+            "hubs",
+            "hub_segments",
+            "control",
+        )
+    ]
+)
 
 
 class ForestControl(IntEnum):
@@ -132,6 +160,8 @@ class KernelOptions:
             "max_varint_bytes": MAX_VARINT_BYTES,
             "sample_stride": SAMPLE_STRIDE,
             "rows_struct_bytes": ROWS_STRUCT.itemsize,
+            "many_planes": MANY_PLANES,
+            "many_struct_bytes": MANY_STRUCT.itemsize,
             "search_struct_bytes": SEARCH_STRUCT.itemsize,
         }
         return tuple(f"-D{name.upper()}={int(value)}u" for name, value in values.items())

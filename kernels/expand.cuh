@@ -108,15 +108,4 @@ __device__ __forceinline__ Span expand_tails(const Search& search, Tally& tally,
   return is_hub ? span : none;
 }
 
-// List a hub, unless the span is empty, for top_down_hubs, which spreads its segments over all blocks:
-// one atomic on a word with the number of hubs above that of segments keeps the list sorted by first
-// segment.
-__device__ __forceinline__ void list_hub(const Search& search, u32 vertex, Span hub) {
-  if (hub.begin == hub.end) return;
-  const u64 num_segments = (hub.end - hub.begin + SEGMENT_BYTES - 1) / SEGMENT_BYTES;
-  const u64 place = atomicAdd(&search.control[CONTROL_HUBS], 1ull << 32 | num_segments);
-  search.hubs[place >> 32] = vertex;
-  search.hub_segments[place >> 32] = (u32)place;
-}
-
 #endif

@@ -14,6 +14,7 @@ from oocbfs.kernels.cuda_source import (
     BLOCKS_PER_MULTIPROCESSOR,
     FOLDER,
     KERNELS,
+    MANY_KERNELS,
     SMALL_BLOCK_THREADS,
     KernelOptions,
     headers,
@@ -23,9 +24,9 @@ from oocbfs.kernels.cuda_source import (
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120")
 # Registers a thread of each kernel may use: what lets the promised number of blocks share the
 # 65,536 of a multiprocessor, and the one block of small_levels have them alone. No kernel may spill.
-REGISTERS = dict.fromkeys(KERNELS, 65_536 // (BLOCKS_PER_MULTIPROCESSOR * BLOCK_THREADS)) | {
-    "small_levels": 65_536 // SMALL_BLOCK_THREADS
-}
+REGISTERS = dict.fromkeys(
+    (*KERNELS, *MANY_KERNELS), 65_536 // (BLOCKS_PER_MULTIPROCESSOR * BLOCK_THREADS)
+) | {"small_levels": 65_536 // SMALL_BLOCK_THREADS}
 # Shared memory of a block: what every architecture gives without being asked.
 SHARED_BYTES = 48 << 10
 
@@ -100,7 +101,7 @@ def _print_table() -> None:
     """Print registers a thread, and what a block shares and a thread spills, as a table."""
     print(f"| kernel | limit | {' | '.join(ARCHITECTURES)} | shared bytes | spilled bytes |")
     print("|---" * (len(ARCHITECTURES) + 4) + "|")
-    for kernel in KERNELS:
+    for kernel in REGISTERS:
         made = [compile_kernel(kernel, name, KernelOptions()) for name in ARCHITECTURES]
         registers = " | ".join(str(one.registers) for one in made)
         shared, spilled = max(m.shared_bytes for m in made), max(m.spill_bytes for m in made)

@@ -1,20 +1,6 @@
 // Top-down, hubs: one warp per segment of the hubs that top_down listed behind `hubs_base`.
-//
-// Segments are numbered through the list, so a warp finds the hub of its segment by bisection.
 #include "expand.cuh"
-
-// The last hub in [low, high) whose first segment is not behind this one.
-__device__ __forceinline__ u64 hub_of_segment(const u32* hub_segments, u64 segment, u64 low,
-                                              u64 high) {
-  while (high - low > 1) {
-    const u64 middle = (low + high) / 2;
-    if (hub_segments[middle] <= segment)
-      low = middle;
-    else
-      high = middle;
-  }
-  return low;
-}
+#include "hubs.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
 top_down_hubs(Search search, Rows out_rows, u64 hubs_base, u32 level) {

@@ -194,7 +194,7 @@ MUTANTS = [
     ),
     Mutant(
         "bisection one hub too low",
-        "top_down_hubs.cu",
+        "hubs.cuh",
         "hub_segments[middle] <= segment",
         "hub_segments[middle] < segment",
         LEVELS.format("1-Direction.TOP_DOWN"),
@@ -202,7 +202,7 @@ MUTANTS = [
     ),
     Mutant(
         "hubs and segments mixed up",
-        "expand.cuh",
+        "hubs.cuh",
         "1ull << 32 | num_segments",
         "1ull << 32 | (num_segments - 1)",
         LEVELS.format("1-Direction.TOP_DOWN"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oocbfs.kernels.cuda_source import KERNELS, KernelOptions
+from oocbfs.kernels.cuda_source import KernelOptions
 
 pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="cupy-cuda12x is not installed")
 
@@ -12,7 +12,7 @@ from oocbfs.kernels.nvrtc import ARCHITECTURES, REGISTERS, SHARED_BYTES, compile
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", REGISTERS)
 def test_kernels_compile_without_spills(kernel: str, architecture: str) -> None:
     for options in (KernelOptions(), KernelOptions(with_parents=False, probe_bytes=128)):
         compiled = compile_kernel(kernel, architecture, options)
