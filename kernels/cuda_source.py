@@ -52,8 +52,9 @@ MANY_KERNELS = (
     "many_tails",
     "many_settle",
 )
-# Bits of a level plus 1 that they keep.
+# Bits of a level plus 1 that they keep, and the levels that fit.
 MANY_PLANES = 8
+MOST_MANY_LEVELS = (1 << MANY_PLANES) - 2
 
 
 class Control(IntEnum):

@@ -37,7 +37,7 @@ from oocbfs.formats.atomic import atomic_output
 from oocbfs.graph import Graph
 from oocbfs.graph import open as open_graph
 from oocbfs.many import WIDTH, Traversals
-from oocbfs.many_budget import Emit, Strategy, divide_many
+from oocbfs.many_budget import Division, Emit, Engine, Strategy, divide_many
 from oocbfs.source_result import SourceResult
 
 MANIFEST = "manifest.json"
@@ -62,6 +62,7 @@ class Job:
     threads: int | None = None
     memory: str | None = None
     strategy: Strategy = "auto"
+    engine: Engine = "auto"
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class Plan:
 class Outcome:
     """What a job did: sources in all, those that were done before, and how they were traversed.
 
-    ``disk_bytes`` are those of tails that stayed on disk.
+    ``disk_bytes`` are those of tails that stayed on disk; ``fallback`` is why the GPU was not used.
     """
 
     num_sources: int
@@ -92,6 +93,7 @@ class Outcome:
     reason: str = ""
     width: int = WIDTH
     disk_bytes: int = 0
+    fallback: str | None = None
 
 
 def prepare(job: Job, *, resume: bool) -> Plan:
@@ -111,10 +113,16 @@ def prepare(job: Job, *, resume: bool) -> Plan:
         graph.positions(sources)
         graph.positions([target for _, target in pairs])
         graph.release()  # what choosing sources has read is not the program's
-        divide_many(graph, job.emit, threads=job.threads, strategy=job.strategy)
+        _divide(graph, job)
         manifest = _manifest(graph, job, sources, pairs)
     _check_folder(job.output, manifest, resume=resume)
     return Plan(job, sources, pairs, manifest)
+
+
+def _divide(graph: Graph, job: Job) -> Division:
+    return divide_many(
+        graph, job.emit, threads=job.threads, strategy=job.strategy, engine=job.engine
+    )
 
 
 def _sources(graph: Graph, job: Job, pairs: list[tuple[int, int]]) -> list[int]:
@@ -203,8 +211,11 @@ def run(plan: Plan, *, advance: Callable[[int], object] = lambda done: None) -> 
         outcome.resumed = len(plan.sources)
         advance(outcome.resumed)
     else:
-        with open_graph(job.graph, memory=job.memory) as graph:
-            _run_groups(graph, plan, outcome, advance)
+        with (
+            open_graph(job.graph, memory=job.memory) as graph,
+            Traversals(graph, job.emit, _divide(graph, job)) as work,
+        ):
+            _run_groups(graph, plan, work, outcome, advance)
         _write_tables(plan)
     shutil.rmtree(folder / _GROUPS)
     sync(folder)
@@ -222,12 +233,14 @@ def _table(plan: Plan) -> Path:
 
 
 def _run_groups(
-    graph: Graph, plan: Plan, outcome: Outcome, advance: Callable[[int], object]
+    graph: Graph,
+    plan: Plan,
+    work: Traversals,
+    outcome: Outcome,
+    advance: Callable[[int], object],
 ) -> None:
     """Traverse the groups that have no record yet."""
     job = plan.job
-    division = divide_many(graph, job.emit, threads=job.threads, strategy=job.strategy)
-    work = Traversals(graph, job.emit, division)
     levels: NpyLevels | ZarrLevels | None = None
     if job.emit == "levels" and job.levels == "npy":
         levels = NpyLevels(job.output)
@@ -255,6 +268,7 @@ def _run_groups(
             levels.settle(first, first + len(sources))
         _write_checked(_record(plan, group), {"rows": rows})
     outcome.reason, outcome.width, outcome.disk_bytes = work.reason, work.width, work.disk_bytes
+    outcome.fallback = work.fallback
 
 
 def _row(result: SourceResult) -> dict[str, Any]:

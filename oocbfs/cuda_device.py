@@ -68,6 +68,7 @@ class CudaDevice(Device):
         self,
         options: KernelOptions | None = None,
         *,
+        kernels: Sequence[str] = KERNELS,
         cupy: Any = None,  # noqa: ANN401
         phases: Phases | None = None,
     ) -> None:
@@ -75,6 +76,7 @@ class CudaDevice(Device):
         self._runtime = self._cupy.cuda.runtime
         self._options = options or KernelOptions()
         self._phases = phases
+        self._names = kernels
         self._kernels: dict[str, Any] = {}
         self.routes: list[Route] = []
         with self._explained("the GPU cannot be used"):
@@ -101,7 +103,7 @@ class CudaDevice(Device):
 
     def load_kernels(self) -> None:
         """Compile all; CuPy keeps the result for later processes."""
-        for name in KERNELS:
+        for name in self._names:
             self._kernel(name)
 
     def allocate(self, size: int, dtype: Any) -> Memory:  # noqa: ANN401

@@ -8,6 +8,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,11 +18,14 @@ from oocbfs.cuda_device import CudaDevice, DeviceError
 from oocbfs.device import Device, EmulatorDevice
 from oocbfs.errors import BudgetError, FormatError
 from oocbfs.gpu_bfs import GpuBfs
+from oocbfs.gpu_many import GpuMany, many_arrays
 from oocbfs.gpu_result import Direction
-from oocbfs.kernels.cuda_source import KernelOptions
-from oocbfs.memory import parse_size
+from oocbfs.kernels.cuda_source import MANY_KERNELS, KernelOptions, source
+from oocbfs.kernels.emulator.library import Library
+from oocbfs.kernels.many import WIDTH
+from oocbfs.memory import available_bytes, format_size, parse_size
 from oocbfs.pinned import PinError
-from oocbfs.plan import Shape, Tails, plan
+from oocbfs.plan import Shape, Tails, plan, search_arrays
 from oocbfs.progress import Phases
 from oocbfs.result import Found, Level, Task
 from oocbfs.staging import DiskTails
@@ -136,6 +140,43 @@ def on_device(graph: Graph, engine: str, task: Task, settings: Settings) -> Foun
     for step in done.steps:
         by_tier.update(step.slow_bytes)
     return Found(done.depth, seconds, records, dict(by_tier))
+
+
+def open_many(graph: Graph, engine: str, *, with_levels: bool) -> GpuMany:
+    """Bring the graph to a device, for traversals from many sources; close what it gives."""
+    options = KernelOptions(with_parents=False)
+    sources = [source(kernel) for kernel in MANY_KERNELS]
+    device: Device = (
+        CudaDevice(options, kernels=MANY_KERNELS)
+        if engine == "cuda"
+        else EmulatorDevice(library=Library(options, sources=sources))
+    )
+    device.load_kernels()
+    vram_bytes = device.free_bytes()
+    if vram_bytes is not None:
+        # The plan counts the arrays of one source.
+        sizes = graph.num_vertices, tuple(side.tails.size for side in _sides(graph))
+        one = search_arrays(*sizes, with_parents=False)
+        vram_bytes += _num_bytes(one) - _num_bytes(many_arrays(*sizes, with_levels=with_levels))
+        if vram_bytes < 0:
+            raise BudgetError(
+                f"the words of {WIDTH} sources need {format_size(-vram_bytes)} more device memory; "
+                "use --engine cpu"
+            )
+    # These kernels know no tails on disk.
+    shape = replace(shape_of(graph), on_disk=False)
+    decided = plan(shape, vram_bytes=vram_bytes, host_bytes=available_bytes())
+    return GpuMany(
+        device,
+        graph.rows,
+        graph.in_rows,
+        with_levels=with_levels,
+        windows=decided.windows,
+    )
+
+
+def _num_bytes(arrays: dict[str, tuple[int, Any]]) -> int:
+    return sum(size * np.dtype(dtype).itemsize for size, dtype in arrays.values())
 
 
 def _disks(graph: Graph) -> tuple[DiskTails, DiskTails]:

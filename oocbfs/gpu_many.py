@@ -21,21 +21,20 @@ from oocbfs.kernels.cuda_source import (
     CONTROL_WORDS,
     MANY_PLANES,
     MANY_STRUCT,
+    MOST_MANY_LEVELS,
     Control,
 )
 from oocbfs.kernels.many import RECORD, WIDTH, Found
 from oocbfs.plan import Window, search_arrays
 
-# Levels that the planes can hold.
-MOST_LEVELS = (1 << MANY_PLANES) - 2
 # A frontier whose rows hold at most an eighth of a byte a vertex is pushed: asking all is not worth it.
 _SPARSE_SHIFT = 3
 
 
 def many_arrays(
-    num_vertices: int, tail_bytes: int, *, with_levels: bool
+    num_vertices: int, tail_bytes: tuple[int, ...], *, with_levels: bool
 ) -> dict[str, tuple[int, Any]]:
-    """Give size and type of each array that a traversal works on; tails are those it pushes along."""
+    """Give size and type of each array that a traversal works on; tails as for ``search_arrays``."""
     shared = search_arrays(num_vertices, tail_bytes, with_parents=False)
     return {
         **dict.fromkeys(("seen", "front", "next"), (num_vertices, np.uint64)),
@@ -57,18 +56,17 @@ class GpuMany:
         in_rows: Rows | None = None,
         *,
         with_levels: bool = True,
-        window: Window = (0, 0),
-        in_window: Window | None = None,
+        windows: tuple[Window, ...] = ((0, 0),),
         copied: Callable[[int], object] = lambda _: None,
     ) -> None:
         self._device = device
         with ExitStack() as stack:
-            self._out = self._in = ResidentRows(device, rows, stack, window, copied)
+            self._out = self._in = ResidentRows(device, rows, stack, windows[0], copied=copied)
             if in_rows is not None and in_rows is not rows:
-                in_window = window if in_window is None else in_window
-                self._in = ResidentRows(device, in_rows, stack, in_window, copied)
+                self._in = ResidentRows(device, in_rows, stack, windows[-1], copied=copied)
             n = self._out.num_vertices
-            arrays = many_arrays(n, self._out.tail_bytes, with_levels=with_levels)
+            tail_bytes = (self._out.tail_bytes, self._in.tail_bytes)
+            arrays = many_arrays(n, tail_bytes, with_levels=with_levels)
             self._memory: dict[str, Memory] = {
                 name: device.allocate(size, dtype) for name, (size, dtype) in arrays.items()
             }
@@ -92,7 +90,7 @@ class GpuMany:
         sources: NDArray[np.uint32],
         *,
         alpha: float = 30.0,
-        max_levels: int = MOST_LEVELS,
+        max_levels: int = MOST_MANY_LEVELS,
     ) -> Found:
         """Traverse from up to 64 stored vertices; give up a graph that has more levels.
 

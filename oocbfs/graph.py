@@ -200,6 +200,7 @@ class Graph(Vertices):
         threads: int | None = None,
         memory: str | int | None = None,
         strategy: Literal["auto", "together", "one-per-core"] = "auto",
+        engine: Literal["auto", "cpu", "cuda", "emulator"] = "auto",
     ) -> Iterator[SourceResult]:
         """Find the distances from each of many sources; yields one result a source, in their order.
 
@@ -221,6 +222,8 @@ class Graph(Vertices):
             ``"together"`` shares one pass over the graph between 64 sources, ``"one-per-core"`` runs
             each by itself, or one after the other from disk; ``"auto"`` takes the latter for few sources
             and for long thin graphs.
+        engine
+            Where 64 sources are traversed together, as for ``bfs``.
 
         Raises
         ------
@@ -241,6 +244,7 @@ class Graph(Vertices):
             threads=threads,
             memory=memory,
             strategy=strategy,
+            engine=engine,
         )
 
     def components(

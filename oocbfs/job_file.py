@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from oocbfs.batch import Job
 from oocbfs.errors import InputError
-from oocbfs.many_budget import Emit, Strategy
+from oocbfs.many_budget import Emit, Engine, Strategy
 
 _PATHS = ("graph", "output", "sources", "pairs")
 _COUNTS = ("random", "all-hubs", "threads")
@@ -19,6 +19,7 @@ _CHOICES = {
     "table": ("csv", "jsonl"),
     "levels": ("npy", "zarr"),
     "strategy": get_args(Strategy),
+    "engine": get_args(Engine),
 }
 
 

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.bfs import choose_engine
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.ordered import ordered_map
 from oocbfs.kernels import bfs as single
 from oocbfs.kernels import many as kernels
 from oocbfs.kernels import many_spread, results
-from oocbfs.many_budget import DEEP, Division, Emit, Strategy, divide_many
+from oocbfs.kernels.cuda_source import MOST_MANY_LEVELS
+from oocbfs.many_budget import DEEP, Division, Emit, Engine, Strategy, divide_many
 from oocbfs.many_disk import DiskTraversals
 from oocbfs.source_result import Levels, SourceResult, smallest
 
 if TYPE_CHECKING:
+    from oocbfs.gpu_many import GpuMany
     from oocbfs.graph import Graph
 
 WIDTH = kernels.WIDTH
@@ -28,7 +31,10 @@ _PIECE = 1 << 18
 
 
 class Traversals:
-    """Traversals of a graph from many sources, as a budget of memory was divided."""
+    """Traversals of a graph from many sources, as a budget of memory was divided.
+
+    A context manager, because a device holds on to the graph.
+    """
 
     def __init__(self, graph: Graph, emit: Emit, division: Division) -> None:
         self._graph = graph
@@ -40,6 +46,32 @@ class Traversals:
             self._disk = DiskTraversals(graph, emit, division.threads, division.disk)
         self.strategy: Strategy = division.strategy
         self.reason = division.reason
+        self.fallback: str | None = None
+        self._device = self._open_device(division.engine)
+
+    def _open_device(self, engine: Engine) -> GpuMany | None:
+        """Bring the graph to the device that was asked for, or to the GPU if there is one."""
+        chosen: str = engine
+        if engine == "auto":
+            chosen, self.fallback = choose_engine()
+        if chosen == "cpu" or self.strategy == "one-per-core":
+            return None
+        from oocbfs.gpu_engine import UNUSABLE, open_many
+
+        try:
+            return open_many(self._graph, chosen, with_levels=self._emit != "summary")
+        except UNUSABLE as error:
+            if engine != "auto":
+                raise
+            self.fallback = str(error)
+            return None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._device is not None:
+            self._device.__exit__(*exception)
 
     @property
     def width(self) -> int:
@@ -67,7 +99,8 @@ class Traversals:
         stored: NDArray[np.int64],
         targets: Sequence[NDArray[np.int64]] | None,
     ) -> Iterator[SourceResult]:
-        if self.strategy == "together" or (self.strategy == "auto" and len(sources) >= _FEW):
+        many = len(sources) >= _FEW or self._device is not None
+        if self.strategy == "together" or (self.strategy == "auto" and many):
             found = self._traverse_together(sources, stored, targets)
             if found is not None:
                 yield from found
@@ -89,7 +122,13 @@ class Traversals:
             results = self._disk.run_together(sources, stored, targets)
         else:
             block = self._block(len(sources))
-            found = self._traverse_mapped(stored, block)
+            if self._device is None:
+                found = self._traverse_mapped(stored, block)
+            else:
+                most = DEEP if self.strategy == "auto" else MOST_MANY_LEVELS
+                found = self._device.run(stored.astype(np.uint32), max_levels=most)
+            if found.malformed:
+                raise self._damaged()
             results = None if found.too_deep else self._share_out(found, sources, targets, block)
         if self.strategy == "auto" and results is not None:
             self.reason = "the sources share their work"
@@ -107,7 +146,7 @@ class Traversals:
         shape = kernels.num_words(self._threads), self._graph.num_vertices
         if block.nbytes >= 8 * shape[0] * shape[1]:
             words = block.reshape(-1)[: 8 * shape[0] * shape[1]].view(np.uint64).reshape(shape)
-        found = kernels.traverse_many(
+        return kernels.traverse_many(
             self._graph.rows,
             self._graph.in_rows,
             stored.astype(np.uint32),
@@ -116,9 +155,6 @@ class Traversals:
             max_levels=-1 if self.strategy == "together" else DEEP,
             words=words,
         )
-        if found.malformed:
-            raise self._damaged()
-        return found
 
     def _share_out(
         self,
@@ -240,6 +276,7 @@ def bfs_many(
     threads: int | None,
     memory: str | int | None,
     strategy: Strategy,
+    engine: Engine,
 ) -> Iterator[SourceResult]:
     """Traverse from each source; see ``Graph.bfs_many``."""
     listed = [int(source) for source in sources]
@@ -251,5 +288,18 @@ def bfs_many(
     places = None if targets is None else [graph.stored(list(ids)) for ids in targets]
     if places is not None and len(places) != len(listed):
         raise QueryError(f"{len(listed)} sources need as many lists of targets, not {len(places)}")
-    division = divide_many(graph, emit, threads=threads, memory=memory, strategy=strategy)
-    return Traversals(graph, emit, division).run(listed, places)
+    division = divide_many(
+        graph, emit, threads=threads, memory=memory, strategy=strategy, engine=engine
+    )
+    return _run(graph, emit, division, listed, places)
+
+
+def _run(
+    graph: Graph,
+    emit: Emit,
+    division: Division,
+    sources: list[int],
+    targets: list[NDArray[np.int64]] | None,
+) -> Iterator[SourceResult]:
+    with Traversals(graph, emit, division) as work:
+        yield from work.run(sources, targets)

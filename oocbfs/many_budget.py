@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from oocbfs.budget import WINDOW_BYTES, divide, used_bytes
-from oocbfs.errors import BudgetError
+from oocbfs.errors import BudgetError, QueryError
 from oocbfs.formats.ordered import available_threads
 from oocbfs.kernels import many as kernels
 from oocbfs.memory import format_size, parse_size
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Emit = Literal["summary", "levels", "pairs"]
 Strategy = Literal["auto", "together", "one-per-core"]
+Engine = Literal["auto", "cpu", "cuda", "emulator"]
 
 # Graphs with more levels are long and thin: their frontiers hardly overlap.
 DEEP = 64
@@ -37,13 +38,14 @@ class DiskShare:
 
 @dataclass(frozen=True)
 class Division:
-    """How to traverse: rows of levels at a time on the mapping, or from disk."""
+    """How to traverse: rows of levels at a time on the mapping, from disk, or on a device."""
 
     strategy: Strategy
     threads: int
     reason: str = "it was asked for"
     rows_at_once: int = kernels.WIDTH
     disk: DiskShare | None = None
+    engine: Engine = "cpu"
 
 
 def divide_many(
@@ -53,18 +55,23 @@ def divide_many(
     threads: int | None = None,
     memory: str | int | None = None,
     strategy: Strategy = "auto",
+    engine: Engine = "cpu",
 ) -> Division:
     """Decide how traversals keep within a budget for the whole process, by default that of the graph.
 
     Raises
     ------
+    QueryError
+        If a device is asked to keep to a budget of host memory.
     BudgetError
         If nothing fits; says how much would.
     """
     budget_bytes = graph.budget_bytes if memory is None else parse_size(memory)
     division = Division(strategy, available_threads(threads))
     if budget_bytes is None:
-        return division
+        return replace(division, engine=engine)
+    if engine not in ("auto", "cpu"):
+        raise QueryError(f"the {engine} engine keeps to no memory budget: leave it out")
     if graph.sizes.file_bytes <= budget_bytes:
         kernels.load()
         free_bytes = budget_bytes - used_bytes() - graph.sizes.unpacked_bytes

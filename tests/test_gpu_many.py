@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import oocbfs
+from oocbfs import generators
 from oocbfs.device import Device, EmulatorDevice, align_tails
+from oocbfs.errors import BudgetError, QueryError
 from oocbfs.gpu_many import GpuMany
+from oocbfs.graph import Graph
 from oocbfs.kernels.cuda_source import MANY_KERNELS, KernelOptions, source
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.emulator.library import Library
 from oocbfs.kernels.many import Found
 from oocbfs.kernels.many_spread import spread_deep
+from tests.cuda_double import Runtime, fake_cupy
 from tests.gpu_graphs import (
     Matrix,
     levels_by_scipy,
@@ -54,7 +62,7 @@ def check(
     """Traverse, and compare levels and level sizes."""
     rows = rows_of(matrix)
     in_rows = rows_of(matrix.T.tocsr()) if directed else None
-    with GpuMany(made, rows, in_rows, window=window) as many:
+    with GpuMany(made, rows, in_rows, windows=(window,)) as many:
         found = many.run(np.array(sources, np.uint32), alpha=alpha)
     assert found.planes is not None
     expected = {vertex: levels_by_scipy(matrix, [vertex]) for vertex in set(sources)}
@@ -145,6 +153,54 @@ def test_deep_graphs_are_given_up() -> None:
     with GpuMany(device(), rows_of(path)) as many:
         assert many.run(np.array([0], np.uint32), max_levels=99).too_deep
         assert not many.run(np.array([0], np.uint32), max_levels=100).too_deep
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
+    path = tmp_path_factory.mktemp("many") / "g.ocg"
+    oocbfs.convert(generators.rmat(11, seed=5), path, directed=True)
+    with oocbfs.open(path) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("emit", ["summary", "levels"])
+def test_engine_emulator(graph: Graph, emit: Any) -> None:
+    sources = list(range(70))
+    expected = graph.bfs_many(sources, emit=emit, engine="cpu")
+    for one, other in zip(
+        graph.bfs_many(sources, emit=emit, engine="emulator"), expected, strict=True
+    ):
+        assert one.source == other.source
+        assert one.strategy == "together"
+        np.testing.assert_array_equal(one.level_sizes, other.level_sizes)
+        if emit == "levels":
+            np.testing.assert_array_equal(one.levels, other.levels)
+    with pytest.raises(QueryError, match="no memory budget"):
+        graph.bfs_many(sources, engine="emulator", memory="1G")
+
+
+def test_engine_cuda(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A double of CuPy whose launches run in the emulator; nothing stays pinned."""
+    runtime = Runtime(offset=0)
+    launched: list[Any] = []
+    cupy = fake_cupy(runtime, launched, library=library())
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    sources = list(range(64))
+    found = graph.bfs_many(sources, emit="levels", engine="cuda")
+    for one, other in zip(found, graph.bfs_many(sources, emit="levels", engine="cpu"), strict=True):
+        np.testing.assert_array_equal(one.levels, other.levels)
+    assert not runtime.pinned
+    names = {entry[1] if entry[0] == "compile" else entry[0] for entry in launched}
+    assert len(names) >= len(MANY_KERNELS)
+
+
+def test_a_gpu_that_is_too_small(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The double's pool holds 1 GB unused, and 128 MB are the driver's.
+    runtime = Runtime(offset=0, free_bytes=(128 << 20) - (1 << 30) + 1000)
+    cupy = fake_cupy(runtime, [], library=library())
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    with pytest.raises(BudgetError, match="device memory"):
+        list(graph.bfs_many(range(64), engine="cuda"))
 
 
 @pytest.mark.parametrize("alpha", [1e-9, 1e9])

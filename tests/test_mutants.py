@@ -20,6 +20,7 @@ STAGED = "test_staging.py::test_nothing_at_home_under_ten_schedules[{}]"
 RACES = "test_gpu_bfs.py::test_no_races[{}]"
 LABELS = "test_gpu_components.py::test_labels_under_ten_schedules[1]"
 LABEL_RACES = "test_gpu_components.py::test_no_races[1]"
+MANY = "test_gpu_many.py::test_levels_under_ten_schedules[{}]"
 
 
 class Mutant(NamedTuple):
@@ -348,6 +349,46 @@ MUTANTS = [
         "span.end = span.begin + 1;",
         LABELS,
         "a row is damaged",
+    ),
+    Mutant(
+        "mark without an atomic",
+        "many.cuh",
+        "if (fresh & ~*(volatile u64*)word) atomicOr(word, fresh);",
+        "*word |= fresh;",
+        "test_gpu_many.py::test_no_races[1e-09]",
+        "race on device memory",
+    ),
+    Mutant(
+        "a head that answers one source is taken to answer all",
+        "many_heads.cu",
+        "missed = got != wanted &&",
+        "missed = !got &&",
+        MANY.format("1-1000000000.0"),
+        "assert np.array_equal(spread, levels)",
+    ),
+    Mutant(
+        "lanes keep what they found to themselves",
+        "many_tails.cu",
+        "found |= join_words(met);",
+        "join_words(met);\n    found |= __shfl_sync(FULL_WARP, met, 0);",
+        MANY.format("1-1000000000.0"),
+        "assert np.array_equal(spread, levels)",
+    ),
+    Mutant(
+        "segments of later hubs taken for those of the first",
+        "many_push_hubs.cu",
+        "segment - many.hub_segments[hub]",
+        "segment",
+        MANY.format("1-1e-09"),
+        "assert|Error",
+    ),
+    Mutant(
+        "finds of the last level stay",
+        "many_settle.cu",
+        "      if (fresh) many.next[v] = 0;\n",
+        "",
+        MANY.format("1-30.0"),
+        "assert",
     ),
 ]
 

@@ -39,16 +39,16 @@ def run_with_asan(*arguments: str, **extra: str) -> subprocess.CompletedProcess[
     )
 
 
-def test_kernels_are_clean() -> None:
-    chosen = "stretched or every_class or damaged or windows or schedules and 1-"
-    modules = [str(HERE / name) for name in ("test_gpu_bfs.py", "test_staging.py")]
-    done = run_with_asan(*modules, "-k", chosen)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert " passed" in done.stdout
-
-
-def test_kernels_of_components_are_clean() -> None:
-    chosen = "outside or damaged or windows or schedules and 1"
-    done = run_with_asan(str(HERE / "test_gpu_components.py"), "-k", chosen)
+@pytest.mark.parametrize(
+    ("module", "chosen"),
+    [
+        ("test_gpu_bfs.py", "stretched or every_class or damaged or windows or schedules and 1-"),
+        ("test_staging.py", "schedules and 1-"),
+        ("test_gpu_many.py", "every_class or damaged or windows or schedules and 1-"),
+        ("test_gpu_components.py", "outside or damaged or windows or schedules and 1"),
+    ],
+)
+def test_kernels_are_clean(module: str, chosen: str) -> None:
+    done = run_with_asan(str(HERE / module), "-k", chosen)
     assert done.returncode == 0, done.stdout + done.stderr
     assert " passed" in done.stdout

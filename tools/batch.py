@@ -54,6 +54,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="64 sources in one pass, or each by itself (default: what pays)",
     )
+    parser.add_argument(
+        "--engine",
+        choices=("auto", "cpu", "cuda", "emulator"),
+        default="auto",
+        help="where 64 are traversed at a time; see oocbfs bfs",
+    )
     parser.add_argument("--memory", metavar="SIZE", help="bound for the process, as 4G")
     parser.add_argument("--threads", type=shared.positive, metavar="N", help="default: all cores")
     parser.add_argument("--resume", action="store_true", help="continue where the last run ended")
@@ -98,6 +104,7 @@ def run(options: argparse.Namespace) -> None:
                 threads=options.threads,
                 memory=options.memory,
                 strategy=options.strategy,
+                engine=options.engine,
             )
         ]
     plans = [prepare(job, resume=options.resume) for job in jobs]
@@ -129,6 +136,8 @@ def _run_one(plan: Plan, options: argparse.Namespace, *, alone: bool) -> bool:
             raise
         print(f"oocbfs: {plan.job.output}: failed: {error}", file=sys.stderr)
         return False
+    if outcome.fallback:
+        print(f"using the CPU: {outcome.fallback}", file=sys.stderr)
     if options.json:
         shared.print_json(_report(plan.job, outcome))
     else:
