@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -24,7 +25,7 @@ DISK_BLOCK_BYTES = 16 << 10
 # How many levels one launch of small_levels may run: so many queue ends are recorded.
 MAX_SMALL_LEVELS = 4096
 
-KERNELS = (
+BFS_KERNELS = (
     "initialise",
     "visit_sources",
     "bottom_up_heads",
@@ -35,6 +36,8 @@ KERNELS = (
     "mark_blocks",
     "top_down_staged",
     "bottom_up_staged",
+)
+COMPONENTS_KERNELS = (
     "components_heads",
     "components_link",
     "components_sample",
@@ -42,7 +45,7 @@ KERNELS = (
     "components_tails",
     "components_compress",
 )
-# Those of traversals from many sources at once.
+# Of traversals from many sources at once.
 MANY_KERNELS = (
     "many_initialise",
     "many_sources",
@@ -52,7 +55,8 @@ MANY_KERNELS = (
     "many_tails",
     "many_settle",
 )
-# Bits of a level plus 1 that they keep, and the levels that fit.
+KERNELS = (*BFS_KERNELS, *COMPONENTS_KERNELS, *MANY_KERNELS)
+# Bits of a level plus 1 that those of many sources keep, and the levels that fit.
 MANY_PLANES = 8
 MOST_MANY_LEVELS = (1 << MANY_PLANES) - 2
 
@@ -176,3 +180,8 @@ def headers(folder: Path = FOLDER) -> list[Path]:
 def source(kernel: str, folder: Path = FOLDER) -> Path:
     """Give the file that holds a kernel."""
     return folder / f"{kernel}.cu"
+
+
+def sources(kernels: Sequence[str], folder: Path = FOLDER) -> list[Path]:
+    """Give the files that hold some kernels."""
+    return [source(kernel, folder) for kernel in kernels]

@@ -14,7 +14,6 @@ from oocbfs.kernels.cuda_source import (
     BLOCKS_PER_MULTIPROCESSOR,
     FOLDER,
     KERNELS,
-    MANY_KERNELS,
     SMALL_BLOCK_THREADS,
     KernelOptions,
     headers,
@@ -24,9 +23,9 @@ from oocbfs.kernels.cuda_source import (
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120")
 # Registers a thread of each kernel may use: what lets the promised number of blocks share the
 # 65,536 of a multiprocessor, and the one block of small_levels have them alone. No kernel may spill.
-REGISTERS = dict.fromkeys(
-    (*KERNELS, *MANY_KERNELS), 65_536 // (BLOCKS_PER_MULTIPROCESSOR * BLOCK_THREADS)
-) | {"small_levels": 65_536 // SMALL_BLOCK_THREADS}
+REGISTERS = dict.fromkeys(KERNELS, 65_536 // (BLOCKS_PER_MULTIPROCESSOR * BLOCK_THREADS)) | {
+    "small_levels": 65_536 // SMALL_BLOCK_THREADS
+}
 # Shared memory of a block: what every architecture gives without being asked.
 SHARED_BYTES = 48 << 10
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from oocbfs.device import Argument, Device, Memory, Usage
 from oocbfs.errors import OocbfsError
 from oocbfs.kernels.cuda_source import (
+    BFS_KERNELS,
     BLOCKS_PER_MULTIPROCESSOR,
     FOLDER,
-    KERNELS,
     KernelOptions,
     source,
 )
@@ -68,7 +68,7 @@ class CudaDevice(Device):
         self,
         options: KernelOptions | None = None,
         *,
-        kernels: Sequence[str] = KERNELS,
+        kernels: Sequence[str] = BFS_KERNELS,
         cupy: Any = None,  # noqa: ANN401
         phases: Phases | None = None,
     ) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.kernels.constants import SLACK_BYTES
-from oocbfs.kernels.cuda_source import KernelOptions
+from oocbfs.kernels.cuda_source import BFS_KERNELS, KernelOptions, sources
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.emulator.library import Library
 from oocbfs.plan import LINE_BYTES
@@ -136,6 +136,7 @@ class EmulatorDevice(Device):
         self,
         options: KernelOptions | None = None,
         *,
+        kernels: Sequence[str] = BFS_KERNELS,
         checks: Checks = Checks.NONE,
         seed: int = 1,
         num_blocks: int = 3,
@@ -144,7 +145,9 @@ class EmulatorDevice(Device):
         library: Library | None = None,
     ) -> None:
         self.num_blocks = num_blocks
-        self.library = library or Library(options or KernelOptions(), checks)
+        self.library = library or Library(
+            options or KernelOptions(), checks, sources=sources(kernels)
+        )
         self.library.configure(seed, resident_blocks, yield_probability)
         self.library.counters(reset=True)
         self.usage = Usage(slow_bytes=0)

@@ -20,7 +20,13 @@ from oocbfs.gpu_rows import ResidentRows
 from oocbfs.kernels.bfs_rows import Rows
 from oocbfs.kernels.components import ENOUGH, Step, guess_giant, sample_vertices
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.kernels.cuda_source import BLOCK_THREADS, FOREST_STRUCT, ForestControl, KernelOptions
+from oocbfs.kernels.cuda_source import (
+    BLOCK_THREADS,
+    COMPONENTS_KERNELS,
+    FOREST_STRUCT,
+    ForestControl,
+    KernelOptions,
+)
 from oocbfs.memory import available_bytes, parse_size
 from oocbfs.plan import Window, plan
 from oocbfs.progress import Phases
@@ -127,7 +133,9 @@ def on_device(graph: Graph, engine: str, labels: NDArray[np.uint32], settings: S
     options = KernelOptions(with_parents=False)
     phases = Phases(show=settings.progress)
     device: Device = (
-        CudaDevice(options, phases=phases) if engine == "cuda" else EmulatorDevice(options)
+        CudaDevice(options, kernels=COMPONENTS_KERNELS, phases=phases)
+        if engine == "cuda"
+        else EmulatorDevice(options, kernels=COMPONENTS_KERNELS)
     )
     device.load_kernels()
     decided = plan(

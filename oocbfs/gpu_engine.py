@@ -20,8 +20,7 @@ from oocbfs.errors import BudgetError, FormatError
 from oocbfs.gpu_bfs import GpuBfs
 from oocbfs.gpu_many import GpuMany, many_arrays
 from oocbfs.gpu_result import Direction
-from oocbfs.kernels.cuda_source import MANY_KERNELS, KernelOptions, source
-from oocbfs.kernels.emulator.library import Library
+from oocbfs.kernels.cuda_source import MANY_KERNELS, KernelOptions
 from oocbfs.kernels.many import WIDTH
 from oocbfs.memory import available_bytes, format_size, parse_size
 from oocbfs.pinned import PinError
@@ -145,11 +144,10 @@ def on_device(graph: Graph, engine: str, task: Task, settings: Settings) -> Foun
 def open_many(graph: Graph, engine: str, *, with_levels: bool) -> GpuMany:
     """Bring the graph to a device, for traversals from many sources; close what it gives."""
     options = KernelOptions(with_parents=False)
-    sources = [source(kernel) for kernel in MANY_KERNELS]
     device: Device = (
         CudaDevice(options, kernels=MANY_KERNELS)
         if engine == "cuda"
-        else EmulatorDevice(library=Library(options, sources=sources))
+        else EmulatorDevice(options, kernels=MANY_KERNELS)
     )
     device.load_kernels()
     vram_bytes = device.free_bytes()

@@ -18,7 +18,7 @@ from oocbfs.cuda_device import DeviceError
 from oocbfs.errors import BudgetError
 from oocbfs.gpu_engine import shape_of
 from oocbfs.graph import Graph
-from oocbfs.kernels.cuda_source import KernelOptions
+from oocbfs.kernels.cuda_source import KERNELS, KernelOptions, sources
 from oocbfs.kernels.emulator.library import Library
 from oocbfs.nvidia import ask_driver
 from oocbfs.plan import plan
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(
 
 @cache
 def library(*, with_parents: bool) -> Library:
-    made = Library(KernelOptions(with_parents=with_parents))
+    made = Library(KernelOptions(with_parents=with_parents), sources=sources(KERNELS))
     made.configure(1, 2, 1 / 16)
     return made
 

@@ -18,7 +18,8 @@ from oocbfs.device import Device, EmulatorDevice, align_tails
 from oocbfs.errors import BudgetError, QueryError
 from oocbfs.gpu_many import GpuMany
 from oocbfs.graph import Graph
-from oocbfs.kernels.cuda_source import MANY_KERNELS, KernelOptions, source
+from oocbfs.kernels import cuda_source
+from oocbfs.kernels.cuda_source import MANY_KERNELS, KernelOptions
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.emulator.library import Library
 from oocbfs.kernels.many import Found
@@ -41,9 +42,7 @@ ALPHAS = (1e-9, 30.0, 1e9)
 
 @cache
 def library(checks: Checks = CHECKS) -> Library:
-    return Library(
-        KernelOptions(), checks, FOLDER, [source(kernel, FOLDER) for kernel in MANY_KERNELS]
-    )
+    return Library(KernelOptions(), checks, FOLDER, cuda_source.sources(MANY_KERNELS, FOLDER))
 
 
 def device(seed: int = 1, checks: Checks = CHECKS, num_blocks: int = 3) -> EmulatorDevice:

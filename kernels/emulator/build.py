@@ -15,7 +15,13 @@ from enum import Enum
 from pathlib import Path
 
 from oocbfs.errors import OocbfsError
-from oocbfs.kernels.cuda_source import FOLDER, KERNELS, KernelOptions, headers, source
+from oocbfs.kernels.cuda_source import (
+    BFS_KERNELS,
+    FOLDER,
+    KernelOptions,
+    headers,
+)
+from oocbfs.kernels.cuda_source import sources as sources_of
 
 _RUNTIME = Path(__file__).parent
 _RUNTIME_UNITS = ("fibers.cpp", "lanes.cpp", "runtime.cpp", "races.cpp")
@@ -90,11 +96,11 @@ def build(
 ) -> Path:
     """Give the shared object for the kernels, compiling it if nobody did.
 
-    The kernels are those of ``sources``, by default all of ``folder``, which also holds what they
-    include. A source may hold several kernels.
+    The kernels are those of ``sources``, by default the traversal's in ``folder``, which also
+    holds what they include. A source may hold several kernels.
     """
     compiler = find_compiler()
-    kernels = list(sources) or [source(kernel, folder) for kernel in KERNELS]
+    kernels = list(sources) or sources_of(BFS_KERNELS, folder)
     names = [name for file in kernels for name in _ENTRY.findall(file.read_text())]
     unit = "\n".join(
         ['#include "cuda.h"']
