@@ -152,6 +152,46 @@ def test_deep_graphs_run_one_per_core(tmp_path: Path) -> None:
         assert {result.strategy for result in few} == {"one-per-core"}
 
 
+@pytest.mark.parametrize(("count", "strategy"), [(7, "one-per-core"), (8, "together")])
+def test_few_sources(kron: Path, count: int, strategy: str) -> None:
+    with oocbfs.open(kron) as graph:
+        results = list(graph.bfs_many(range(count)))
+    assert {result.strategy for result in results} == {strategy}
+
+
+@pytest.mark.parametrize(("num_levels", "strategy"), [(64, "together"), (65, "one-per-core")])
+def test_many_levels(tmp_path: Path, num_levels: int, strategy: str) -> None:
+    oocbfs.convert((np.arange(num_levels - 1), np.arange(1, num_levels)), tmp_path / "path.ocg")
+    with oocbfs.open(tmp_path / "path.ocg") as graph:
+        results = list(graph.bfs_many([0] * 8, emit="levels"))
+        assert {result.strategy for result in results} == {strategy}
+        check_against_single(graph, results, [0] * 8)
+
+
+@pytest.mark.parametrize(
+    ("num_vertices", "others", "pulled"),
+    [
+        (1600, 1400, True),  # 100 edges of 3,000: as many as alpha, which is 30, asks for
+        (1600, 1401, False),
+        (3199, 0, True),
+        (3200, 0, False),  # 100 edges are a frontier worth no look at all vertices
+    ],
+)
+def test_when_a_source_is_pulled(
+    tmp_path: Path, num_vertices: int, others: int, pulled: bool
+) -> None:
+    """A star of 100 rays, a path of other edges, and vertices without any."""
+    rays = np.stack((np.zeros(100, np.int64), np.arange(1, 101)), axis=1)
+    path = np.stack((np.arange(101, 101 + others), np.arange(102, 102 + others)), axis=1)
+    edges = np.concatenate([rays, path, [[num_vertices - 1, num_vertices - 1]]])
+    oocbfs.convert(edges, tmp_path / "g.ocg", ids="dense", order="natural")
+    with oocbfs.open(tmp_path / "g.ocg") as graph:
+        assert (graph.num_vertices, graph.num_edges) == (num_vertices, 2 * (100 + others))
+        found = kernels.traverse_many(graph.rows, graph.in_rows, np.zeros(1, np.uint32))
+    assert bool(found.records["pulling"][0]) == pulled
+    assert bool(found.records["pushing"][0]) != pulled
+
+
 @pytest.mark.parametrize("depth", [126, 127, 128])
 @pytest.mark.parametrize("strategy", STRATEGIES[1:])
 def test_types_change_where_they_must(tmp_path: Path, depth: int, strategy: Any) -> None:
