@@ -32,10 +32,12 @@ from oocbfs.batch_outputs import (
     write_pairs,
     write_summary,
 )
+from oocbfs.cuda_device import load_cupy
 from oocbfs.errors import FormatError, OutputError, QueryError
 from oocbfs.formats.atomic import atomic_output
 from oocbfs.graph import Graph
 from oocbfs.graph import open as open_graph
+from oocbfs.kernels.emulator.build import find_compiler
 from oocbfs.many import WIDTH, Traversals
 from oocbfs.many_budget import Division, Emit, Engine, Strategy, divide_many
 from oocbfs.source_result import SourceResult
@@ -107,6 +109,10 @@ def prepare(job: Job, *, resume: bool) -> Plan:
         raise QueryError("only random sources are taken from the giant")
     if job.emit == "levels" and job.levels == "zarr":
         import_zarr()
+    if job.engine == "cuda":
+        load_cupy()
+    elif job.engine == "emulator":
+        find_compiler()
     pairs = [] if job.pairs is None else read_pairs(job.pairs)
     with open_graph(job.graph, memory=job.memory) as graph:
         sources = _sources(graph, job, pairs)

@@ -40,6 +40,7 @@ class Traversals:
         self._graph = graph
         self._emit = emit
         self._threads = division.threads
+        self._most_alone = min(division.threads, division.most_alone or division.threads)
         self._rows_at_once = division.rows_at_once
         self._disk = None
         if division.disk is not None:
@@ -251,7 +252,7 @@ class Traversals:
                 sources[number], graph.num_vertices, sizes, "one-per-core", row, distances
             )
 
-        yield from ordered_map(work, range(len(sources)), self._threads)
+        yield from ordered_map(work, range(len(sources)), self._most_alone)
 
     def _damaged(self) -> FormatError:
         return FormatError(f"{self._graph.path}: a row is damaged: run 'oocbfs verify'")

@@ -46,6 +46,8 @@ class Division:
     rows_at_once: int = kernels.WIDTH
     disk: DiskShare | None = None
     engine: Engine = "cpu"
+    # Sources that run one per core at a time, if a graph turns out to be too deep; None is all threads.
+    most_alone: int | None = None
 
 
 def divide_many(
@@ -90,22 +92,17 @@ def from_mapping(n: int, emit: Emit, free_bytes: int, division: Division) -> Div
     if emit == "levels":
         # The caller may hold on to one block of rows while the next one is filled.
         rows = min(rows, (free_bytes - together) // max(1, 2 * n))
-    if division.strategy != "one-per-core" and rows > 0 and together <= free_bytes:
-        return replace(division, rows_at_once=rows)
     # Results wait in line while others are under way.
     alone = n * (17 if emit == "summary" else 26)
     at_once = free_bytes // max(1, alone) - 2
+    if division.strategy != "one-per-core" and rows > 0 and together <= free_bytes:
+        return replace(division, rows_at_once=rows, most_alone=max(1, at_once))
     if division.strategy == "together" or at_once < 1:
         return None
     reason = division.reason
     if division.strategy == "auto":
         reason = f"traversing 64 at a time takes {format_size(together)}"
-    return replace(
-        division,
-        strategy="one-per-core",
-        reason=reason,
-        threads=min(division.threads, at_once),
-    )
+    return replace(division, strategy="one-per-core", reason=reason, most_alone=at_once)
 
 
 def _from_disk(graph: Graph, emit: Emit, budget_bytes: int, division: Division) -> Division:

@@ -221,23 +221,27 @@ def test_budget(kron: Path) -> None:
     together = n * kernels.bytes_per_vertex(4, levels=True)
     whole = Division("auto", 4)
     for free, expected in (
-        (together + 128 * n, whole),
-        (together + 128 * n - 1, replace(whole, rows_at_once=63)),
-        (together + 2 * n, replace(whole, rows_at_once=1)),
+        (together + 128 * n, replace(whole, most_alone=7)),
+        (together + 128 * n - 1, replace(whole, rows_at_once=63, most_alone=7)),
+        (together + 2 * n, replace(whole, rows_at_once=1, most_alone=3)),
     ):
         assert from_mapping(n, "levels", free, whole) == expected
-    for free, threads in ((together + 2 * n - 1, 2), (104 * n - 1, 1), (78 * n, 1)):
+    for free, most_alone in ((together + 2 * n - 1, 2), (104 * n - 1, 1), (78 * n, 1)):
         alone = from_mapping(n, "levels", free, whole)
         assert alone is not None
-        assert (alone.strategy, alone.threads) == ("one-per-core", threads)
+        assert (alone.strategy, alone.most_alone) == ("one-per-core", most_alone)
     assert from_mapping(n, "levels", 78 * n - 1, whole) is None
     assert from_mapping(n, "levels", together, replace(whole, strategy="together")) is None
     summary = n * kernels.bytes_per_vertex(4, levels=False)
-    assert from_mapping(n, "summary", summary, whole) == whole
+    assert from_mapping(n, "summary", summary, whole) == replace(whole, most_alone=1)
     with oocbfs.open(kron) as graph:
         sources = list(range(20))
-        few = Traversals(graph, "levels", replace(whole, rows_at_once=3))
-        check_against_single(graph, list(few.run(sources)), sources)
+        for fitted in (
+            replace(whole, rows_at_once=3),
+            replace(whole, strategy="one-per-core", most_alone=1),
+        ):
+            with Traversals(graph, "levels", fitted) as work:
+                check_against_single(graph, list(work.run(sources)), sources)
         for strategy in STRATEGIES:
             with pytest.raises(BudgetError, match="needs"):
                 graph.bfs_many(sources, memory="1M", strategy=strategy)
