@@ -3,6 +3,7 @@
 import csv
 import json
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -108,9 +109,23 @@ def test_what_was_chosen_is_said(graph: Path, tmp_path: Path) -> None:
     assert json.loads(shown)["traversed"] == "3 one per core: 3 sources share too little"
 
 
+@pytest.mark.skipif(shutil.which("g++") is None, reason="the emulator needs a C++ compiler")
+def test_engines_write_the_same(graph: Path, tmp_path: Path) -> None:
+    for engine in ("cpu", "emulator"):
+        batch(
+            *(graph, "--random", 70, "--emit", "levels"),
+            *("--engine", engine, "-o", tmp_path / engine),
+        )
+    assert tree(tmp_path / "cpu") == tree(tmp_path / "emulator")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (
+            ["--random", "3", "-o", "x", "--engine", "emulator", "--memory", "1G"],
+            "no memory budget",
+        ),
         (["--sources", "none.txt", "-o", "x"], "cannot be read"),
         (["--sources", "bad.txt", "-o", "x"], "bad.txt:2: expected one id"),
         (["--sources", "unknown.txt", "-o", "x"], "has no vertex 99999999"),
