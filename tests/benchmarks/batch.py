@@ -74,6 +74,8 @@ def measure_disk(graph: Graph, options: argparse.Namespace) -> None:
             seconds = time.perf_counter() - start
             how = f"{work.width} {name}" if strategy == "together" else name
             rows.append((how, work.disk_bytes, read_bytes() - before, seconds))
+    if not rows[1][1]:
+        raise SystemExit("nothing was read from disk: allow less memory than the file's size")
     show(
         f"{Path(graph.path).name}, {len(sources)} sources, {format_size(parse_size(budget))} of memory "
         f"for a file of {format_size(file_bytes)}, cold",
@@ -149,7 +151,7 @@ def _ways(graph: Graph, sources: list[int], threads: int) -> dict[str, Callable[
             if at_hand:
                 touch(2 * len(sources) * graph.num_vertices)
             start = time.perf_counter()
-            kept = list(graph.bfs_many(sources, threads=threads, **settings))
+            kept = list(graph.bfs_many(sources, threads=threads, engine="cpu", **settings))
             seconds = time.perf_counter() - start
             assert len(kept) == len(sources)
             return seconds
@@ -157,10 +159,12 @@ def _ways(graph: Graph, sources: list[int], threads: int) -> dict[str, Callable[
         return run
 
     def singles() -> float:
-        return sum(graph.bfs(source, threads=threads).stats.seconds for source in sources)
+        return sum(
+            graph.bfs(source, threads=threads, engine="cpu").stats.seconds for source in sources
+        )
 
     def named_singles() -> float:
-        runs = (graph.bfs(source, threads=threads).stats for source in sources)
+        runs = (graph.bfs(source, threads=threads, engine="cpu").stats for source in sources)
         return sum(stats.seconds + stats.map_seconds for stats in runs)
 
     return {
