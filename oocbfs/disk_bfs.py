@@ -8,7 +8,7 @@ reads, and the cheaper is read. Small frontiers run many levels in one call (see
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from oocbfs import memory
 from oocbfs.disk_rows import DiskRows
-from oocbfs.errors import FormatError
+from oocbfs.disk_step import run_step
 from oocbfs.formats.direct import page_aligned
 from oocbfs.kernels import bfs as cpu
 from oocbfs.kernels import disk_bfs as kernels
@@ -246,13 +246,17 @@ class _Search:
         control[words.DISK_BYTES] = 0
 
     def _run_step(self, task: int, threads: int = 1, *, cached: bool = False) -> int:
-        """Run a compiled step on so many threads; give what the only one returned.
+        """Run a compiled step on so many threads; give what the first one returned.
 
         With ``cached``, tails are read through the page cache.
         """
-        control, rows = self._control, self._rows
-        control[words.CURSOR] = 0
-        arguments = (
+        rows = self._rows
+        returned = run_step(
+            self.pool,
+            threads,
+            rows.file,
+            self._control,
+            kernels.step,
             task,
             rows.out_rows,
             rows.in_rows,
@@ -263,25 +267,7 @@ class _Search:
             self._target,
             time.CLOCK_MONOTONIC,
         )
-        if threads == 1:
-            returned = kernels.step(*arguments, 0)
-        else:
-            returned = 0
-            futures = [
-                self.pool.submit(kernels.step, *arguments, thread) for thread in range(threads)
-            ]
-            try:
-                wait(futures)
-            except BaseException:
-                control[words.FAILED] = words.READ_FAILED  # so that the threads stop soon
-                raise
-            for future in futures:
-                future.result()
-        if control[words.FAILED] == words.MALFORMED:
-            raise FormatError(f"{rows.file.path}: a row is damaged: run 'oocbfs verify'")
-        if control[words.FAILED]:
-            raise rows.file.explain(int(control[words.SYSTEM_ERROR]))
-        return returned
+        return returned or 0
 
 
 @cache

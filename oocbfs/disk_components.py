@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from oocbfs.disk_bfs import READERS
 from oocbfs.disk_rows import DiskRows
-from oocbfs.errors import FormatError
+from oocbfs.disk_step import run_step
 from oocbfs.formats.direct import page_aligned
 from oocbfs.kernels import disk_state as words
 from oocbfs.kernels.bfs_rows import Rows
@@ -51,24 +51,16 @@ def connect(
 
 def _read_tails(file_rows: DiskRows, rows: Rows, disk: Disk, state: State, giant: int) -> None:
     """Join what the tails of one direction join."""
-    control = state.control
-    control[words.CURSOR] = 0
     readers = min(READERS, disk.tail_bytes // CHUNK_BYTES + 1)
     with ThreadPoolExecutor(readers) as pool:
-        futures = [
-            pool.submit(stream, rows, disk, state, giant, thread) for thread in range(readers)
-        ]
-        try:
-            wait(futures)
-        except BaseException:
-            control[words.FAILED] = words.READ_FAILED  # so that the threads stop soon
-            raise
-        for future in futures:
-            future.result()
-    if control[words.FAILED] == words.MALFORMED:
-        raise FormatError(f"{file_rows.file.path}: a row is damaged: run 'oocbfs verify'")
-    if control[words.FAILED]:
-        raise file_rows.file.explain(int(control[words.SYSTEM_ERROR]))
+        run_step(
+            pool,
+            readers,
+            file_rows.file,
+            state.control,
+            stream,
+            *(rows, disk, state, giant),
+        )
 
 
 @cache

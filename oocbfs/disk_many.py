@@ -12,7 +12,7 @@ the cheapest push.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from oocbfs.disk_bfs import BUFFER_BYTES, READ_BYTES, READERS
 from oocbfs.disk_rows import DiskRows
-from oocbfs.errors import FormatError
+from oocbfs.disk_step import run_step
 from oocbfs.formats.direct import page_aligned
 from oocbfs.kernels import disk_many as kernels
 from oocbfs.kernels import disk_state as words
@@ -224,21 +224,15 @@ class _Search:
 
     def _run_step(self, task: int, rows: Rows, threads: int, disk: Disk | None = None) -> None:
         """Run a compiled step on so many threads."""
-        control = self._control
-        control[words.CURSOR] = 0
-        arguments = (task, rows, disk or self._rows.out_disk, self._state)
-        futures = [self.pool.submit(kernels.step, *arguments, thread) for thread in range(threads)]
-        try:
-            wait(futures)
-        except BaseException:
-            control[words.FAILED] = words.READ_FAILED  # so that the threads stop soon
-            raise
-        for future in futures:
-            future.result()
-        if control[words.FAILED] == words.MALFORMED:
-            raise FormatError(f"{self._rows.file.path}: a row is damaged: run 'oocbfs verify'")
-        if control[words.FAILED]:
-            raise self._rows.file.explain(int(control[words.SYSTEM_ERROR]))
+        where = disk or self._rows.out_disk
+        run_step(
+            self.pool,
+            threads,
+            self._rows.file,
+            self._control,
+            kernels.step,
+            *(task, rows, where, self._state),
+        )
 
 
 def _state(workers: int, size: int, width: int, levels: NDArray[np.int8] | None) -> State:

@@ -1,0 +1,46 @@
+"""Run a compiled step on threads that read from disk, and explain how it failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor, wait
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.errors import FormatError
+from oocbfs.formats.direct import DirectFile
+from oocbfs.kernels import disk_state as words
+
+
+def run_step(
+    pool: Executor,
+    threads: int,
+    file: DirectFile,
+    control: NDArray[np.int64],
+    step: Callable[..., int | None],
+    *arguments: object,
+) -> int | None:
+    """Run a step, whose last argument is its thread's number; give what the first thread returned.
+
+    Raises
+    ------
+    FormatError
+        If a row is damaged or the file cannot be read.
+    """
+    control[words.CURSOR] = 0
+    if threads == 1:
+        returned = step(*arguments, 0)
+    else:
+        futures = [pool.submit(step, *arguments, thread) for thread in range(threads)]
+        try:
+            wait(futures)
+        except BaseException:
+            control[words.FAILED] = words.READ_FAILED  # so that the threads stop soon
+            raise
+        returned, *_ = [future.result() for future in futures]
+    if control[words.FAILED] == words.MALFORMED:
+        raise FormatError(f"{file.path}: a row is damaged: run 'oocbfs verify'")
+    if control[words.FAILED]:
+        raise file.explain(int(control[words.SYSTEM_ERROR]))
+    return returned
