@@ -20,7 +20,7 @@ from oocbfs.budget import used_bytes
 from oocbfs.errors import BudgetError, FormatError
 from oocbfs.formats.layout import Kind
 from oocbfs.graph import Graph
-from oocbfs.many_budget import DiskShare, divide_many
+from oocbfs.many_budget import DEEP, DiskShare, divide_many
 from oocbfs.many_disk import DiskTraversals
 from oocbfs.memory import read_bytes
 from oocbfs.room import is_mapped
@@ -31,6 +31,7 @@ from tests.test_bfs import ORDERS
 from tests.test_bfs_many import check_against_single
 from tests.test_budget import needed_bytes
 from tests.test_disk_bfs import hub_graph  # noqa: F401
+from tests.test_round_trip import real_graphs
 
 WIDTHS = tuple(disk_many.WORDS)
 
@@ -151,6 +152,19 @@ def test_damaged_tails_are_noticed(kron: Path, tmp_path: Path) -> None:
         rewrite(damaged, Kind.TAILS, place, 0x7F | 0x80)
     with oocbfs.open(damaged) as graph, pytest.raises(FormatError, match="verify"):
         disk_many.traverse_many(graph.disk_rows, np.arange(8), None, width=8, threads=2)
+
+
+@pytest.mark.parametrize("path", real_graphs(), ids=lambda path: path.name)
+def test_real_graphs(path: Path, tmp_path: Path) -> None:
+    oocbfs.convert(path, tmp_path / "g.ocg")
+    with oocbfs.open(tmp_path / "g.ocg") as graph:
+        ids = graph.ids()
+        sources = np.random.default_rng(7).choice(ids, 12, replace=ids.size < 12).tolist()
+        results = from_disk(graph, sources, 16).run_together(sources, graph.stored(sources), None)
+        if results is None:
+            assert max(graph.bfs(source).depth for source in sources) >= DEEP
+        else:
+            check_against_single(graph, list(results), sources)
 
 
 def check_widths(path: str) -> None:

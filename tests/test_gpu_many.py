@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,11 @@ from tests.gpu_graphs import (
     rows_of,
     wide_hub_graph,
 )
+from tests.test_bfs_many import check_against_single
 from tests.test_gpu_bfs import CHECKS, FOLDER, SEEDS
+from tests.test_round_trip import real_graphs
 
+MOST_VERTICES = 20_000
 # All pushed, as it comes, all pulled.
 ALPHAS = (1e-9, 30.0, 1e9)
 
@@ -152,6 +156,18 @@ def test_deep_graphs_are_given_up() -> None:
     with GpuMany(device(), rows_of(path)) as many:
         assert many.run(np.array([0], np.uint32), max_levels=99).too_deep
         assert not many.run(np.array([0], np.uint32), max_levels=100).too_deep
+
+
+@pytest.mark.parametrize("path", real_graphs(), ids=lambda path: path.name)
+def test_real_graphs(path: Path, tmp_path: Path) -> None:
+    oocbfs.convert(path, tmp_path / "g.ocg")
+    with oocbfs.open(tmp_path / "g.ocg") as graph:
+        if not 0 < graph.num_vertices <= MOST_VERTICES:
+            pytest.skip(f"{graph.num_vertices:,} vertices: the emulator would take long")
+        ids = graph.ids()
+        sources = np.random.default_rng(7).choice(ids, 64, replace=ids.size < 64).tolist()
+        found = graph.bfs_many(sources, emit="levels", engine="emulator")
+        check_against_single(graph, list(found), sources)
 
 
 @pytest.fixture(scope="module")
