@@ -34,7 +34,6 @@ FOLDER = Path(os.environ.get("OOCBFS_TEST_KERNELS", cuda_source.FOLDER))
 
 @cache
 def library(checks: Checks = CHECKS) -> Library:
-    # The same variant as in test_gpu_bfs, so that one build serves both.
     kernels = cuda_source.sources(cuda_source.COMPONENTS_KERNELS, FOLDER)
     return Library(KernelOptions(count_rows=True), checks, FOLDER, kernels)
 

@@ -13,6 +13,7 @@ from oocbfs.gpu_bfs import GpuBfs
 from oocbfs.gpu_components import GpuComponents
 from oocbfs.gpu_result import Direction, Limits
 from oocbfs.kernels.components import connect
+from tests import test_gpu_components
 from tests.test_gpu_bfs import NORMAL, SEEDS, WIDE, device
 from tests.test_round_trip import real_graphs
 
@@ -56,5 +57,6 @@ def test_components_of_real_graphs(path: Path, tmp_path: Path) -> None:
         expected = np.empty(graph.num_vertices, np.uint32)
         connect(graph.rows, in_rows, expected)
         for seed in SEEDS:
-            with GpuComponents(device(seed), graph.rows, in_rows) as found:
+            made = test_gpu_components.device(seed)
+            with GpuComponents(made, graph.rows, in_rows) as found:
                 np.testing.assert_array_equal(found.run(), expected)

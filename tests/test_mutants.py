@@ -265,7 +265,7 @@ MUTANTS = [
         "mark_blocks.cu",
         "block <= (end - 1) / DISK_BLOCK_BYTES",
         "block < (end - 1) / DISK_BLOCK_BYTES",
-        STAGED.format("undirected-1-Direction.BOTTOM_UP"),
+        STAGED.format("undirected-2-Direction.BOTTOM_UP"),
         "assert_array_equal|damaged",
     ),
     Mutant(
