@@ -157,18 +157,19 @@ def powerlaw(
     vertices: int,
     mean_degree: float,
     max_degree: int,
+    min_degree: int = 1,
     *,
     seed: int = 1,
     threads: int | None = None,
 ) -> GeneratedEdges:
-    """Random graph with a power-law degree sequence of given mean and maximum.
+    """Random graph with a power-law degree sequence of given mean, maximum and minimum.
 
     The stubs of an exact degree sequence are paired at random, so degrees are exact as long as loops and
     repeated edges are counted, and only lower once they are dropped.
     """
     name = f"powerlaw vertices={vertices} mean_degree={mean_degree:g} max_degree={max_degree}"
-    name += f" seed={seed}"
-    classes = degree_classes(vertices, mean_degree, max_degree)
+    name += f" min_degree={min_degree} seed={seed}"
+    classes = degree_classes(vertices, mean_degree, max_degree, min_degree)
     stubs = kernels.permutation(classes.num_stubs, _key(seed, _STUBS))
     labels = kernels.permutation(vertices, _key(seed, _LABELS))
     tables = (classes.first_stubs(), classes.first_vertices(), classes.degrees, *classes.guide())

@@ -46,21 +46,23 @@ class DegreeClasses:
         return at.astype(np.uint64), np.uint64(shift)
 
 
-def degree_classes(num_vertices: int, mean_degree: float, max_degree: int) -> DegreeClasses:
-    """Solve for the power law with a given mean and maximum, in whole vertices.
+def degree_classes(
+    num_vertices: int, mean_degree: float, max_degree: int, min_degree: int = 1
+) -> DegreeClasses:
+    """Solve for the power law with a given mean, maximum and minimum, in whole vertices.
 
     One vertex gets the maximum degree; the degrees d of all others are distributed as d^-exponent on
-    1…max_degree, with an exponent of at least 0. The sum of all degrees is the even number nearest to
-    num_vertices * mean_degree.
+    min_degree…max_degree, with an exponent of at least 0. The sum of all degrees is the even number nearest
+    to num_vertices * mean_degree.
     """
-    num_stubs = _checked_stubs(num_vertices, mean_degree, max_degree)
+    num_stubs = _checked_stubs(num_vertices, mean_degree, max_degree, min_degree)
     others = num_vertices - 1
-    exponent, share = _solve((num_stubs - max_degree) / others, max_degree)
-    # above[d-1] is the number of vertices of degree above d, for d = 1…max_degree-1. The sum of all
-    # degrees is the number of vertices plus the sum of these, so rounding them, and not the counts,
-    # by largest remainder keeps both the number of vertices and the mean.
+    exponent, share = _solve((num_stubs - max_degree) / others, max_degree, min_degree)
+    # above[i] is the number of vertices of degree above min_degree + i. The sum of all degrees is that of
+    # the least ones plus the sum of these, so rounding them, and not the counts, by largest remainder
+    # keeps both the number of vertices and the mean.
     above = np.cumsum(share[:0:-1])[::-1] * others
-    wanted = num_stubs - max_degree - others
+    wanted = num_stubs - max_degree - others * min_degree
     total = above.sum()
     if total > 0:
         above *= wanted / total
@@ -71,26 +73,31 @@ def degree_classes(num_vertices: int, mean_degree: float, max_degree: int) -> De
     counts = -np.diff(rounded, prepend=others, append=0)
     counts[-1] += 1
     used = np.flatnonzero(counts)
-    return DegreeClasses(exponent, (used + 1).astype(np.uint64), counts[used].astype(np.uint64))
+    degrees = (used + min_degree).astype(np.uint64)
+    return DegreeClasses(exponent, degrees, counts[used].astype(np.uint64))
 
 
-def _checked_stubs(num_vertices: int, mean_degree: float, max_degree: int) -> int:
+def _checked_stubs(num_vertices: int, mean_degree: float, max_degree: int, min_degree: int) -> int:
     """Sum of all degrees, or a QueryError that says which means are possible."""
     if not 1 <= max_degree <= _HIGHEST_DEGREE:
         raise QueryError(f"powerlaw: the maximum degree must be 1 to 2^24, not {max_degree}")
+    if not 1 <= min_degree <= max_degree:
+        raise QueryError(
+            f"powerlaw: the minimum degree must be 1 to {max_degree}, the maximum, not {min_degree}"
+        )
     if num_vertices <= max_degree:
         raise QueryError(
             f"powerlaw: a vertex of degree {max_degree} needs more than {num_vertices} vertices"
         )
     others = num_vertices - 1
-    least = others + max_degree
-    most = max_degree + others * (max_degree + 1) // 2
+    least = others * min_degree + max_degree
+    most = max_degree + others * (min_degree + max_degree) // 2
     if not math.isfinite(mean_degree):
         raise QueryError(f"powerlaw: the mean degree must be a number, not {mean_degree}")
     num_stubs = 2 * round(num_vertices * mean_degree / 2)
     if not least <= num_stubs <= most:
         raise QueryError(
-            f"powerlaw: the degrees of {num_vertices} vertices, from 1 to {max_degree}, must have an"
+            f"powerlaw: the degrees of {num_vertices} vertices, from {min_degree} to {max_degree}, must have an"
             f" even sum from {least} to {most}; a mean degree of {mean_degree:g} makes it {num_stubs}"
         )
     if num_stubs > _MOST_STUBS:
@@ -98,9 +105,9 @@ def _checked_stubs(num_vertices: int, mean_degree: float, max_degree: int) -> in
     return num_stubs
 
 
-def _solve(mean: float, max_degree: int) -> tuple[float, NDArray[np.float64]]:
-    """Exponent, and share of each degree, of the power law on 1…max_degree with a given mean."""
-    degrees = np.arange(1, max_degree + 1, dtype=np.float64)
+def _solve(mean: float, max_degree: int, min_degree: int) -> tuple[float, NDArray[np.float64]]:
+    """Exponent, and share of each degree, of the power law between two degrees with a given mean."""
+    degrees = np.arange(min_degree, max_degree + 1, dtype=np.float64)
     logs = np.log(degrees)
     low, high = 0.0, _STEEPEST
     while True:

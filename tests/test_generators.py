@@ -231,22 +231,23 @@ def sorted_pairs(edges: Edges) -> list[tuple[int, int]]:
 # Power laws
 
 
-@given(st.integers(2, 400), st.floats(1, 50), st.integers(1, 200))
+@given(st.integers(2, 400), st.floats(1, 50), st.integers(1, 200), st.integers(1, 20))
 def test_degree_classes_are_exact_or_refused(
-    num_vertices: int, mean_degree: float, max_degree: int
+    num_vertices: int, mean_degree: float, max_degree: int, min_degree: int
 ) -> None:
-    least = num_vertices - 1 + max_degree
-    most = max_degree + (num_vertices - 1) * (max_degree + 1) / 2
+    least = (num_vertices - 1) * min_degree + max_degree
+    most = max_degree + (num_vertices - 1) * (min_degree + max_degree) / 2
     num_stubs = 2 * round(num_vertices * mean_degree / 2)
-    if num_vertices <= max_degree or not least <= num_stubs <= most:
+    possible = min_degree <= max_degree < num_vertices
+    if not possible or not least <= num_stubs <= most:
         with pytest.raises(QueryError):
-            degree_classes(num_vertices, mean_degree, max_degree)
+            degree_classes(num_vertices, mean_degree, max_degree, min_degree)
         return
-    classes = degree_classes(num_vertices, mean_degree, max_degree)
+    classes = degree_classes(num_vertices, mean_degree, max_degree, min_degree)
     assert classes.counts.sum() == num_vertices
     assert classes.num_stubs == num_stubs
     assert classes.counts.min() >= 1
-    assert classes.degrees.min() >= 1
+    assert classes.degrees.min() >= min_degree
     assert classes.degrees.max() == max_degree
     assert classes.exponent >= 0
 
@@ -262,6 +263,15 @@ def test_powerlaw_degrees_are_exact() -> None:
     assert degrees.max() == max_degree
     # Labels are shuffled: the hubs are not the last ids.
     assert abs(np.corrcoef(np.arange(num_vertices), degrees)[0, 1]) < 0.05
+
+
+def test_powerlaw_without_small_degrees() -> None:
+    stream = generators.powerlaw(20_000, 55, 5214, 20)
+    degrees = degrees_of(collect(stream), 20_000)
+    assert degrees.min() == 20
+    assert degrees.max() == 5214
+    assert degrees.mean() == 55
+    assert degree_classes(1_000_000, 55, 5214, 20).exponent == pytest.approx(2.5, abs=0.01)
 
 
 def test_powerlaw_has_few_loops_and_repeated_edges() -> None:
@@ -317,6 +327,7 @@ REFUSED: dict[str, Callable[[], object]] = {
     "from 109 to": lambda: generators.powerlaw(100, 30, 10),
     "must be a number": lambda: generators.powerlaw(100, float("nan"), 10),
     "maximum degree": lambda: generators.powerlaw(100, 2, 0),
+    "minimum degree": lambda: generators.powerlaw(100, 5, 10, 11),
 }
 
 

@@ -68,6 +68,9 @@ def _add_powerlaw(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--vertices", type=int, required=True)
     parser.add_argument("--mean-degree", type=float, required=True)
     parser.add_argument("--max-degree", type=int, required=True)
+    parser.add_argument(
+        "--min-degree", type=int, default=1, help="the larger, the steeper the law (default 1)"
+    )
 
 
 _ARGUMENTS = {
@@ -84,7 +87,7 @@ _PARAMETERS = {
     "uniform": ("scale", "edge_factor", "vertices", "edges", "seed"),
     "grid2d": ("rows", "columns", "wrap"),
     "grid3d": ("x", "y", "z", "wrap"),
-    "powerlaw": ("vertices", "mean_degree", "max_degree", "seed"),
+    "powerlaw": ("vertices", "mean_degree", "max_degree", "min_degree", "seed"),
 }
 
 

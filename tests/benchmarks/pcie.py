@@ -73,7 +73,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="scripts/bench pcie", description=__doc__)
     parser.add_argument("--scale", type=int, default=20, help="of kron and uniform (default 20)")
     parser.add_argument("--vertices", type=int, default=1_000_000, help="of powerlaw")
-    parser.add_argument("--graphs", default="kron,uniform,powerlaw,road,p2p")
+    parser.add_argument("--graphs", default="kron,uniform,powerlaw,steep,road,p2p")
     parser.add_argument("--sources", type=int, default=16)
     parser.add_argument("--emulate", type=int, default=0, help="sources to run in the emulator too")
     parser.add_argument("--plot", type=Path, help="draw the shares as .svg or .png")
@@ -112,6 +112,11 @@ def _graphs(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Pa
         "powerlaw": (
             f"powerlaw {options.vertices:,}",
             lambda: generators.powerlaw(options.vertices, 55.0, 5214),
+        ),
+        # The same mean and maximum without the many vertices of few neighbours: an exponent of 2.5.
+        "steep": (
+            f"powerlaw from degree 20, {options.vertices:,}",
+            lambda: generators.powerlaw(options.vertices, 55.0, 5214, 20),
         ),
         "road": ("road NY", lambda: real / "road" / "NY.gr.xz"),
         "p2p": ("p2p-31", lambda: real / "p2p" / "p2p-31.e"),
