@@ -60,7 +60,7 @@ def tails_of(rows: Rows) -> Tails:
     """Look where some thousand rows begin."""
     looked_at = np.linspace(0, rows.heads.size, _PLACES, endpoint=False).astype(np.int64)
     places = rows.bases[looked_at >> rows.shift] + rows.starts[looked_at]
-    return Tails(rows.tails.size, places.astype(np.int64))
+    return Tails(rows.tails.size, rows.heads.size, places.astype(np.int64))
 
 
 class KeptSearch:
