@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.bfs import choose_engine
+from oocbfs.bfs import Engine, choose_engine
 from oocbfs.budget import Division, divide_components
 from oocbfs.components_result import ComponentsResult, ComponentsStats, Found
 from oocbfs.errors import FormatError, QueryError
@@ -19,8 +19,6 @@ from oocbfs.naming import name_components
 
 if TYPE_CHECKING:
     from oocbfs.graph import Graph
-
-Engine = Literal["auto", "cpu", "disk", "cuda", "emulator"]
 
 
 class Settings(NamedTuple):

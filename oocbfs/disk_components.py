@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.disk_bfs import READERS
+from oocbfs.disk_bfs import BUFFER_BYTES, READERS
 from oocbfs.disk_rows import DiskRows
 from oocbfs.disk_step import run_step
 from oocbfs.formats.direct import page_aligned
@@ -17,12 +17,11 @@ from oocbfs.kernels import disk_state as words
 from oocbfs.kernels.bfs_rows import Rows
 from oocbfs.kernels.components import COMPRESS, LINK_HEADS, POINT_TO_HEADS, Step, Work
 from oocbfs.kernels.components_disk import State, stream
-from oocbfs.kernels.disk_read import PAGE_BYTES, Disk
+from oocbfs.kernels.disk_read import Disk
 from oocbfs.kernels.disk_wide import CHUNK_BYTES
 
-_BUFFER_BYTES = CHUNK_BYTES + 2 * PAGE_BYTES
 # What does not depend on the graph: buffers, and the readers' stacks.
-SCRATCH_BYTES = READERS * (_BUFFER_BYTES + (128 << 10))
+SCRATCH_BYTES = READERS * (BUFFER_BYTES + (128 << 10))
 
 
 def connect(
@@ -35,7 +34,7 @@ def connect(
     work = Work(rows.out_rows, rows.in_rows if both else None, labels, threads)
     work.run("heads", POINT_TO_HEADS, LINK_HEADS)
     giant, _ = work.find_giant()
-    buffers = page_aligned(READERS * _BUFFER_BYTES).reshape(READERS, _BUFFER_BYTES)
+    buffers = page_aligned(READERS * BUFFER_BYTES).reshape(READERS, BUFFER_BYTES)
     state = State(labels, buffers, np.zeros(words.CONTROL_WORDS, np.int64))
     start = time.perf_counter()
     _read_tails(rows, rows.out_rows, rows.out_disk, state, giant)

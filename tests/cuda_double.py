@@ -113,6 +113,10 @@ class Event:
     def record(self) -> None:
         self.at = len(self._launched)
 
+    def synchronize(self) -> None:
+        assert 0 <= self.at <= len(self._launched)
+        self._launched.append(("wait", self.at))
+
 
 def fake_cupy(
     runtime: Runtime,

@@ -86,6 +86,16 @@ def test_label_files(graph: Path, tmp_path: Path) -> None:
     assert "--force" in again.stderr
 
 
+@pytest.mark.skipif(shutil.which("g++") is None, reason="the emulator needs a C++ compiler")
+def test_device_memory_is_heard(graph: Path) -> None:
+    done = run("components", graph, "--engine", "emulator", "--vram", "1K")
+    assert done.returncode == 1
+    assert "too little for this graph" in done.stderr
+    done = run("components", graph, "--engine", "emulator", "--resident-tails", "200%")
+    assert done.returncode == 1
+    assert "cannot read '200%' as a share" in done.stderr
+
+
 @pytest.mark.parametrize("engine", ["disk", "emulator"])
 def test_engines(graph: Path, engine: str) -> None:
     if engine == "emulator" and shutil.which("g++") is None:

@@ -18,10 +18,10 @@ from oocbfs.cuda_device import DeviceError
 from oocbfs.errors import BudgetError
 from oocbfs.gpu_engine import shape_of
 from oocbfs.graph import Graph
-from oocbfs.kernels.cuda_source import KERNELS, KernelOptions, sources
+from oocbfs.kernels.cuda_source import DISK_BLOCK_BYTES, KERNELS, KernelOptions, sources
 from oocbfs.kernels.emulator.library import Library
 from oocbfs.nvidia import ask_driver
-from oocbfs.plan import plan
+from oocbfs.plan import PAGE_BYTES, plan
 from tests.cuda_double import CUDARuntimeError, Runtime, fake_cupy
 
 pytestmark = pytest.mark.skipif(
@@ -94,6 +94,30 @@ def test_the_graph_stays_on_the_device(graph: Graph, monkeypatch: pytest.MonkeyP
     graph.bfs(sources[0], engine="cuda", resident_tails="20%")
     assert runtime.names().count("hostRegister") == 4
     assert runtime.names().count("hostUnregister") == 2
+
+
+def test_tails_that_the_host_cannot_hold_come_from_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every slot of the ring is filled again only behind the kernels that read it."""
+    oocbfs.convert(generators.rmat(14, seed=5), tmp_path / "g.ocg", directed=True)
+    graph = oocbfs.open(tmp_path / "g.ocg")
+    runtime = Runtime(offset=0)
+    launched = use(monkeypatch, runtime)
+    monkeypatch.setattr("oocbfs.plan.SLOT_BYTES", DISK_BLOCK_BYTES)
+    monkeypatch.setattr("oocbfs.plan.NUM_SLOTS", 2)
+    monkeypatch.setattr("oocbfs.staging.NUM_SLOTS", 2)
+    ring = 2 * (DISK_BLOCK_BYTES + 2 * PAGE_BYTES) + 4 * PAGE_BYTES
+    monkeypatch.setattr("oocbfs.gpu_engine.pinnable_bytes", lambda *_, **__: ring)
+    source = source_of(graph)
+    for direction in ("top-down", "bottom-up", "auto"):
+        found = graph.bfs(source, engine="cuda", resident_tails="0%", direction=direction)
+        np.testing.assert_array_equal(found.levels, graph.bfs(source, engine="cpu").levels)
+        assert found.stats.slow_bytes_by_tier["disk"] > 0
+    names = [entry[0] for entry in launched]
+    assert {"mark_blocks", "top_down_staged", "bottom_up_staged", "wait"} <= set(names)
+    graph.close()
+    assert not runtime.pinned
 
 
 def test_a_graph_that_is_forgotten_leaves_nothing_pinned(

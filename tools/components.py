@@ -46,7 +46,14 @@ def run(options: argparse.Namespace) -> None:
     from oocbfs import graph
 
     with graph.open(options.graph, memory=options.memory) as opened:
-        result = opened.components(threads=options.threads, engine=options.engine, tmp=options.tmp)
+        result = opened.components(
+            threads=options.threads,
+            engine=options.engine,
+            vram=options.vram,
+            resident_tails=options.resident_tails,
+            progress=True,
+            tmp=options.tmp,
+        )
         if options.labels:
             write_vector(
                 options.labels,
