@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 
 from oocbfs.kernels.bfs_levels import AUTO, BOTTOM_UP, PAUSED, TOP_DOWN, Options, help_out, lead
-from oocbfs.kernels.bfs_rows import BATCH, Rows
+from oocbfs.kernels.bfs_rows import BATCH, Rows, one_row
 from oocbfs.kernels.bfs_state import (
     CONTROL_WORDS,
     DEPTH,
@@ -39,7 +39,7 @@ from oocbfs.kernels.bfs_state import (
     VISITED,
     State,
 )
-from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
+from oocbfs.kernels.constants import SEGMENT_BYTES
 from oocbfs.kernels.crew import run_together
 from oocbfs.kernels.sources import checksum_sources
 
@@ -215,14 +215,5 @@ def traverse(
 def load() -> None:
     """Compile the kernels or load them from the cache, so that no traversal's time includes it."""
     nothing = np.empty(0, np.uint32)
-    rows = Rows(
-        np.array([NO_HEAD], np.uint32),
-        np.zeros(1, np.uint64),
-        np.zeros(2, np.uint32),
-        np.empty(0, np.uint8),
-        np.zeros(1, np.uint32),
-        0,
-        0,
-        0,
-    )
+    rows = one_row()
     traverse(rows, rows, np.zeros(1, np.uint32), np.empty(1, np.int32), nothing)

@@ -39,6 +39,20 @@ class Rows(NamedTuple):
     max_degree: int
 
 
+def one_row() -> Rows:
+    """Give a graph of one vertex, on which kernels are compiled before they are needed."""
+    return Rows(
+        np.array([NO_HEAD], np.uint32),
+        np.zeros(1, np.uint64),
+        np.zeros(2, np.uint32),
+        np.empty(0, np.uint8),
+        np.zeros(1, np.uint32),
+        0,
+        0,
+        0,
+    )
+
+
 @inlined
 def row_begin(rows, u):
     """Give the place of row u's first tail byte, which is the place behind row u - 1."""

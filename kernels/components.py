@@ -16,7 +16,7 @@ from numba import njit
 
 from oocbfs.kernels.atomics import atomic_add, kernel, load_acquire
 from oocbfs.kernels.bfs import read_only
-from oocbfs.kernels.bfs_rows import Rows
+from oocbfs.kernels.bfs_rows import Rows, one_row
 from oocbfs.kernels.bfs_state import FINISH, GATE
 from oocbfs.kernels.components_steps import (
     BYTES,
@@ -214,14 +214,5 @@ def connect(
 @cache
 def load() -> None:
     """Compile the kernels or load them from the cache, so that no run's time includes it."""
-    rows = Rows(
-        np.array([NO_HEAD], np.uint32),
-        np.zeros(1, np.uint64),
-        np.zeros(2, np.uint32),
-        np.empty(0, np.uint8),
-        np.zeros(1, np.uint32),
-        0,
-        0,
-        0,
-    )
+    rows = one_row()
     connect(rows, None, np.empty(1, np.uint32))

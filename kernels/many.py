@@ -10,9 +10,9 @@ import numpy as np
 from numba import njit
 
 from oocbfs.kernels.bfs import read_only
-from oocbfs.kernels.bfs_rows import Rows
+from oocbfs.kernels.bfs_rows import Rows, one_row
 from oocbfs.kernels.bfs_state import GATE
-from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
+from oocbfs.kernels.constants import SEGMENT_BYTES
 from oocbfs.kernels.crew import run_together
 from oocbfs.kernels.many_levels import FULL, PAUSED, TOO_DEEP, Options, help_out, lead
 from oocbfs.kernels.many_state import (
@@ -198,14 +198,5 @@ def _drain(state: State, sizes: list[NDArray[np.int64]], records: list[NDArray[n
 @cache
 def load() -> None:
     """Compile the kernels or load them from the cache, so that no traversal's time includes it."""
-    rows = Rows(
-        np.array([NO_HEAD], np.uint32),
-        np.zeros(1, np.uint64),
-        np.zeros(2, np.uint32),
-        np.empty(0, np.uint8),
-        np.zeros(1, np.uint32),
-        0,
-        0,
-        0,
-    )
+    rows = one_row()
     traverse_many(rows, rows, np.zeros(1, np.uint32))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from oocbfs.device import Device, Memory
 from oocbfs.errors import FormatError
 from oocbfs.gpu_result import Direction, GpuResult, Limits, Step
-from oocbfs.gpu_rows import ResidentRows
+from oocbfs.gpu_rows import OnDevice, ResidentRows
 from oocbfs.kernels.bfs_rows import Rows
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.cuda_source import (
@@ -41,8 +41,8 @@ def _number(value: int, dtype: type[np.unsignedinteger[Any]]) -> NDArray[Any]:
     return np.array(value % (1 << (8 * np.dtype(dtype).itemsize)), dtype)
 
 
-class GpuBfs:
-    """Traversals of one graph on one device; a context manager, because tails are mapped."""
+class GpuBfs(OnDevice):
+    """Traversals of one graph on one device."""
 
     def __init__(
         self,
@@ -79,12 +79,6 @@ class GpuBfs:
                 self.staging = Staging(device, sides, marks, disks, stack, slot_bytes)
             self._stack = stack.pop_all()
         self.with_parents = with_parents
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._stack.close()
 
     def run(
         self,

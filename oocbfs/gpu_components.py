@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from oocbfs.cuda_device import CudaDevice
 from oocbfs.device import Device, EmulatorDevice
 from oocbfs.errors import FormatError
 from oocbfs.gpu_engine import shape_of
-from oocbfs.gpu_rows import ResidentRows
+from oocbfs.gpu_rows import OnDevice, ResidentRows
 from oocbfs.kernels.bfs_rows import Rows
 from oocbfs.kernels.components import ENOUGH, Step, guess_giant, sample_vertices
 from oocbfs.kernels.constants import NO_HEAD
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from oocbfs.graph import Graph
 
 
-class GpuComponents:
-    """The components of one graph on one device; a context manager, because tails are mapped."""
+class GpuComponents(OnDevice):
+    """The components of one graph on one device."""
 
     def __init__(
         self,
@@ -68,12 +68,6 @@ class GpuComponents:
             self._forest[name] = memory.address
         self._control = np.zeros(len(ForestControl), np.uint64)
         self.steps: list[Step] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._stack.close()
 
     def run(self) -> NDArray[np.uint32]:
         """Give every stored vertex the smallest of its component for a label."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.device import Device, Memory
-from oocbfs.gpu_rows import ResidentRows
+from oocbfs.gpu_rows import OnDevice, ResidentRows
 from oocbfs.kernels.bfs_rows import Rows
 from oocbfs.kernels.cuda_source import (
     BLOCK_THREADS,
@@ -46,8 +46,8 @@ def many_arrays(
     }
 
 
-class GpuMany:
-    """Traversals of one graph on one device; a context manager, because tails are mapped."""
+class GpuMany(OnDevice):
+    """Traversals of one graph on one device."""
 
     def __init__(
         self,
@@ -78,12 +78,6 @@ class GpuMany:
             self._struct[name] = memory.address
         if not with_levels:
             self._struct["planes"] = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._stack.close()
 
     def run(
         self,

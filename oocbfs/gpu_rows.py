@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from typing import Self
 
 import numpy as np
 
@@ -11,6 +12,18 @@ from oocbfs.device import Device
 from oocbfs.kernels.bfs_rows import Rows
 from oocbfs.kernels.cuda_source import ROWS_STRUCT
 from oocbfs.plan import Window, align_window, slow_range
+
+
+class OnDevice:
+    """Work on a graph that a device holds; a context manager, because tails are mapped."""
+
+    _stack: ExitStack
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.close()
 
 
 class ResidentRows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy import sparse
 from oocbfs.device import align_tails
 from oocbfs.kernels import varint
 from oocbfs.kernels.bfs_rows import Rows
+from oocbfs.rows import span
 
 # SciPy comes without types.
 Matrix: TypeAlias = Any
@@ -59,6 +61,23 @@ def levels_by_scipy(matrix: Matrix, sources: list[int]) -> NDArray[np.int32]:
     reached = np.isfinite(distances)
     levels[reached] = distances[reached].astype(np.int32)
     return levels
+
+
+def rows_that_wrap_around() -> Iterator[tuple[int, Rows]]:
+    """Give vertices with a gap of almost 2^32, which leads back to one that exists, and their rows.
+
+    They have a row for one lane, for a warp, and a segment of a hub; nothing but the tails answers.
+    """
+    n = 3000
+    edges = [(0, v) for v in range(1, n)] + [(2, v) for v in range(10, 16)]
+    edges += [(3, v) for v in range(100, 160)] + [(4, v) for v in range(200, 2900)]
+    rows = rows_of(matrix_of(n, np.array(edges)))
+    for vertex, least_bytes in ((2, 5), (3, 32), (4, 1024)):
+        damaged = rows._replace(tails=align_tails(rows.tails), heads=np.full(n, 5, np.uint32))
+        begin, end = span(rows, vertex)
+        assert end - begin > least_bytes
+        damaged.tails[begin : begin + 6] = (3, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F)
+        yield vertex, damaged
 
 
 def random_graph(seed: int, n: int, m: int, *, directed: bool = False) -> Matrix:

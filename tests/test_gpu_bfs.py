@@ -29,6 +29,7 @@ from tests.gpu_graphs import (
     mixed_graph,
     random_graph,
     rows_of,
+    rows_that_wrap_around,
     wide_hub_graph,
 )
 
@@ -234,19 +235,8 @@ def test_portable_fibers_run_the_same_schedule(direction: Direction) -> None:
 
 @pytest.mark.parametrize("direction", [Direction.TOP_DOWN, Direction.BOTTOM_UP])
 def test_values_that_wrap_around_are_reported(direction: Direction) -> None:
-    # A gap of almost 2^32 leads back to a vertex that exists, in a row for one lane (2), for a warp (3)
-    # and in a segment of a hub (4).
-    n = 3000
-    edges = [(0, v) for v in range(1, n)] + [(2, v) for v in range(10, 16)]
-    edges += [(3, v) for v in range(100, 160)] + [(4, v) for v in range(200, 2900)]
-    rows = rows_of(matrix_of(n, np.array(edges)))
-    for vertex in (2, 3, 4):
-        damaged = rows._replace(tails=align_tails(rows.tails), heads=rows.heads.copy())
-        damaged.heads[:] = 5  # nothing but the tails answers
-        begin, end = span(rows, vertex)
-        assert end - begin > {2: 5, 3: 32, 4: 1024}[vertex]
-        damaged.tails[begin : begin + 6] = (3, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F)
-        source = vertex if direction is Direction.TOP_DOWN else n - 1
+    for vertex, damaged in rows_that_wrap_around():
+        source = vertex if direction is Direction.TOP_DOWN else 2999
         with GpuBfs(device(), damaged, limits=WIDE) as bfs, pytest.raises(FormatError):
             bfs.run(np.array([source], np.uint32), direction)
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import oocbfs
 from oocbfs import generators
-from oocbfs.device import Device, EmulatorDevice, align_tails
+from oocbfs.device import Device, EmulatorDevice
 from oocbfs.errors import BudgetError, QueryError
 from oocbfs.gpu_many import GpuMany
 from oocbfs.graph import Graph
@@ -33,6 +33,7 @@ from tests.gpu_graphs import (
     mixed_graph,
     random_graph,
     rows_of,
+    rows_that_wrap_around,
     wide_hub_graph,
 )
 from tests.test_bfs_many import check_against_single
@@ -220,16 +221,7 @@ def test_a_gpu_that_is_too_small(graph: Graph, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("alpha", [1e-9, 1e9])
 def test_damaged_tails_are_reported(alpha: float) -> None:
-    """A gap of almost 2^32 in a row for one lane (2), for a warp (3) and in a segment of a hub (4)."""
-    n = 3000
-    edges = [(0, v) for v in range(1, n)] + [(2, v) for v in range(10, 16)]
-    edges += [(3, v) for v in range(100, 160)] + [(4, v) for v in range(200, 2900)]
-    rows = rows_of(matrix_of(n, np.array(edges)))
-    for vertex in (2, 3, 4):
-        damaged = rows._replace(tails=align_tails(rows.tails), heads=rows.heads.copy())
-        damaged.heads[:] = 5  # nothing but the tails answers
-        begin = int(rows.bases[vertex >> rows.shift]) + int(rows.starts[vertex])
-        damaged.tails[begin : begin + 6] = (3, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F)
+    for vertex, damaged in rows_that_wrap_around():
         chosen = np.array([vertex if alpha < 1 else 0], np.uint32)
         with GpuMany(device(), damaged) as many:
             assert many.run(chosen, alpha=alpha).malformed
