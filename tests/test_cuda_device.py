@@ -23,6 +23,7 @@ from oocbfs.kernels.cuda_source import (
     KernelOptions,
 )
 from oocbfs.pinned import PinError, Route, map_pinned
+from oocbfs.plan import LINE_BYTES
 from oocbfs.progress import Phases
 from tests.cuda_double import CompileException, CUDARuntimeError, Runtime, fake_cupy
 from tests.gpu_graphs import mixed_graph, rows_of
@@ -36,6 +37,15 @@ def mapped(tmp_path: Path) -> np.ndarray:
     with path.open("rb") as file:
         whole = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
     return whole[mmap.PAGESIZE : mmap.PAGESIZE + 5000]
+
+
+def off_the_page(array: np.ndarray) -> np.ndarray:
+    """Copy to memory that surely begins inside a page: such is never registered in place."""
+    room = np.empty(array.size + 2 * mmap.PAGESIZE, np.uint8)
+    begin = -room.ctypes.data % mmap.PAGESIZE + LINE_BYTES
+    copy = room[begin : begin + array.size]
+    copy[:] = array
+    return copy
 
 
 def pin(runtime: Runtime, array: np.ndarray) -> tuple[list[Route], int]:
@@ -81,7 +91,7 @@ def test_a_copy_is_the_last_choice(mapped: np.ndarray) -> None:
 
 
 def test_memory_that_is_no_file_is_copied() -> None:
-    array = np.arange(100, dtype=np.uint8)
+    array = off_the_page(np.arange(100, dtype=np.uint8))
     array.flags.writeable = False
     assert pin(Runtime(read_only=False), array)[0] == [Route.COPY]
 
@@ -255,7 +265,10 @@ def test_a_search_that_cannot_be_made_leaves_nothing_pinned(refused: str) -> Non
     """Directed graphs map twice, and allocate afterwards: whatever fails, all is undone."""
     runtime = Runtime(refused=("hostAlloc",), accepted=1 if refused == "hostAlloc" else 2)
     device = CudaDevice(cupy=fake_cupy(runtime, []))
-    rows, in_rows = (rows_of(mixed_graph(seed)) for seed in (1, 2))
+    rows, in_rows = (
+        rows._replace(tails=off_the_page(rows.tails))
+        for rows in (rows_of(mixed_graph(1)), rows_of(mixed_graph(2)))
+    )
     held: list[int] = []
 
     def copied(_: int) -> None:
