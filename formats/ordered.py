@@ -44,4 +44,6 @@ def over_ranges(
     def work(first: int) -> Any:  # noqa: ANN401
         return kernel(*arguments, first, min(first + _PIECE, size))
 
-    return list(ordered_map(work, range(0, size, _PIECE), threads))
+    firsts = range(0, size, _PIECE)
+    # Starting threads takes longer than one piece.
+    return list(ordered_map(work, firsts, threads) if len(firsts) > 1 else map(work, firsts))

@@ -8,7 +8,8 @@
 //
 // PENDING_BYTES grows by what bottom_up_tails is expected to move. A sector that a short row shares
 // with the pending row before it is not counted again; a long row is searched until its first hit,
-// which comes the sooner the larger the frontier's share of all rows is.
+// which comes the sooner the larger the frontier's share of all rows is. It is a sum for each part of
+// the vertices between two cuts, which lie between words of the bitmap.
 //
 // Does nothing if the frontier would move fewer than `skip_bytes` over the bus: then the host expands
 // it top-down. FOUND_BYTES is not written by this kernel, so all warps decide alike.
@@ -22,7 +23,9 @@ bottom_up_heads(Search search, Rows in_rows, Rows out_rows, u32 level, u64 pendi
   if (frontier_bytes < skip_bytes) return;
   const u64 expected_search = 32 + tail_bytes / (frontier_bytes + 1);
   const u64 n = in_rows.num_vertices, num_words = (n + 31) / 32;
-  u64 found_bytes = 0, pending_bytes = 0, num_found = 0;
+  u64 pending_bytes = 0, num_found = 0;
+  Cost found_cost = {};
+  u32 part = 0;
   for (u64 first : warp_stride((num_words + 31) / 32)) {
     const u64 mine = first * 32 + lane_id();
     u32 visited = mine < num_words ? search.visited[mine] : FULL_WARP;
@@ -30,7 +33,12 @@ bottom_up_heads(Search search, Rows in_rows, Rows out_rows, u32 level, u64 pendi
     for (; open; open &= open - 1) {
       const u32 owner = (u32)__ffs((int)open) - 1;
       const u32 word = __shfl_sync(FULL_WARP, visited, (int)owner);
-      const u32 vertex = (u32)((first * 32 + owner) * 32) + lane_id();
+      const u32 word_begin = (u32)((first * 32 + owner) * 32), vertex = word_begin + lane_id();
+      if (part < PARTS - 1 && word_begin >= search.cuts[part]) {
+        add_total(&control[CONTROL_PENDING_BYTES + part], pending_bytes);
+        pending_bytes = 0;
+        while (part < PARTS - 1 && word_begin >= search.cuts[part]) part++;
+      }
       bool found = false, missed = false;
       u64 first_sector = 0, last_sector = ~0ull, cost = 0;
       if (!(word >> lane_id() & 1u)) {
@@ -39,7 +47,7 @@ bottom_up_heads(Search search, Rows in_rows, Rows out_rows, u32 level, u64 pendi
           found = test_bit(search.visited, head);
           if (found) {
             reach(search, vertex, head, level);
-            found_bytes += slow_bytes(out_rows, row_span(out_rows, vertex));
+            found_cost.add(out_rows, vertex);
           } else {
             const Span span = row_span(in_rows, vertex);
             missed = span.begin < span.end;
@@ -64,7 +72,7 @@ bottom_up_heads(Search search, Rows in_rows, Rows out_rows, u32 level, u64 pendi
     if (mine < num_words) search.claimed[mine] = visited;
   }
   add_total(&control[CONTROL_HEADS_FOUND], num_found);
-  add_total(&control[CONTROL_HEADS_FOUND_BYTES], found_bytes);
-  add_total(&control[CONTROL_PENDING_BYTES], pending_bytes);
+  add_cost(&control[CONTROL_HEADS_FOUND_BYTES], found_cost);
+  add_total(&control[CONTROL_PENDING_BYTES + part], pending_bytes);
   if (blockIdx.x == 0 && threadIdx.x == 0) atomicAdd(&control[CONTROL_HEADS_RAN], 1ull);
 }

@@ -48,6 +48,8 @@ struct Search {
   u32* level_ends;
   u32* expanded_blocks;   // which blocks of tails a level needs from disk, if it is expanded
   u32* searched_blocks;   // and if what is left is searched
+  u32* cuts;              // the vertices that divide the sums of PENDING_BYTES
+  u64 first_target;       // neighbours before it are not reached for: they search
 };
 static_assert(sizeof(Search) == SEARCH_STRUCT_BYTES, "Search differs from its numpy dtype");
 

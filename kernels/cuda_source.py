@@ -24,6 +24,8 @@ SMALL_BYTES_PER_VERTEX = 64
 DISK_BLOCK_BYTES = 16 << 10
 # How many levels one launch of small_levels may run: so many queue ends are recorded.
 MAX_SMALL_LEVELS = 4096
+# Where a level may be cut in two is one of the borders between so many parts of the vertices.
+PARTS = 8
 
 BFS_KERNELS = (
     "initialise",
@@ -32,6 +34,7 @@ BFS_KERNELS = (
     "bottom_up_tails",
     "top_down",
     "top_down_hubs",
+    "split_level",
     "small_levels",
     "mark_blocks",
     "top_down_staged",
@@ -65,24 +68,29 @@ class Control(IntEnum):
     """Places of the control words. Sums only grow; the host takes differences between levels."""
 
     QUEUE_END = 0
-    # Slow bytes of the rows of vertices that any kernel but bottom_up_heads found.
+    # Slow bytes of the rows of vertices that any kernel but bottom_up_heads found, and of those what a
+    # cut may save. So it is with the other pairs.
     FOUND_BYTES = 1
-    HEADS_RAN = 2
-    HEADS_FOUND = 3
-    HEADS_FOUND_BYTES = 4
-    PENDING = 5
-    PENDING_BYTES = 6
+    FOUND_SKIPPABLE = 2
+    HEADS_RAN = 3
+    HEADS_FOUND = 4
+    HEADS_FOUND_BYTES = 5
+    HEADS_FOUND_SKIPPABLE = 6
+    PENDING = 7
     # Number of hubs listed so far << 32 | number of their segments.
-    HUBS = 7
-    LEVELS_RUN = 8
-    FRONTIER_BYTES_BASE = 9
-    DAMAGED = 10
-    SHORT_ROWS = 11
-    LONG_ROWS = 12
-    HUB_ROWS = 13
+    HUBS = 8
+    LEVELS_RUN = 9
+    FRONTIER_BYTES_BASE = 10
+    FRONTIER_SKIPPABLE_BASE = 11
+    DAMAGED = 12
+    SHORT_ROWS = 13
+    LONG_ROWS = 14
+    HUB_ROWS = 15
+    # One word for each of PARTS.
+    PENDING_BYTES = 16
 
 
-CONTROL_WORDS = 16
+CONTROL_WORDS = Control.PENDING_BYTES + PARTS
 
 ROWS_STRUCT = np.dtype(
     [(name, "<u8") for name in ("heads", "starts", "bases", "slow", "fast")]
@@ -105,9 +113,12 @@ SEARCH_STRUCT = np.dtype(
             "level_ends",
             "expanded_blocks",
             "searched_blocks",
+            "cuts",
+            "first_target",
         )
     ]
 )
+COST_STRUCT = np.dtype([("bytes", "<u8"), ("skippable", "<u8")])
 MANY_STRUCT = np.dtype(
     [
         (name, "<u8")
@@ -153,6 +164,7 @@ class KernelOptions:
             **asdict(self),
             **{f"control_{word.name}": int(word) for word in Control},
             "control_words": CONTROL_WORDS,
+            "parts": PARTS,
             "segment_bytes": SEGMENT_BYTES,
             "disk_block_bytes": DISK_BLOCK_BYTES,
             "block_threads": BLOCK_THREADS,

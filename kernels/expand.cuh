@@ -9,12 +9,12 @@
 
 // What a lane sums up and adds to the control words once.
 struct Tally {
-  u64 found_bytes;
+  Cost found;
   u32 short_rows, long_rows, hub_rows;
 };
 
 __device__ __forceinline__ void add_tally(const Search& search, const Tally& tally) {
-  add_total(&search.control[CONTROL_FOUND_BYTES], tally.found_bytes);
+  add_cost(&search.control[CONTROL_FOUND_BYTES], tally.found);
 #if COUNT_ROWS
   add_total(&search.control[CONTROL_SHORT_ROWS], tally.short_rows);
   add_total(&search.control[CONTROL_LONG_ROWS], tally.long_rows);
@@ -34,7 +34,7 @@ __device__ __forceinline__ void claim(const Search& search, Tally& tally, const 
                                       bool active, u32 vertex, u32 parent, u32 level) {
   bool fresh = false;
   if (active && vertex >= rows.num_vertices) report_damage(search);
-  if (active && vertex < rows.num_vertices) {
+  if (active && vertex < rows.num_vertices && vertex >= search.first_target) {
     const u32 bit = 1u << (vertex & 31u);
     u32* word = &search.claimed[vertex >> 5];
     // Most neighbours are visited: looking is cheaper than the atomic, and looking too early only
@@ -43,7 +43,7 @@ __device__ __forceinline__ void claim(const Search& search, Tally& tally, const 
   }
   if (fresh) {
     reach(search, vertex, parent, level);
-    tally.found_bytes += slow_bytes(rows, row_span(rows, vertex));
+    tally.found.add(rows, vertex);
   }
   append(search.queue, &search.control[CONTROL_QUEUE_END], 0, fresh, vertex);
 }

@@ -14,6 +14,7 @@ from oocbfs.kernels.bfs_rows import take_varint
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
 
 _BYTES = types.Array(types.int64, 1, "C")
+_TABLE = types.Array(types.int64, 2, "C")
 _LEVELS = types.Array(types.int32, 1, "C", readonly=True)
 _U8 = types.Array(types.uint8, 1, "C", readonly=True)
 _U32 = types.Array(types.uint32, 1, "C", readonly=True)
@@ -38,16 +39,18 @@ def _slow_bytes(begin, end, fast_begin, fast_end):
 
 
 @njit(
-    types.void(_BYTES, _LEVELS, _U64, _U32, _I64, _I64, _I64),
+    types.void(_TABLE, _LEVELS, _U64, _U32, _I64, _I64, _I64),
     cache=True,
     nogil=True,
 )
 def count_expanded(expanded, levels, bases, starts, shift, fast_begin, fast_end):
-    """Add up what expanding each level reads."""
+    """Add up what expanding each level reads, and what of that are all segments but the last of hubs."""
     for u in range(levels.size):
         if levels[u] >= 0:
             begin, end = _row(bases, starts, shift, u)
-            expanded[levels[u]] += _slow_bytes(begin, end, fast_begin, fast_end)
+            expanded[levels[u], 0] += _slow_bytes(begin, end, fast_begin, fast_end)
+            last = begin + max(0, end - begin - 1) // SEGMENT_BYTES * SEGMENT_BYTES
+            expanded[levels[u], 1] += _slow_bytes(begin, last, fast_begin, fast_end)
 
 
 @njit(inline="always")
@@ -65,22 +68,25 @@ def _hit_end(levels, tails, begin, end, wanted):
 
 
 @njit(
-    types.void(_BYTES, _BYTES, _LEVELS, _U32, _U64, _U32, _U8, _I64, _I64, _I64),
+    types.void(_TABLE, _TABLE, _U32, _LEVELS, _U32, _U64, _U32, _U8, _I64, _I64, _I64),
     cache=True,
     nogil=True,
 )
 def count_searched(
-    waiting, found, levels, heads, bases, starts, tails, shift, fast_begin, fast_end
+    waiting, found, cuts, levels, heads, bases, starts, tails, shift, fast_begin, fast_end
 ):
     """Add up what searching reads, for the vertices of each level: before that level, and in it.
 
-    A vertex whose head is on the level above is found by it and reads nothing. Vertices that are not
+    Columns are the parts of the vertices between cuts. A vertex whose head is on the level above is found by it and reads nothing. Vertices that are not
     reached wait in every level; the last place sums them up.
     """
-    unreached = waiting.size - 1
-    last_waiting = np.full(waiting.size, -1)
-    last_found = np.full(waiting.size, -1)
+    unreached = waiting.shape[0] - 1
+    last_waiting = np.full(unreached + 1, -1)
+    last_found = np.full(unreached + 1, -1)
+    part = 0
     for u in range(levels.size):
+        while part < cuts.size and u >= cuts[part]:
+            part += 1
         begin, end = _row(bases, starts, shift, u)
         level = np.int64(levels[u])
         if begin == end or level == 0:
@@ -90,14 +96,14 @@ def count_searched(
         if cost and last_waiting[place] == begin >> 5:
             cost -= 32
         last_waiting[place] = (end - 1) >> 5
-        waiting[place] += cost
+        waiting[place, part] += cost
         if level > 0 and (heads[u] == NO_HEAD or levels[heads[u]] != level - 1):
             end = _hit_end(levels, tails, begin, end, level - 1)
             cost = _slow_bytes(begin, end, fast_begin, fast_end)
             if cost and last_found[place] == begin >> 5:
                 cost -= 32
             last_found[place] = (end - 1) >> 5
-            found[place] += cost
+            found[place, part] += cost
 
 
 @njit(inline="always")

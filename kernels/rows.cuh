@@ -41,6 +41,26 @@ __device__ __forceinline__ u64 slow_bytes(const Rows& rows, Span span) {
   return end - begin - (to > from ? to - from : 0);
 }
 
+// What expanding a vertex moves over the bus, and how much of that a cut can save: all segments of a
+// row but the last may lie wholly before it (see skip_segments).
+struct Cost {
+  u64 bytes, skippable;
+
+  __device__ __forceinline__ void add(const Rows& rows, u32 vertex) {
+    const Span row = row_span(rows, vertex);
+    bytes += slow_bytes(rows, row);
+    const u64 length = row.end - row.begin;
+    if (length > SEGMENT_BYTES)
+      skippable += slow_bytes(rows, {row.begin, row.begin + (length - 1) / SEGMENT_BYTES * SEGMENT_BYTES});
+  }
+};
+
+// Add the lanes' costs to two control words, one behind the other.
+__device__ __forceinline__ void add_cost(u64* words, const Cost& cost) {
+  add_total(&words[0], cost.bytes);
+  add_total(&words[1], cost.skippable);
+}
+
 __device__ __forceinline__ u32 load_word(const Rows& rows, u64 offset) {
   if (is_fast(rows, offset)) return *(const u32*)(rows.fast + (offset - rows.fast_begin));
   return __ldg((const u32*)(rows.slow + offset));

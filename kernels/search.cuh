@@ -93,7 +93,7 @@ __device__ __forceinline__ void search_tails(const Search& search, Tally& tally,
   if (found) {
     atomicOr(&search.claimed[vertex >> 5], 1u << (vertex & 31u));
     reach(search, vertex, parent, level);
-    tally.found_bytes += slow_bytes(out_rows, row_span(out_rows, vertex));
+    tally.found.add(out_rows, vertex);
   }
   append(search.queue, &search.control[CONTROL_QUEUE_END], 0, found, vertex);
 }

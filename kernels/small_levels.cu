@@ -8,23 +8,26 @@
 #include "expand.cuh"
 
 extern "C" __global__ void __launch_bounds__(SMALL_BLOCK_THREADS, 1)
-small_levels(Search search, Rows out_rows, u64 begin, u64 bytes_base, u32 level, u32 max_levels,
+small_levels(Search search, Rows out_rows, u64 begin, Cost base, u32 level, u32 max_levels,
              u64 max_vertices, u64 max_bytes) {
   __shared__ Scratch scratch[SMALL_BLOCK_THREADS / 32];
-  __shared__ u64 queue_end, total_bytes;
+  __shared__ u64 queue_end;
+  __shared__ Cost total;
   u32 levels_run = 0;
   while (true) {
     if (threadIdx.x == 0) {
       queue_end = *(volatile u64*)&search.control[CONTROL_QUEUE_END];
-      total_bytes = *(volatile u64*)&search.control[CONTROL_FOUND_BYTES];
+      total.bytes = *(volatile u64*)&search.control[CONTROL_FOUND_BYTES];
+      total.skippable = *(volatile u64*)&search.control[CONTROL_FOUND_SKIPPABLE];
     }
     __syncthreads();
-    const u64 end = queue_end, bytes_end = total_bytes;
+    const u64 end = queue_end;
+    const Cost cost_end = total;
     if (threadIdx.x == 0 && levels_run) search.level_ends[levels_run - 1] = (u32)end;
     if (begin == end || levels_run == max_levels || end - begin > max_vertices ||
-        bytes_end - bytes_base > max_bytes + (end - begin) * SMALL_BYTES_PER_VERTEX)
+        cost_end.bytes - base.bytes > max_bytes + (end - begin) * SMALL_BYTES_PER_VERTEX)
       break;
-    Tally tally = {0, 0, 0, 0};
+    Tally tally = {};
     for (u64 first : warp_stride((end - begin + 31) / 32)) {
       const u64 i = begin + first * 32 + lane_id();
       const u32 vertex = i < end ? search.queue[i] : NO_VERTEX;
@@ -42,13 +45,14 @@ small_levels(Search search, Rows out_rows, u64 begin, u64 bytes_base, u32 level,
     }
     add_tally(search, tally);
     begin = end;
-    bytes_base = bytes_end;
+    base = cost_end;
     level++;
     levels_run++;
     __syncthreads();
   }
   if (threadIdx.x == 0) {
     search.control[CONTROL_LEVELS_RUN] = levels_run;
-    search.control[CONTROL_FRONTIER_BYTES_BASE] = bytes_base;
+    search.control[CONTROL_FRONTIER_BYTES_BASE] = base.bytes;
+    search.control[CONTROL_FRONTIER_SKIPPABLE_BASE] = base.skippable;
   }
 }

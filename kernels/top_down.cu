@@ -8,7 +8,7 @@
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
 top_down(Search search, Rows out_rows, u64 begin, u64 end, u32 level) {
   __shared__ Scratch scratch[BLOCK_THREADS / 32];
-  Tally tally = {0, 0, 0, 0};
+  Tally tally = {};
   for (u64 first : warp_stride((end - begin + 31) / 32)) {
     const u64 i = begin + first * 32 + lane_id();
     const u32 vertex = i < end ? search.queue[i] : NO_VERTEX;

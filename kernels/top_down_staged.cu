@@ -9,7 +9,7 @@
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
 top_down_staged(Search search, Rows out_rows, u64 first_vertex, u64 num_vertices, u32 level) {
   __shared__ Scratch scratch[BLOCK_THREADS / 32];
-  Tally tally = {0, 0, 0, 0};
+  Tally tally = {};
   for (u64 first : warp_stride((num_vertices + 31) / 32)) {
     const u32 vertex = lane_on_level(search, first, first_vertex, num_vertices, level - 1);
     const Span hub =

@@ -28,6 +28,8 @@ class Direction(Enum):
     AUTO = "auto"
     TOP_DOWN = "top-down"
     BOTTOM_UP = "bottom-up"
+    # Every level is cut where three quarters of the tails lie before, unless some are on disk.
+    SPLIT = "split"
 
 
 @dataclass

@@ -25,7 +25,12 @@ from numpy.typing import NDArray
 
 from oocbfs.errors import BudgetError
 from oocbfs.kernels.constants import SEGMENT_BYTES
-from oocbfs.kernels.cuda_source import CONTROL_WORDS, DISK_BLOCK_BYTES, MAX_SMALL_LEVELS
+from oocbfs.kernels.cuda_source import (
+    CONTROL_WORDS,
+    DISK_BLOCK_BYTES,
+    MAX_SMALL_LEVELS,
+    PARTS,
+)
 from oocbfs.memory import format_size, parse_size
 
 # First byte of the tails that are resident and the one behind the last.
@@ -61,6 +66,7 @@ _PURPOSES = {
     "control": "queues",
     "expanded_blocks": "bitmaps",
     "searched_blocks": "bitmaps",
+    "cuts": "queues",
 }
 
 
@@ -140,6 +146,7 @@ def search_arrays(
         "control": (CONTROL_WORDS + MAX_SMALL_LEVELS // 2, np.uint64),
         "expanded_blocks": (block_words(tail_bytes[0]), np.uint32),
         "searched_blocks": (block_words(tail_bytes[-1]), np.uint32),
+        "cuts": (PARTS - 1, np.uint32),
     }
 
 

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import os
+from itertools import accumulate
 from typing import Any
 
 from oocbfs.components_result import ComponentsResult
 from oocbfs.errors import OutputError, QueryError
 from oocbfs.formats.atomic import atomic_output
-from oocbfs.result import BfsResult
+from oocbfs.result import BfsResult, Level
 
-_COLOURS = {"top-down": "#3b75af", "bottom-up": "#ef8636"}
+_COLOURS = {
+    "top-down": "#3b75af",
+    "bottom-up": "#ef8636",
+    "heads": "#519e3e",
+    "heads, top-down": "#86b4d8",
+    "split": "#8d69b8",
+    "small": "#777777",
+}
 _SUFFIXES = (".svg", ".png", ".pdf")
 
 
@@ -32,22 +40,24 @@ def plot_levels(result: BfsResult, path: str | os.PathLike[str], *, force: bool 
     from matplotlib.ticker import MaxNLocator
 
     levels = result.stats.levels
-    tiers = sorted({tier for level in levels for tier in level.slow_bytes})
-    figure = Figure(figsize=(8, 6 + 2 * len(tiers)), layout="constrained")
+    panels = {"frontier (vertices)": [level.frontier for level in levels]}
+    if any(level.edges_examined is not None for level in levels):
+        panels["edges examined"] = [level.edges_examined or 0 for level in levels]
+    for tier in sorted({tier for level in levels for tier in level.slow_bytes}):
+        panels[f"bytes from {tier}"] = [level.slow_bytes.get(tier, 0) for level in levels]
+    figure = Figure(figsize=(8, 2 + 2 * len(panels)), layout="constrained")
     FigureCanvasAgg(figure)
-    upper, middle, *others = figure.subplots(2 + len(tiers), 1, sharex=True)
-    colours = [_COLOURS.get(level.direction, "#777777") for level in levels]
-    _draw(upper, [level.frontier for level in levels], colours, "frontier (vertices)")
-    _draw(middle, [level.edges_examined or 0 for level in levels], colours, "edges examined")
-    for axes, tier in zip(others, tiers, strict=True):
-        moved = [level.slow_bytes.get(tier, 0) for level in levels]
-        _draw(axes, moved, colours, f"bytes from {tier}")
-    lower = (others or [middle])[-1]
+    all_axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+    for axes, (label, values) in zip(all_axes, panels.items(), strict=True):
+        _draw(axes, levels, values, label)
+    upper, lower = all_axes[0], all_axes[-1]
     lower.set_xlabel("level expanded")
     lower.xaxis.set_major_locator(MaxNLocator(integer=True))
     for name, colour in _COLOURS.items():
-        upper.bar([0], [0], color=colour, label=name)
-    upper.legend()
+        if any(level.direction == name for level in levels):
+            upper.bar([0], [0], color=colour, label=name)
+    if levels:
+        upper.legend()
     upper.set_title(
         f"{os.path.basename(result.graph.path)} from {result.sources[0]}"
         f"{' and others' if len(result.sources) > 1 else ''}: "
@@ -88,12 +98,19 @@ def _save(figure: Any, path: str | os.PathLike[str], *, force: bool) -> None:  #
         figure.savefig(file, format=os.path.splitext(path)[1][1:].lower(), dpi=120)
 
 
-def _draw(axes: Any, values: list[int], colours: list[str], label: str) -> None:  # noqa: ANN401
-    """Bars while they can be told apart, a line of dots when there are thousands of levels."""
-    if len(values) <= 200:
-        axes.bar(range(len(values)), values, color=colours)
+def _draw(axes: Any, levels: list[Level], values: list[int], label: str) -> None:  # noqa: ANN401
+    """Bars while they can be told apart, dots when there are thousands of levels.
+
+    Levels that ran in one launch share a bar, as wide as they are many.
+    """
+    colours = [_COLOURS[level.direction] for level in levels]
+    widths = [level.num_levels for level in levels]
+    firsts = list(accumulate(widths, initial=0))[:-1]
+    if sum(widths) <= 200:
+        lefts = [first - 0.4 for first in firsts]
+        axes.bar(lefts, values, [width - 0.2 for width in widths], color=colours, align="edge")
     else:
-        axes.scatter(range(len(values)), values, c=colours, s=2)
+        axes.scatter(firsts, values, c=colours, s=2)
     if max(values, default=0) > 0:
         axes.set_yscale("log")
     axes.set_ylabel(label)

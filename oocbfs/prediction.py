@@ -15,8 +15,9 @@ from oocbfs.formats.ordered import available_threads
 from oocbfs.gpu_result import Limits
 from oocbfs.kernels import bfs as cpu
 from oocbfs.kernels import foretell
-from oocbfs.kernels.cuda_source import DISK_BLOCK_BYTES, SMALL_BYTES_PER_VERTEX
+from oocbfs.kernels.cuda_source import DISK_BLOCK_BYTES, PARTS, SMALL_BYTES_PER_VERTEX
 from oocbfs.plan import DISK_COST, Plan, Window, block_words
+from oocbfs.split import Cuts
 
 if TYPE_CHECKING:
     from oocbfs.graph import Graph
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 MODEL = (
     "The levels of sampled sources are found on the CPU. PCIe bytes: a small frontier costs its rows, a "
-    "large one the cheaper of its rows and of searching the rows whose head missed, in sectors of 32 bytes "
-    "outside of the resident tails. Disk bytes: blocks of 16 KB, each read once in a level, where memory "
+    "large one the cheapest of its rows, of searching the rows whose head missed, and of both, before and "
+    "behind one of seven cuts, in sectors of 32 bytes outside of the resident tails. Disk bytes: blocks of 16 KB, each read once in a level, where memory "
     "does not hold the tails; a byte from there costs as much as 8 over PCIe. Seconds: bytes from disk at "
     "2 GB/s; those over PCIe at the rate at which the link carries sectors (66 % of its rate for "
     "copies), results at the rate for copies, one pass over heads and bitmaps for each large frontier, "
@@ -115,8 +116,9 @@ def sample_levels(graph: Graph, count: int, phases: Phases, seed: int = 1) -> li
 def foretell_bytes(graph: Graph, decided: Plan, sample: Sample) -> Forecast:
     """Say what a traversal with this plan would read over PCIe."""
     rows, in_rows = (_read_only(side) for side in (graph.rows, graph.in_rows))
-    expanded, found = (np.zeros(sample.num_levels + 1, np.int64) for _ in range(2))
-    waiting = np.zeros(sample.num_levels + 1, np.int64)
+    cuts = Cuts(rows, in_rows)
+    expanded = np.zeros((sample.num_levels, 2), np.int64)
+    waiting, found = (np.zeros((sample.num_levels + 1, PARTS), np.int64) for _ in range(2))
     levels = sample.levels.view()
     levels.flags.writeable = False
     foretell.count_expanded(
@@ -125,6 +127,7 @@ def foretell_bytes(graph: Graph, decided: Plan, sample: Sample) -> Forecast:
     foretell.count_searched(
         waiting,
         found,
+        cuts.vertices,
         levels,
         in_rows.heads,
         in_rows.bases,
@@ -134,13 +137,16 @@ def foretell_bytes(graph: Graph, decided: Plan, sample: Sample) -> Forecast:
         *decided.windows[-1],
     )
     # Level d is found by expanding d-1, or by searching for d while all behind it, reached or not, wait.
-    behind = np.cumsum(waiting[::-1])[::-1]
-    searched = np.append(found[1:-1] + behind[2:], waiting[-1])
+    behind = np.cumsum(waiting[::-1], axis=0)[::-1]
+    searched = np.concatenate([found[1:-1] + behind[2:], waiting[-1:]])
     if decided.disk_bytes:
         return _follow_from_disk(
-            expanded[:-1], searched, *foretell_blocks(graph, decided.homes, sample)
+            expanded[:, 0], searched.sum(axis=1), *foretell_blocks(graph, decided.homes, sample)
         )
-    return _follow(sample.sizes, expanded[:-1], searched, graph.num_vertices)
+    cheapest = np.array(
+        [cuts.costs(*level).min() for level in zip(searched, expanded, strict=True)], np.int64
+    )
+    return _follow(sample.sizes, expanded[:, 0], cheapest, graph.num_vertices)
 
 
 def foretell_blocks(
@@ -200,7 +206,7 @@ def _follow_from_disk(
 def _follow(
     frontiers: NDArray[np.int64],
     expanded: NDArray[np.int64],
-    searched: NDArray[np.int64],
+    cheapest: NDArray[np.int64],
     num_vertices: int,
 ) -> Forecast:
     """Choose what each level reads as the level loop does, if it knew what searching will read."""
@@ -209,12 +215,11 @@ def _follow(
     small = ((frontiers <= limits.small_vertices) & (expanded <= most)).tolist()
     # A heads pass runs before anybody knows how small the frontier is, unless its rows are cheap.
     heads_run = (expanded >= limits.heads_bytes * num_vertices).tolist()
-    cheaper = np.minimum(expanded, searched).tolist()
     total, num_small, known = 0, 0, True
     for level, cost in enumerate(expanded.tolist()):
         known = small[level] and (known or not heads_run[level])
         num_small += known
-        total += cheaper[level] if heads_run[level] and not known else cost
+        total += int(cheapest[level]) if heads_run[level] and not known else cost
     return Forecast(total, frontiers.size - num_small, num_small)
 
 

@@ -16,6 +16,8 @@ from oocbfs.kernels.constants import SEGMENT_BYTES
 
 SHORT_BYTES = 32
 SECTORS_PER_INSTRUCTION = 16
+# Behind every vertex.
+NO_CUT = 1 << 32
 
 
 @njit
@@ -62,8 +64,36 @@ def _whole(begin, end, fast):
 
 
 @njit
-def count_top_down(bases, starts, shift, frontier, fast):
-    """Sectors of expanding a frontier; fast is the resident window in sectors."""
+def _skip_segments(tails, begin, end, cut, fast):
+    """Bisect for the segment that the cut lies in; gives its begin and the sectors that this moved."""
+    low, high = 0, (end - begin + SEGMENT_BYTES - 1) // SEGMENT_BYTES
+    moved = 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        at = begin + middle * SEGMENT_BYTES
+        first, length = np.int64(0), 0
+        while True:
+            # Every word is an instruction of its own.
+            if length == 0 or at % 4 == 0:
+                moved += _whole(at, at + 1, fast)
+            first |= (np.int64(tails[at]) & 127) << (7 * length)
+            length += 1
+            at += 1
+            if tails[at - 1] < 128:
+                break
+        if first <= cut:
+            low = middle
+        else:
+            high = middle
+    return begin + low * SEGMENT_BYTES, moved
+
+
+@njit
+def count_top_down(bases, starts, shift, tails, frontier, fast, cut=0):
+    """Sectors of expanding a frontier; fast is the resident window in sectors.
+
+    Segments of hubs that lead to vertices before the cut alone are skipped.
+    """
     moved = 0
     begins, ends = np.empty(32, np.int64), np.empty(32, np.int64)
     for first in range(0, frontier.size, 32):
@@ -71,7 +101,11 @@ def count_top_down(bases, starts, shift, frontier, fast):
         for i in range(part.size):
             begins[i], ends[i] = _span(bases, starts, shift, part[i])
             if ends[i] - begins[i] > SHORT_BYTES:
-                for segment in range(begins[i], ends[i], SEGMENT_BYTES):
+                begin = begins[i]
+                if cut > 0:
+                    begin, probed = _skip_segments(tails, begin, ends[i], cut, fast)
+                    moved += probed
+                for segment in range(begin, ends[i], SEGMENT_BYTES):
                     moved += _whole(segment, min(segment + SEGMENT_BYTES, ends[i]), fast)
         moved += _staged(begins[: part.size], ends[: part.size], fast)
     return moved
@@ -115,8 +149,8 @@ def _probes(tails, begin, end, visited, probe, out):
 
 
 @njit
-def count_bottom_up(bases, starts, shift, tails, pending, visited, fast, probe):
-    """Sectors of searching the pending vertices' tails for a visited neighbour."""
+def count_bottom_up(bases, starts, shift, tails, pending, visited, fast, probe, cut=NO_CUT):
+    """Sectors of searching the tails of pending vertices before the cut for a visited neighbour."""
     moved = 0
     groups = 128 // probe
     longest = 0
@@ -131,6 +165,8 @@ def count_bottom_up(bases, starts, shift, tails, pending, visited, fast, probe):
         part = pending[first : first + 32]
         for i in range(part.size):
             begins[i], ends[i] = _span(bases, starts, shift, part[i])
+            if part[i] >= cut:
+                ends[i] = begins[i]
         moved += _staged(begins[: part.size], ends[: part.size], fast)
         dealt = 0
         for i in range(part.size + 1):
@@ -159,19 +195,23 @@ def _slow_bytes(begin, end, fast):
 
 
 @njit
-def frontier_bytes(bases, starts, shift, frontier, fast):
-    """What reading the rows of a frontier is taken to cost."""
-    total = 0
+def frontier_cost(bases, starts, shift, frontier, fast):
+    """What reading the rows of a frontier is taken to cost, and what of that a cut may save."""
+    cost = np.zeros(2, np.int64)
     for u in frontier:
         begin, end = _span(bases, starts, shift, u)
-        total += _slow_bytes(begin, end, fast)
-    return total
+        cost[0] += _slow_bytes(begin, end, fast)
+        if end - begin > SEGMENT_BYTES:
+            last_segment = begin + (end - begin - 1) // SEGMENT_BYTES * SEGMENT_BYTES
+            cost[1] += _slow_bytes(begin, last_segment, fast)
+    return cost
 
 
 @njit
-def look_at_heads(heads, bases, starts, shift, visited, fast, expected_search, pending):
-    """Give the number of pending vertices and what searching them is taken to cost."""
-    count = cost = 0
+def look_at_heads(heads, bases, starts, shift, visited, fast, expected_search, pending, cuts):
+    """Give the number of pending vertices and what searching them is taken to cost, between cuts."""
+    count = part = 0
+    cost = np.zeros(cuts.size + 1, np.int64)
     last_vertex = last_sector = np.int64(-1)
     for u in range(heads.size):
         if visited[u] or heads[u] >= heads.size or visited[heads[u]]:
@@ -179,6 +219,8 @@ def look_at_heads(heads, bases, starts, shift, visited, fast, expected_search, p
         begin, end = _span(bases, starts, shift, u)
         if begin == end:
             continue
+        while part < cuts.size and u >= cuts[part]:
+            part += 1
         pending[count] = u
         count += 1
         row_cost = min(_slow_bytes(begin, end, fast), expected_search)
@@ -187,7 +229,7 @@ def look_at_heads(heads, bases, starts, shift, visited, fast, expected_search, p
         beside = last_vertex == u - 1 and u % 32 != 0 and last_sector == begin >> 5
         if is_short and row_cost >= 32 and beside:
             row_cost -= 32
-        cost += row_cost
+        cost[part] += row_cost
         last_vertex, last_sector = np.int64(u), (end - 1 >> 5 if is_short else np.int64(-1))
     return count, cost
 

@@ -11,18 +11,20 @@ from oocbfs.device import Argument, EmulatorDevice
 from oocbfs.gpu_bfs import GpuBfs
 from oocbfs.gpu_result import GpuResult
 from oocbfs.kernels.bfs_rows import Rows
-from tests.sector_count import count_bottom_up, count_top_down
+from tests.sector_count import NO_CUT, count_bottom_up, count_top_down
 
 
 class RecordingDevice(EmulatorDevice):
-    """Keeps a copy of every pending list that is searched."""
+    """Keeps a copy of every pending list that is searched, and where that ends."""
 
     bfs: GpuBfs
-    pending: list[NDArray[np.uint32]]
+    pending: list[tuple[NDArray[np.uint32], int]]
 
     def launch(self, kernel: str, blocks: int, threads: int, arguments: Sequence[Argument]) -> None:
-        if kernel == "bottom_up_tails":
-            self.pending.append(self.bfs.memory["pending"].owner[: int(arguments[3])].copy())
+        if kernel in ("bottom_up_tails", "split_level"):
+            pending = self.bfs.memory["pending"].owner[: int(arguments[3])].copy()
+            cut = int(arguments[0]["first_target"]) if kernel == "split_level" else NO_CUT
+            self.pending.append((pending, cut))
         super().launch(kernel, blocks, threads, arguments)
 
 
@@ -33,15 +35,17 @@ def expected_sectors(
     ends = np.cumsum([0, *result.level_sizes])
     queue = device.bfs.memory["queue"].owner
     fast = np.array(window, np.int64) // 32
-    index = (rows.bases, rows.starts, rows.shift)
+    index = (rows.bases, rows.starts, rows.shift, rows.tails)
     pending = iter(device.pending)
     total = 0
     for step in result.steps:
-        if step.kind == "bottom-up":
+        cut = NO_CUT
+        if step.kind in ("bottom-up", "split"):
             visited = (result.levels >= 0) & (result.levels < step.level)
-            total += count_bottom_up(*index, rows.tails, next(pending), visited, fast, probe)
-        elif step.kind != "heads":
+            searched, cut = next(pending)
+            total += count_bottom_up(*index, searched, visited, fast, probe, cut)
+        if step.kind not in ("bottom-up", "heads"):
             for level in range(step.level, step.level + step.num_levels):
                 frontier = queue[ends[level - 1] : ends[level]]
-                total += count_top_down(*index, frontier, fast)
+                total += count_top_down(*index, frontier, fast, cut % NO_CUT)
     return total

@@ -27,6 +27,7 @@ from oocbfs.prediction import (
 )
 from oocbfs.progress import Phases
 from oocbfs.rows import span
+from oocbfs.split import Cuts
 from tests.test_cli import run
 
 
@@ -40,24 +41,28 @@ def plain_count(graph: Graph, decided: Plan, sample: Sample) -> int:
     total = 0
     alone = True
     levels = sample.levels
+    cuts = Cuts(graph.rows, graph.in_rows)
     for level in range(1, sample.num_levels + 1):
-        expanded = sum(
-            len(sectors(*span(graph.rows, int(u)), decided.windows[0]))
-            for u in np.flatnonzero(levels == level - 1)
-        )
+        expanded = skippable = 0
+        for begin, end in (span(graph.rows, int(u)) for u in np.flatnonzero(levels == level - 1)):
+            expanded += len(sectors(begin, end, decided.windows[0]))
+            last = begin + 1024 * ((end - begin - 1) // 1024)
+            skippable += len(sectors(begin, last, decided.windows[0]))
         size = int((levels == level - 1).sum())
         wide = 32 * expanded >= graph.num_vertices / 8
         fits = size <= 8192 and 32 * expanded <= 64 * size + (16 << 10)
         alone = fits and (alone or not wide)
         if wide and not alone:
-            expanded = min(expanded, searched(graph.in_rows, levels, level, decided.windows[-1]))
-        total += 32 * expanded
+            waiting = searched(graph.in_rows, levels, level, decided.windows[-1], cuts)
+            total += int(cuts.costs(32 * waiting, np.array([32 * expanded, 32 * skippable])).min())
+        else:
+            total += 32 * expanded
     return total
 
 
-def searched(rows: Rows, levels: Any, level: int, window: tuple[int, int]) -> int:
-    """Sectors of the vertices that wait in a level; of each level, side by side ones share one."""
-    count = 0
+def searched(rows: Rows, levels: Any, level: int, window: tuple[int, int], cuts: Cuts) -> Any:
+    """Sectors of the vertices that wait in a level, by part; of each level, side by side ones share one."""
+    count = np.zeros(cuts.vertices.size + 1, np.int64)
     last: dict[int, int] = {}
     for u in np.flatnonzero((levels < 0) | (levels >= level)).tolist():
         begin, end = span(rows, u)
@@ -68,7 +73,8 @@ def searched(rows: Rows, levels: Any, level: int, window: tuple[int, int]) -> in
         if here == level:
             end = hit_end(rows, levels, begin, end, level - 1)
         touched = sectors(begin, end, window)
-        count += len(touched) - (bool(touched) and last.get(here) == begin // 32)
+        part = int((cuts.vertices <= u).sum())
+        count[part] += len(touched) - (bool(touched) and last.get(here) == begin // 32)
         last[here] = (end - 1) // 32
     return count
 

@@ -27,6 +27,7 @@ from oocbfs.graph import Graph
 from oocbfs.kernels.bfs_rows import Rows
 from oocbfs.kernels.cuda_source import SMALL_BYTES_PER_VERTEX, KernelOptions
 from oocbfs.plan import LINE_BYTES, Window, plan
+from oocbfs.split import Cuts
 from tests import sector_count
 from tests.benchmarks.common import show
 from tests.slow_bytes import RecordingDevice, expected_sectors
@@ -151,6 +152,7 @@ def count_bytes(rows: Rows, levels: NDArray[np.int32], case: Case, window: Windo
     limits = Limits()
     n = levels.size
     index = (rows.bases, rows.starts, rows.shift)
+    cuts = Cuts(rows, rows)
     tails = np.asarray(rows.tails)
     fast = np.array(window) // 32
     by_level = np.argsort(levels, kind="stable")
@@ -162,27 +164,28 @@ def count_bytes(rows: Rows, levels: NDArray[np.int32], case: Case, window: Windo
     for level in range(1, ends.size):
         frontier = by_level[ends[level - 1] : ends[level]]
         visited[frontier] = True
-        frontier_bytes = sector_count.frontier_bytes(*index, frontier, fast)
+        cost = sector_count.frontier_cost(*index, frontier, fast)
+        frontier_bytes = int(cost[0])
         small = frontier.size <= limits.small_vertices and (
             frontier_bytes <= limits.small_bytes + frontier.size * SMALL_BYTES_PER_VERTEX
         )
         # Behind a wide level the device looks at the heads before the host knows the frontier's size.
         looks = not (small and known) and frontier_bytes >= int(limits.heads_bytes * n)
         known = small and not looks
-        upward = False
+        cut = 0
         if looks:
             expected_search = 32 + tails.size // (frontier_bytes + 1)
-            count, cost = sector_count.look_at_heads(
-                rows.heads, *index, visited, fast, expected_search, pending
+            count, by_part = sector_count.look_at_heads(
+                rows.heads, *index, visited, fast, expected_search, pending, cuts.vertices
             )
-            upward = cost <= frontier_bytes
+            cut = [0, *cuts.vertices.tolist(), n][cuts.choose(by_part, cost)]
             sectors += 0 if case.heads else sector_count.count_heads_pass(visited)
-        if upward:
+        if cut:
             sectors += sector_count.count_bottom_up(
-                *index, tails, pending[:count], visited, fast, case.probe_bytes
+                *index, tails, pending[:count], visited, fast, case.probe_bytes, cut
             )
-        else:
-            sectors += sector_count.count_top_down(*index, frontier, fast)
+        if cut < n:
+            sectors += sector_count.count_top_down(*index, tails, frontier, fast, cut)
             sectors += 0 if case.heads else sector_count.count_frontier_heads(frontier)
     return 32 * sectors
 

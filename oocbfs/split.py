@@ -1,0 +1,81 @@
+"""Where a level is cut in two: vertices before the cut search, the others are reached for.
+
+Reaching reads the rows of the frontier, mostly those of hubs, and much of what hubs lead to are other
+vertices of high degree, of which few are left to find. In degree order these come first, in the numbering
+and so in every row: a cut lets them search, and saves the first segments of every hub.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.kernels.bfs_rows import Rows
+from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.cuda_source import PARTS
+from oocbfs.rows import neighbours, rows_before, span
+
+_SAMPLED_VERTICES = 256
+_NEIGHBOURS_EACH = 4
+# The sector between two segments is read with both.
+_SEAM = 32 / SEGMENT_BYTES
+
+
+class Cuts:
+    """Where a level may be cut, and what that saves."""
+
+    def __init__(self, rows: Rows, in_rows: Rows) -> None:
+        size = in_rows.tails.size
+        # Equal parts of the tails; cuts lie between words of a bitmap.
+        cuts = rows_before(in_rows, size * np.arange(1, PARTS) // PARTS) // 32 * 32
+        self.vertices = cuts.astype(np.uint32)
+        self._rows = rows
+
+    @cached_property
+    def _skipped(self) -> NDArray[np.float64]:
+        """Give the share of all segments but the last of each hub that lie before each cut.
+
+        Hubs are drawn as frontiers draw them: among the neighbours of vertices.
+        """
+        rows = self._rows
+        seams: list[int] = []
+        for vertex in range(0, rows.degrees.size, rows.degrees.size // _SAMPLED_VERTICES + 1):
+            near = neighbours(rows, vertex)
+            for hub in near[:: near.size // _NEIGHBOURS_EACH + 1].tolist():
+                begin, end = span(rows, hub)
+                seams.extend(range(begin + SEGMENT_BYTES, end, SEGMENT_BYTES))
+        firsts = np.sort(_first_neighbours(rows.tails, np.array(seams, np.int64)))
+        before = np.searchsorted(firsts, self.vertices, "right")
+        return before.astype(np.float64) / max(firsts.size, 1)
+
+    def costs(
+        self, pending_bytes: NDArray[np.int64], cost: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Tell how many bytes a level moves in which no part searches, the first one, and so on to all.
+
+        Parts have so many pending bytes each; the frontier has a cost in bytes, of which some may be saved.
+        """
+        frontier_bytes, skippable = cost
+        skipped = np.append(0, self._skipped)
+        expanded = frontier_bytes + skippable * (_SEAM - (1 + _SEAM) * skipped)
+        total: NDArray[np.float64] = np.append(expanded, 0.0)
+        total[1:] += np.cumsum(pending_bytes)
+        return total
+
+    def choose(self, pending_bytes: NDArray[np.int64], cost: NDArray[np.int64]) -> int:
+        """Tell how many parts should search, so that a level moves the fewest bytes."""
+        # Where some are the same, the more search the better.
+        return int(PARTS - np.argmin(self.costs(pending_bytes, cost)[::-1]))
+
+
+def _first_neighbours(tails: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Decode the varint at each offset."""
+    values = np.zeros(offsets.size, np.int64)
+    goes_on = np.ones(offsets.size, np.bool_)
+    for k in range(5):
+        groups = tails[offsets + k * goes_on].astype(np.int64)
+        values += np.where(goes_on, (groups & 127) << (7 * k), 0)
+        goes_on &= groups >= 128
+    return values
