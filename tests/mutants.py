@@ -245,8 +245,8 @@ MUTANTS = [
     Mutant(
         "neighbours not compared with n",
         "expand.cuh",
-        "if (active && vertex < rows.num_vertices) {",
-        "if (active) {",
+        "if (active && vertex < rows.num_vertices && ",
+        "if (active && ",
         "test_gpu_bfs.py::test_damaged_tails_are_reported[Direction.TOP_DOWN]",
         "outside every allocation",
         Checks.RACES,
