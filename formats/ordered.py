@@ -6,6 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
@@ -22,11 +23,21 @@ def available_threads(threads: int | None = None) -> int:
 def ordered_map(
     function: Callable[[Item], Result], items: Iterable[Item], threads: int
 ) -> Generator[Result]:
-    """Yield function(item) in the order of the items, at most threads + 2 of them in flight."""
+    """Yield function(item) in the order of the items, at most threads + 2 of them in flight.
+
+    A single item is worked on here, because a pool takes longer to start than most of them.
+    """
+    rest = iter(items)
+    first = list(islice(rest, 2))
+    if len(first) < 2:
+        yield from map(function, first)
+        return
+    rest = chain(first, rest)
+    del first  # which may be large
     pool = ThreadPoolExecutor(threads)
     waiting: deque[Future[Result]] = deque()
     try:
-        for item in items:
+        for item in rest:
             waiting.append(pool.submit(function, item))
             if len(waiting) > threads + 1:
                 yield waiting.popleft().result()
@@ -44,6 +55,4 @@ def over_ranges(
     def work(first: int) -> Any:  # noqa: ANN401
         return kernel(*arguments, first, min(first + _PIECE, size))
 
-    firsts = range(0, size, _PIECE)
-    # Starting threads takes longer than one piece.
-    return list(ordered_map(work, firsts, threads) if len(firsts) > 1 else map(work, firsts))
+    return list(ordered_map(work, range(0, size, _PIECE), threads))

@@ -14,9 +14,9 @@ NOWHERE = np.uint32(0xFFFFFFFF)
 
 
 # Places in the progress of a ranking: vertices placed, the earliest of them that may have a neighbour
-# without a rank, and the first vertex that may have no rank.
-COUNT, EARLIEST, FIRST = range(3)
-PROGRESS_WORDS = 3
+# without a rank, how many of its neighbours have one for sure, and the first vertex that may have none.
+COUNT, EARLIEST, SEEN, FIRST = range(4)
+PROGRESS_WORDS = 4
 
 
 @njit(types.void(_U32, _U64, _U64, _I64), cache=True, nogil=True)
@@ -35,16 +35,6 @@ def _row(ends, u):
     return np.int64(ends[u - 1]) if u > 0 else np.int64(0), np.int64(ends[u])
 
 
-@njit(nogil=True)
-def _unplaced_neighbour(ranks, neighbours, ends, u):
-    """Give the first neighbour of u without a rank, or -1."""
-    begin, end = _row(ends, u)
-    for k in range(begin, end):
-        if ranks[neighbours[k]] == NOWHERE:
-            return np.int64(neighbours[k])
-    return np.int64(-1)
-
-
 @njit(
     types.void(_U32, _U32, _I64S, _READ_ONLY, _U64, _I64, _I64),
     cache=True,
@@ -60,16 +50,20 @@ def grow(ranks, placed, progress, neighbours, ends, size, most):
     n = ranks.size
     count = progress[COUNT]
     earliest = progress[EARLIEST]
+    seen = progress[SEEN]
     first = progress[FIRST]
     looked = 0
     while count < n and looked < most:
-        seed = np.int64(-1)
         if earliest < count:
-            seed = _unplaced_neighbour(ranks, neighbours, ends, np.int64(placed[earliest]))
+            begin, end = _row(ends, np.int64(placed[earliest]))
+            while begin + seen < end and ranks[neighbours[begin + seen]] != NOWHERE:
+                seen += 1
             looked += 1
-            if seed < 0:
+            if begin + seen == end:
                 earliest += 1
+                seen = 0
                 continue
+            seed = np.int64(neighbours[begin + seen])
         else:
             while ranks[first] != NOWHERE:
                 first += 1
@@ -91,4 +85,5 @@ def grow(ranks, placed, progress, neighbours, ends, size, most):
             looked += 1
     progress[COUNT] = count
     progress[EARLIEST] = earliest
+    progress[SEEN] = seen
     progress[FIRST] = first
