@@ -18,8 +18,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from oocbfs import __version__
 from oocbfs.batch_outputs import (
     NpyLevels,
@@ -32,6 +30,7 @@ from oocbfs.batch_outputs import (
     write_pairs,
     write_summary,
 )
+from oocbfs.choice import choose_hubs, choose_random
 from oocbfs.cuda_device import load_cupy
 from oocbfs.errors import FormatError, OutputError, QueryError
 from oocbfs.formats.atomic import atomic_output
@@ -137,19 +136,16 @@ def _sources(graph: Graph, job: Job, pairs: list[tuple[int, int]]) -> list[int]:
         return read_sources(job.sources)
     if job.pairs is not None:
         return list(dict.fromkeys(source for source, _ in pairs))
-    degrees = graph.rows.degrees
     if job.all_hubs is not None:
-        count = min(job.all_hubs, graph.num_vertices)
-        # Equally connected ones by their place in the file, so that the choice is the same every time.
-        chosen = np.argsort(-degrees.astype(np.int64), kind="stable")[:count]
+        chosen = choose_hubs(graph.degrees, job.all_hubs)
     else:
         assert job.random is not None
-        candidates = np.flatnonzero(degrees)
+        wanted = (graph.degrees, job.random, job.seed)
         if job.from_ == "giant":
             found = graph.components(threads=job.threads)
-            candidates = candidates[found.in_giant(candidates)]
-        count = min(job.random, candidates.size)
-        chosen = np.random.default_rng(job.seed).choice(candidates, count, replace=False)
+            chosen = choose_random(*wanted, found.in_giant)
+        else:
+            chosen = choose_random(*wanted)
     if chosen.size == 0:
         raise QueryError(f"{graph.path}: has no vertex to start from")
     return [int(vertex) for vertex in graph.ids_of(chosen)]

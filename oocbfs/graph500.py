@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs import generators, graph
+from oocbfs.choice import choose_random
 from oocbfs.converter import convert
 
 Values = NDArray[np.float64]
@@ -125,7 +126,4 @@ def run(
 
 def _roots(opened: graph.Graph, count: int, seed: int) -> list[int]:
     """Choose distinct roots at random among the vertices that have an edge."""
-    candidates = np.flatnonzero(opened.rows.degrees)
-    count = min(count, candidates.size)
-    chosen = np.random.default_rng(seed).choice(candidates, count, replace=False)
-    return [int(vertex) for vertex in opened.ids_of(chosen)]
+    return [int(vertex) for vertex in opened.ids_of(choose_random(opened.degrees, count, seed))]
