@@ -1,7 +1,8 @@
 // Hubs: rows of several segments, which are listed so that their segments spread over all blocks.
 //
-// Of a row that was cut, the last segments are listed. One atomic on a word with the number of hubs above that of segments keeps the list sorted by first
+// One atomic on a word with the number of hubs above that of segments keeps the list sorted by first
 // segment. Segments are numbered through the list, so a warp finds the hub of its segment by bisection.
+// Of a row that was cut, the last segments are listed.
 #ifndef OOCBFS_HUBS_CUH
 #define OOCBFS_HUBS_CUH
 #include "rows.cuh"

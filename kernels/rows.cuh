@@ -50,8 +50,10 @@ struct Cost {
     const Span row = row_span(rows, vertex);
     bytes += slow_bytes(rows, row);
     const u64 length = row.end - row.begin;
-    if (length > SEGMENT_BYTES)
-      skippable += slow_bytes(rows, {row.begin, row.begin + (length - 1) / SEGMENT_BYTES * SEGMENT_BYTES});
+    if (length > SEGMENT_BYTES) {
+      const u64 last_segment = row.begin + (length - 1) / SEGMENT_BYTES * SEGMENT_BYTES;
+      skippable += slow_bytes(rows, {row.begin, last_segment});
+    }
   }
 };
 
