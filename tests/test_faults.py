@@ -24,9 +24,17 @@ def edges(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+# Shells start what runs in the background deaf to Ctrl-C, and its children are too.
+HEARING = """
+import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+runpy.run_module("oocbfs", run_name="__main__", alter_sys=True)
+"""
+
+
 def start(*arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "oocbfs", *map(str, arguments)],
+        [sys.executable, "-c", HEARING, *map(str, arguments)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
