@@ -31,10 +31,11 @@ def test_levels_of_real_graphs(path: Path, tmp_path: Path) -> None:
         rng = np.random.default_rng(5)
         sources = rng.choice(np.flatnonzero(np.asarray(graph.rows.degrees)), 2).astype(np.uint32)
         expected = [graph.bfs(int(graph.ids_of(sources[[i]])[0])).levels[order] for i in (0, 1)]
-        # Wide kernels in both directions, and the choice with everything that a user gets.
+        # Wide kernels in every direction, and the choice with everything that a user gets.
         ways: list[tuple[Direction, Limits]] = [
             (Direction.TOP_DOWN, WIDE),
             (Direction.BOTTOM_UP, WIDE),
+            (Direction.SPLIT, WIDE),
             (Direction.AUTO, NORMAL),
         ]
         # Thousands of wide launches take the emulator minutes: deep graphs run in one block.
