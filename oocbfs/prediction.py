@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 MODEL = (
     "The levels of sampled sources are found on the CPU. PCIe bytes: a small frontier costs its rows, a "
     "large one the cheapest of its rows, of searching the rows whose head missed, and of both, before and "
-    "behind one of seven cuts, in sectors of 32 bytes outside of the resident tails. Disk bytes: blocks of 16 KB, each read once in a level, where memory "
-    "does not hold the tails; a byte from there costs as much as 8 over PCIe. Seconds: bytes from disk at "
+    "behind one of seven cuts, in sectors of 32 bytes outside of the resident tails. Disk bytes: blocks of "
+    "16 KB, each read once in a level, where memory does not hold the tails; a byte from there costs as "
+    "much as 8 over PCIe. Seconds: bytes from disk at "
     "2 GB/s; those over PCIe at the rate at which the link carries sectors (66 % of its rate for "
     "copies), results at the rate for copies, one pass over heads and bitmaps for each large frontier, "
     "20 µs for each of those and 5 µs for each small one. How many reads a GPU keeps under way is not "

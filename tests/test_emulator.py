@@ -135,6 +135,15 @@ def test_builds_are_cached_by_content(tmp_path: Path, monkeypatch: pytest.Monkey
     assert build.build(KernelOptions(), sources=[small]) != first
 
 
+def test_the_compiler_gets_what_users_add(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = build.build(KernelOptions())
+    monkeypatch.setenv("CXXFLAGS", "-O0 '-DADDED=a word'")
+    assert build.build(KernelOptions()) != plain
+    monkeypatch.setenv("CXXFLAGS", "-include no-such-header.h")
+    with pytest.raises(OocbfsError, match=r"no-such-header\.h"):
+        build.build(KernelOptions())
+
+
 def test_kernels_that_do_not_compile_are_explained(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.cu"
     wrong.write_text('extern "C" __global__ void f(unsigned* out) { out[0] = nonsense; }\n')

@@ -11,12 +11,16 @@ from pathlib import Path
 import pytest
 
 from oocbfs.kernels.cuda_source import FOLDER
-from tests.mutants import MUTANTS, Mutant
+from tests.bfs_mutants import BFS_MUTANTS
+from tests.mutant import Mutant
+from tests.other_mutants import OTHER_MUTANTS
 
 HERE = Path(__file__).parent
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name.replace(" ", "-"))
+@pytest.mark.parametrize(
+    "mutant", [*BFS_MUTANTS, *OTHER_MUTANTS], ids=lambda mutant: mutant.name.replace(" ", "-")
+)
 def test_mutants_are_caught(mutant: Mutant, tmp_path: Path) -> None:
     folder = tmp_path / "kernels"
     folder.mkdir()
