@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
+
+from oocbfs.kernels.cache import compiled
 
 _U32 = types.Array(types.uint32, 1, "C")
 _U64 = types.Array(types.uint64, 1, "C")
 _I64 = types.int64
 
 
-@njit(types.void(_U32, _U32, _U64, _I64), cache=True, nogil=True)
+@compiled(types.void(_U32, _U32, _U64, _I64))
 def count_degrees(out_degrees, in_degrees, keys, column_bits):
     """Count each key's first end in ``out_degrees`` and its second in ``in_degrees``.
 
@@ -23,7 +25,7 @@ def count_degrees(out_degrees, in_degrees, keys, column_bits):
         in_degrees[k & mask] += np.uint32(1)
 
 
-@njit(types.void(_U32, _U32, _I64), cache=True, nogil=True)
+@compiled(types.void(_U32, _U32, _I64))
 def rank_by_class(ranks, classes, num_classes):
     """Position of each vertex when sorted by class, vertices of one class in natural order."""
     cursor = np.zeros(num_classes, np.int64)
@@ -39,7 +41,7 @@ def rank_by_class(ranks, classes, num_classes):
         cursor[classes[v]] += 1
 
 
-@njit(types.void(_U64, _U64, _U32, _I64, _I64), cache=True, nogil=True)
+@compiled(types.void(_U64, _U64, _U32, _I64, _I64))
 def directed_keys(out, keys, ranks, column_bits, side):
     """Rename the ends of each key and pack it anew.
 
@@ -63,7 +65,7 @@ def directed_keys(out, keys, ranks, column_bits, side):
             at += 1
 
 
-@njit(_I64(_U64, _U64, _I64, types.uint64, types.boolean), cache=True, nogil=True)
+@compiled(_I64(_U64, _U64, _I64, types.uint64, types.boolean))
 def sample_arcs(out, keys, column_bits, threshold, both):
     """Collect the keys whose row is one of a pseudo-random sample of rows, turned ones too if both.
 

@@ -14,7 +14,6 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from oocbfs.kernels.bfs_levels import AUTO, BOTTOM_UP, PAUSED, TOP_DOWN, Options, help_out, lead
 from oocbfs.kernels.bfs_rows import BATCH, Rows, one_row
@@ -39,13 +38,11 @@ from oocbfs.kernels.bfs_state import (
     VISITED,
     State,
 )
+from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import SEGMENT_BYTES
 from oocbfs.kernels.crew import run_together
-from oocbfs.kernels.sources import checksum_sources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
 __all__ = ["AUTO", "BOTTOM_UP", "TOP_DOWN", "Traversal", "load", "traverse"]
@@ -62,24 +59,14 @@ HUB_BYTES = 16 * SEGMENT_BYTES
 MAX_RECORDS = 1 << 16
 
 
-def _compile_run(sources_checksum: int) -> Callable[..., int]:
-    """Make the one compiled entry; the checksum is part of numba's cache key.
+@compiled(_nrt=False)
+def _run(rows_out, rows_in, state, options, thread):
+    """Run levels, or help the thread that does."""
+    if thread == 0:
+        return lead(rows_out, rows_in, state, options, thread)
+    help_out(rows_out, rows_in, state, thread)
+    return np.int64(0)
 
-    numba only notices changes of the file that holds the cached function, not of those it calls.
-    """
-
-    @njit(nogil=True, cache=True, _nrt=False)
-    def run(rows_out, rows_in, state, options, thread):
-        if thread == 0:
-            return lead(rows_out, rows_in, state, options, thread)
-        help_out(rows_out, rows_in, state, thread)
-        return sources_checksum
-
-    compiled: Callable[..., int] = run
-    return compiled
-
-
-_run = _compile_run(checksum_sources("bfs*.py"))
 
 RECORD = np.dtype(
     [

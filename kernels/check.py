@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
+from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
 from oocbfs.kernels.varint import get_varint, varint_bytes
 
@@ -43,7 +44,7 @@ PROBLEMS = (
 ) = range(len(PROBLEMS))
 
 
-@njit(types.UniTuple(_I64, 2)(_U32, _U64, _U32, _I64, _I64, _I64, _I64), cache=True, nogil=True)
+@compiled(types.UniTuple(_I64, 2)(_U32, _U64, _U32, _I64, _I64, _I64, _I64))
 def check_index(heads, bases, starts, shift, tail_bytes, first, stop):
     """Check all that decoders rely on to stay inside the sections, for rows first … stop-1.
 
@@ -73,12 +74,10 @@ def _fingerprint(seed, u, v):
     return x ^ (x >> np.uint64(31))
 
 
-@njit(
+@compiled(
     types.UniTuple(_I64, 2)(
         _SUMS, _U32, _U64, _U32, _I64, _U8, _U32, _U32, _I64, _I64, types.uint64
     ),
-    cache=True,
-    nogil=True,
 )
 def check_rows(sums, heads, bases, starts, shift, tails, degrees, weights, first, stop, seed):
     """Decode rows first … stop-1 and check every promise; returns (problem, row).

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
+from oocbfs.kernels.cache import compiled
+
 _U32 = types.Array(types.uint32, 1, "C")
 _U64 = types.Array(types.uint64, 1, "C")
 _READ_ONLY = types.Array(types.uint32, 1, "C", readonly=True)
@@ -19,7 +21,7 @@ COUNT, EARLIEST, SEEN, FIRST = range(4)
 PROGRESS_WORDS = 4
 
 
-@njit(types.void(_U32, _U64, _U64, _I64), cache=True, nogil=True)
+@compiled(types.void(_U32, _U64, _U64, _I64))
 def split_arcs(neighbours, lengths, arcs, column_bits):
     """Take the second ends of arcs, and count them in the lengths of their rows."""
     bits = np.uint64(column_bits)
@@ -35,11 +37,7 @@ def _row(ends, u):
     return np.int64(ends[u - 1]) if u > 0 else np.int64(0), np.int64(ends[u])
 
 
-@njit(
-    types.void(_U32, _U32, _I64S, _READ_ONLY, _U64, _I64, _I64),
-    cache=True,
-    nogil=True,
-)
+@compiled(types.void(_U32, _U32, _I64S, _READ_ONLY, _U64, _I64, _I64))
 def grow(ranks, placed, progress, neighbours, ends, size, most):
     """Rank vertices cluster by cluster, until ``most`` rows were looked at or none are left.
 

@@ -12,12 +12,12 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from oocbfs.kernels.atomics import atomic_add, kernel, load_acquire
 from oocbfs.kernels.bfs import read_only
 from oocbfs.kernels.bfs_rows import Rows, one_row
 from oocbfs.kernels.bfs_state import FINISH, GATE
+from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.components_steps import (
     BYTES,
     CONTROL_WORDS,
@@ -34,11 +34,8 @@ from oocbfs.kernels.components_steps import (
 )
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.crew import run_together
-from oocbfs.kernels.sources import checksum_sources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
 POINT_TO_HEADS, LINK_HEADS, LINK_FIRSTS, LINK_TAILS, COMPRESS = range(5)
@@ -96,33 +93,25 @@ def _run_chunk(task, rows_out, rows_in, both, state, first, stop):
     return edges, octets
 
 
-def _compile_step(sources_checksum: int) -> Callable[..., int]:
-    """Make the one compiled entry; the checksum is part of numba's cache key."""
-
-    @njit(nogil=True, cache=True, _nrt=False)
-    def step(task, rows_out, rows_in, both, state, thread):
-        control = state.control
-        n = state.labels.size
-        num_chunks = 0
-        # The gate says so when nothing is left to do, or when the leader was interrupted.
-        while control[FAILED] == 0 and load_acquire(control, GATE) != FINISH:
-            first = atomic_add(control, CURSOR, _CHUNK)
-            if first >= n:
-                break
-            stop = min(first + _CHUNK, n)
-            edges, octets = _run_chunk(task, rows_out, rows_in, both, state, first, stop)
-            atomic_add(control, EDGES, edges)
-            atomic_add(control, BYTES, octets)
-            num_chunks += 1
-            if thread == 0 and num_chunks == _SLICE:
-                return _PAUSED
-        return sources_checksum
-
-    compiled: Callable[..., int] = step
-    return compiled
-
-
-_step = _compile_step(checksum_sources("bfs*.py", "components*.py"))
+@compiled(_nrt=False)
+def _step(task, rows_out, rows_in, both, state, thread):
+    """Take chunks of the vertices and run a step on them, until none are left."""
+    control = state.control
+    n = state.labels.size
+    num_chunks = 0
+    # The gate says so when nothing is left to do, or when the leader was interrupted.
+    while control[FAILED] == 0 and load_acquire(control, GATE) != FINISH:
+        first = atomic_add(control, CURSOR, _CHUNK)
+        if first >= n:
+            break
+        stop = min(first + _CHUNK, n)
+        edges, octets = _run_chunk(task, rows_out, rows_in, both, state, first, stop)
+        atomic_add(control, EDGES, edges)
+        atomic_add(control, BYTES, octets)
+        num_chunks += 1
+        if thread == 0 and num_chunks == _SLICE:
+            return _PAUSED
+    return np.int64(0)
 
 
 def sample_vertices(num_vertices: int) -> NDArray[np.int64]:

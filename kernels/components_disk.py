@@ -7,20 +7,18 @@ they get, the less they read. There are many more threads than cores: each waits
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from oocbfs.kernels.atomics import atomic_add, kernel
+from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.components_forest import compress, find
 from oocbfs.kernels.components_steps import link_span
 from oocbfs.kernels.disk_read import PAGE_BYTES, read_pages
 from oocbfs.kernels.disk_state import CURSOR, EDGES, FAILED, MALFORMED, TAIL_BYTES
 from oocbfs.kernels.disk_wide import CHUNK_BYTES, GAP_PAGES, row_at, row_part
-from oocbfs.kernels.sources import checksum_sources
 
 
 class State(NamedTuple):
@@ -78,8 +76,8 @@ def _link_extent(rows, state, giant, first, stop, low, high, buffer, shift):
     return edges, octets
 
 
-@kernel
-def _stream(rows, disk, state, giant_vertex, thread):
+@compiled(_nrt=False)
+def stream(rows, disk, state, giant_vertex, thread):
     """Take chunks of the tails until none are left, read what they hold of wanted rows, and use it."""
     labels, control, buffer = state.labels, state.control, state.buffers[thread]
     edges = 0
@@ -108,18 +106,3 @@ def _stream(rows, disk, state, giant_vertex, thread):
             octets += more_octets
     atomic_add(control, EDGES, edges)
     atomic_add(control, TAIL_BYTES, octets)
-
-
-def _compile_stream(sources_checksum: int) -> Callable[..., int]:
-    """Make the one compiled entry; the checksum is part of numba's cache key."""
-
-    @njit(nogil=True, cache=True, _nrt=False)
-    def stream(rows, disk, state, giant_vertex, thread):
-        _stream(rows, disk, state, giant_vertex, thread)
-        return sources_checksum
-
-    compiled: Callable[..., int] = stream
-    return compiled
-
-
-stream = _compile_stream(checksum_sources("bfs*.py", "components*.py", "disk*.py"))

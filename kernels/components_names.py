@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
 from oocbfs.kernels.atomics import atomic_add, atomic_min
+from oocbfs.kernels.cache import compiled
 
 _U32 = types.Array(types.uint32, 1, "C")
 _U64 = types.Array(types.uint64, 1, "C")
@@ -14,7 +15,7 @@ _READ_U64 = types.Array(types.uint64, 1, "C", readonly=True)
 _I64 = types.int64
 
 
-@njit(types.void(_U32, _READ_U32, _READ_U32, _I64, _I64), cache=True, nogil=True)
+@compiled(types.void(_U32, _READ_U32, _READ_U32, _I64, _I64))
 def find_least(least, labels, order, first, stop):
     """Find the smallest natural position among the vertices of each label, while others do too."""
     for v in range(first, stop):
@@ -22,14 +23,14 @@ def find_least(least, labels, order, first, stop):
             atomic_min(least, np.int64(labels[v]), order[v])
 
 
-@njit(types.void(_U32, _READ_U32, _I64, _I64), cache=True, nogil=True)
+@compiled(types.void(_U32, _READ_U32, _I64, _I64))
 def replace_labels(labels, least, first, stop):
     """Make labels of the smallest natural positions."""
     for v in range(first, stop):
         labels[v] = least[labels[v]]
 
 
-@njit(types.void(_U32, _READ_U32, _I64, _I64), cache=True, nogil=True)
+@compiled(types.void(_U32, _READ_U32, _I64, _I64))
 def count_members(counts, labels, first, stop):
     """Count the vertices of each label, while others do too."""
     run = 0
@@ -41,11 +42,7 @@ def count_members(counts, labels, first, stop):
             run = 0
 
 
-@njit(
-    types.void(_U64, _I64, _READ_U32, _READ_U32, _READ_U64, types.uint64, _I64, _I64),
-    cache=True,
-    nogil=True,
-)
+@compiled(types.void(_U64, _I64, _READ_U32, _READ_U32, _READ_U64, types.uint64, _I64, _I64))
 def name_components(out, base, labels, order, ids, first_id, first, stop):
     """Give the ids at the natural positions that label first … stop-1 to their natural positions.
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from numba import njit
 
 from oocbfs.kernels.atomics import kernel, trailing_zeros
 from oocbfs.kernels.bfs_state import ONE, ZERO
+from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.disk_state import FRONT, FRONTIER, QUEUE
 from oocbfs.kernels.disk_thin import fill, thin_levels
 from oocbfs.kernels.disk_wide import heads_pass, stream, sweep, visit_heads
-from oocbfs.kernels.sources import checksum_sources
 
 THIN, FILL_CACHE, HEADS_PASS, VISIT_HEADS, STREAM_DOWN, STREAM_UP, SWEEP, TO_QUEUE = range(8)
 
@@ -32,31 +29,23 @@ def _to_queue(state):
     control[FRONTIER] = place
 
 
-def _compile_step(sources_checksum: int) -> Callable[..., int]:
-    """Make the one compiled entry; the checksum is part of numba's cache key."""
-
-    @njit(nogil=True, cache=True, _nrt=False)
-    def step(task, rows_out, rows_in, disk_out, disk_in, state, max_depth, target, clock, thread):
-        if task == THIN:
-            return thin_levels(rows_out, disk_out, state, max_depth, target, clock)
-        if task == FILL_CACHE:
-            fill(disk_out, state)
-        elif task == HEADS_PASS:
-            heads_pass(rows_in, state)
-        elif task == VISIT_HEADS:
-            visit_heads(rows_out, state, thread)
-        elif task == STREAM_DOWN:
-            stream(rows_out, disk_out, state, False, thread)
-        elif task == STREAM_UP:
-            stream(rows_in, disk_in, state, True, thread)
-        elif task == SWEEP:
-            sweep(rows_out, state)
-        else:
-            _to_queue(state)
-        return np.int64(sources_checksum)
-
-    compiled: Callable[..., int] = step
-    return compiled
-
-
-step = _compile_step(checksum_sources("bfs*.py", "disk*.py"))
+@compiled(_nrt=False)
+def step(task, rows_out, rows_in, disk_out, disk_in, state, max_depth, target, clock, thread):
+    """Run a step; small levels say why they ended."""
+    if task == THIN:
+        return thin_levels(rows_out, disk_out, state, max_depth, target, clock)
+    if task == FILL_CACHE:
+        fill(disk_out, state)
+    elif task == HEADS_PASS:
+        heads_pass(rows_in, state)
+    elif task == VISIT_HEADS:
+        visit_heads(rows_out, state, thread)
+    elif task == STREAM_DOWN:
+        stream(rows_out, disk_out, state, False, thread)
+    elif task == STREAM_UP:
+        stream(rows_in, disk_in, state, True, thread)
+    elif task == SWEEP:
+        sweep(rows_out, state)
+    else:
+        _to_queue(state)
+    return np.int64(0)

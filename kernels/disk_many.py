@@ -10,16 +10,15 @@ last that has an edge have words.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from oocbfs.kernels.atomics import atomic_add, atomic_or, inlined, kernel, trailing_zeros
 from oocbfs.kernels.bfs_rows import gather_segment, row_begin, take_varint
 from oocbfs.kernels.bfs_state import ONE, ZERO
+from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
 from oocbfs.kernels.disk_read import PAGE_BYTES, read_pages
 from oocbfs.kernels.disk_state import (
@@ -31,7 +30,6 @@ from oocbfs.kernels.disk_state import (
     TAIL_BYTES,
 )
 from oocbfs.kernels.disk_wide import CHUNK_BYTES, GAP_PAGES, add_row, row_at, row_part
-from oocbfs.kernels.sources import checksum_sources
 
 # Places in State.masks: sources that move in this step, and those of them that push or pull.
 MOVING, PUSH, PULL = range(3)
@@ -266,25 +264,16 @@ def _sweep(rows, state, thread):
                     levels[s, v] = depths[s]
 
 
-def _compile_step(sources_checksum: int) -> Callable[..., int]:
-    """Make the one compiled entry; the checksum is part of numba's cache key."""
-
-    @njit(nogil=True, cache=True, _nrt=False)
-    def step(task, rows, disk, state, thread):
-        if task == HEADS_PASS:
-            _heads_pass(rows, state)
-        elif task == VISIT_HEADS:
-            _visit_heads(rows, state)
-        elif task == PRICE:
-            _price(rows, state)
-        elif task == STREAM:
-            _stream(rows, disk, state, thread)
-        else:
-            _sweep(rows, state, thread)
-        return sources_checksum
-
-    compiled: Callable[..., int] = step
-    return compiled
-
-
-step = _compile_step(checksum_sources("bfs*.py", "disk*.py"))
+@compiled(_nrt=False)
+def step(task, rows, disk, state, thread):
+    """Run a step."""
+    if task == HEADS_PASS:
+        _heads_pass(rows, state)
+    elif task == VISIT_HEADS:
+        _visit_heads(rows, state)
+    elif task == PRICE:
+        _price(rows, state)
+    elif task == STREAM:
+        _stream(rows, disk, state, thread)
+    else:
+        _sweep(rows, state, thread)

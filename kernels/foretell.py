@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit, types
 
 from oocbfs.kernels.bfs_rows import take_varint
+from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
 
 _BYTES = types.Array(types.int64, 1, "C")
@@ -38,11 +39,7 @@ def _slow_bytes(begin, end, fast_begin, fast_end):
     return last - first - max(inside, 0) if begin < end else 0
 
 
-@njit(
-    types.void(_TABLE, _LEVELS, _U64, _U32, _I64, _I64, _I64),
-    cache=True,
-    nogil=True,
-)
+@compiled(types.void(_TABLE, _LEVELS, _U64, _U32, _I64, _I64, _I64))
 def count_expanded(expanded, levels, bases, starts, shift, fast_begin, fast_end):
     """Add up what expanding each level reads, and what of that are all segments but the last of hubs."""
     for u in range(levels.size):
@@ -67,11 +64,7 @@ def _hit_end(levels, tails, begin, end, wanted):
     return end
 
 
-@njit(
-    types.void(_TABLE, _TABLE, _U32, _LEVELS, _U32, _U64, _U32, _U8, _I64, _I64, _I64),
-    cache=True,
-    nogil=True,
-)
+@compiled(types.void(_TABLE, _TABLE, _U32, _LEVELS, _U32, _U64, _U32, _U8, _I64, _I64, _I64))
 def count_searched(
     waiting, found, cuts, levels, heads, bases, starts, tails, shift, fast_begin, fast_end
 ):
@@ -112,7 +105,7 @@ def _outside(begin, end, home_begin, home_end):
     return min(end, max(begin, home_begin)), max(begin, min(end, home_end))
 
 
-@njit(types.void(_BYTES, _LEVELS, _U64, _U32, _I64, _I64, _I64, _I64), cache=True, nogil=True)
+@compiled(types.void(_BYTES, _LEVELS, _U64, _U32, _I64, _I64, _I64, _I64))
 def count_expanded_blocks(blocks, levels, bases, starts, shift, home_begin, home_end, block_bytes):
     """Count the blocks on disk that expanding each level reads."""
     next_block = np.zeros(blocks.size, np.int64)
@@ -130,10 +123,8 @@ def count_expanded_blocks(blocks, levels, bases, starts, shift, home_begin, home
                 next_block[level] = max(stop, next_block[level])
 
 
-@njit(
-    types.void(types.Array(types.int32, 1, "C"), _LEVELS, _U32, _U64, _U32, _I64, _I64, _I64, _I64),
-    cache=True,
-    nogil=True,
+@compiled(
+    types.void(types.Array(types.int32, 1, "C"), _LEVELS, _U32, _U64, _U32, _I64, _I64, _I64, _I64)
 )
 def find_searched_blocks(
     wanted, levels, heads, bases, starts, shift, home_begin, home_end, block_bytes

@@ -6,6 +6,8 @@ import numpy as np
 from numba import njit, types
 from numpy.typing import NDArray
 
+from oocbfs.kernels.cache import compiled
+
 Ids = NDArray[np.uint64]
 Text = NDArray[np.uint8]
 
@@ -47,7 +49,7 @@ def _put_decimal(out: Text, at: int, value: np.uint64) -> int:
     return end
 
 
-@njit(types.int64(_BYTES, _IDS, _IDS, types.uint8), cache=True, nogil=True)
+@compiled(types.int64(_BYTES, _IDS, _IDS, types.uint8))
 def _put_pairs(out: Text, sources: Ids, targets: Ids, separator: np.uint8) -> int:
     """Write a line per pair and return the number of bytes."""
     at = 0
@@ -60,7 +62,7 @@ def _put_pairs(out: Text, sources: Ids, targets: Ids, separator: np.uint8) -> in
     return at
 
 
-@njit(types.int64(_BYTES, _IDS, _VALUES, types.uint8), cache=True, nogil=True)
+@compiled(types.int64(_BYTES, _IDS, _VALUES, types.uint8))
 def _put_values(out: Text, ids: Ids, values: NDArray[np.int64], separator: np.uint8) -> int:
     """Write a line per id and its value, which may be negative, and return the number of bytes."""
     at = 0

@@ -13,6 +13,8 @@ import numpy as np
 from numba import njit, types
 from numpy.typing import NDArray
 
+from oocbfs.kernels.cache import compiled
+
 Ids = NDArray[np.uint64]
 
 _U64 = types.uint64
@@ -78,7 +80,7 @@ def _permuted(label: np.uint64, permutation: Ids) -> np.uint64:
             return label
 
 
-@njit(types.void(_IDS, _IDS), cache=True, nogil=True)
+@compiled(types.void(_IDS, _IDS))
 def permute(labels: Ids, permutation: Ids) -> None:
     """Replace every label by its image."""
     for i in range(labels.size):
@@ -94,7 +96,7 @@ def _quadrant_bits(
     return lower, np.uint64(field >= a) - lower + np.uint64(field >= abc)
 
 
-@njit(types.void(_IDS, _IDS, _U64, _U64, types.int64, _U64, _U64, _U64), cache=True, nogil=True)
+@compiled(types.void(_IDS, _IDS, _U64, _U64, types.int64, _U64, _U64, _U64))
 def kronecker(
     sources: Ids,
     targets: Ids,
@@ -125,7 +127,7 @@ def kronecker(
         targets[i] = target
 
 
-@njit(types.void(_IDS, _IDS, _U64, _U64, _U64), cache=True, nogil=True)
+@compiled(types.void(_IDS, _IDS, _U64, _U64, _U64))
 def uniform(
     sources: Ids, targets: Ids, first: np.uint64, key: np.uint64, num_vertices: np.uint64
 ) -> None:
@@ -157,7 +159,7 @@ def _vertex_of_stub(
     return vertex
 
 
-@njit(types.void(_IDS, _IDS, _U64, _IDS, _IDS, _IDS, _IDS, _IDS, _U64), cache=True, nogil=True)
+@compiled(types.void(_IDS, _IDS, _U64, _IDS, _IDS, _IDS, _IDS, _IDS, _U64))
 def match_stubs(
     sources: Ids,
     targets: Ids,
@@ -178,7 +180,7 @@ def match_stubs(
         targets[i] = _vertex_of_stub(target, first_stubs, first_vertices, degrees, guide, shift)
 
 
-@njit(types.void(_IDS, _IDS, _U64, _IDS, types.boolean), cache=True, nogil=True)
+@compiled(types.void(_IDS, _IDS, _U64, _IDS, types.boolean))
 def lattice(sources: Ids, targets: Ids, first: np.uint64, shape: Ids, wrap: bool) -> None:
     """Join neighbours in a box of planes, rows and columns; ids are row-major.
 

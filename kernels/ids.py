@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
 from oocbfs.kernels.atomics import count_ones
+from oocbfs.kernels.cache import compiled
 
 _U32 = types.Array(types.uint32, 1, "C")
 _U64 = types.Array(types.uint64, 1, "C")
@@ -14,14 +15,14 @@ _ONE = np.uint64(1)
 _LOW6 = np.uint64(63)
 
 
-@njit(types.void(_U64, _READ_U64), cache=True, nogil=True)
+@compiled(types.void(_U64, _READ_U64))
 def mark(bitmap, ids):
     """Set the bit of every id; all must be inside the bitmap."""
     for x in ids:
         bitmap[x >> np.uint64(6)] |= _ONE << (x & _LOW6)
 
 
-@njit(types.int64(_U32, _U64), cache=True, nogil=True)
+@compiled(types.int64(_U32, _U64))
 def count_before(counts, bitmap):
     """For each word of the bitmap, count the bits before it; returns the number of all bits."""
     total = 0
@@ -31,7 +32,7 @@ def count_before(counts, bitmap):
     return total
 
 
-@njit(types.void(_U64, _READ_U64, _U64, _U32), cache=True, nogil=True)
+@compiled(types.void(_U64, _READ_U64, _U64, _U32))
 def rank_in_bitmap(out, ids, bitmap, counts):
     """Position of each id among the set bits; every id's bit is set."""
     for i in range(ids.size):
@@ -40,7 +41,7 @@ def rank_in_bitmap(out, ids, bitmap, counts):
         out[i] = counts[w] + count_ones(bitmap[w] & below)
 
 
-@njit(types.void(_U64, _READ_U64, _READ_U64, _U32, types.uint64), cache=True, nogil=True)
+@compiled(types.void(_U64, _READ_U64, _READ_U64, _U32, types.uint64))
 def rank_in_list(out, ids, listed, first, shift):
     """Position of each id in a sorted list that holds them all.
 
@@ -59,7 +60,7 @@ def rank_in_list(out, ids, listed, first, shift):
         out[i] = low
 
 
-@njit(types.int64(_U64, _U64, _U64, types.int64, types.boolean), cache=True, nogil=True)
+@compiled(types.int64(_U64, _U64, _U64, types.int64, types.boolean))
 def edge_keys(out, sources, targets, column_bits, directed):
     """Pack edges that are not loops into keys, undirected ones with the smaller end first."""
     bits = np.uint64(column_bits)

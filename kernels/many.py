@@ -7,11 +7,11 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from oocbfs.kernels.bfs import read_only
 from oocbfs.kernels.bfs_rows import Rows, one_row
 from oocbfs.kernels.bfs_state import GATE
+from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import SEGMENT_BYTES
 from oocbfs.kernels.crew import run_together
 from oocbfs.kernels.many_levels import FULL, PAUSED, TOO_DEEP, Options, help_out, lead
@@ -27,11 +27,8 @@ from oocbfs.kernels.many_state import (
     MAX_RECORDS,
     State,
 )
-from oocbfs.kernels.sources import checksum_sources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
 # Sources of one traversal: the bits of a word.
@@ -77,21 +74,13 @@ class Found(NamedTuple):
     too_deep: bool
 
 
-def _compile_run(sources_checksum: int) -> Callable[..., int]:
-    """Make the one compiled entry; the checksum is part of numba's cache key, as in bfs."""
-
-    @njit(nogil=True, cache=True, _nrt=False)
-    def run(rows_out, rows_in, state, options, thread):
-        if thread == 0:
-            return lead(rows_out, rows_in, state, options, thread)
-        help_out(rows_out, rows_in, state, thread)
-        return sources_checksum
-
-    compiled: Callable[..., int] = run
-    return compiled
-
-
-_run = _compile_run(checksum_sources("many*.py", "bfs_rows.py", "bfs_state.py"))
+@compiled(_nrt=False)
+def _run(rows_out, rows_in, state, options, thread):
+    """Run levels, or help the thread that does."""
+    if thread == 0:
+        return lead(rows_out, rows_in, state, options, thread)
+    help_out(rows_out, rows_in, state, thread)
+    return np.int64(0)
 
 
 def num_words(threads: int) -> int:

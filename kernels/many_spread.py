@@ -6,9 +6,10 @@ Planes hold, for each vertex and source, the bits of the level plus 1, so that 0
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
 from oocbfs.kernels.atomics import add_where, inlined
+from oocbfs.kernels.cache import compiled
 
 _PLANES = types.Array(types.uint64, 2, "C")
 _READ_U32 = types.Array(types.uint32, 1, "C", readonly=True)
@@ -48,11 +49,7 @@ def _gather(words, plane, ranks, first, count):
         words[i & 63, i >> 6] = np.uint64(0)
 
 
-@njit(
-    types.void(types.Array(types.int8, 2, "C"), _PLANES, _READ_U32, _I64, _I64, _I64),
-    cache=True,
-    nogil=True,
-)
+@compiled(types.void(types.Array(types.int8, 2, "C"), _PLANES, _READ_U32, _I64, _I64, _I64))
 def spread_bytes(out, planes, ranks, source, first, stop):
     """Give the sources from ``source`` on their levels at positions first … stop-1.
 
@@ -78,11 +75,7 @@ def spread_bytes(out, planes, ranks, source, first, stop):
                 levels[i] = part[i]
 
 
-@njit(
-    types.void(types.Array(types.int32, 1, "C"), _PLANES, _READ_U32, _I64),
-    cache=True,
-    nogil=True,
-)
+@compiled(types.void(types.Array(types.int32, 1, "C"), _PLANES, _READ_U32, _I64))
 def spread_deep(out, planes, ranks, source):
     """Give one source its levels, however many planes there are."""
     for position in range(out.size):

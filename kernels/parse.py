@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from oocbfs.kernels.cache import compiled
 
 Ids = NDArray[np.uint64]
 Text = NDArray[np.uint8]
@@ -59,19 +61,19 @@ def _load_byte(typing_context, at):
 _byte: Any = intrinsic(_load_byte)
 
 
-@njit(types.boolean(types.uint8), cache=True, nogil=True)
+@compiled(types.boolean(types.uint8))
 def _ends_field(byte: int) -> bool:
     return byte in (_NEWLINE, _SPACE, _TAB, _COMMA, _RETURN)
 
 
-@njit(_ADDRESS(_ADDRESS), cache=True, nogil=True)
+@compiled(_ADDRESS(_ADDRESS))
 def _skip_blanks(at: int) -> int:
     while _byte(at) == _SPACE or _byte(at) == _TAB:
         at += 1
     return at
 
 
-@njit(_ADDRESS(_ADDRESS), cache=True, nogil=True)
+@compiled(_ADDRESS(_ADDRESS))
 def _skip_separator(at: int) -> int:
     """Pass blanks with at most one comma among them."""
     at = _skip_blanks(at)
@@ -80,7 +82,7 @@ def _skip_separator(at: int) -> int:
     return at
 
 
-@njit(_ADDRESS(_ADDRESS), cache=True, nogil=True)
+@compiled(_ADDRESS(_ADDRESS))
 def _next_line(at: int) -> int:
     """Give where the next line begins, or -1 behind a NUL or a lone carriage return."""
     while True:
@@ -92,7 +94,7 @@ def _next_line(at: int) -> int:
             return -1
 
 
-@njit(types.boolean(_ADDRESS, _ADDRESS), cache=True, nogil=True)
+@compiled(types.boolean(_ADDRESS, _ADDRESS))
 def _overflows(first: int, end: int) -> bool:
     """Tell whether the digits from first to end are a number above 2^64 - 1."""
     value = np.uint64(0)
@@ -104,7 +106,7 @@ def _overflows(first: int, end: int) -> bool:
     return False
 
 
-@njit(types.UniTuple(types.int64, 2)(_ADDRESS), cache=True, nogil=True)
+@compiled(types.UniTuple(types.int64, 2)(_ADDRESS))
 def _number(at: int) -> tuple[Any, int]:
     """Read a number, quoted or not, as the bits of a signed one; the end is -1 where there is none."""
     quoted = _byte(at) == _QUOTE
@@ -126,7 +128,7 @@ def _number(at: int) -> tuple[Any, int]:
     return np.int64(value), at
 
 
-@njit(types.boolean(_ADDRESS, types.int64), cache=True, nogil=True)
+@compiled(types.boolean(_ADDRESS, types.int64))
 def _is_comment(at: int, flags: int) -> bool:
     byte = _byte(at)
     return bool(
@@ -137,7 +139,7 @@ def _is_comment(at: int, flags: int) -> bool:
     )
 
 
-@njit(_ADDRESS(_ADDRESS, types.int64), cache=True, nogil=True)
+@compiled(_ADDRESS(_ADDRESS, types.int64))
 def _skip_fields(at: int, fields: int) -> int:
     """Pass so many fields, or give -1 where the line has fewer."""
     for _ in range(fields):
@@ -154,7 +156,7 @@ _PAIRS = types.int64(
 )
 
 
-@njit(_PAIRS, cache=True, nogil=True)
+@compiled(_PAIRS)
 def parse_pairs(
     sources: Ids,
     targets: Ids,
@@ -222,7 +224,7 @@ def parse_pairs(
     return code
 
 
-@njit(_PAIRS, cache=True, nogil=True)
+@compiled(_PAIRS)
 def parse_rows(
     sources: Ids,
     targets: Ids,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
+
+from oocbfs.kernels.cache import compiled
 
 _KEYS = types.Array(types.uint64, 1, "C")
 _COUNTS = types.Array(types.int64, 1, "C")
@@ -15,7 +17,7 @@ _DIGIT_BITS = 12
 _TABLE_BITS = 14
 
 
-@njit(types.void(_KEYS, _COUNTS, _KEYS, _KEYS), cache=True, nogil=True)
+@compiled(types.void(_KEYS, _COUNTS, _KEYS, _KEYS))
 def scatter(out, bounds, keys, splitters):
     """Group keys by bucket: bucket b holds the keys k with splitters[b-1] <= k < splitters[b].
 
@@ -58,7 +60,7 @@ def scatter(out, bounds, keys, splitters):
         cursor[b] += 1
 
 
-@njit(types.int64(_KEYS, _KEYS), cache=True, nogil=True)
+@compiled(types.int64(_KEYS, _KEYS))
 def sort_unique(keys, spare):
     """Sort keys in place, drop duplicates, and return how many remain; ``spare`` is as long as keys."""
     if keys.size == 0:

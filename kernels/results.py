@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
+from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
 from oocbfs.kernels.varint import get_varint
 
@@ -20,13 +21,9 @@ _READ_U64 = types.Array(types.uint64, 1, "C", readonly=True)
 _I64 = types.int64
 
 
-@njit(
-    [
-        types.void(_LEVELS, _I64, _READ_LEVELS, _READ_U32, _I64, _I64),
-        types.void(_BYTES, _I64, _READ_BYTES, _READ_U32, _I64, _I64),
-    ],
-    cache=True,
-    nogil=True,
+@compiled(
+    types.void(_LEVELS, _I64, _READ_LEVELS, _READ_U32, _I64, _I64),
+    types.void(_BYTES, _I64, _READ_BYTES, _READ_U32, _I64, _I64),
 )
 def rename_levels(out, base, levels, order, first, stop):
     """Give the levels of stored vertices first … stop-1 to their natural positions.
@@ -39,11 +36,7 @@ def rename_levels(out, base, levels, order, first, stop):
             out[place] = levels[v]
 
 
-@njit(
-    types.void(_I64_ARRAY, _I64, _READ_U32, _READ_U32, _READ_U64, _I64, _I64, _I64),
-    cache=True,
-    nogil=True,
-)
+@compiled(types.void(_I64_ARRAY, _I64, _READ_U32, _READ_U32, _READ_U64, _I64, _I64, _I64))
 def rename_parents(out, base, parents, order, ids, first_id, first, stop):
     """Give the parents of stored vertices first … stop-1 to their natural positions, as input ids.
 
@@ -61,7 +54,7 @@ def rename_parents(out, base, parents, order, ids, first_id, first, stop):
         out[place] = np.int64(ids[parent]) if ids.size else parent + first_id
 
 
-@njit(types.void(_I64_ARRAY, _READ_LEVELS, _I64, _I64), cache=True, nogil=True)
+@compiled(types.void(_I64_ARRAY, _READ_LEVELS, _I64, _I64))
 def count_levels(sizes, levels, first, stop):
     """Count the vertices of each level among first … stop-1."""
     for v in range(first, stop):
@@ -69,7 +62,7 @@ def count_levels(sizes, levels, first, stop):
             sizes[levels[v]] += 1
 
 
-@njit(types.UniTuple(_I64, 2)(_READ_LEVELS, _READ_U32, _I64, _I64), cache=True, nogil=True)
+@compiled(types.UniTuple(_I64, 2)(_READ_LEVELS, _READ_U32, _I64, _I64))
 def count_reached(levels, degrees, first, stop):
     """Count the vertices reached among first … stop-1, and their edges."""
     vertices = 0
@@ -105,13 +98,11 @@ def _check_arc(confirmed, levels, parents, u, v, last_level, undirected):
     return FINE
 
 
-@njit(
+@compiled(
     types.UniTuple(_I64, 2)(
         _U8, _READ_LEVELS, _READ_U32, _READ_U32, _READ_U64, _READ_U32, _I64, _READ_U8,
         _I64, types.boolean, _I64, _I64,
     ),
-    cache=True,
-    nogil=True,
 )  # fmt: skip
 def check_levels(
     confirmed, levels, parents, heads, bases, starts, shift, tails, last_level, undirected, first, stop

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
+from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
 
 _U8 = types.Array(types.uint8, 1, "C")
@@ -53,7 +54,7 @@ def get_varint(data, at, end):
     return value, -1
 
 
-@njit(_I64(_U8, _I64, _U64, _I64, _I64, _I64, types.uint64), cache=True, nogil=True)
+@compiled(_I64(_U8, _I64, _U64, _I64, _I64, _I64, types.uint64))
 def _put_segments(out, at, keys, first, stop, head, mask):
     """Write keys[first:stop] without position ``head`` as segments; return the end."""
     segment_end = at + SEGMENT_BYTES
@@ -77,7 +78,7 @@ def _put_segments(out, at, keys, first, stop, head, mask):
     return at
 
 
-@njit(_I64(_U8, _I64, _U64, _I64, _I64, _I64, types.uint64), cache=True, nogil=True)
+@compiled(_I64(_U8, _I64, _U64, _I64, _I64, _I64, types.uint64))
 def _put_tail(out, at, keys, first, stop, head, mask):
     """Write one tail, cut into segments if it is long; return the end."""
     start = at
@@ -93,7 +94,7 @@ def _put_tail(out, at, keys, first, stop, head, mask):
     return at
 
 
-@njit(_I64(_U8, _U32, _U32, _U32, _U64, _U32, _I64, _I64), cache=True, nogil=True)
+@compiled(_I64(_U8, _U32, _U32, _U32, _U64, _U32, _I64, _I64))
 def encode_rows(tails, heads, lengths, degrees, keys, weights, first_row, column_bits):
     """Encode sorted distinct keys (row << column_bits | neighbour) of whole rows.
 
@@ -128,7 +129,7 @@ def encode_rows(tails, heads, lengths, degrees, keys, weights, first_row, column
     return at
 
 
-@njit(_I64(_U32, _READ_U8, _I64, _I64, _I64), cache=True, nogil=True)
+@compiled(_I64(_U32, _READ_U8, _I64, _I64, _I64))
 def decode_tail(out, tails, start, end, num_vertices):
     """Decode the tail tails[start:end] into ``out``; returns the count, or -1 if it is malformed."""
     count = 0
@@ -148,13 +149,11 @@ def decode_tail(out, tails, start, end, num_vertices):
     return count
 
 
-@njit(
+@compiled(
     types.UniTuple(_I64, 2)(
         _U64, _U64, _READ_U32, _READ_U64, _READ_U32, _I64, _READ_U8, _READ_U32, _READ_U32, _I64,
         types.boolean,
     ),
-    cache=True,
-    nogil=True,
 )  # fmt: skip
 def decode_rows(sources, targets, heads, bases, starts, shift, tails, degrees, order, row, once):
     """Decode whole rows from ``row`` on while they fit; returns (next row, count or -1 if damaged).
@@ -184,7 +183,7 @@ def decode_rows(sources, targets, heads, bases, starts, shift, tails, degrees, o
     return row, at
 
 
-@njit(_I64(_U8, _U64), cache=True, nogil=True)
+@compiled(_I64(_U8, _U64))
 def pack_keys(out, keys):
     """Write ascending keys as varints of their differences, the first from 0; returns the bytes."""
     at = 0
@@ -195,7 +194,7 @@ def pack_keys(out, keys):
     return at
 
 
-@njit(types.void(_U64, _READ_U8), cache=True, nogil=True)
+@compiled(types.void(_U64, _READ_U8))
 def unpack_keys(out, data):
     """Undo ``pack_keys`` for out.size keys."""
     at = 0

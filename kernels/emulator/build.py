@@ -16,6 +16,7 @@ from enum import Enum
 from pathlib import Path
 
 from oocbfs.errors import OocbfsError
+from oocbfs.kernels.cache_folder import cache_folder
 from oocbfs.kernels.cuda_source import (
     BFS_KERNELS,
     FOLDER,
@@ -83,12 +84,6 @@ def find_compiler() -> str:
     return found
 
 
-def cache_folder() -> Path:
-    """Give the folder that keeps builds between runs."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "oocbfs" / "emulator"
-
-
 def build(
     options: KernelOptions,
     checks: Checks = Checks.NONE,
@@ -149,7 +144,7 @@ def _cached(checks: Checks, suffix: str, words: Iterable[str], files: Iterable[P
         digest.update(word.encode() + b"\0")
     for path in files:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return cache_folder() / f"{checks.value}-{digest.hexdigest()[:24]}{suffix}"
+    return cache_folder() / "emulator" / f"{checks.value}-{digest.hexdigest()[:24]}{suffix}"
 
 
 @contextmanager

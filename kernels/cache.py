@@ -1,0 +1,140 @@
+"""Compiled kernels, kept on disk under a key that covers every file they are compiled from.
+
+numba keeps what it compiled as long as the file that holds the function does not change. But a kernel
+also contains the helpers and constants that it takes from other files, and a change of those must not
+leave old code behind. So the key here is a digest of a kernel's file and of all files that it imports.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from numba import config, njit
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+
+from oocbfs.kernels.cache_folder import cache_folder, is_writable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_PACKAGE = "oocbfs.kernels"
+_ROOT = Path(__file__).parent
+_IMPORT = re.compile(
+    rf"^\s*(?:from|import)\s+{re.escape(_PACKAGE)}\b([\w.]*)(?:\s+import\s+(\([^)]*\)|.*))?",
+    re.MULTILINE,
+)
+
+
+def compiled(*signatures: object, **options: object) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function for these signatures, or for the first arguments that it is called with.
+
+    Options are those of ``numba.njit``. The compiled code is kept on disk, and runs without the GIL.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401
+        dispatcher = njit(nogil=True, **options)(function)
+        dispatcher._cache = _KernelCache(function)
+        for signature in signatures:
+            dispatcher.compile(signature)
+        if signatures:
+            dispatcher.disable_compile()
+        return dispatcher
+
+    return decorate
+
+
+def imported_files(path: Path) -> set[Path]:
+    """Give a kernel's file and all files of kernels that it imports, directly or not."""
+    found: set[Path] = set()
+    waiting = [path]
+    while waiting:
+        file = waiting.pop()
+        if file not in found:
+            found.add(file)
+            waiting.extend(_imports(_read(file)[1]))
+    return found
+
+
+@cache
+def _read(path: Path) -> tuple[bytes, str]:
+    content = path.read_bytes()
+    return hashlib.sha256(content).digest(), content.decode()
+
+
+def _imports(text: str) -> Iterator[Path]:
+    """Give the files of kernels that a file's text names in its imports."""
+    for module, names in _IMPORT.findall(text):
+        base = _ROOT.joinpath(*module.split(".")[1:])
+        candidates = [base, *(base / name for name in re.findall(r"\w+", names))]
+        for candidate in candidates:
+            yield from filter(
+                Path.is_file, (candidate.with_suffix(".py"), candidate / "__init__.py")
+            )
+
+
+@cache
+def source_digest(path: Path) -> bytes:
+    """Digest everything that a kernel in this file is compiled from."""
+    digest = hashlib.sha256()
+    for file in sorted(imported_files(path)):
+        digest.update(os.path.relpath(file, _ROOT).encode() + b"\0" + _read(file)[0])
+    return digest.digest()
+
+
+@cache
+def _folder_for(sources: Path) -> Path:
+    """Give the folder for the kernels of a folder: beside them, or where the user can write."""
+    if not config.CACHE_DIR and is_writable(sources / "__pycache__"):
+        return sources / "__pycache__"
+    base = Path(config.CACHE_DIR) if config.CACHE_DIR else cache_folder()
+    return base / f"{sources.name}_{hashlib.sha256(os.fsencode(sources)).hexdigest()[:24]}"
+
+
+class _Locator(_CacheLocator):  # type: ignore[misc]
+    """Tells numba where a function's code is kept, and by what it goes out of date."""
+
+    def __init__(self, function: Callable[..., Any], path: str) -> None:
+        self._py_file = path  # numba reads it in its warnings
+        self._line = function.__code__.co_firstlineno
+
+    def get_cache_path(self) -> str:
+        return str(_folder_for(Path(self._py_file).parent))
+
+    def get_source_stamp(self) -> bytes:
+        return source_digest(Path(self._py_file))
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], path: str) -> _Locator:
+        return cls(function, path)
+
+
+class _Implementation(CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = (_Locator,)
+
+
+class _KernelCache(FunctionCache):  # type: ignore[misc]
+    """Loads and saves code; a cache that is damaged or cannot be written costs time, not the run."""
+
+    _impl_class = _Implementation
+
+    def load_overload(self, *arguments: object) -> object:
+        # Unpickling a damaged file may raise anything.
+        try:
+            return super().load_overload(*arguments)
+        except Exception:  # noqa: BLE001
+            with suppress(OSError):
+                self.flush()
+            return None
+
+    def save_overload(self, *arguments: object) -> None:
+        with suppress(OSError):
+            super().save_overload(*arguments)
