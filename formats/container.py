@@ -18,6 +18,7 @@ from oocbfs.errors import FormatError
 from oocbfs.formats import layout
 from oocbfs.formats.layout import CHUNK_BYTES, PAGE_BYTES, Encoding, Flag, Kind, Order
 from oocbfs.formats.lost_pages import Watch
+from oocbfs.formats.machine import usable_cores
 from oocbfs.kernels.constants import SLACK_BYTES
 
 
@@ -243,7 +244,7 @@ class Container:
                 kind, chunks[i], int(sizes[i])
             )
 
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
+        with ThreadPoolExecutor(usable_cores()) as pool:
             list(pool.map(work, range(chunks.size)))
         data[size:] = 0
         data.flags.writeable = False
@@ -283,8 +284,11 @@ class Container:
             and int(record["encoding"]) == Encoding.RAW
             and hasattr(mmap, "MADV_WILLNEED")
         ):
-            place, size = int(record["offset"]), int(record["stored_bytes"])
-            self._mapping.madvise(mmap.MADV_WILLNEED, place, size)
+            # The system's pages may be larger than those of the format.
+            offset = int(record["offset"])
+            begin = offset // mmap.PAGESIZE * mmap.PAGESIZE
+            size = offset - begin + int(record["stored_bytes"])
+            self._mapping.madvise(mmap.MADV_WILLNEED, begin, size)
 
     def release(self) -> None:
         """Let go of the mapped pages; whoever touches them again gets them from the page cache or disk."""

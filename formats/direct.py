@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import FormatError
+from oocbfs.formats.machine import read_at
 from oocbfs.formats.ordered import ordered_map
 
 _PAGE_BYTES = 4096
@@ -59,7 +60,7 @@ class DirectFile:
 
     def _read_page(self) -> bytes:
         page = page_aligned(_PAGE_BYTES)
-        count = os.preadv(self.descriptor, [memoryview(page)], 0)
+        count = read_at(self.descriptor, memoryview(page), 0)
         return page[:count].tobytes()
 
     def explain(self, error: int) -> FormatError:
@@ -74,7 +75,7 @@ class DirectFile:
         view = memoryview(out)
         while len(view):
             try:
-                count = os.preadv(self.descriptor, [view], offset)
+                count = read_at(self.descriptor, view, offset)
             except OSError as error:
                 raise self.explain(error.errno or 0) from error
             if count == 0 or (count < len(view) and count % _PAGE_BYTES):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
 from typing import Any, TypeVar
+
+from oocbfs.formats.machine import usable_cores
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -17,7 +18,7 @@ _PIECE = 1 << 18
 
 def available_threads(threads: int | None = None) -> int:
     """Give the number asked for, or the number of processors this process may use."""
-    return len(os.sched_getaffinity(0)) if threads is None else max(1, threads)
+    return usable_cores() if threads is None else max(1, threads)
 
 
 def ordered_map(

@@ -14,6 +14,7 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
+from oocbfs.formats import machine
 from oocbfs.memory import available_bytes, format_size, locked_limit
 from oocbfs.nvidia import LIBRARY, Driver, ask_driver
 
@@ -54,10 +55,10 @@ def _machine() -> Iterator[Finding]:
                 break
     except OSError:
         pass
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    yield Finding("CPU", f"{name}, {cores} cores usable of {os.cpu_count()}")
-    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    yield Finding("RAM", f"{format_size(total)}, {format_size(available_bytes())} available")
+    cores = f"{machine.usable_cores()} cores usable of {os.cpu_count()}"
+    yield Finding("CPU", f"{name}, {cores}")
+    total, available = format_size(machine.total_bytes()), format_size(available_bytes())
+    yield Finding("RAM", f"{total}, {available} available")
 
 
 def _versions(*packages: str) -> str | None:

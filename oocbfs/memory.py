@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from oocbfs.errors import BudgetError
+from oocbfs.formats import machine
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -35,11 +36,7 @@ def format_size(num_bytes: float) -> str:
 
 def available_bytes() -> int:
     """Memory that this process can still take: the machine's, or less in a limited container."""
-    limits = [os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    meminfo = Path("/proc/meminfo")
-    if meminfo.exists():
-        match = re.search(r"MemAvailable:\s+(\d+) kB", meminfo.read_text())
-        limits = [int(match[1]) * 1024] if match else limits
+    limits = [machine.free_bytes()]
     for limit, usage in (
         ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
         (

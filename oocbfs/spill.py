@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from oocbfs.errors import OutputError
+from oocbfs.formats.machine import read_at
 
 
 class SpillFile:
@@ -50,7 +51,7 @@ class SpillFile:
         """Fill an array from the bytes at ``start``."""
         view = memoryview(out.view(np.uint8).reshape(-1))
         while len(view):
-            count = os.preadv(self._file.fileno(), [view], start)
+            count = read_at(self._file.fileno(), view, start)
             if count == 0:
                 raise OutputError(
                     f"{self._folder}: temporary data was cut short by another program"

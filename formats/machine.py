@@ -1,0 +1,55 @@
+"""What this machine gives a process: cores, memory, reads at an offset.
+
+The one place that knows what operating systems lack. macOS has neither ``sched_getaffinity`` nor
+``SC_AVPHYS_PAGES``, and ``preadv`` only since version 11.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+# Where nothing tells how much memory there is.
+_LEAST_BYTES = 1 << 30
+_MEMINFO = Path("/proc/meminfo")
+
+
+def usable_cores() -> int:
+    """Count the processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def total_bytes() -> int:
+    """Tell how much memory the machine has."""
+    return _sysconf_bytes("SC_PHYS_PAGES") or _LEAST_BYTES
+
+
+def free_bytes() -> int:
+    """Tell how much memory the machine can still give; half of it where the system does not tell."""
+    try:
+        match = re.search(r"MemAvailable:\s+(\d+) kB", _MEMINFO.read_text())
+    except OSError:
+        match = None
+    if match is not None:
+        return int(match[1]) * 1024
+    return _sysconf_bytes("SC_AVPHYS_PAGES") or total_bytes() // 2
+
+
+def _sysconf_bytes(name: str) -> int:
+    """Ask for a number of pages; 0 where the system does not know it."""
+    try:
+        return max(0, os.sysconf(name)) * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError):
+        return 0
+
+
+def read_at(descriptor: int, view: memoryview, offset: int) -> int:
+    """Fill a view from an offset of a file; give the number of bytes, which may be fewer."""
+    if hasattr(os, "preadv"):
+        return os.preadv(descriptor, [view], offset)
+    data = os.pread(descriptor, len(view), offset)
+    view[: len(data)] = data
+    return len(data)
