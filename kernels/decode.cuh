@@ -5,7 +5,8 @@
 // varint ends there). A varint has at most 9 bytes, so the two words before a lane's own hold the
 // rest of any varint that ends in it; only its first 5 bytes carry a value. Ids are sums modulo 2^32,
 // and callers compare each with n before they use it. A value of n or more is reported, so the first
-// id that is wrong lies below 2n, and no sum wraps unseen in a graph of up to 2^31 vertices.
+// id that is wrong lies less than 2^32 behind the one before it: if it wraps around, it is the smaller
+// of the two, which is reported too.
 #ifndef OOCBFS_DECODE_CUH
 #define OOCBFS_DECODE_CUH
 #include "rows.cuh"
@@ -62,9 +63,19 @@ __device__ __forceinline__ u32 varint_ending_at(u32 last, u32 word, u64 before, 
   return join_groups(bytes);
 }
 
+// Whether the word belongs to a varint that goes on for MAX_VARINT_BYTES bytes, which none does; only
+// the first `length` bytes of the word lie in the span.
+__device__ __forceinline__ bool is_endless(u32 word, u64 before, u64 length) {
+  const u32 stop = (u32)__ffs((int)(~word & 0x80808080u));
+  u32 more = stop ? (stop - 1) >> 3 : 4;
+  if (more > length) more = (u32)length;
+  const u64 stops = ~before & 0x8080808080808080ull;
+  return more && more + ((u32)__clzll((long long)stops) >> 3) >= MAX_VARINT_BYTES;
+}
+
 // Decode one chunk. All lanes of the warp call this together; groups that are not `active` load
-// nothing and decode nothing. Gives false in the lane that sees the span end inside a varint, or a
-// value that no row of so many vertices holds.
+// nothing and decode nothing. Gives false in a lane that sees the span end inside a varint, one that is
+// too long, a value that no row of so many vertices holds, or an id that wraps around.
 template <u32 LANES>
 __device__ __forceinline__ bool decode_chunk(Decoded& decoded, Cursor& cursor, const Rows& rows,
                                              bool active) {
@@ -88,6 +99,7 @@ __device__ __forceinline__ bool decode_chunk(Decoded& decoded, Cursor& cursor, c
   if (lane == 0) word2 = cursor.word2;
   if (lane == 1) word2 = cursor.word1;
   const u64 before = (u64)word1 << 32 | word2;
+  if (active && offset < span.end && is_endless(word, before, span.end - offset)) whole = false;
 
   u32 total = 0;
   u64 lost = 0;
@@ -109,9 +121,14 @@ __device__ __forceinline__ bool decode_chunk(Decoded& decoded, Cursor& cursor, c
     const u32 left = __shfl_up_sync(FULL_WARP, inclusive, by, LANES);
     if (lane >= by) inclusive += left;
   }
-  const u32 base = cursor.sum + inclusive - total - 1;
+  u32 last = cursor.sum + inclusive - total;   // as in the cursor: last id + 1
+  const u32 base = last - 1;
 #pragma unroll
-  for (u32 k = 0; k < 4; k++) decoded.ids[k] += base;
+  for (u32 k = 0; k < 4; k++) {
+    decoded.ids[k] += base;
+    whole = whole && decoded.ids[k] + 1 >= last;
+    last = decoded.ids[k] + 1;
+  }
 
   cursor.sum += __shfl_sync(FULL_WARP, inclusive, LANES - 1, LANES);
   cursor.word1 = __shfl_sync(FULL_WARP, word, LANES - 1, LANES);

@@ -18,14 +18,15 @@ __device__ __forceinline__ void list_hub(u32* hubs, u32* hub_segments, u64* coun
   hub_segments[place >> 32] = (u32)place;
 }
 
-// The first neighbour of a segment.
-__device__ __forceinline__ u32 first_neighbour(const Rows& rows, u64 offset) {
-  u32 value = 0, word = 0;
-  for (u32 k = 0; k < 5; k++, offset++) {
+// The first neighbour of a segment, or NO_VERTEX if it is damaged.
+__device__ __forceinline__ u32 first_neighbour(const Rows& rows, u64 offset, u64 end) {
+  u64 value = 0;
+  u32 word = 0;
+  for (u32 k = 0; k < 5 && offset < end; k++, offset++) {
     if (k == 0 || !(offset & 3u))
       word = load_word(rows, offset & ~3ull) >> (8 * (u32)(offset & 3u));
-    value |= (word & 0x7fu) << (7 * k);
-    if (!(word & 0x80u)) return value;
+    value |= (u64)(word & 0x7fu) << (7 * k);
+    if (!(word & 0x80u)) return value < NO_VERTEX ? (u32)value : NO_VERTEX;
     word >>= 8;
   }
   return NO_VERTEX;
@@ -36,7 +37,7 @@ __device__ __forceinline__ Span skip_segments(const Search& search, const Rows& 
   u64 low = 0, high = count_segments(row);
   while (high - low > 1) {
     const u64 middle = (low + high) / 2;
-    const u32 first = first_neighbour(rows, row.begin + middle * SEGMENT_BYTES);
+    const u32 first = first_neighbour(rows, row.begin + middle * SEGMENT_BYTES, row.end);
     if (first >= rows.num_vertices) report_damage(search);
     if (first <= search.first_target)
       low = middle;

@@ -19,8 +19,8 @@ struct StagedRow {
 
   __device__ __forceinline__ bool done() const { return at >= length; }
 
-  // The next id; `whole` becomes false if the row ends inside its varint, or if that holds a value
-  // that no row of n vertices does.
+  // The next id; `whole` becomes false if the row ends inside its varint, or if that is too long or
+  // leads to none of n vertices.
   __device__ __forceinline__ u32 next(bool& whole, u32 n) {
     u64 value = 0;
     u32 shift = 0, byte = 0x80u;
@@ -29,7 +29,8 @@ struct StagedRow {
       if (shift < 63) value |= (u64)(byte & 0x7fu) << shift;
       shift += 7;
     }
-    whole = !(byte & 0x80u) && value < n;
+    // The sum is wider than 32 bits: nothing wraps around.
+    whole = !(byte & 0x80u) && shift <= 7 * MAX_VARINT_BYTES && sum + value < n;
     sum += (u32)value + 1;
     return sum - 1;
   }

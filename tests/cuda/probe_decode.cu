@@ -1,5 +1,7 @@
-// Decode independent spans with the functions under test and write every id down.
+// Decode independent spans with the functions under test and write every id down; behind the counts
+// of ids is noted which spans are damaged.
 #include "expand.cuh"
+#include "hubs.cuh"
 
 template <u32 LANES>
 __device__ __forceinline__ void decode_spans(u32* ids, u32* counts, const Rows& rows,
@@ -14,7 +16,8 @@ __device__ __forceinline__ void decode_spans(u32* ids, u32* counts, const Rows& 
     while (__any_sync(FULL_WARP, !cursor.done())) {
       Decoded decoded;
       const bool active = !cursor.done();
-      if (!decode_chunk<LANES>(decoded, cursor, rows, active)) atomicAdd(&counts[num_spans], 1u);
+      if (!decode_chunk<LANES>(decoded, cursor, rows, active))
+        atomicOr(&counts[num_spans + i], 1u);
       for (u32 lane = 0; lane < LANES; lane++) {
         if (active && (lane_id() & (LANES - 1)) == lane)
           for (u32 k = 0; k < 4; k++)
@@ -33,4 +36,30 @@ extern "C" __global__ void probe_decode_8(u32* ids, u32* counts, Rows rows, cons
 extern "C" __global__ void probe_decode_32(u32* ids, u32* counts, Rows rows, const u64* begins,
                                            const u64* ends, u32 num_spans, u32 room) {
   decode_spans<32>(ids, counts, rows, begins, ends, num_spans, room);
+}
+
+// The same for short rows, one a lane.
+extern "C" __global__ void probe_decode_1(u32* ids, u32* counts, Rows rows, const u64* begins,
+                                          const u64* ends, u32 num_spans, u32 room) {
+  __shared__ Scratch scratch[2];
+  for (u64 first : warp_stride((num_spans + 31) / 32)) {
+    const u64 i = first * 32 + lane_id();
+    Span span = {0, 0};
+    if (i < num_spans) span = {begins[i], ends[i]};
+    StagedRow row = stage_short(scratch[warp_in_block()], rows, span);
+    while (!row.done()) {
+      bool whole;
+      ids[i * room + counts[i]++] = row.next(whole, rows.num_vertices);
+      if (!whole) atomicOr(&counts[num_spans + i], 1u);
+    }
+  }
+}
+
+// The first neighbour alone, as cuts look for it.
+extern "C" __global__ void probe_decode_0(u32* ids, u32* counts, Rows rows, const u64* begins,
+                                          const u64* ends, u32 num_spans, u32 room) {
+  for (u64 i : grid_stride(num_spans)) {
+    ids[i * room] = first_neighbour(rows, begins[i], ends[i]);
+    counts[i] = 1;
+  }
 }
