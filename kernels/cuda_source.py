@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import IntEnum
@@ -187,6 +188,18 @@ class KernelOptions:
 def headers(folder: Path = FOLDER) -> list[Path]:
     """Give the files that kernels include."""
     return sorted(folder.glob("*.cuh"))
+
+
+def compiler_options(options: KernelOptions, folder: Path = FOLDER) -> tuple[str, ...]:
+    """Give what NVRTC is called with.
+
+    Compiled kernels are kept by source and options: what is included must show in these.
+    """
+    digest = hashlib.sha256()
+    for path in headers(folder):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    included = f"-DHEADERS_DIGEST=0x{digest.hexdigest()[:16]}"
+    return ("--std=c++17", f"-I{folder}", included, *options.definitions())
 
 
 def source(kernel: str, folder: Path = FOLDER) -> Path:

@@ -13,14 +13,13 @@ from oocbfs.device import Argument, Device, Memory, Usage
 from oocbfs.errors import OocbfsError
 from oocbfs.kernels.cuda_source import (
     BFS_KERNELS,
-    BLOCKS_PER_MULTIPROCESSOR,
-    FOLDER,
     KernelOptions,
+    compiler_options,
     source,
 )
 from oocbfs.memory import format_size
 from oocbfs.nvidia import ask_driver
-from oocbfs.pinned import Route, map_pinned
+from oocbfs.pinned import Route, allocate_pinned, map_pinned
 from oocbfs.progress import Phases
 
 # Left to the driver: code of the kernels, their stacks, and what a pool loses to rounding.
@@ -82,8 +81,8 @@ class CudaDevice(Device):
         with self._explained("the GPU cannot be used"):
             device = self._cupy.cuda.Device()
             self._device_id = int(device.id)
-            multiprocessors = int(device.attributes["MultiProcessorCount"])
-        self.num_blocks = multiprocessors * BLOCKS_PER_MULTIPROCESSOR
+            self._multiprocessors = int(device.attributes["MultiProcessorCount"])
+        self._resident: dict[tuple[str, int], int] = {}
         self.usage = Usage()
 
     @contextmanager
@@ -105,6 +104,16 @@ class CudaDevice(Device):
         """Compile all; CuPy keeps the result for later processes."""
         for name in self._names:
             self._kernel(name)
+
+    def num_blocks(self, kernel: str, threads: int) -> int:
+        """Ask the driver, which knows the registers and the shared memory of both."""
+        key = (kernel, threads)
+        if key not in self._resident:
+            function = self._kernel(kernel).kernel.ptr
+            with self._explained("the GPU cannot be used"):
+                ask = self._cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor
+                self._resident[key] = self._multiprocessors * int(ask(function, threads, 0))
+        return self._resident[key]
 
     def allocate(self, size: int, dtype: Any) -> Memory:  # noqa: ANN401
         """Give memory from CuPy's pool."""
@@ -134,6 +143,10 @@ class CudaDevice(Device):
         """Register the tails with the driver, or copy them into memory that it knows."""
         return map_pinned(self._runtime, array, self._device_id, self.routes.append, self._phases)
 
+    def allocate_host(self, size: int) -> AbstractContextManager[tuple[NDArray[np.uint8], int]]:
+        """Ask the driver for pinned memory."""
+        return allocate_pinned(self._runtime, size)
+
     def launch(self, kernel: str, blocks: int, threads: int, arguments: Sequence[Argument]) -> None:
         """Start the kernel in the current stream; structs go by value, as arrays of one item."""
         self.usage.launches += 1
@@ -162,7 +175,7 @@ class CudaDevice(Device):
             try:
                 module = self._cupy.RawModule(
                     code=source(name).read_text(),
-                    options=("--std=c++17", f"-I{FOLDER}", *self._options.definitions()),
+                    options=compiler_options(self._options),
                     backend="nvrtc",
                 )
                 self._kernels[name] = module.get_function(name)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.formats.direct import page_aligned
 from oocbfs.kernels.constants import SLACK_BYTES
 from oocbfs.kernels.cuda_source import BFS_KERNELS, KernelOptions, sources
 from oocbfs.kernels.emulator.build import Checks
@@ -56,9 +57,11 @@ class Memory:
 class Device(ABC):
     """Memory, transfers and launches; launches and uploads are in order, downloads wait for them."""
 
-    # Blocks of a launch that wants to fill the device.
-    num_blocks: int
     usage: Usage
+
+    @abstractmethod
+    def num_blocks(self, kernel: str, threads: int) -> int:
+        """Tell how many blocks of a kernel the device holds at a time: what a launch that fills it has."""
 
     @abstractmethod
     def free_bytes(self) -> int | None:
@@ -85,6 +88,13 @@ class Device(ABC):
         """Let kernels read a host array in place; gives the address for them."""
 
     @abstractmethod
+    def allocate_host(self, size: int) -> AbstractContextManager[tuple[NDArray[np.uint8], int]]:
+        """Give host memory on a page boundary that kernels read in place, and its address for them.
+
+        The host may change it between two launches.
+        """
+
+    @abstractmethod
     def launch(self, kernel: str, blocks: int, threads: int, arguments: Sequence[Argument]) -> None:
         """Start a kernel."""
 
@@ -94,11 +104,14 @@ class Device(ABC):
         size: int | None = None,
         copied: Callable[[int], object] = lambda _: None,
     ) -> Memory:
-        """Allocate device memory that holds a copy of the array, with room for ``size`` items.
+        """Allocate device memory for ``size`` items that holds a copy of the array, and then zeros.
 
         It is copied piece by piece, and ``copied`` is told the bytes of each.
         """
         memory = self.allocate(array.size if size is None else size, array.dtype)
+        if array.size < memory.size:
+            behind = memory.part(array.size, memory.size)
+            self.upload(behind, np.zeros(behind.size, array.dtype))
         step = _PIECE_BYTES // array.itemsize
         for begin in range(0, array.size, step):
             piece = array[begin : begin + step]
@@ -144,13 +157,17 @@ class EmulatorDevice(Device):
         yield_probability: float = 1 / 16,
         library: Library | None = None,
     ) -> None:
-        self.num_blocks = num_blocks
+        self._num_blocks = num_blocks
         self.library = library or Library(
             options or KernelOptions(), checks, sources=sources(kernels)
         )
         self.library.configure(seed, resident_blocks, yield_probability)
         self.library.counters(reset=True)
         self.usage = Usage(slow_bytes=0)
+
+    def num_blocks(self, kernel: str, threads: int) -> int:
+        """Give as many as it was told to, whatever the kernel."""
+        return self._num_blocks
 
     def free_bytes(self) -> int | None:
         """Know no limit: there is no device whose memory could be asked."""
@@ -182,9 +199,20 @@ class EmulatorDevice(Device):
         """Count loads from the array, and the slack behind it, as bytes over the bus."""
         if array.ctypes.data % LINE_BYTES:  # or the sectors counted were not the sectors moved
             array = align_tails(array)
-        address = array.ctypes.data
-        self.library.map_host(address, array.size + SLACK_BYTES)
-        self.library.allocated(address, array.size + SLACK_BYTES)
+        with self._mapped(array.ctypes.data, array.size + SLACK_BYTES) as address:
+            yield address
+
+    @contextmanager
+    def allocate_host(self, size: int) -> Iterator[tuple[NDArray[np.uint8], int]]:
+        """Count loads from this memory as bytes over the bus, too."""
+        room = page_aligned(size + SLACK_BYTES)
+        with self._mapped(room.ctypes.data, size + SLACK_BYTES) as address:
+            yield room[:size], address
+
+    @contextmanager
+    def _mapped(self, address: int, size: int) -> Iterator[int]:
+        self.library.map_host(address, size)
+        self.library.allocated(address, size)
         try:
             yield address
         finally:

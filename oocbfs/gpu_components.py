@@ -99,7 +99,8 @@ class GpuComponents(OnDevice):
         """Run kernels as one step, and read back what they counted."""
         begin = self.device.mark()
         for kernel, *arguments in launches:
-            blocks = min(self.device.num_blocks, self._num_vertices // BLOCK_THREADS + 1)
+            most = self.device.num_blocks(kernel, BLOCK_THREADS)
+            blocks = min(most, self._num_vertices // BLOCK_THREADS + 1)
             self.device.launch(kernel, blocks, BLOCK_THREADS, (self._forest, *arguments))
         end = self.device.mark()
         before = self._control
@@ -123,7 +124,13 @@ class GpuComponents(OnDevice):
 
 
 def on_device(graph: Graph, engine: str, labels: NDArray[np.uint32], settings: Settings) -> Found:
-    """Fill labels of stored vertices; what is resident is planned as for a traversal, which needs more."""
+    """Fill labels of stored vertices, alone on the device."""
+    with graph.kept_search.emptied():
+        return _connect(graph, engine, labels, settings)
+
+
+def _connect(graph: Graph, engine: str, labels: NDArray[np.uint32], settings: Settings) -> Found:
+    """Bring the graph to the device; what is resident is planned as for a traversal, which needs more."""
     options = KernelOptions(with_parents=False)
     phases = Phases(show=settings.progress)
     device: Device = (

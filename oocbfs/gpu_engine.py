@@ -88,10 +88,17 @@ class KeptSearch:
                 self._drop()
                 raise
 
-    def close(self) -> None:
-        """Give device memory and pinned memory back."""
+    @contextmanager
+    def emptied(self) -> Iterator[None]:
+        """Give device memory and pinned memory back, and let no traversal take them meanwhile."""
         with self._lock:
             self._drop()
+            yield
+
+    def close(self) -> None:
+        """Give device memory and pinned memory back."""
+        with self.emptied():
+            pass
 
     def _drop(self) -> None:
         self._search = None
@@ -143,6 +150,7 @@ def on_device(graph: Graph, engine: str, task: Task, settings: Settings) -> Foun
 
 def open_many(graph: Graph, engine: str, *, with_levels: bool) -> GpuMany:
     """Bring the graph to a device, for traversals from many sources; close what it gives."""
+    graph.release_device()
     options = KernelOptions(with_parents=False)
     device: Device = (
         CudaDevice(options, kernels=MANY_KERNELS)

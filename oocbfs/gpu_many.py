@@ -147,7 +147,7 @@ class GpuMany(OnDevice):
 
     def _launch(self, kernel: str, *arguments: NDArray[Any], units: int | None = None) -> None:
         """Launch with no more blocks than there is work for."""
-        blocks = self._device.num_blocks
+        blocks = self._device.num_blocks(kernel, BLOCK_THREADS)
         if units is not None:
             blocks = min(blocks, units // BLOCK_THREADS + 1)
         self._device.launch(kernel, blocks, BLOCK_THREADS, (self._struct, *arguments))

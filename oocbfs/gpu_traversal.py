@@ -359,7 +359,7 @@ class Traversal:
         """Launch with no more blocks than there are warps' worth of work."""
         small = kernel == "small_levels"
         threads = SMALL_BLOCK_THREADS if small else BLOCK_THREADS
-        blocks = self._device.num_blocks
+        blocks = self._device.num_blocks(kernel, threads)
         if units is not None:
             blocks = min(blocks, units * 32 // threads + 1)
         self._device.launch(kernel, 1 if small else blocks, threads, (self._search, *arguments))

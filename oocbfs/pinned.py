@@ -7,7 +7,10 @@
 3. Copy into pinned memory of the driver's.
 
 Memory is registered piece by piece, so that a bar moves and Ctrl-C is heard. A piece is noted before
-it is registered: whatever interrupts, nothing stays pinned.
+it is registered: whatever interrupts, nothing stays pinned. Nothing is given back before all kernels
+are over that may read it.
+
+Memory that the host changes meanwhile takes none of these routes: it is allocated pinned.
 """
 
 from __future__ import annotations
@@ -89,6 +92,23 @@ def map_pinned(
     )
 
 
+@contextmanager
+def allocate_pinned(
+    runtime: Any,  # noqa: ANN401
+    size: int,
+) -> Iterator[tuple[NDArray[np.uint8], int]]:
+    """Give pinned memory on a page boundary, and the device's address of it, while the context lasts."""
+    with ExitStack() as stack:
+        try:
+            pinned = stack.enter_context(_allocate(runtime, size))
+        except runtime.CUDARuntimeError as error:
+            raise PinError(
+                f"the driver would not allocate {format_size(size)} of pinned host memory "
+                f"({str(error).splitlines()[0]}): {_advise(size)}"
+            ) from error
+        yield pinned
+
+
 def _advise(num_bytes: int) -> str:
     limit = locked_limit()
     if limit is not None and limit < num_bytes:
@@ -146,12 +166,7 @@ def _register_private(job: _Job) -> Iterator[int]:
 @contextmanager
 def _copy(job: _Job) -> Iterator[int]:
     size = job.array.nbytes
-    address = int(job.runtime.hostAlloc(size + SLACK_BYTES, _HOST_ALLOC_MAPPED))
-    with ExitStack() as stack:
-        stack.callback(job.runtime.freeHost, address)
-        room = (ctypes.c_uint8 * (size + SLACK_BYTES)).from_address(address)
-        pinned = np.ctypeslib.as_array(room)
-        pinned[size:] = 0
+    with _allocate(job.runtime, size) as (pinned, address):
 
         def copy(begin: int) -> int:
             piece = job.array[begin : begin + _COPY_BYTES]
@@ -161,7 +176,24 @@ def _copy(job: _Job) -> Iterator[int]:
         with job.phases("copy", size, "B") as bar:
             for done in ordered_map(copy, range(0, size, _COPY_BYTES), available_threads()):
                 bar.update(done)
-        yield _device_address(job.runtime, address)
+        yield address
+
+
+@contextmanager
+def _allocate(
+    runtime: Any,  # noqa: ANN401
+    size: int,
+) -> Iterator[tuple[NDArray[np.uint8], int]]:
+    """Allocate on a page boundary, with zeros behind for decoders that look a little further."""
+    whole = size + SLACK_BYTES + _PAGE
+    address = int(runtime.hostAlloc(whole, _HOST_ALLOC_MAPPED))
+    try:
+        first = -address % _PAGE
+        room = np.ctypeslib.as_array((ctypes.c_uint8 * whole).from_address(address))
+        room[first + size :] = 0
+        yield room[first : first + size], _device_address(runtime, address) + first
+    finally:
+        _give_back(runtime, runtime.freeHost, address)
 
 
 @contextmanager
@@ -173,7 +205,7 @@ def _register(job: _Job, address: int, flags: int) -> Iterator[int]:
         with job.phases("pin", size, "B") as bar:
             for begin in range(address, address + size, job.piece_bytes):
                 length = min(job.piece_bytes, address + size - begin)
-                stack.callback(_unregister, job.runtime, begin)
+                stack.callback(_give_back, job.runtime, job.runtime.hostUnregister, begin)
                 job.runtime.hostRegister(begin, length, flags)
                 offsets.add(_device_address(job.runtime, begin) - begin)
                 bar.update(length)
@@ -182,10 +214,16 @@ def _register(job: _Job, address: int, flags: int) -> Iterator[int]:
         yield address + offsets.pop()
 
 
-def _unregister(runtime: Any, address: int) -> None:  # noqa: ANN401
-    # A piece that was noted but not yet registered is refused, which is as it should be.
-    with suppress(runtime.CUDARuntimeError):
-        runtime.hostUnregister(address)
+def _give_back(runtime: Any, how: Callable[[int], object], address: int) -> None:  # noqa: ANN401
+    """Take memory from the device, behind the last kernel that may read it."""
+    # A piece that was noted but not yet registered is refused, which is as it should be; a device that
+    # failed refuses everything, and the system frees its memory when the process ends.
+    try:
+        with suppress(runtime.CUDARuntimeError):
+            runtime.deviceSynchronize()
+    finally:
+        with suppress(runtime.CUDARuntimeError):
+            how(address)
 
 
 def _device_address(runtime: Any, address: int) -> int:  # noqa: ANN401

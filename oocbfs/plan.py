@@ -46,6 +46,8 @@ PAGE_BYTES = 4096
 # that a launch or two for each is no matter.
 NUM_SLOTS = 4
 SLOT_BYTES = 8 << 20
+# Of a slot besides: the page behind its piece, what decoders look further, and what aligns it.
+SLOT_EXTRA_BYTES = 3 * PAGE_BYTES
 # A byte from disk takes as long as so many over the bus: 2 GB/s against 16.
 DISK_COST = 8
 # CuPy's pool gives memory in such units.
@@ -260,7 +262,7 @@ def _homes(
     pinned = sum(map(_pinned, windows, whole, shape.tails))
     if host_bytes is None or pinned <= host_bytes:
         return whole, pinned
-    ring = NUM_SLOTS * (slot_bytes(max(end for _, end in whole)) + 2 * PAGE_BYTES)
+    ring = NUM_SLOTS * (slot_bytes(max(end for _, end in whole)) + SLOT_EXTRA_BYTES)
     # A home has a segment behind it, on two pages at most.
     least = ring + len(shape.tails) * 2 * PAGE_BYTES if shape.on_disk else pinned
     if least > host_bytes:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.device import Device, Memory
-from oocbfs.formats.direct import DirectFile, page_aligned
+from oocbfs.formats.direct import DirectFile
 from oocbfs.gpu_rows import ResidentRows
 from oocbfs.kernels.cuda_source import DISK_BLOCK_BYTES
 from oocbfs.plan import NUM_SLOTS, PAGE_BYTES, Window, slot_bytes
@@ -139,10 +139,9 @@ class Staging:
         )
         slots = []
         for _ in range(NUM_SLOTS):
-            # Decoders look a little behind the page that follows the piece.
-            memory = page_aligned(size + 2 * PAGE_BYTES)
-            address = stack.enter_context(device.map_host(memory[:-PAGE_BYTES]))
-            slots.append(_Slot(memory, address))
+            # The last segment of a piece may end on the page that follows.
+            room = device.allocate_host(size + PAGE_BYTES)
+            slots.append(_Slot(*stack.enter_context(room)))
         self._slots = cycle(slots)
         # Behind the slots in the stack: reads are over before memory is given back.
         self._pool = stack.enter_context(ThreadPoolExecutor(_READERS))

@@ -1,26 +1,55 @@
-"""Doubles of what CUDA gives: its runtime, recorded, and what CudaDevice uses of CuPy."""
+"""A double of the CUDA runtime: it refuses what CUDA refuses, and is as late as CUDA may be.
+
+Kernels and copies to the device wait in a queue until somebody waits for them. Host memory is the
+device's to read only while it is pinned: a kernel that runs too late faults, and every call behind a
+fault is refused, as by CUDA.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import mmap
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from oocbfs.kernels.emulator.library import Library
+from oocbfs.kernels.emulator.library import EmulatorError, Library
 
 # Where the double's device sees host memory.
 DEVICE_OFFSET = 1 << 40
+
+_READ_ONLY = 8
 
 
 class CUDARuntimeError(RuntimeError):
     """What CuPy raises."""
 
+    def __init__(self, message: str, status: int = 1) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def _refusal(status: int, name: str, words: str) -> CUDARuntimeError:
+    return CUDARuntimeError(f"{name}: {words}", status)
+
+
+def _invalid(words: str) -> CUDARuntimeError:
+    return _refusal(1, "cudaErrorInvalidValue", f"invalid argument, {words}")
+
+
+class Pinned(NamedTuple):
+    """Host memory that the device may read: registered, or allocated, which is then kept."""
+
+    begin: int
+    end: int
+    room: Any = None
+
 
 class Runtime:
-    """Records calls to the CUDA runtime; refuses those it is told to, from the n-th on."""
+    """Records calls to the CUDA runtime; refuses those it is told to as well, from the n-th on."""
 
     CUDARuntimeError = CUDARuntimeError
     is_hip = False
@@ -35,22 +64,40 @@ class Runtime:
         error: BaseException | None = None,
         offset: int = DEVICE_OFFSET,
         free_bytes: int = 5 << 30,
+        pooled_bytes: int = 0,
+        library: Library | None = None,
     ) -> None:
         self.calls: list[tuple[Any, ...]] = []
-        self.pinned: set[int] = set()
+        self.pinned: dict[int, Pinned] = {}
+        # What the driver has left, and what CuPy's pool holds of the rest but does not use.
+        self.free_bytes, self.pooled_bytes = free_bytes, pooled_bytes
+        self.fault: RuntimeError | None = None
+        # How often the host waits until Ctrl-C is pressed.
+        self.waits_left: int | None = None
+        self.library = library
         self._read_only = read_only
         self._refused = refused
         self._accepted = accepted
         self._scattered = scattered
         self._error = error
         self._offset = offset
-        self._free_bytes = free_bytes
-        self._held: dict[int, Any] = {}
+        self._queue: list[Callable[[], None]] = []
+        self._num_queued = self._num_done = 0
+        self._device_memory: dict[int, Any] = {}
+        self._freed: list[int] = []
 
     def _record(self, name: str, *arguments: Any) -> None:
         self.calls.append((name, *arguments))
+        if self.fault:
+            raise self.fault
         if name in self._refused and self.names().count(name) > self._accepted:
-            raise self._error or CUDARuntimeError(f"{name}: cudaErrorMemoryAllocation")
+            raise self._error or CUDARuntimeError(f"{name}: cudaErrorMemoryAllocation", 2)
+
+    def names(self) -> list[str]:
+        quiet = ("pointerGetAttributes", "deviceSynchronize")
+        return [call[0] for call in self.calls if call[0] not in quiet]
+
+    # What CuPy gives of the runtime.
 
     def getDeviceCount(self) -> int:  # noqa: N802
         self._record("getDeviceCount")
@@ -60,130 +107,154 @@ class Runtime:
         self._record("deviceGetAttribute", attribute, device)
         return int(self._read_only)
 
-    def hostRegister(self, address: int, size: int, flags: int) -> None:  # noqa: N802
-        self._record("hostRegister", address, size, flags)
-        self.pinned.add(address)
-
-    def hostUnregister(self, address: int) -> None:  # noqa: N802
-        self._record("hostUnregister", address)
-        if address not in self.pinned:
-            raise CUDARuntimeError("cudaErrorHostMemoryNotRegistered")
-        self.pinned.remove(address)
-
-    def hostAlloc(self, size: int, flags: int) -> int:  # noqa: N802
-        self._record("hostAlloc", size, flags)
-        room = ctypes.create_string_buffer(size)
-        self._held[ctypes.addressof(room)] = room
-        self.pinned.add(ctypes.addressof(room))
-        return ctypes.addressof(room)
-
-    def freeHost(self, address: int) -> None:  # noqa: N802
-        self._record("freeHost", address)
-        del self._held[address]
-        self.pinned.remove(address)
+    def deviceSynchronize(self) -> None:  # noqa: N802
+        self._record("deviceSynchronize")
+        self.run_queue()
 
     def memGetInfo(self) -> tuple[int, int]:  # noqa: N802
         self._record("memGetInfo")
-        return self._free_bytes, 6 << 30
+        return self.free_bytes, 6 << 30
+
+    def hostRegister(self, address: int, size: int, flags: int) -> None:  # noqa: N802
+        self._record("hostRegister", address, size, flags)
+        if size <= 0 or address % mmap.PAGESIZE or size % mmap.PAGESIZE:
+            raise _invalid("only whole pages can be registered")
+        if any(one.begin < address + size and address < one.end for one in self.pinned.values()):
+            name = "cudaErrorHostMemoryAlreadyRegistered"
+            raise _refusal(712, name, "part or all of the memory range is registered")
+        rights = _rights(address, address + size)
+        if "r" not in rights:
+            raise _invalid("nothing is mapped there")
+        if flags & _READ_ONLY and not self._read_only:
+            raise _refusal(801, "cudaErrorNotSupported", "operation not supported")
+        if "w" not in rights and not flags & _READ_ONLY:
+            raise _invalid("pages that may only be read need their flag")
+        self._pin(Pinned(address, address + size))
+
+    def hostUnregister(self, address: int) -> None:  # noqa: N802
+        self._record("hostUnregister", address)
+        if address not in self.pinned or self.pinned[address].room is not None:
+            name = "cudaErrorHostMemoryNotRegistered"
+            raise _refusal(713, name, "pointer does not correspond to a registered memory region")
+        self._unpin(address)
+
+    def hostAlloc(self, size: int, flags: int) -> int:  # noqa: N802
+        self._record("hostAlloc", size, flags)
+        if size <= 0:
+            raise _invalid("nothing is asked for")
+        room = ctypes.create_string_buffer(size)
+        begin = ctypes.addressof(room)
+        self._pin(Pinned(begin, begin + size, room))
+        return begin
+
+    def freeHost(self, address: int) -> None:  # noqa: N802
+        self._record("freeHost", address)
+        if address not in self.pinned or self.pinned[address].room is None:
+            raise _invalid("this was never allocated, or is freed")
+        self._unpin(address)
 
     def pointerGetAttributes(self, address: int) -> SimpleNamespace:  # noqa: N802
         self._record("pointerGetAttributes", address)
+        if not any(one.begin <= address < one.end for one in self.pinned.values()):
+            return SimpleNamespace(type=0, devicePointer=0)
         gap = len(self.calls) << 20 if self._scattered else 0
-        return SimpleNamespace(devicePointer=address + self._offset + gap)
+        return SimpleNamespace(type=1, devicePointer=address + self._offset + gap)
 
-    def names(self) -> list[str]:
-        return [call[0] for call in self.calls if call[0] != "pointerGetAttributes"]
+    def _pin(self, one: Pinned) -> None:
+        self.pinned[one.begin] = one
+        if self.library:
+            self.library.map_host(one.begin, one.end - one.begin)
+
+    def _unpin(self, address: int) -> None:
+        """Take memory from the device; who has not waited for its kernels cannot know that they are over."""
+        del self.pinned[address]
+        if self.library:
+            self.library.unmap_host(address)
+        if self._queue:
+            self._fail("work waits that may read what is unpinned")
+
+    def end_process(self) -> None:
+        """Let go of what is still pinned, as the system does."""
+        for address in list(self.pinned):
+            del self.pinned[address]
+            if self.library:
+                self.library.unmap_host(address)
+
+    # What runs on the device, one behind the other.
+
+    def queue(self, work: Callable[[], None]) -> int:
+        """Note work for the device; gives its number."""
+        if self.fault:
+            raise self.fault
+        self._queue.append(work)
+        self._num_queued += 1
+        return self._num_queued
+
+    def run_queue(self, number: int | None = None) -> None:
+        """Wait for all work, or for that up to a number."""
+        if self.waits_left is not None:
+            self.waits_left -= 1
+            if self.waits_left == 0:
+                raise KeyboardInterrupt
+        self._run(len(self._queue) if number is None else number - self._num_done)
+        if self.fault:
+            raise self.fault
+
+    def is_done(self, number: int) -> bool:
+        return number <= self._num_done
+
+    @property
+    def num_queued(self) -> int:
+        return self._num_queued
+
+    def _run(self, count: int) -> None:
+        for _ in range(count):
+            work = self._queue.pop(0)
+            self._num_done += 1
+            try:
+                if not self.fault:
+                    work()
+            except EmulatorError as error:
+                self._fail(str(error))
+        if not self._queue:
+            self._drop_freed()
+
+    def _fail(self, words: str) -> None:
+        name = "cudaErrorIllegalAddress"
+        self.fault = _refusal(700, name, f"an illegal memory access was encountered: {words}")
+
+    # Device memory, as CuPy's pool hands it out: what is freed stays until the kernels before are done.
+
+    def allocate(self, size: int) -> tuple[int, Any] | None:
+        """Give memory for so many bytes, None if there is no more."""
+        if size > self.free_bytes + self.pooled_bytes:
+            return None
+        from_pool = min(size, self.pooled_bytes)
+        self.pooled_bytes -= from_pool
+        self.free_bytes -= size - from_pool
+        room = np.full(size, 0xAB, np.uint8)
+        self._device_memory[room.ctypes.data] = room
+        return room.ctypes.data, room
+
+    def free(self, address: int) -> None:
+        self._freed.append(address)
+        if not self._queue:
+            self._drop_freed()
+
+    def _drop_freed(self) -> None:
+        while self._freed:
+            self.pooled_bytes += self._device_memory.pop(self._freed.pop()).size
 
 
-class OutOfMemoryError(MemoryError):
-    """What CuPy raises when the GPU is full."""
-
-
-class CompileException(Exception):  # noqa: N818
-    """What CuPy raises when NVRTC refuses a source."""
-
-
-class Event:
-    """A mark in the stream: the number of launches before it, in milliseconds."""
-
-    def __init__(self, launched: list[Any]) -> None:
-        self._launched = launched
-        self.at = -1
-
-    def record(self) -> None:
-        self.at = len(self._launched)
-
-    def synchronize(self) -> None:
-        assert 0 <= self.at <= len(self._launched)
-        self._launched.append(("wait", self.at))
-
-
-def fake_cupy(
-    runtime: Runtime,
-    launched: list[Any],
-    *,
-    full: bool = False,
-    broken: BaseException | None = None,
-    uncompiled: BaseException | None = None,
-    library: Library | None = None,
-) -> SimpleNamespace:
-    """Give what CudaDevice uses of CuPy: the real RawModule needs a driver to load code.
-
-    With a library of the emulator, launches run there; without, they are only noted.
-    """
-
-    class Array:
-        def __init__(self, array: np.ndarray) -> None:
-            self.array = array
-            self.data = SimpleNamespace(ptr=array.ctypes.data)
-
-        def __getitem__(self, where: slice) -> Array:
-            return Array(self.array[where])
-
-        def set(self, array: np.ndarray) -> None:
-            self.array[:] = array
-
-        def get(self) -> np.ndarray:
-            if broken:
-                raise broken
-            return self.array.copy()
-
-    def empty(size: int, dtype: Any) -> Array:
-        if full:
-            raise OutOfMemoryError("Out of memory allocating 400 bytes")
-        return Array(np.empty(size, dtype))
-
-    class RawModule:
-        def __init__(self, code: str, options: tuple[str, ...], backend: str) -> None:
-            self.code, self.options, self.backend = code, options, backend
-
-        def get_function(self, name: str) -> Callable[..., None]:
-            assert f"{name}(" in self.code
-            if uncompiled:
-                raise uncompiled
-            launched.append(("compile", name, self.options, self.backend))
-
-            def start(*arguments: Any) -> None:
-                launched.append((name, *arguments))
-                if broken:
-                    raise broken
-                if library:
-                    (blocks,), (threads,), values = arguments
-                    library.launch(name, blocks, threads, values)
-
-            return start
-
-    device = SimpleNamespace(id=0, attributes={"MultiProcessorCount": 30})
-    return SimpleNamespace(
-        cuda=SimpleNamespace(
-            runtime=runtime,
-            Device=lambda: device,
-            memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
-            compiler=SimpleNamespace(CompileException=CompileException),
-            Event=lambda: Event(launched),
-            get_elapsed_time=lambda begin, end: float(end.at - begin.at),
-        ),
-        get_default_memory_pool=lambda: SimpleNamespace(free_bytes=lambda: 1 << 30),
-        empty=empty,
-        RawModule=RawModule,
-    )
+def _rights(begin: int, end: int) -> str:
+    """Give the rights that all pages between two addresses have, none if one is not mapped."""
+    rights = "rw"
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        span, theirs, *_ = line.split(maxsplit=2)
+        first, last = (int(part, 16) for part in span.split("-"))
+        if first <= begin < last:
+            rights = "".join(right for right in rights if right in theirs)
+            begin = last
+        if begin >= end:
+            return rights
+    return ""

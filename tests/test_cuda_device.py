@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import resource
+import shutil
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,15 +18,19 @@ import oocbfs
 from oocbfs.cuda_device import CudaDevice, DeviceError, load_cupy
 from oocbfs.gpu_bfs import GpuBfs
 from oocbfs.kernels.cuda_source import (
-    BLOCKS_PER_MULTIPROCESSOR,
+    BLOCK_THREADS,
+    FOLDER,
     ROWS_STRUCT,
     SEARCH_STRUCT,
+    SMALL_BLOCK_THREADS,
     KernelOptions,
+    compiler_options,
 )
 from oocbfs.pinned import PinError, Route, map_pinned
 from oocbfs.plan import LINE_BYTES
 from oocbfs.progress import Phases
-from tests.cuda_double import CompileException, CUDARuntimeError, Runtime, fake_cupy
+from tests.cuda_double import CUDARuntimeError, Runtime
+from tests.cupy_double import CompileException, fake_cupy
 from tests.gpu_graphs import mixed_graph, rows_of
 
 
@@ -188,7 +193,6 @@ def test_arguments_are_marshalled_by_value() -> None:
     launched: list[Any] = []
     options = KernelOptions(probe_bytes=128)
     device = CudaDevice(options, cupy=fake_cupy(Runtime(), launched))
-    assert device.num_blocks == 30 * BLOCKS_PER_MULTIPROCESSOR
     search, rows = np.zeros((), SEARCH_STRUCT), np.zeros((), ROWS_STRUCT)
     device.launch("top_down", 7, 256, (search, rows, np.array(3, np.uint64)))
     device.launch("top_down", 7, 256, (search, rows, np.array(4, np.uint64)))
@@ -201,6 +205,36 @@ def test_arguments_are_marshalled_by_value() -> None:
     assert device.usage.slow_bytes is None
 
 
+def test_grids_are_as_large_as_what_is_resident() -> None:
+    """Shared memory of four blocks that stage rows does not fit a multiprocessor of 64 KB."""
+    device = CudaDevice(cupy=fake_cupy(Runtime(), []))
+    assert device.num_blocks("initialise", BLOCK_THREADS) == 30 * 4
+    assert device.num_blocks("top_down", BLOCK_THREADS) == 30 * 3
+    assert device.num_blocks("small_levels", SMALL_BLOCK_THREADS) == 30 * 1
+
+
+def test_an_upgrade_in_place_is_compiled_anew(tmp_path: Path) -> None:
+    """CuPy keeps kernels by source and options, and does not look into headers."""
+    folder = tmp_path / "kernels"
+    shutil.copytree(
+        FOLDER, folder, ignore=shutil.ignore_patterns("*.py", "emulator", "__pycache__")
+    )
+    options = KernelOptions()
+    before = compiler_options(options, folder)
+    assert compiler_options(options, folder) == before
+    for header in sorted(folder.glob("*.cuh")):
+        text = header.read_text()
+        header.write_text(text + "\n")
+        assert compiler_options(options, folder) != before, header.name
+        header.write_text(text)
+        assert compiler_options(options, folder) == before
+    (folder / "more.cuh").touch()
+    assert compiler_options(options, folder) != before
+    launched: list[Any] = []
+    CudaDevice(options, cupy=fake_cupy(Runtime(), launched)).load_kernels()
+    assert {entry[2] for entry in launched} == {compiler_options(options)}
+
+
 def test_transfers() -> None:
     device = CudaDevice(cupy=fake_cupy(Runtime(), []))
     memory = device.place(np.arange(10, dtype=np.uint32))
@@ -210,13 +244,13 @@ def test_transfers() -> None:
 
 
 def test_a_full_gpu_is_explained() -> None:
-    device = CudaDevice(cupy=fake_cupy(Runtime(), [], full=True))
+    device = CudaDevice(cupy=fake_cupy(Runtime(free_bytes=(400 << 20) - 1), []))
     with pytest.raises(DeviceError, match=r"no 400\.0 MB left.*--vram"):
         device.allocate(100 << 20, np.uint32)
 
 
 def test_free_memory_counts_the_pool() -> None:
-    device = CudaDevice(cupy=fake_cupy(Runtime(), []))
+    device = CudaDevice(cupy=fake_cupy(Runtime(free_bytes=5 << 30, pooled_bytes=1 << 30), []))
     assert device.free_bytes() == (6 << 30) - (128 << 20)
 
 
@@ -224,7 +258,9 @@ def test_marks_are_events() -> None:
     device = CudaDevice(cupy=fake_cupy(Runtime(), []))
     begin = device.mark()
     device.launch("initialise", 1, 256, ())
-    assert device.seconds_between(begin, device.mark()) == 0.002  # compiled and launched
+    end = device.mark()
+    device.wait_for(end)
+    assert device.seconds_between(begin, end) == 0.002  # compiled and launched
 
 
 @pytest.mark.parametrize(
@@ -236,9 +272,9 @@ def test_marks_are_events() -> None:
 )
 def test_failures_on_the_gpu_are_one_line(error: RuntimeError) -> None:
     device = CudaDevice(cupy=fake_cupy(Runtime(), [], broken=error))
+    memory = device.allocate(3, np.uint32)
     with pytest.raises(DeviceError, match=r"would not start initialise.*--engine cpu"):
         device.launch("initialise", 1, 256, ())
-    memory = device.allocate(3, np.uint32)
     with pytest.raises(DeviceError, match=r"failed in a kernel") as caught:
         device.download(memory)
     assert "\n" not in str(caught.value)
@@ -324,7 +360,7 @@ def test_the_real_runtime_has_what_is_called() -> None:
     pytest.importorskip("cupy", reason="cupy-cuda12x is not installed")
     from cupy.cuda import runtime
 
-    for name in [name for name in vars(Runtime) if name[0].islower() and name != "names"]:
+    for name in ("is_hip", *(name for name in vars(Runtime) if name != name.lower())):
         assert hasattr(runtime, name), name
 
 
@@ -335,5 +371,9 @@ def test_the_real_cupy_has_what_is_used() -> None:
         assert hasattr(cupy, name), name
     for name in vars(double.cuda):
         assert hasattr(cupy.cuda, name), name
+    for name in vars(double.cuda.driver):
+        assert hasattr(cupy.cuda.driver, name), name
+    assert hasattr(cupy.RawKernel, "kernel")
+    assert hasattr(cupy.cuda.function.Function, "ptr")
     for error in (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError):
         assert issubclass(error, RuntimeError)

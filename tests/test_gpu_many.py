@@ -25,7 +25,8 @@ from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.emulator.library import Library
 from oocbfs.kernels.many import Found
 from oocbfs.kernels.many_spread import spread_deep
-from tests.cuda_double import Runtime, fake_cupy
+from tests.cuda_double import Runtime
+from tests.cupy_double import fake_cupy
 from tests.gpu_graphs import (
     Matrix,
     levels_by_scipy,
@@ -197,9 +198,9 @@ def test_engine_emulator(graph: Graph, emit: Any) -> None:
 
 def test_engine_cuda(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """A double of CuPy whose launches run in the emulator; nothing stays pinned."""
-    runtime = Runtime(offset=0)
+    runtime = Runtime(offset=0, library=library())
     launched: list[Any] = []
-    cupy = fake_cupy(runtime, launched, library=library())
+    cupy = fake_cupy(runtime, launched)
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     sources = list(range(64))
     found = graph.bfs_many(sources, emit="levels", engine="cuda")
@@ -211,9 +212,9 @@ def test_engine_cuda(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_gpu_that_is_too_small(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The double's pool holds 1 GB unused, and 128 MB are the driver's.
-    runtime = Runtime(offset=0, free_bytes=(128 << 20) - (1 << 30) + 1000)
-    cupy = fake_cupy(runtime, [], library=library())
+    # 128 MB are the driver's.
+    runtime = Runtime(offset=0, free_bytes=(128 << 20) + 1000, library=library())
+    cupy = fake_cupy(runtime, [])
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     with pytest.raises(BudgetError, match="device memory"):
         list(graph.bfs_many(range(64), engine="cuda"))

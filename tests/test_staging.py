@@ -194,7 +194,7 @@ def small_ring(monkeypatch: pytest.MonkeyPatch) -> None:
 def ring_bytes(graph: Graph) -> int:
     largest = max(graph.rows.tails.size, graph.in_rows.tails.size)
     sides = 1 + graph.directed
-    return NUM_SLOTS * (slot_bytes(largest) + 2 * PAGE_BYTES) + sides * 2 * PAGE_BYTES
+    return NUM_SLOTS * (slot_bytes(largest) + 3 * PAGE_BYTES) + sides * 2 * PAGE_BYTES
 
 
 @pytest.mark.usefixtures("small_ring")

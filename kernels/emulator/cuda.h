@@ -78,9 +78,10 @@ static inline int __clzll(long long bits) {
   return bits ? __builtin_clzll((unsigned long long)(bits)) : 64;
 }
 
+// Kernels read host memory by __ldg, and nothing else.
 template <class T>
 static inline T __ldg(const T* address, EMULATOR_SITE) {
-  if (emulator::is_host(address)) emulator::load_host(address, sizeof(T), EMULATOR_HERE);
+  emulator::load_host(address, sizeof(T), EMULATOR_HERE);
   return *address;
 }
 

@@ -66,6 +66,8 @@ static void wait(Lane* lane, Op op, Site site) {
 void barrier(Site site) { wait(state.current, Op::BARRIER, site); }
 
 void load_host(const void* address, unsigned bytes, Site site) {
+  if (!is_host(address))
+    fail("%s:%d: reads host memory that is not mapped", base_name(site.file), site.line);
   Lane* lane = state.current;
   lane->value = uint64_t(reinterpret_cast<uintptr_t>(address));
   lane->width = int(bytes);
