@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+import shutil
+import stat
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -20,23 +22,23 @@ def atomic_output(path: str | os.PathLike[str], *, force: bool = False) -> Gener
     """Yield a new file, opened "w+b", that gets its name only when the block ends without an error.
 
     Until then it is called ``.<name>.<pid>.tmp`` in the same folder; it is removed however the block
-    ends. Links are followed; devices and pipes are written directly.
+    ends. Links are followed: what they lead to is made or replaced, and they stay. A file that is
+    replaced hands down its mode, and its owner where that is allowed; a new one follows the umask.
 
     Raises
     ------
     OutputError
-        If the file exists and ``force`` is not set, or for any OSError on the way.
+        If the file exists and ``force`` is not set, if it is not a plain file, or for any OSError on
+        the way; but BrokenPipeError passes.
     """
     shown = os.fspath(path)
     target = Path(os.path.realpath(shown))
     try:
-        _check_target(target, shown, force)
-        if target.exists() and not target.is_file():
-            with target.open("wb") as device:
-                yield device
-            return
+        there = _check_target(target, shown, force)
         remove_stale_temporaries(target)
         with _temporary_for(target, shown) as temporary, temporary.open("x+b") as file:
+            if there is not None:
+                _hand_down(there, file.fileno())
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -44,8 +46,60 @@ def atomic_output(path: str | os.PathLike[str], *, force: bool = False) -> Gener
             _check_target(target, shown, force)
             temporary.replace(target)
             _sync_folder(target.parent)
+    except BrokenPipeError:
+        raise  # about another file: nobody reads what the block printed
     except OSError as error:
         raise OutputError(f"{shown}: cannot be written: {_reason(error)}") from error
+
+
+def check_outputs(
+    outputs: Mapping[str, str | os.PathLike[str] | None],
+    *,
+    inputs: Iterable[str | os.PathLike[str]] = (),
+    force: bool = False,
+) -> None:
+    """Refuse outputs that cannot be written, before any work is done.
+
+    ``outputs`` are names by what the user calls them; None is one that nobody asked for.
+
+    Raises
+    ------
+    OutputError
+        If one could not be written, or is an input or another output by whatever name.
+    """
+    taken: list[tuple[str, str]] = [("an input", os.fspath(path)) for path in inputs]
+    for what, path in outputs.items():
+        if path is None:
+            continue
+        shown = os.fspath(path)
+        for other, name in taken:
+            if _is_same(shown, name):
+                raise OutputError(f"{shown}: is {other} too; name another file for {what}")
+        try:
+            _check_target(Path(os.path.realpath(shown)), shown, force)
+        except OSError as error:
+            raise OutputError(f"{shown}: cannot be written: {_reason(error)}") from error
+        taken.append((f"the file for {what}", shown))
+
+
+def check_space(path: str | os.PathLike[str], least_bytes: int) -> None:
+    """Refuse what a disk cannot hold, before it is full."""
+    folder = Path(os.path.realpath(path)).parent
+    free_bytes = shutil.disk_usage(folder).free if folder.is_dir() else least_bytes
+    if least_bytes > free_bytes:
+        raise OutputError(
+            f"{os.fspath(path)}: takes at least {least_bytes:,} bytes, and {free_bytes:,} are free"
+        )
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether two names lead to one file, which need not exist."""
+    if os.path.realpath(one) == os.path.realpath(other):
+        return True
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
 
 
 def remove_stale_temporaries(target: Path) -> None:
@@ -76,14 +130,47 @@ def _temporary_for(target: Path, shown: str) -> Generator[Path]:
         _active.discard(temporary)
 
 
-def _check_target(target: Path, shown: str, force: bool) -> None:
-    """Refuse a target that is a folder, or a file that may not be replaced."""
-    if target.is_dir():
+def _check_target(target: Path, shown: str, force: bool) -> os.stat_result | None:
+    """Refuse a target that is not a plain file, or one that may not be replaced; tell what is there."""
+    try:
+        # By its own name: what leads through /proc has no other. A loop of links is an error.
+        there = os.stat(shown)
+    except FileNotFoundError:
+        there = None
+    if shown.endswith(os.sep) or (there is not None and stat.S_ISDIR(there.st_mode)):
         raise OutputError(f"{shown}: is a folder; name a file")
-    if target.is_file() and not force:
+    if there is None:
+        if not target.parent.is_dir():
+            raise OutputError(f"{shown}: there is no folder {target.parent}; create it first")
+        return None
+    if not stat.S_ISREG(there.st_mode):
+        raise OutputError(f"{shown}: is a device or a pipe; name a file")
+    if any(_is_open_as(descriptor, there) for descriptor in (0, 1, 2)):
+        raise OutputError(f"{shown}: is standard input or output already; name another file")
+    if not force:
         raise OutputError(f"{shown}: already exists; use --force to replace it")
-    if not target.parent.is_dir():
-        raise OutputError(f"{shown}: there is no folder {target.parent}; create it first")
+    return there
+
+
+def _is_open_as(descriptor: int, there: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), there)
+    except OSError:
+        return False
+
+
+def _hand_down(there: os.stat_result, descriptor: int) -> None:
+    """Give a new file the owner and the mode of the one it will replace."""
+    mode = stat.S_IMODE(there.st_mode)
+    try:
+        os.fchown(descriptor, there.st_uid, there.st_gid)
+    except PermissionError:
+        try:
+            os.fchown(descriptor, -1, there.st_gid)
+        except PermissionError:
+            # Another group is not to read what the old one might.
+            mode = (mode & 0o707) | (mode & 0o007) << 3
+    os.fchmod(descriptor, mode)
 
 
 def _is_alive(pid: int) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import mmap
 import os
+import stat
 import zlib
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -33,7 +35,13 @@ class Container:
         """Open the file at ``path``, or the one behind an open ``descriptor``."""
         self.path = Path(path)
         self._loaded: dict[Kind, NDArray[Any]] = {}
+        # Told how much memory all sections take unpacked, before the first is; raises if it is too much.
+        self.before_unpacking: Callable[[int], object] | None = None
         try:
+            if descriptor is None and not stat.S_ISREG(os.stat(self.path).st_mode):
+                raise self._error(
+                    "cannot be opened: not a file"
+                )  # opening a pipe would wait for a writer
             with open(
                 self.path if descriptor is None else descriptor, "rb", closefd=descriptor is None
             ) as file:
@@ -221,6 +229,9 @@ class Container:
                 offset, size = int(record["offset"]), int(record["raw_bytes"])
                 data = self.bytes[offset : offset + size]
             else:
+                if self.before_unpacking is not None:
+                    self.before_unpacking(self.raw_bytes(*Kind))
+                    self.before_unpacking = None
                 data = self._decompress(kind, int(record["raw_bytes"]))
             self._loaded[kind] = data.view(layout.DTYPES[kind])
         return self._loaded[kind]

@@ -32,6 +32,10 @@ Block = bytes | memoryview
 
 SEPARATORS = {"txt": " ", "el": " ", "tsv": "\t", "csv": ","}
 PAIR_TYPES = {"u32": "<u4", "u64": "<u8", "bin": "<u8", "npy": "<u8", "npy-u32": "<u4"}
+# What an edge takes at least: one digit, a separator, one digit and a line's end, or two numbers.
+LEAST_BYTES = dict.fromkeys(SEPARATORS, 4) | {
+    name: 2 * np.dtype(dtype).itemsize for name, dtype in PAIR_TYPES.items()
+}
 FORMATS = (*SEPARATORS, *PAIR_TYPES)
 COMPRESSIONS = {"gz": "gz", "gzip": "gz", "zst": "zst", "zstd": "zst", "xz": "xz", "bz2": "bz2"}
 
@@ -144,6 +148,8 @@ def _opened(path: str | os.PathLike[str], force: bool) -> Generator[BinaryIO]:
     try:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise  # whoever read has had enough, which is no error
     except OSError as error:
         reason = error.strerror or str(error)
         raise OutputError(f"standard output cannot be written: {reason}") from error

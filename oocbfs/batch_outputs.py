@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from oocbfs.errors import InputError, OutputError
 from oocbfs.formats.atomic import atomic_output
 from oocbfs.source_result import SourceResult
 
+_LONGEST_LINE = 1 << 16
 COLUMNS = ("source", "reached", "depth", "eccentricity", "closeness", "harmonic", "level_sizes")
 
 
@@ -58,9 +58,9 @@ def read_pairs(path: Path) -> list[tuple[int, int]]:
     """Read pairs of ids, two to a line, separated by a comma; a first line may name the columns."""
     pairs: list[tuple[int, int]] = []
     for number, line in _lines(path):
-        fields = next(csv.reader(io.StringIO(line)), [])
+        fields = [field.strip().strip('"') for field in line.split(",")]
         try:
-            source, target = (int(field) for field in fields)
+            source, target = map(_id, fields)
         except ValueError:
             if number == 1 and len(fields) == 2:
                 continue
@@ -78,7 +78,7 @@ def read_sources(path: Path) -> list[int]:
     sources = []
     for number, line in _lines(path):
         try:
-            sources.append(int(line))
+            sources.append(_id(line))
         except ValueError:
             raise InputError("expected one id", path=str(path), line=number, text=line) from None
     if not sources:
@@ -86,15 +86,26 @@ def read_sources(path: Path) -> list[int]:
     return sources
 
 
+def _id(text: str) -> int:
+    """Read an id; int() alone takes 1_000 and digits of any script."""
+    if not re.fullmatch("-?[0-9]{1,20}", text):
+        raise ValueError
+    return int(text)
+
+
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield numbered lines that are not blank and no comments, each bounded: a device has no end."""
     try:
-        text = path.read_text()
+        with path.open("rb") as file:
+            for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1):
+                if len(line) == _LONGEST_LINE:
+                    raise InputError("a line is too long", path=str(path), line=number)
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+                if text and not text.startswith("#"):
+                    yield number, text
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise InputError(f"cannot be read: {reason}", path=str(path)) from error
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip() and not line.startswith("#"):
-            yield number, line.strip()
 
 
 class NpyLevels:

@@ -127,11 +127,11 @@ def _run(
 ) -> tuple[Found, str, str | None]:
     """Traverse on the engine asked for, or on the best there is; say which, and why no better."""
     engine = division.engine
-    fallback = None
+    fallback = unused_device(settings.engine, settings.vram, settings.resident_tails)
     if engine == "disk":
-        return _on_disk(graph, task, settings, division.cache_bytes), engine, None
+        return _on_disk(graph, task, settings, division.cache_bytes), engine, fallback
     if engine == "auto":
-        engine, fallback = choose_engine()
+        engine, fallback = choose_engine(asked=fallback is not None)
     if engine != "cpu":
         from oocbfs.gpu_engine import UNUSABLE, on_device
 
@@ -146,14 +146,24 @@ def _run(
     return _on_cpu(graph, task, settings), "cpu", fallback
 
 
-def choose_engine() -> tuple[str, str | None]:
+def unused_device(engine: Engine, *sizes: str | int | None) -> str | None:
+    """Tell why the CPU heeds no sizes of device memory; None if there are none."""
+    if all(size is None for size in sizes):
+        return None
+    why = "--memory" if engine == "auto" else f"--engine {engine}"
+    return f"by {why}; --vram and --resident-tails are for GPUs"
+
+
+def choose_engine(*, asked: bool = False) -> tuple[str, str | None]:
     """Look for a GPU without importing CuPy; give the engine, and why not the GPU if it was wanted.
 
-    Whoever installed CuPy wants the GPU and is told; others would only be bothered.
+    Whoever installed CuPy, or asked for device memory, wants the GPU and is told; others would only be
+    bothered.
     """
-    if find_spec("cupy") is None:
-        return "cpu", None
     problem = ask_driver().problem
+    if find_spec("cupy") is None:
+        missing = problem or "CuPy is not installed: pip install 'oocbfs[gpu]'"
+        return "cpu", missing if asked else None
     return ("cuda", None) if problem is None else ("cpu", f"CuPy is installed, but {problem}")
 
 

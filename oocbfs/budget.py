@@ -8,6 +8,7 @@ as they are needed, and results that have no room any more live in mapped files.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 _MARGIN_BYTES = 24 << 20
 # A part of a mapped result that is put together in memory.
 WINDOW_BYTES = 16 << 20
+
+# Told which file is about to be unpacked, and how much memory that takes.
+on_unpacking: Callable[[str, int], object] = lambda path, num_bytes: None
 
 
 @dataclass(frozen=True)
@@ -129,9 +133,31 @@ def divide_components(
 def _refuse_compressed(graph: Graph) -> None:
     if graph.sizes.unpacked_bytes:
         raise BudgetError(
-            f"{graph.path}: a compressed graph cannot be traversed from disk: convert it without "
-            "--zstd, or allow as much memory as the unpacked graph needs"
+            f"{graph.path}: a compressed graph cannot be traversed from disk, and takes "
+            f"{memory.format_size(graph.sizes.unpacked_bytes)} of memory unpacked: allow more, or "
+            "convert it without --zstd"
         )
+
+
+def allow_unpacking(
+    path: str | os.PathLike[str], unpacked_bytes: int, budget_bytes: int | None = None
+) -> None:
+    """Refuse to unpack a compressed graph that would not fit, before it takes the memory.
+
+    Raises
+    ------
+    BudgetError
+        If it is more than the budget leaves, or than the machine has.
+    """
+    free_bytes = memory.available_bytes()
+    if budget_bytes is not None:
+        free_bytes = min(free_bytes, max(0, budget_bytes - used_bytes()))
+    if unpacked_bytes > free_bytes:
+        raise BudgetError(
+            f"{path}: takes {memory.format_size(unpacked_bytes)} of memory unpacked, and "
+            f"{memory.format_size(free_bytes)} may be taken: allow more, or convert it without --zstd"
+        )
+    on_unpacking(os.fspath(path), unpacked_bytes)
 
 
 def pinnable_bytes(graph: Graph, budget_bytes: int | None, *, with_parents: bool) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.bfs import Engine, choose_engine
+from oocbfs.bfs import Engine, choose_engine, unused_device
 from oocbfs.budget import Division, divide_components
 from oocbfs.components_result import ComponentsResult, ComponentsStats, Found
 from oocbfs.errors import FormatError, QueryError
@@ -72,12 +72,12 @@ def _run(
     graph: Graph, labels: NDArray[np.uint32], settings: Settings, engine: str
 ) -> tuple[Found, str, str | None]:
     """Work on the engine asked for, or on the best there is; say which, and why no better."""
-    fallback = None
+    fallback = unused_device(settings.engine, settings.vram, settings.resident_tails)
     threads = available_threads(settings.threads)
     if engine == "disk":
-        return _on_disk(graph, labels, threads), engine, None
+        return _on_disk(graph, labels, threads), engine, fallback
     if engine == "auto":
-        engine, fallback = choose_engine()
+        engine, fallback = choose_engine(asked=fallback is not None)
     if engine != "cpu":
         from oocbfs.gpu_components import on_device
         from oocbfs.gpu_engine import UNUSABLE

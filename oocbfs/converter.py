@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Literal
 from oocbfs import memory as memory_
 from oocbfs.conversion import Conversion, Workshop
 from oocbfs.errors import BudgetError, QueryError
-from oocbfs.formats.atomic import atomic_output
+from oocbfs.formats.atomic import atomic_output, check_outputs
 from oocbfs.formats.container import Container
 from oocbfs.formats.container_writer import ContainerWriter, compress_container
 from oocbfs.formats.edges import EdgeStream
@@ -99,6 +99,8 @@ def convert(
     threads = available_threads(threads)
     budget_bytes = memory_.available_bytes() // 2 if memory is None else memory_.parse_size(memory)
     target = Path(output)
+    files = [name for name in _names(inputs) if os.fspath(name) != "-"]
+    check_outputs({"the graph": output}, inputs=files, force=force)
     stream = _stream(inputs, format, threads)
     with ExitStack() as stack:
         final = stack.enter_context(atomic_output(target, force=force))
@@ -166,12 +168,18 @@ def _stream(inputs: Any, format: str | None, threads: int) -> EdgeStream:  # noq
     """Make an edge stream of whatever was given."""
     if hasattr(inputs, "batches"):
         return inputs  # type: ignore[no-any-return]
-    if isinstance(inputs, (str, os.PathLike)):
-        inputs = [inputs]
-    if isinstance(inputs, Sequence) and all(isinstance(x, (str, os.PathLike)) for x in inputs):
-        if not inputs:
-            raise QueryError("nothing to convert: name at least one input")
+    if names := _names(inputs):
         from oocbfs.formats.readers import open_edges
 
-        return open_edges(inputs, format=format, threads=threads)
+        return open_edges(names, format=format, threads=threads)
+    if isinstance(inputs, Sequence) and not inputs:
+        raise QueryError("nothing to convert: name at least one input")
     return MemoryEdges(inputs)
+
+
+def _names(inputs: Any) -> Sequence[str | os.PathLike[str]]:  # noqa: ANN401
+    """Give the inputs if they are names of files; none if they are edges themselves."""
+    if isinstance(inputs, (str, os.PathLike)):
+        return [inputs]
+    named = isinstance(inputs, Sequence) and all(isinstance(x, (str, os.PathLike)) for x in inputs)
+    return inputs if named else []

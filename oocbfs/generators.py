@@ -14,9 +14,10 @@ from contextlib import closing
 import numpy as np
 
 from oocbfs.errors import QueryError
+from oocbfs.formats.atomic import check_space
 from oocbfs.formats.edges import Declared, Edges, EdgeStream, Ids
 from oocbfs.formats.ordered import available_threads, ordered_map
-from oocbfs.formats.writers import write_edges
+from oocbfs.formats.writers import LEAST_BYTES, choose_format, write_edges
 from oocbfs.kernels import generate as kernels
 from oocbfs.powerlaw import degree_classes
 
@@ -193,6 +194,9 @@ def write_stream(
     progress: Callable[[int], object] | None = None,
 ) -> int:
     """Write a stream as an edge list that names its origin and size; see ``write_edges``."""
+    layout, packing = choose_format(path, format, compression)
+    if stream.total is not None and packing is None and os.fspath(path) != "-":
+        check_space(path, stream.total * LEAST_BYTES[layout])
     comment = stream.name
     if stream.declared.num_vertices is not None and stream.total is not None:
         comment += f"\nNodes: {stream.declared.num_vertices} Edges: {stream.total}"

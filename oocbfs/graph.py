@@ -34,8 +34,14 @@ class Graph(Vertices):
 
     def __init__(self, container: Container, memory: str | int | None = None) -> None:
         super().__init__(container, None if memory is None else parse_size(memory))
+        container.before_unpacking = self._allow_unpacking
         self.num_edges = container.num_edges
         self.directed = container.directed
+
+    def _allow_unpacking(self, unpacked_bytes: int) -> None:
+        from oocbfs.budget import allow_unpacking
+
+        allow_unpacking(self.path, unpacked_bytes, self.budget_bytes)
 
     @property
     def checksum(self) -> int:
@@ -342,6 +348,7 @@ class Graph(Vertices):
             "max_degree": int(header["max_degree"]),
             "bits_per_edge": self._container.bits_per_edge,
             "file_bytes": int(header["file_bytes"]),
+            "unpacked_bytes": self.sizes.unpacked_bytes,
             "format_version": VERSION,
             "vertices_in_input": int(header["input_vertices"]),
             "edges_read": int(header["input_edges"]),

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from oocbfs import generators, graph
 from oocbfs.choice import choose_random
 from oocbfs.converter import convert
+from oocbfs.errors import QueryError
 
 Values = NDArray[np.float64]
 
@@ -102,6 +103,8 @@ def run(
         construction = time.perf_counter() - start
         with graph.open(path) as opened:
             roots = _roots(opened, num_roots, seed)
+            if not roots:
+                raise QueryError("no vertex has an edge: take a larger scale or another seed")
             opened.bfs(roots[0], threads=threads, validate=True, parents=True)  # compiles
             rows = []
             for number, root in enumerate(roots, 1):

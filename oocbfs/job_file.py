@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import reprlib
 import tomllib
 from dataclasses import fields
 from pathlib import Path
@@ -13,6 +15,7 @@ from oocbfs.many_budget import Emit, Engine, Strategy
 
 _PATHS = ("graph", "output", "sources", "pairs")
 _COUNTS = ("random", "all-hubs", "threads")
+_MOST = {"threads": 1024}
 _CHOICES = {
     "from": ("all", "giant"),
     "emit": get_args(Emit),
@@ -31,21 +34,38 @@ def read_jobs(path: Path) -> list[Job]:
     InputError
         If the file is not TOML, or a job is not one; names the first that is wrong.
     """
-    try:
-        content = tomllib.loads(path.read_text())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"cannot be read as TOML: {error}", path=str(path)) from error
+    content = _content(path)
     tables = content.pop("job", None)
-    if content or not isinstance(tables, list) or not tables:
+    if (
+        content
+        or not isinstance(tables, list)
+        or not tables
+        or not all(isinstance(table, dict) for table in tables)
+    ):
         raise InputError("holds no [[job]] tables, or something else too", path=str(path))
     jobs = [_job(path, number, table) for number, table in enumerate(tables, 1)]
-    folders = [job.output.resolve() for job in jobs]
+    folders = [Path(os.path.realpath(job.output)) for job in jobs]
     for number, folder in enumerate(folders, 1):
-        if folder in folders[: number - 1]:
-            raise InputError(
-                f"job {number} writes where another one does: {folder}", path=str(path)
-            )
+        for other in folders[: number - 1]:
+            if folder.is_relative_to(other) or other.is_relative_to(folder):
+                raise InputError(
+                    f"job {number} writes where another one does: {folder}", path=str(path)
+                )
     return jobs
+
+
+def _content(path: Path) -> dict[str, Any]:
+    """Parse the file, whatever somebody may have put there."""
+    try:
+        if path.exists() and not path.is_file():
+            raise InputError("is not a file", path=str(path))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except RecursionError as error:
+        raise InputError("cannot be read as TOML: nested too deeply", path=str(path)) from error
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path=str(path)) from error
+    except ValueError as error:  # not UTF-8, not TOML, or a number of thousands of digits
+        raise InputError(f"cannot be read as TOML: {error}", path=str(path)) from error
 
 
 def _spelled(field: str) -> str:
@@ -65,13 +85,15 @@ def _job(path: Path, number: int, table: dict[str, Any]) -> Job:
         if name not in known:
             raise refuse(f"unknown name {name!r}; known are {', '.join(sorted(known))}")
         if name in _COUNTS:
-            good = type(value) is int and value > 0
+            good = type(value) is int and 0 < value <= _MOST.get(name, 2**63 - 1)
         elif name == "seed":
-            good = type(value) is int and value >= 0
+            good = type(value) is int and 0 <= value < 2**64
         else:
             good = isinstance(value, str) and value in _CHOICES.get(name, (value,))
+        if name in _PATHS:
+            good = good and value != "" and "\0" not in value
         if not good:
-            raise refuse(f"{name} cannot be {value!r}")
+            raise refuse(f"{name} cannot be {reprlib.repr(value)}")
         values[known[name]] = path.parent / value if name in _PATHS else value
     for name in ("graph", "output"):
         if name not in values:

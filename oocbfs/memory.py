@@ -21,8 +21,11 @@ def parse_size(text: str | int) -> int:
         return text
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if match is None:
-        raise BudgetError(f"cannot read {text!r} as a size: write it as 512M or 4G")
-    return int(float(match[1]) * _UNITS[match[2].upper()])
+        raise BudgetError(f"cannot read {text[:40]!r} as a size: write it as 512M or 4G")
+    size = float(match[1]) * _UNITS[match[2].upper()]
+    if size >= 2**63:
+        raise BudgetError(f"{text[:40]!r} is more than any machine has: write it as 512M or 4G")
+    return int(size)
 
 
 def format_size(num_bytes: float) -> str:

@@ -79,8 +79,9 @@ def plot_components(
     FigureCanvasAgg(figure)
     axes = figure.subplots()
     axes.scatter(list(result.histogram), list(result.histogram.values()), s=12, color="#3b75af")
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    if result.histogram:  # nothing has no logarithm
+        axes.set_xscale("log")
+        axes.set_yscale("log")
     axes.set_xlabel("size (vertices)")
     axes.set_ylabel("components")
     axes.grid(alpha=0.3)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.budget import allow_unpacking
 from oocbfs.errors import FormatError
 from oocbfs.formats import layout
 from oocbfs.formats.container import Container
@@ -35,6 +37,7 @@ def verify(
     threads = available_threads(threads)
     phases = Phases(show=progress)
     with Container(path) as container:
+        container.before_unpacking = partial(allow_unpacking, path)
         with phases("sums", container.bytes.size, "B") as bar:
             for size in ordered_map(_check_chunk(container), _chunks(container), threads):
                 bar.update(size)

@@ -6,9 +6,14 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+import zstandard
+from numpy.typing import NDArray
 
 from oocbfs.formats import layout
+from oocbfs.formats.container_writer import write_tables
 from oocbfs.formats.layout import Kind
+
+_SHIFT = 12  # of the bases of archives
 
 
 def section_place(data: bytes, kind: Kind) -> tuple[int, int]:
@@ -52,3 +57,32 @@ def rewrite(path: Path, kind: Kind, index: int, value: int) -> None:
     section = np.frombuffer(data, np.uint8)[offset : offset + size].view(layout.DTYPES[kind])
     section[index] = value
     path.write_bytes(sign(data))
+
+
+def write_archive(path: Path, num_vertices: int) -> None:
+    """Write a compressed graph of many vertices and no edges: a small file that unpacks to a large one."""
+    sizes = {kind: layout.raw_bytes(kind, num_vertices, _SHIFT) or 0 for kind in layout.ROW_KINDS}
+    table = np.zeros(len(sizes), layout.SECTION)
+    all_chunks: list[NDArray[np.void]] = []
+    with path.open("w+b") as file:
+        end = layout.PAGE_BYTES
+        for record, (kind, size) in zip(table, sizes.items(), strict=True):
+            fill = b"\xff" if kind is Kind.HEADS else b"\0"
+            whole, rest = divmod(size, layout.CHUNK_BYTES)
+            pack = zstandard.ZstdCompressor().compress
+            frames = [pack(fill * layout.CHUNK_BYTES)] * whole + [pack(fill * rest)] * (rest > 0)
+            chunks = np.zeros(len(frames), layout.CHUNK)
+            chunks["stored_bytes"] = [len(frame) for frame in frames]
+            chunks["offset"] = end + np.cumsum(chunks["stored_bytes"]) - chunks["stored_bytes"]
+            chunks["checksum"] = [zlib.crc32(frame) for frame in frames]
+            record["kind"], record["encoding"] = kind, layout.Encoding.ZSTD
+            record["offset"], record["stored_bytes"] = end, chunks["stored_bytes"].sum()
+            record["raw_bytes"] = size
+            record["first_chunk"] = sum(map(len, all_chunks))
+            record["num_chunks"] = chunks.size
+            file.seek(end)
+            file.write(b"".join(frames))
+            all_chunks.append(chunks)
+            end += layout.pages(int(record["stored_bytes"]))
+        fields = {"num_vertices": num_vertices, "block_shift": _SHIFT}
+        write_tables(file, end, table, np.concatenate(all_chunks), fields)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from oocbfs.errors import OutputError
-from oocbfs.formats.atomic import atomic_output
+from oocbfs.formats.atomic import atomic_output, check_outputs
 
 ROOT = Path(__file__).parents[1]
 
@@ -64,7 +66,7 @@ def test_temporaries_of_dead_processes_are_removed(tmp_path: Path) -> None:
 def test_a_killed_writer_is_cleaned_up_by_the_next(tmp_path: Path) -> None:
     program = """
 import os, signal
-from oocbfs.formats.atomic import atomic_output
+from oocbfs.formats.atomic import atomic_output, check_outputs
 with atomic_output("a") as file:
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -85,3 +87,111 @@ with atomic_output("a") as file:
 def test_impossible_places(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(OutputError, match=message), atomic_output(tmp_path / name, force=True):
         raise AssertionError("unreachable")
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def write(path: Path) -> None:
+    with atomic_output(path, force=True) as file:
+        file.write(b"new")
+
+
+def test_a_replaced_file_keeps_its_mode_from_the_first_byte(tmp_path: Path) -> None:
+    path = tmp_path / "secret"
+    path.write_bytes(b"old")
+    path.chmod(0o600)
+    with atomic_output(path, force=True) as file:
+        assert stat.S_IMODE(os.fstat(file.fileno()).st_mode) == 0o600
+        file.write(b"new")
+    assert (mode(path), path.read_bytes()) == (0o600, b"new")
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
+def test_new_files_follow_the_umask(tmp_path: Path, mask: int) -> None:
+    previous = os.umask(mask)
+    try:
+        write(tmp_path / "a")
+    finally:
+        os.umask(previous)
+    assert mode(tmp_path / "a") == 0o666 & ~mask
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_replaced_file_keeps_its_owner(tmp_path: Path) -> None:
+    path = tmp_path / "theirs"
+    path.write_bytes(b"old")
+    os.chown(path, 1234, 2345)
+    write(path)
+    assert (path.stat().st_uid, path.stat().st_gid) == (1234, 2345)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_a_group_that_cannot_be_kept_gives_its_rights_to_nobody() -> None:
+    program = """
+import os, sys
+from oocbfs.formats.atomic import atomic_output
+os.setgroups([])
+os.setgid(3456)
+os.setuid(3456)
+with atomic_output(sys.argv[1], force=True) as file:
+    file.write(b"new")
+"""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with TemporaryDirectory() as folder:  # not below pytest's, which are closed to others
+        os.chmod(folder, 0o777)
+        path = Path(folder, "theirs")
+        path.write_bytes(b"old")
+        os.chown(path, 1234, 2345)
+        path.chmod(0o664)
+        command = [sys.executable, "-c", program, str(path)]
+        subprocess.run(command, check=True, env=environment)
+        assert (path.stat().st_uid, path.stat().st_gid, mode(path)) == (3456, 3456, 0o644)
+
+
+def test_a_link_stays_and_what_it_leads_to_keeps_its_mode(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    real = tmp_path / "folder" / "real"
+    real.write_bytes(b"old")
+    real.chmod(0o640)
+    (tmp_path / "link").symlink_to("folder/real")
+    write(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert (real.read_bytes(), mode(real)) == (b"new", 0o640)
+
+
+def test_standard_output_is_not_replaced_under_itself(tmp_path: Path) -> None:
+    """``oocbfs … -o x > x`` and ``-o /dev/stdout > x`` would lose one of the two."""
+    program = """
+from oocbfs.errors import OutputError
+from oocbfs.formats.atomic import atomic_output, check_outputs
+for name in ("x", "/dev/stdout"):
+    try:
+        with atomic_output(name, force=True):
+            pass
+    except OutputError as error:
+        print(error)
+"""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with (tmp_path / "x").open("wb") as out:
+        command = [sys.executable, "-c", program]
+        subprocess.run(command, check=True, cwd=tmp_path, env=environment, stdout=out)
+    assert (tmp_path / "x").read_text().splitlines() == [
+        f"{name}: is standard input or output already; name another file"
+        for name in ("x", "/dev/stdout")
+    ]
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_outputs_are_told_apart_by_what_they_lead_to(tmp_path: Path, link: bool) -> None:
+    (tmp_path / "in").write_bytes(b"")
+    name = tmp_path / "." / "in"
+    if link:
+        name = tmp_path / "out"
+        name.symlink_to("in")
+    with pytest.raises(OutputError, match="is an input too; name another file for --levels"):
+        check_outputs({"--levels": name}, inputs=[tmp_path / "in"], force=True)
+    with pytest.raises(OutputError, match="is the file for --levels too"):
+        check_outputs({"--levels": tmp_path / "in", "--plot": name}, force=True)
+    check_outputs({"--levels": tmp_path / "a", "--plot": None}, inputs=[tmp_path / "in"])

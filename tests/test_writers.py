@@ -228,14 +228,9 @@ except OutputError as error:
     assert names(tmp_path) == []
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_device() -> None:
-    with pytest.raises(OutputError, match="/dev/full: cannot be written: No space left on device"):
-        write_edges(BATCHES, "/dev/full", format="txt")
-
-
 def test_devices_are_not_replaced() -> None:
-    assert write_edges(BATCHES, "/dev/null", format="txt", force=True) == 5
+    with pytest.raises(OutputError, match="/dev/null: is a device or a pipe"):
+        write_edges(BATCHES, "/dev/null", format="txt", force=True)
     assert not Path("/dev/null").is_file()
 
 
