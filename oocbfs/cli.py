@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from oocbfs import __version__
+from oocbfs import __version__, console
 from oocbfs.errors import OocbfsError
 
 VERBS = (
@@ -47,20 +46,49 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    options = build_parser().parse_args(arguments)
+    console.prepare()
     # A polite kill unwinds like Ctrl-C does, so that temporary files go away.
     previous = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        options.run(options)
-    except OocbfsError as error:
-        print(f"oocbfs: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("oocbfs: interrupted; nothing was written", file=sys.stderr)
-        return 130
+        return _run(arguments)
     except BrokenPipeError:
-        # The reader of our output went away: not an error, but the interpreter must not flush again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of our output went away: no error, but what the shell says of others it ended.
+        console.silence()
+        return 141
     finally:
         signal.signal(signal.SIGTERM, previous)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """Run a verb and write out what it printed; whatever goes wrong is told in one line."""
+    try:
+        try:
+            options = _parse(arguments)
+            options.run(options)
+        finally:
+            console.flush()
+    except BrokenPipeError:
+        raise
+    except OocbfsError as error:
+        return _say(str(error), 1)
+    except KeyboardInterrupt:
+        return _say("interrupted; nothing was written", 130)
+    except MemoryError as error:
+        return _say(f"there is not enough memory ({str(error) or 'no size known'})", 1)
+    except OSError as error:
+        return _say(str(error), 1)
     return 0
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = build_parser()
+    options = parser.parse_args(arguments)
+    for name, value in vars(options).items():
+        if value == []:  # which argparse makes of "--name=--"
+            parser.error(f"argument --{name.replace('_', '-')}: expected one argument")
+    return options
+
+
+def _say(message: str, code: int) -> int:
+    print(f"oocbfs: {console.one_line(message)}", file=sys.stderr)
+    return code

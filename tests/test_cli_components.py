@@ -92,7 +92,7 @@ def test_device_memory_is_heard(graph: Path) -> None:
     assert done.returncode == 1
     assert "too little for this graph" in done.stderr
     done = run("components", graph, "--engine", "emulator", "--resident-tails", "200%")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "cannot read '200%' as a share" in done.stderr
 
 

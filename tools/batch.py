@@ -15,16 +15,18 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("graph", metavar="GRAPH.ocg|JOBS.toml", help="a graph, or a file of jobs")
+    parser.add_argument(
+        "graph", type=shared.path, metavar="GRAPH.ocg|JOBS.toml", help="a graph, or a file of jobs"
+    )
     chosen = parser.add_mutually_exclusive_group()
-    chosen.add_argument("--sources", metavar="FILE", help="ids, one to a line")
+    chosen.add_argument("--sources", type=shared.path, metavar="FILE", help="ids, one to a line")
     chosen.add_argument(
         "--random", type=shared.positive, metavar="N", help="N vertices that have an edge"
     )
     chosen.add_argument(
         "--all-hubs", type=shared.positive, metavar="N", help="the N most connected vertices"
     )
-    parser.add_argument("--seed", type=int, default=1, help="of --random (default: 1)")
+    parser.add_argument("--seed", type=shared.seed, default=1, help="of --random (default: 1)")
     parser.add_argument(
         "--from",
         dest="from_",
@@ -32,10 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="all",
         help="giant: --random takes vertices of the largest component only (default: all)",
     )
-    parser.add_argument("-o", "--output", metavar="DIR", help="the folder to write to")
+    parser.add_argument(
+        "-o", "--output", type=shared.path, metavar="DIR", help="the folder to write to"
+    )
     parser.add_argument(
         "--emit",
         nargs="+",
+        type=shared.path,
         default=["summary"],
         metavar=("WHAT", "PAIRS.csv"),
         help="summary: a row of figures for each source; levels: every distance too; "
@@ -60,8 +65,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="where 64 are traversed at a time; see oocbfs bfs",
     )
-    parser.add_argument("--memory", metavar="SIZE", help="bound for the process, as 4G")
-    parser.add_argument("--threads", type=shared.positive, metavar="N", help="default: all cores")
+    parser.add_argument(
+        "--memory", type=shared.size, metavar="SIZE", help="bound for the process, as 4G"
+    )
+    shared.add_threads(parser)
     parser.add_argument("--resume", action="store_true", help="continue where the last run ended")
     parser.add_argument("--json", action="store_true", help="print one JSON object a job")
     parser.set_defaults(usage_error=parser.error)
@@ -82,6 +89,7 @@ def run(options: argparse.Namespace) -> None:
             "name one of --sources, --random, --all-hubs and --emit pairs PAIRS.csv"
         )
     shared.announce_compilation()
+    shared.announce_unpacking()
     from oocbfs.batch import Job, prepare
     from oocbfs.job_file import read_jobs
 

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 
 # A table longer than this shows its first and last levels.
 _SHOWN_LEVELS = 40
+# Levels are 32 bits wide.
+_DEPTH = shared.whole(0, 2**31 - 1)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("graph", metavar="GRAPH.ocg")
+    parser.add_argument("graph", type=shared.path, metavar="GRAPH.ocg")
     parser.add_argument(
         "--source",
         required=True,
@@ -28,10 +30,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="an id, or several as 1,2,3, or giant: the smallest id of the largest component",
     )
-    parser.add_argument("--levels", metavar="FILE", help="write levels as .npy, .csv or .tsv")
-    parser.add_argument("--parents", metavar="FILE", help="write parents as .npy, .csv or .tsv")
-    parser.add_argument("--target", type=int, metavar="ID", help="stop there and print the path")
-    parser.add_argument("--max-depth", type=int, metavar="N", help="stop after so many levels")
+    for name in ("levels", "parents"):
+        parser.add_argument(
+            f"--{name}",
+            type=shared.path,
+            metavar="FILE",
+            help=f"write {name} as .npy, .csv or .tsv",
+        )
+    parser.add_argument(
+        "--target", type=shared.whole_number, metavar="ID", help="stop there and print the path"
+    )
+    parser.add_argument("--max-depth", type=_DEPTH, metavar="N", help="stop after so many levels")
     shared.add_engine_options(parser)
     parser.add_argument(
         "--direction",
@@ -41,24 +50,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--alpha",
-        type=float,
+        type=shared.number,
         default=15.0,
         help="go bottom-up when the frontier's edges exceed the unexplored ones / ALPHA (15)",
     )
     parser.add_argument(
         "--beta",
-        type=float,
+        type=shared.number,
         default=2.0,
         help="stay so while they exceed 1 / BETA of those that bottom-up would examine (2)",
     )
     parser.add_argument("--validate", action="store_true", help="check by the rules of Graph500")
-    parser.add_argument("--plot", metavar="FILE", help="draw the levels as .svg or .png")
+    parser.add_argument(
+        "--plot", type=shared.path, metavar="FILE", help="draw the levels as .svg or .png"
+    )
     shared.add_output_options(parser)
 
 
 def _ids(text: str) -> list[int] | None:
     """Read ids; None is one of the giant's."""
-    return None if text == "giant" else [int(part) for part in text.split(",")]
+    return None if text == "giant" else [shared.whole_number(part) for part in text.split(",")]
 
 
 def _giant(opened: Graph, options: argparse.Namespace) -> int:
@@ -71,6 +82,7 @@ def _giant(opened: Graph, options: argparse.Namespace) -> int:
 
 def run(options: argparse.Namespace) -> None:
     """Traverse, write what was asked for, and report."""
+    from oocbfs.formats.atomic import check_outputs
     from oocbfs.formats.vectors import check_name, write_vector
 
     for path in filter(None, (options.levels, options.parents)):
@@ -79,7 +91,10 @@ def run(options: argparse.Namespace) -> None:
         from oocbfs.plot import check_plot
 
         check_plot(options.plot)
+    outputs = {f"--{name}": getattr(options, name) for name in ("levels", "parents", "plot")}
+    check_outputs(outputs, inputs=[options.graph], force=options.force)
     shared.announce_compilation()
+    shared.announce_unpacking()
     from oocbfs import graph
 
     with graph.open(options.graph, memory=options.memory) as opened:

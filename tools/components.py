@@ -16,9 +16,10 @@ _SHOWN_COMPONENTS = 10
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("graph", metavar="GRAPH.ocg")
+    parser.add_argument("graph", type=shared.path, metavar="GRAPH.ocg")
     parser.add_argument(
         "--labels",
+        type=shared.path,
         metavar="FILE",
         help="write the smallest id of each vertex's component as .npy, .csv or .tsv",
     )
@@ -28,12 +29,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="print only how much of the graph the largest component holds",
     )
     shared.add_engine_options(parser)
-    parser.add_argument("--plot", metavar="FILE", help="draw the sizes as .svg or .png")
+    parser.add_argument(
+        "--plot", type=shared.path, metavar="FILE", help="draw the sizes as .svg or .png"
+    )
     shared.add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     """Find the components, write what was asked for, and report."""
+    from oocbfs.formats.atomic import check_outputs
     from oocbfs.formats.vectors import check_name, write_vector
 
     if options.labels:
@@ -42,7 +46,10 @@ def run(options: argparse.Namespace) -> None:
         from oocbfs.plot import check_plot
 
         check_plot(options.plot)
+    outputs = {"--labels": options.labels, "--plot": options.plot}
+    check_outputs(outputs, inputs=[options.graph], force=options.force)
     shared.announce_compilation()
+    shared.announce_unpacking()
     from oocbfs import graph
 
     with graph.open(options.graph, memory=options.memory) as opened:

@@ -22,8 +22,14 @@ FORMATS = ("edges", "adjacency", "mtx", "dimacs", "metis", "ldbc", "sg", "npy", 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("inputs", nargs="+", metavar="INPUT", help="files, or - for standard input")
-    parser.add_argument("-o", "--output", required=True, metavar="GRAPH.ocg")
+    parser.add_argument(
+        "inputs",
+        nargs="+",
+        type=shared.path,
+        metavar="INPUT",
+        help="files, or - for standard input",
+    )
+    parser.add_argument("-o", "--output", type=shared.path, required=True, metavar="GRAPH.ocg")
     parser.add_argument("--format", choices=FORMATS, help="(default: recognised by content)")
     parser.add_argument(
         "--ids",

@@ -15,18 +15,23 @@ from oocbfs.tools import options as shared
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("graph", metavar="GRAPH.ocg")
-    parser.add_argument("-o", "--output", required=True, metavar="FILE")
+    parser.add_argument("graph", type=shared.path, metavar="GRAPH.ocg")
+    parser.add_argument("-o", "--output", type=shared.path, required=True, metavar="FILE")
     shared.add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     """Decode and write."""
     shared.announce_compilation()
+    shared.announce_unpacking()
     from oocbfs import graph
-    from oocbfs.formats.writers import write_edges
+    from oocbfs.formats.atomic import check_outputs
+    from oocbfs.formats.writers import choose_format, write_edges
     from oocbfs.progress import Phases
 
+    choose_format(options.output)
+    if options.output != "-":
+        check_outputs({"-o": options.output}, inputs=[options.graph], force=options.force)
     with graph.open(options.graph) as opened:
         total = opened.num_edges // (1 if opened.directed else 2)
         kind = "directed" if opened.directed else "undirected, each edge once"

@@ -12,6 +12,11 @@ import sys
 from oocbfs.tools import convert
 from oocbfs.tools import options as shared
 
+# What generators count with; a graph file holds fewer vertices.
+_MOST = 1 << 62
+_COUNT = shared.whole(1, _MOST)
+_SCALE = shared.whole(0, 62)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
@@ -27,14 +32,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ):
         model = models.add_parser(name, help=summary, description=summary)
         _ARGUMENTS[name](model)
-        model.add_argument("--seed", type=int, default=1)
-        model.add_argument("-o", "--output", required=True, metavar="FILE")
+        model.add_argument("--seed", type=shared.seed, default=1)
+        model.add_argument("-o", "--output", type=shared.path, required=True, metavar="FILE")
         shared.add_work_options(model)
 
 
 def _add_scale(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--scale", type=int, required=True, help="2^SCALE vertices")
-    parser.add_argument("--edge-factor", type=int, default=16, help="edges per vertex")
+    parser.add_argument("--scale", type=_SCALE, required=True, help="2^SCALE vertices")
+    parser.add_argument(
+        "--edge-factor", type=shared.edge_factor, default=16, help="edges per vertex"
+    )
 
 
 def _add_rmat(parser: argparse.ArgumentParser) -> None:
@@ -46,30 +53,32 @@ def _add_rmat(parser: argparse.ArgumentParser) -> None:
 
 def _add_uniform(parser: argparse.ArgumentParser) -> None:
     size = parser.add_mutually_exclusive_group(required=True)
-    size.add_argument("--scale", type=int, help="2^SCALE vertices")
-    size.add_argument("--vertices", type=int)
-    parser.add_argument("--edges", type=int)
-    parser.add_argument("--edge-factor", type=int, default=16, help="edges per vertex")
+    size.add_argument("--scale", type=_SCALE, help="2^SCALE vertices")
+    size.add_argument("--vertices", type=_COUNT)
+    parser.add_argument("--edges", type=shared.whole(0, _MOST))
+    parser.add_argument(
+        "--edge-factor", type=shared.edge_factor, default=16, help="edges per vertex"
+    )
 
 
 def _add_grid2d(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--rows", type=int, required=True)
-    parser.add_argument("--columns", type=int, required=True)
+    parser.add_argument("--rows", type=_COUNT, required=True)
+    parser.add_argument("--columns", type=_COUNT, required=True)
     parser.add_argument("--wrap", action="store_true", help="join opposite sides")
 
 
 def _add_grid3d(parser: argparse.ArgumentParser) -> None:
     for side in ("x", "y", "z"):
-        parser.add_argument(f"--{side}", type=int, required=True)
+        parser.add_argument(f"--{side}", type=_COUNT, required=True)
     parser.add_argument("--wrap", action="store_true", help="join opposite sides")
 
 
 def _add_powerlaw(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--vertices", type=int, required=True)
-    parser.add_argument("--mean-degree", type=float, required=True)
-    parser.add_argument("--max-degree", type=int, required=True)
+    parser.add_argument("--vertices", type=_COUNT, required=True)
+    parser.add_argument("--mean-degree", type=shared.number, required=True)
+    parser.add_argument("--max-degree", type=_COUNT, required=True)
     parser.add_argument(
-        "--min-degree", type=int, default=1, help="the larger, the steeper the law (default 1)"
+        "--min-degree", type=_COUNT, default=1, help="the larger, the steeper the law (default 1)"
     )
 
 
@@ -95,11 +104,14 @@ def run(options: argparse.Namespace) -> None:
     """Generate into an edge list or straight into a graph."""
     shared.announce_compilation()
     from oocbfs import generators
+    from oocbfs.formats.atomic import check_space
     from oocbfs.progress import Phases
 
     parameters = {name: getattr(options, name) for name in _PARAMETERS[options.model]}
     stream = getattr(generators, options.model)(**parameters, threads=options.threads)
     if options.output.endswith(".ocg"):
+        # A byte an edge, and more while it is sorted.
+        check_space(options.output, stream.total)
         convert.convert(stream, options)
         return
     with Phases()("generate", stream.total, "edge") as bar:

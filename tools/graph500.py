@@ -10,14 +10,21 @@ from oocbfs.tools import options as shared
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("--scale", type=shared.positive, required=True, help="2^SCALE vertices")
-    parser.add_argument("--edge-factor", type=shared.positive, default=16, help="edges per vertex")
-    parser.add_argument("--roots", type=shared.positive, default=64, help="default: 64")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--threads", type=shared.positive, metavar="N", help="default: all cores")
-    parser.add_argument("--memory", metavar="SIZE", help="bound for the construction")
+    parser.add_argument("--scale", type=shared.whole(1, 31), required=True, help="2^SCALE vertices")
     parser.add_argument(
-        "--tmp", metavar="FOLDER", help="for edges and graph (default: the system's)"
+        "--edge-factor", type=shared.edge_factor, default=16, help="edges per vertex"
+    )
+    parser.add_argument("--roots", type=shared.positive, default=64, help="default: 64")
+    parser.add_argument("--seed", type=shared.seed, default=1)
+    shared.add_threads(parser)
+    parser.add_argument(
+        "--memory", type=shared.size, metavar="SIZE", help="bound for the construction"
+    )
+    parser.add_argument(
+        "--tmp",
+        type=shared.folder,
+        metavar="FOLDER",
+        help="for edges and graph (default: the system's)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 

@@ -10,7 +10,7 @@ from oocbfs.tools import options as shared
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("graph", metavar="GRAPH.ocg")
+    parser.add_argument("graph", type=shared.path, metavar="GRAPH.ocg")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -41,6 +41,11 @@ def run(options: argparse.Namespace) -> None:
                 f"{info['edges_read']:,} edges, {info['duplicates']:,} duplicate, {info['loops']:,} loops",
             ),
             ("format", f"version {info['format_version']}"),
+            *(
+                [("memory", f"{format_size(info['unpacked_bytes'])} once unpacked")]
+                if info["unpacked_bytes"]
+                else []
+            ),
             *(
                 (
                     f"  {section['name']}",

@@ -4,12 +4,96 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
+import os
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 # What the bytes from each tier are called in tables.
 TIERS = {"disk": "from disk", "host": "over PCIe"}
+
+
+def whole_number(text: str) -> int:
+    """Read a whole number; int() alone takes 1_000 and digits of any script, but not thousands."""
+    number = text.strip()
+    if not re.fullmatch(r"[+-]?[0-9]{1,40}", number):
+        raise argparse.ArgumentTypeError(f"{_shown(text)} is not a whole number")
+    return int(number)
+
+
+def whole(least: int, most: int) -> Callable[[str], int]:
+    """Make what reads a whole number of a range."""
+
+    def read(text: str) -> int:
+        value = whole_number(text)
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{_shown(text)} is not from {least} to {most}")
+        return value
+
+    return read
+
+
+positive = whole(1, 2**63 - 1)
+seed = whole(0, 2**64 - 1)
+edge_factor = whole(1, 1 << 40)
+# Far more than pay anywhere: each takes a stack and scratch memory of its own.
+threads = whole(1, 1024)
+
+
+def number(text: str) -> float:
+    """Read a number above 0 that is not infinite."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{_shown(text)} is not a number above 0")
+    return value
+
+
+def size(text: str) -> str:
+    """Check that a size can be read, before it is needed."""
+    from oocbfs.errors import BudgetError
+    from oocbfs.memory import parse_size
+
+    try:
+        parse_size(text)
+    except BudgetError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
+
+
+def share(text: str) -> str:
+    """Check that a size or a percentage can be read, before it is needed."""
+    from oocbfs.errors import BudgetError
+    from oocbfs.plan import parse_resident
+
+    try:
+        parse_resident(text, 1)
+    except BudgetError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
+
+
+def path(text: str) -> str:
+    """Read the name of a file or a folder."""
+    if not text or "\0" in text:
+        raise argparse.ArgumentTypeError(f"{_shown(text)} is not the name of a file")
+    return text
+
+
+def folder(text: str) -> str:
+    """Read the name of a folder that is there."""
+    if not os.path.isdir(path(text)):
+        raise argparse.ArgumentTypeError(f"{_shown(text)} is not a folder that exists")
+    return text
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 40 else f"{text[:40]}…")
 
 
 def add_work_options(parser: argparse.ArgumentParser) -> None:
@@ -29,11 +113,12 @@ def add_work_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--memory",
+        type=size,
         metavar="SIZE",
         help="bound for the process, as 4G (default: half of what is free)",
     )
     parser.add_argument(
-        "--tmp", metavar="FOLDER", help="for temporary data (default: the output's)"
+        "--tmp", type=folder, metavar="FOLDER", help="for temporary data (default: the output's)"
     )
     parser.add_argument(
         "--zstd",
@@ -49,9 +134,14 @@ def add_work_options(parser: argparse.ArgumentParser) -> None:
 
 def add_output_options(parser: argparse.ArgumentParser) -> None:
     """Add what every verb that writes a file takes."""
-    parser.add_argument("--threads", type=positive, metavar="N", help="default: all cores")
+    add_threads(parser)
     parser.add_argument("--force", action="store_true", help="replace an existing file")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def add_threads(parser: argparse.ArgumentParser) -> None:
+    """Add the number of cores to use."""
+    parser.add_argument("--threads", type=threads, metavar="N", help="default: all cores")
 
 
 def add_engine_options(parser: argparse.ArgumentParser) -> None:
@@ -64,36 +154,34 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
         "auto: a GPU if one is usable, or with --memory cpu or disk",
     )
     parser.add_argument(
-        "--vram", metavar="SIZE", help="device memory to use, as 5G (default: what is free)"
+        "--vram",
+        type=size,
+        metavar="SIZE",
+        help="device memory to use, as 5G (default: what is free)",
     )
     parser.add_argument(
         "--resident-tails",
+        type=share,
         metavar="SIZE|PERCENT",
         help="how much of the tails to keep there, as 512M or 25%% (default: what fits)",
     )
     parser.add_argument(
         "--memory",
+        type=size,
         metavar="SIZE",
         help="bound for the process, as 4G; a larger graph is read from disk (default: none)",
     )
     parser.add_argument(
         "--tmp",
+        type=folder,
         metavar="FOLDER",
         help="for results that have no room in memory (default: the graph's)",
     )
 
 
-def positive(text: str) -> int:
-    """Read a whole number of at least 1."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
-    return value
-
-
 def print_json(values: dict[str, Any]) -> None:
     """Print one object on standard output."""
-    print(json.dumps(values, ensure_ascii=False))
+    print(json.dumps(values))  # in ASCII: the same bytes on every terminal
 
 
 def print_table(rows: Iterable[tuple[str, str]]) -> None:
@@ -102,6 +190,18 @@ def print_table(rows: Iterable[tuple[str, str]]) -> None:
     width = max(len(name) for name, _ in listed)
     for name, value in listed:
         print(f"{name:<{width}}  {value}")
+
+
+def announce_unpacking() -> None:
+    """Have it said on standard error, once a file, how much memory a compressed graph takes."""
+    from oocbfs import budget
+    from oocbfs.memory import format_size
+
+    @cache
+    def say(path: str, num_bytes: int) -> None:
+        print(f"unpacking {path}: {format_size(num_bytes)} of memory", file=sys.stderr)
+
+    budget.on_unpacking = say
 
 
 def announce_compilation() -> None:

@@ -16,24 +16,28 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("graph", metavar="GRAPH.ocg")
+    parser.add_argument("graph", type=shared.path, metavar="GRAPH.ocg")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--vram", metavar="SIZE", help="plan for so much device memory, as 6G")
+    which.add_argument(
+        "--vram", type=shared.size, metavar="SIZE", help="plan for so much device memory, as 6G"
+    )
     which.add_argument("--gpu", metavar="NAME", help="plan for one known GPU, as 4090")
     parser.add_argument(
         "--memory",
+        type=shared.size,
         metavar="SIZE",
         help="host memory: what may be pinned for a GPU, and bound for the CPU (default: what is free)",
     )
     parser.add_argument(
         "--resident-tails",
+        type=shared.share,
         metavar="SIZE|PERCENT",
         help="tails to keep in device memory, as 512M or 25%% (default: what fits)",
     )
     parser.add_argument("--parents", action="store_true", help="plan for parents too")
     parser.add_argument(
         "--samples",
-        type=int,
+        type=shared.whole(0, 1 << 20),
         default=4,
         metavar="N",
         help="predict from so many random sources (4; 0 predicts nothing)",
@@ -44,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Plan for each GPU and print the decisions."""
     shared.announce_compilation()
+    shared.announce_unpacking()
     from oocbfs import graph
     from oocbfs.gpu_engine import graph_bytes
     from oocbfs.prediction import MODEL, sample_levels

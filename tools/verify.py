@@ -9,13 +9,14 @@ from oocbfs.tools import options as shared
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("graph", metavar="GRAPH.ocg")
-    parser.add_argument("--threads", type=shared.positive, metavar="N", help="default: all cores")
+    parser.add_argument("graph", type=shared.path, metavar="GRAPH.ocg")
+    shared.add_threads(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     """Verify and say so."""
     shared.announce_compilation()
+    shared.announce_unpacking()
     from oocbfs.verifier import verify
 
     seconds = verify(options.graph, threads=options.threads, progress=True)
