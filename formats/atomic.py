@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
+import secrets
 import shutil
 import stat
 from collections.abc import Generator, Iterable, Mapping
@@ -12,8 +15,7 @@ from typing import BinaryIO
 
 from oocbfs.errors import OutputError
 
-# Temporaries this process is writing: its own pid says nothing about whether one of them is stale,
-# since in a container every run may get the same pid.
+# Files that this process is writing.
 _active: set[Path] = set()
 
 
@@ -21,9 +23,10 @@ _active: set[Path] = set()
 def atomic_output(path: str | os.PathLike[str], *, force: bool = False) -> Generator[BinaryIO]:
     """Yield a new file, opened "w+b", that gets its name only when the block ends without an error.
 
-    Until then it is called ``.<name>.<pid>.tmp`` in the same folder; it is removed however the block
-    ends. Links are followed: what they lead to is made or replaced, and they stay. A file that is
-    replaced hands down its mode, and its owner where that is allowed; a new one follows the umask.
+    Until then it is called ``.<name>.<16 random digits>.tmp`` in the same folder and locked, so that
+    others can tell it from what a dead process left behind; it is removed however the block ends. Links
+    are followed: what they lead to is made or replaced, and they stay. A file that is replaced hands
+    down its mode, and its owner where that is allowed; a new one follows the umask.
 
     Raises
     ------
@@ -36,7 +39,7 @@ def atomic_output(path: str | os.PathLike[str], *, force: bool = False) -> Gener
     try:
         there = _check_target(target, shown, force)
         remove_stale_temporaries(target)
-        with _temporary_for(target, shown) as temporary, temporary.open("x+b") as file:
+        with _temporary_for(target, shown) as (temporary, file):
             if there is not None:
                 _hand_down(there, file.fileno())
             yield file
@@ -103,31 +106,50 @@ def _is_same(one: str, other: str) -> bool:
 
 
 def remove_stale_temporaries(target: Path) -> None:
-    """Remove what dead processes left behind while writing the same file."""
-    prefix = f".{target.name}."
+    """Remove what dead processes left behind while writing the same file: what nobody has locked.
+
+    A process number would not tell: in containers, two that are alive may have the same one.
+    """
+    pattern = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{16}}\.tmp")
     for entry in target.parent.iterdir():
-        name = entry.name
-        if not (name.startswith(prefix) and name.endswith(".tmp")):
-            continue
-        pid = name[len(prefix) : -len(".tmp")]
-        if pid.isascii() and pid.isdigit() and entry not in _active and not _is_alive(int(pid)):
-            with suppress(OSError):
+        if pattern.fullmatch(entry.name):
+            with suppress(OSError), entry.open("r+b") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 entry.unlink()
 
 
 @contextmanager
-def _temporary_for(target: Path, shown: str) -> Generator[Path]:
-    """Reserve the temporary name of a file and see to it that nothing keeps it."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    if temporary in _active:
+def _temporary_for(target: Path, shown: str) -> Generator[tuple[Path, BinaryIO]]:
+    """Open a locked temporary file and see to it that nothing keeps its name."""
+    if target in _active:
         raise OutputError(f"{shown}: is already being written by this process")
-    _active.add(temporary)
+    _active.add(target)
     try:
-        yield temporary
+        temporary, file = _new_temporary(target)
+        with file:
+            try:
+                yield temporary, file
+            finally:
+                with suppress(OSError):
+                    temporary.unlink()
     finally:
-        with suppress(OSError):
-            temporary.unlink()
-        _active.discard(temporary)
+        _active.discard(target)
+
+
+def _new_temporary(target: Path) -> tuple[Path, BinaryIO]:
+    while True:
+        temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+        file = temporary.open("x+b")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:  # somebody took it for a leftover, and is about to remove it
+            file.close()
+            continue
+        except OSError:  # there are no locks in this folder, so that nobody removes anything
+            return temporary, file
+        if os.fstat(file.fileno()).st_nlink:  # and is not removed yet
+            return temporary, file
+        file.close()
 
 
 def _check_target(target: Path, shown: str, force: bool) -> os.stat_result | None:
@@ -171,19 +193,6 @@ def _hand_down(there: os.stat_result, descriptor: int) -> None:
             # Another group is not to read what the old one might.
             mode = (mode & 0o707) | (mode & 0o007) << 3
     os.fchmod(descriptor, mode)
-
-
-def _is_alive(pid: int) -> bool:
-    """Whether another process of that number exists."""
-    if pid == os.getpid():
-        return False
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _sync_folder(folder: Path) -> None:
