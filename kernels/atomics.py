@@ -146,17 +146,17 @@ def extracts_fast() -> bool:
 
 @intrinsic
 def pack_sevens(typingctx, word):
-    """Put the low seven bits of each of the five lowest bytes next to each other, 32 bits in all."""
+    """Put the low seven bits of each of the five lowest bytes next to each other, 35 bits in all."""
 
     def codegen(context, builder, signature, args):
         if extracts_fast():
             kind = ir.FunctionType(_I64, [_I64, _I64])
             function = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.bmi.pext.64")
-            return builder.call(function, [args[0], ir.Constant(_I64, 0x0F_7F_7F_7F_7F)])
+            return builder.call(function, [args[0], ir.Constant(_I64, 0x7F_7F_7F_7F_7F)])
         value = ir.Constant(_I64, 0)
-        for group, mask in enumerate((0x7F, 0x7F, 0x7F, 0x7F, 0xF)):
+        for group in range(5):
             moved = builder.lshr(args[0], ir.Constant(_I64, group))
-            kept = builder.and_(moved, ir.Constant(_I64, mask << 7 * group))
+            kept = builder.and_(moved, ir.Constant(_I64, 0x7F << 7 * group))
             value = builder.or_(value, kept)
         return value
 

@@ -29,7 +29,7 @@ from oocbfs.kernels.bfs_state import (
     VISITED,
     ZERO,
 )
-from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
+from oocbfs.kernels.constants import SEGMENT_BYTES
 
 _WORD_CHUNK = 64
 # With fewer open vertices than this in a word, their heads are tested one by one.
@@ -42,11 +42,12 @@ def test_heads(heads, front, first):
     hits = ZERO
     none = ZERO
     pad = np.uint64(front.size - 1)
+    num_heads = np.uint64(heads.size)
     for b in range(64):
         head = np.uint64(heads[first + b])
         word = front[min(head >> np.uint64(6), pad)]
         hits |= (word >> (head & np.uint64(63)) & ONE) << np.uint64(b)
-        none |= np.uint64(head == np.uint64(NO_HEAD)) << np.uint64(b)
+        none |= np.uint64(head >= num_heads) << np.uint64(b)
     return hits, none
 
 
@@ -58,7 +59,7 @@ def test_few_heads(heads, front, first, bits):
     while bits != ZERO:
         b = trailing_zeros(bits)
         head = heads[first + b]
-        if head == NO_HEAD:
+        if head >= heads.size:
             none |= ONE << np.uint64(b)
         else:
             hits |= (front[head >> 6] >> np.uint64(head & 63) & ONE) << np.uint64(b)
@@ -85,7 +86,8 @@ def probe_segments(tails, n, front, at, end):
                 return n, edges, at - begin
             if front[v >> 6] >> np.uint64(v & 63) & ONE != ZERO:
                 return v, edges, at - begin
-        at = segment_end
+        if at > segment_end:
+            return n, edges, at - begin
     return np.int64(-1), edges, end - begin
 
 
@@ -105,7 +107,7 @@ def _probe_round(rows, front, pending, places, ends, last, num_pending, hits, fo
         delta, at = take_varint(tails, begin)
         octets += at - begin
         v = last[i] + delta + 1
-        malformed |= v >= n
+        malformed |= (v >= n) | (at > end)
         hit = np.int64(front[min(v >> 6, pad)] >> np.uint64(v & 63) & ONE)
         hits[num_hits] = u
         found_by[num_hits] = v

@@ -208,6 +208,9 @@ def reserve_parts(state):
         total += parts[part, PART_COUNT]
         control[EDGES] += parts[part, PART_EDGES]
         control[BYTES] += parts[part, PART_BYTES]
+    if total > PARTS_EDGES:  # more than the degrees promised, and than the queue has room for
+        control[FAILED] = 1
+        return
     control[REPEATS] += total - most
     if control[REPEATS] > PARTS_EDGES:
         catch_up(state)

@@ -24,9 +24,11 @@ _ONE = np.uint64(1)
 class Rows(NamedTuple):
     """One direction of a graph: heads, tails and how to find them.
 
-    The caller has checked that starts are monotonic and inside the tails and that heads are
-    vertices or NO_HEAD. Tails may hold anything, with SLACK_BYTES readable bytes behind them.
-    Degrees, num_edges and max_degree only steer: wrong ones cost time, not correctness.
+    The caller has checked that starts are monotonic and inside the tails, that heads are vertices or
+    NO_HEAD, and that who has none has no tail. A mapped file may be overwritten afterwards: kernels
+    look at no head that is no vertex, and at no place outside the tails. Tails may hold anything, with
+    SLACK_BYTES readable bytes behind them; where they are on disk, only their size is used. Degrees,
+    num_edges and max_degree only steer: wrong ones cost time, not correctness.
     """
 
     heads: NDArray[np.uint32]
@@ -56,7 +58,8 @@ def one_row() -> Rows:
 @inlined
 def row_begin(rows, u):
     """Give the place of row u's first tail byte, which is the place behind row u - 1."""
-    return np.int64(rows.bases[u >> rows.shift]) + np.int64(rows.starts[u])
+    place = rows.bases[u >> rows.shift] + np.uint64(rows.starts[u])
+    return np.int64(min(place, np.uint64(rows.tails.size)))
 
 
 @inlined
@@ -74,7 +77,7 @@ def take_varint(tails, at):
 
 @inlined
 def gather_segment(ids, count, tails, at, end, n):
-    """Append the ids of one segment; give the new count, or -1 if one is no vertex."""
+    """Append the ids of one segment; give the new count, or -1 if one is no vertex or has no end."""
     v = np.int64(-1)
     while at < end:
         delta, at = take_varint(tails, at)
@@ -83,14 +86,14 @@ def gather_segment(ids, count, tails, at, end, n):
             return np.int64(-1)
         ids[count] = v
         count += 1
-    return count
+    return count if at <= end else np.int64(-1)
 
 
 @inlined
 def gather_rows(rows, queue, q, at, end, ids, owners, count, with_parents):
     """Append the ids of the rows queue[q:end] until FULL, those of row q from place ``at`` on.
 
-    Gives where to go on (q and at), the count of ids (-1 if one is no vertex) and the bytes of the
+    Gives where to go on (q and at), the count of ids (-1 if a row is damaged) and the bytes of the
     rows that were begun. Owners, if parents are wanted, get the vertex of each id's row.
 
     Many ids are decoded before anybody looks at what they are: a row's end is hard to foresee, and a
@@ -110,8 +113,9 @@ def gather_rows(rows, queue, q, at, end, ids, owners, count, with_parents):
                 prefetch(tails, row_begin(rows, np.int64(queue[q + _AHEAD])))
             at = row_begin(rows, u)
             octets += row_end - at
-            ids[count] = heads[u]
-            count += np.int64(heads[u] != NO_HEAD)
+            head = heads[u]
+            ids[count] = head
+            count += np.int64(head < heads.size)
         segment_end = min(at + SEGMENT_BYTES, row_end)
         count = gather_segment(ids, count, tails, at, segment_end, heads.size)
         if count < 0:

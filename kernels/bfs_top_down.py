@@ -129,10 +129,11 @@ def _expand_hubs(rows, state, visited, ids, owners):
             while segment >= hubs[hub + 1]:
                 hub += 1
             u = np.int64(state.queue[begin + hub])
-            count = 0
+            count = np.int64(0)
             if segment == hubs[hub]:
-                ids[0] = rows.heads[u]
-                count = 1
+                head = rows.heads[u]
+                ids[0] = head
+                count = np.int64(head < rows.heads.size)
             at = row_begin(rows, u) + (segment - hubs[hub]) * SEGMENT_BYTES
             end = min(at + SEGMENT_BYTES, row_begin(rows, u + 1))
             count = gather_segment(ids, count, rows.tails, at, end, rows.heads.size)

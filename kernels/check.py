@@ -7,7 +7,7 @@ from numba import njit, types
 
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
-from oocbfs.kernels.varint import get_varint, varint_bytes
+from oocbfs.kernels.varint import get_varint, row_span, varint_bytes
 
 _U8 = types.Array(types.uint8, 1, "C", readonly=True)
 _U32 = types.Array(types.uint32, 1, "C", readonly=True)
@@ -28,6 +28,7 @@ PROBLEMS = (
     "it is its own neighbour",
     "its degree is not the number of its neighbours",
     "its head is not its neighbour of highest degree",
+    "it has a tail but no head",
 )
 (
     FINE,
@@ -41,6 +42,7 @@ PROBLEMS = (
     LOOP,
     BAD_DEGREE,
     WRONG_HEAD,
+    NO_HEAD_BUT_TAIL,
 ) = range(len(PROBLEMS))
 
 
@@ -51,6 +53,7 @@ def check_index(heads, bases, starts, shift, tail_bytes, first, stop):
     Returns (problem, row).
     """
     previous = np.int64(0)
+    headless = False
     n = heads.size
     for u in range(first, stop + 1):
         base = bases[u >> shift]
@@ -59,9 +62,13 @@ def check_index(heads, bases, starts, shift, tail_bytes, first, stop):
         start = np.int64(base) + np.int64(starts[u])
         if start < previous or start > tail_bytes or (u == 0 and start != 0):
             return BAD_START, u
+        if headless and start != previous:
+            return NO_HEAD_BUT_TAIL, u - 1
         previous = start
-        if u < stop and heads[u] >= n and heads[u] != NO_HEAD:
-            return BAD_HEAD, u
+        if u < stop:
+            headless = heads[u] >= n
+            if headless and heads[u] != NO_HEAD:
+                return BAD_HEAD, u
     return (FINE, 0) if stop < n or previous == tail_bytes else (BAD_START, n)
 
 
@@ -89,10 +96,9 @@ def check_rows(sums, heads, bases, starts, shift, tails, degrees, weights, first
     forward = np.uint64(0)
     backward = np.uint64(0)
     for u in range(first, stop):
-        at = np.int64(bases[u >> shift]) + np.int64(starts[u])
-        end = np.int64(bases[(u + 1) >> shift]) + np.int64(starts[u + 1])
+        at, end = row_span(bases, starts, shift, tails.size, u)
         head = np.int64(heads[u])
-        if head == NO_HEAD:
+        if head >= n:
             if at != end or degrees[u] != 0:
                 return BAD_DEGREE, u
             continue
@@ -134,3 +140,15 @@ def check_rows(sums, heads, bases, starts, shift, tails, degrees, weights, first
     sums[0] += forward
     sums[1] += backward
     return FINE, 0
+
+
+@compiled(types.uint64(_U32, types.uint64, _I64, _I64))
+def sum_order(order, seed, first, stop):
+    """Sum up the fingerprints of order[first:stop] less those of first … stop-1.
+
+    Over all of a permutation that is 0, modulo 2^64.
+    """
+    total = np.uint64(0)
+    for v in range(first, stop):
+        total += _fingerprint(seed, 0, order[v]) - _fingerprint(seed, 0, v)
+    return total

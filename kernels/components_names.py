@@ -38,7 +38,8 @@ def count_members(counts, labels, first, stop):
         run += 1
         # Most vertices have the label of the one before, and one addition is enough for all of them.
         if v + 1 == stop or labels[v + 1] != labels[v]:
-            atomic_add(counts, np.int64(labels[v]), np.uint32(run))
+            if labels[v] < counts.size:
+                atomic_add(counts, np.int64(labels[v]), np.uint32(run))
             run = 0
 
 
@@ -51,6 +52,6 @@ def name_components(out, base, labels, order, ids, first_id, first, stop):
     """
     for v in range(first, stop):
         place = (np.int64(order[v]) if order.size else v) - base
-        if 0 <= place < out.size:
-            label = labels[v]
+        label = labels[v]
+        if 0 <= place < out.size and label < labels.size:
             out[place] = ids[label] if ids.size else np.uint64(label) + first_id

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from oocbfs.kernels.atomics import kernel, load_acquire, prefetch, store_release
 from oocbfs.kernels.bfs_rows import row_begin, take_varint
 from oocbfs.kernels.components_forest import compress, find, link
-from oocbfs.kernels.constants import NO_HEAD, SAMPLE_STRIDE, SEGMENT_BYTES
+from oocbfs.kernels.constants import SAMPLE_STRIDE, SEGMENT_BYTES
 
 # Places in State.control. What several threads write has a cache line (8 words) of its own; the first is
 # the gate of those who help (see crew).
@@ -61,10 +61,13 @@ def link_heads(rows_out, rows_in, both, state, first, stop):
     for v in range(first, stop):
         ahead = min(v + _AHEAD, labels.size - 1)
         prefetch(labels, np.int64(heads[ahead]))
-        if heads[v] != NO_HEAD and heads[v] > v:
-            link(labels, v, np.int64(heads[v]))
-        if both and in_heads[v] != NO_HEAD:
-            link(labels, v, np.int64(in_heads[v]))
+        head = np.int64(heads[v])
+        if v < head < labels.size:
+            link(labels, v, head)
+        if both:
+            head = np.int64(in_heads[v])
+            if head < labels.size:
+                link(labels, v, head)
         compress(labels, v)
 
 
@@ -81,12 +84,12 @@ def link_firsts(rows, state, first, stop):
     octets = 0
     for v in range(first, stop, SAMPLE_STRIDE):
         at, end = row_begin(rows, v), row_begin(rows, v + 1)
-        if at == end or labels[v] == giant:
+        if at >= end or labels[v] == giant:
             continue
         prefetch(tails, row_begin(rows, min(v + 2 * _AHEAD * SAMPLE_STRIDE, n)))
         prefetch(labels, take_varint(tails, row_begin(rows, min(v + _AHEAD * SAMPLE_STRIDE, n)))[0])
         w, behind = take_varint(tails, at)
-        if w >= n:
+        if w >= n or behind > end:
             state.control[FAILED] = 1
             break
         edges += 1
@@ -116,7 +119,8 @@ def link_span(tails, labels, root, giant, at, end):
             root = link(labels, root, np.int64(labels[w]))
             if root == giant:
                 return root, edges, at - begin
-        at = segment_end
+        if at > segment_end:
+            return root, -1, at - begin
     return root, edges, at - begin
 
 

@@ -191,6 +191,8 @@ def _pull_part(words, buffer, at, end, u, wanted):
             got |= _frontier(words, v)
             if wanted & ~got == ZERO:
                 break
+        if at > segment_end:
+            return False
         at = segment_end
     _mark(words, u, got & wanted)
     return True

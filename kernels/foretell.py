@@ -12,7 +12,7 @@ from numba import njit, types
 
 from oocbfs.kernels.bfs_rows import take_varint
 from oocbfs.kernels.cache import compiled
-from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
+from oocbfs.kernels.constants import SEGMENT_BYTES
 
 _BYTES = types.Array(types.int64, 1, "C")
 _TABLE = types.Array(types.int64, 2, "C")
@@ -29,6 +29,13 @@ ALWAYS = 1 << 30
 def _row(bases, starts, shift, u):
     begin = np.int64(bases[u >> shift]) + np.int64(starts[u])
     return begin, np.int64(bases[(u + 1) >> shift]) + np.int64(starts[u + 1])
+
+
+@njit(inline="always")
+def _level_above(levels, heads, u, level):
+    """Tell whether the head of u is on the level above."""
+    head = heads[u]
+    return head < levels.size and levels[head] == level - 1
 
 
 @njit(inline="always")
@@ -53,7 +60,7 @@ def count_expanded(expanded, levels, bases, starts, shift, fast_begin, fast_end)
 @njit(inline="always")
 def _hit_end(levels, tails, begin, end, wanted):
     """Find the place behind the first neighbour on the wanted level, or the row's end."""
-    for segment in range(begin, end, SEGMENT_BYTES):
+    for segment in range(max(begin, 0), min(end, tails.size), SEGMENT_BYTES):
         at, stop = segment, min(segment + SEGMENT_BYTES, end)
         v = np.int64(-1)
         while at < stop:
@@ -90,7 +97,7 @@ def count_searched(
             cost -= 32
         last_waiting[place] = (end - 1) >> 5
         waiting[place, part] += cost
-        if level > 0 and (heads[u] == NO_HEAD or levels[heads[u]] != level - 1):
+        if level > 0 and not _level_above(levels, heads, u, level):
             end = _hit_end(levels, tails, begin, end, level - 1)
             cost = _slow_bytes(begin, end, fast_begin, fast_end)
             if cost and last_found[place] == begin >> 5:
@@ -134,11 +141,12 @@ def find_searched_blocks(
         level = levels[u]
         if level < 0:
             level = ALWAYS
-        elif level > 0 and heads[u] != NO_HEAD and levels[heads[u]] == level - 1:
+        elif level > 0 and _level_above(levels, heads, u, level):
             level -= 1
         begin, end = _row(bases, starts, shift, u)
         before, behind = _outside(begin, end, home_begin, home_end)
         for first, last in ((begin, before), (behind, end)):
             if first < last:
-                for block in range(first // block_bytes, (last - 1) // block_bytes + 1):
+                stop = min((last - 1) // block_bytes + 1, wanted.size)
+                for block in range(max(first // block_bytes, 0), stop):
                     wanted[block] = max(wanted[block], level)

@@ -34,12 +34,13 @@ from oocbfs.kernels.many_state import (
 def _ask_heads(rows, seen, front, finds, pulling, ids, wanted, places, pending, begin, end):
     """Ask the heads of a block; give how many vertices were asked, and how many want more."""
     heads = rows.heads
+    n = np.uint64(heads.size)
     asked = 0
     for v in range(begin, end):
-        want = pulling & ~seen[v]
-        # Nobody asks the head of a vertex that wants nothing, which need not have one.
-        head = np.uint64(heads[v]) if want != ZERO else ZERO
-        got = front[head] & want
+        head = np.uint64(heads[v])
+        # Who has no head wants nothing, and nobody asks the head of who wants nothing.
+        want = pulling & ~seen[v] if head < n else ZERO
+        got = front[head if want != ZERO else ZERO] & want
         finds[v] |= got
         asked += np.int64(want != ZERO)
         ids[pending] = v
@@ -68,7 +69,8 @@ def _ask_long_tail(rows, front, finds, u, want, at, end):
             if want & ~got == ZERO:
                 finds[u] |= want
                 return edges, at - begin
-        at = segment_end
+        if at > segment_end:
+            return np.int64(-1), at - begin
     finds[u] |= got & want
     return edges, at - begin
 
@@ -88,7 +90,7 @@ def _ask_round(rows, front, finds, ids, wanted, places, ends, last, pending):
         delta, at = take_varint(tails, begin)
         octets += at - begin
         v = last[i] + delta + 1
-        malformed |= v >= n
+        malformed |= (v >= n) | (at > ends[i])
         last[i] = v
         places[i] = at
         prefetch(front, v)

@@ -12,7 +12,7 @@ import numpy as np
 from oocbfs.kernels.atomics import atomic_add, inlined, kernel, prefetch, trailing_zeros
 from oocbfs.kernels.bfs_rows import gather_segment, row_begin
 from oocbfs.kernels.bfs_state import CURSOR, ONE, ZERO
-from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
+from oocbfs.kernels.constants import SEGMENT_BYTES
 from oocbfs.kernels.many_state import (
     BYTES,
     CHUNK,
@@ -87,9 +87,10 @@ def _push_rows(rows, state, finds, listed, sparse, thread, begin, end):
         prefetch(tails, row_begin(rows, np.int64(vertices[min(i + _AHEAD, end - 1)])))
         u = np.int64(vertices[i])
         word = front[u] & pushing
-        if word == ZERO or heads[u] == NO_HEAD:
+        head = heads[u]
+        if word == ZERO or head >= n:
             continue
-        num_listed = _mark(finds, listed, num_listed, heads[u], word, sparse)
+        num_listed = _mark(finds, listed, num_listed, head, word, sparse)
         edges += 1
         at = row_begin(rows, u)
         row_end = row_begin(rows, u + 1)

@@ -6,8 +6,8 @@ import numpy as np
 from numba import njit, types
 
 from oocbfs.kernels.cache import compiled
-from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
-from oocbfs.kernels.varint import get_varint
+from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.varint import get_varint, row_span
 
 _LEVELS = types.Array(types.int32, 1, "C")
 _READ_LEVELS = types.Array(types.int32, 1, "C", readonly=True)
@@ -47,11 +47,13 @@ def rename_parents(out, base, parents, order, ids, first_id, first, stop):
         place = (np.int64(order[v]) if order.size else v) - base
         if not 0 <= place < out.size:
             continue
-        if parents[v] == NO_HEAD:
+        parent = np.int64(parents[v])
+        if order.size and parent < order.size:
+            parent = np.int64(order[parent])
+        if parent >= parents.size:
             out[place] = -1
-            continue
-        parent = np.int64(order[parents[v]]) if order.size else np.int64(parents[v])
-        out[place] = np.int64(ids[parent]) if ids.size else parent + first_id
+        else:
+            out[place] = np.int64(ids[parent]) if ids.size else parent + first_id
 
 
 @compiled(types.void(_I64_ARRAY, _READ_LEVELS, _I64, _I64))
@@ -114,15 +116,13 @@ def check_levels(
     """
     n = heads.size
     for u in range(first, stop):
-        if heads[u] == NO_HEAD:
+        head = np.int64(heads[u])
+        if head >= n:
             continue
-        problem = _check_arc(
-            confirmed, levels, parents, u, np.int64(heads[u]), last_level, undirected
-        )
+        problem = _check_arc(confirmed, levels, parents, u, head, last_level, undirected)
         if problem != FINE:
             return problem, u
-        at = np.int64(bases[u >> shift]) + np.int64(starts[u])
-        end = np.int64(bases[(u + 1) >> shift]) + np.int64(starts[u + 1])
+        at, end = row_span(bases, starts, shift, tails.size, u)
         while at < end:
             segment_end = min(at + SEGMENT_BYTES, end)
             v = np.int64(-1)

@@ -54,6 +54,14 @@ def get_varint(data, at, end):
     return value, -1
 
 
+@njit(inline="always")
+def row_span(bases, starts, shift, tail_bytes, u):
+    """Give the first byte of row u's tail and the one behind its last, never outside the tails."""
+    most = np.uint64(tail_bytes)
+    begin = min(bases[u >> shift] + np.uint64(starts[u]), most)
+    return np.int64(begin), np.int64(min(bases[(u + 1) >> shift] + np.uint64(starts[u + 1]), most))
+
+
 @compiled(_I64(_U8, _I64, _U64, _I64, _I64, _I64, types.uint64))
 def _put_segments(out, at, keys, first, stop, head, mask):
     """Write keys[first:stop] without position ``head`` as segments; return the end."""
@@ -165,13 +173,15 @@ def decode_rows(sources, targets, heads, bases, starts, shift, tails, degrees, o
     at = 0
     neighbours = np.empty(sources.size, np.uint32)
     while row < n and at + np.int64(degrees[row]) <= sources.size:
-        if heads[row] != NO_HEAD:
-            start = np.int64(bases[row >> shift]) + np.int64(starts[row])
-            end = np.int64(bases[(row + 1) >> shift]) + np.int64(starts[row + 1])
+        head = heads[row]
+        if (head >= n) != (degrees[row] == 0):
+            return row, -1
+        if head < n:
+            start, end = row_span(bases, starts, shift, tails.size, row)
             count = decode_tail(neighbours[: sources.size - at - 1], tails, start, end, n)
             if count < 0 or count + 1 != degrees[row]:
                 return row, -1
-            neighbours[count] = heads[row]
+            neighbours[count] = head
             u = order[row] if order.size else np.uint32(row)
             for i in range(count + 1):
                 v = order[neighbours[i]] if order.size else neighbours[i]

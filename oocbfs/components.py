@@ -16,6 +16,7 @@ from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.ordered import available_threads
 from oocbfs.kernels import components as cpu
 from oocbfs.naming import name_components
+from oocbfs.room import fresh
 
 if TYPE_CHECKING:
     from oocbfs.graph import Graph
@@ -36,7 +37,7 @@ class Settings(NamedTuple):
 def components(graph: Graph, settings: Settings) -> ComponentsResult:
     """Find the components of a graph; see ``Graph.components``."""
     division = _divide(graph, settings)
-    labels = np.empty(graph.num_vertices, np.uint32)
+    labels = fresh(graph.num_vertices, np.uint32)
     found, engine, fallback = _run(graph, labels, settings, division.engine)
     threads = available_threads(settings.threads)
     start = time.perf_counter()

@@ -23,7 +23,7 @@ from oocbfs.kernels import bfs as cpu
 from oocbfs.kernels import disk_bfs as kernels
 from oocbfs.kernels import disk_state as words
 from oocbfs.kernels.bfs import AUTO, BOTTOM_UP, MAX_RECORDS
-from oocbfs.kernels.bfs_rows import BATCH, Rows
+from oocbfs.kernels.bfs_rows import BATCH, one_row
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.disk_read import PAGE_BYTES, Disk
 from oocbfs.kernels.disk_state import CONTROL_WORDS, State
@@ -274,9 +274,7 @@ class _Search:
 def load() -> None:
     """Compile the kernels or load them from the cache, so that no traversal's time includes it."""
     octets, ids, words_ = np.zeros(1, np.uint8), np.zeros(1, np.uint32), np.zeros(1, np.int64)
-    heads, bases = np.zeros(1, np.uint32), np.zeros(1, np.uint64)
-    heads.flags.writeable = bases.flags.writeable = False
-    rows = Rows(heads, bases, heads, octets[:0], ids[:0], 0, 0, 0)
+    rows = cpu.read_only(one_row())
     state = State(
         np.zeros(1, np.int32),
         _NO_PARENTS,

@@ -14,7 +14,8 @@ from oocbfs.disk_rows import DiskRows
 from oocbfs.disk_step import run_step
 from oocbfs.formats.direct import page_aligned
 from oocbfs.kernels import disk_state as words
-from oocbfs.kernels.bfs_rows import Rows
+from oocbfs.kernels.bfs import read_only
+from oocbfs.kernels.bfs_rows import Rows, one_row
 from oocbfs.kernels.components import COMPRESS, LINK_HEADS, POINT_TO_HEADS, Step, Work
 from oocbfs.kernels.components_disk import State, stream
 from oocbfs.kernels.disk_read import Disk
@@ -65,10 +66,8 @@ def _read_tails(file_rows: DiskRows, rows: Rows, disk: Disk, state: State, giant
 @cache
 def load() -> None:
     """Compile the kernels or load them from the cache, so that no run's time includes it."""
-    heads, bases = np.zeros(1, np.uint32), np.zeros(1, np.uint64)
-    heads.flags.writeable = bases.flags.writeable = False
     octets = np.zeros(1, np.uint8)
-    rows = Rows(heads, bases, heads, octets[:0], np.empty(0, np.uint32), 0, 0, 0)
+    rows = read_only(one_row())
     state = State(
         np.zeros(1, np.uint32), octets.reshape(1, 1), np.zeros(words.CONTROL_WORDS, np.int64)
     )

@@ -25,7 +25,8 @@ from oocbfs.disk_step import run_step
 from oocbfs.formats.direct import page_aligned
 from oocbfs.kernels import disk_many as kernels
 from oocbfs.kernels import disk_state as words
-from oocbfs.kernels.bfs_rows import BATCH, Rows
+from oocbfs.kernels.bfs import read_only
+from oocbfs.kernels.bfs_rows import BATCH, Rows, one_row
 from oocbfs.kernels.disk_many import FOUND, MOVING, PAGES, PULL, PUSH, READS, State
 from oocbfs.kernels.disk_read import PAGE_BYTES, Disk
 
@@ -261,7 +262,5 @@ def _mask(chosen: NDArray[np.bool_]) -> int:
 @cache
 def load(width: int) -> None:
     """Compile the kernels or load them from the cache, so that no traversal's time includes it."""
-    heads, bases = np.zeros(1, np.uint32), np.zeros(1, np.uint64)
-    heads.flags.writeable = bases.flags.writeable = False
-    rows = Rows(heads, bases, heads, np.empty(0, np.uint8), np.empty(0, np.uint32), 0, 0, 0)
+    rows = read_only(one_row())
     kernels.step(kernels.SWEEP, rows, Disk(0, 0, 0), _state(1, 0, width, None), 0)

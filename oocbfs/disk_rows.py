@@ -14,12 +14,12 @@ from oocbfs.formats import layout
 from oocbfs.formats.container import Container
 from oocbfs.formats.direct import DirectFile
 from oocbfs.formats.layout import PAGE_BYTES, TRANSPOSED, Kind
+from oocbfs.kernels.bfs import read_only
 from oocbfs.kernels.bfs_rows import Rows
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.disk_read import Disk
 from oocbfs.rows import check_index
 
-_NO_TAILS = np.empty(0, np.uint8)
 _NO_DEGREES = np.empty(0, np.uint32)
 _PIECE = 1 << 18
 _FAST_KINDS = (Kind.HEADS, Kind.BASES, Kind.STARTS)
@@ -43,12 +43,12 @@ class DiskRows:
 
     @cached_property
     def out_rows(self) -> Rows:
-        """Out-neighbours, without tails."""
+        """Out-neighbours; only the size of the tails is used."""
         return self._load(0)
 
     @cached_property
     def in_rows(self) -> Rows:
-        """In-neighbours, without tails; the same as ``out_rows`` if the graph is undirected."""
+        """In-neighbours; the same as ``out_rows`` if the graph is undirected."""
         return self._load(TRANSPOSED) if self._container.directed else self.out_rows
 
     @cached_property
@@ -91,11 +91,11 @@ class DiskRows:
         container = self._container
         heads, bases, starts = (self._section(Kind(kind + side)) for kind in _FAST_KINDS)
         shift = container.block_shift
-        tail_bytes = int(container.sections[Kind(Kind.TAILS + side)]["raw_bytes"])
-        check_index(container, heads, bases, starts, tail_bytes)
+        tails = container.section(Kind(Kind.TAILS + side))
+        check_index(container, heads, bases, starts, tails.size)
         max_degree = int(container.header["max_degree"])
-        return Rows(
-            heads, bases, starts, _NO_TAILS, _NO_DEGREES, shift, container.num_edges, max_degree
+        return read_only(
+            Rows(heads, bases, starts, tails, _NO_DEGREES, shift, container.num_edges, max_degree)
         )
 
     def _section(self, kind: Kind) -> NDArray[Any]:

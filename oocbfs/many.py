@@ -17,6 +17,7 @@ from oocbfs.kernels import many_spread, results
 from oocbfs.kernels.cuda_source import MOST_MANY_LEVELS
 from oocbfs.many_budget import DEEP, Division, Emit, Engine, Strategy, divide_many
 from oocbfs.many_disk import DiskTraversals
+from oocbfs.room import fresh
 from oocbfs.source_result import Levels, SourceResult, smallest
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ class Traversals:
         ranks = _NO_RANKS if self._graph.order is None else self._graph.ranks
         if found.planes.shape[0] > many_spread.BYTE_PLANES:
             for number in range(count):
-                deep = np.empty(n, np.int32)
+                deep = fresh(n, np.int32)
                 many_spread.spread_deep(deep, found.planes, ranks, number)
                 yield smallest(deep, int(deep.max(initial=0)))
             return
@@ -196,9 +197,9 @@ class Traversals:
             yield from self._spread(block, found.planes, ranks, 0)
             return
         for source in range(0, count, self._rows_at_once):
-            fresh = np.empty((min(self._rows_at_once, count - source), n), np.int8)
-            yield from self._spread(fresh, found.planes, ranks, source)
-            del fresh
+            part = fresh((min(self._rows_at_once, count - source), n), np.int8)
+            yield from self._spread(part, found.planes, ranks, source)
+            del part
 
     def _spread(
         self,
@@ -231,7 +232,7 @@ class Traversals:
         graph = self._graph
 
         def work(number: int) -> SourceResult:
-            levels = np.empty(graph.num_vertices, np.int32)
+            levels = fresh(graph.num_vertices, np.int32)
             done = single.traverse(
                 graph.rows, graph.in_rows, stored[number : number + 1].astype(np.uint32), levels
             )
@@ -245,7 +246,7 @@ class Traversals:
             if self._emit == "levels":
                 named = levels
                 if graph.order is not None:
-                    named = np.empty_like(levels)
+                    named = fresh(levels.size, levels.dtype)
                     results.rename_levels(named, 0, levels, graph.order, 0, levels.size)
                 row = smallest(named, sizes.size - 1)
             return SourceResult(

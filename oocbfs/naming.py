@@ -14,7 +14,7 @@ from oocbfs.formats.edges import Ids
 from oocbfs.formats.ordered import over_ranges
 from oocbfs.kernels import components_names
 from oocbfs.kernels import results as kernels
-from oocbfs.room import Room, is_mapped
+from oocbfs.room import Room, fresh, is_mapped
 
 if TYPE_CHECKING:
     from oocbfs.graph import Graph
@@ -39,6 +39,7 @@ def name_parents(
     graph: Graph, parents: NDArray[np.uint32], room: Room, threads: int
 ) -> NDArray[np.int64]:
     """Parents by natural position, as input ids."""
+    graph.check_ids()
     if graph.num_vertices and graph.largest_id >= 2**63:
         raise QueryError(
             f"{graph.path}: parents cannot be given as numbers, because ids reach {graph.largest_id}; "
@@ -83,7 +84,7 @@ def _fill(out: NDArray[Any], kernel: Callable[..., Any], threads: int, *argument
     if not is_mapped(out):
         over_ranges(kernel, out.size, threads, out, 0, *_plain(arguments))
         return
-    window = np.empty(WINDOW_BYTES // out.itemsize, out.dtype)
+    window = fresh(WINDOW_BYTES // out.itemsize, out.dtype)
     for base in range(0, out.size, window.size):
         part = window[: min(window.size, out.size - base)]
         over_ranges(kernel, out.size, threads, part, base, *_plain(arguments))

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.errors import FormatError
 from oocbfs.formats.ordered import available_threads
 from oocbfs.gpu_result import Limits
 from oocbfs.kernels import bfs as cpu
 from oocbfs.kernels import foretell
 from oocbfs.kernels.cuda_source import DISK_BLOCK_BYTES, PARTS, SMALL_BYTES_PER_VERTEX
 from oocbfs.plan import DISK_COST, Plan, Window, block_words
+from oocbfs.room import fresh
 from oocbfs.split import Cuts
 
 if TYPE_CHECKING:
@@ -106,9 +108,12 @@ def sample_levels(graph: Graph, count: int, phases: Phases, seed: int = 1) -> li
     samples = []
     with phases("sample", chosen.size, "traversals") as bar:
         for source in chosen:
-            levels = np.empty(graph.num_vertices, np.int32)
+            levels = fresh(graph.num_vertices, np.int32)
             sources = np.array([source], np.uint32)
-            cpu.traverse(rows, in_rows, sources, levels, threads=available_threads())
+            done = cpu.traverse(rows, in_rows, sources, levels, threads=available_threads())
+            graph.check_intact()
+            if done.malformed:
+                raise FormatError(f"{graph.path}: a row is damaged: run 'oocbfs verify'")
             samples.append(Sample(levels, np.bincount(levels[levels >= 0])))
             bar.update(1)
     return samples

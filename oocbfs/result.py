@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.errors import QueryError
+from oocbfs.errors import FormatError, QueryError
 
 if TYPE_CHECKING:
     from oocbfs.graph import Graph
@@ -133,7 +133,13 @@ class BfsResult:
             before = self.graph.in_neighbors(path[-1])
             levels = self.levels[self.graph.positions(before)]
             level -= 1
-            path.append(int(before[np.flatnonzero(levels == level)[0]]))
+            nearer = np.flatnonzero(levels == level)
+            if nearer.size == 0:
+                raise FormatError(
+                    f"{self.graph.path}: no edge leads to vertex {path[-1]} from one level nearer: "
+                    "run 'oocbfs verify'"
+                )
+            path.append(int(before[nearer[0]]))
         return path[::-1]
 
     def to_dataframe(self) -> Any:  # noqa: ANN401

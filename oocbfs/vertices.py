@@ -14,6 +14,7 @@ from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container import Container
 from oocbfs.formats.edges import Ids
 from oocbfs.formats.layout import Kind, Order
+from oocbfs.rows import is_permutation
 
 # Below this many ids, scanning the order for each is cheaper than inverting it.
 _FEW = 4
@@ -54,9 +55,9 @@ class Vertices:
             return None
         self._container.expect(Kind.ORDER)
         order: NDArray[np.uint32] = self._container.section(Kind.ORDER)
-        largest = int(order.max(initial=0))
+        whole = is_permutation(order)
         self.check_intact()
-        if largest >= max(1, self.num_vertices):
+        if not whole:
             raise FormatError(f"{self.path}: the vertex order is damaged: run 'oocbfs verify'")
         return order
 
@@ -87,6 +88,17 @@ class Vertices:
             return None
         ids: Ids = self._container.section(Kind.IDS)
         return ids
+
+    def check_ids(self) -> None:
+        """Raise a FormatError if listed ids do not ascend: then some are not found."""
+        listed = self.listed_ids
+        if listed is None:
+            return
+        pieces = (listed[first : first + _PIECE + 1] for first in range(0, listed.size, _PIECE))
+        ascend = all((piece[1:] > piece[:-1]).all() for piece in pieces)
+        self.check_intact()
+        if not ascend:
+            raise FormatError(f"{self.path}: its ids are damaged: run 'oocbfs verify'")
 
     def ids_of(self, stored: NDArray[Any]) -> Ids:
         """Ids of stored vertices."""
@@ -127,6 +139,7 @@ class Vertices:
             found = np.searchsorted(self.listed_ids, wanted.astype(np.uint64))
             known = self.listed_ids[np.minimum(found, self.num_vertices - 1)] == wanted
         if not known.all():
+            self.check_ids()
             raise self._unknown(wanted[np.flatnonzero(~known)[0]])
         return found.astype(np.int64)
 

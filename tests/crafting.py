@@ -50,6 +50,15 @@ def set_header(data: bytearray, **fields: int) -> bytearray:
     return sign(data)
 
 
+def overwrite(path: Path, kind: Kind, place: int, octets: bytes) -> None:
+    """Overwrite bytes of a section, as far as it reaches, and sign the file."""
+    data = bytearray(path.read_bytes())
+    offset, size = section_place(bytes(data), kind)
+    octets = octets[: size - place]
+    data[offset + place : offset + place + len(octets)] = octets
+    path.write_bytes(sign(data))
+
+
 def rewrite(path: Path, kind: Kind, index: int, value: int) -> None:
     """Change one number of a section and sign the file."""
     data = bytearray(path.read_bytes())
