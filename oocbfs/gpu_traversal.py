@@ -204,13 +204,13 @@ class Traversal:
         by_part = growth[Control.PENDING_BYTES :].astype(np.int64)
         pending_bytes = int(by_part.sum())
         self._visited, self._spare = self._spare, self._visited
-        parts = self._choose_parts(by_part) if pending else 0
+        cut = self._bfs.cuts.vertex(self._choose_parts(by_part)) if pending else 0
         if not pending:
             self._note("heads", heads_found=found)
-        elif 0 < parts < PARTS:
-            self._search_and_expand(pending, int(self._bfs.cuts.vertices[parts - 1]))
+        elif 0 < cut < self._num_vertices:
+            self._search_and_expand(pending, cut)
             self._note("split", pending, pending_bytes, found)
-        elif parts:
+        elif cut:
             self._search["visited"], self._search["claimed"] = self._spare, self._visited
             self._launch(
                 "bottom_up_tails",

@@ -33,6 +33,10 @@ class Cuts:
         self.vertices = cuts.astype(np.uint32)
         self._rows = rows
 
+    def vertex(self, parts: int) -> int:
+        """Give the first vertex behind so many parts: 0 where none searches, as many as there are for all."""
+        return int([0, *self.vertices, self._rows.heads.size][parts])
+
     @cached_property
     def _skipped(self) -> NDArray[np.float64]:
         """Give the share of all segments but the last of each hub that lie before each cut.

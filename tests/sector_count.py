@@ -92,7 +92,8 @@ def _skip_segments(tails, begin, end, cut, fast):
 def count_top_down(bases, starts, shift, tails, frontier, fast, cut=0):
     """Sectors of expanding a frontier; fast is the resident window in sectors.
 
-    Segments of hubs that lead to vertices before the cut alone are skipped.
+    Segments of hubs that lead to vertices before the cut alone are skipped; none lies before 0, which is
+    no cut.
     """
     moved = 0
     begins, ends = np.empty(32, np.int64), np.empty(32, np.int64)

@@ -24,6 +24,7 @@ class RecordingDevice(EmulatorDevice):
         if kernel in ("bottom_up_tails", "split_level"):
             pending = self.bfs.memory["pending"].owner[: int(arguments[3])].copy()
             cut = int(arguments[0]["first_target"]) if kernel == "split_level" else NO_CUT
+            assert cut > 0  # or nobody would search
             self.pending.append((pending, cut))
         super().launch(kernel, blocks, threads, arguments)
 

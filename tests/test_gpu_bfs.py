@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,7 @@ from oocbfs.kernels import cuda_source
 from oocbfs.kernels.cuda_source import Control, KernelOptions
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.emulator.library import Library
+from oocbfs.plan import LINE_BYTES
 from oocbfs.rows import span
 from tests.gpu_graphs import (
     Matrix,
@@ -165,6 +167,18 @@ def test_resident_windows(direction: Direction, window: tuple[int, int]) -> None
         assert moved <= check_slow_bytes(direction, (0, 0))
     if window[1] > 1 << 20:
         assert moved == 0
+
+
+def test_the_last_line_of_a_window_is_padded() -> None:
+    """Lines are read whole; behind the tails there are zeros, not what the memory held before."""
+    rows = rows_of(mixed_graph(4))
+    assert rows.tails.size % LINE_BYTES
+    with GpuBfs(device(), rows, windows=((0, 1 << 30),)) as bfs:
+        fast = int(bfs.out_rows.struct["fast"])
+        end = int(bfs.out_rows.struct["fast_end"])
+        assert rows.tails.size < end <= rows.tails.size + LINE_BYTES
+        held = ctypes.string_at(fast, end)
+    assert held == rows.tails.tobytes() + bytes(end - rows.tails.size)
 
 
 @cache

@@ -19,6 +19,7 @@ from oocbfs.rows import neighbours, span
 from oocbfs.split import Cuts
 from tests.gpu_graphs import levels_by_scipy, matrix_of, mixed_graph, random_graph, rows_of
 from tests.sector_count import frontier_cost, look_at_heads
+from tests.slow_bytes import RecordingDevice, expected_sectors
 from tests.test_gpu_bfs import WIDE, device, library
 
 
@@ -65,6 +66,43 @@ def test_cuts_of_next_to_nothing(n: int) -> None:
     assert set(cuts.vertices.tolist()) <= {0, 32}
     assert cuts.choose(np.zeros(PARTS, np.int64), np.array([100, 0])) == PARTS
     assert cuts.choose(np.full(PARTS, 100), np.array([100, 0])) == 0
+
+
+def hub_and_clique(hub: int) -> object:
+    """A hub whose row holds almost all bytes, and vertices behind a leaf of it that their heads leave."""
+    n = 4096
+    leaves = np.delete(np.arange(n - 6), hub)[::2]
+    edges = [(hub, leaf) for leaf in leaves]
+    edges += [(leaves[-1], n - 6)]
+    edges += [(u, v) for u in range(n - 6, n) for v in range(u + 1, n)]
+    return matrix_of(n, np.array(edges))
+
+
+@pytest.mark.parametrize(("hub", "cut"), [(0, 0), (4088, 4096)])
+def test_levels_are_not_cut_where_one_side_has_no_vertices(hub: int, cut: int) -> None:
+    """Neither side is launched in vain, and what moves is what a level in one direction moves."""
+    matrix = hub_and_clique(hub)
+    rows = rows_of(matrix)
+    made = RecordingDevice(library=library(), seed=1)
+    with GpuBfs(made, rows, limits=WIDE) as bfs:
+        made.bfs, made.pending = bfs, []
+        bfs.cuts.vertices[:] = cut
+        result = bfs.run(np.array([2], np.uint32), Direction.SPLIT)
+    np.testing.assert_array_equal(result.levels, levels_by_scipy(matrix, [2]))
+    kinds = {step.kind for step in result.steps}
+    assert kinds >= {"bottom-up" if cut else "heads, top-down"}
+    assert "split" not in kinds
+    moved = made.library.counters().host_sectors
+    assert moved == expected_sectors(made, rows, result, (0, 0), 32)
+
+
+def test_a_graph_of_one_row_has_no_cut() -> None:
+    rows = rows_of(hub_and_clique(0))
+    cuts = Cuts(rows, rows)
+    assert not cuts.vertices.any()
+    assert cuts.vertex(0) == 0
+    assert cuts.vertex(3) == 0
+    assert cuts.vertex(PARTS) == rows.heads.size
 
 
 def saved(rows: Rows, hub: int, cut: int) -> int:
