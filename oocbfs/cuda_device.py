@@ -18,7 +18,7 @@ from oocbfs.kernels.cuda_source import (
     source,
 )
 from oocbfs.memory import format_size
-from oocbfs.nvidia import ask_driver
+from oocbfs.nvidia import HEADERS_WHEEL, NVRTC_WHEEL, ask_driver
 from oocbfs.pinned import Route, allocate_pinned, map_pinned
 from oocbfs.progress import Phases
 
@@ -58,6 +58,15 @@ def load_cupy() -> Any:  # noqa: ANN401
 
 def _first_line(error: BaseException) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip(" =")), "no reason")
+
+
+def _explain_compiler(error: BaseException) -> str:
+    """Say why CuPy would not compile, and the one thing to do; its own advice is left out."""
+    reason = _first_line(error).split(". ")[0]
+    for part, wheel in (("headers", HEADERS_WHEEL), ("nvrtc", NVRTC_WHEEL)):
+        if part in reason.lower():
+            return f"({reason}): pip install {wheel}"
+    return f"({reason}): use --engine cpu"
 
 
 class CudaDevice(Device):
@@ -181,7 +190,6 @@ class CudaDevice(Device):
                 self._kernels[name] = module.get_function(name)
             except (RuntimeError, self._cupy.cuda.compiler.CompileException) as error:
                 raise DeviceError(
-                    f"{name} cannot be compiled for this GPU ({_first_line(error)}): "
-                    "pip install 'oocbfs[gpu]', which brings NVRTC"
+                    f"{name} cannot be compiled for this GPU {_explain_compiler(error)}"
                 ) from error
         return self._kernels[name]

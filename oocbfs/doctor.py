@@ -16,7 +16,7 @@ from pathlib import Path
 
 from oocbfs.formats import machine
 from oocbfs.memory import available_bytes, format_size, locked_limit
-from oocbfs.nvidia import LIBRARY, Driver, ask_driver
+from oocbfs.nvidia import HEADERS_WHEEL, LIBRARY, Driver, ask_driver, find_headers
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,12 @@ def examine(library: str = LIBRARY) -> list[Finding]:
         Finding("cpu engine", _versions("numba", "numpy"), "every traversal", "pip install oocbfs"),
         _cupy(),
         _nvrtc(),
+        Finding(
+            "CUDA headers",
+            find_headers(),
+            "compiling the kernels for a GPU",
+            f"pip install {HEADERS_WHEEL}",
+        ),
         *_gpus(driver),
         _locked_memory(),
         _compiler(),

@@ -13,6 +13,9 @@ _VENDOR = "0x10de"
 # Classes of PCI devices: display and 3D controllers.
 _DISPLAY_CLASSES = ("0x0300", "0x0302")
 _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
+# What CuPy compiles kernels with, and what it wants to have beside it.
+NVRTC_WHEEL = "nvidia-cuda-nvrtc-cu12"
+HEADERS_WHEEL = "nvidia-cuda-runtime-cu12"
 
 
 class Link(NamedTuple):
@@ -78,6 +81,16 @@ def unclaimed_gpus(devices: Path = _PCI_DEVICES) -> list[str]:
         if _read(device / "vendor") == _VENDOR
         and _read(device / "class").startswith(_DISPLAY_CLASSES)
     )
+
+
+def find_headers() -> str | None:
+    """Give the folder of CUDA's headers as CuPy looks for it, None if there is none."""
+    try:
+        from cuda.pathfinder import find_nvidia_header_directory
+    except ImportError:
+        return None
+    found: str | None = find_nvidia_header_directory("cudart")
+    return found
 
 
 class _DriverError(Exception):

@@ -264,7 +264,8 @@ def test_free_memory_decides(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> N
     [
         (5 << 30, {}, "cuda", None),
         (0, {}, "cpu", "too little for this graph"),
-        (5 << 30, {"uncompiled": RuntimeError("no libnvrtc")}, "cpu", "NVRTC"),
+        (5 << 30, {"uncompiled": RuntimeError("no libnvrtc")}, "cpu", "nvidia-cuda-nvrtc-cu12"),
+        (5 << 30, {"headers": False}, "cpu", "nvidia-cuda-runtime-cu12"),
         (5 << 30, {"broken": CUDARuntimeError("cudaErrorUnknown")}, "cpu", "cudaErrorUnknown"),
     ],
 )

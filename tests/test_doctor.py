@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+import tomllib
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
 
-from oocbfs.doctor import examine
+from oocbfs.doctor import Finding, examine
 from tests.test_cli import run
 
 
@@ -42,6 +45,7 @@ def test_every_missing_part_says_what_it_enables_and_how_to_get_it(tmp_path: Pat
         "cpu engine",
         "CuPy",
         "NVRTC",
+        "CUDA headers",
         "NVIDIA driver",
         "C++ compiler",
         "matplotlib",
@@ -83,6 +87,30 @@ def test_cupy_builds(
     else:
         assert cupy.found is None
         assert words in cupy.get
+
+
+def test_headers_are_looked_for_as_cupy_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    core = pytest.importorskip("cupy._core.core", reason="cupy-cuda12x is not installed")
+
+    def headers() -> Finding:
+        found = examine("no-such-library.so")
+        return next(finding for finding in found if finding.part == "CUDA headers")
+
+    assert f"-I{headers().found}" in core.assemble_cupy_compiler_options(())
+    monkeypatch.setattr("cuda.pathfinder.find_nvidia_header_directory", lambda _: None)
+    assert headers().found is None
+    assert "pip install nvidia-cuda-runtime-cu12" in headers().get
+
+
+def test_the_extra_brings_headers() -> None:
+    """Whoever installs it has CuPy; no toolkit must be needed besides."""
+    pytest.importorskip("cupy", reason="cupy-cuda12x is not installed")
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())
+    wheels = [
+        distribution(re.split("[<>=]", requirement)[0])
+        for requirement in project["project"]["optional-dependencies"]["gpu"]
+    ]
+    assert any(file.name == "cuda_runtime.h" for wheel in wheels for file in wheel.files or ())
 
 
 def test_verb() -> None:
