@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Generator, Iterable
 from contextlib import closing, contextmanager
 from pathlib import PurePath
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import numpy as np
 import zstandard
@@ -146,13 +146,24 @@ def _opened(path: str | os.PathLike[str], force: bool) -> Generator[BinaryIO]:
             yield file
         return
     try:
-        yield sys.stdout.buffer
+        yield cast(BinaryIO, _StandardOutput())
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         raise  # whoever read has had enough, which is no error
     except OSError as error:
         reason = error.strerror or str(error)
         raise OutputError(f"standard output cannot be written: {reason}") from error
+
+
+class _StandardOutput:
+    """Standard output that takes blocks whole: without a buffer it may take a part and not say so."""
+
+    def write(self, block: Block) -> int:
+        """Write until all is written."""
+        rest = memoryview(block)
+        while rest.nbytes:
+            rest = rest[sys.stdout.buffer.write(rest) :]
+        return len(block)
 
 
 @contextmanager

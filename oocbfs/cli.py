@@ -76,7 +76,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     except MemoryError as error:
         return _say(f"there is not enough memory ({str(error) or 'no size known'})", 1)
     except OSError as error:
-        return _say(str(error), 1)
+        return _say(
+            f"{error.filename or 'reading or writing failed'}: {error.strerror or error}", 1
+        )
     return 0
 
 
