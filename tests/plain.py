@@ -1,0 +1,193 @@
+"""A second, slow reader of graph files, written from FORMAT.md alone, and what it takes a graph for.
+
+It shares no code with oocbfs, so that whatever both take a damaged file for is what the file says.
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from collections import deque
+from functools import cached_property
+
+import zstandard
+
+NO_HEAD = 2**32 - 1
+IDS, ORDER, DEGREES, HEADS, BASES, STARTS, TAILS = range(1, 8)
+TRANSPOSED = 16
+_FORMATS = {IDS: "Q", ORDER: "I", DEGREES: "I", HEADS: "I", BASES: "Q", STARTS: "I", TAILS: "B"}
+
+
+class UndecodableError(Exception):
+    """The file is no graph."""
+
+
+class PlainGraph:
+    """The graph in a file, by natural position; whatever is missing or broken is None."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        (self.num_vertices, self.num_edges, first_id) = struct.unpack_from("<QQQ", data, 24)
+        (flags, order, self._shift, num_sections) = struct.unpack_from("<IIII", data, 48)
+        (self.max_degree,) = struct.unpack_from("<Q", data, 64)
+        self.directed = bool(flags & 1)
+        self._sections = {}
+        for place in range(256, min(256 + 64 * num_sections, 4096 - 63), 64):
+            kind, encoding, offset, stored = struct.unpack_from("<IIQQ", data, place)
+            self._sections[kind] = (encoding, offset, stored)
+        n = self.num_vertices
+        self.is_small = n < 10**6
+        self.order = self._numbers(ORDER) if order else list(range(n if self.is_small else 0))
+        self.ids = self._numbers(IDS) if IDS in self._sections else None
+        if IDS not in self._sections and self.is_small:
+            self.ids = list(range(first_id, first_id + n))
+
+    def _contents(self, kind: int) -> bytes:
+        encoding, offset, stored = self._sections[kind]
+        octets = self._data[offset : offset + stored]
+        if encoding == 1:
+            with zstandard.ZstdDecompressor().stream_reader(
+                octets, read_across_frames=True
+            ) as frames:
+                octets = frames.read(1 << 26)
+        return octets
+
+    def _numbers(self, kind: int) -> list[int] | None:
+        try:
+            octets = self._contents(kind)
+            number = struct.Struct("<" + _FORMATS[kind % TRANSPOSED])
+            return [value for (value,) in number.iter_unpack(octets)]
+        except (KeyError, zstandard.ZstdError, struct.error):
+            return None
+
+    @property
+    def has_names(self) -> bool:
+        """Whether the order is a permutation and ids ascend."""
+        everybody = list(range(self.num_vertices if self.is_small else 0))
+        return (
+            self.order is not None
+            and self.ids is not None
+            and len(self.ids) == len(everybody)
+            and sorted(self.order) == everybody
+            and all(a < b for a, b in zip(self.ids, self.ids[1:], strict=False))
+        )
+
+    def degrees(self, side: int = 0) -> list[int] | None:
+        """Degrees of stored vertices, as they are written down."""
+        return self._numbers(DEGREES + side)
+
+    def _decode(self, side: int) -> list[list[int]]:
+        """Decode all rows of stored vertices: heads first, then tails."""
+        parts = [self._numbers(kind + side) for kind in (HEADS, BASES, STARTS, TAILS)]
+        if any(part is None for part in parts):
+            raise UndecodableError
+        heads, bases, starts, tails = (part or [] for part in parts)
+        n = self.num_vertices
+        try:
+            places = [bases[u >> self._shift] + starts[u] for u in range(n + 1)]
+        except IndexError:
+            raise UndecodableError from None
+        ascend = all(a <= b for a, b in itertools.pairwise(places))
+        if len(heads) != n or places[0] != 0 or places[n] != len(tails) or not ascend:
+            raise UndecodableError
+        rows = []
+        for u in range(n):
+            row = [] if heads[u] == NO_HEAD else [heads[u]]
+            if not row and places[u] != places[u + 1]:
+                raise UndecodableError
+            for first in range(places[u], places[u + 1], 1024):
+                row += _decode_segment(tails[first : min(first + 1024, places[u + 1])])
+            if row and max(row) >= n:
+                raise UndecodableError
+            rows.append(row)
+        return rows
+
+    @cached_property
+    def stored_rows(self) -> tuple[list[list[int]], list[list[int]]] | None:
+        """Out- and in-neighbours of stored vertices, with repetitions."""
+        try:
+            out = self._decode(0)
+            return out, self._decode(TRANSPOSED) if self.directed else out
+        except UndecodableError:
+            return None
+
+    @cached_property
+    def neighbours(self) -> list[set[int]] | None:
+        """Neighbours by natural position; None unless rows, transpose and names fit together."""
+        if self.stored_rows is None or not self.has_names or self.order is None:
+            return None
+        out, back = self.stored_rows
+        arcs = {(u, v) for u, row in enumerate(out) for v in row}
+        if arcs != {(v, u) for u, row in enumerate(back) for v in row}:
+            return None
+        rows: list[set[int]] = [set() for _ in out]
+        for u, v in arcs:
+            rows[self.order[u]].add(self.order[v])
+        return rows
+
+    @property
+    def is_well_formed(self) -> bool:
+        """Whether all numbers agree, no edge is a loop, and none comes twice."""
+        if self.neighbours is None or self.stored_rows is None:
+            return False
+        for side, rows in zip((0, TRANSPOSED), self.stored_rows, strict=True):
+            degrees = self.degrees(side if self.directed else 0)
+            if degrees != [len(set(row) - {u}) for u, row in enumerate(rows)]:
+                return False
+            if degrees != [len(row) for row in rows] or sum(degrees) != self.num_edges:
+                return False
+        return True
+
+    def levels(self, sources: list[int]) -> list[int]:
+        """Distances of all positions from the nearest source."""
+        assert self.neighbours is not None
+        levels = [-1] * self.num_vertices
+        for source in sources:
+            levels[source] = 0
+        queue = deque(dict.fromkeys(sources))
+        while queue:
+            u = queue.popleft()
+            for v in self.neighbours[u]:
+                if levels[v] < 0:
+                    levels[v] = levels[u] + 1
+                    queue.append(v)
+        return levels
+
+    def components(self) -> list[int]:
+        """Smallest position in the weakly connected component of each."""
+        assert self.neighbours is not None
+        both: list[set[int]] = [set(row) for row in self.neighbours]
+        for u, row in enumerate(self.neighbours):
+            for v in row:
+                both[v].add(u)
+        labels = [-1] * self.num_vertices
+        for root in range(self.num_vertices):
+            if labels[root] >= 0:
+                continue
+            labels[root] = root
+            stack = [root]
+            while stack:
+                for v in both[stack.pop()]:
+                    if labels[v] < 0:
+                        labels[v] = root
+                        stack.append(v)
+        return labels
+
+
+def _decode_segment(octets: list[int]) -> list[int]:
+    """Decode varints that fill a segment: the first is a number, each next one a distance less 1."""
+    found = []
+    value = shift = 0
+    previous = -1
+    for octet in octets:
+        value |= (octet & 127) << shift
+        shift += 7
+        if shift > 63:
+            raise UndecodableError
+        if octet < 128:
+            previous += value + 1
+            found.append(previous)
+            value = shift = 0
+    if shift:
+        raise UndecodableError
+    return found
