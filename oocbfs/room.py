@@ -17,7 +17,10 @@ _POISON = 0xAA
 
 def fresh(shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:  # noqa: ANN401
     """Allocate an array of results; with OOCBFS_POISON=1 what nobody sets in it shows."""
-    array = np.empty(shape, dtype)
+    return _poison(np.empty(shape, dtype))
+
+
+def _poison(array: NDArray[Any]) -> NDArray[Any]:
     if os.environ.get("OOCBFS_POISON") == "1":
         array.reshape(-1).view(np.uint8)[:] = _POISON
     return array
@@ -53,7 +56,7 @@ class Room:
                 # Reserved, because a disk that fills up later would be a bus error.
                 if hasattr(os, "posix_fallocate"):
                     os.posix_fallocate(file.fileno(), 0, num_bytes)
-                return np.memmap(file, dtype, "r+", shape=(size,))
+                return _poison(np.memmap(file, dtype, "r+", shape=(size,)))
         except OSError as error:
             raise OutputError(
                 f"{self._folder}: no place for {num_bytes:,} bytes of results ({error.strerror}): "

@@ -16,6 +16,8 @@ from oocbfs.formats.layout import Kind
 from oocbfs.kernels import bfs, check, components, foretell, many, results, varint
 from oocbfs.kernels.bfs_rows import Rows
 from oocbfs.kernels.constants import NO_HEAD, SLACK_BYTES
+from oocbfs.many import Traversals
+from oocbfs.many_budget import DiskShare, Division
 from oocbfs.prediction import sample_levels
 from oocbfs.progress import Phases
 from tests.crafting import overwrite, rewrite
@@ -150,7 +152,7 @@ RUNS: dict[str, Callable[[oocbfs.Graph], object]] = {
     "together": lambda g: list(g.bfs_many([0, 3], emit="levels", strategy="together")),
     "one-per-core": lambda g: list(g.bfs_many([0, 3], emit="levels", strategy="one-per-core")),
     "many from disk": lambda g: list(
-        g.bfs_many([0, 3], emit="levels", strategy="together", memory="256M")
+        Traversals(g, "levels", Division("together", 2, disk=DiskShare(8, 0, 1 << 30))).run([0, 3])
     ),
     "components": lambda g: g.components().labels,
     "components from disk": lambda g: g.components(engine="disk").labels,

@@ -60,7 +60,7 @@ def test_every_probe_is_answered_by_a_sound_file(folder: Path, probe: str) -> No
 
 
 def test_unset_results_show_in_tests() -> None:
-    """The suite poisons fresh results, in memory and in windows, which no level or vertex looks like."""
-    for array in (Room().array(3, np.int32), Room(1 << 20).array(3, np.int32)):
-        assert (array == -1431655766).all()
+    """The suite poisons fresh results, in memory and in files, as no level or vertex looks."""
+    for room in (Room(), Room(1 << 20), Room(0)):
+        assert (room.array(3, np.int32) == -1431655766).all()
     assert (fresh((2, 3), np.int8) == -86).all()
