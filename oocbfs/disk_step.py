@@ -32,11 +32,12 @@ def run_step(
     if threads == 1:
         returned = step(*arguments, 0)
     else:
-        futures = [pool.submit(step, *arguments, thread) for thread in range(threads)]
         try:
+            futures = [pool.submit(step, *arguments, thread) for thread in range(threads)]
             wait(futures)
         except BaseException:
-            control[words.FAILED] = words.READ_FAILED  # so that the threads stop soon
+            # Ctrl-C, maybe before all had begun: those that have stop soon, and the pool's end awaits them.
+            control[words.FAILED] = words.READ_FAILED
             raise
         returned, *_ = [future.result() for future in futures]
     if control[words.FAILED] == words.MALFORMED:
