@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import mmap
 import os
-import stat
 import zlib
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -19,8 +16,8 @@ from numpy.typing import NDArray
 from oocbfs.errors import FormatError
 from oocbfs.formats import layout
 from oocbfs.formats.layout import CHUNK_BYTES, PAGE_BYTES, Encoding, Flag, Kind, Order
-from oocbfs.formats.lost_pages import Watch
-from oocbfs.formats.machine import usable_cores
+from oocbfs.formats.opened import Opened
+from oocbfs.formats.ordered import available_threads, ordered_map
 from oocbfs.kernels.constants import SLACK_BYTES
 
 
@@ -33,29 +30,20 @@ class Container:
 
     def __init__(self, path: str | os.PathLike[str], descriptor: int | None = None) -> None:
         """Open the file at ``path``, or the one behind an open ``descriptor``."""
-        self.path = Path(path)
+        self.file = Opened(path, descriptor, PAGE_BYTES)
+        self.path = self.file.path
         self._loaded: dict[Kind, NDArray[Any]] = {}
+        self.bytes = self.file.bytes
         # Told how much memory all sections take unpacked, before the first is; raises if it is too much.
         self.before_unpacking: Callable[[int], object] | None = None
         try:
-            if descriptor is None and not stat.S_ISREG(os.stat(self.path).st_mode):
-                raise self._error(
-                    "cannot be opened: not a file"
-                )  # opening a pipe would wait for a writer
-            with open(
-                self.path if descriptor is None else descriptor, "rb", closefd=descriptor is None
-            ) as file:
-                size = os.fstat(file.fileno()).st_size
-                self._require(size >= PAGE_BYTES, "too short to be an .ocg file")
-                mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        except OSError as error:
-            raise FormatError(f"{self.path}: cannot be opened: {error.strerror}") from error
-        self._mapping: mmap.mmap | None = mapping
-        self.bytes = np.frombuffer(mapping, np.uint8)
-        self._watch = Watch(mapping)
-        self._read_header(size)
-        self._read_chunks()
-        self._read_sections()
+            with self.file.reading():
+                self._read_header(self.file.size)
+                self._read_chunks()
+                self._read_sections()
+        except BaseException:
+            self.close()
+            raise
 
     def _error(self, message: str) -> FormatError:
         return FormatError(f"{self.path}: {message}")
@@ -223,18 +211,19 @@ class Container:
 
     def section(self, kind: Kind) -> NDArray[Any]:
         """Contents of a section: a view of the mapping, or decompressed once."""
-        if kind not in self._loaded:
-            record = self.sections[kind]
-            if int(record["encoding"]) == Encoding.RAW:
-                offset, size = int(record["offset"]), int(record["raw_bytes"])
-                data = self.bytes[offset : offset + size]
-            else:
-                if self.before_unpacking is not None:
-                    self.before_unpacking(self.raw_bytes(*Kind))
-                    self.before_unpacking = None
-                data = self._decompress(kind, int(record["raw_bytes"]))
-            self._loaded[kind] = data.view(layout.DTYPES[kind])
-        return self._loaded[kind]
+        with self.file.loading, self.file.reading():
+            if kind not in self._loaded:
+                record = self.sections[kind]
+                if int(record["encoding"]) == Encoding.RAW:
+                    offset, size = int(record["offset"]), int(record["raw_bytes"])
+                    data = self.bytes[offset : offset + size]
+                else:
+                    if self.before_unpacking is not None:
+                        self.before_unpacking(self.raw_bytes(*Kind))
+                        self.before_unpacking = None
+                    data = self._decompress(kind, int(record["raw_bytes"]))
+                self._loaded[kind] = data.view(layout.DTYPES[kind])
+            return self._loaded[kind]
 
     def _decompress(self, kind: Kind, size: int) -> NDArray[np.uint8]:
         # The frames must account for the size before it is allocated: a crafted one could be absurd.
@@ -255,8 +244,8 @@ class Container:
                 kind, chunks[i], int(sizes[i])
             )
 
-        with ThreadPoolExecutor(usable_cores()) as pool:
-            list(pool.map(work, range(chunks.size)))
+        for _ in ordered_map(work, range(chunks.size), available_threads()):
+            pass
         data[size:] = 0
         data.flags.writeable = False
         return data[:size]
@@ -291,7 +280,7 @@ class Container:
         """Have a section read ahead that is about to be used from end to end, if it maps."""
         record = self.sections[kind]
         if (
-            self._mapping is not None
+            self.file.mapping is not None
             and int(record["encoding"]) == Encoding.RAW
             and hasattr(mmap, "MADV_WILLNEED")
         ):
@@ -299,28 +288,23 @@ class Container:
             offset = int(record["offset"])
             begin = offset // mmap.PAGESIZE * mmap.PAGESIZE
             size = offset - begin + int(record["stored_bytes"])
-            self._mapping.madvise(mmap.MADV_WILLNEED, begin, size)
+            self.file.mapping.madvise(mmap.MADV_WILLNEED, begin, size)
 
     def release(self) -> None:
         """Let go of the mapped pages; whoever touches them again gets them from the page cache or disk."""
-        if self._mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
-            self._mapping.madvise(mmap.MADV_DONTNEED)
-
-    def check_intact(self) -> None:
-        """Refuse to go on if something that was read from the mapping may not have been there."""
-        size = int(self.header["file_bytes"])
-        self._require(
-            not self._watch.lost and (self._mapping is None or self._mapping.size() == size),
-            "cannot be read any more: another program changed its size, or the disk failed; "
-            "copy or convert the graph again",
-        )
+        if self.file.mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
+            self.file.mapping.madvise(mmap.MADV_DONTNEED)
 
     def close(self) -> None:
         """Drop the mapping; views that were given out keep it alive until they are gone."""
+        self.file.close(self.drop)
+
+    def drop(self) -> None:
+        """Let go of everything, when nobody reads any more."""
         self._loaded.clear()
-        self._mapping = None
         self.bytes = np.empty(0, np.uint8)
         self.chunks = np.empty(0, layout.CHUNK)
+        self.file.drop()
 
     def __enter__(self) -> Self:
         return self

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import mmap
 import os
+from contextlib import ExitStack
+from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +14,8 @@ from oocbfs.errors import FormatError
 from oocbfs.formats.machine import read_at
 from oocbfs.formats.ordered import ordered_map
 
+# Should a pipe have taken the file's place, opening it does not wait for a writer.
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 _PAGE_BYTES = 4096
 _PIECE_BYTES = 4 << 20
 # Reads in flight at a time; more do not make a sequential scan faster.
@@ -37,31 +41,25 @@ class DirectFile:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
-        flags = os.O_RDONLY | os.O_CLOEXEC
-        self.direct = hasattr(os, "O_DIRECT")
+        self._open = ExitStack()
+        # Also without close: whoever drops a graph leaves nothing open.
+        finalize(self, self._open.close)
         try:
-            try:
-                self.descriptor = os.open(self.path, flags | getattr(os, "O_DIRECT", 0))
-                self.first_page = self._read_page()
-            except OSError:
-                if not self.direct:
-                    raise
-                self.direct = False
-                self.descriptor = os.open(self.path, flags)
-                if hasattr(os, "posix_fadvise"):
-                    os.posix_fadvise(self.descriptor, 0, 0, os.POSIX_FADV_RANDOM)
-                self.first_page = self._read_page()
+            direct = _open_direct(self.path)
+            self.direct = direct is not None
+            self.descriptor = self._keep(os.open(self.path, _FLAGS) if direct is None else direct)
             # The same file, for reads that are likely to come again soon.
-            self.cached_descriptor = os.open(f"/dev/fd/{self.descriptor}", flags)
-            if hasattr(os, "posix_fadvise"):
-                os.posix_fadvise(self.cached_descriptor, 0, 0, os.POSIX_FADV_RANDOM)
+            self.cached_descriptor = self._keep(os.open(f"/dev/fd/{self.descriptor}", _FLAGS))
         except OSError as error:
+            self._open.close()
             raise FormatError(f"{self.path}: cannot be opened: {error.strerror}") from error
 
-    def _read_page(self) -> bytes:
-        page = page_aligned(_PAGE_BYTES)
-        count = read_at(self.descriptor, memoryview(page), 0)
-        return page[:count].tobytes()
+    def _keep(self, descriptor: int) -> int:
+        """Keep a descriptor until this is closed; it is read here and there."""
+        self._open.callback(os.close, descriptor)
+        if hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
+        return descriptor
 
     def explain(self, error: int) -> FormatError:
         """Say why a read failed, by the system's error number; 0 is the end of the file."""
@@ -95,7 +93,21 @@ class DirectFile:
 
     def close(self) -> None:
         """Close the file."""
-        if self.descriptor >= 0:
-            os.close(self.descriptor)
-            os.close(self.cached_descriptor)
-            self.descriptor = self.cached_descriptor = -1
+        self._open.close()
+        self.descriptor = self.cached_descriptor = -1
+
+
+def _open_direct(path: str) -> int | None:
+    """Open a file for direct reads; None where the file system knows none."""
+    if not hasattr(os, "O_DIRECT"):
+        return None
+    try:
+        descriptor = os.open(path, _FLAGS | os.O_DIRECT)
+    except OSError:
+        return None
+    try:
+        read_at(descriptor, memoryview(page_aligned(_PAGE_BYTES)), 0)
+    except OSError:  # some find out only now
+        os.close(descriptor)
+        return None
+    return descriptor

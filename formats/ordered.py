@@ -8,17 +8,33 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
 from typing import Any, TypeVar
 
+from oocbfs.errors import QueryError
 from oocbfs.formats.machine import usable_cores
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+# More would only wait for each other, and each has buffers of its own.
+MOST_THREADS = 1024
 # Of a range that one thread works on at a time.
 _PIECE = 1 << 18
 
 
 def available_threads(threads: int | None = None) -> int:
-    """Give the number asked for, or the number of processors this process may use."""
-    return usable_cores() if threads is None else max(1, threads)
+    """Give the number asked for, or the number of processors this process may use.
+
+    Raises
+    ------
+    QueryError
+        If it is not a number of threads.
+    """
+    if threads is None:
+        return min(MOST_THREADS, usable_cores())
+    whole = hasattr(threads, "__index__") and not isinstance(threads, bool)
+    if not whole or threads not in range(1, MOST_THREADS + 1):
+        raise QueryError(
+            f"threads cannot be {threads!r}: it is a whole number from 1 to {MOST_THREADS}"
+        )
+    return int(threads)
 
 
 def ordered_map(

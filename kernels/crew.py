@@ -89,9 +89,8 @@ class _Crew:
             helper = _Helper(self._idle)
             helper.calls.put(call)
             self._everyone.append(helper)
-            with suppress(
-                RuntimeError
-            ):  # where there are no more threads to be had, there are enough
+            # Where there are no more threads to be had, there are enough.
+            with suppress(RuntimeError):
                 helper.start()
 
     def _dismiss(self) -> None:

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from oocbfs import __version__
 from oocbfs.batch_outputs import (
@@ -38,7 +38,16 @@ from oocbfs.graph import Graph
 from oocbfs.graph import open as open_graph
 from oocbfs.kernels.emulator.build import find_compiler
 from oocbfs.many import WIDTH, Traversals
-from oocbfs.many_budget import Division, Emit, Engine, Strategy, divide_many
+from oocbfs.many_budget import Division, divide_many
+from oocbfs.settings import (
+    Emit,
+    From,
+    LevelFiles,
+    ManyEngine,
+    Strategy,
+    Table,
+    check_choice,
+)
 from oocbfs.source_result import SourceResult
 
 MANIFEST = "manifest.json"
@@ -56,14 +65,14 @@ class Job:
     all_hubs: int | None = None
     pairs: Path | None = None
     seed: int = 1
-    from_: Literal["all", "giant"] = "all"
+    from_: From = "all"
     emit: Emit = "summary"
-    table: Literal["csv", "jsonl"] = "csv"
-    levels: Literal["npy", "zarr"] = "npy"
+    table: Table = "csv"
+    levels: LevelFiles = "npy"
     threads: int | None = None
     memory: str | None = None
     strategy: Strategy = "auto"
-    engine: Engine = "auto"
+    engine: ManyEngine = "auto"
 
 
 @dataclass(frozen=True)
@@ -99,6 +108,15 @@ class Outcome:
 
 def prepare(job: Job, *, resume: bool) -> Plan:
     """Read what a job needs and refuse what cannot work, before anything is traversed or written."""
+    for name, value, choices in (
+        ("emit", job.emit, Emit),
+        ("strategy", job.strategy, Strategy),
+        ("engine", job.engine, ManyEngine),
+        ("from", job.from_, From),
+        ("table", job.table, Table),
+        ("levels", job.levels, LevelFiles),
+    ):
+        check_choice(name, value, choices)
     kinds = [job.sources, job.random, job.all_hubs, job.pairs]
     if sum(kind is not None for kind in kinds) != 1:
         raise QueryError("a batch takes one of sources, random, all-hubs and pairs")
@@ -113,7 +131,7 @@ def prepare(job: Job, *, resume: bool) -> Plan:
     elif job.engine == "emulator":
         find_compiler()
     pairs = [] if job.pairs is None else read_pairs(job.pairs)
-    with open_graph(job.graph, memory=job.memory) as graph:
+    with open_graph(job.graph, memory=job.memory) as graph, graph.reading():
         sources = _sources(graph, job, pairs)
         graph.positions(sources)
         graph.positions([target for _, target in pairs])

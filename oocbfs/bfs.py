@@ -5,27 +5,35 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.budget import Division, divide
 from oocbfs.errors import FormatError, QueryError
+from oocbfs.formats.edges import Ids
 from oocbfs.formats.ordered import available_threads, over_ranges
 from oocbfs.kernels import bfs as cpu
 from oocbfs.kernels import results as kernels
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.naming import name_levels, name_parents
 from oocbfs.nvidia import ask_driver
-from oocbfs.result import BfsResult, Found, Level, Stats, Task
+from oocbfs.result import STOPPED, BfsResult, Found, Level, Stats, Task
+from oocbfs.settings import (
+    DEPTHS,
+    Direction,
+    Engine,
+    check_choice,
+    check_positive,
+    check_whole,
+)
 
 if TYPE_CHECKING:
     from oocbfs.graph import Graph
 
-Engine = Literal["auto", "cpu", "disk", "cuda", "emulator"]
-Direction = Literal["auto", "top-down", "bottom-up"]
 _DIRECTIONS = {"auto": cpu.AUTO, "top-down": cpu.TOP_DOWN, "bottom-up": cpu.BOTTOM_UP}
 _NO_PARENTS = np.empty(0, np.uint32)
 
@@ -47,20 +55,33 @@ class Settings(NamedTuple):
     memory: int | None = None
     tmp: str | os.PathLike[str] | None = None
 
+    def check(self) -> None:
+        """Refuse what no engine knows."""
+        check_choice("engine", self.engine, Engine)
+        check_choice("direction", self.direction, Direction)
+        check_positive("alpha", self.alpha)
+        check_positive("beta", self.beta)
+        check_whole("max_depth", self.max_depth, DEPTHS)
+
 
 def bfs(
     graph: Graph, source: int | Iterable[int], *, parents: bool, settings: Settings
 ) -> BfsResult:
     """Traverse a graph; see ``Graph.bfs``."""
-    sources = [int(source)] if isinstance(source, (int, np.integer)) else [int(s) for s in source]
-    if not sources:
+    settings.check()
+    sources = graph.as_ids(source)
+    if not sources.size:
         raise QueryError("a traversal needs at least one source")
-    if settings.max_depth is not None and settings.max_depth < 0:
-        raise QueryError(f"the depth cannot be negative: {settings.max_depth}")
+    with graph.reading():
+        return _bfs(graph, sources, parents, settings)
+
+
+def _bfs(graph: Graph, sources: Ids, parents: bool, settings: Settings) -> BfsResult:
+    """Traverse from ids."""
     division = _divide(graph, parents, settings)
     room = division.room
     stored = graph.stored(sources)
-    target = None if settings.target is None else int(graph.stored(settings.target)[0])
+    target = None if settings.target is None else graph.stored_one(settings.target)
     levels = room.array(graph.num_vertices, np.int32)
     found_parents = room.array(graph.num_vertices, np.uint32) if parents else None
     # Kernels know only plain arrays, mapped or not.
@@ -84,7 +105,6 @@ def bfs(
     named_parents = (
         None if found_parents is None else name_parents(graph, found_parents, room, threads)
     )
-    graph.check_intact()
     if engine == "disk":
         graph.release()
     stats = Stats(
@@ -93,7 +113,7 @@ def bfs(
         seconds=found.seconds,
         map_seconds=time.perf_counter() - start,
         edges_traversed=edges if graph.directed else edges // 2,
-        levels=found.records,
+        levels=_count_frontiers(found, sizes),
         slow_bytes_by_tier=found.slow_bytes_by_tier,
         graph_bytes=graph.sizes.graph_bytes,
         fallback=fallback,
@@ -102,7 +122,7 @@ def bfs(
     def again() -> NDArray[np.int64]:
         return bfs(graph, sources, parents=True, settings=settings).parents
 
-    return BfsResult(graph, sources, named_levels, sizes, stats, named_parents, again)
+    return BfsResult(graph, sources.tolist(), named_levels, sizes, stats, named_parents, again)
 
 
 def _divide(graph: Graph, parents: bool, settings: Settings) -> Division:
@@ -186,10 +206,9 @@ def _on_cpu(graph: Graph, task: Task, settings: Settings) -> Found:
         target=-1 if task.target is None else task.target,
     )
     seconds = time.perf_counter() - start
-    graph.check_intact()
     if done.malformed:
         raise FormatError(f"{graph.path}: a row is damaged: run 'oocbfs verify'")
-    return Found(done.depth, seconds, _levels(done.records, task.levels), {})
+    return Found(done.depth, seconds, _levels(done.records, done.depth), {})
 
 
 def _on_disk(graph: Graph, task: Task, settings: Settings, cache_bytes: int) -> Found:
@@ -212,31 +231,48 @@ def _on_disk(graph: Graph, task: Task, settings: Settings, cache_bytes: int) -> 
             target=-1 if task.target is None else task.target,
         )
         seconds = time.perf_counter() - start
-    records = _levels(done.records, task.levels)
+    records = _levels(done.records, done.depth)
     return Found(done.depth, seconds, records, {"disk": sum(r.slow_bytes["disk"] for r in records)})
 
 
-def _levels(records: NDArray[np.void], levels: NDArray[np.int32]) -> list[Level]:
-    """Describe the levels; the last record sums up all that follow if there are too many.
-
-    Frontiers are counted from the levels: two threads may queue a vertex that both found.
-    """
+def _levels(records: NDArray[np.void], depth: int) -> list[Level]:
+    """Describe the levels that were expanded; if they are too many, the last record sums up the rest."""
     from_disk = "disk_bytes" in (records.dtype.names or ())
-    sizes = np.append(_level_sizes(levels, int(levels.max(initial=0)) + 1), 0)
-    frontiers = sizes[: records.size].copy()
-    frontiers[-1:] += sizes[records.size : -1].sum()
     return [
         Level(
             direction=("top-down", "bottom-up")[int(record["direction"])],
-            frontier=int(frontier),
+            frontier=int(record["frontier"]),
             edges_examined=int(record["edges"]),
             heads_answered=int(record["heads"]),
             tail_bytes=int(record["tail_bytes"]),
             seconds=float(record["seconds"]),
+            num_levels=1 if number < records.size else depth - records.size + 1,
             slow_bytes={"disk": int(record["disk_bytes"])} if from_disk else {},
         )
-        for record, frontier in zip(records, frontiers, strict=True)
+        for number, record in enumerate(records, 1)
     ]
+
+
+def _count_frontiers(found: Found, sizes: NDArray[np.int64]) -> list[Level]:
+    """Give the records the sizes of their levels, and the level where a traversal stopped one of its own.
+
+    Engines do not know better: two threads may queue a vertex that both found, and one launch may run
+    levels behind that of the target.
+    """
+    levels: list[Level] = []
+    first = 0
+    for record in found.records:
+        count = min(record.num_levels, found.depth - first)
+        frontier = int(sizes[first : first + count].sum())
+        if (frontier, count) != (record.frontier, record.num_levels):
+            record = replace(record, frontier=frontier, num_levels=count)
+        levels.append(record)
+        first += count
+    if sizes.size > found.depth:
+        edges = None if any(level.edges_examined is None for level in levels) else 0
+        moved = dict.fromkeys(found.slow_bytes_by_tier, 0)
+        levels.append(Level(STOPPED, int(sizes[-1]), edges, 0, 0, 0.0, slow_bytes=moved))
+    return levels
 
 
 def _level_sizes(levels: NDArray[np.int32], most: int) -> NDArray[np.int64]:

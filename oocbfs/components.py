@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.bfs import Engine, choose_engine, unused_device
+from oocbfs.bfs import choose_engine, unused_device
 from oocbfs.budget import Division, divide_components
 from oocbfs.components_result import ComponentsResult, ComponentsStats, Found
 from oocbfs.errors import FormatError, QueryError
@@ -17,6 +17,7 @@ from oocbfs.formats.ordered import available_threads
 from oocbfs.kernels import components as cpu
 from oocbfs.naming import name_components
 from oocbfs.room import fresh
+from oocbfs.settings import Engine, check_choice
 
 if TYPE_CHECKING:
     from oocbfs.graph import Graph
@@ -36,13 +37,18 @@ class Settings(NamedTuple):
 
 def components(graph: Graph, settings: Settings) -> ComponentsResult:
     """Find the components of a graph; see ``Graph.components``."""
+    check_choice("engine", settings.engine, Engine)
+    with graph.reading():
+        return _components(graph, settings)
+
+
+def _components(graph: Graph, settings: Settings) -> ComponentsResult:
     division = _divide(graph, settings)
     labels = fresh(graph.num_vertices, np.uint32)
     found, engine, fallback = _run(graph, labels, settings, division.engine)
     threads = available_threads(settings.threads)
     start = time.perf_counter()
     named, counts = name_components(graph, labels, division.room, threads)
-    graph.check_intact()
     if engine == "disk":
         graph.release()
     stats = ComponentsStats(
@@ -99,7 +105,6 @@ def _on_cpu(graph: Graph, labels: NDArray[np.uint32], threads: int) -> Found:
     start = time.perf_counter()
     done = cpu.connect(rows, in_rows, labels, threads=threads)
     seconds = time.perf_counter() - start
-    graph.check_intact()
     if done.malformed:
         raise FormatError(f"{graph.path}: a row is damaged: run 'oocbfs verify'")
     return Found(done.steps, seconds, {})

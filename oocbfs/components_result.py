@@ -140,19 +140,21 @@ class ComponentsResult:
         """Tell which stored vertices are in the largest component."""
         if self.giant is None:
             return np.zeros(stored.size, np.bool_)
-        natural = stored if self.graph.order is None else self.graph.order[stored]
+        with self.graph.reading():
+            natural = stored if self.graph.order is None else self.graph.order[stored]
         inside: NDArray[np.bool_] = self.labels[natural] == self.giant.label
         return inside
 
     @cached_property
     def giant_edges(self) -> int:
         """Stored edges in the largest component, undirected ones counted twice."""
-        degrees = self.graph.degrees
         total = 0
-        for first in range(0, degrees.size, _PIECE):
-            piece = degrees[first : first + _PIECE]
-            inside = self.in_giant(np.arange(first, first + piece.size))
-            total += int(piece[inside].sum(dtype=np.int64))
+        with self.graph.reading():
+            degrees = self.graph.degrees
+            for first in range(0, degrees.size, _PIECE):
+                piece = degrees[first : first + _PIECE]
+                inside = self.in_giant(np.arange(first, first + piece.size))
+                total += int(piece[inside].sum(dtype=np.int64))
         return total
 
     def _pieces(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO
 
 from oocbfs import memory as memory_
 from oocbfs.conversion import Conversion, Workshop
@@ -21,6 +21,7 @@ from oocbfs.formats.edges import EdgeStream
 from oocbfs.formats.memory_edges import MemoryEdges
 from oocbfs.formats.ordered import available_threads
 from oocbfs.progress import Phases
+from oocbfs.settings import ZSTD_LEVELS, IdNames, OrderName, check_choice, check_whole
 
 # Text and parsed edges that are in flight between the reader's threads.
 _READER_BYTES = 24 << 20
@@ -61,8 +62,8 @@ def convert(
     output: str | os.PathLike[str],
     *,
     directed: bool | None = None,
-    order: Literal["auto", "natural", "degree", "dbg", "local"] = "auto",
-    ids: Literal["auto", "dense", "compact"] = "auto",
+    order: OrderName = "auto",
+    ids: IdNames = "auto",
     memory: str | int | None = None,
     threads: int | None = None,
     format: str | None = None,
@@ -96,6 +97,9 @@ def convert(
         Folder for temporary data; None is the output's.
     """
     start = time.perf_counter()
+    check_choice("order", order, OrderName)
+    check_choice("ids", ids, IdNames)
+    check_whole("zstd", zstd, ZSTD_LEVELS)
     threads = available_threads(threads)
     budget_bytes = memory_.available_bytes() // 2 if memory is None else memory_.parse_size(memory)
     target = Path(output)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,13 @@ from oocbfs.errors import FormatError
 from oocbfs.formats import layout
 from oocbfs.formats.container import Container
 from oocbfs.formats.direct import DirectFile
-from oocbfs.formats.layout import PAGE_BYTES, TRANSPOSED, Kind
+from oocbfs.formats.layout import TRANSPOSED, Kind
+from oocbfs.formats.opened import stamp
 from oocbfs.kernels.bfs import read_only
 from oocbfs.kernels.bfs_rows import Rows
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.disk_read import Disk
+from oocbfs.lazy import lazy
 from oocbfs.rows import check_index
 
 _NO_DEGREES = np.empty(0, np.uint32)
@@ -31,7 +32,8 @@ class DiskRows:
     def __init__(self, container: Container) -> None:
         self._container = container
         self.file = DirectFile(container.path)
-        if self.file.first_page != container.bytes[:PAGE_BYTES].tobytes():
+        if stamp(self.file.descriptor) != container.file.stamp:
+            self.close()
             raise FormatError(f"{container.path}: was replaced while it was open: open it again")
         # One traversal at a time, because each would take the budget for itself.
         self.lock = threading.Lock()
@@ -41,32 +43,32 @@ class DiskRows:
         """Whether heads and starts are in memory."""
         return "out_rows" in self.__dict__ and "in_rows" in self.__dict__
 
-    @cached_property
+    @lazy
     def out_rows(self) -> Rows:
         """Out-neighbours; only the size of the tails is used."""
         return self._load(0)
 
-    @cached_property
+    @lazy
     def in_rows(self) -> Rows:
         """In-neighbours; the same as ``out_rows`` if the graph is undirected."""
         return self._load(TRANSPOSED) if self._container.directed else self.out_rows
 
-    @cached_property
+    @lazy
     def out_disk(self) -> Disk:
         """Where the tails of ``out_rows`` are."""
         return self._locate(0)
 
-    @cached_property
+    @lazy
     def in_disk(self) -> Disk:
         """Where the tails of ``in_rows`` are."""
         return self._locate(TRANSPOSED) if self._container.directed else self.out_disk
 
-    @cached_property
+    @lazy
     def cached_disk(self) -> Disk:
         """The tails of ``out_rows``, read through the page cache."""
         return self.out_disk._replace(descriptor=self.file.cached_descriptor)
 
-    @cached_property
+    @lazy
     def num_linked(self) -> int:
         """Vertices up to the last that has an edge; the orders by degree put all others behind them."""
         last = -1

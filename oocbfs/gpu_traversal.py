@@ -89,7 +89,11 @@ class Traversal:
         self._marks.append(self._device.mark())
         # Whether the frontier has been read back; the sources are known without that.
         known = True
-        if self._direction is not Direction.BOTTOM_UP and self._staging is None:
+        if (
+            self._direction is not Direction.BOTTOM_UP
+            and self._staging is None
+            and not self._is_done()
+        ):
             self._run_small_levels()
         while not known or self._begin < self._end:
             stopped = self._is_done()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,10 @@ from oocbfs.formats.container import Container
 from oocbfs.formats.edges import Edges, Ids
 from oocbfs.formats.layout import VERSION, Kind
 from oocbfs.kernels.bfs_rows import Rows
+from oocbfs.lazy import lazy
 from oocbfs.memory import parse_size
 from oocbfs.rows import decode_edges, load_rows, neighbours
+from oocbfs.settings import Direction, Emit, Engine, ManyEngine, Strategy
 from oocbfs.sizes import Sizes
 from oocbfs.vertices import Vertices
 
@@ -48,24 +49,24 @@ class Graph(Vertices):
         """Checksum of the header, which holds those of all other parts: tells graphs apart."""
         return int(self._container.header["checksum"])
 
-    @cached_property
+    @lazy
     def rows(self) -> Rows:
         """Neighbours of each stored vertex; out-neighbours if the graph is directed."""
         return load_rows(self._container)
 
-    @cached_property
+    @lazy
     def in_rows(self) -> Rows:
         """In-neighbours of each stored vertex; the same as ``rows`` if the graph is undirected."""
         return load_rows(self._container, transposed=True) if self.directed else self.rows
 
-    @cached_property
+    @lazy
     def disk_rows(self) -> DiskRows:
         """Heads and starts in memory of their own, and the way to the tails on disk."""
         from oocbfs.disk_rows import DiskRows
 
         return DiskRows(self._container)
 
-    @cached_property
+    @lazy
     def kept_search(self) -> KeptSearch:
         """The graph as the last traversal on a device left it there."""
         from oocbfs.gpu_engine import KeptSearch
@@ -91,19 +92,21 @@ class Graph(Vertices):
 
     def degree(self, vertex: int) -> int:
         """Count the neighbours of a vertex; out-neighbours if the graph is directed."""
-        return int(self.rows.degrees[self.stored(vertex)[0]])
+        with self.reading():
+            return int(self.rows.degrees[self.stored_one(vertex)])
 
     def neighbors(self, vertex: int) -> Ids:
         """Ids of a vertex's neighbours, ascending; out-neighbours if the graph is directed."""
-        return self._neighbors(self.rows, vertex)
+        return self._neighbors(vertex, inward=False)
 
     def in_neighbors(self, vertex: int) -> Ids:
         """Ids of a vertex's in-neighbours, ascending; its neighbours if the graph is undirected."""
-        return self._neighbors(self.in_rows, vertex)
+        return self._neighbors(vertex, inward=True)
 
-    def _neighbors(self, rows: Rows, vertex: int) -> Ids:
-        with self._intact():
-            found = self.ids_of(neighbours(rows, int(self.stored(vertex)[0])))
+    def _neighbors(self, vertex: int, *, inward: bool) -> Ids:
+        with self.reading():
+            rows = self.in_rows if inward else self.rows
+            found = self.ids_of(neighbours(rows, self.stored_one(vertex)))
         found.sort()
         return found
 
@@ -113,13 +116,13 @@ class Graph(Vertices):
         *,
         parents: bool = False,
         threads: int | None = None,
-        direction: Literal["auto", "top-down", "bottom-up"] = "auto",
+        direction: Direction = "auto",
         alpha: float = 15.0,
         beta: float = 2.0,
         max_depth: int | None = None,
         target: int | None = None,
         validate: bool = False,
-        engine: Literal["auto", "cpu", "disk", "cuda", "emulator"] = "auto",
+        engine: Engine = "auto",
         vram: str | int | None = None,
         resident_tails: str | int | None = None,
         progress: bool = False,
@@ -201,12 +204,12 @@ class Graph(Vertices):
         self,
         sources: Iterable[int],
         *,
-        emit: Literal["summary", "levels", "pairs"] = "summary",
+        emit: Emit = "summary",
         targets: Iterable[Iterable[int]] | None = None,
         threads: int | None = None,
         memory: str | int | None = None,
-        strategy: Literal["auto", "together", "one-per-core"] = "auto",
-        engine: Literal["auto", "cpu", "cuda", "emulator"] = "auto",
+        strategy: Strategy = "auto",
+        engine: ManyEngine = "auto",
     ) -> Iterator[SourceResult]:
         """Find the distances from each of many sources; yields one result a source, in their order.
 
@@ -257,7 +260,7 @@ class Graph(Vertices):
         self,
         *,
         threads: int | None = None,
-        engine: Literal["auto", "cpu", "disk", "cuda", "emulator"] = "auto",
+        engine: Engine = "auto",
         vram: str | int | None = None,
         resident_tails: str | int | None = None,
         progress: bool = False,
@@ -297,7 +300,8 @@ class Graph(Vertices):
         """Give a small graph as a SciPy sparse array of ones, rows and columns by ascending id."""
         from scipy.sparse import csr_array
 
-        parts = list(decode_edges(self.rows, self.order, once=False))
+        with self.reading():
+            parts = list(decode_edges(self.rows, self.order, once=False))
         ends = [
             np.concatenate([np.empty(0, np.uint64), *side]) for side in zip(*parts, strict=True)
         ]
@@ -308,13 +312,10 @@ class Graph(Vertices):
 
     def edges(self) -> Iterator[Edges]:
         """Yield all edges in input ids, those of an undirected graph once, smaller position first."""
-        parts = decode_edges(self.rows, self.order, once=not self.directed)
-        while True:
-            with self._intact():
-                part = next(parts, None)
-            if part is None:
-                return
-            sources, targets = part
+        return self.each(self._decode_edges())
+
+    def _decode_edges(self) -> Iterator[Edges]:
+        for sources, targets in decode_edges(self.rows, self.order, once=not self.directed):
             yield Edges(self._natural_ids(sources), self._natural_ids(targets))
 
     def release(self) -> None:
@@ -325,14 +326,6 @@ class Graph(Vertices):
         """Give back what a GPU holds of the graph between two traversals, and what is pinned for it."""
         if "kept_search" in self.__dict__:
             self.kept_search.close()
-
-    @contextmanager
-    def _intact(self) -> Iterator[None]:
-        """Read rows; a file that is cut short looks damaged, which is not what there is to say."""
-        try:
-            yield
-        finally:
-            self.check_intact()
 
     def info(self) -> dict[str, Any]:
         """Say what the file says about itself, without reading the graph."""
@@ -366,13 +359,20 @@ class Graph(Vertices):
         }
 
     def close(self) -> None:
-        """Drop the mapping; arrays that were given out stay valid."""
+        """Drop the mapping; arrays that were given out stay valid.
+
+        Traversals that other threads are in the middle of come to their end first: this does not wait for
+        them, the last of them closes the file. Whoever asks for something after this is refused.
+        """
+        self._container.file.close(self._drop)
+
+    def _drop(self) -> None:
         self.release_device()
         for name in ("rows", "in_rows", "order", "ranks"):
             self.__dict__.pop(name, None)
         if "disk_rows" in self.__dict__:
             self.__dict__.pop("disk_rows").close()
-        self._container.close()
+        self._container.drop()
 
     def __enter__(self) -> Self:
         return self

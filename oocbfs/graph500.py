@@ -129,4 +129,6 @@ def run(
 
 def _roots(opened: graph.Graph, count: int, seed: int) -> list[int]:
     """Choose distinct roots at random among the vertices that have an edge."""
-    return [int(vertex) for vertex in opened.ids_of(choose_random(opened.degrees, count, seed))]
+    with opened.reading():
+        chosen = choose_random(opened.degrees, count, seed)
+        return [int(vertex) for vertex in opened.ids_of(chosen)]

@@ -11,18 +11,18 @@ from typing import Any, get_args
 
 from oocbfs.batch import Job
 from oocbfs.errors import InputError
-from oocbfs.many_budget import Emit, Engine, Strategy
+from oocbfs.settings import Emit, From, LevelFiles, ManyEngine, Strategy, Table
 
 _PATHS = ("graph", "output", "sources", "pairs")
 _COUNTS = ("random", "all-hubs", "threads")
 _MOST = {"threads": 1024}
 _CHOICES = {
-    "from": ("all", "giant"),
+    "from": get_args(From),
     "emit": get_args(Emit),
-    "table": ("csv", "jsonl"),
-    "levels": ("npy", "zarr"),
+    "table": get_args(Table),
+    "levels": get_args(LevelFiles),
     "strategy": get_args(Strategy),
-    "engine": get_args(Engine),
+    "engine": get_args(ManyEngine),
 }
 
 

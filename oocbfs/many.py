@@ -15,9 +15,10 @@ from oocbfs.kernels import bfs as single
 from oocbfs.kernels import many as kernels
 from oocbfs.kernels import many_spread, results
 from oocbfs.kernels.cuda_source import MOST_MANY_LEVELS
-from oocbfs.many_budget import DEEP, Division, Emit, Engine, Strategy, divide_many
+from oocbfs.many_budget import DEEP, Division, divide_many
 from oocbfs.many_disk import DiskTraversals
 from oocbfs.room import fresh
+from oocbfs.settings import Emit, ManyEngine, Strategy
 from oocbfs.source_result import Levels, SourceResult, smallest
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Traversals:
         self.fallback: str | None = None
         self._device = self._open_device(division.engine)
 
-    def _open_device(self, engine: Engine) -> GpuMany | None:
+    def _open_device(self, engine: ManyEngine) -> GpuMany | None:
         """Bring the graph to the device that was asked for, or to the GPU if there is one."""
         chosen: str = engine
         if engine == "auto":
@@ -89,6 +90,11 @@ class Traversals:
         self, sources: Sequence[int], targets: Sequence[NDArray[np.int64]] | None = None
     ) -> Iterator[SourceResult]:
         """Yield the result of each source, in their order; targets are stored vertices."""
+        return self._graph.each(self._run_groups(sources, targets))
+
+    def _run_groups(
+        self, sources: Sequence[int], targets: Sequence[NDArray[np.int64]] | None
+    ) -> Iterator[SourceResult]:
         stored = self._graph.stored(sources)
         for first in range(0, len(sources), self.width):
             part = slice(first, first + self.width)
@@ -278,21 +284,20 @@ def bfs_many(
     threads: int | None,
     memory: str | int | None,
     strategy: Strategy,
-    engine: Engine,
+    engine: ManyEngine,
 ) -> Iterator[SourceResult]:
     """Traverse from each source; see ``Graph.bfs_many``."""
-    listed = [int(source) for source in sources]
-    if emit not in ("summary", "levels", "pairs"):
-        raise QueryError(f"cannot emit {emit!r}: ask for summary, levels or pairs")
+    listed: list[int] = graph.as_ids(sources).tolist()
     if (emit == "pairs") != (targets is not None):
         raise QueryError("pairs need targets for each source, and nothing else takes them")
     graph.stored(listed)  # unknown ids are refused before the first traversal
-    places = None if targets is None else [graph.stored(list(ids)) for ids in targets]
+    places = None if targets is None else [graph.stored(ids) for ids in targets]
     if places is not None and len(places) != len(listed):
         raise QueryError(f"{len(listed)} sources need as many lists of targets, not {len(places)}")
-    division = divide_many(
-        graph, emit, threads=threads, memory=memory, strategy=strategy, engine=engine
-    )
+    with graph.reading():
+        division = divide_many(
+            graph, emit, threads=threads, memory=memory, strategy=strategy, engine=engine
+        )
     return _run(graph, emit, division, listed, places)
 
 

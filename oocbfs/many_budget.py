@@ -8,20 +8,17 @@ share what is read as their words have room: 64, 32, 16 or 8, or else one after 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from oocbfs.budget import WINDOW_BYTES, divide, used_bytes
 from oocbfs.errors import BudgetError, QueryError
 from oocbfs.formats.ordered import available_threads
 from oocbfs.kernels import many as kernels
 from oocbfs.memory import format_size, parse_size
+from oocbfs.settings import Emit, ManyEngine, Strategy, check_choice
 
 if TYPE_CHECKING:
     from oocbfs.graph import Graph
-
-Emit = Literal["summary", "levels", "pairs"]
-Strategy = Literal["auto", "together", "one-per-core"]
-Engine = Literal["auto", "cpu", "cuda", "emulator"]
 
 # Graphs with more levels are long and thin: their frontiers hardly overlap.
 DEEP = 64
@@ -45,7 +42,7 @@ class Division:
     reason: str = "it was asked for"
     rows_at_once: int = kernels.WIDTH
     disk: DiskShare | None = None
-    engine: Engine = "cpu"
+    engine: ManyEngine = "cpu"
     # Sources that run one per core at a time, if a graph turns out to be too deep; None is all threads.
     most_alone: int | None = None
 
@@ -57,17 +54,20 @@ def divide_many(
     threads: int | None = None,
     memory: str | int | None = None,
     strategy: Strategy = "auto",
-    engine: Engine = "cpu",
+    engine: ManyEngine = "cpu",
 ) -> Division:
     """Decide how traversals keep within a budget for the whole process, by default that of the graph.
 
     Raises
     ------
     QueryError
-        If a device is asked to keep to a budget of host memory.
+        If something is asked for that there is not, or a device is to keep to a budget of host memory.
     BudgetError
         If nothing fits; says how much would.
     """
+    check_choice("emit", emit, Emit)
+    check_choice("strategy", strategy, Strategy)
+    check_choice("engine", engine, ManyEngine)
     budget_bytes = graph.budget_bytes if memory is None else parse_size(memory)
     division = Division(strategy, available_threads(threads))
     if budget_bytes is None:

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from oocbfs import disk_many
 from oocbfs.budget import spill_folder
-from oocbfs.many_budget import DEEP, DiskShare, Emit
+from oocbfs.many_budget import DEEP, DiskShare
 from oocbfs.naming import name_levels
 from oocbfs.room import Room
+from oocbfs.settings import Emit
 from oocbfs.source_result import SourceResult, smallest
 
 if TYPE_CHECKING:

@@ -11,20 +11,22 @@ from pathlib import Path
 
 from oocbfs.errors import BudgetError
 from oocbfs.formats import machine
+from oocbfs.settings import is_whole, shown
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def parse_size(text: str | int) -> int:
     """Read a size such as ``512M`` or ``1.5G`` (powers of 1024) in bytes."""
-    if isinstance(text, int):
-        return text
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    if is_whole(text):
+        return int(text)
+    pattern = r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*"
+    match = re.fullmatch(pattern, text, re.IGNORECASE) if isinstance(text, str) else None
     if match is None:
-        raise BudgetError(f"cannot read {text[:40]!r} as a size: write it as 512M or 4G")
+        raise BudgetError(f"cannot read {shown(text)} as a size: write it as 512M or 4G")
     size = float(match[1]) * _UNITS[match[2].upper()]
     if size >= 2**63:
-        raise BudgetError(f"{text[:40]!r} is more than any machine has: write it as 512M or 4G")
+        raise BudgetError(f"{shown(text)} is more than any machine has: write it as 512M or 4G")
     return int(size)
 
 

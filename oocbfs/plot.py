@@ -9,7 +9,7 @@ from typing import Any
 from oocbfs.components_result import ComponentsResult
 from oocbfs.errors import OutputError, QueryError
 from oocbfs.formats.atomic import atomic_output
-from oocbfs.result import BfsResult, Level
+from oocbfs.result import STOPPED, BfsResult, Level
 
 _COLOURS = {
     "top-down": "#3b75af",
@@ -18,6 +18,7 @@ _COLOURS = {
     "heads, top-down": "#86b4d8",
     "split": "#8d69b8",
     "small": "#777777",
+    STOPPED: "#c7c7c7",
 }
 _SUFFIXES = (".svg", ".png", ".pdf")
 

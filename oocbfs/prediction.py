@@ -110,10 +110,10 @@ def sample_levels(graph: Graph, count: int, phases: Phases, seed: int = 1) -> li
         for source in chosen:
             levels = fresh(graph.num_vertices, np.int32)
             sources = np.array([source], np.uint32)
-            done = cpu.traverse(rows, in_rows, sources, levels, threads=available_threads())
-            graph.check_intact()
-            if done.malformed:
-                raise FormatError(f"{graph.path}: a row is damaged: run 'oocbfs verify'")
+            with graph.reading():
+                done = cpu.traverse(rows, in_rows, sources, levels, threads=available_threads())
+                if done.malformed:
+                    raise FormatError(f"{graph.path}: a row is damaged: run 'oocbfs verify'")
             samples.append(Sample(levels, np.bincount(levels[levels >= 0])))
             bar.update(1)
     return samples

@@ -16,12 +16,17 @@ if TYPE_CHECKING:
     from oocbfs.graph import Graph
 
 
+# The direction of a level that was found but not expanded, because the traversal was to stop there.
+STOPPED = "stopped"
+
+
 @dataclass(frozen=True)
 class Level:
     """The work of one level: expanding its frontier; edges are None where nobody counts them.
 
-    GPUs run several small levels at once: then this sums up ``num_levels``. ``slow_bytes`` are
-    the bytes that came from slower memory, by tier ("disk"), where they are counted by level.
+    The last level of a traversal that stops at a depth or a target took no work: it is ``STOPPED``.
+    GPUs run several small levels at once: then this sums up ``num_levels``. ``slow_bytes`` are the bytes
+    that came from slower memory, by tier ("disk"), where they are counted by level.
     """
 
     direction: str

@@ -74,7 +74,6 @@ def check_index(
     results = over_ranges(check.check_index, heads.size, available_threads(), *index) or [
         check.check_index(*index, 0, 0)
     ]
-    container.check_intact()
     for problem, row in results:
         if problem:
             raise FormatError(f"{container.path}: row {row} is damaged: {check.PROBLEMS[problem]}")

@@ -36,7 +36,7 @@ def verify(
     """
     threads = available_threads(threads)
     phases = Phases(show=progress)
-    with Container(path) as container:
+    with Container(path) as container, container.file.reading():
         container.before_unpacking = partial(allow_unpacking, path)
         with phases("sums", container.bytes.size, "B") as bar:
             for size in ordered_map(_check_chunk(container), _chunks(container), threads):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cached_property
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from operator import index
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,11 @@ from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container import Container
 from oocbfs.formats.edges import Ids
 from oocbfs.formats.layout import Kind, Order
+from oocbfs.lazy import lazy
 from oocbfs.rows import is_permutation
+from oocbfs.settings import is_whole, shown
 
+Item = TypeVar("Item")
 # Below this many ids, scanning the order for each is cheaper than inverting it.
 _FEW = 4
 _PIECE = 1 << 18
@@ -39,29 +42,31 @@ class Vertices:
         """Name of the file."""
         return str(self._container.path)
 
-    def check_intact(self) -> None:
-        """Raise a FormatError if something that was read may not have been in the file any more."""
-        self._container.check_intact()
+    def reading(self) -> AbstractContextManager[None]:
+        """Keep the file open while it is read, and refuse what was read from a file that changed."""
+        return self._container.file.reading()
+
+    def each(self, items: Iterator[Item]) -> Iterator[Item]:
+        """Yield items that are made by reading, each checked before it is handed out."""
+        return self._container.file.each(items)
 
     @property
     def is_reordered(self) -> bool:
         """Whether stored vertices have another order than ids."""
         return self._container.order is not Order.NATURAL
 
-    @cached_property
+    @lazy
     def order(self) -> NDArray[np.uint32] | None:
         """Natural position of each stored vertex; None if they are the same."""
         if self._container.order is Order.NATURAL:
             return None
         self._container.expect(Kind.ORDER)
         order: NDArray[np.uint32] = self._container.section(Kind.ORDER)
-        whole = is_permutation(order)
-        self.check_intact()
-        if not whole:
+        if not is_permutation(order):
             raise FormatError(f"{self.path}: the vertex order is damaged: run 'oocbfs verify'")
         return order
 
-    @cached_property
+    @lazy
     def ranks(self) -> NDArray[np.uint32]:
         """Stored vertex at each natural position."""
         assert self.order is not None
@@ -77,9 +82,7 @@ class Vertices:
     @property
     def largest_id(self) -> int:
         """Largest id of a graph that has vertices."""
-        if self.listed_ids is not None:
-            return int(self.listed_ids[-1])
-        return self.first_id + self.num_vertices - 1
+        return int(self.ids_at(self.num_vertices - 1, self.num_vertices)[0])
 
     @property
     def listed_ids(self) -> Ids | None:
@@ -95,18 +98,16 @@ class Vertices:
         if listed is None:
             return
         pieces = (listed[first : first + _PIECE + 1] for first in range(0, listed.size, _PIECE))
-        ascend = all((piece[1:] > piece[:-1]).all() for piece in pieces)
-        self.check_intact()
-        if not ascend:
+        with self.reading():
+            if all((piece[1:] > piece[:-1]).all() for piece in pieces):
+                return
             raise FormatError(f"{self.path}: its ids are damaged: run 'oocbfs verify'")
 
     def ids_of(self, stored: NDArray[Any]) -> Ids:
         """Ids of stored vertices."""
-        natural = stored if self.order is None else self.order[stored]
-        if self.listed_ids is None:
-            return natural.astype(np.uint64) + np.uint64(self.first_id)
-        listed: Ids = self.listed_ids[natural]
-        return listed
+        with self.reading():
+            natural = stored if self.order is None else self.order[stored]
+            return self._natural_ids(natural.astype(np.uint64))
 
     def ids(self) -> Ids:
         """All ids in ascending order, with which results are aligned."""
@@ -114,8 +115,10 @@ class Vertices:
 
     def ids_at(self, first: int, stop: int) -> Ids:
         """Ids at natural positions first … stop-1."""
-        if self.listed_ids is not None:
-            return self.listed_ids[first:stop]
+        listed = self.listed_ids
+        if listed is not None:
+            with self.reading():
+                return listed[first:stop].copy()
         ids = np.arange(first, stop, dtype=np.uint64)
         ids += np.uint64(self.first_id)
         return ids
@@ -128,35 +131,69 @@ class Vertices:
         QueryError
             If an id does not name a vertex.
         """
-        wanted = ids if isinstance(ids, np.ndarray) else self._as_array(ids)
-        found: NDArray[Any] = wanted
-        if self.num_vertices == 0:
-            known = np.zeros(wanted.size, np.bool_)
-        elif self.listed_ids is None:
-            known = (wanted >= self.first_id) & (wanted <= self.largest_id)
-            found = wanted.astype(np.uint64) - np.uint64(self.first_id)
+        wanted = self.as_ids(ids)
+        listed = self.listed_ids
+        if listed is None:
+            # Below the first, it wraps around.
+            found: NDArray[Any] = wanted - np.uint64(self.first_id)
+            known = found < self.num_vertices
         else:
-            found = np.searchsorted(self.listed_ids, wanted.astype(np.uint64))
-            known = self.listed_ids[np.minimum(found, self.num_vertices - 1)] == wanted
+            with self.reading():
+                found = np.searchsorted(listed, wanted)
+                known = found < listed.size
+                known[known] = listed[found[known]] == wanted[known]
         if not known.all():
             self.check_ids()
-            raise self._unknown(wanted[np.flatnonzero(~known)[0]])
+            raise self._unknown(int(wanted[np.flatnonzero(~known)[0]]))
         return found.astype(np.int64)
 
-    def _as_array(self, ids: Any) -> Ids:  # noqa: ANN401
-        """Make an array of one id or several."""
-        listed = [index(i) for i in (ids if isinstance(ids, Iterable) else (ids,))]
-        for vertex in listed:
-            if not 0 <= vertex < 2**64:
-                raise self._unknown(vertex)
+    def as_ids(self, ids: Any) -> Ids:  # noqa: ANN401
+        """Make an array of one id or several.
+
+        Raises
+        ------
+        QueryError
+            If there is something among them that is no id.
+        """
+        if isinstance(ids, np.ndarray) and ids.dtype.kind in "iu":
+            if ids.ndim > 1:
+                raise QueryError(f"ids come in one row, not as {shown(ids)}")
+            wanted = ids.reshape(-1)
+            if wanted.size and (least := int(wanted.min())) < 0:
+                raise self._unknown(least)
+            return wanted.astype(np.uint64)
+        listed = [self._as_id(i) for i in (ids if _are_several(ids) else (ids,))]
         return np.array(listed, np.uint64)
+
+    def _as_id(self, vertex: Any) -> int:  # noqa: ANN401
+        """Take one id."""
+        if not is_whole(vertex):
+            raise QueryError(f"{shown(vertex)} is not an id: ids are whole numbers")
+        if not 0 <= index(vertex) < 2**64:
+            raise self._unknown(index(vertex))
+        return index(vertex)
+
+    def one(self, vertex: Any) -> int:  # noqa: ANN401
+        """Take one id where several would be a mistake.
+
+        Raises
+        ------
+        QueryError
+            If it is not one id.
+        """
+        if _are_several(vertex):
+            raise QueryError(
+                f"one id is wanted, not {shown(vertex)}: ask for one at a time, or take the places of "
+                "several in a result from graph.positions(ids)"
+            )
+        return self._as_id(vertex)
 
     def _unknown(self, vertex: int) -> QueryError:
         return QueryError(f"{self.path}: has no vertex {vertex}; {self._describe_ids()}")
 
     def position(self, vertex: int) -> int:
         """Find the natural position of one id."""
-        return int(self.positions(vertex)[0])
+        return int(self.positions(self.one(vertex))[0])
 
     def stored(self, ids: Any) -> NDArray[np.int64]:  # noqa: ANN401
         """Find the stored vertices that ids name.
@@ -167,11 +204,19 @@ class Vertices:
             If an id does not name a vertex.
         """
         natural = self.positions(ids)
-        if self.order is None or natural.size == 0:
+        if natural.size == 0:
             return natural
-        if "ranks" not in self.__dict__ and (natural.size <= _FEW or self.budget_bytes is not None):
-            return self._search_order(self.order, natural)
-        return self.ranks[natural].astype(np.int64)
+        with self.reading():
+            if self.order is None:
+                return natural
+            few = natural.size <= _FEW or self.budget_bytes is not None
+            if "ranks" not in self.__dict__ and few:
+                return self._search_order(self.order, natural)
+            return self.ranks[natural].astype(np.int64)
+
+    def stored_one(self, vertex: int) -> int:
+        """Find the stored vertex that one id names."""
+        return int(self.stored(self.one(vertex))[0])
 
     def _search_order(
         self, order: NDArray[np.uint32], natural: NDArray[np.int64]
@@ -188,7 +233,6 @@ class Vertices:
                 hits = np.flatnonzero(np.isin(piece, wanted))
             stored[np.searchsorted(wanted, piece[hits])] = hits + first
             num_found += hits.size
-        self.check_intact()
         if num_found != wanted.size:
             raise FormatError(f"{self.path}: the vertex order is damaged: run 'oocbfs verify'")
         found: NDArray[np.int64] = stored[inverse]
@@ -197,12 +241,18 @@ class Vertices:
     def _describe_ids(self) -> str:
         if self.num_vertices == 0:
             return "it has none at all"
-        listed = self.listed_ids
-        if listed is not None:
-            return f"its {self.num_vertices:,} ids lie between {listed[0]} and {listed[-1]}"
+        if self.listed_ids is not None:
+            between = f"{self.ids_at(0, 1)[0]} and {self.largest_id}"
+            return f"its {self.num_vertices:,} ids lie between {between}"
         return f"its ids are {self.first_id} to {self.largest_id}"
 
     def _natural_ids(self, natural: NDArray[np.uint64]) -> Ids:
-        if self.listed_ids is not None:
-            return self.listed_ids[natural]
-        return natural + np.uint64(self.first_id)
+        listed = self.listed_ids
+        return natural + np.uint64(self.first_id) if listed is None else listed[natural]
+
+
+def _are_several(ids: Any) -> bool:  # noqa: ANN401
+    """Tell ids from one id; text is neither, though it can be taken apart."""
+    if isinstance(ids, np.ndarray):
+        return ids.ndim > 0
+    return isinstance(ids, Iterable) and not isinstance(ids, (str, bytes, bytearray))

@@ -167,7 +167,7 @@ def test_depth_and_target(tmp_path: Path, direction: Any) -> None:
         assert result.depth == 6
         assert len(result.path_to(45)) == 7
         assert graph.bfs(0, target=0, direction=direction).reached == 1
-        with pytest.raises(QueryError, match="negative"):
+        with pytest.raises(QueryError, match="max_depth cannot be -1"):
             graph.bfs(0, max_depth=-1)
 
 

@@ -253,7 +253,7 @@ def test_refusals(kron: Path) -> None:
     with oocbfs.open(kron) as graph:
         with pytest.raises(QueryError, match="has no vertex"):
             graph.bfs_many([0, graph.num_vertices])
-        with pytest.raises(QueryError, match="summary, levels or pairs"):
+        with pytest.raises(QueryError, match="summary, levels, pairs"):
             graph.bfs_many([0], emit="parents")  # type: ignore[arg-type]
         with pytest.raises(QueryError, match="targets"):
             graph.bfs_many([0], emit="pairs")

@@ -10,6 +10,7 @@ import pytest
 
 import oocbfs
 from oocbfs import generators, graph500
+from oocbfs.cli import main
 from oocbfs.formats.layout import Kind
 from oocbfs.nvidia import ask_driver
 from tests.crafting import rewrite
@@ -205,3 +206,29 @@ def test_data_frame(graph: Path) -> None:
         frame = opened.bfs(1, parents=True).to_dataframe()
     assert list(frame.columns) == ["id", "level", "parent"]
     assert frame.loc[frame["id"] == 10, "level"].item() == 3
+
+
+@pytest.mark.parametrize("engine", ["cpu", "disk", "emulator"])
+@pytest.mark.parametrize("stop", [("--max-depth", 0), ("--max-depth", 1), ("--target", 8)])
+def test_levels_of_a_traversal_that_stops_early(
+    tmp_path: Path, engine: str, stop: tuple[str, int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last level is shown by itself: it was found, and not expanded."""
+    if engine == "emulator" and shutil.which("g++") is None:
+        pytest.skip("the emulator needs a C++ compiler")
+    rim = np.arange(1, 97)
+    edges = (np.concatenate([0 * rim, rim, [97]]), np.concatenate([rim, rim + 97, [500]]))
+    oocbfs.convert(edges, tmp_path / "star.ocg")
+    arguments = ["bfs", tmp_path / "star.ocg", "--source", 0, "--engine", engine, *stop]
+    assert main([*map(str, arguments), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    expected = [1] if stop == ("--max-depth", 0) else [1, 96]
+    assert found["level_sizes"] == expected
+    assert [level["frontier"] for level in found["levels"]] == expected
+    assert [level["num_levels"] for level in found["levels"]] == [1] * len(expected)
+    assert [level["direction"] == "stopped" for level in found["levels"]][-2:] == [False, True][
+        -len(expected) :
+    ]
+    assert main([*map(str, arguments)]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1 : 1 + len(expected)]]
+    assert [(row[0], row[2]) for row in rows] == [(str(i), str(n)) for i, n in enumerate(expected)]

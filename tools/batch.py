@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
+from oocbfs.settings import ManyEngine, Strategy
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
@@ -55,13 +56,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--strategy",
-        choices=("auto", "together", "one-per-core"),
+        choices=get_args(Strategy),
         default="auto",
         help="64 sources in one pass, or each by itself (default: what pays)",
     )
     parser.add_argument(
         "--engine",
-        choices=("auto", "cpu", "cuda", "emulator"),
+        choices=get_args(ManyEngine),
         default="auto",
         help="where 64 are traversed at a time; see oocbfs bfs",
     )

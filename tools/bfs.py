@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from oocbfs.errors import QueryError
+from oocbfs.settings import Direction
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_engine_options(parser)
     parser.add_argument(
         "--direction",
-        choices=("auto", "top-down", "bottom-up"),
+        choices=get_args(Direction),
         default="auto",
         help="force one (default: each level takes the cheaper)",
     )

@@ -8,9 +8,10 @@ bzip2 or zip.
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from oocbfs.memory import format_size
+from oocbfs.settings import IdNames
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, help="(default: recognised by content)")
     parser.add_argument(
         "--ids",
-        choices=("auto", "dense", "compact"),
+        choices=get_args(IdNames),
         default="auto",
         help="vertices are all ids up to the largest, or those that occur (default: by density)",
     )

@@ -10,7 +10,9 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any
+from typing import Any, get_args
+
+from oocbfs.settings import ZSTD_LEVELS, Engine, OrderName, shown
 
 # What the bytes from each tier are called in tables.
 TIERS = {"disk": "from disk", "host": "over PCIe"}
@@ -20,7 +22,7 @@ def whole_number(text: str) -> int:
     """Read a whole number; int() alone takes 1_000 and digits of any script, but not thousands."""
     number = text.strip()
     if not re.fullmatch(r"[+-]?[0-9]{1,40}", number):
-        raise argparse.ArgumentTypeError(f"{_shown(text)} is not a whole number")
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a whole number")
     return int(number)
 
 
@@ -30,7 +32,7 @@ def whole(least: int, most: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         value = whole_number(text)
         if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{_shown(text)} is not from {least} to {most}")
+            raise argparse.ArgumentTypeError(f"{shown(text)} is not from {least} to {most}")
         return value
 
     return read
@@ -50,7 +52,7 @@ def number(text: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{_shown(text)} is not a number above 0")
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a number above 0")
     return value
 
 
@@ -81,19 +83,15 @@ def share(text: str) -> str:
 def path(text: str) -> str:
     """Read the name of a file or a folder."""
     if not text or "\0" in text:
-        raise argparse.ArgumentTypeError(f"{_shown(text)} is not the name of a file")
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not the name of a file")
     return text
 
 
 def folder(text: str) -> str:
     """Read the name of a folder that is there."""
     if not os.path.isdir(path(text)):
-        raise argparse.ArgumentTypeError(f"{_shown(text)} is not a folder that exists")
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a folder that exists")
     return text
-
-
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= 40 else f"{text[:40]}…")
 
 
 def add_work_options(parser: argparse.ArgumentParser) -> None:
@@ -107,7 +105,7 @@ def add_work_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--order",
-        choices=("auto", "natural", "degree", "dbg", "local"),
+        choices=get_args(OrderName),
         default="auto",
         help="how vertices are stored (default: chosen from the data)",
     )
@@ -125,7 +123,7 @@ def add_work_options(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         type=int,
         const=3,
-        choices=range(1, 23),
+        choices=ZSTD_LEVELS,
         metavar="LEVEL",
         help="compress the file for archives and slow disks (level 1 to 22, 3 if not given)",
     )
@@ -148,7 +146,7 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
     """Add what every verb takes that works on any engine, and from disk within a budget."""
     parser.add_argument(
         "--engine",
-        choices=("auto", "cpu", "disk", "cuda", "emulator"),
+        choices=get_args(Engine),
         default="auto",
         help="disk: tails read as needed; cuda: a GPU; emulator: its kernels on the CPU, counting bytes; "
         "auto: a GPU if one is usable, or with --memory cpu or disk",

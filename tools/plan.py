@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
     from oocbfs.progress import Phases
 
     targets = _targets(options)
-    with graph.open(options.graph) as opened:
+    with graph.open(options.graph) as opened, opened.reading():
         samples = sample_levels(opened, options.samples, Phases())
         decisions = [_decide(opened, target, samples, options) for target in targets]
         summary = {

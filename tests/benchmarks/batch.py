@@ -16,8 +16,9 @@ from oocbfs import generators
 from oocbfs.formats.ordered import ordered_map
 from oocbfs.graph import Graph
 from oocbfs.many import Traversals
-from oocbfs.many_budget import Strategy, divide_many
+from oocbfs.many_budget import divide_many
 from oocbfs.memory import format_size, parse_size, read_bytes
+from oocbfs.settings import Strategy
 from tests.benchmarks.bfs import python_peers
 from tests.benchmarks.common import show
 from tests.benchmarks.outofcore import drop_cache

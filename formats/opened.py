@@ -1,0 +1,151 @@
+"""A file that is open and mapped: who reads it, whether it still is what was opened, and until when.
+
+Whoever reads does so inside of ``reading``, which refuses a closed file and, before anything is handed on,
+a file that another program changed meanwhile. ``close`` never takes a file from under a reader.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+from weakref import finalize
+
+import numpy as np
+
+from oocbfs.errors import FormatError, QueryError
+from oocbfs.formats.lost_pages import Watch
+
+Item = TypeVar("Item")
+
+
+class Opened:
+    """A file at a path, or behind a descriptor that is open already."""
+
+    def __init__(
+        self, path: str | os.PathLike[str], descriptor: int | None, least_bytes: int
+    ) -> None:
+        self.path = Path(path)
+        try:
+            # A pipe without a writer would keep us waiting, if it were not refused below.
+            flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+            self.descriptor = os.open(path, flags) if descriptor is None else os.dup(descriptor)
+            # Also without close: whoever drops a graph leaves nothing open.
+            self._close_descriptor = finalize(self, os.close, self.descriptor)
+            self.stamp = stamp(self.descriptor)
+            if not stat.S_ISREG(os.fstat(self.descriptor).st_mode):
+                raise FormatError(
+                    f"{self.path}: cannot be opened: is a folder, a pipe or a device; name a file"
+                )
+            if self.size < least_bytes:
+                raise FormatError(f"{self.path}: too short to be an .ocg file")
+            mapping = mmap.mmap(self.descriptor, self.size, access=mmap.ACCESS_READ)
+        except OSError as error:
+            raise FormatError(f"{self.path}: cannot be opened: {error.strerror}") from error
+        self.mapping: mmap.mmap | None = mapping
+        self.bytes = np.frombuffer(mapping, np.uint8)
+        self._watch = Watch(mapping)
+        self._lock = threading.Lock()
+        # How often each thread has entered ``reading``.
+        self._readers = Counter[int]()
+        self._release: Callable[[], object] | None = None
+        # For parts that are loaded when they are first asked for, once whoever asks.
+        self.loading = threading.RLock()
+
+    @property
+    def size(self) -> int:
+        """Bytes that the file had when it was opened."""
+        return self.stamp[2]
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Read: all that is read in the block was in the file that was opened, or it ends in an error.
+
+        An error of the block itself gives way: a changed file looks damaged, which is not what to say.
+
+        Raises
+        ------
+        QueryError
+            If the file is closed.
+        FormatError
+            If another program changed the file, or it cannot be read any more.
+        """
+        self._enter()
+        try:
+            try:
+                yield
+            except Exception as error:
+                self._check(error)
+                raise
+            self._check()
+        finally:
+            self._leave()
+
+    def each(self, items: Iterator[Item]) -> Iterator[Item]:
+        """Yield items that are made by reading, each checked before it is handed out."""
+        while True:
+            with self.reading():
+                try:
+                    item = next(items)
+                except StopIteration:
+                    return
+            yield item
+
+    def _enter(self) -> None:
+        thread = threading.get_ident()
+        with self._lock:
+            # Who is reading already may go on until it is done.
+            if self._release is not None and thread not in self._readers:
+                raise QueryError(f"{self.path}: is closed: open it again")
+            self._readers[thread] += 1
+
+    def _leave(self) -> None:
+        thread = threading.get_ident()
+        with self._lock:
+            self._readers[thread] -= 1
+            if not self._readers[thread]:
+                del self._readers[thread]
+            release = None if self._readers else self._release
+        if release is not None:
+            release()
+
+    def _check(self, cause: Exception | None = None) -> None:
+        now = stamp(self.descriptor)
+        problem = None
+        if self._watch.lost or now[:3] != self.stamp[:3]:
+            problem = (
+                "cannot be read any more: another program changed its size, or the disk failed; "
+                "copy or convert the graph again"
+            )
+        elif now != self.stamp:
+            problem = "was changed by another program while it was open: open it again"
+        if problem is not None:
+            raise FormatError(f"{self.path}: {problem}") from cause
+
+    def close(self, release: Callable[[], object]) -> None:
+        """Let nobody in any more; call ``release`` when the last reader is out, which may be now."""
+        with self._lock:
+            if self._release is not None:
+                return
+            self._release = release
+            is_read = bool(self._readers)
+        if not is_read:
+            release()
+
+    def drop(self) -> None:
+        """Let go of the mapping, which views that were given out keep alive, and of the descriptor."""
+        self.mapping = None
+        self.bytes = np.empty(0, np.uint8)
+        self._close_descriptor()
+
+
+def stamp(descriptor: int) -> tuple[int, int, int, int]:
+    """Tell one state of an open file from others: device, inode, size, and when it was last written."""
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns

@@ -1,0 +1,70 @@
+"""What can be asked for: the choices that verbs share, and the one place that refuses all others.
+
+The number of threads is refused where it is used, by ``formats.ordered.available_threads``.
+"""
+
+from __future__ import annotations
+
+import math
+from operator import index
+from typing import Any, Literal, get_args
+
+from oocbfs.errors import QueryError
+
+Engine = Literal["auto", "cpu", "disk", "cuda", "emulator"]
+# Where many sources are traversed at a time; whether from disk is decided by the memory they may take.
+ManyEngine = Literal["auto", "cpu", "cuda", "emulator"]
+Direction = Literal["auto", "top-down", "bottom-up"]
+Emit = Literal["summary", "levels", "pairs"]
+Strategy = Literal["auto", "together", "one-per-core"]
+From = Literal["all", "giant"]
+Table = Literal["csv", "jsonl"]
+LevelFiles = Literal["npy", "zarr"]
+OrderName = Literal["auto", "natural", "degree", "dbg", "local"]
+IdNames = Literal["auto", "dense", "compact"]
+
+ZSTD_LEVELS = range(1, 23)
+# Kernels count levels in words of 64 bits.
+DEPTHS = range(1 << 63)
+
+
+def check_choice(name: str, value: object, choices: Any) -> None:  # noqa: ANN401
+    """Refuse what is not one of the strings of a Literal."""
+    allowed = get_args(choices)
+    if not isinstance(value, str) or value not in allowed:
+        raise QueryError(f"{name} cannot be {shown(value)}: it is one of {', '.join(allowed)}")
+
+
+def check_whole(name: str, value: object, allowed: range) -> None:
+    """Refuse what is not a whole number of a range; None stands for the default."""
+    if value is not None and (not is_whole(value) or value not in allowed):
+        raise QueryError(
+            f"{name} cannot be {shown(value)}: it is a whole number from {allowed[0]} to {allowed[-1]}"
+        )
+
+
+def check_positive(name: str, value: object) -> None:
+    """Refuse what is not a number above zero."""
+    try:
+        good = not isinstance(value, (bool, str)) and 0 < float(value) < math.inf  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        good = False
+    if not good:
+        raise QueryError(f"{name} cannot be {shown(value)}: it is a number above 0")
+
+
+def is_whole(value: object) -> bool:
+    """Tell whether something is a whole number of Python's or NumPy's, and no truth value."""
+    if isinstance(value, bool):
+        return False
+    try:
+        index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return False
+    return True
+
+
+def shown(value: object) -> str:
+    """Write something wrong in one short line."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:60]}…"
