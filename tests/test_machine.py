@@ -90,7 +90,7 @@ def test_reading_ahead_begins_at_a_page_of_the_system(monkeypatch: pytest.Monkey
             asked.append((start, length))
 
     with container.Container(WORKED) as opened:
-        monkeypatch.setattr(opened, "_mapping", Mapping())
+        monkeypatch.setattr(opened.file, "mapping", Mapping())
         record = opened.sections[Kind.HEADS]
         opened.expect(Kind.HEADS)
     ((start, length),) = asked

@@ -9,7 +9,6 @@ import pytest
 
 import oocbfs
 from oocbfs import batch, generators
-from oocbfs.cli import main
 from oocbfs.errors import OocbfsError, QueryError
 from oocbfs.graph import Graph
 from oocbfs.verifier import verify
@@ -97,30 +96,6 @@ def test_files_of_batches(path: Path, tmp_path: Path, name: str) -> None:
     job = batch.Job(graph=path, output=tmp_path / "out", random=1, **{name: "other"})  # type: ignore[arg-type]
     with pytest.raises(QueryError, match=f"{name.rstrip('_')} cannot be 'other'"):
         batch.prepare(job, resume=False)
-
-
-@pytest.mark.parametrize(
-    ("verb", "options"),
-    [
-        ("bfs", ["--alpha", "0"]),
-        ("bfs", ["--alpha", "nan"]),
-        ("bfs", ["--beta", "0"]),
-        ("bfs", ["--max-depth", str(2**63)]),
-        ("bfs", ["--max-depth", "-1"]),
-        *((verb, ["--threads", str(10**9)]) for verb in ("bfs", "components", "verify")),
-        ("export", ["--threads", str(10**9), "-o", "{folder}/out.txt"]),
-        ("batch", ["--threads", str(10**9), "-o", "{folder}/out", "--random", "1"]),
-    ],
-)
-def test_command_line(
-    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str, options: list[str]
-) -> None:
-    more = ["--source", "0"] if verb == "bfs" else []
-    given = [option.format(folder=tmp_path) for option in options]
-    assert main([verb, str(path), *more, *given]) == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    assert f"{options[0].removeprefix('--').replace('-', '_')} cannot be" in line
-    assert not list(tmp_path.iterdir())
 
 
 NO_IDS: list[Any] = [
