@@ -200,23 +200,34 @@ def _allocate(
 def _register(job: _Job, address: int, flags: int) -> Iterator[int]:
     """Register whole pages, piece by piece; the device must see them side by side."""
     size = -(-job.array.nbytes // _PAGE) * _PAGE
+    runtime, ours, offsets = job.runtime, list[int](), set[int]()
     with ExitStack() as stack:
-        offsets = set()
+        stack.callback(_unregister, runtime, ours)
         with job.phases("pin", size, "B") as bar:
             for begin in range(address, address + size, job.piece_bytes):
                 length = min(job.piece_bytes, address + size - begin)
-                stack.callback(_give_back, job.runtime, job.runtime.hostUnregister, begin)
-                job.runtime.hostRegister(begin, length, flags)
-                offsets.add(_device_address(job.runtime, begin) - begin)
+                ours.append(begin)
+                try:
+                    runtime.hostRegister(begin, length, flags)
+                except runtime.CUDARuntimeError:
+                    ours.pop()  # perhaps somebody else's, and then not ours to give back
+                    raise
+                offsets.add(_device_address(runtime, begin) - begin)
                 bar.update(length)
         if len(offsets) > 1:
             raise _NotApplicableError("the device does not see the pieces side by side")
         yield address + offsets.pop()
 
 
+def _unregister(runtime: Any, pieces: list[int]) -> None:  # noqa: ANN401
+    with ExitStack() as stack:
+        for piece in pieces:
+            stack.callback(_give_back, runtime, runtime.hostUnregister, piece)
+
+
 def _give_back(runtime: Any, how: Callable[[int], object], address: int) -> None:  # noqa: ANN401
     """Take memory from the device, behind the last kernel that may read it."""
-    # A piece that was noted but not yet registered is refused, which is as it should be; a device that
+    # A piece that Ctrl-C kept from being registered is refused, which is as it should be; a device that
     # failed refuses everything, and the system frees its memory when the process ends.
     try:
         with suppress(runtime.CUDARuntimeError):

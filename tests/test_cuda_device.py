@@ -16,6 +16,7 @@ import pytest
 
 import oocbfs
 from oocbfs.cuda_device import CudaDevice, DeviceError, load_cupy
+from oocbfs.formats.direct import page_aligned
 from oocbfs.gpu_bfs import GpuBfs
 from oocbfs.kernels.cuda_source import (
     BLOCK_THREADS,
@@ -92,6 +93,19 @@ def test_a_copy_is_the_last_choice(mapped: np.ndarray) -> None:
         assert routes == [Route.COPY]
         assert ctypes.string_at(address - (1 << 40), 5016) == mapped.tobytes() + bytes(16)
     assert runtime.names()[-2:] == ["hostAlloc", "freeHost"]
+    assert not runtime.pinned
+
+
+@pytest.mark.parametrize("second", [Route.PRIVATE, Route.COPY])
+def test_pages_that_somebody_else_registered_stay_so(mapped: np.ndarray, second: Route) -> None:
+    """A batch and a traversal may want the same pages; who comes second takes another route."""
+    runtime = Runtime()
+    if second is Route.COPY:
+        mapped = page_aligned(mapped.size)
+    with map_pinned(runtime, mapped, 0, lambda _: None):
+        before = set(runtime.pinned)
+        assert pin(runtime, mapped)[0] == [second]
+        assert set(runtime.pinned) == before
     assert not runtime.pinned
 
 

@@ -242,6 +242,25 @@ def test_a_graph_that_is_kept_makes_room(graph: Graph, monkeypatch: pytest.Monke
     assert len(runtime.pinned) == 2
 
 
+def test_a_traversal_in_the_middle_of_a_batch(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both want the same pages registered, and neither may take them from the other."""
+    runtime = Runtime(offset=0, free_bytes=RESERVED_BYTES + least_for_many(graph))
+    use(monkeypatch, runtime)
+    source = source_of(graph)
+    sizes = []
+    for result in graph.bfs_many([source] * 65, engine="cuda"):
+        if not sizes:
+            runtime.free_bytes = 5 << 30
+            found = graph.bfs(source, engine="cuda", resident_tails="0%")
+            graph.release_device()
+        sizes.append(result.level_sizes.tolist())
+    assert sizes == [list(found.level_sizes)] * 65
+    assert not runtime.pinned
+    assert runtime.fault is None
+
+
 def test_free_memory_decides(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the driver and the pool have free, less a reserve, is the budget of the plan."""
     pool_bytes = 1 << 20
