@@ -249,7 +249,7 @@ def test_a_traversal_in_the_middle_of_a_batch(
     runtime = Runtime(offset=0, free_bytes=RESERVED_BYTES + least_for_many(graph))
     use(monkeypatch, runtime)
     source = source_of(graph)
-    sizes = []
+    sizes: list[list[int]] = []
     for result in graph.bfs_many([source] * 65, engine="cuda"):
         if not sizes:
             runtime.free_bytes = 5 << 30
