@@ -1,7 +1,7 @@
 """Text in chunks of whole lines: read ahead by one thread, parsed by others, handed on in order.
 
 Memory is a few chunks, whatever the size of the input; only a line that is longer than a chunk makes
-its chunk grow, up to LINE_LIMIT_BYTES.
+its chunk grow, up to the limit of its source, and such a chunk is parsed alone.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from itertools import chain, groupby, islice
 from typing import Generic, TypeVar
 
 import numpy as np
 
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Edges, Ids
+from oocbfs.formats.limits import LINE_LIMIT_BYTES
 from oocbfs.formats.ordered import ordered_map
 from oocbfs.formats.streams import Source, Stream
 from oocbfs.kernels import parse as kernels
 from oocbfs.kernels.parse import Text
 
-CHUNK_BYTES = 4 << 20
-LINE_LIMIT_BYTES = 256 << 20
+CHUNK_BYTES = 1 << 20
 BATCH_EDGES = 1 << 18
 MOST_ID = 2**64 - 1
 _BOM = b"\xef\xbb\xbf"
@@ -71,7 +72,9 @@ class Lines:
         self.name = source.name
         self.number = 1
         self.counted = False  # a comment has said how many vertices and edges there are
-        self._chunks = _cut(source.name, stream)
+        self._most_bytes = source.limits.line_bytes
+        self._too_long = False  # the line behind the last chunk
+        self._chunks = self._cut(stream)
         self._chunk = bytearray()
         self._at = 0
 
@@ -80,6 +83,7 @@ class Lines:
         if self._at >= len(self._chunk):
             self._chunk, self._at = next(self._chunks, bytearray()), 0
             if not self._chunk:
+                self.finish()
                 return None
         return bytes(self._chunk[self._at : self._chunk.index(b"\n", self._at)]).rstrip(b"\r")
 
@@ -106,11 +110,52 @@ class Lines:
         return InputError(message, path=self.name, line=self.number, text=text)
 
     def chunks(self) -> Iterator[Text]:
-        """Give all that is left."""
+        """Give all that is left; whoever has counted its lines calls finish()."""
         if self._at < len(self._chunk):
             yield np.frombuffer(self._chunk, np.uint8)[self._at :]
+        self._chunk = bytearray()
         for chunk in self._chunks:
             yield np.frombuffer(chunk, np.uint8)
+
+    def finish(self) -> None:
+        """Refuse a line that is too long, behind all others."""
+        if not self._too_long:
+            return
+        most = f"a line is longer than {self._most_bytes / (1 << 20):.1f} MB"
+        if self._most_bytes < LINE_LIMIT_BYTES:
+            raise self.error(f"{most}, which is what there is room for: allow more --memory")
+        raise self.error(f"{most}: not a text of edges")
+
+    def _cut(self, stream: Stream) -> Iterator[bytearray]:
+        """Cut a stream into chunks that end in a newline; the last gets one if it has none."""
+        carry = bytearray()
+        fresh = True
+        while True:
+            chunk, filled = carry, len(carry)
+            chunk.extend(bytes(CHUNK_BYTES))
+            with memoryview(chunk) as view:
+                while filled < len(chunk) and (count := stream.readinto(view[filled:])):
+                    filled += count
+            ended = filled < len(chunk)
+            if fresh and filled >= len(_BOM):
+                fresh = False
+                if chunk.startswith(_BOM):
+                    del chunk[: len(_BOM)]
+                    filled -= len(_BOM)
+            del chunk[filled:]
+            if ended:
+                if chunk:
+                    yield chunk if chunk.endswith(b"\n") else chunk + b"\n"
+                return
+            # There is none in what was carried.
+            end = chunk.rfind(b"\n", max(0, filled - CHUNK_BYTES)) + 1
+            carry = chunk[end:] if end else chunk
+            if end:
+                del chunk[end:]
+                yield chunk
+            if len(carry) > self._most_bytes:
+                self._too_long = True
+                return
 
 
 def whole_numbers(words: list[bytes]) -> list[int] | None:
@@ -137,9 +182,16 @@ def parse(
             return _parse_chunk(chunk, grammar, index)
         return done
 
+    def work_on(chunks: Iterator[Text]) -> Generator[_Work]:
+        for alone, group in groupby(chunks, lambda chunk: chunk.size > 2 * CHUNK_BYTES):
+            if alone:
+                yield from map(work, group)
+            else:
+                yield from ordered_map(work, group, threads)
+
     with (
         closing(read_ahead(lines.chunks())) as chunks,
-        closing(ordered_map(work, chunks, threads)) as parsed,
+        closing(work_on(chunks)) as parsed,
     ):
         for part in parsed:
             if part.code != kernels.DONE:
@@ -151,6 +203,7 @@ def parse(
             rows, last = int(part.result[kernels.ROWS]), int(part.result[kernels.LAST_ROW])
             yield Parsed(part.sources, part.targets, rows, last)
             lines.number += int(part.result[kernels.LINES])
+    lines.finish()
 
 
 @dataclass(frozen=True)
@@ -167,13 +220,16 @@ def _parse_chunk(chunk: Text, grammar: Grammar, capacity: int | None = None) -> 
         # The shortest lines are "1 2\n" and, where one number is enough, "1\n".
         short = grammar.rows or grammar.flags & kernels.SINGLE
         capacity = chunk.size // (2 if short else 4) + 1
-    sources, targets = _scratch.arrays(capacity)
+    alone = chunk.size > 2 * CHUNK_BYTES
+    sources, targets = np.empty((2, capacity), np.uint64) if alone else _scratch.arrays(capacity)
     result = np.zeros(kernels.RESULT_SIZE, np.int64)
     kernel = kernels.parse_rows if grammar.rows else kernels.parse_pairs
     low, high = np.uint64(grammar.low), np.uint64(grammar.high)
     code = kernel(sources, targets, result, chunk, grammar.flags, grammar.columns, low, high)
-    count = int(result[kernels.COUNT])
-    return _Work(chunk, sources[:count].copy(), targets[:count].copy(), result, int(code))
+    sources, targets = (ids[: int(result[kernels.COUNT])] for ids in (sources, targets))
+    if not alone:
+        sources, targets = sources.copy(), targets.copy()
+    return _Work(chunk, sources, targets, result, int(code))
 
 
 class _Scratch(threading.local):
@@ -220,7 +276,13 @@ def _explain(line: bytes, grammar: Grammar) -> str:
 
 
 def read_ahead(items: Iterator[Item], depth: int = 2) -> Generator[Item]:
-    """Let another thread produce the items, a few before they are wanted."""
+    """Let another thread produce the items, a few before they are wanted; a single one is produced here."""
+    first = list(islice(items, 2))
+    if len(first) < 2:
+        yield from first
+        return
+    items = chain(first, items)
+    del first  # which may be large
     ready: queue.Queue[_Ready[Item]] = queue.Queue(depth)
     stopped = threading.Event()
 
@@ -265,37 +327,3 @@ def read_ahead(items: Iterator[Item], depth: int = 2) -> Generator[Item]:
 class _Ready(Generic[Item]):
     items: list[Item]
     error: BaseException | None = None
-
-
-def _cut(name: str, stream: Stream) -> Iterator[bytearray]:
-    """Cut a stream into chunks that end in a newline; the last gets one if it has none."""
-    carry = bytearray()
-    fresh = True
-    while True:
-        size = max(CHUNK_BYTES, len(carry))
-        chunk = carry + bytearray(size)
-        filled = len(carry)
-        with memoryview(chunk) as view:
-            while filled < len(chunk) and (count := stream.readinto(view[filled:])):
-                filled += count
-        ended = filled < len(chunk)
-        if fresh and filled >= len(_BOM):
-            fresh = False
-            if chunk.startswith(_BOM):
-                del chunk[: len(_BOM)]
-                filled -= len(_BOM)
-        del chunk[filled:]
-        if ended:
-            if chunk:
-                yield chunk if chunk.endswith(b"\n") else chunk + b"\n"
-            return
-        end = chunk.rfind(b"\n") + 1
-        carry = chunk[end:]
-        if end:
-            del chunk[end:]
-            yield chunk
-        if len(carry) > LINE_LIMIT_BYTES:
-            raise InputError(
-                f"a line is longer than {LINE_LIMIT_BYTES >> 20} MiB: not a text of edges",
-                path=name,
-            )

@@ -11,10 +11,15 @@ from typing import Protocol
 
 import zstandard
 
-# A frame may ask for a window as large as `zstd --long=31` writes.
-_ZSTD_WINDOW_BYTES = 1 << 31
-# A block of four bytes can stand for 128 KiB, so that no more than 16 MiB come out at once at first.
-_ZSTD_LEAST_PIECE_BYTES = 1 << 9
+# What a decoder has to see of a member to tell how large its window is.
+HEADER_BYTES = 18
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+# A block of four bytes can stand for 128 KiB, so that no more than 2 MiB come out at once at first.
+_ZSTD_LEAST_PIECE_BYTES = 1 << 6
+
+
+class WindowError(Exception):
+    """A member whose window is larger than is allowed."""
 
 
 class Decoder(Protocol):
@@ -41,7 +46,7 @@ class Decoder(Protocol):
 
 
 class _Gzip:
-    def __init__(self) -> None:
+    def __init__(self, head: bytes, window_bytes: int) -> None:
         self._inner = zlib.decompressobj(wbits=31)
         self.needs_input = True
 
@@ -63,9 +68,11 @@ class _Gzip:
 class _Zstd:
     """Feeds pieces that grow and shrink with what came out of the one before."""
 
-    def __init__(self) -> None:
-        window = _ZSTD_WINDOW_BYTES
-        self._inner = zstandard.ZstdDecompressor(max_window_size=window).decompressobj()
+    def __init__(self, head: bytes, window_bytes: int) -> None:
+        if head.startswith(_ZSTD_MAGIC) and _zstd_window(head) > window_bytes:
+            raise WindowError
+        # The decoder's own bound is for its default of 128 MiB only; ours was kept to above.
+        self._inner = zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
         self._waiting = b""
         self._piece = _ZSTD_LEAST_PIECE_BYTES
 
@@ -90,19 +97,56 @@ class _Zstd:
         return out
 
 
+def _zstd_window(head: bytes) -> int:
+    """Give the window that a frame asks for; of a damaged header, none."""
+    try:
+        return int(zstandard.get_frame_parameters(head).window_size)
+    except zstandard.ZstdError:
+        return 0
+
+
+class _Xz:
+    def __init__(self, head: bytes, window_bytes: int) -> None:
+        # A stream may hold blocks with dictionaries of different sizes, so that the decoder watches.
+        self._inner = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=window_bytes + (2 << 20))
+
+    @property
+    def eof(self) -> bool:
+        return self._inner.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return self._inner.needs_input
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inner.unused_data
+
+    def decompress(self, data: bytes, max_length: int = -1, /) -> bytes:
+        try:
+            return self._inner.decompress(data, max_length)
+        except lzma.LZMAError as error:
+            if "limit" in str(error):
+                raise WindowError from error
+            raise
+
+
 @dataclass(frozen=True)
 class Codec:
-    """A kind of compression; ``padded`` where zeros may stand between and behind its members."""
+    """A kind of compression, its decoder made for the head of a member and the largest window allowed.
+
+    ``padded`` where zeros may stand between and behind its members.
+    """
 
     name: str
-    new: Callable[[], Decoder]
+    new: Callable[[bytes, int], Decoder]
     errors: tuple[type[Exception], ...]
     padded: bool
 
 
 _GZIP = Codec("gzip", _Gzip, (zlib.error,), True)
-_BZIP2 = Codec("bzip2", bz2.BZ2Decompressor, (OSError, ValueError), False)
-_XZ = Codec("xz", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), (lzma.LZMAError,), True)
+_BZIP2 = Codec("bzip2", lambda head, window: bz2.BZ2Decompressor(), (OSError, ValueError), False)
+_XZ = Codec("xz", _Xz, (lzma.LZMAError,), True)
 _ZSTD = Codec("zstd", _Zstd, (zstandard.ZstdError,), False)
 
 
@@ -115,6 +159,6 @@ def codec_of(head: bytes) -> Codec | None:
     if head[:6] == b"\xfd7zXZ\0":
         return _XZ
     # The second is a skippable frame, which some writers put first.
-    if head[:4] == b"\x28\xb5\x2f\xfd" or (head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5):
+    if head[:4] == _ZSTD_MAGIC or (head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5):
         return _ZSTD
     return None

@@ -21,11 +21,28 @@ _COMMAS = re.compile(rb"\d+\t(\d+(,\d+)*,?)?\s*")
 _COMMAS_BEGUN = re.compile(rb"\d+(\t(\d+(,\d+)*,?)?)?")
 
 
+def comment_bytes(head: bytes) -> int:
+    """Give how many of the first bytes are blank lines and comments."""
+    end = len(_BOM) if head.startswith(_BOM) else 0
+    while (stop := head.find(b"\n", end)) >= 0:
+        line = head[end:stop]
+        if line.strip() and not line.startswith(_COMMENTS):
+            break
+        end = stop + 1
+    return end
+
+
 def only_comments(head: bytes) -> bool:
     """Tell whether a text has not come to its first line of data."""
-    lines = head.removeprefix(_BOM).split(b"\n")[:-1]
-    comments = (not line.strip() or line.startswith(_COMMENTS) for line in lines)
-    return bool(lines) and all(comments)
+    end = comment_bytes(head)
+    return end > 0 and head.rfind(b"\n") == end - 1
+
+
+def shorten(head: bytes) -> tuple[bytes, bool]:
+    """Leave out most of the comments that a text begins with; also tells whether data was left out."""
+    end = comment_bytes(head)
+    kept = head.rfind(b"\n", 0, min(end, SAMPLE_BYTES)) + 1
+    return head[:kept] + head[end : end + SAMPLE_BYTES], end + SAMPLE_BYTES < len(head)
 
 
 def detect(head: bytes, *, whole: bool, name: str, size: int | None, shown: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.errors import BudgetError
 from oocbfs.formats.chunks import Lines, parse
 from oocbfs.formats.edge_list import COMMENTS, GRAMMAR
 from oocbfs.formats.edges import Declared, Edges, Ids
@@ -18,6 +19,7 @@ from oocbfs.formats.streams import Source
 from oocbfs.kernels.parse import SINGLE
 
 _MISSING = "an end of the edge is not in the vertex file"
+_PROPERTIES_CHARACTERS = 1 << 20
 
 
 def read(
@@ -39,8 +41,19 @@ def _read_vertices(source: Source, threads: int) -> Ids:
     with source.open() as stream:
         lines = Lines(source, stream)
         lines.skip_comments(*COMMENTS)
-        parts = [parsed.sources.copy() for parsed in parse(lines, grammar, threads)]
-    return np.unique(np.concatenate(parts)) if parts else np.empty(0, np.uint64)
+        parts, count = [np.empty(0, np.uint64)], 0
+        for parsed in parse(lines, grammar, threads):
+            parts.append(parsed.sources)
+            count += parsed.sources.size
+            if count > source.limits.num_ids:
+                raise BudgetError(
+                    f"{source.name}: there is no room for a list of more than "
+                    f"{source.limits.num_ids:,} vertices: allow more --memory"
+                )
+    ids = np.concatenate(parts)
+    parts.clear()
+    ids.sort()
+    return ids[np.concatenate(([True], ids[1:] != ids[:-1]))] if ids.size else ids
 
 
 def _membership(known: Ids) -> Callable[[Ids, Ids], int]:
@@ -70,7 +83,9 @@ def _read_directed(vertices: Source) -> bool | None:
     try:
         with open(stem + ".properties", encoding="utf-8", errors="replace") as file:
             found = re.search(
-                r"^graph\.\S+\.directed\s*[=:]\s*(true|false)\s*$", file.read(), re.MULTILINE
+                r"^graph\.\S+\.directed\s*[=:]\s*(true|false)\s*$",
+                file.read(_PROPERTIES_CHARACTERS),
+                re.MULTILINE,
             )
     except OSError:
         return None

@@ -121,6 +121,7 @@ def _read_array(lines: Lines, banner: _Banner, size: int) -> Iterator[Edges]:
         column = np.searchsorted(starts, at, side="right") - 1
         row = at - starts[column] + tops[column]
         yield from batches((row + 1).astype(np.uint64), (column + 1).astype(np.uint64))
+    lines.finish()
     if seen != total:
         raise InputError(f"{seen} entries where the size line needs {total}", path=lines.name)
 

@@ -6,8 +6,9 @@ An edge array has the shape (m, 2) or (2, m), the latter also as two arrays in o
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,13 +17,15 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from oocbfs.errors import InputError
-from oocbfs.formats.archive import members
+from oocbfs.formats.archive import Archive
 from oocbfs.formats.chunks import BATCH_EDGES
 from oocbfs.formats.csr import read_rows, to_ids
 from oocbfs.formats.edges import Declared, Edges
 from oocbfs.formats.streams import Source, Stream
 
 _SMALL_BYTES = 1 << 16
+# numpy itself refuses longer headers, but only when they are in memory.
+_HEADER_BYTES = 1 << 16
 _PAIRS = (
     ("source", "target"),
     ("sources", "targets"),
@@ -77,7 +80,14 @@ def read_npy(source: Source, declared: Declared, threads: int) -> Generator[Edge
 def read_npz(source: Source, declared: Declared, threads: int) -> Generator[Edges]:
     """Read the arrays of an archive: a sparse matrix, an edge array, or sources and targets."""
     source.make_regular()
-    files = {file.path.removesuffix(".npy"): file for file in members(source)}
+    with closing(Archive(source)) as archive:
+        files = {file.path.removesuffix(".npy"): file for file in archive.members()}
+        yield from _read_arrays(source, files, declared, threads)
+
+
+def _read_arrays(
+    source: Source, files: Mapping[str, Source], declared: Declared, threads: int
+) -> Iterator[Edges]:
     if "format" in files and "shape" in files:
         yield from _read_sparse(source, files, declared)
         return
@@ -96,16 +106,28 @@ def read_npz(source: Source, declared: Declared, threads: int) -> Generator[Edge
 
 
 def _open(source: Source, stack: ExitStack) -> _Array:
+    array = _open_any(source, stack)
+    if array.kind.kind not in "iu":
+        raise InputError(
+            f"an array of {array.kind}: vertex ids are whole numbers", path=source.name
+        )
+    return array
+
+
+def _open_any(source: Source, stack: ExitStack) -> _Array:
+    """Open an array of whatever kind; its header is not believed."""
     stream = stack.enter_context(source.open())
+    head = io.BytesIO(stream.read(_HEADER_BYTES))
     try:
-        version = npy.read_magic(stream)  # type: ignore[arg-type]
+        version = npy.read_magic(head)
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        shape, by_columns, kind = read(stream)  # type: ignore[arg-type]
-    except ValueError as error:
-        reason = str(error).splitlines()[0]
+        shape, by_columns, kind = read(head)
+    except Exception as error:  # for what numpy raises depends on how the header is wrong
+        reason = (str(error) or type(error).__name__).splitlines()[0][:80]
         raise InputError(f"not a numpy array ({reason})", path=source.name) from error
-    if kind.kind not in "iu":
-        raise InputError(f"an array of {kind}: vertex ids are whole numbers", path=source.name)
+    if min(shape, default=0) < 0 or math.prod(shape) >= 2**60:
+        raise InputError(f"an array of shape {str(shape)[:80]}: it cannot be", path=source.name)
+    stream.unread(head.read())
     return _Array(source, stream, shape, by_columns, kind)
 
 
@@ -142,9 +164,8 @@ def _read_two(source: Source, files: list[Source], most: int | None = None) -> I
 def _read_sparse(
     source: Source, files: Mapping[str, Source], declared: Declared
 ) -> Iterator[Edges]:
-    layout = _small(files["format"]).item()
-    layout = layout.decode("utf-8", "replace") if isinstance(layout, bytes) else str(layout)
-    shape = _small(files["shape"]).tolist()
+    layout = _small(files["format"], "SU")[0]
+    shape = _small(files["shape"], "iu")
     wanted = {"csr": ("indptr", "indices"), "csc": ("indptr", "indices"), "coo": ("row", "col")}
     if layout not in wanted:
         raise InputError(
@@ -153,7 +174,7 @@ def _read_sparse(
     names = wanted[layout]
     if missing := [name for name in names if name not in files]:
         raise InputError(f"no array {missing[0]!r} in this sparse matrix", path=source.name)
-    if len(shape) != 2 or shape[0] != shape[1]:
+    if len(shape) != 2 or shape[0] != shape[1] or shape[0] < 0:
         raise InputError(
             f"a matrix of shape {tuple(shape)} is not square, so that it is not the adjacency "
             "matrix of a graph",
@@ -174,10 +195,19 @@ def _read_sparse(
         entries.stream.expect_end()
 
 
-def _small(source: Source) -> NDArray[Any]:
-    with source.open() as stream:
-        data = io.BytesIO(stream.read(_SMALL_BYTES))
-    try:
-        return npy.read_array(data, allow_pickle=False)
-    except ValueError as error:
-        raise InputError(f"not a numpy array ({error})", path=source.name) from error
+def _small(source: Source, kinds: str) -> list[Any]:
+    """Read the few items of a word or of a shape; bytes become text."""
+    with ExitStack() as stack:
+        array = _open_any(source, stack)
+        count = math.prod(array.shape)
+        if array.kind.kind not in kinds or not 0 < count * array.kind.itemsize <= _SMALL_BYTES:
+            raise InputError(
+                f"{count} × {array.kind}: not what SciPy saves of a sparse matrix", path=source.name
+            )
+        items = array.stream.read_items(array.kind, count)
+    if items.dtype.kind == "U":  # ASCII, or else no format that is known
+        items = items.view(np.uint32).astype(np.uint8).view(f"S{items.dtype.itemsize // 4}")
+    return [
+        item.decode("utf-8", "replace") if isinstance(item, bytes) else item
+        for item in items.tolist()
+    ]

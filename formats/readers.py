@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from oocbfs.errors import InputError
-from oocbfs.formats.archive import members
+from oocbfs.formats.archive import Archive
 from oocbfs.formats.edges import Declared, Edges
+from oocbfs.formats.limits import Limits
 from oocbfs.formats.merge import Merged
 from oocbfs.formats.streams import Source
 
@@ -32,8 +33,18 @@ _COMPRESSED = r"(\.(gz|zst|zstd|xz|bz2))?$"
 _NPY = ".npy"
 
 
+def load() -> None:
+    """Load all parsers, so that a conversion knows what memory they take."""
+    for format in FORMATS:
+        _reader(format, None)
+
+
 def open_edges(
-    inputs: Sequence[str | os.PathLike[str]], *, format: str | None = None, threads: int = 1
+    inputs: Sequence[str | os.PathLike[str]],
+    *,
+    format: str | None = None,
+    threads: int = 1,
+    limits: Limits | None = None,
 ) -> InputEdges:
     """Open inputs as one graph.
 
@@ -47,6 +58,8 @@ def open_edges(
         One of FORMATS; by default every input is recognised by its content.
     threads
         How many threads parse text.
+    limits
+        What reading may take.
     """
     if format is not None and format not in FORMATS:
         raise InputError(f"unknown format {format!r}: need one of {', '.join(FORMATS)}")
@@ -55,9 +68,11 @@ def open_edges(
         raise InputError("no input was named")
     if paths.count("-") > 1:
         raise InputError("the standard input can be read only once", path="-")
+    limits = limits or Limits()
     parts = []
     for path, vertices in _pair(paths, format):
-        parts.append(_Part(Source(path), format, None if vertices is None else Source(vertices)))
+        beside = None if vertices is None else Source(vertices, limits)
+        parts.append(_Part(Source(path, limits), format, beside))
     for part in parts:
         if part.source.regular:
             part.look()
@@ -72,6 +87,7 @@ class _Part:
     format: str | None
     vertices: Source | None = None
     pieces: list[tuple[Source, str]] = field(default_factory=list)
+    archive: Archive | None = None
 
     def look(self) -> None:
         """Decide how the input is read; of a file nothing stays open."""
@@ -79,7 +95,11 @@ class _Part:
             self.pieces = [(self.source, "ldbc")]
         elif self.source.is_zip():
             self.source.make_regular()
-            self.pieces = self._look_into_archive()
+            self.archive = Archive(self.source)
+            try:
+                self.pieces = self._look_into(self.archive)
+            finally:
+                self.archive.close()
         elif self.format == "npz":
             raise InputError("not a zip archive, as .npz is", path=self.source.name)
         else:
@@ -91,8 +111,15 @@ class _Part:
             return self.source.done
         return self.source.size + (self.vertices.size or 0 if self.vertices else 0)
 
-    def _look_into_archive(self) -> list[tuple[Source, str]]:
-        files = members(self.source)
+    def close(self) -> None:
+        """Close what reading has opened."""
+        self.pieces = []
+        if self.archive is not None:
+            self.archive.close()
+        self.source.close()
+
+    def _look_into(self, archive: Archive) -> list[tuple[Source, str]]:
+        files = archive.members()
         arrays = bool(files) and all(file.path.endswith(_NPY) for file in files)
         if self.format == "npz" or (arrays and self.format is None):
             return [(self.source, "npz")]
@@ -148,14 +175,20 @@ class InputEdges:
                 before += part.stored_bytes()
                 self.done = before
             finally:
-                part.source.close()
+                part.close()
         if merged is not None:
             merged.finish()
 
 
 def _recognise(source: Source) -> str:
     """Name the format of an input by its content."""
-    from oocbfs.formats.detect import MOST_SAMPLE_BYTES, SAMPLE_BYTES, detect, only_comments
+    from oocbfs.formats.detect import (
+        MOST_SAMPLE_BYTES,
+        SAMPLE_BYTES,
+        detect,
+        only_comments,
+        shorten,
+    )
 
     sample = SAMPLE_BYTES
     head = source.peek(sample)
@@ -163,6 +196,9 @@ def _recognise(source: Source) -> str:
         sample *= 4
         head = source.peek(sample)
     whole = len(head) < sample
+    if sample > SAMPLE_BYTES:
+        head, cut = shorten(head)
+        whole = whole and not cut
     size = source.plain_size()
     return detect(head, whole=whole, name=source.path, size=size, shown=source.name)
 

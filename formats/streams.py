@@ -21,8 +21,9 @@ from typing import IO, Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.errors import InputError
-from oocbfs.formats.decompress import Codec, Decoder, codec_of
+from oocbfs.errors import BudgetError, InputError
+from oocbfs.formats.decompress import HEADER_BYTES, Codec, Decoder, WindowError, codec_of
+from oocbfs.formats.limits import Limits
 
 STORED_PIECE_BYTES = 1 << 18
 PLAIN_PIECE_BYTES = 1 << 20
@@ -178,7 +179,7 @@ class Stream:
         assert codec is not None
         while True:
             if self._decoder is None:
-                while len(self._undecoded) < _MAGIC_BYTES and (more := self._read_stored(4096)):
+                while len(self._undecoded) < HEADER_BYTES and (more := self._read_stored(4096)):
                     self._undecoded += more
                     if codec.padded:
                         self._undecoded = self._undecoded.lstrip(b"\0")
@@ -191,13 +192,15 @@ class Stream:
                         f"bytes behind the end of the {codec.name} data that are none of it",
                         path=self._source.name,
                     )
-                self._decoder = codec.new()
+                self._decoder = self._new_decoder(codec)
             elif not self._undecoded and self._decoder.needs_input:
                 self._undecoded = self._read_stored(STORED_PIECE_BYTES)
                 if not self._undecoded:
                     raise InputError(f"truncated {codec.name} data", path=self._source.name)
             try:
                 data = self._decoder.decompress(self._undecoded, PLAIN_PIECE_BYTES)
+            except WindowError as error:
+                raise self._too_large(codec) from error
             except codec.errors as error:
                 message = f"damaged {codec.name} data ({error})"
                 raise InputError(message, path=self._source.name) from error
@@ -208,12 +211,26 @@ class Stream:
             if data:
                 return data
 
+    def _new_decoder(self, codec: Codec) -> Decoder:
+        try:
+            return codec.new(self._undecoded, self._source.limits.window_bytes)
+        except WindowError as error:
+            raise self._too_large(codec) from error
+
+    def _too_large(self, codec: Codec) -> BudgetError:
+        allowed = self._source.limits.window_bytes >> 20
+        return BudgetError(
+            f"{self._source.name}: unpacking this {codec.name} data takes a window of more than the "
+            f"{allowed:,} MB that there is room for: allow more --memory, or unpack it before"
+        )
+
 
 class Source:
     """One input: a file, which may be opened again and again, or a pipe, which may not."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], limits: Limits | None = None) -> None:
         self.path = os.fspath(path)
+        self.limits = limits or Limits()
         self.name = "<stdin>" if self.path == "-" else self.path
         self.done = 0
         self.compressed = False
@@ -261,7 +278,9 @@ class Source:
             return
         with self.open() as stream, explained(self.name):
             # Removed by close(), since streams outlive this call.
-            self._copy = copy = tempfile.NamedTemporaryFile(prefix="oocbfs-")  # noqa: SIM115
+            self._copy = copy = tempfile.NamedTemporaryFile(  # noqa: SIM115
+                prefix="oocbfs-", dir=self.limits.folder
+            )
             while piece := stream.read(PLAIN_PIECE_BYTES):
                 copy.write(piece)
             copy.flush()

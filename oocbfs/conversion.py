@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs import ids as ids_
+from oocbfs.convert_plan import LISTED_BYTES, VERTEX_BYTES, Plan, give_back
 from oocbfs.edge_log import EdgeLog
 from oocbfs.errors import BudgetError
 from oocbfs.formats import layout
@@ -33,24 +34,32 @@ from oocbfs.kernels import ids as id_kernels
 from oocbfs.key_sorter import Keys, KeySorter
 from oocbfs.local_order import LocalOrder
 from oocbfs.memory import format_size
-from oocbfs.order import OrderChoice, choose_order, head_weights, looks_like_mesh, ranks_for
+from oocbfs.order import (
+    OrderChoice,
+    RowSample,
+    choose_order,
+    head_weights,
+    inverse,
+    looks_like_mesh,
+    ranks_for,
+)
 from oocbfs.progress import Phases
 from oocbfs.row_writer import RowWriter, choose_block_shift, encode
 from oocbfs.spill import BlockLog
 
 _SAMPLE_EDGES = 1 << 16
-_SAMPLE_ARCS = 1 << 20
-# Degrees in and out, ranks, and two arrays of the same size that come and go.
-_BYTES_PER_VERTEX = 20
+# For a neighbour of the largest row, if it is larger than the buckets that are in flight anyway:
+# sorted and encoded, in two copies each, and before that a class of its degree.
+_ROW_BYTES = 48
+_USUAL_ROW = 1 << 18
 
 
 @dataclass(frozen=True)
 class Workshop:
-    """Where the work is done: temporary folder, memory to work in, threads, progress bars."""
+    """Where the work is done: temporary folder, memory and threads, progress bars."""
 
     folder: str | os.PathLike[str]
-    budget_bytes: int
-    threads: int
+    plan: Plan
     phases: Phases
 
 
@@ -70,82 +79,102 @@ class Conversion:
 
     def __init__(self, shop: Workshop) -> None:
         self._shop = shop
+        self._held_bytes, self._threads = shop.plan.held_bytes, shop.plan.threads
         self.counts = Counts()
 
     def read(self, stream: EdgeStream) -> None:
         """Take all edges from the stream."""
-        self._log = EdgeLog(self._shop.folder, self._shop.budget_bytes // 4)
-        self._seen = IdBitmap(self._shop.budget_bytes // 8)
+        self._log = EdgeLog(self._shop.folder, self._held_bytes // 4)
+        self._seen = IdBitmap(self._held_bytes // 16)  # twice while it grows
         with self._shop.phases("read", stream.total, stream.unit) as bar:
             for edges in stream.batches():
                 self._seen.add(edges)
                 self._log.append(edges)
+                self._shop.plan.watch.is_over()
                 bar.update(stream.done - bar.n)
+        self._log.finish()
         self.counts.edges_read = self._log.num_edges
         self.counts.spilled_bytes += self._log.spilled_bytes
 
     def name_vertices(self, declared: Declared, choice: str) -> IdMap:
         """Decide which ids are vertices: those declared, all up to the largest, or those seen."""
         given = ids_.declared_ids(declared) if choice == "auto" else None
-        words = self._seen.words()
-        seen: IdMap = (
-            ids_.BitmapIds(words) if words is not None else ids_.ListedIds(self._distinct_ids())
-        )
-        self.counts.vertices_seen = seen.num_vertices
-        size = self._seen.largest + 1
         if given is not None:
             self.ids = given
             self.counts.vertices_seen = given.num_vertices
-        elif choice == "dense" or (choice == "auto" and size <= 4 * seen.num_vertices):
-            self.ids = IdRange(max(size, declared.first_id + (declared.num_vertices or 0)))
         else:
-            self.ids = ids_.contiguous(seen)
+            words = self._seen.words()
+            seen: IdMap = (
+                ids_.BitmapIds(words) if words is not None else ids_.ListedIds(self._distinct_ids())
+            )
+            self.counts.vertices_seen = seen.num_vertices
+            size = self._seen.largest + 1
+            if choice == "dense" or (choice == "auto" and size <= 4 * seen.num_vertices):
+                self.ids = IdRange(max(size, declared.first_id + (declared.num_vertices or 0)))
+            else:
+                self.ids = ids_.contiguous(seen)
         del self._seen
         ids_.check_count(self.ids.num_vertices)
         self._column_bits = max(1, (self.ids.num_vertices - 1).bit_length())
-        self._vertex_bytes = _BYTES_PER_VERTEX * self.ids.num_vertices
-        self._require(self._vertex_bytes, f"{self.ids.num_vertices:,} vertices")
         return self.ids
 
     def _require(self, num_bytes: int, what: str) -> None:
-        """Refuse work that needs more than three quarters of the budget before it streams anything."""
-        if num_bytes > self._shop.budget_bytes * 3 // 4:
-            short = num_bytes * 4 // 3 - self._shop.budget_bytes
+        """Refuse work that needs more than three quarters of what may be held."""
+        if num_bytes > self._held_bytes * 3 // 4:
+            short = num_bytes * 4 // 3 - self._held_bytes
             raise BudgetError(
                 f"{what} need {format_size(num_bytes)} of working memory: "
                 f"raise --memory by at least {format_size(short)}"
             )
 
+    def _sorter(
+        self, sample: Keys, num_keys: int, budget_bytes: int, align_bits: int = 0
+    ) -> KeySorter:
+        """Begin a phase that sorts keys, with the memory of the one before given back."""
+        give_back()
+        return KeySorter(
+            self._shop.folder,
+            sample,
+            num_keys,
+            budget_bytes,
+            self._threads,
+            align_bits,
+            self._shop.plan.watch,
+        )
+
     def _distinct_ids(self) -> NDArray[np.uint64]:
         """Sort the ids of all edges."""
         sample = self._log.sample(_SAMPLE_EDGES)
-        sorter = KeySorter(
-            self._shop.folder,
-            np.concatenate((sample.sources, sample.targets)),
-            2 * self._log.num_edges,
-            self._shop.budget_bytes // 3,
-            self._shop.threads,
-        )
+        sample_ids = np.concatenate((sample.sources, sample.targets))
+        sorter = self._sorter(sample_ids, 2 * self._log.num_edges, self._held_bytes // 4)
+        parts, count = [np.empty(0, np.uint64)], 0
         with self._shop.phases("ids", len(self._log), "batch") as bar:
             for index in range(len(self._log)):
                 edges = self._log.take(index, keep=True)
                 sorter.add(edges.sources)
                 sorter.add(edges.targets)
                 bar.update()
-            distinct = np.concatenate([np.empty(0, np.uint64), *sorter.drain(np.copy)])
+            for part in sorter.drain(np.copy):
+                parts.append(part)
+                count += part.size
+                per_id = LISTED_BYTES + VERTEX_BYTES[False]
+                self._require(per_id * count, f"{count:,} or more ids with gaps")
         self.counts.spilled_bytes += sorter.spilled_bytes
-        self._require(2 * distinct.nbytes, f"{distinct.size:,} ids with gaps")
-        return distinct
+        return np.concatenate(parts)
 
     def sort(self, *, directed: bool) -> None:
         """Turn the edges into sorted distinct keys without loops, and count degrees."""
         self._directed = directed
-        num_vertices, threads = self.ids.num_vertices, self._shop.threads
+        num_vertices = self.ids.num_vertices
+        self._table_bytes = VERTEX_BYTES[directed] * num_vertices + self.ids.num_bytes
+        self._require(self._table_bytes, f"{num_vertices:,} vertices")
         self.out_degrees = np.zeros(num_vertices, np.uint32)
         self.in_degrees = np.zeros(num_vertices, np.uint32) if directed else self.out_degrees
-        free = self._shop.budget_bytes - self._vertex_bytes - self._log.resident_bytes
+        # Edges in memory need no room of their own: they are the first to be taken.
+        free = self._held_bytes - self.ids.num_bytes - 8 * num_vertices
+        log = BlockLog(self._shop.folder, (self._held_bytes - self._table_bytes) // 5)
         sample, _ = self._keys(self._log.sample(_SAMPLE_EDGES))
-        sorter = KeySorter(self._shop.folder, sample, self._log.num_edges, free * 6 // 10, threads)
+        sorter = self._sorter(sample, self._log.num_edges, free * 3 // 4)
         with self._shop.phases("sort", 2 * self._log.num_edges, "edge") as bar:
 
             def scatter(index: int) -> tuple[int, int]:
@@ -154,13 +183,16 @@ class Conversion:
                 sorter.add(keys)
                 return edges.sources.size, loops
 
-            for size, loops in ordered_map(scatter, range(len(self._log)), threads):
+            for size, loops in ordered_map(scatter, range(len(self._log)), self._threads):
                 self.counts.loops += loops
                 bar.update(size)
             self._log.close()
-            self._drain_sorted(sorter, BlockLog(self._shop.folder, free * 2 // 10), bar.update)
+            self._drain_sorted(sorter, log, bar.update)
         self.counts.duplicates = self.counts.edges_read - self.counts.loops - self.num_keys
         self.counts.spilled_bytes += sorter.spilled_bytes + self._keys_log.spilled_bytes
+        largest = max(int(self.out_degrees.max(initial=0)), int(self.in_degrees.max(initial=0)))
+        self._table_bytes += _ROW_BYTES * max(0, largest - _USUAL_ROW)
+        self._require(self._table_bytes, f"a row of {largest:,} neighbours")
 
     def _keys(self, edges: Edges) -> tuple[Keys, int]:
         """Name the ends of edges and pack them; also counts the loops left out."""
@@ -179,31 +211,26 @@ class Conversion:
     ) -> None:
         """Keep the sorted keys as differences, and samples of them for what follows."""
         lock = Lock()
-        share = min(1.0, _SAMPLE_ARCS / max(1, 2 * self._log.num_edges))
-        threshold = np.uint64(min(2**64 - 1, int(share * 2**64)))
+        rows = RowSample(self._log.num_edges, self._column_bits, both=not self._directed)
         stride = max(1, self._log.num_edges // _SAMPLE_EDGES)
 
         def work(keys: Keys) -> tuple[int, NDArray[np.uint8], Keys, Keys]:
             with lock:
                 arrange.count_degrees(self.out_degrees, self.in_degrees, keys, self._column_bits)
-            arcs = np.empty(2 * keys.size, np.uint64)
-            num_arcs = arrange.sample_arcs(
-                arcs, keys, self._column_bits, threshold, not self._directed
-            )
             packed = np.empty(10 * keys.size, np.uint8)
             packed = packed[: varint.pack_keys(packed, keys)].copy()
-            return keys.size, packed, arcs[:num_arcs].copy(), keys[::stride].copy()
+            return keys.size, packed, rows.take(keys), keys[::stride].copy()
 
         self._keys_log, self._keys_sizes = log, []
-        arcs, samples = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)]
-        for size, packed, some_arcs, some_keys in sorter.drain(work):
+        samples = [np.empty(0, np.uint64)]
+        for size, packed, arcs, some_keys in sorter.drain(work):
             log.append(packed)
             self._keys_sizes.append(size)
-            arcs.append(some_arcs)
+            rows.add(arcs)
             samples.append(some_keys)
             advance(size)
         self.num_keys = sum(self._keys_sizes)
-        self._sample_arcs, self._sample_keys = np.concatenate(arcs), np.concatenate(samples)
+        self._sample, self._sample_keys = rows, np.concatenate(samples)
 
     def choose_order(self, choice: str) -> OrderChoice:
         """Fix the order of the vertices."""
@@ -212,7 +239,7 @@ class Conversion:
         with self._shop.phases("order", None, "row"):
             degrees = self._total_degrees()
             if choice == "auto":
-                self.order = choose_order(self._sample_arcs, self._column_bits, degrees, local)
+                self.order = choose_order(self._sample.arcs(), self._column_bits, degrees, local)
             else:
                 self.order = OrderChoice(Order[choice.upper()], "as asked for", {})
             if local is not None and self.order.order is Order.LOCAL:
@@ -220,14 +247,12 @@ class Conversion:
             else:
                 self._ranks = ranks_for(self.order.order, degrees)
             self._weights = head_weights(self.order.order, degrees, self._ranks)
-        del self._sample_arcs
+        del self._sample
         return self.order
 
     def _rank_locally(self) -> NDArray[np.uint32]:
         """Rank the vertices in the local order."""
         num_vertices = self.ids.num_vertices
-        if self._directed:
-            self._require(24 * num_vertices, f"{num_vertices:,} vertices in the local order")
         self._ranks = np.empty(0, np.uint32)
         sorter = self._sort_arcs("neighbours", 2, keep=True)
         with closing(LocalOrder(self._shop.folder, num_vertices, self._column_bits)) as local:
@@ -254,13 +279,9 @@ class Conversion:
             for piece in self.ids.pieces():
                 section.write(piece)
         if self._ranks.size or self.order.order is not Order.NATURAL:
-            vertices = np.empty_like(self._ranks)
-            vertices[self._ranks] = np.arange(num_vertices, dtype=np.uint32)
-            container.begin(Kind.ORDER, vertices.nbytes).write(vertices)
+            container.begin(Kind.ORDER, self._ranks.nbytes).write(inverse(self._ranks))
         sides = (0, layout.TRANSPOSED) if self._directed else (0,)
         writers = [RowWriter(container, num_vertices, shift, side) for side in sides]
-        largest = max(int(self.out_degrees.max(initial=0)), int(self.in_degrees.max(initial=0)))
-        self._require(self._vertex_bytes + 48 * largest, f"a row of {largest:,} neighbours")
         for side, writer in enumerate(writers):
             self._write_rows(writer, side if self._directed else 2)
         self._keys_log.close()
@@ -304,15 +325,9 @@ class Conversion:
 
     def _sort_arcs(self, phase: str, side: int, *, keep: bool) -> KeySorter:
         """Scatter the edges by row under the present ranks; keep says whether once more is to follow."""
-        free = self._shop.budget_bytes - self._vertex_bytes - self._keys_log.resident_bytes
-        sorter = KeySorter(
-            self._shop.folder,
-            self._turned(self._sample_keys, side),
-            self._num_arcs(side),
-            free * 7 // 10,
-            self._shop.threads,
-            self._column_bits,
-        )
+        free = self._held_bytes - self._table_bytes - self._keys_log.resident_bytes
+        sample = self._turned(self._sample_keys, side)
+        sorter = self._sorter(sample, self._num_arcs(side), free, self._column_bits)
 
         def scatter(index: int) -> int:
             keys = np.empty(self._keys_sizes[index], np.uint64)
@@ -322,7 +337,7 @@ class Conversion:
             return arcs.size
 
         with self._shop.phases(phase, self._num_arcs(side), "edge") as bar:
-            for size in ordered_map(scatter, range(len(self._keys_log)), self._shop.threads):
+            for size in ordered_map(scatter, range(len(self._keys_log)), self._threads):
                 bar.update(size)
         return sorter
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from oocbfs import memory as memory_
 from oocbfs.conversion import Conversion, Workshop
-from oocbfs.errors import BudgetError, QueryError
+from oocbfs.convert_plan import Plan, give_back, make_plan
+from oocbfs.errors import QueryError
 from oocbfs.formats.atomic import atomic_output, check_outputs
 from oocbfs.formats.container import Container
 from oocbfs.formats.container_writer import ContainerWriter, compress_container
@@ -22,10 +22,7 @@ from oocbfs.formats.memory_edges import MemoryEdges
 from oocbfs.formats.ordered import available_threads
 from oocbfs.progress import Phases
 from oocbfs.settings import ZSTD_LEVELS, IdNames, OrderName, check_choice, check_whole
-
-# Text and parsed edges that are in flight between the reader's threads.
-_READER_BYTES = 24 << 20
-_LEAST_WORK_BYTES = 64 << 20
+from oocbfs.spill import explained_writes, unnamed_file
 
 
 @dataclass(frozen=True)
@@ -103,15 +100,21 @@ def convert(
     threads = available_threads(threads)
     budget_bytes = memory_.available_bytes() // 2 if memory is None else memory_.parse_size(memory)
     target = Path(output)
-    files = [name for name in _names(inputs) if os.fspath(name) != "-"]
+    folder = Path(os.path.realpath(target)).parent if tmp is None else Path(tmp)
+    names = _names(inputs)
+    files = [name for name in names if os.fspath(name) != "-"]
     check_outputs({"the graph": output}, inputs=files, force=force)
-    stream = _stream(inputs, format, threads)
+    if names:
+        from oocbfs.formats import readers
+
+        readers.load()
+    plan = make_plan(budget_bytes, threads)
+    threads = plan.threads
+    stream = _stream(inputs, format, plan, folder)
     with ExitStack() as stack:
         final = stack.enter_context(atomic_output(target, force=force))
-        folder = target.resolve().parent if tmp is None else Path(tmp)
         phases = Phases(show=progress)
-        shop = Workshop(folder, _work_bytes(budget_bytes, threads), threads, phases)
-        conversion = Conversion(shop)
+        conversion = Conversion(Workshop(folder, plan, phases))
         stack.callback(conversion.close)
         conversion.read(stream)
         named = conversion.name_vertices(stream.declared, ids)
@@ -119,10 +122,12 @@ def convert(
             directed = bool(stream.declared.directed)
         conversion.sort(directed=directed)
         choice = conversion.choose_order(order)
-        raw = final if zstd is None else stack.enter_context(_unnamed_file(folder))
-        container = ContainerWriter(raw)
-        fields = conversion.write(container)
-        file_bytes = container.finish(**fields)
+        raw = final if zstd is None else stack.enter_context(unnamed_file(folder))
+        with nullcontext() if zstd is None else explained_writes(folder):
+            container = ContainerWriter(raw)
+            fields = conversion.write(container)
+            file_bytes = container.finish(**fields)
+        give_back()
         with Container(target, raw.fileno()) as written:
             bits_per_edge = written.bits_per_edge
             if zstd is not None:
@@ -152,30 +157,15 @@ def convert(
     )
 
 
-def _work_bytes(budget_bytes: int, threads: int) -> int:
-    """Memory that is left for edges once Python, the compiled kernels and the reader have theirs."""
-    base = memory_.resident_bytes() + _READER_BYTES * (threads + 1)
-    if budget_bytes - base < _LEAST_WORK_BYTES:
-        raise BudgetError(
-            f"--memory {memory_.format_size(budget_bytes)} is too little: at least "
-            f"{memory_.format_size(base + _LEAST_WORK_BYTES)} are needed with {threads} threads"
-        )
-    return budget_bytes - base
-
-
-def _unnamed_file(folder: Path) -> BinaryIO:
-    """Open a temporary file that is gone whatever happens."""
-    return tempfile.TemporaryFile(dir=folder)
-
-
-def _stream(inputs: Any, format: str | None, threads: int) -> EdgeStream:  # noqa: ANN401
+def _stream(inputs: Any, format: str | None, plan: Plan, folder: Path) -> EdgeStream:  # noqa: ANN401
     """Make an edge stream of whatever was given."""
     if hasattr(inputs, "batches"):
         return inputs  # type: ignore[no-any-return]
     if names := _names(inputs):
         from oocbfs.formats.readers import open_edges
 
-        return open_edges(names, format=format, threads=threads)
+        limits = plan.limits(os.fspath(folder))
+        return open_edges(names, format=format, threads=plan.threads, limits=limits)
     if isinstance(inputs, Sequence) and not inputs:
         raise QueryError("nothing to convert: name at least one input")
     return MemoryEdges(inputs)

@@ -7,10 +7,12 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.formats.edges import Edges
+from oocbfs.formats.edges import Edges, Ids
 from oocbfs.spill import BlockLog
 
 _LOW32 = np.uint64(0xFFFFFFFF)
+# Edges in a batch: what comes in larger pieces is cut, and what comes in smaller ones put together.
+_BATCH_EDGES = 1 << 18
 
 
 class EdgeLog:
@@ -19,20 +21,29 @@ class EdgeLog:
     def __init__(self, folder: str | os.PathLike[str], budget_bytes: int) -> None:
         self._log = BlockLog(folder, budget_bytes)
         self._wide: list[bool] = []
+        # Of the batch that is being put together: one row of both ends, or a row for each end.
+        self._pieces: list[NDArray[np.uint64]] = []
+        self._size = 0
         self.num_edges = 0
 
     def append(self, edges: Edges) -> None:
-        """Add a batch."""
-        wide = bool(edges.sources.size) and bool(
-            (edges.sources.max() > _LOW32) or (edges.targets.max() > _LOW32)
-        )
-        self._wide.append(wide)
-        self._log.append(
-            np.concatenate((edges.sources, edges.targets))
-            if wide
-            else edges.sources << np.uint64(32) | edges.targets
-        )
+        """Add edges."""
+        for first in range(0, edges.sources.size, _BATCH_EDGES):
+            part = slice(first, first + _BATCH_EDGES)
+            piece = _packed(edges.sources[part], edges.targets[part])
+            full = self._size + piece.shape[1] > _BATCH_EDGES
+            if full or (self._pieces and self._pieces[0].shape[0] != piece.shape[0]):
+                self.finish()
+            self._pieces.append(piece)
+            self._size += piece.shape[1]
         self.num_edges += edges.sources.size
+
+    def finish(self) -> None:
+        """Close the last batch, so that all can be taken."""
+        if self._pieces:
+            self._wide.append(self._pieces[0].shape[0] == 2)
+            self._log.append(np.concatenate(self._pieces, axis=1).reshape(-1))
+            self._pieces, self._size = [], 0
 
     def __len__(self) -> int:
         return len(self._wide)
@@ -49,17 +60,14 @@ class EdgeLog:
         """Read about so many edges, spread evenly over the batches in at most 64 of them."""
         indices = range(0, len(self), max(1, len(self) // 64))
         per_batch = max(1, num_edges // max(1, len(indices)))
-        batches = [self.take(index, keep=True) for index in indices]
-        strides = [max(1, batch.sources.size // per_batch) for batch in batches]
-        empty = np.empty(0, np.uint64)
-        return Edges(
-            np.concatenate(
-                [empty, *(b.sources[::s] for b, s in zip(batches, strides, strict=True))]
-            ),
-            np.concatenate(
-                [empty, *(b.targets[::s] for b, s in zip(batches, strides, strict=True))]
-            ),
-        )
+        sources, targets = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)]
+        for index in indices:
+            batch = self.take(index, keep=True)
+            stride = max(1, batch.sources.size // per_batch)
+            # Copies, because a view keeps the whole batch in memory.
+            sources.append(batch.sources[::stride].copy())
+            targets.append(batch.targets[::stride].copy())
+        return Edges(np.concatenate(sources), np.concatenate(targets))
 
     @property
     def resident_bytes(self) -> int:
@@ -74,3 +82,10 @@ class EdgeLog:
     def close(self) -> None:
         """Give memory and disk space back."""
         self._log.close()
+
+
+def _packed(sources: Ids, targets: Ids) -> NDArray[np.uint64]:
+    """Both ends of each edge in one row where they fit, and in two where not."""
+    if sources.max() > _LOW32 or targets.max() > _LOW32:
+        return np.stack((sources, targets))
+    return (sources << np.uint64(32) | targets).reshape(1, -1)

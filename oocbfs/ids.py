@@ -56,6 +56,11 @@ class IdRange:
         """Give the vertex that each id names."""
         return ids - np.uint64(self.first_id) if self.first_id else ids
 
+    @property
+    def num_bytes(self) -> int:
+        """Memory that the names take."""
+        return 0
+
     def pieces(self) -> Iterator[Ids]:
         """Yield nothing: the range needs no list of ids."""
         return iter(())
@@ -83,6 +88,11 @@ class BitmapIds:
         out = np.empty_like(ids)
         kernels.rank_in_bitmap(out, ids, self._words, self._counts)
         return out
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory that the names take."""
+        return self._words.nbytes + self._counts.nbytes
 
     def describe(self) -> str:
         """Say which ids are vertices."""
@@ -118,6 +128,11 @@ class ListedIds:
         out = np.empty_like(ids)
         kernels.rank_in_list(out, ids, self._listed, self._first, np.uint64(self._shift))
         return out
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory that the names take."""
+        return self._listed.nbytes + self._first.nbytes
 
     def describe(self) -> str:
         """Say which ids are vertices."""

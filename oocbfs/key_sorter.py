@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.convert_plan import Watch
 from oocbfs.kernels import radix
 from oocbfs.spill import SpillFile
 
@@ -20,7 +21,12 @@ Result = TypeVar("Result")
 
 # A bucket of this many keys sorts within a core's second-level cache.
 _CACHED_KEYS = 1 << 17
-_MAX_BUCKETS = 1 << 11
+# Scattering is fastest to this many, or else to as many as keep them small.
+_MANY_BUCKETS, _MOST_BUCKETS = 1 << 11, 1 << 13
+# Most that a worker takes for each key of its bucket: two copies to sort, and what is made of it.
+_BYTES_PER_KEY = 50
+# Keys that are read or written at a time.
+_PIECE_KEYS = 1 << 19
 
 
 class KeySorter:
@@ -29,6 +35,9 @@ class KeySorter:
     Keys added are scattered at once, and kept in memory until ``budget_bytes`` are full; then all of
     them are written out as one run, ordered by bucket. A bucket is one slice of every run. With
     ``align_bits`` > 0, keys that agree above their lowest ``align_bits`` bits share a bucket.
+
+    Buckets are cut for a core's cache, and larger only where there are more keys than that makes
+    buckets of; a quarter of the budget is for that. A bucket that came out twice as large is cut again.
     """
 
     def __init__(
@@ -39,13 +48,16 @@ class KeySorter:
         budget_bytes: int,
         threads: int,
         align_bits: int = 0,
+        watch: Watch | None = None,
     ) -> None:
         self._folder, self._budget_bytes, self._threads = folder, budget_bytes, threads
-        self._align_bits = align_bits
-        # A worker holds a bucket twice, and what it makes of it; a quarter of the budget is for that.
-        self._bucket_keys = max(1 << 12, budget_bytes // (4 * threads * 32))
-        wanted = max(1, num_keys // min(_CACHED_KEYS, self._bucket_keys))
-        self._splitters = _splitters(sample, min(wanted, _MAX_BUCKETS), align_bits)
+        self._align_bits, self._watch = align_bits, watch or Watch()
+        share = budget_bytes // (4 * (threads + 1) * 2 * _BYTES_PER_KEY)
+        self._bucket_keys = max(_CACHED_KEYS, share)
+        wanted = num_keys // _CACHED_KEYS
+        if wanted > _MANY_BUCKETS:
+            wanted = min(max(num_keys // self._bucket_keys, _MANY_BUCKETS), _MOST_BUCKETS)
+        self._splitters = _splitters(sample, wanted, align_bits)
         self.num_buckets = self._splitters.size + 1
         self._blocks: list[tuple[Keys, NDArray[np.int64]]] = []
         self._blocks_bytes = 0
@@ -62,7 +74,9 @@ class KeySorter:
         with self._lock:
             self._blocks.append((out, bounds))
             self._blocks_bytes += out.nbytes + bounds.nbytes
-            if self._blocks_bytes > self._budget_bytes * 3 // 4:
+            # Short runs would be slow to read, so there are none however little memory is left.
+            share = 1 if self._watch.is_over() else 6
+            if self._blocks_bytes > self._budget_bytes * share // 8:
                 self._write_run()
 
     def _write_run(self) -> None:
@@ -70,16 +84,16 @@ class KeySorter:
         sizes = np.sum([np.diff(bounds) for _, bounds in self._blocks], axis=0)
         bounds = np.concatenate(([0], np.cumsum(sizes)))
         start = self._spill.size
-        # Pieces of about 4 MiB: long writes without holding the run twice.
-        first = 0
-        while first < self.num_buckets:
-            stop = int(np.searchsorted(bounds, bounds[first] + (1 << 19), side="right")) - 1
-            stop = min(max(stop, first + 1), self.num_buckets)
-            pieces = [
-                block[at[b] : at[b + 1]] for b in range(first, stop) for block, at in self._blocks
-            ]
-            self._spill.append(np.concatenate(pieces))
-            first = stop
+        # Long writes, without holding the run twice.
+        pieces, size = [], 0
+        for bucket in range(self.num_buckets):
+            for block, at in self._blocks:
+                pieces.append(block[at[bucket] : at[bucket + 1]])
+                size += pieces[-1].size
+                if size >= _PIECE_KEYS:
+                    self._spill.append(np.concatenate(pieces))
+                    pieces, size = [], 0
+        self._spill.append(np.concatenate([np.empty(0, np.uint64), *pieces]))
         self._runs.append((start, bounds))
         self.spilled_bytes += int(bounds[-1]) * 8
         self._blocks.clear()
@@ -94,7 +108,8 @@ class KeySorter:
             try:
                 for bucket in range(self.num_buckets):
                     size = self._bucket_size(bucket)
-                    if size > 4 * self._bucket_keys and size > 4 * _CACHED_KEYS:
+                    self._watch.is_over()
+                    if size > 2 * self._bucket_keys:
                         while pending:
                             yield pending.popleft().result()
                         child = self._split(bucket, size)
@@ -117,12 +132,13 @@ class KeySorter:
         return runs + sum(int(at[bucket + 1] - at[bucket]) for _, at in self._blocks)
 
     def _sort(self, bucket: int, size: int, work: Callable[[Keys], Result]) -> Result:
-        keys = np.empty(min(size, 4 * self._bucket_keys), np.uint64)
+        keys = np.empty(min(size, 2 * self._bucket_keys), np.uint64)
         filled = 0
-        for piece in self._pieces(bucket, self._bucket_keys):
+        for piece in self._pieces(bucket, _CACHED_KEYS):
             if filled + piece.size > keys.size:  # only where the bucket is full of duplicates
                 filled = radix.sort_unique(keys[:filled], np.empty(filled, np.uint64))
-                keys = np.concatenate((keys[:filled], np.empty(filled + piece.size, np.uint64)))
+                more = max(filled, self._bucket_keys) + piece.size
+                keys = np.concatenate((keys[:filled], np.empty(more, np.uint64)))
             keys[filled : filled + piece.size] = piece
             filled += piece.size
         return work(keys[: radix.sort_unique(keys[:filled], np.empty(filled, np.uint64))])
@@ -130,23 +146,33 @@ class KeySorter:
     def _pieces(self, bucket: int, piece_keys: int) -> Iterator[Keys]:
         """Yield the keys of a bucket, at most so many at a time."""
         for start, at in self._runs:
-            for first in range(int(at[bucket]), int(at[bucket + 1]), max(1, piece_keys)):
+            for first in range(int(at[bucket]), int(at[bucket + 1]), piece_keys):
                 piece = np.empty(min(piece_keys, int(at[bucket + 1]) - first), np.uint64)
                 self._spill.read_into(piece, start + 8 * first)
                 yield piece
         for block, at in self._blocks:
-            yield block[at[bucket] : at[bucket + 1]]
+            for first in range(int(at[bucket]), int(at[bucket + 1]), piece_keys):
+                yield block[first : min(first + piece_keys, int(at[bucket + 1]))]
 
     def _split(self, bucket: int, size: int) -> KeySorter | None:
         """Scatter a bucket that is too large once more; None if that cannot make it smaller."""
         stride = max(1, size // (1 << 16))
-        sample = np.concatenate([keys[::stride] for keys in self._pieces(bucket, 1 << 19)])
+        # Copies, because a view keeps the whole piece in memory.
+        sample = np.concatenate(
+            [keys[::stride].copy() for keys in self._pieces(bucket, _PIECE_KEYS)]
+        )
         child = KeySorter(
-            self._folder, sample, size, self._budget_bytes // 2, self._threads, self._align_bits
+            self._folder,
+            sample,
+            size,
+            self._budget_bytes // 4,
+            self._threads,
+            self._align_bits,
+            self._watch,
         )
         if child.num_buckets == 1:
             return None
-        for piece in self._pieces(bucket, 1 << 19):
+        for piece in self._pieces(bucket, _PIECE_KEYS):
             child.add(piece)
         return child
 

@@ -25,6 +25,11 @@ _MESH_MEAN_DEGREE = 8
 _MESH_MAX_DEGREE = 64
 # Degree-based grouping: class limits in multiples of the mean degree.
 _GROUPS = (0.5, 1, 2, 4, 8, 16, 32)
+# How many arcs a sample of rows should have, and how many at most, since a row may be long.
+_SAMPLE_ARCS, _MOST_ARCS = 1 << 20, 1 << 21
+# Arcs of whole rows that are encoded at a time, and vertices that are renamed.
+_PIECE_ARCS = 1 << 16
+_PIECE_VERTICES = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,44 @@ class OrderChoice:
     order: Order
     why: str
     bits: dict[str, float]
+
+
+class RowSample:
+    """All arcs of some rows, chosen by a hash of the row: the same ones whatever comes in which order."""
+
+    def __init__(self, num_edges: int, column_bits: int, *, both: bool) -> None:
+        share = min(1.0, _SAMPLE_ARCS / max(1, 2 * num_edges))
+        self._threshold = np.uint64(min(2**64 - 1, int(share * 2**64)))
+        self._column_bits, self._both = column_bits, both
+        self._parts = [np.empty(0, np.uint64)]
+        self._size = 0
+        self._halved = False
+
+    def take(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Pick the arcs of keys, row << column_bits | neighbour, that are in the sample."""
+        return self._pick(keys, self._both)
+
+    def add(self, arcs: NDArray[np.uint64]) -> None:
+        """Keep arcs that were taken; where they become too many, keep those of half the rows."""
+        if self._halved:  # since they were taken, perhaps
+            arcs = self._pick(arcs, False)
+        self._parts.append(arcs)
+        self._size += arcs.size
+        while self._size > _MOST_ARCS:
+            self._threshold >>= np.uint64(1)
+            self._halved = True
+            self._parts = [self._pick(part, False) for part in self._parts]
+            self._size = sum(part.size for part in self._parts)
+
+    def arcs(self) -> NDArray[np.uint64]:
+        """Give all of them, and keep none."""
+        arcs, self._parts = np.concatenate(self._parts), []
+        return arcs
+
+    def _pick(self, keys: NDArray[np.uint64], both: bool) -> NDArray[np.uint64]:
+        arcs = np.empty(2 * keys.size if both else keys.size, np.uint64)
+        count = arrange.sample_arcs(arcs, keys, self._column_bits, self._threshold, both)
+        return arcs[:count].copy()
 
 
 def looks_like_mesh(degrees: Degrees) -> bool:
@@ -62,6 +105,15 @@ def ranks_for(order: Order, degrees: Degrees) -> NDArray[np.uint32]:
     return ranks
 
 
+def inverse(ranks: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Give the vertex at each position."""
+    vertices = np.empty_like(ranks)
+    for first in range(0, ranks.size, _PIECE_VERTICES):
+        part = ranks[first : first + _PIECE_VERTICES]
+        vertices[part] = np.arange(first, first + part.size, dtype=np.uint32)
+    return vertices
+
+
 def head_weights(order: Order, degrees: Degrees, ranks: NDArray[np.uint32]) -> Degrees:
     """Degrees by stored vertex, to choose heads by; empty where the smallest neighbour is the head."""
     if order is Order.NATURAL:
@@ -83,7 +135,7 @@ def choose_order(
     """
     if arcs.size == 0:
         return OrderChoice(Order.NATURAL, "the graph has no edges", {})
-    arcs = _sorted(arcs)
+    arcs = arcs[: radix.sort_unique(arcs, np.empty_like(arcs))]
     bits = {}
     for order in Order:
         if order is not Order.LOCAL:
@@ -108,6 +160,20 @@ def _bits_per_edge(
     arcs: NDArray[np.uint64], column_bits: int, ranks: NDArray[np.uint32], weights: Degrees
 ) -> float:
     """Encode the sorted sample under an order, head included, and count."""
+    num_bits = first = 0
+    while first < arcs.size:
+        stop = min(first + _PIECE_ARCS, arcs.size)
+        # Behind the row that this falls into.
+        row_end = np.uint64(((int(arcs[stop - 1]) >> column_bits) + 1) << column_bits)
+        stop = first + int(np.searchsorted(arcs[first:], row_end))
+        num_bits += _encoded_bits(arcs[first:stop], column_bits, ranks, weights)
+        first = stop
+    return num_bits / arcs.size
+
+
+def _encoded_bits(
+    arcs: NDArray[np.uint64], column_bits: int, ranks: NDArray[np.uint32], weights: Degrees
+) -> int:
     bits = np.uint64(column_bits)
     rows = arcs >> bits
     numbers = np.concatenate(([0], np.cumsum(rows[1:] != rows[:-1]))).astype(np.uint64)
@@ -119,7 +185,7 @@ def _bits_per_edge(
     heads, lengths, counts = (np.empty(num_rows, np.uint32) for _ in range(3))
     tails = np.empty(max_tail_bytes(keys.size), np.uint8)
     size = varint.encode_rows(tails, heads, lengths, counts, keys, weights, 0, column_bits)
-    return float(8 * (size + 4 * num_rows) / arcs.size)
+    return 8 * (int(size) + 4 * num_rows)
 
 
 def _sorted(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:

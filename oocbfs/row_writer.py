@@ -15,14 +15,14 @@ from oocbfs.kernels import varint
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.order import max_tail_bytes
 
-_ROWS_PER_PIECE = 1 << 18
+_ROWS_PER_PIECE = 1 << 16
 
 
 @dataclass(frozen=True)
 class EncodedRows:
-    """Consecutive rows, encoded."""
+    """Ascending rows, encoded; those between them have no neighbours."""
 
-    first_row: int
+    rows: NDArray[np.int64]
     heads: NDArray[np.uint32]
     lengths: NDArray[np.uint32]
     degrees: NDArray[np.uint32]
@@ -36,11 +36,20 @@ def encode(
     if keys.size == 0:
         return None
     first = int(keys[0]) >> column_bits
-    num_rows = (int(keys[-1]) >> column_bits) - first + 1
-    heads, lengths, degrees = (np.empty(num_rows, np.uint32) for _ in range(3))
+    stop = (int(keys[-1]) >> column_bits) + 1
+    if stop - first <= 2 * keys.size:
+        rows = np.arange(first, stop)
+    else:  # most of them are empty: those that are not are numbered anew
+        bits = np.uint64(column_bits)
+        every = (keys >> bits).astype(np.int64)
+        opening = np.concatenate(([True], every[1:] != every[:-1]))
+        rows, first = every[opening], 0
+        numbers = (np.cumsum(opening) - 1).astype(np.uint64)
+        keys = numbers << bits | keys & np.uint64((1 << column_bits) - 1)
+    heads, lengths, degrees = (np.empty(rows.size, np.uint32) for _ in range(3))
     tails = np.empty(max_tail_bytes(keys.size), np.uint8)
     size = varint.encode_rows(tails, heads, lengths, degrees, keys, weights, first, column_bits)
-    return EncodedRows(first, heads, lengths, degrees, tails[:size].copy())
+    return EncodedRows(rows, heads, lengths, degrees, tails[:size].copy())
 
 
 def choose_block_shift(degrees: NDArray[np.uint32]) -> int:
@@ -85,8 +94,20 @@ class RowWriter:
 
     def write(self, rows: EncodedRows) -> None:
         """Append rows; those skipped since the last call have no neighbours."""
-        self._skip_to(rows.first_row)
-        self._write_index(rows.heads, rows.lengths, rows.degrees)
+        at = 0
+        while at < rows.rows.size:
+            first = int(rows.rows[at])
+            self._skip_to(first)
+            stop = int(np.searchsorted(rows.rows, first + _ROWS_PER_PIECE))
+            index = [values[at:stop] for values in (rows.heads, rows.lengths, rows.degrees)]
+            num_rows = int(rows.rows[stop - 1]) + 1 - first
+            if num_rows > stop - at:
+                spread = np.zeros((3, num_rows), np.uint32)
+                spread[0] = NO_HEAD
+                spread[:, rows.rows[at:stop] - first] = index
+                index = list(spread)
+            self._write_index(*index)
+            at = stop
         self._tails.write(rows.tails)
 
     def _skip_to(self, row: int) -> None:

@@ -8,13 +8,35 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from oocbfs.errors import OutputError
 from oocbfs.formats.machine import read_at
+
+
+@contextmanager
+def explained_writes(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Say of an error in writing that it is about temporary data, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        hint = (
+            "free some space or name another folder with --tmp"
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+            else "name another folder with --tmp"
+        )
+        raise OutputError(
+            f"{os.fspath(folder)}: cannot write temporary data ({error.strerror}): {hint}"
+        ) from error
+
+
+def unnamed_file(folder: str | os.PathLike[str]) -> BinaryIO:
+    """Open a temporary file that is gone whatever happens."""
+    with explained_writes(folder):
+        return tempfile.TemporaryFile(dir=folder)
 
 
 class SpillFile:
@@ -29,22 +51,13 @@ class SpillFile:
         """Write an array's bytes at the end; returns where they begin."""
         view = memoryview(np.ascontiguousarray(data).view(np.uint8).reshape(-1))
         start = self.size
-        try:
-            if self._file is None:
-                self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
+        if self._file is None:
+            self._file = unnamed_file(self._folder)
+        with explained_writes(self._folder):
             while len(view):
                 written = os.pwrite(self._file.fileno(), view, self.size)
                 self.size += written
                 view = view[written:]
-        except OSError as error:
-            hint = (
-                "free some space or name another folder with --tmp"
-                if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-                else "name another folder with --tmp"
-            )
-            raise OutputError(
-                f"{self._folder}: cannot write temporary data ({error.strerror}): {hint}"
-            ) from error
         return start
 
     def read_into(self, out: NDArray[Any], start: int) -> None:

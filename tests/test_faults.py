@@ -3,6 +3,7 @@
 import gzip
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -105,12 +106,26 @@ def test_full_disk_for_temporary_data(
     small_disk: Path, tmp_path: Path, edges: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import oocbfs
+    from oocbfs.convert_plan import Plan, Watch
     from oocbfs.errors import OutputError
 
-    monkeypatch.setattr("oocbfs.converter._work_bytes", lambda *_: 4 << 20)
+    monkeypatch.setattr("oocbfs.converter.make_plan", lambda *_: Plan(2, 4 << 20, Watch()))
     with pytest.raises(OutputError, match=r"No space left.*--tmp"):
         oocbfs.convert(str(edges), tmp_path / "g.ocg", tmp=small_disk)
     assert not list(small_disk.iterdir())
+    assert not list(tmp_path.glob("*.ocg"))
+
+
+def test_full_disk_for_what_is_to_be_compressed(
+    small_disk: Path, tmp_path: Path, edges: Path
+) -> None:
+    """It is the folder for temporary data that is named, not the output."""
+    (small_disk / "ballast").write_bytes(bytes(2 << 20))
+    settings = ["--zstd", "--tmp", small_disk]
+    code, shown = finish(start("convert", edges, "-o", tmp_path / "g.ocg", *settings))
+    assert code == 1
+    line = shown.splitlines()[-1]
+    assert re.search(rf"{small_disk}: cannot write temporary data \(No space left.*--tmp", line)
     assert not list(tmp_path.glob("*.ocg"))
 
 

@@ -120,6 +120,71 @@ def test_arrays_that_are_refused(tmp_path: Path) -> None:
         read(npz)
 
 
+SPARSE = {"indptr": [0, 1, 1], "indices": [1], "data": [1], "format": b"csr", "shape": [2, 2]}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"format": [b"csr", b"csc"], "shape": [2]},
+        {"format": 7},
+        {"format": 1.5},
+        {"format": []},
+        {"format": np.array("\u20ac", "U1")},
+        {"format": np.array("x" * 70_000)},
+        {"shape": 2},
+        {"shape": [2.0, 2.0]},
+        {"shape": ["a", "b"]},
+        {"shape": []},
+        {"shape": [[2, 2], [2, 2]]},
+        {"shape": [-2, -2]},
+        {"shape": np.array([2**64 - 1] * 2, np.uint64)},
+        {"shape": np.zeros(2, [("a", "i4")])},
+        {"indptr": [[0, 1, 1]]},
+        {"indices": 1},
+    ],
+    ids=str,
+)
+def test_odd_sparse_matrices_are_refused(tmp_path: Path, odd: dict[str, Any]) -> None:
+    path = tmp_path / "a.npz"
+    np.savez(path, **{**SPARSE, **odd})
+    with pytest.raises(InputError, match=r"a\.npz"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '<i8', 'fortran_order': False, 'shape': (-4, 2)}",
+        "{'descr': '<i8', 'fortran_order': False, 'shape': (9000000000000000000, 2)}",
+        "{'descr': '<i8', 'fortran_order': False, 'shape': (2, 1" + 400 * "0" + ")}",
+        "{'descr': '<i8', 'fortran_order': False, 'shape': 2}",
+        "{'descr': '<i8', 'fortran_order': False, 'shape': ('2', 2)}",
+        "{'descr': (), 'fortran_order': False, 'shape': (1, 2)}",
+        "{'descr': [], 'fortran_order': False, 'shape': (1, 2)}",
+        "{'descr': [1], 'fortran_order': False, 'shape': (1, 2)}",
+        "{'descr': ('<i8', (2**70,)), 'fortran_order': False, 'shape': (1, 2)}",
+        "{'descr': {}, 'fortran_order': False, 'shape': (1, 2)}",
+        "{'descr': '|O', 'fortran_order': False, 'shape': (1, 2)}",
+        "{'descr': '|S0', 'fortran_order': False, 'shape': (1, 2)}",
+        "{'descr': '<i8', 'fortran_order': 0, 'shape': (1, 2)}",
+        "{1: 2, 'a': 3}",
+        "{[]: 2}",
+        "(" * 300,
+        "'" * 3,
+        "\\",
+        "",
+    ],
+)
+def test_odd_headers_are_refused(tmp_path: Path, header: str) -> None:
+    text = header.encode() + b"\n"
+    for version, length in ((1, struct.pack("<H", len(text))), (2, struct.pack("<I", len(text)))):
+        data = b"\x93NUMPY" + bytes([version, 0]) + length + text + bytes(64)
+        (tmp_path / "a.npy").write_bytes(data)
+        with pytest.raises(InputError, match=r"a\.npy"):
+            read(tmp_path / "a.npy")
+
+
 @pytest.mark.parametrize("width", [4, 8])
 def test_raw_pairs(tmp_path: Path, width: int) -> None:
     path = tmp_path / "raw"

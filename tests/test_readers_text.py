@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared
+from oocbfs.formats.limits import Limits
 from oocbfs.formats.readers import open_edges
 from tests.strategies import Pairs, edge_lists
 
@@ -173,9 +174,10 @@ def test_rows_longer_than_a_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     path = tmp_path / "hub"
     path.write_text("0: " + " ".join(map(str, range(50_000))) + "\n7: 1\n")
     assert edges_of(path)[0] == [(0, v) for v in range(50_000)] + [(7, 1)]
-    monkeypatch.setattr("oocbfs.formats.chunks.LINE_LIMIT_BYTES", 1000)
-    with pytest.raises(InputError, match="a line is longer"):
-        edges_of(path)
+    for before, line in (("", 1), ("# first\n", 2), ("# first\n" * 40, 41), ("8: 9\n" * 40, 41)):
+        (tmp_path / "long").write_text(before + path.read_text())
+        with pytest.raises(InputError, match=rf"long:{line}: a line is longer than .* --memory"):
+            list(open_edges([tmp_path / "long"], limits=Limits(line_bytes=1000)).batches())
 
 
 def test_batches_and_chunks_are_bounded(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,8 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oocbfs.errors import InputError
+from oocbfs.errors import BudgetError, InputError
+from oocbfs.formats.limits import Limits
 from oocbfs.formats.readers import open_edges
 from oocbfs.formats.streams import Source
 
@@ -146,6 +148,41 @@ def test_archives_of_several_edge_lists(tmp_path: Path) -> None:
         archive.writestr("__MACOSX/a", "rubbish\0")
     sources = [edges.sources.tolist() for edges in open_edges([path]).batches()]
     assert sources == [[1], [3]]
+
+
+def test_archives_are_not_opened_for_each_of_their_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "parts.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for part in range(50):
+            archive.writestr(f"{part:02}", f"{part} {part + 1}\n")
+    opened = []
+    open_zip = zipfile.ZipFile.__init__
+
+    def counted(self: zipfile.ZipFile, *arguments: Any, **settings: Any) -> None:
+        opened.append(self)
+        open_zip(self, *arguments, **settings)
+
+    monkeypatch.setattr(zipfile.ZipFile, "__init__", counted)
+    assert count(path) == 50
+    assert len(opened) == 2  # to look what is in it, and to read it
+    assert all(archive.fp is None for archive in opened)
+
+
+def test_archives_of_more_and_larger_files_than_usual(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their list is found through another end of the archive, and bounded as well."""
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 10)
+    path = tmp_path / "parts.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.comment = b"PK"
+        for part in range(50):
+            archive.writestr(f"{part:02}", f"{part} {part + 1}\n")
+    assert count(path) == 50
+    with pytest.raises(BudgetError, match="the list of files"):
+        open_edges([path], limits=Limits(window_bytes=50 << 10))
 
 
 def test_archives_that_are_refused(tmp_path: Path) -> None:

@@ -1,0 +1,101 @@
+"""What a conversion may hold in memory, divided before it begins.
+
+    budget = what the process occupies when its kernels are loaded
+           + moving    what is on its way between threads, in whichever phase takes most: text and the
+                       ids in it, batches that are scattered, buckets that are sorted and encoded
+           + held      what waits: edges, keys, tables of vertices, the row of a hub; and while the input
+                       is read, the windows of its compression, long lines and lists of ids
+
+Arrays that were freed stay with the allocator, for fresh pages are dear. So the plan counts what is
+in use, and a `Watch` sees to it that the rest goes back to the system where the budget is short.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from functools import cache
+
+from oocbfs import memory
+from oocbfs.errors import BudgetError
+from oocbfs.formats.limits import LINE_COPIES, LINE_LIMIT_BYTES, Limits
+
+# In flight whatever the number of threads, and with each of them; tests/test_convert_budget.py keeps
+# these honest.
+_MOVING_BYTES = 40 << 20
+_THREAD_BYTES = 20 << 20
+_LEAST_HELD_BYTES = 24 << 20
+# Ids that an input lists are held as they are, with a table, beside all tables of vertices.
+LISTED_BYTES = 10
+VERTEX_BYTES = {False: 20, True: 24}  # undirected, directed
+
+
+class Watch:
+    """Keeps the process below a line by giving back what the allocator holds for later."""
+
+    def __init__(self, line_bytes: int | None = None) -> None:
+        self._line_bytes = line_bytes
+
+    def is_over(self) -> bool:
+        """Tell whether the process is above its line even when all that is free was given back."""
+        if self._line_bytes is None or memory.resident_bytes() <= self._line_bytes:
+            return False
+        give_back()
+        return memory.resident_bytes() > self._line_bytes
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The threads that fit, the bytes that may be held, and who watches over both."""
+
+    threads: int
+    held_bytes: int
+    watch: Watch
+
+    def limits(self, folder: str) -> Limits:
+        """Bound what reading may take beside edges in flight."""
+        share = self.held_bytes // 5
+        return Limits(
+            window_bytes=share + (8 << 20),
+            line_bytes=min(LINE_LIMIT_BYTES, max(1 << 20, share // LINE_COPIES)),
+            num_ids=self.held_bytes // (VERTEX_BYTES[False] + LISTED_BYTES),
+            folder=folder,
+        )
+
+
+def make_plan(budget_bytes: int, threads: int) -> Plan:
+    """Divide a budget for the whole process, with fewer threads where it is short.
+
+    Raises
+    ------
+    BudgetError
+        If it is too little for one thread.
+    """
+    give_back()
+    free_bytes = budget_bytes - memory.resident_bytes() - _MOVING_BYTES - _LEAST_HELD_BYTES
+    threads = min(threads, free_bytes // _THREAD_BYTES)
+    if threads < 1:
+        least_bytes = budget_bytes - free_bytes + _THREAD_BYTES
+        raise BudgetError(
+            f"--memory {memory.format_size(budget_bytes)} is too little: a conversion needs at least "
+            f"{memory.format_size(least_bytes)}"
+        )
+    moving_bytes = _MOVING_BYTES + _THREAD_BYTES * threads
+    held_bytes = free_bytes + _LEAST_HELD_BYTES - _THREAD_BYTES * threads
+    return Plan(threads, held_bytes, Watch(budget_bytes - moving_bytes // 2))
+
+
+def give_back() -> None:
+    """Give memory that was freed back to the system, where its allocator can."""
+    trim = _malloc_trim()
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _malloc_trim() -> ctypes._NamedFuncPointer | None:
+    """Find glibc's function; other allocators have none and keep less."""
+    try:
+        return ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError):
+        return None
