@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 
 from oocbfs.device import Argument, Device, Memory, Usage
 from oocbfs.errors import OocbfsError
+from oocbfs.kernels.cache_folder import cache_folder, is_writable
 from oocbfs.kernels.cuda_source import (
     BFS_KERNELS,
     KernelOptions,
@@ -32,6 +35,7 @@ class DeviceError(OocbfsError):
 
 def load_cupy() -> Any:  # noqa: ANN401
     """Import CuPy and make sure that it can reach a GPU."""
+    _find_cache()
     try:
         import cupy
     except ImportError as error:
@@ -54,6 +58,13 @@ def load_cupy() -> Any:  # noqa: ANN401
     if count == 0:
         raise DeviceError("CuPy finds no CUDA GPU: use --engine cpu")
     return cupy
+
+
+def _find_cache() -> None:
+    """Have CuPy keep what it compiles where this user can write; without a home it would fail."""
+    usual = Path(os.path.expanduser("~"), ".cupy", "kernel_cache")
+    if "CUPY_CACHE_DIR" not in os.environ and not is_writable(usual):
+        os.environ["CUPY_CACHE_DIR"] = str(cache_folder() / "cupy")
 
 
 def _first_line(error: BaseException) -> str:

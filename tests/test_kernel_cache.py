@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import oocbfs
+from oocbfs import cuda_device
 from oocbfs.kernels import cache, cache_folder
 
 ROOT = Path(__file__).parents[1]
@@ -153,3 +154,17 @@ def test_user_without_a_name_has_no_home(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setattr(Path, "home", refuse)
     monkeypatch.setattr(cache_folder, "_temporary_folder", lambda: tmp_path)
     assert cache_folder.cache_folder() == tmp_path
+
+
+@pytest.mark.parametrize(("home", "expected"), [("real", None), (os.devnull, "cupy")])
+def test_cupy_keeps_its_kernels_where_it_can_write(
+    home: str, expected: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / home))
+    monkeypatch.setattr(cache_folder, "_temporary_folder", lambda: tmp_path)
+    for name in ("XDG_CACHE_HOME", "CUPY_CACHE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    cuda_device._find_cache()
+    chosen = os.environ.get("CUPY_CACHE_DIR")
+    monkeypatch.delenv("CUPY_CACHE_DIR", raising=False)
+    assert chosen == (expected and str(tmp_path / expected))
