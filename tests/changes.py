@@ -132,8 +132,8 @@ def _pick_section(parts: Parts, rng: random.Random) -> Kind:
 
 def _odd_number(parts: Parts, rng: random.Random) -> int:
     """Choose a number that is likely to be at an edge of something."""
-    n = int(parts.header["num_vertices"])
-    near = rng.choice((0, 1, 64, 128, n, 1 << 31, 1 << 32, *rng.choices(range(n), k=5)))
+    n = max(1, int(parts.header["num_vertices"]))
+    near = rng.choice((0, 1, 64, 128, n, 1 << 31, 1 << 32, *(rng.randrange(n) for _ in range(5))))
     return max(0, near + rng.choice((-2, -1, 0, 0, 1)))
 
 
