@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, get_args
 
+from oocbfs.errors import OutputError
 from oocbfs.memory import format_size
 from oocbfs.settings import IdNames
 from oocbfs.tools import options as shared
@@ -43,6 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Convert and report."""
+    if options.output == "-":
+        raise OutputError("a graph cannot be written to standard output: name a file")
     convert(options.inputs, options, ids=options.ids, format=options.format)
 
 

@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Decode and write."""
+    shared.refuse_json_among_edges(options)
     shared.announce_compilation()
     shared.announce_unpacking()
     from oocbfs import graph

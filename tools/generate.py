@@ -102,6 +102,7 @@ _PARAMETERS = {
 
 def run(options: argparse.Namespace) -> None:
     """Generate into an edge list or straight into a graph."""
+    shared.refuse_json_among_edges(options)
     shared.announce_compilation()
     from oocbfs import generators
     from oocbfs.formats.atomic import check_space

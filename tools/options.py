@@ -14,6 +14,8 @@ from typing import Any, get_args
 
 from oocbfs.settings import ZSTD_LEVELS, Engine, OrderName, shown
 
+from oocbfs.errors import QueryError
+
 # What the bytes from each tier are called in tables.
 TIERS = {"disk": "from disk", "host": "over PCIe"}
 
@@ -175,6 +177,12 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="for results that have no room in memory (default: the graph's)",
     )
+
+
+def refuse_json_among_edges(options: argparse.Namespace) -> None:
+    """Refuse to print a JSON object behind the edges that go the same way."""
+    if options.json and options.output == "-":
+        raise QueryError("--json and -o - both write to standard output: leave one out")
 
 
 def print_json(values: dict[str, Any]) -> None:
