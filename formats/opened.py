@@ -10,10 +10,9 @@ import mmap
 import os
 import stat
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
 from typing import TypeVar
 from weakref import finalize
 
@@ -51,9 +50,10 @@ class Opened:
         self.mapping: mmap.mmap | None = mapping
         self.bytes = np.frombuffer(mapping, np.uint8)
         self._watch = Watch(mapping)
-        self._lock = threading.Lock()
+        # A handler of signals may close what it interrupts.
+        self._lock = threading.RLock()
         # How often each thread has entered ``reading``.
-        self._readers = Counter[int]()
+        self._readers: dict[int, int] = {}
         self._release: Callable[[], object] | None = None
         # For parts that are loaded when they are first asked for, once whoever asks.
         self.loading = threading.RLock()
@@ -63,8 +63,7 @@ class Opened:
         """Bytes that the file had when it was opened."""
         return self.stamp[2]
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self) -> Reading:
         """Read: all that is read in the block was in the file that was opened, or it ends in an error.
 
         An error of the block itself gives way: a changed file looks damaged, which is not what to say.
@@ -76,16 +75,7 @@ class Opened:
         FormatError
             If another program changed the file, or it cannot be read any more.
         """
-        self._enter()
-        try:
-            try:
-                yield
-            except Exception as error:
-                self._check(error)
-                raise
-            self._check()
-        finally:
-            self._leave()
+        return Reading(self)
 
     def each(self, items: Iterator[Item]) -> Iterator[Item]:
         """Yield items that are made by reading, each checked before it is handed out."""
@@ -97,15 +87,17 @@ class Opened:
                     return
             yield item
 
-    def _enter(self) -> None:
+    def enter(self) -> None:
+        """Let a reader in, unless the file is closed."""
         thread = threading.get_ident()
         with self._lock:
             # Who is reading already may go on until it is done.
             if self._release is not None and thread not in self._readers:
                 raise QueryError(f"{self.path}: is closed: open it again")
-            self._readers[thread] += 1
+            self._readers[thread] = self._readers.get(thread, 0) + 1
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
+        """Let a reader out; the last one closes the file, if that was asked for."""
         thread = threading.get_ident()
         with self._lock:
             self._readers[thread] -= 1
@@ -115,7 +107,8 @@ class Opened:
         if release is not None:
             release()
 
-    def _check(self, cause: Exception | None = None) -> None:
+    def check(self, cause: Exception | None) -> None:
+        """Refuse a file that is not what was opened."""
         now = stamp(self.descriptor)
         problem = None
         if self._watch.lost or now[:3] != self.stamp[:3]:
@@ -143,6 +136,30 @@ class Opened:
         self.mapping = None
         self.bytes = np.empty(0, np.uint8)
         self._close_descriptor()
+
+
+class Reading:
+    """One reader, inside of a block."""
+
+    __slots__ = ("_file",)
+
+    def __init__(self, file: Opened) -> None:
+        self._file = file
+
+    def __enter__(self) -> None:
+        self._file.enter()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if error is None or isinstance(error, Exception):
+                self._file.check(error)
+        finally:
+            self._file.leave()
 
 
 def stamp(descriptor: int) -> tuple[int, int, int, int]:

@@ -162,7 +162,9 @@ class Vertices:
             if wanted.size and (least := int(wanted.min())) < 0:
                 raise self._unknown(least)
             return wanted.astype(np.uint64)
-        listed = [self._as_id(i) for i in (ids if _are_several(ids) else (ids,))]
+        listed = list(ids) if _are_several(ids) else [ids]
+        if set(map(type, listed)) != {int} or min(listed) < 0 or max(listed) >= 2**64:
+            listed = [self._as_id(i) for i in listed]
         return np.array(listed, np.uint64)
 
     def _as_id(self, vertex: Any) -> int:  # noqa: ANN401
