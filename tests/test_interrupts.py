@@ -113,7 +113,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_ctrl_c_while_threads_are_started(graph: Path) -> None:
     command = [sys.executable, "-c", DETERMINISTIC, str(graph)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     for name in ("bfs", "disk", "components", "disk components", "together", "alone"):
         assert f"{name} 1\n" in done.stdout
@@ -142,4 +142,4 @@ def interrupt(graph: Path, count: int, seed: int, patience: float) -> int:
 
 
 def test_ctrl_c_at_random_moments(graph: Path) -> None:
-    assert interrupt(graph, count=12, seed=1, patience=60) > 0
+    assert interrupt(graph, count=12, seed=1, patience=300) > 0
