@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import oocbfs
+from oocbfs.errors import InputError
 from oocbfs.formats.edges import Edges
 from oocbfs.formats.readers import open_edges
 from oocbfs.formats.writers import write_edges
@@ -22,6 +23,8 @@ SUFFIXES = ("el", "tsv", "csv", "u64", "npy", "el.gz", "tsv.zst", "csv.xz", "tsv
 # Answers, notes and settings, which are no graphs, and files that are malformed on purpose.
 NOT_GRAPHS = (".md", "-BFS", "-WCC", ".properties", "parents.txt", ".v")
 MALFORMED = ("empty", "lp_afiro", "lp_afiro_structure", "west0067_noheader")
+# WebGraph's formats, which no reader knows.
+UNKNOWN = ("cnr-2000.graph", "cnr-2000.graph-txt.gz")
 
 
 @given(
@@ -68,6 +71,7 @@ def real_graphs() -> list[Path]:
         if not p.name.endswith(NOT_GRAPHS)
         and p.stem not in MALFORMED
         and not p.name.startswith("mangled")
+        and p.name not in UNKNOWN
     )
 
 
@@ -79,6 +83,15 @@ def distinct(edges: NDArray[np.uint64], *, directed: bool) -> NDArray[np.uint64]
 @pytest.mark.skipif(GRAPHS is None, reason="OOCBFS_GRAPHS names no folder of public graphs")
 def test_there_are_real_graphs() -> None:
     assert len(real_graphs()) >= 45
+
+
+@pytest.mark.skipif(GRAPHS is None, reason="OOCBFS_GRAPHS names no folder of public graphs")
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_unknown_formats_are_refused(name: str, tmp_path: Path) -> None:
+    (path,) = Path(str(GRAPHS)).rglob(name)
+    with pytest.raises(InputError, match=name):
+        oocbfs.convert(path, tmp_path / "g.ocg")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("path", real_graphs(), ids=lambda path: path.name)

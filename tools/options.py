@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, get_args
 
-from oocbfs.settings import ZSTD_LEVELS, Engine, OrderName, shown
-
 from oocbfs.errors import QueryError
+from oocbfs.settings import ZSTD_LEVELS, Engine, OrderName, shown
 
 # What the bytes from each tier are called in tables.
 TIERS = {"disk": "from disk", "host": "over PCIe"}
