@@ -149,7 +149,7 @@ REFUSED = [
     (("convert", "edges.txt", "-o", "-"), "name a file"),
     (("export", "g.ocg", "-o", "-", "--json"), "leave one out"),
     (("generate", "kron", "--scale=3", "-o", "-", "--json"), "leave one out"),
-    (("info", "pipe.ocg"), "not a file"),
+    (("info", "pipe.ocg"), "pipe.ocg: cannot be opened"),
     (("bfs", "empty.ocg", "--source=giant"), "no vertex to start from"),
     (("bfs", "g.ocg", "--source=7777"), "7777"),
     (("batch", "g.ocg", "--random=1", "-o", "x" * 300), "File name too long"),
