@@ -154,12 +154,13 @@ class Conversion:
                 sorter.add(edges.sources)
                 sorter.add(edges.targets)
                 bar.update()
+            most = self._held_bytes // (LISTED_BYTES + VERTEX_BYTES[False])
             for part in sorter.drain(np.copy):
-                parts.append(part)
                 count += part.size
-                per_id = LISTED_BYTES + VERTEX_BYTES[False]
-                self._require(per_id * count, f"{count:,} or more ids with gaps")
+                if count <= most:  # or else they are only counted
+                    parts.append(part)
         self.counts.spilled_bytes += sorter.spilled_bytes
+        self._require((LISTED_BYTES + VERTEX_BYTES[False]) * count, f"{count:,} ids with gaps")
         return np.concatenate(parts)
 
     def sort(self, *, directed: bool) -> None:

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.errors import QueryError
+from oocbfs import memory
+from oocbfs.errors import BudgetError, QueryError
 from oocbfs.formats.edges import Ids
 
 _STEEPEST = 64.0
 _MOST_STUBS = 1 << 62
-# Solving takes a few arrays of this many numbers.
+# Solving takes a few arrays of this many numbers, and so many bytes for each of them.
 _HIGHEST_DEGREE = 1 << 24
+_SOLVING_BYTES = 64
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,17 @@ class DegreeClasses:
         stubs = np.arange(0, self.num_stubs, 1 << shift, dtype=np.uint64)
         at = np.searchsorted(self.first_stubs(), stubs, side="right") - 1
         return at.astype(np.uint64), np.uint64(shift)
+
+
+def check_memory(max_degree: int, min_degree: int, budget_bytes: int) -> None:
+    """Refuse degrees that cannot be solved for within a budget for the whole process."""
+    degrees = min(max_degree, _HIGHEST_DEGREE) - min_degree + 1
+    needed = memory.resident_bytes() + _SOLVING_BYTES * degrees
+    if needed > budget_bytes:
+        raise BudgetError(
+            f"a power law of {degrees:,} degrees needs {memory.format_size(needed)} of memory to be "
+            "solved: raise --memory or lower --max-degree"
+        )
 
 
 def degree_classes(

@@ -270,3 +270,12 @@ def test_generated_graphs(tmp_path: Path, least: int, model: str) -> None:
     budget = least + (40 << 20)
     arguments = [*model.split(), "-o", tmp_path / "g.ocg", "--memory", budget]
     assert check_run(run_limited(command("generate", *arguments), budget), tmp_path / "g.ocg")
+
+
+def test_power_laws_that_cannot_be_solved(tmp_path: Path, least: int) -> None:
+    law = ["--vertices", 20_000_000, "--mean-degree", 4, "--max-degree", 16_000_000]
+    budget = least + (20 << 20)
+    run = command("generate", "powerlaw", *law, "-o", tmp_path / "g.ocg", "--memory", budget)
+    done = run_limited(run, budget)
+    assert done.returncode == 1, done
+    assert re.search(r"a power law .* raise --memory", done.stderr.splitlines()[-1])

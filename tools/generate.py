@@ -104,10 +104,14 @@ def run(options: argparse.Namespace) -> None:
     """Generate into an edge list or straight into a graph."""
     shared.refuse_json_among_edges(options)
     shared.announce_compilation()
-    from oocbfs import generators
+    from oocbfs import generators, powerlaw
     from oocbfs.formats.atomic import check_space
+    from oocbfs.memory import parse_size
     from oocbfs.progress import Phases
 
+    if options.model == "powerlaw" and options.memory is not None:
+        budget_bytes = parse_size(options.memory)
+        powerlaw.check_memory(options.max_degree, options.min_degree, budget_bytes)
     parameters = {name: getattr(options, name) for name in _PARAMETERS[options.model]}
     stream = getattr(generators, options.model)(**parameters, threads=options.threads)
     if options.output.endswith(".ocg"):
