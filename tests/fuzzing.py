@@ -28,8 +28,8 @@ from tests.crafting import sign
 from tests.plain import PlainGraph
 from tests.probes import PROBES, Case, ask
 
-# Without a word for so long, a child hangs.
-_PATIENCE_SECONDS = 180
+# Without a word for so long, a child hangs; the first word of all may have to wait for a compiler.
+_PATIENCE_SECONDS = 600
 _PROBES_EACH = 3
 _MUTANTS_A_CHILD = 1000
 
