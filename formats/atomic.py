@@ -20,13 +20,16 @@ _active: set[Path] = set()
 
 
 @contextmanager
-def atomic_output(path: str | os.PathLike[str], *, force: bool = False) -> Generator[BinaryIO]:
+def atomic_output(
+    path: str | os.PathLike[str], *, force: bool = False, streams: bool = False
+) -> Generator[BinaryIO]:
     """Yield a new file, opened "w+b", that gets its name only when the block ends without an error.
 
     Until then it is called ``.<name>.<16 random digits>.tmp`` in the same folder and locked, so that
     others can tell it from what a dead process left behind; it is removed however the block ends. Links
     are followed: what they lead to is made or replaced, and they stay. A file that is replaced hands
-    down its mode, and its owner where that is allowed; a new one follows the umask.
+    down its mode, and its owner where that is allowed; a new one follows the umask. With ``streams``,
+    devices and pipes will do too, which are written from front to back.
 
     Raises
     ------
@@ -37,7 +40,11 @@ def atomic_output(path: str | os.PathLike[str], *, force: bool = False) -> Gener
     shown = os.fspath(path)
     target = Path(os.path.realpath(shown))
     try:
-        there = _check_target(target, shown, force)
+        there = _check_target(target, shown, force, streams)
+        if there is not None and not stat.S_ISREG(there.st_mode):
+            with open(shown, "wb") as stream:
+                yield stream
+            return
         remove_stale_temporaries(target)
         with _temporary_for(target, shown) as (temporary, file):
             if there is not None:
@@ -46,7 +53,7 @@ def atomic_output(path: str | os.PathLike[str], *, force: bool = False) -> Gener
             file.flush()
             os.fsync(file.fileno())
             # Once more, because the work may have taken hours.
-            _check_target(target, shown, force)
+            _check_target(target, shown, force, streams)
             temporary.replace(target)
             _sync_folder(target.parent)
     except BrokenPipeError:
@@ -60,6 +67,7 @@ def check_outputs(
     *,
     inputs: Iterable[str | os.PathLike[str]] = (),
     force: bool = False,
+    streams: bool = False,
 ) -> None:
     """Refuse outputs that cannot be written, before any work is done.
 
@@ -79,7 +87,7 @@ def check_outputs(
             if _is_same(shown, name):
                 raise OutputError(f"{shown}: is {other} too; name another file for {what}")
         try:
-            _check_target(Path(os.path.realpath(shown)), shown, force)
+            _check_target(Path(os.path.realpath(shown)), shown, force, streams)
         except OSError as error:
             raise OutputError(f"{shown}: cannot be written: {_reason(error)}") from error
         taken.append((f"the file for {what}", shown))
@@ -152,7 +160,7 @@ def _new_temporary(target: Path) -> tuple[Path, BinaryIO]:
         file.close()
 
 
-def _check_target(target: Path, shown: str, force: bool) -> os.stat_result | None:
+def _check_target(target: Path, shown: str, force: bool, streams: bool) -> os.stat_result | None:
     """Refuse a target that is not a plain file, or one that may not be replaced; tell what is there."""
     try:
         # By its own name: what leads through /proc has no other. A loop of links is an error.
@@ -166,6 +174,8 @@ def _check_target(target: Path, shown: str, force: bool) -> os.stat_result | Non
             raise OutputError(f"{shown}: there is no folder {target.parent}; create it first")
         return None
     if not stat.S_ISREG(there.st_mode):
+        if streams:
+            return there
         raise OutputError(f"{shown}: is a device or a pipe; name a file")
     if any(_is_open_as(descriptor, there) for descriptor in (0, 1, 2)):
         raise OutputError(f"{shown}: is standard input or output already; name another file")

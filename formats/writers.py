@@ -142,7 +142,7 @@ def choose_format(
 def _opened(path: str | os.PathLike[str], force: bool) -> Generator[BinaryIO]:
     """Open the file to write to, or standard output."""
     if os.fspath(path) != "-":
-        with atomic_output(path, force=force) as file:
+        with atomic_output(path, force=force, streams=True) as file:
             yield file
         return
     try:

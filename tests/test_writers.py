@@ -228,10 +228,22 @@ except OutputError as error:
     assert names(tmp_path) == []
 
 
-def test_devices_are_not_replaced() -> None:
-    with pytest.raises(OutputError, match="/dev/null: is a device or a pipe"):
-        write_edges(BATCHES, "/dev/null", format="txt", force=True)
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_device() -> None:
+    with pytest.raises(OutputError, match="/dev/full: cannot be written: No space left on device"):
+        write_edges(BATCHES, "/dev/full", format="txt")
+
+
+def test_devices_and_pipes_are_written_and_not_replaced(tmp_path: Path) -> None:
+    assert write_edges(BATCHES, "/dev/null", format="txt") == 5
     assert not Path("/dev/null").is_file()
+    pipe = tmp_path / "pipe.txt"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+        assert write_edges(BATCHES, pipe) == 5
+        assert reader.stdout is not None
+        assert len(reader.stdout.read().splitlines()) == 5
+    assert pipe.is_fifo()
 
 
 def test_existing_files_are_kept_without_force(tmp_path: Path) -> None:

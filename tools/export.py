@@ -32,7 +32,8 @@ def run(options: argparse.Namespace) -> None:
 
     choose_format(options.output)
     if options.output != "-":
-        check_outputs({"-o": options.output}, inputs=[options.graph], force=options.force)
+        outputs = {"-o": options.output}
+        check_outputs(outputs, inputs=[options.graph], force=options.force, streams=True)
     with graph.open(options.graph) as opened:
         total = opened.num_edges // (1 if opened.directed else 2)
         kind = "directed" if opened.directed else "undirected, each edge once"
