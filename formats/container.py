@@ -218,12 +218,16 @@ class Container:
                     offset, size = int(record["offset"]), int(record["raw_bytes"])
                     data = self.bytes[offset : offset + size]
                 else:
-                    if self.before_unpacking is not None:
-                        self.before_unpacking(self.raw_bytes(*Kind))
-                        self.before_unpacking = None
+                    self.expect_unpacking()
                     data = self._decompress(kind, int(record["raw_bytes"]))
                 self._loaded[kind] = data.view(layout.DTYPES[kind])
             return self._loaded[kind]
+
+    def expect_unpacking(self) -> None:
+        """Refuse what has no room unpacked, before anything else takes memory; says so only once."""
+        if self.before_unpacking is not None and self.is_compressed:
+            self.before_unpacking(self.raw_bytes(*Kind))
+            self.before_unpacking = None
 
     def _decompress(self, kind: Kind, size: int) -> NDArray[np.uint8]:
         # The frames must account for the size before it is allocated: a crafted one could be absurd.

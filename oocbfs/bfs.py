@@ -78,6 +78,7 @@ def bfs(
 
 def _bfs(graph: Graph, sources: Ids, parents: bool, settings: Settings) -> BfsResult:
     """Traverse from ids."""
+    graph.expect_unpacking()
     division = _divide(graph, parents, settings)
     room = division.room
     stored = graph.stored(sources)

@@ -43,6 +43,7 @@ def components(graph: Graph, settings: Settings) -> ComponentsResult:
 
 
 def _components(graph: Graph, settings: Settings) -> ComponentsResult:
+    graph.expect_unpacking()
     division = _divide(graph, settings)
     labels = fresh(graph.num_vertices, np.uint32)
     found, engine, fallback = _run(graph, labels, settings, division.engine)

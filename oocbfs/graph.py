@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -35,14 +35,14 @@ class Graph(Vertices):
 
     def __init__(self, container: Container, memory: str | int | None = None) -> None:
         super().__init__(container, None if memory is None else parse_size(memory))
-        container.before_unpacking = self._allow_unpacking
+        # Not a method, which would keep a graph alive that everybody dropped.
+        container.before_unpacking = partial(_allow_unpacking, self.path, self.budget_bytes)
         self.num_edges = container.num_edges
         self.directed = container.directed
 
-    def _allow_unpacking(self, unpacked_bytes: int) -> None:
-        from oocbfs.budget import allow_unpacking
-
-        allow_unpacking(self.path, unpacked_bytes, self.budget_bytes)
+    def expect_unpacking(self) -> None:
+        """Refuse a compressed graph that has no room, before results take theirs."""
+        self._container.expect_unpacking()
 
     @property
     def checksum(self) -> int:
@@ -384,6 +384,12 @@ class Graph(Vertices):
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _allow_unpacking(path: str, budget_bytes: int | None, unpacked_bytes: int) -> None:
+    from oocbfs.budget import allow_unpacking
+
+    allow_unpacking(path, unpacked_bytes, budget_bytes)
 
 
 def open(path: str | os.PathLike[str], *, memory: str | int | None = None) -> Graph:
