@@ -198,7 +198,9 @@ def resize_section(parts: Parts, rng: random.Random) -> None:
 def move_ends(parts: Parts, rng: random.Random) -> None:
     """Give a row some bytes more or fewer and the rows behind it the others, all in order."""
     kind = rng.choice((Kind.STARTS, Kind.IN_STARTS))
-    starts = parts.numbers(kind if kind in parts.contents else _pick_section(parts, rng))
+    # What another change emptied has nothing to move.
+    is_there = len(parts.contents.get(kind, b"")) >= 4
+    starts = parts.numbers(kind if is_there else _pick_section(parts, rng))
     first = rng.randrange(starts.size)
     last = rng.randrange(first, starts.size)
     moved = starts[first : last + 1].astype(np.int64) + rng.choice((-3, -1, 1, 2, 1024))
