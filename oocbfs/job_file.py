@@ -11,11 +11,12 @@ from typing import Any, get_args
 
 from oocbfs.batch import Job
 from oocbfs.errors import InputError
+from oocbfs.formats.ordered import MOST_THREADS
 from oocbfs.settings import Emit, From, LevelFiles, ManyEngine, Strategy, Table
 
 _PATHS = ("graph", "output", "sources", "pairs")
 _COUNTS = ("random", "all-hubs", "threads")
-_MOST = {"threads": 1024}
+_MOST = {"threads": MOST_THREADS}
 _CHOICES = {
     "from": get_args(From),
     "emit": get_args(Emit),

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, get_args
 
 from oocbfs.errors import QueryError
+from oocbfs.formats.ordered import MOST_THREADS
 from oocbfs.settings import ZSTD_LEVELS, Engine, OrderName, shown
 
 # What the bytes from each tier are called in tables.
@@ -42,8 +43,7 @@ def whole(least: int, most: int) -> Callable[[str], int]:
 positive = whole(1, 2**63 - 1)
 seed = whole(0, 2**64 - 1)
 edge_factor = whole(1, 1 << 40)
-# Far more than pay anywhere: each takes a stack and scratch memory of its own.
-threads = whole(1, 1024)
+threads = whole(1, MOST_THREADS)
 
 
 def number(text: str) -> float:
