@@ -33,7 +33,7 @@ from oocbfs.batch_outputs import (
 from oocbfs.choice import choose_hubs, choose_random
 from oocbfs.cuda_device import load_cupy
 from oocbfs.errors import FormatError, OutputError, QueryError
-from oocbfs.formats.atomic import atomic_output
+from oocbfs.formats.output.atomic import atomic_output
 from oocbfs.graph import Graph
 from oocbfs.graph import open as open_graph
 from oocbfs.kernels.emulator.build import find_compiler

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from oocbfs.errors import InputError, OutputError
-from oocbfs.formats.atomic import atomic_output
+from oocbfs.formats.output.atomic import atomic_output
 from oocbfs.source_result import SourceResult
 
 _LONGEST_LINE = 1 << 16

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from oocbfs.budget import Division, divide
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.edges import Ids
-from oocbfs.formats.ordered import available_threads, over_ranges
+from oocbfs.formats.io.ordered import available_threads, over_ranges
 from oocbfs.kernels import bfs as cpu
 from oocbfs.kernels import results as kernels
 from oocbfs.kernels.constants import NO_HEAD

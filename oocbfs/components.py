@@ -13,7 +13,7 @@ from oocbfs.bfs import choose_engine, unused_device
 from oocbfs.budget import Division, divide_components
 from oocbfs.components_result import ComponentsResult, ComponentsStats, Found
 from oocbfs.errors import FormatError, QueryError
-from oocbfs.formats.ordered import available_threads
+from oocbfs.formats.io.ordered import available_threads
 from oocbfs.kernels import components as cpu
 from oocbfs.naming import name_components
 from oocbfs.room import fresh

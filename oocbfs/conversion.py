@@ -23,11 +23,11 @@ from oocbfs import ids as ids_
 from oocbfs.convert_plan import LISTED_BYTES, VERTEX_BYTES, Plan, give_back
 from oocbfs.edge_log import EdgeLog
 from oocbfs.errors import BudgetError
-from oocbfs.formats import layout
-from oocbfs.formats.container_writer import ContainerWriter
+from oocbfs.formats.container import layout
+from oocbfs.formats.container.layout import Flag, Kind, Order
+from oocbfs.formats.container.writer import ContainerWriter
 from oocbfs.formats.edges import Declared, Edges, EdgeStream
-from oocbfs.formats.layout import Flag, Kind, Order
-from oocbfs.formats.ordered import ordered_map
+from oocbfs.formats.io.ordered import ordered_map
 from oocbfs.ids import IdBitmap, IdMap, IdRange
 from oocbfs.kernels import arrange, varint
 from oocbfs.kernels import ids as id_kernels

@@ -18,7 +18,7 @@ from functools import cache
 
 from oocbfs import memory
 from oocbfs.errors import BudgetError
-from oocbfs.formats.limits import LINE_COPIES, LINE_LIMIT_BYTES, Limits
+from oocbfs.formats.io.limits import LINE_COPIES, LINE_LIMIT_BYTES, Limits
 
 # In flight whatever the number of threads, and with each of them; tests/test_convert_budget.py keeps
 # these honest.

@@ -14,12 +14,12 @@ from oocbfs import memory as memory_
 from oocbfs.conversion import Conversion, Workshop
 from oocbfs.convert_plan import Plan, give_back, make_plan
 from oocbfs.errors import QueryError
-from oocbfs.formats.atomic import atomic_output, check_outputs
-from oocbfs.formats.container import Container
-from oocbfs.formats.container_writer import ContainerWriter, compress_container
+from oocbfs.formats.container.reader import Container
+from oocbfs.formats.container.writer import ContainerWriter, compress_container
 from oocbfs.formats.edges import EdgeStream
-from oocbfs.formats.memory_edges import MemoryEdges
-from oocbfs.formats.ordered import available_threads
+from oocbfs.formats.io.ordered import available_threads
+from oocbfs.formats.output.atomic import atomic_output, check_outputs
+from oocbfs.formats.readers.memory_edges import MemoryEdges
 from oocbfs.progress import Phases
 from oocbfs.settings import ZSTD_LEVELS, IdNames, OrderName, check_choice, check_whole
 from oocbfs.spill import explained_writes, unnamed_file
@@ -105,7 +105,7 @@ def convert(
     files = [name for name in names if os.fspath(name) != "-"]
     check_outputs({"the graph": output}, inputs=files, force=force)
     if names:
-        from oocbfs.formats import readers
+        from oocbfs.formats.readers import open as readers
 
         readers.load()
     plan = make_plan(budget_bytes, threads)
@@ -162,7 +162,7 @@ def _stream(inputs: Any, format: str | None, plan: Plan, folder: Path) -> EdgeSt
     if hasattr(inputs, "batches"):
         return inputs  # type: ignore[no-any-return]
     if names := _names(inputs):
-        from oocbfs.formats.readers import open_edges
+        from oocbfs.formats.readers.open import open_edges
 
         limits = plan.limits(os.fspath(folder))
         return open_edges(names, format=format, threads=plan.threads, limits=limits)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.formats.direct import page_aligned
+from oocbfs.formats.io.direct import page_aligned
 from oocbfs.kernels.constants import SLACK_BYTES
 from oocbfs.kernels.cuda_source import BFS_KERNELS, KernelOptions, sources
 from oocbfs.kernels.emulator.build import Checks

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from oocbfs import memory
 from oocbfs.disk_rows import DiskRows
 from oocbfs.disk_step import run_step
-from oocbfs.formats.direct import page_aligned
+from oocbfs.formats.io.direct import page_aligned
 from oocbfs.kernels import bfs as cpu
 from oocbfs.kernels import disk_bfs as kernels
 from oocbfs.kernels import disk_state as words

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from oocbfs.disk_bfs import BUFFER_BYTES, READERS
 from oocbfs.disk_rows import DiskRows
 from oocbfs.disk_step import run_step
-from oocbfs.formats.direct import page_aligned
+from oocbfs.formats.io.direct import page_aligned
 from oocbfs.kernels import disk_state as words
 from oocbfs.kernels.bfs import read_only
 from oocbfs.kernels.bfs_rows import Rows, one_row

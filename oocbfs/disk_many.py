@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from oocbfs.disk_bfs import BUFFER_BYTES, READ_BYTES, READERS
 from oocbfs.disk_rows import DiskRows
 from oocbfs.disk_step import run_step
-from oocbfs.formats.direct import page_aligned
+from oocbfs.formats.io.direct import page_aligned
 from oocbfs.kernels import disk_many as kernels
 from oocbfs.kernels import disk_state as words
 from oocbfs.kernels.bfs import read_only

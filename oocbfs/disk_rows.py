@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import FormatError
-from oocbfs.formats import layout
-from oocbfs.formats.container import Container
-from oocbfs.formats.direct import DirectFile
-from oocbfs.formats.layout import TRANSPOSED, Kind
-from oocbfs.formats.opened import stamp
+from oocbfs.formats.container import layout
+from oocbfs.formats.container.layout import TRANSPOSED, Kind
+from oocbfs.formats.container.opened import stamp
+from oocbfs.formats.container.reader import Container
+from oocbfs.formats.io.direct import DirectFile
 from oocbfs.kernels.bfs import read_only
 from oocbfs.kernels.bfs_rows import Rows
 from oocbfs.kernels.constants import NO_HEAD

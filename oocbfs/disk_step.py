@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import FormatError
-from oocbfs.formats.direct import DirectFile
+from oocbfs.formats.io.direct import DirectFile
 from oocbfs.kernels import disk_state as words
 
 

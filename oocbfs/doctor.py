@@ -14,7 +14,7 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
-from oocbfs.formats import machine
+from oocbfs.formats.io import machine
 from oocbfs.memory import available_bytes, format_size, locked_limit
 from oocbfs.nvidia import HEADERS_WHEEL, LIBRARY, Driver, ask_driver, find_headers
 

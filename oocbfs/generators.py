@@ -14,10 +14,10 @@ from contextlib import closing
 import numpy as np
 
 from oocbfs.errors import QueryError
-from oocbfs.formats.atomic import check_space
 from oocbfs.formats.edges import Declared, Edges, EdgeStream, Ids
-from oocbfs.formats.ordered import available_threads, ordered_map
-from oocbfs.formats.writers import LEAST_BYTES, choose_format, write_edges
+from oocbfs.formats.io.ordered import available_threads, ordered_map
+from oocbfs.formats.output.atomic import check_space
+from oocbfs.formats.output.writers import LEAST_BYTES, choose_format, write_edges
 from oocbfs.kernels import generate as kernels
 from oocbfs.powerlaw import degree_classes
 

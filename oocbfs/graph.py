@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.formats.container import Container
+from oocbfs.formats.container.layout import VERSION, Kind
+from oocbfs.formats.container.reader import Container
 from oocbfs.formats.edges import Edges, Ids
-from oocbfs.formats.layout import VERSION, Kind
 from oocbfs.kernels.bfs_rows import Rows
 from oocbfs.lazy import lazy
 from oocbfs.memory import parse_size

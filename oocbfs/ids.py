@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import InputError
+from oocbfs.formats.container.layout import MAX_VERTICES
 from oocbfs.formats.edges import Declared, Edges, Ids
-from oocbfs.formats.layout import MAX_VERTICES
 from oocbfs.kernels import ids as kernels
 
 _IDS_PER_PIECE = 1 << 18

@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from oocbfs.batch import Job
 from oocbfs.errors import InputError
-from oocbfs.formats.ordered import MOST_THREADS
+from oocbfs.formats.io.ordered import MOST_THREADS
 from oocbfs.settings import Emit, From, LevelFiles, ManyEngine, Strategy, Table
 
 _PATHS = ("graph", "output", "sources", "pairs")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from oocbfs.bfs import choose_engine
 from oocbfs.errors import FormatError, QueryError
-from oocbfs.formats.ordered import ordered_map
+from oocbfs.formats.io.ordered import ordered_map
 from oocbfs.kernels import bfs as single
 from oocbfs.kernels import many as kernels
 from oocbfs.kernels import many_spread, results

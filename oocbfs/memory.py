@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from oocbfs.errors import BudgetError
-from oocbfs.formats import machine
+from oocbfs.formats.io import machine
 from oocbfs.settings import is_whole, shown
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}

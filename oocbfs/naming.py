@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from oocbfs.budget import WINDOW_BYTES
 from oocbfs.errors import QueryError
 from oocbfs.formats.edges import Ids
-from oocbfs.formats.ordered import over_ranges
+from oocbfs.formats.io.ordered import over_ranges
 from oocbfs.kernels import components_names
 from oocbfs.kernels import results as kernels
 from oocbfs.room import Room, fresh, is_mapped

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.formats.layout import Order
+from oocbfs.formats.container.layout import Order
 from oocbfs.kernels import arrange, radix, varint
 
 Degrees = NDArray[np.uint32]

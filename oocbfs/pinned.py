@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import OocbfsError
-from oocbfs.formats.ordered import available_threads, ordered_map
+from oocbfs.formats.io.ordered import available_threads, ordered_map
 from oocbfs.kernels.constants import SLACK_BYTES
 from oocbfs.memory import format_size, locked_limit
 from oocbfs.progress import Phases

@@ -8,7 +8,7 @@ from typing import Any
 
 from oocbfs.components_result import ComponentsResult
 from oocbfs.errors import OutputError, QueryError
-from oocbfs.formats.atomic import atomic_output
+from oocbfs.formats.output.atomic import atomic_output
 from oocbfs.result import STOPPED, BfsResult, Level
 
 _COLOURS = {

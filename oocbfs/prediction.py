@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import FormatError
-from oocbfs.formats.ordered import available_threads
+from oocbfs.formats.io.ordered import available_threads
 from oocbfs.gpu_result import Limits
 from oocbfs.kernels import bfs as cpu
 from oocbfs.kernels import foretell

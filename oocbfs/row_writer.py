@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import InputError
-from oocbfs.formats import layout
-from oocbfs.formats.container_writer import ContainerWriter
-from oocbfs.formats.layout import Kind
+from oocbfs.formats.container import layout
+from oocbfs.formats.container.layout import Kind
+from oocbfs.formats.container.writer import ContainerWriter
 from oocbfs.kernels import varint
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.order import max_tail_bytes

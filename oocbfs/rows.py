@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import FormatError
-from oocbfs.formats.container import Container
-from oocbfs.formats.layout import ROW_KINDS, TRANSPOSED, Kind
-from oocbfs.formats.ordered import available_threads, over_ranges
+from oocbfs.formats.container.layout import ROW_KINDS, TRANSPOSED, Kind
+from oocbfs.formats.container.reader import Container
+from oocbfs.formats.io.ordered import available_threads, over_ranges
 from oocbfs.kernels import check, varint
 from oocbfs.kernels.bfs_rows import Rows
 from oocbfs.room import fresh

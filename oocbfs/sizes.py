@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-from oocbfs.formats.container import Container
-from oocbfs.formats.layout import Kind
+from oocbfs.formats.container.layout import Kind
+from oocbfs.formats.container.reader import Container
 
 
 @dataclass(frozen=True)

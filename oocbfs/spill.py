@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from oocbfs.errors import OutputError
-from oocbfs.formats.machine import read_at
+from oocbfs.formats.io.machine import read_at
 
 
 @contextmanager

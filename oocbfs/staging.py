@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.device import Device, Memory
-from oocbfs.formats.direct import DirectFile
+from oocbfs.formats.io.direct import DirectFile
 from oocbfs.gpu_rows import ResidentRows
 from oocbfs.kernels.cuda_source import DISK_BLOCK_BYTES
 from oocbfs.plan import NUM_SLOTS, PAGE_BYTES, Window, slot_bytes

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from oocbfs.budget import allow_unpacking
 from oocbfs.errors import FormatError
-from oocbfs.formats import layout
-from oocbfs.formats.container import Container
-from oocbfs.formats.layout import Kind, Order
-from oocbfs.formats.ordered import available_threads, ordered_map
+from oocbfs.formats.container import layout
+from oocbfs.formats.container.layout import Kind, Order
+from oocbfs.formats.container.reader import Container
+from oocbfs.formats.io.ordered import available_threads, ordered_map
 from oocbfs.kernels import check
 from oocbfs.kernels.bfs_rows import Rows
 from oocbfs.progress import Phases

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import FormatError, QueryError
-from oocbfs.formats.container import Container
+from oocbfs.formats.container.layout import Kind, Order
+from oocbfs.formats.container.reader import Container
 from oocbfs.formats.edges import Ids
-from oocbfs.formats.layout import Kind, Order
 from oocbfs.lazy import lazy
 from oocbfs.rows import is_permutation
 from oocbfs.settings import is_whole, shown

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import zstandard
 
-from oocbfs.formats import layout
-from oocbfs.formats.layout import Kind
+from oocbfs.formats.container import layout
+from oocbfs.formats.container.layout import Kind
 from tests.crafting import sign
 
 # Nearly every change of an index is refused when it is loaded; other changes get further.

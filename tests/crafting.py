@@ -9,9 +9,9 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
-from oocbfs.formats import layout
-from oocbfs.formats.container_writer import write_tables
-from oocbfs.formats.layout import Kind
+from oocbfs.formats.container import layout
+from oocbfs.formats.container.layout import Kind
+from oocbfs.formats.container.writer import write_tables
 
 _SHIFT = 12  # of the bases of archives
 

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from oocbfs.errors import OutputError
-from oocbfs.formats.atomic import atomic_output, check_outputs
+from oocbfs.formats.output.atomic import atomic_output, check_outputs
 
 ROOT = Path(__file__).parents[1]
 

@@ -346,7 +346,7 @@ def test_a_bad_job_stops_all_before_they_start(
 
 def test_a_failed_job_does_not_stop_the_others(graph: Path, tmp_path: Path) -> None:
     """The second graph's rows are damaged, which only its traversal notices."""
-    from oocbfs.formats.layout import Kind
+    from oocbfs.formats.container.layout import Kind
     from tests.crafting import rewrite
 
     damaged = tmp_path / "damaged.ocg"

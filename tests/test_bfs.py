@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import oocbfs
 from oocbfs import generators
 from oocbfs.errors import FormatError, QueryError
-from oocbfs.formats.layout import Kind
+from oocbfs.formats.container.layout import Kind
 from oocbfs.graph import Graph
 from tests.crafting import rewrite
 from tests.scipy_levels import scipy_levels

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import oocbfs
 from oocbfs import generators
 from oocbfs.errors import BudgetError, FormatError, QueryError
-from oocbfs.formats.layout import Kind
+from oocbfs.formats.container.layout import Kind
 from oocbfs.graph import Graph
 from oocbfs.kernels import many as kernels
 from oocbfs.kernels import many_spread

@@ -11,7 +11,7 @@ import pytest
 import oocbfs
 from oocbfs import generators, graph500
 from oocbfs.cli import main
-from oocbfs.formats.layout import Kind
+from oocbfs.formats.container.layout import Kind
 from oocbfs.nvidia import ask_driver
 from tests.crafting import rewrite
 from tests.test_cli import run

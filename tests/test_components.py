@@ -15,7 +15,7 @@ import oocbfs
 from oocbfs import generators
 from oocbfs.components_result import ComponentsResult
 from oocbfs.errors import FormatError
-from oocbfs.formats.layout import Kind
+from oocbfs.formats.container.layout import Kind
 from oocbfs.graph import Graph
 from oocbfs.memory import read_bytes
 from tests.crafting import section_place, sign

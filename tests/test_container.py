@@ -8,9 +8,9 @@ import pytest
 
 import oocbfs
 from oocbfs.errors import FormatError
-from oocbfs.formats import layout
-from oocbfs.formats.container import Container
-from oocbfs.formats.layout import Kind
+from oocbfs.formats.container import layout
+from oocbfs.formats.container.layout import Kind
+from oocbfs.formats.container.reader import Container
 from oocbfs.rows import neighbours
 from oocbfs.verifier import verify
 from tests.crafting import rewrite, section_place, set_header, sign

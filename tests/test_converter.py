@@ -14,7 +14,7 @@ from oocbfs import generators
 from oocbfs.convert_plan import Plan, Watch
 from oocbfs.errors import BudgetError, InputError, OutputError, QueryError
 from oocbfs.formats.edges import Declared
-from oocbfs.formats.memory_edges import MemoryEdges
+from oocbfs.formats.readers.memory_edges import MemoryEdges
 from oocbfs.memory import resident_bytes
 from oocbfs.verifier import verify
 from tests.strategies import Pairs, edge_lists, expected_edges, pair_array, stored_edges

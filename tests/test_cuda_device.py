@@ -16,7 +16,7 @@ import pytest
 
 import oocbfs
 from oocbfs.cuda_device import CudaDevice, DeviceError, load_cupy
-from oocbfs.formats.direct import page_aligned
+from oocbfs.formats.io.direct import page_aligned
 from oocbfs.gpu_bfs import GpuBfs
 from oocbfs.kernels.cuda_source import (
     BLOCK_THREADS,

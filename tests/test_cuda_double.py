@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oocbfs.formats.direct import page_aligned
+from oocbfs.formats.io.direct import page_aligned
 from oocbfs.kernels.cuda_source import KernelOptions, source
 from oocbfs.kernels.emulator.library import Library
 from tests.cuda_double import CUDARuntimeError, Runtime

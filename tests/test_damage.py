@@ -11,8 +11,8 @@ import pytest
 
 import oocbfs
 from oocbfs.errors import FormatError, OocbfsError
-from oocbfs.formats import layout
-from oocbfs.formats.layout import Kind
+from oocbfs.formats.container import layout
+from oocbfs.formats.container.layout import Kind
 from oocbfs.kernels import bfs, check, components, foretell, many, results, varint
 from oocbfs.kernels.bfs_rows import Rows
 from oocbfs.kernels.constants import NO_HEAD, SLACK_BYTES

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 import oocbfs
 from oocbfs import disk_bfs, generators
 from oocbfs.errors import FormatError
-from oocbfs.formats.direct import DirectFile
-from oocbfs.formats.layout import Kind
+from oocbfs.formats.container.layout import Kind
+from oocbfs.formats.io.direct import DirectFile
 from oocbfs.graph import Graph
 from oocbfs.kernels import bfs as cpu
 from oocbfs.kernels.disk_thin import BLOCK_BYTES

@@ -18,7 +18,7 @@ import oocbfs
 from oocbfs import disk_many, generators
 from oocbfs.budget import used_bytes
 from oocbfs.errors import BudgetError, FormatError
-from oocbfs.formats.layout import Kind
+from oocbfs.formats.container.layout import Kind
 from oocbfs.graph import Graph
 from oocbfs.many_budget import DEEP, DiskShare, divide_many
 from oocbfs.many_disk import DiskTraversals

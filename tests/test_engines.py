@@ -16,7 +16,7 @@ import pytest
 import oocbfs
 from oocbfs import generators
 from oocbfs.errors import BudgetError, FormatError, OocbfsError
-from oocbfs.formats.layout import Kind
+from oocbfs.formats.container.layout import Kind
 from oocbfs.gpu_engine import shape_of
 from oocbfs.graph import Graph
 from oocbfs.nvidia import ask_driver

@@ -15,7 +15,7 @@ import pytest
 
 from oocbfs import generators
 from oocbfs.errors import FormatError
-from oocbfs.formats.container import Container
+from oocbfs.formats.container.reader import Container
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import oocbfs
-from oocbfs.formats import layout
-from oocbfs.formats.layout import Kind
+from oocbfs.formats.container import layout
+from oocbfs.formats.container.layout import Kind
 
 TEXT = (Path(__file__).parents[1] / "formats" / "FORMAT.md").read_text()
 GOLDEN = Path(__file__).parent / "golden" / "worked.ocg"

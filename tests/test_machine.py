@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from oocbfs import doctor, memory
-from oocbfs.formats import container, machine
-from oocbfs.formats.layout import Kind
-from oocbfs.formats.ordered import available_threads
+from oocbfs.formats.container import reader as container
+from oocbfs.formats.container.layout import Kind
+from oocbfs.formats.io import machine
+from oocbfs.formats.io.ordered import available_threads
 from oocbfs.graph import open as open_graph
 from oocbfs.spill import SpillFile
 

@@ -17,8 +17,8 @@ import oocbfs
 from oocbfs import batch, choice, generators, prediction
 from oocbfs.cli import main
 from oocbfs.errors import FormatError, QueryError
-from oocbfs.formats import direct
-from oocbfs.formats.layout import Kind
+from oocbfs.formats.container.layout import Kind
+from oocbfs.formats.io import direct
 from oocbfs.graph import Graph
 from oocbfs.verifier import verify
 from tests.crafting import section_place

@@ -12,7 +12,7 @@ import pytest
 
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared
-from oocbfs.formats.readers import FORMATS, open_edges
+from oocbfs.formats.readers.open import FORMATS, open_edges
 from tests.strategies import Pairs
 
 
@@ -46,7 +46,7 @@ def test_every_format_is_read_when_forced(tmp_path: Path) -> None:
 
 
 def test_listing_formats_loads_no_compiler() -> None:
-    code = "import sys, oocbfs.formats.readers; sys.exit('numba' in sys.modules)"
+    code = "import sys, oocbfs.formats.readers.open; sys.exit('numba' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

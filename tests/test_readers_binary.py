@@ -18,7 +18,7 @@ from scipy import sparse
 
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared
-from oocbfs.formats.readers import open_edges
+from oocbfs.formats.readers.open import open_edges
 from tests.strategies import Pairs
 from tests.test_readers import read, refuse
 

@@ -10,7 +10,7 @@ import pytest
 
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared
-from oocbfs.formats.readers import open_edges
+from oocbfs.formats.readers.open import open_edges
 
 pytestmark = pytest.mark.skipif(
     "OOCBFS_GRAPHS" not in os.environ, reason="OOCBFS_GRAPHS names no folder of public graphs"

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared
-from oocbfs.formats.limits import Limits
-from oocbfs.formats.readers import open_edges
+from oocbfs.formats.io.limits import Limits
+from oocbfs.formats.readers.open import open_edges
 from tests.strategies import Pairs, edge_lists
 
 SEPARATORS = st.sampled_from([" ", "\t", ",", "  ", " \t ", ", ", " , "])
@@ -55,7 +55,7 @@ def test_edge_lists(
     edges, text = sample
     path = tmp_path_factory.mktemp("edges") / "graph.el"
     path.write_bytes(text.encode())
-    with mock.patch("oocbfs.formats.chunks.CHUNK_BYTES", chunk):
+    with mock.patch("oocbfs.formats.readers.chunks.CHUNK_BYTES", chunk):
         assert edges_of(path, "edges")[0] == edges
 
 
@@ -83,7 +83,7 @@ def test_adjacency_lists(
     path = tmp_path_factory.mktemp("rows") / "graph.txt"
     path.write_bytes(text.encode())
     expected = [(u, v) for u, vs in rows.items() for v in vs or [u]]
-    with mock.patch("oocbfs.formats.chunks.CHUNK_BYTES", chunk):
+    with mock.patch("oocbfs.formats.readers.chunks.CHUNK_BYTES", chunk):
         assert edges_of(path, "adjacency")[0] == expected
         if rows and (colon or any(len(vs) > 1 for vs in rows.values())):
             assert edges_of(path)[0] == expected
@@ -110,7 +110,7 @@ def test_metis(
         text += before + " ".join(f"{v}{weight}" for u, v in sorted(both) if u == row) + end
     path = tmp_path_factory.mktemp("metis") / "g.graph"
     path.write_bytes(text.encode())
-    with mock.patch("oocbfs.formats.chunks.CHUNK_BYTES", chunk):
+    with mock.patch("oocbfs.formats.readers.chunks.CHUNK_BYTES", chunk):
         found, declared = edges_of(path)
     assert sorted(found) == sorted(both)
     assert (declared.directed, declared.first_id, declared.num_vertices) == (False, 1, size)
@@ -154,7 +154,7 @@ def test_malformed_lines_are_named(
     path = tmp_path_factory.mktemp("bad") / "graph.el"
     path.write_text("\n".join(lines) + "\n", newline="")
     with (
-        mock.patch("oocbfs.formats.chunks.CHUNK_BYTES", chunk),
+        mock.patch("oocbfs.formats.readers.chunks.CHUNK_BYTES", chunk),
         pytest.raises(InputError) as caught,
     ):
         edges_of(path, "edges")
@@ -170,7 +170,7 @@ def test_the_largest_id(tmp_path: Path) -> None:
 
 
 def test_rows_longer_than_a_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("oocbfs.formats.chunks.CHUNK_BYTES", 100)
+    monkeypatch.setattr("oocbfs.formats.readers.chunks.CHUNK_BYTES", 100)
     path = tmp_path / "hub"
     path.write_text("0: " + " ".join(map(str, range(50_000))) + "\n7: 1\n")
     assert edges_of(path)[0] == [(0, v) for v in range(50_000)] + [(7, 1)]

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 import oocbfs
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Edges
-from oocbfs.formats.readers import open_edges
-from oocbfs.formats.writers import write_edges
+from oocbfs.formats.output.writers import write_edges
+from oocbfs.formats.readers.open import open_edges
 from oocbfs.verifier import verify
 from tests.strategies import Pairs, edge_lists, expected_edges, pair_array, stored_edges
 

@@ -23,9 +23,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oocbfs.errors import BudgetError, InputError
-from oocbfs.formats.limits import Limits
-from oocbfs.formats.readers import open_edges
-from oocbfs.formats.streams import Source
+from oocbfs.formats.io.limits import Limits
+from oocbfs.formats.io.streams import Source
+from oocbfs.formats.readers.open import open_edges
 
 TEXT = b"".join(b"%d %d\n" % (i, i * i) for i in range(3000))
 
@@ -212,7 +212,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 def run_with_input(data: bytes, *arguments: str) -> str:
     code = (
-        "import sys; from oocbfs.formats.readers import open_edges\n"
+        "import sys; from oocbfs.formats.readers.open import open_edges\n"
         "s = open_edges(['-'], format=(sys.argv + [None])[1])\n"
         "assert s.total is None and s.name == '<stdin>'\n"
         "print(sum(e.sources.size for e in s.batches()), s.done, s.declared.directed)"
@@ -257,7 +257,7 @@ def zlib_gzip(data: bytes) -> bytes:
 def test_stopping_early_releases_everything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("oocbfs.formats.chunks.CHUNK_BYTES", 256)
+    monkeypatch.setattr("oocbfs.formats.readers.chunks.CHUNK_BYTES", 256)
     path = write(tmp_path, gzip.compress(TEXT))
     before = threading.active_count(), len(os.listdir("/proc/self/fd"))
     for _ in range(5):

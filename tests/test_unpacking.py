@@ -10,7 +10,7 @@ import pytest
 import oocbfs
 from oocbfs.cli import main
 from oocbfs.errors import BudgetError
-from oocbfs.formats.layout import MAX_VERTICES
+from oocbfs.formats.container.layout import MAX_VERTICES
 from oocbfs.memory import available_bytes, peak_bytes
 from tests.crafting import write_archive
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from oocbfs import generators
 from oocbfs.errors import OutputError
 from oocbfs.formats.edges import Edges, Ids
-from oocbfs.formats.writers import choose_format, write_edges
+from oocbfs.formats.output.writers import choose_format, write_edges
 from oocbfs.kernels.format_text import format_pairs
 
 ROOT = Path(__file__).parents[1]

@@ -83,8 +83,8 @@ def _giant(opened: Graph, options: argparse.Namespace) -> int:
 
 def run(options: argparse.Namespace) -> None:
     """Traverse, write what was asked for, and report."""
-    from oocbfs.formats.atomic import check_outputs
-    from oocbfs.formats.vectors import check_name, write_vector
+    from oocbfs.formats.output.atomic import check_outputs
+    from oocbfs.formats.output.vectors import check_name, write_vector
 
     for path in filter(None, (options.levels, options.parents)):
         check_name(path)

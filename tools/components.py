@@ -37,8 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Find the components, write what was asked for, and report."""
-    from oocbfs.formats.atomic import check_outputs
-    from oocbfs.formats.vectors import check_name, write_vector
+    from oocbfs.formats.output.atomic import check_outputs
+    from oocbfs.formats.output.vectors import check_name, write_vector
 
     if options.labels:
         check_name(options.labels)

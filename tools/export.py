@@ -26,8 +26,8 @@ def run(options: argparse.Namespace) -> None:
     shared.announce_compilation()
     shared.announce_unpacking()
     from oocbfs import graph
-    from oocbfs.formats.atomic import check_outputs
-    from oocbfs.formats.writers import choose_format, write_edges
+    from oocbfs.formats.output.atomic import check_outputs
+    from oocbfs.formats.output.writers import choose_format, write_edges
     from oocbfs.progress import Phases
 
     choose_format(options.output)

@@ -105,7 +105,7 @@ def run(options: argparse.Namespace) -> None:
     shared.refuse_json_among_edges(options)
     shared.announce_compilation()
     from oocbfs import generators, powerlaw
-    from oocbfs.formats.atomic import check_space
+    from oocbfs.formats.output.atomic import check_space
     from oocbfs.memory import parse_size
     from oocbfs.progress import Phases
 

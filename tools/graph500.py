@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> None:
     """Run and print the statistics block."""
     shared.announce_compilation()
     from oocbfs import graph500
-    from oocbfs.formats.ordered import available_threads
+    from oocbfs.formats.io.ordered import available_threads
 
     outcome = graph500.run(
         options.scale,

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, get_args
 
 from oocbfs.errors import QueryError
-from oocbfs.formats.ordered import MOST_THREADS
+from oocbfs.formats.io.ordered import MOST_THREADS
 from oocbfs.settings import ZSTD_LEVELS, Engine, OrderName, shown
 
 # What the bytes from each tier are called in tables.

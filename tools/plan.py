@@ -140,7 +140,7 @@ def _plan_cpu(opened: Graph, samples: list[Sample], options: argparse.Namespace)
 
     from oocbfs.budget import divide
     from oocbfs.errors import BudgetError
-    from oocbfs.formats.ordered import available_threads
+    from oocbfs.formats.io.ordered import available_threads
     from oocbfs.memory import available_bytes, parse_size
     from oocbfs.prediction import foretell_disk_bytes
 

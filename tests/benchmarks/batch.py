@@ -13,7 +13,7 @@ import numpy as np
 
 import oocbfs
 from oocbfs import generators
-from oocbfs.formats.ordered import ordered_map
+from oocbfs.formats.io.ordered import ordered_map
 from oocbfs.graph import Graph
 from oocbfs.many import Traversals
 from oocbfs.many_budget import divide_many

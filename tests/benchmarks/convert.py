@@ -72,7 +72,7 @@ def measure(folder: Path, scale: int, threads: int, repeats: int) -> None:
 
 def parse_rate(text: Path) -> float:
     """Bytes per second that one core parses, the reader's threads included."""
-    from oocbfs.formats.readers import open_edges
+    from oocbfs.formats.readers.open import open_edges
 
     seconds = []
     for _ in range(2):

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from oocbfs.formats.direct import page_aligned
+from oocbfs.formats.io.direct import page_aligned
 from oocbfs.kernels.disk_read import read_at
 from tests.benchmarks.common import show
 from tests.benchmarks.outofcore import drop_cache

@@ -167,7 +167,7 @@ def read_buffered(path: Path) -> None:
 
 def read_direct(path: Path) -> None:
     """Read a file past the page cache, one large read after the other."""
-    from oocbfs.formats.direct import DirectFile, page_aligned
+    from oocbfs.formats.io.direct import DirectFile, page_aligned
 
     buffer = page_aligned(1 << 20)
     file = DirectFile(path)

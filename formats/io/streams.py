@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import BudgetError, InputError
-from oocbfs.formats.decompress import HEADER_BYTES, Codec, Decoder, WindowError, codec_of
-from oocbfs.formats.limits import Limits
+from oocbfs.formats.io.decompress import HEADER_BYTES, Codec, Decoder, WindowError, codec_of
+from oocbfs.formats.io.limits import Limits
 
 STORED_PIECE_BYTES = 1 << 18
 PLAIN_PIECE_BYTES = 1 << 20

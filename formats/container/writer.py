@@ -12,9 +12,9 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
-from oocbfs.formats import layout
-from oocbfs.formats.container import Container
-from oocbfs.formats.layout import CHUNK_BYTES, PAGE_BYTES, Encoding, Kind
+from oocbfs.formats.container import layout
+from oocbfs.formats.container.layout import CHUNK_BYTES, PAGE_BYTES, Encoding, Kind
+from oocbfs.formats.container.reader import Container
 
 
 class SectionWriter:

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import OutputError
-from oocbfs.formats.atomic import atomic_output
 from oocbfs.formats.edges import Ids
-from oocbfs.formats.ordered import ordered_map
+from oocbfs.formats.io.ordered import ordered_map
+from oocbfs.formats.output.atomic import atomic_output
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _ROWS_PER_PIECE = 1 << 16

@@ -17,11 +17,11 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from oocbfs.errors import InputError
-from oocbfs.formats.archive import Archive
-from oocbfs.formats.chunks import BATCH_EDGES
-from oocbfs.formats.csr import read_rows, to_ids
 from oocbfs.formats.edges import Declared, Edges
-from oocbfs.formats.streams import Source, Stream
+from oocbfs.formats.io.streams import Source, Stream
+from oocbfs.formats.readers.archive import Archive
+from oocbfs.formats.readers.chunks import BATCH_EDGES
+from oocbfs.formats.readers.csr import read_rows, to_ids
 
 _SMALL_BYTES = 1 << 16
 # numpy itself refuses longer headers, but only when they are in memory.

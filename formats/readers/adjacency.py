@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from oocbfs.formats.chunks import Grammar, Lines, parse
-from oocbfs.formats.edge_list import COMMENTS
 from oocbfs.formats.edges import Declared, Edges
-from oocbfs.formats.streams import Source
+from oocbfs.formats.io.streams import Source
+from oocbfs.formats.readers.chunks import Grammar, Lines, parse
+from oocbfs.formats.readers.edge_list import COMMENTS
 from oocbfs.kernels.parse import HASH, NAMED, PERCENT, SLASHES
 
 _GRAMMAR = Grammar(HASH | PERCENT | SLASHES | NAMED, rows=True, columns=0)

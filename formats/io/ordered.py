@@ -9,7 +9,7 @@ from itertools import chain, islice
 from typing import Any, TypeVar
 
 from oocbfs.errors import QueryError
-from oocbfs.formats.machine import usable_cores
+from oocbfs.formats.io.machine import usable_cores
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -7,9 +7,9 @@ from collections.abc import Generator
 import numpy as np
 
 from oocbfs.errors import InputError
-from oocbfs.formats.chunks import BATCH_EDGES
 from oocbfs.formats.edges import Declared, Edges
-from oocbfs.formats.streams import Source
+from oocbfs.formats.io.streams import Source
+from oocbfs.formats.readers.chunks import BATCH_EDGES
 
 
 def read(source: Source, declared: Declared, threads: int, *, width: int = 4) -> Generator[Edges]:

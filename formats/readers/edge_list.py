@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from oocbfs.errors import InputError
-from oocbfs.formats.chunks import MOST_ID, Grammar, Lines, parse
 from oocbfs.formats.edges import Declared, Edges
-from oocbfs.formats.streams import Source, plain_name
+from oocbfs.formats.io.streams import Source, plain_name
+from oocbfs.formats.readers.chunks import MOST_ID, Grammar, Lines, parse
 from oocbfs.kernels.parse import HASH, PERCENT, SLASHES
 
 COMMENTS = (b"#", b"%", b"//")

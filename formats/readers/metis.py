@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from oocbfs.errors import InputError
-from oocbfs.formats.chunks import Grammar, Lines, Parsed, parse, whole_numbers
 from oocbfs.formats.edges import Declared, Edges
-from oocbfs.formats.streams import Source
+from oocbfs.formats.io.streams import Source
+from oocbfs.formats.readers.chunks import Grammar, Lines, Parsed, parse, whole_numbers
 from oocbfs.kernels.parse import PERCENT
 
 _FIRST_ROWS_BYTES = 1 << 16

@@ -19,7 +19,7 @@ from weakref import finalize
 import numpy as np
 
 from oocbfs.errors import FormatError, QueryError
-from oocbfs.formats.lost_pages import Watch
+from oocbfs.formats.container.lost_pages import Watch
 
 Item = TypeVar("Item")
 

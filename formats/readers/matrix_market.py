@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import InputError
-from oocbfs.formats.chunks import Grammar, Lines, batches, parse, whole_numbers
 from oocbfs.formats.edges import Declared, Edges
-from oocbfs.formats.streams import Source
+from oocbfs.formats.io.streams import Source
+from oocbfs.formats.readers.chunks import Grammar, Lines, batches, parse, whole_numbers
 from oocbfs.kernels.parse import PERCENT, Text
 
 _VALUES = {"pattern": 0, "real": 1, "double": 1, "integer": 1, "unsigned-integer": 1, "complex": 2}

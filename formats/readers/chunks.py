@@ -19,9 +19,9 @@ import numpy as np
 
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Edges, Ids
-from oocbfs.formats.limits import LINE_LIMIT_BYTES
-from oocbfs.formats.ordered import ordered_map
-from oocbfs.formats.streams import Source, Stream
+from oocbfs.formats.io.limits import LINE_LIMIT_BYTES
+from oocbfs.formats.io.ordered import ordered_map
+from oocbfs.formats.io.streams import Source, Stream
 from oocbfs.kernels import parse as kernels
 from oocbfs.kernels.parse import Text
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from oocbfs.errors import InputError
-from oocbfs.formats.archive import Archive
 from oocbfs.formats.edges import Declared, Edges
-from oocbfs.formats.limits import Limits
-from oocbfs.formats.merge import Merged
-from oocbfs.formats.streams import Source
+from oocbfs.formats.io.limits import Limits
+from oocbfs.formats.io.streams import Source
+from oocbfs.formats.readers.archive import Archive
+from oocbfs.formats.readers.merge import Merged
 
 FORMATS: tuple[str, ...] = (
     "edges",
@@ -182,7 +182,7 @@ class InputEdges:
 
 def _recognise(source: Source) -> str:
     """Name the format of an input by its content."""
-    from oocbfs.formats.detect import (
+    from oocbfs.formats.readers.detect import (
         MOST_SAMPLE_BYTES,
         SAMPLE_BYTES,
         detect,
@@ -208,7 +208,7 @@ Reader = Callable[[Source, Declared, int], Generator[Edges]]
 
 def _reader(format: str, vertices: Source | None) -> Reader:
     """Give the function that reads a format; only here is the parser loaded."""
-    from oocbfs.formats import (
+    from oocbfs.formats.readers import (
         adjacency,
         dimacs,
         edge_list,

@@ -7,7 +7,7 @@ import struct
 import zipfile
 
 from oocbfs.errors import BudgetError
-from oocbfs.formats.streams import Source, Stream, explained
+from oocbfs.formats.io.streams import Source, Stream, explained
 
 # What the list of an archive takes for each of its files, and copies of their names.
 _FILE_BYTES = 2 << 10

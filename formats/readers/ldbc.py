@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import BudgetError
-from oocbfs.formats.chunks import Lines, parse
-from oocbfs.formats.edge_list import COMMENTS, GRAMMAR
 from oocbfs.formats.edges import Declared, Edges, Ids
-from oocbfs.formats.streams import Source
+from oocbfs.formats.io.streams import Source
+from oocbfs.formats.readers.chunks import Lines, parse
+from oocbfs.formats.readers.edge_list import COMMENTS, GRAMMAR
 from oocbfs.kernels.parse import SINGLE
 
 _MISSING = "an end of the edge is not in the vertex file"

@@ -14,10 +14,10 @@ import zstandard
 from numpy.typing import NDArray
 
 from oocbfs.errors import FormatError
-from oocbfs.formats import layout
-from oocbfs.formats.layout import CHUNK_BYTES, PAGE_BYTES, Encoding, Flag, Kind, Order
-from oocbfs.formats.opened import Opened
-from oocbfs.formats.ordered import available_threads, ordered_map
+from oocbfs.formats.container import layout
+from oocbfs.formats.container.layout import CHUNK_BYTES, PAGE_BYTES, Encoding, Flag, Kind, Order
+from oocbfs.formats.container.opened import Opened
+from oocbfs.formats.io.ordered import available_threads, ordered_map
 from oocbfs.kernels.constants import SLACK_BYTES
 
 

@@ -23,9 +23,9 @@ import numpy as np
 import zstandard
 
 from oocbfs.errors import OutputError
-from oocbfs.formats.atomic import atomic_output
 from oocbfs.formats.edges import Edges
-from oocbfs.formats.ordered import available_threads, ordered_map
+from oocbfs.formats.io.ordered import available_threads, ordered_map
+from oocbfs.formats.output.atomic import atomic_output
 from oocbfs.kernels.format_text import format_pairs
 
 Block = bytes | memoryview

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from oocbfs.errors import InputError
-from oocbfs.formats.chunks import Grammar, Lines, parse, whole_numbers
 from oocbfs.formats.edges import Declared, Edges
-from oocbfs.formats.streams import Source
+from oocbfs.formats.io.streams import Source
+from oocbfs.formats.readers.chunks import Grammar, Lines, parse, whole_numbers
 from oocbfs.kernels.parse import DIMACS
 
 _DIRECTED = ("sp", "max", "min", "asn")

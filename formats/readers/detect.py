@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from oocbfs.errors import InputError
-from oocbfs.formats import gap
-from oocbfs.formats.decompress import codec_of
-from oocbfs.formats.metis import Header
-from oocbfs.formats.streams import ZIP_MAGIC, plain_name
+from oocbfs.formats.io.decompress import codec_of
+from oocbfs.formats.io.streams import ZIP_MAGIC, plain_name
+from oocbfs.formats.readers import gap
+from oocbfs.formats.readers.metis import Header
 
 # So much is looked at, and more where it is nothing but comments.
 SAMPLE_BYTES = 1 << 16

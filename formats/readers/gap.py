@@ -15,9 +15,9 @@ from collections.abc import Generator
 import numpy as np
 
 from oocbfs.errors import InputError
-from oocbfs.formats.csr import read_rows
 from oocbfs.formats.edges import Declared, Edges
-from oocbfs.formats.streams import Source
+from oocbfs.formats.io.streams import Source
+from oocbfs.formats.readers.csr import read_rows
 
 _HEADER = struct.Struct("<Bqq")
 _OFFSET, _NEIGHBOUR = np.dtype("<i8"), np.dtype("<i4")

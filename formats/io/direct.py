@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import FormatError
-from oocbfs.formats.machine import read_at
-from oocbfs.formats.ordered import ordered_map
+from oocbfs.formats.io.machine import read_at
+from oocbfs.formats.io.ordered import ordered_map
 
 # Should a pipe have taken the file's place, opening it does not wait for a writer.
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import InputError
-from oocbfs.formats.chunks import BATCH_EDGES
 from oocbfs.formats.edges import Edges, Ids
-from oocbfs.formats.streams import Stream
+from oocbfs.formats.io.streams import Stream
+from oocbfs.formats.readers.chunks import BATCH_EDGES
 
 _OFFSETS_PIECE = 1 << 16
 

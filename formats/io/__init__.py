@@ -1,0 +1,1 @@
+"""Streams, decompressors, direct reads and threads that keep an order."""
