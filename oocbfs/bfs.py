@@ -16,9 +16,9 @@ from oocbfs.budget import Division, divide
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.edges import Ids
 from oocbfs.formats.io.ordered import available_threads, over_ranges
-from oocbfs.kernels import bfs as cpu
-from oocbfs.kernels import results as kernels
+from oocbfs.kernels.bfs import traverse as cpu
 from oocbfs.kernels.constants import NO_HEAD
+from oocbfs.kernels.results import levels as kernels
 from oocbfs.naming import name_levels, name_parents
 from oocbfs.nvidia import ask_driver
 from oocbfs.result import STOPPED, BfsResult, Found, Level, Stats, Task

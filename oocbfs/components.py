@@ -14,7 +14,7 @@ from oocbfs.budget import Division, divide_components
 from oocbfs.components_result import ComponentsResult, ComponentsStats, Found
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.io.ordered import available_threads
-from oocbfs.kernels import components as cpu
+from oocbfs.kernels.components import connect as cpu
 from oocbfs.naming import name_components
 from oocbfs.room import fresh
 from oocbfs.settings import Engine, check_choice

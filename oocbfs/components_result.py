@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.formats.edges import Ids
-from oocbfs.kernels.components import Step
+from oocbfs.kernels.components.connect import Step
 
 if TYPE_CHECKING:
     from oocbfs.graph import Graph

@@ -29,8 +29,9 @@ from oocbfs.formats.container.writer import ContainerWriter
 from oocbfs.formats.edges import Declared, Edges, EdgeStream
 from oocbfs.formats.io.ordered import ordered_map
 from oocbfs.ids import IdBitmap, IdMap, IdRange
-from oocbfs.kernels import arrange, varint
-from oocbfs.kernels import ids as id_kernels
+from oocbfs.kernels import varint
+from oocbfs.kernels.convert import arrange
+from oocbfs.kernels.convert import ids as id_kernels
 from oocbfs.key_sorter import Keys, KeySorter
 from oocbfs.local_order import LocalOrder
 from oocbfs.memory import format_size

@@ -14,12 +14,7 @@ from numpy.typing import NDArray
 from oocbfs.device import Argument, Device, Memory, Usage
 from oocbfs.errors import OocbfsError
 from oocbfs.kernels.cache_folder import cache_folder, is_writable
-from oocbfs.kernels.cuda_source import (
-    BFS_KERNELS,
-    KernelOptions,
-    compiler_options,
-    source,
-)
+from oocbfs.kernels.cuda.source import BFS_KERNELS, KernelOptions, compiler_options, source
 from oocbfs.memory import format_size
 from oocbfs.nvidia import HEADERS_WHEEL, NVRTC_WHEEL, ask_driver
 from oocbfs.pinned import Route, allocate_pinned, map_pinned

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from oocbfs.formats.io.direct import page_aligned
 from oocbfs.kernels.constants import SLACK_BYTES
-from oocbfs.kernels.cuda_source import BFS_KERNELS, KernelOptions, sources
+from oocbfs.kernels.cuda.source import BFS_KERNELS, KernelOptions, sources
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.emulator.library import Library
 from oocbfs.plan import LINE_BYTES

@@ -19,15 +19,14 @@ from oocbfs import memory
 from oocbfs.disk_rows import DiskRows
 from oocbfs.disk_step import run_step
 from oocbfs.formats.io.direct import page_aligned
-from oocbfs.kernels import bfs as cpu
-from oocbfs.kernels import disk_bfs as kernels
-from oocbfs.kernels import disk_state as words
-from oocbfs.kernels.bfs import AUTO, BOTTOM_UP, MAX_RECORDS
-from oocbfs.kernels.bfs_rows import BATCH, one_row
+from oocbfs.kernels.bfs import traverse as cpu
+from oocbfs.kernels.bfs.traverse import AUTO, BOTTOM_UP, MAX_RECORDS
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.kernels.disk_read import PAGE_BYTES, Disk
-from oocbfs.kernels.disk_state import CONTROL_WORDS, State
-from oocbfs.kernels.disk_thin import (
+from oocbfs.kernels.disk import bfs as kernels
+from oocbfs.kernels.disk import state as words
+from oocbfs.kernels.disk.large_level import CHUNK_BYTES
+from oocbfs.kernels.disk.read import PAGE_BYTES, Disk
+from oocbfs.kernels.disk.small_level import (
     BLOCK_BYTES,
     FILL,
     PAUSED,
@@ -35,7 +34,8 @@ from oocbfs.kernels.disk_thin import (
     THIN_BYTES,
     THIN_VERTICES,
 )
-from oocbfs.kernels.disk_wide import CHUNK_BYTES
+from oocbfs.kernels.disk.state import CONTROL_WORDS, State
+from oocbfs.kernels.rows import BATCH, one_row
 
 # Threads that read, each with one read in flight.
 READERS = 16

@@ -13,13 +13,13 @@ from oocbfs.disk_bfs import BUFFER_BYTES, READERS
 from oocbfs.disk_rows import DiskRows
 from oocbfs.disk_step import run_step
 from oocbfs.formats.io.direct import page_aligned
-from oocbfs.kernels import disk_state as words
-from oocbfs.kernels.bfs import read_only
-from oocbfs.kernels.bfs_rows import Rows, one_row
-from oocbfs.kernels.components import COMPRESS, LINK_HEADS, POINT_TO_HEADS, Step, Work
-from oocbfs.kernels.components_disk import State, stream
-from oocbfs.kernels.disk_read import Disk
-from oocbfs.kernels.disk_wide import CHUNK_BYTES
+from oocbfs.kernels.bfs.traverse import read_only
+from oocbfs.kernels.components.connect import COMPRESS, LINK_HEADS, POINT_TO_HEADS, Step, Work
+from oocbfs.kernels.disk import state as words
+from oocbfs.kernels.disk.components import State, stream
+from oocbfs.kernels.disk.large_level import CHUNK_BYTES
+from oocbfs.kernels.disk.read import Disk
+from oocbfs.kernels.rows import Rows, one_row
 
 # What does not depend on the graph: buffers, and the readers' stacks.
 SCRATCH_BYTES = READERS * (BUFFER_BYTES + (128 << 10))

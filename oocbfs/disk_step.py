@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from oocbfs.errors import FormatError
 from oocbfs.formats.io.direct import DirectFile
-from oocbfs.kernels import disk_state as words
+from oocbfs.kernels.disk import state as words
 
 
 def run_step(

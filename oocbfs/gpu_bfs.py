@@ -12,7 +12,7 @@ from oocbfs.device import Device, Memory
 from oocbfs.gpu_result import Direction, GpuResult, Limits
 from oocbfs.gpu_rows import OnDevice, ResidentRows
 from oocbfs.gpu_traversal import Traversal
-from oocbfs.kernels.bfs_rows import Rows
+from oocbfs.kernels.rows import Rows
 from oocbfs.plan import SLOT_BYTES, Window, search_arrays
 from oocbfs.split import Cuts
 from oocbfs.staging import DiskTails, Staging

@@ -17,16 +17,16 @@ from oocbfs.device import Device, EmulatorDevice
 from oocbfs.errors import FormatError
 from oocbfs.gpu_engine import shape_of
 from oocbfs.gpu_rows import OnDevice, ResidentRows
-from oocbfs.kernels.bfs_rows import Rows
-from oocbfs.kernels.components import ENOUGH, Step, guess_giant, sample_vertices
+from oocbfs.kernels.components.connect import ENOUGH, Step, guess_giant, sample_vertices
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.kernels.cuda_source import (
+from oocbfs.kernels.cuda.source import (
     BLOCK_THREADS,
     COMPONENTS_KERNELS,
     FOREST_STRUCT,
     ForestControl,
     KernelOptions,
 )
+from oocbfs.kernels.rows import Rows
 from oocbfs.memory import available_bytes, parse_size
 from oocbfs.plan import Window, plan
 from oocbfs.progress import Phases

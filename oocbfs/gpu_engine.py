@@ -20,8 +20,8 @@ from oocbfs.errors import BudgetError, FormatError
 from oocbfs.gpu_bfs import GpuBfs
 from oocbfs.gpu_many import GpuMany, many_arrays
 from oocbfs.gpu_result import Direction
-from oocbfs.kernels.cuda_source import MANY_KERNELS, KernelOptions
-from oocbfs.kernels.many import WIDTH
+from oocbfs.kernels.cuda.source import MANY_KERNELS, KernelOptions
+from oocbfs.kernels.many.traverse import WIDTH
 from oocbfs.memory import available_bytes, format_size, parse_size
 from oocbfs.pinned import PinError
 from oocbfs.plan import Shape, Tails, plan, search_arrays
@@ -32,7 +32,7 @@ from oocbfs.staging import DiskTails
 if TYPE_CHECKING:
     from oocbfs.bfs import Settings
     from oocbfs.graph import Graph
-    from oocbfs.kernels.bfs_rows import Rows
+    from oocbfs.kernels.rows import Rows
 
 _PLACES = 4096
 

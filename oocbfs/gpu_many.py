@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from oocbfs.device import Device, Memory
 from oocbfs.gpu_rows import OnDevice, ResidentRows
-from oocbfs.kernels.bfs_rows import Rows
-from oocbfs.kernels.cuda_source import (
+from oocbfs.kernels.cuda.source import (
     BLOCK_THREADS,
     CONTROL_WORDS,
     MANY_PLANES,
@@ -24,7 +23,8 @@ from oocbfs.kernels.cuda_source import (
     MOST_MANY_LEVELS,
     Control,
 )
-from oocbfs.kernels.many import RECORD, WIDTH, Found
+from oocbfs.kernels.many.traverse import RECORD, WIDTH, Found
+from oocbfs.kernels.rows import Rows
 from oocbfs.plan import Window, search_arrays
 
 # A frontier whose rows hold at most an eighth of a byte a vertex is pushed: asking all is not worth it.

@@ -9,8 +9,8 @@ from typing import Self
 import numpy as np
 
 from oocbfs.device import Device
-from oocbfs.kernels.bfs_rows import Rows
-from oocbfs.kernels.cuda_source import ROWS_STRUCT
+from oocbfs.kernels.cuda.source import ROWS_STRUCT
+from oocbfs.kernels.rows import Rows
 from oocbfs.plan import Window, align_window, slow_range
 
 

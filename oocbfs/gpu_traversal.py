@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from oocbfs.errors import FormatError
 from oocbfs.gpu_result import Direction, GpuResult, Step
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.kernels.cuda_source import (
+from oocbfs.kernels.cuda.source import (
     BLOCK_THREADS,
     CONTROL_WORDS,
     COST_STRUCT,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from oocbfs.formats.container.layout import VERSION, Kind
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.edges import Edges, Ids
-from oocbfs.kernels.bfs_rows import Rows
+from oocbfs.kernels.rows import Rows
 from oocbfs.lazy import lazy
 from oocbfs.memory import parse_size
 from oocbfs.rows import decode_edges, load_rows, neighbours

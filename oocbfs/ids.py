@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from oocbfs.errors import InputError
 from oocbfs.formats.container.layout import MAX_VERTICES
 from oocbfs.formats.edges import Declared, Edges, Ids
-from oocbfs.kernels import ids as kernels
+from oocbfs.kernels.convert import ids as kernels
 
 _IDS_PER_PIECE = 1 << 18
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.convert_plan import Watch
-from oocbfs.kernels import radix
+from oocbfs.kernels.convert import radix
 from oocbfs.spill import SpillFile
 
 Keys = NDArray[np.uint64]

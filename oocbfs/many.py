@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from oocbfs.bfs import choose_engine
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.io.ordered import ordered_map
-from oocbfs.kernels import bfs as single
-from oocbfs.kernels import many as kernels
-from oocbfs.kernels import many_spread, results
-from oocbfs.kernels.cuda_source import MOST_MANY_LEVELS
+from oocbfs.kernels.bfs import traverse as single
+from oocbfs.kernels.cuda.source import MOST_MANY_LEVELS
+from oocbfs.kernels.many import spread as many_spread
+from oocbfs.kernels.many import traverse as kernels
+from oocbfs.kernels.results import levels as results
 from oocbfs.many_budget import DEEP, Division, divide_many
 from oocbfs.many_disk import DiskTraversals
 from oocbfs.room import fresh

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from oocbfs.budget import WINDOW_BYTES, divide, used_bytes
 from oocbfs.errors import BudgetError, QueryError
 from oocbfs.formats.io.ordered import available_threads
-from oocbfs.kernels import many as kernels
+from oocbfs.kernels.many import traverse as kernels
 from oocbfs.memory import format_size, parse_size
 from oocbfs.settings import Emit, ManyEngine, Strategy, check_choice
 

@@ -12,8 +12,8 @@ from oocbfs.budget import WINDOW_BYTES
 from oocbfs.errors import QueryError
 from oocbfs.formats.edges import Ids
 from oocbfs.formats.io.ordered import over_ranges
-from oocbfs.kernels import components_names
-from oocbfs.kernels import results as kernels
+from oocbfs.kernels.results import components as components_names
+from oocbfs.kernels.results import levels as kernels
 from oocbfs.room import Room, fresh, is_mapped
 
 if TYPE_CHECKING:

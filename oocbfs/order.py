@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.formats.container.layout import Order
-from oocbfs.kernels import arrange, radix, varint
+from oocbfs.kernels import varint
+from oocbfs.kernels.convert import arrange, radix
 
 Degrees = NDArray[np.uint32]
 _NO_RANKS = np.empty(0, np.uint32)

@@ -25,12 +25,7 @@ from numpy.typing import NDArray
 
 from oocbfs.errors import BudgetError
 from oocbfs.kernels.constants import SEGMENT_BYTES
-from oocbfs.kernels.cuda_source import (
-    CONTROL_WORDS,
-    DISK_BLOCK_BYTES,
-    MAX_SMALL_LEVELS,
-    PARTS,
-)
+from oocbfs.kernels.cuda.source import CONTROL_WORDS, DISK_BLOCK_BYTES, MAX_SMALL_LEVELS, PARTS
 from oocbfs.memory import format_size, parse_size
 
 # First byte of the tails that are resident and the one behind the last.

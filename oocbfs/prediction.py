@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 from oocbfs.errors import FormatError
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.gpu_result import Limits
-from oocbfs.kernels import bfs as cpu
-from oocbfs.kernels import foretell
-from oocbfs.kernels.cuda_source import DISK_BLOCK_BYTES, PARTS, SMALL_BYTES_PER_VERTEX
+from oocbfs.kernels.bfs import traverse as cpu
+from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES, PARTS, SMALL_BYTES_PER_VERTEX
+from oocbfs.kernels.results import prediction as foretell
 from oocbfs.plan import DISK_COST, Plan, Window, block_words
 from oocbfs.room import fresh
 from oocbfs.split import Cuts
 
 if TYPE_CHECKING:
     from oocbfs.graph import Graph
-    from oocbfs.kernels.bfs_rows import Rows
+    from oocbfs.kernels.rows import Rows
     from oocbfs.progress import Phases
 
 MODEL = (

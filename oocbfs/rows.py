@@ -12,8 +12,9 @@ from oocbfs.errors import FormatError
 from oocbfs.formats.container.layout import ROW_KINDS, TRANSPOSED, Kind
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.io.ordered import available_threads, over_ranges
-from oocbfs.kernels import check, varint
-from oocbfs.kernels.bfs_rows import Rows
+from oocbfs.kernels import varint
+from oocbfs.kernels.results import checking as check
+from oocbfs.kernels.rows import Rows
 from oocbfs.room import fresh
 
 _NO_ORDER = np.empty(0, np.uint32)

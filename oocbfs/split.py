@@ -12,9 +12,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.kernels.bfs_rows import Rows
 from oocbfs.kernels.constants import SEGMENT_BYTES
-from oocbfs.kernels.cuda_source import PARTS
+from oocbfs.kernels.cuda.source import PARTS
+from oocbfs.kernels.rows import Rows
 from oocbfs.rows import neighbours, rows_before, span
 
 _SAMPLED_VERTICES = 256

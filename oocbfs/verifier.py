@@ -16,8 +16,8 @@ from oocbfs.formats.container import layout
 from oocbfs.formats.container.layout import Kind, Order
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.io.ordered import available_threads, ordered_map
-from oocbfs.kernels import check
-from oocbfs.kernels.bfs_rows import Rows
+from oocbfs.kernels.results import checking as check
+from oocbfs.kernels.rows import Rows
 from oocbfs.progress import Phases
 from oocbfs.rows import load_rows
 

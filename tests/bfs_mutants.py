@@ -12,7 +12,7 @@ RACES = "test_gpu_bfs.py::test_no_races[{}]"
 BFS_MUTANTS = [
     Mutant(
         "claim without an atomic",
-        "expand.cuh",
+        "bfs/expand.cuh",
         "fresh = !(atomicOr(word, bit) & bit);",
         "{ fresh = true; *word |= bit; }",
         RACES.format("1-Direction.TOP_DOWN"),
@@ -20,7 +20,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "look at the claimed bits without volatile",
-        "expand.cuh",
+        "bfs/expand.cuh",
         "if (!(*(volatile u32*)word & bit))",
         "if (!(*word & bit))",
         RACES.format("1-Direction.TOP_DOWN"),
@@ -28,7 +28,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "no __syncwarp between listing and loading sectors",
-        "staged.cuh",
+        "cuda/staged.cuh",
         "  __syncwarp();\n  for (u32 from",
         "  for (u32 from",
         RACES.format("1-Direction.TOP_DOWN"),
@@ -36,7 +36,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "lanes run ahead while staging",
-        "staged.cuh",
+        "cuda/staged.cuh",
         "    __syncwarp();   // a lane that ran ahead would load its half in another instruction\n  }",
         "  }\n  __syncwarp();",
         "test_slow_bytes.py::test_sectors_equal_an_independent_count"
@@ -45,7 +45,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "wrong lane mask for a group",
-        "search.cuh",
+        "bfs/search.cuh",
         "(FULL_WARP >> (32u - GROUP_LANES)) << group_first",
         "FULL_WARP >> (32u - GROUP_LANES)",
         LEVELS.format("1-Direction.BOTTOM_UP"),
@@ -53,7 +53,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "mask that leaves a lane out",
-        "common.cuh",
+        "cuda/common.cuh",
         "const u32 lanes = __ballot_sync(FULL_WARP, chosen);",
         "const u32 lanes = __ballot_sync(0x7fffffffu, chosen);",
         LEVELS.format("1-Direction.TOP_DOWN"),
@@ -61,7 +61,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "last byte of a five-byte varint lost",
-        "decode.cuh",
+        "cuda/decode.cuh",
         "if (more < 8)\n",
         "if (more < 4)\n",
         "test_decode.py::test_longest_varints_at_every_alignment[0-8]",
@@ -69,7 +69,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "words before the chunk forgotten",
-        "decode.cuh",
+        "cuda/decode.cuh",
         "if (lane == 1) word2 = cursor.word1;",
         "",
         "test_decode.py::test_longest_varints_at_every_alignment[4-8]",
@@ -77,7 +77,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "bytes before the span taken for values",
-        "decode.cuh",
+        "cuda/decode.cuh",
         " && offset + k >= span.begin && active",
         " && active",
         "test_decode.py::test_longest_varints_at_every_alignment[4-32]",
@@ -86,7 +86,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "off by one in a segment",
-        "decode.cuh",
+        "cuda/decode.cuh",
         "row.begin + number * SEGMENT_BYTES;",
         "row.begin + number * (SEGMENT_BYTES - 1);",
         "test_gpu_bfs.py::test_segments_with_stretched_varints[Direction.TOP_DOWN]",
@@ -94,7 +94,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "queue reservation without broadcast",
-        "common.cuh",
+        "cuda/common.cuh",
         "place = __shfl_sync(FULL_WARP, place, 0) - base;",
         "place = place - base;",
         LEVELS.format("1-Direction.TOP_DOWN"),
@@ -102,7 +102,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "rank within the warp counts the lane itself",
-        "common.cuh",
+        "cuda/common.cuh",
         "__popc(lanes & lanes_below())",
         "__popc(lanes & (lanes_below() << 1 | 1u))",
         LEVELS.format("1-Direction.BOTTOM_UP"),
@@ -111,7 +111,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "bits behind the last vertex not set",
-        "initialise.cu",
+        "bfs/initialise.cu",
         "cut ? 0xffffffffu << (u32)(num_vertices & 31) : 0;",
         "cut ? 0 : 0;",
         RACES.format("1-Direction.BOTTOM_UP"),
@@ -119,7 +119,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "search among what this level found",
-        "search.cuh",
+        "bfs/search.cuh",
         "test_bit(search.visited, id)",
         "test_bit(search.claimed, id)",
         RACES.format("1-Direction.BOTTOM_UP"),
@@ -127,7 +127,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "heads pass forgets who was visited",
-        "bottom_up_heads.cu",
+        "bfs/bottom_up_heads.cu",
         "visited |= hits;",
         "visited = hits;",
         LEVELS.format("1-Direction.BOTTOM_UP"),
@@ -136,7 +136,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "found by its head, but not claimed",
-        "bottom_up_heads.cu",
+        "bfs/bottom_up_heads.cu",
         "if (lane_id() == owner) visited |= hits;",
         "",
         LEVELS.format("1-Direction.BOTTOM_UP"),
@@ -145,7 +145,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "no barrier after the next level is announced",
-        "small_levels.cu",
+        "bfs/small_levels.cu",
         "    }\n    __syncthreads();\n    const u64 end",
         "    }\n    const u64 end",
         RACES.format("1-Direction.TOP_DOWN"),
@@ -153,7 +153,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "a level begins before the last has ended",
-        "small_levels.cu",
+        "bfs/small_levels.cu",
         "    levels_run++;\n    __syncthreads();\n",
         "    levels_run++;\n",
         RACES.format("1-Direction.TOP_DOWN"),
@@ -161,7 +161,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "a lane leaves the loop alone",
-        "expand.cuh",
+        "bfs/expand.cuh",
         "while (__any_sync(FULL_WARP, !row.done())) {",
         "while (!row.done()) {",
         LEVELS.format("1-Direction.TOP_DOWN"),
@@ -169,7 +169,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "bisection one hub too low",
-        "hubs.cuh",
+        "cuda/hubs.cuh",
         "hub_segments[middle] <= segment",
         "hub_segments[middle] < segment",
         LEVELS.format("1-Direction.TOP_DOWN"),
@@ -177,7 +177,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "hubs and segments mixed up",
-        "hubs.cuh",
+        "cuda/hubs.cuh",
         "1ull << 32 | count_segments(row)",
         "1ull << 32 | (count_segments(row) - 1)",
         LEVELS.format("1-Direction.TOP_DOWN"),
@@ -185,7 +185,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "vertices before the cut reached for too",
-        "expand.cuh",
+        "bfs/expand.cuh",
         " && vertex >= search.first_target",
         "",
         LEVELS.format("1-Direction.SPLIT"),
@@ -194,7 +194,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "vertices behind the cut search too",
-        "split_level.cu",
+        "bfs/split_level.cu",
         "if (vertex >= search.first_target) vertex = NO_VERTEX;",
         "",
         LEVELS.format("1-Direction.SPLIT"),
@@ -203,7 +203,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "the segment with the cut skipped too",
-        "hubs.cuh",
+        "cuda/hubs.cuh",
         "return {row.begin + low * SEGMENT_BYTES, row.end};",
         "return {high < count_segments(row) ? row.begin + high * SEGMENT_BYTES : row.end, row.end};",
         "test_split.py::test_levels_where_heads_do_not_help[1]",
@@ -211,7 +211,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "first segments taken for the last",
-        "top_down_hubs.cu",
+        "bfs/top_down_hubs.cu",
         "count_segments(row) - (next_hub - segment)",
         "segment - search.hub_segments[hub]",
         "test_split.py::test_levels_where_heads_do_not_help[1]",
@@ -219,7 +219,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "a part's sum begins with the part before",
-        "bottom_up_heads.cu",
+        "bfs/bottom_up_heads.cu",
         "        pending_bytes = 0;\n",
         "",
         "test_split.py::test_the_device_sums_up_what_decides[window0-mixed]",
@@ -227,7 +227,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "neighbours not compared with n",
-        "expand.cuh",
+        "bfs/expand.cuh",
         "if (active && vertex < rows.num_vertices && ",
         "if (active && ",
         "test_gpu_bfs.py::test_damaged_tails_are_reported[Direction.TOP_DOWN]",
@@ -236,7 +236,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "gaps of short rows not compared with n",
-        "staged.cuh",
+        "cuda/staged.cuh",
         " && sum + value < n;",
         ";",
         "test_gpu_bfs.py::test_values_that_wrap_around_are_reported[Direction.TOP_DOWN]",
@@ -244,7 +244,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "gaps of long rows not compared with n",
-        "decode.cuh",
+        "cuda/decode.cuh",
         "whole = whole && value < rows.num_vertices;",
         "",
         "test_gpu_bfs.py::test_values_that_wrap_around_are_reported[Direction.TOP_DOWN]",
@@ -252,7 +252,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "sums of short rows that wrap around",
-        "staged.cuh",
+        "cuda/staged.cuh",
         "sum + value < n",
         "value < n",
         "test_decode.py::test_sums_that_wrap_around_are_noticed[4294967294-1]",
@@ -260,7 +260,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "sums of long rows that wrap around",
-        "decode.cuh",
+        "cuda/decode.cuh",
         "whole = whole && decoded.ids[k] + 1 >= last;",
         "",
         "test_decode.py::test_sums_that_wrap_around_are_noticed[4294967294-8]",
@@ -268,7 +268,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "bits beyond 32 dropped silently",
-        "decode.cuh",
+        "cuda/decode.cuh",
         "return whole && !lost;",
         "return whole;",
         "test_decode.py::test_values_that_no_row_holds_are_noticed[0-8]",
@@ -276,7 +276,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "resident window one byte too long",
-        "rows.cuh",
+        "cuda/rows.cuh",
         "offset - rows.fast_begin < rows.fast_end - rows.fast_begin",
         "offset - rows.fast_begin <= rows.fast_end - rows.fast_begin",
         "test_gpu_bfs.py::test_resident_windows[Direction.TOP_DOWN-window1]",
@@ -285,7 +285,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "a segment that began in the piece before",
-        "rows.cuh",
+        "cuda/rows.cuh",
         "(offset - row.begin + SEGMENT_BYTES - 1) / SEGMENT_BYTES",
         "(offset - row.begin) / SEGMENT_BYTES",
         STAGED.format("undirected-1-Direction.TOP_DOWN"),
@@ -293,7 +293,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "last block of a row not marked",
-        "mark_blocks.cu",
+        "disk/mark_blocks.cu",
         "block <= (end - 1) / DISK_BLOCK_BYTES",
         "block < (end - 1) / DISK_BLOCK_BYTES",
         STAGED.format("undirected-2-Direction.BOTTOM_UP"),
@@ -301,7 +301,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "blocks of the wrong level",
-        "mark_blocks.cu",
+        "disk/mark_blocks.cu",
         "found == level - 1",
         "found == level",
         STAGED.format("directed-1-Direction.TOP_DOWN"),
@@ -309,7 +309,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "levels looked at without volatile",
-        "on_level.cuh",
+        "cuda/on_level.cuh",
         "*(volatile u32*)&search.levels",
         "search.levels",
         "test_staging.py::test_no_races[undirected-Direction.TOP_DOWN]",

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from oocbfs.device import align_tails
 from oocbfs.kernels import varint
-from oocbfs.kernels.bfs_rows import Rows
+from oocbfs.kernels.rows import Rows
 from oocbfs.rows import span
 
 # SciPy comes without types.

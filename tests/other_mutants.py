@@ -12,7 +12,7 @@ MANY = "test_gpu_many.py::test_levels_under_ten_schedules[{}]"
 OTHER_MUTANTS = [
     Mutant(
         "trees joined without an atomic",
-        "components_forest.cuh",
+        "components/forest.cuh",
         "above = atomicMin(&forest.labels[high], low);",
         "above = label_of(forest, high), shorten(forest, high, low);",
         LABELS,
@@ -21,7 +21,7 @@ OTHER_MUTANTS = [
     ),
     Mutant(
         "who was overtaken gives up",
-        "components_forest.cuh",
+        "components/forest.cuh",
         "if (above == high) return low;",
         "return low;",
         LABELS,
@@ -30,7 +30,7 @@ OTHER_MUTANTS = [
     ),
     Mutant(
         "labels read without volatile",
-        "components_forest.cuh",
+        "components/forest.cuh",
         "return *(volatile u32*)&forest.labels[v];",
         "return forest.labels[v];",
         LABEL_RACES,
@@ -38,7 +38,7 @@ OTHER_MUTANTS = [
     ),
     Mutant(
         "labels shortened without volatile",
-        "components_forest.cuh",
+        "components/forest.cuh",
         "*(volatile u32*)&forest.labels[v] = label;",
         "forest.labels[v] = label;",
         LABEL_RACES,
@@ -46,7 +46,7 @@ OTHER_MUTANTS = [
     ),
     Mutant(
         "heads behind a vertex forgotten",
-        "components_link.cu",
+        "components/link.cu",
         "head > v || !only_larger",
         "!only_larger",
         LABELS,
@@ -54,7 +54,7 @@ OTHER_MUTANTS = [
     ),
     Mutant(
         "segments behind the first forgotten",
-        "components_tails.cu",
+        "components/tails.cu",
         "segment * SEGMENT_BYTES < row.end - row.begin; segment++",
         "segment < 1; segment++",
         "test_gpu_components.py::test_rows_outside_the_giant_are_decoded_once_and_wholly",
@@ -62,7 +62,7 @@ OTHER_MUTANTS = [
     ),
     Mutant(
         "a warp stops at any tree",
-        "components_tails.cu",
+        "components/tails.cu",
         "== giant || found",
         "!= vertex || found",
         "test_gpu_components.py::test_rows_outside_the_giant_are_decoded_once_and_wholly",
@@ -70,7 +70,7 @@ OTHER_MUTANTS = [
     ),
     Mutant(
         "a varint cut short in the sample",
-        "components_firsts.cu",
+        "components/firsts.cu",
         "span.end = span.begin + MAX_VARINT_BYTES;",
         "span.end = span.begin + 1;",
         LABELS,
@@ -78,7 +78,7 @@ OTHER_MUTANTS = [
     ),
     Mutant(
         "mark without an atomic",
-        "many.cuh",
+        "many/many.cuh",
         "if (fresh & ~*(volatile u64*)word) atomicOr(word, fresh);",
         "*word |= fresh;",
         "test_gpu_many.py::test_no_races[1e-09]",
@@ -86,7 +86,7 @@ OTHER_MUTANTS = [
     ),
     Mutant(
         "a head that answers one source is taken to answer all",
-        "many_heads.cu",
+        "many/heads.cu",
         "missed = got != wanted &&",
         "missed = !got &&",
         MANY.format("1-1000000000.0"),
@@ -94,7 +94,7 @@ OTHER_MUTANTS = [
     ),
     Mutant(
         "lanes keep what they found to themselves",
-        "many_tails.cu",
+        "many/tails.cu",
         "found |= join_words(met);",
         "join_words(met);\n    found |= __shfl_sync(FULL_WARP, met, 0);",
         MANY.format("1-1000000000.0"),
@@ -102,7 +102,7 @@ OTHER_MUTANTS = [
     ),
     Mutant(
         "segments of later hubs taken for those of the first",
-        "many_push_hubs.cu",
+        "many/push_hubs.cu",
         "segment - many.hub_segments[hub]",
         "segment",
         MANY.format("1-1e-09"),
@@ -110,7 +110,7 @@ OTHER_MUTANTS = [
     ),
     Mutant(
         "finds of the last level stay",
-        "many_settle.cu",
+        "many/settle.cu",
         "      if (fresh) many.next[v] = 0;\n",
         "",
         MANY.format("1-30.0"),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from oocbfs.device import Argument, EmulatorDevice
 from oocbfs.gpu_bfs import GpuBfs
 from oocbfs.gpu_result import GpuResult
-from oocbfs.kernels.bfs_rows import Rows
+from oocbfs.kernels.rows import Rows
 from tests.sector_count import NO_CUT, count_bottom_up, count_top_down
 
 

@@ -229,7 +229,7 @@ def test_validation_finds_every_kind_of_mistake(kron: Path) -> None:
     with oocbfs.open(kron) as graph:
         rows = graph.rows
         source = np.array([0])
-        from oocbfs.kernels import bfs as cpu
+        from oocbfs.kernels.bfs import traverse as cpu
 
         levels, parents = (
             np.empty(graph.num_vertices, np.int32),

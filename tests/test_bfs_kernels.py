@@ -12,9 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from oocbfs.kernels import atomics, bfs
-from oocbfs.kernels.bfs import AUTO, BOTTOM_UP, TOP_DOWN, traverse
-from oocbfs.kernels.bfs_rows import Rows, take_varint
+from oocbfs.kernels import atomics
+from oocbfs.kernels.bfs import traverse as bfs
+from oocbfs.kernels.bfs.traverse import AUTO, BOTTOM_UP, TOP_DOWN, traverse
+from oocbfs.kernels.rows import Rows, take_varint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

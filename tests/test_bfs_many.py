@@ -15,8 +15,8 @@ from oocbfs import generators
 from oocbfs.errors import BudgetError, FormatError, QueryError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.graph import Graph
-from oocbfs.kernels import many as kernels
-from oocbfs.kernels import many_spread
+from oocbfs.kernels.many import spread as many_spread
+from oocbfs.kernels.many import traverse as kernels
 from oocbfs.many import Traversals
 from oocbfs.many_budget import Division, from_mapping
 from oocbfs.source_result import SourceResult

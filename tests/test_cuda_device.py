@@ -18,7 +18,7 @@ import oocbfs
 from oocbfs.cuda_device import CudaDevice, DeviceError, load_cupy
 from oocbfs.formats.io.direct import page_aligned
 from oocbfs.gpu_bfs import GpuBfs
-from oocbfs.kernels.cuda_source import (
+from oocbfs.kernels.cuda.source import (
     BLOCK_THREADS,
     FOLDER,
     ROWS_STRUCT,
@@ -236,13 +236,15 @@ def test_an_upgrade_in_place_is_compiled_anew(tmp_path: Path) -> None:
     options = KernelOptions()
     before = compiler_options(options, folder)
     assert compiler_options(options, folder) == before
-    for header in sorted(folder.glob("*.cuh")):
+    headers = sorted(folder.glob("*/*.cuh"))
+    assert len(headers) == len(list(FOLDER.rglob("*.cuh"))) > 5
+    for header in headers:
         text = header.read_text()
         header.write_text(text + "\n")
         assert compiler_options(options, folder) != before, header.name
         header.write_text(text)
         assert compiler_options(options, folder) == before
-    (folder / "more.cuh").touch()
+    (folder / "cuda" / "more.cuh").touch()
     assert compiler_options(options, folder) != before
     launched: list[Any] = []
     CudaDevice(options, cupy=fake_cupy(Runtime(), launched)).load_kernels()

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from oocbfs.formats.io.direct import page_aligned
-from oocbfs.kernels.cuda_source import KernelOptions, source
+from oocbfs.kernels.cuda.source import KernelOptions, source
 from oocbfs.kernels.emulator.library import Library
 from tests.cuda_double import CUDARuntimeError, Runtime
 from tests.cupy_double import NO_HEADERS, OutOfMemoryError, fake_cupy

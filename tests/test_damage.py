@@ -13,9 +13,15 @@ import oocbfs
 from oocbfs.errors import FormatError, OocbfsError
 from oocbfs.formats.container import layout
 from oocbfs.formats.container.layout import Kind
-from oocbfs.kernels import bfs, check, components, foretell, many, results, varint
-from oocbfs.kernels.bfs_rows import Rows
+from oocbfs.kernels import varint
+from oocbfs.kernels.bfs import traverse as bfs
+from oocbfs.kernels.components import connect as components
 from oocbfs.kernels.constants import NO_HEAD, SLACK_BYTES
+from oocbfs.kernels.many import traverse as many
+from oocbfs.kernels.results import checking as check
+from oocbfs.kernels.results import levels as results
+from oocbfs.kernels.results import prediction as foretell
+from oocbfs.kernels.rows import Rows
 from oocbfs.many import Traversals
 from oocbfs.many_budget import DiskShare, Division
 from oocbfs.prediction import sample_levels

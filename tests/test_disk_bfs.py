@@ -16,9 +16,9 @@ from oocbfs.errors import FormatError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.formats.io.direct import DirectFile
 from oocbfs.graph import Graph
-from oocbfs.kernels import bfs as cpu
-from oocbfs.kernels.disk_thin import BLOCK_BYTES
-from oocbfs.kernels.disk_wide import CHUNK_BYTES
+from oocbfs.kernels.bfs import traverse as cpu
+from oocbfs.kernels.disk.large_level import CHUNK_BYTES
+from oocbfs.kernels.disk.small_level import BLOCK_BYTES
 from oocbfs.memory import read_bytes
 from oocbfs.rows import span
 from tests.crafting import section_place, sign

@@ -10,7 +10,7 @@ import pytest
 
 from oocbfs.device import EmulatorDevice, Memory
 from oocbfs.errors import OocbfsError
-from oocbfs.kernels.cuda_source import KernelOptions
+from oocbfs.kernels.cuda.source import KernelOptions
 from oocbfs.kernels.emulator import build
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.emulator.library import EmulatorError, Library

@@ -14,7 +14,7 @@ from oocbfs import generators
 from oocbfs.errors import QueryError
 from oocbfs.formats.edges import Edges, EdgeStream
 from oocbfs.generators import GeneratedEdges
-from oocbfs.kernels import generate as kernels
+from oocbfs.kernels.convert import generate as kernels
 from oocbfs.powerlaw import degree_classes
 
 

@@ -16,8 +16,8 @@ from oocbfs.device import Device, EmulatorDevice, align_tails
 from oocbfs.errors import FormatError
 from oocbfs.gpu_bfs import GpuBfs
 from oocbfs.gpu_result import Direction, GpuResult, Limits
-from oocbfs.kernels import cuda_source
-from oocbfs.kernels.cuda_source import Control, KernelOptions
+from oocbfs.kernels.cuda import source as cuda_source
+from oocbfs.kernels.cuda.source import Control, KernelOptions
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.emulator.library import Library
 from oocbfs.plan import LINE_BYTES

@@ -16,9 +16,9 @@ from oocbfs import generators
 from oocbfs.device import Device, EmulatorDevice, align_tails
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.gpu_components import GpuComponents
-from oocbfs.kernels import cuda_source
-from oocbfs.kernels.components import Step
-from oocbfs.kernels.cuda_source import KernelOptions
+from oocbfs.kernels.components.connect import Step
+from oocbfs.kernels.cuda import source as cuda_source
+from oocbfs.kernels.cuda.source import KernelOptions
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.emulator.library import Library
 from oocbfs.rows import span

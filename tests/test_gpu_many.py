@@ -19,12 +19,12 @@ from oocbfs.device import Device, EmulatorDevice
 from oocbfs.errors import BudgetError, QueryError
 from oocbfs.gpu_many import GpuMany
 from oocbfs.graph import Graph
-from oocbfs.kernels import cuda_source
-from oocbfs.kernels.cuda_source import MANY_KERNELS, KernelOptions
+from oocbfs.kernels.cuda import source as cuda_source
+from oocbfs.kernels.cuda.source import MANY_KERNELS, KernelOptions
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.emulator.library import Library
-from oocbfs.kernels.many import Found
-from oocbfs.kernels.many_spread import spread_deep
+from oocbfs.kernels.many.spread import spread_deep
+from oocbfs.kernels.many.traverse import Found
 from tests.cuda_double import Runtime
 from tests.cupy_double import fake_cupy
 from tests.gpu_graphs import (

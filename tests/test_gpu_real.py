@@ -12,7 +12,7 @@ import oocbfs
 from oocbfs.gpu_bfs import GpuBfs
 from oocbfs.gpu_components import GpuComponents
 from oocbfs.gpu_result import Direction, Limits
-from oocbfs.kernels.components import connect
+from oocbfs.kernels.components.connect import connect
 from tests import test_gpu_components
 from tests.test_gpu_bfs import NORMAL, SEEDS, WIDE, device
 from tests.test_round_trip import real_graphs

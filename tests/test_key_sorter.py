@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from oocbfs.errors import OutputError
-from oocbfs.kernels import radix
+from oocbfs.kernels.convert import radix
 from oocbfs.key_sorter import KeySorter
 
 RNG = np.random.default_rng(5)

@@ -23,7 +23,7 @@ def test_import_name_and_directory_are_one_place(package: str, directory: str) -
 
 def test_package_data() -> None:
     assert resources.files("oocbfs.formats").joinpath("FORMAT.md").is_file()
-    assert resources.files("oocbfs.kernels").joinpath("top_down.cu").is_file()
+    assert resources.files("oocbfs.kernels").joinpath("bfs/top_down.cu").is_file()
 
 
 def test_wheel_holds_every_module(tmp_path: Path) -> None:
@@ -40,9 +40,9 @@ def test_wheel_holds_every_module(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("oocbfs-*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
     for package, directory in MAPPING.items():
-        for module in (ROOT / directory).glob("*.py"):
-            assert f"{package.replace('.', '/')}/{module.name}" in names
-    for pattern in ("*.cu", "*.cuh", "emulator/*.h", "emulator/*.cpp"):
+        for module in (ROOT / directory).rglob("*.py"):
+            assert f"{package.replace('.', '/')}/{module.relative_to(ROOT / directory)}" in names
+    for pattern in ("*/*.cu", "*/*.cuh", "emulator/*.h", "emulator/*.cpp"):
         for path in (ROOT / "kernels").glob(pattern):
             assert f"oocbfs/{path.relative_to(ROOT)}" in names
     assert {"oocbfs/py.typed", "oocbfs/formats/FORMAT.md"} <= names
@@ -51,11 +51,11 @@ def test_wheel_holds_every_module(tmp_path: Path) -> None:
 def test_imports_go_one_way() -> None:
     """Formats and kernels know nothing of the folders above them but the errors."""
     for folder in ("formats", "kernels"):
-        for module in (ROOT / folder).glob("*.py"):
+        for module in (ROOT / folder).rglob("*.py"):
             for line in module.read_text().splitlines():
                 if line.strip().startswith(("from oocbfs", "import oocbfs")):
                     allowed = ("oocbfs.errors", "oocbfs.formats", "oocbfs.kernels")
                     assert line.split()[1].startswith(allowed), f"{module.name}: {line}"
-    for module in (ROOT / "oocbfs").glob("*.py"):
+    for module in (ROOT / "oocbfs").rglob("*.py"):
         if module.name != "cli.py":
             assert "oocbfs.tools" not in module.read_text(), module.name

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from oocbfs.kernels.cuda_source import FOLDER
+from oocbfs.kernels.cuda.source import FOLDER
 from tests.bfs_mutants import BFS_MUTANTS
 from tests.mutant import Mutant
 from tests.other_mutants import OTHER_MUTANTS
@@ -23,9 +23,10 @@ HERE = Path(__file__).parent
 )
 def test_mutants_are_caught(mutant: Mutant, tmp_path: Path) -> None:
     folder = tmp_path / "kernels"
-    folder.mkdir()
-    for path in (*FOLDER.glob("*.cu"), *FOLDER.glob("*.cuh")):
-        shutil.copy(path, folder)
+    for path in (*FOLDER.glob("*/*.cu"), *FOLDER.glob("*/*.cuh")):
+        copy = folder / path.relative_to(FOLDER)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
     path = folder / mutant.source
     text = path.read_text()
     assert text.count(mutant.old) == 1, "the mutant does not fit its source any more"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from oocbfs.kernels.cuda_source import KernelOptions
+from oocbfs.kernels.cuda.source import KernelOptions
 
 pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="cupy-cuda12x is not installed")
 
-from oocbfs.kernels.nvrtc import ARCHITECTURES, REGISTERS, SHARED_BYTES, compile_kernel
+from oocbfs.kernels.cuda.nvrtc import ARCHITECTURES, REGISTERS, SHARED_BYTES, compile_kernel
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

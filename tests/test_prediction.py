@@ -14,7 +14,7 @@ import oocbfs
 from oocbfs import generators
 from oocbfs.gpu_engine import shape_of
 from oocbfs.graph import Graph
-from oocbfs.kernels.bfs_rows import Rows
+from oocbfs.kernels.rows import Rows
 from oocbfs.plan import Plan, plan
 from oocbfs.prediction import (
     KNOWN_GPUS,

@@ -7,7 +7,7 @@ import pytest
 
 from oocbfs.gpu_bfs import GpuBfs
 from oocbfs.gpu_result import Direction
-from oocbfs.kernels.cuda_source import KernelOptions
+from oocbfs.kernels.cuda.source import KernelOptions
 from tests.gpu_graphs import Matrix, mixed_graph, random_graph, rows_of, wide_hub_graph
 from tests.slow_bytes import RecordingDevice, expected_sectors
 from tests.test_gpu_bfs import library

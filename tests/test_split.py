@@ -13,8 +13,8 @@ from oocbfs import generators
 from oocbfs.device import Argument, EmulatorDevice, align_tails
 from oocbfs.gpu_bfs import GpuBfs
 from oocbfs.gpu_result import Direction
-from oocbfs.kernels.bfs_rows import Rows
-from oocbfs.kernels.cuda_source import PARTS, Control
+from oocbfs.kernels.cuda.source import PARTS, Control
+from oocbfs.kernels.rows import Rows
 from oocbfs.rows import neighbours, span
 from oocbfs.split import Cuts
 from tests.gpu_graphs import levels_by_scipy, matrix_of, mixed_graph, random_graph, rows_of

@@ -20,8 +20,8 @@ from oocbfs.gpu_bfs import GpuBfs
 from oocbfs.gpu_engine import shape_of
 from oocbfs.gpu_result import Direction, GpuResult
 from oocbfs.graph import Graph
-from oocbfs.kernels import cuda_source
-from oocbfs.kernels.cuda_source import DISK_BLOCK_BYTES, Control, KernelOptions
+from oocbfs.kernels.cuda import source as cuda_source
+from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES, Control, KernelOptions
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.emulator.library import Library
 from oocbfs.plan import NUM_SLOTS, PAGE_BYTES, plan, slot_bytes

@@ -22,7 +22,7 @@ from oocbfs import generators
 from oocbfs.errors import OutputError
 from oocbfs.formats.edges import Edges, Ids
 from oocbfs.formats.output.writers import choose_format, write_edges
-from oocbfs.kernels.format_text import format_pairs
+from oocbfs.kernels.results.format_text import format_pairs
 
 ROOT = Path(__file__).parents[1]
 BATCHES = [

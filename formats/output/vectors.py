@@ -43,7 +43,7 @@ def write_vector(
         if Path(path).suffix == ".npy":
             np.lib.format.write_array(file, values, allow_pickle=False)
             return
-        from oocbfs.kernels.format_text import format_pairs, format_values
+        from oocbfs.kernels.results.format_text import format_pairs, format_values
 
         separator = _SEPARATORS[Path(path).suffix]
         file.write(f"id{separator}{name}\n".encode())

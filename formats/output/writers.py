@@ -26,7 +26,7 @@ from oocbfs.errors import OutputError
 from oocbfs.formats.edges import Edges
 from oocbfs.formats.io.ordered import available_threads, ordered_map
 from oocbfs.formats.output.atomic import atomic_output
-from oocbfs.kernels.format_text import format_pairs
+from oocbfs.kernels.results.format_text import format_pairs
 
 Block = bytes | memoryview
 

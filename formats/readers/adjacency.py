@@ -11,7 +11,7 @@ from oocbfs.formats.edges import Declared, Edges
 from oocbfs.formats.io.streams import Source
 from oocbfs.formats.readers.chunks import Grammar, Lines, parse
 from oocbfs.formats.readers.edge_list import COMMENTS
-from oocbfs.kernels.parse import HASH, NAMED, PERCENT, SLASHES
+from oocbfs.kernels.convert.parse import HASH, NAMED, PERCENT, SLASHES
 
 _GRAMMAR = Grammar(HASH | PERCENT | SLASHES | NAMED, rows=True, columns=0)
 

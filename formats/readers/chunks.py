@@ -22,8 +22,8 @@ from oocbfs.formats.edges import Edges, Ids
 from oocbfs.formats.io.limits import LINE_LIMIT_BYTES
 from oocbfs.formats.io.ordered import ordered_map
 from oocbfs.formats.io.streams import Source, Stream
-from oocbfs.kernels import parse as kernels
-from oocbfs.kernels.parse import Text
+from oocbfs.kernels.convert import parse as kernels
+from oocbfs.kernels.convert.parse import Text
 
 CHUNK_BYTES = 1 << 20
 BATCH_EDGES = 1 << 18

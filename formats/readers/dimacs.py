@@ -12,7 +12,7 @@ from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges
 from oocbfs.formats.io.streams import Source
 from oocbfs.formats.readers.chunks import Grammar, Lines, parse, whole_numbers
-from oocbfs.kernels.parse import DIMACS
+from oocbfs.kernels.convert.parse import DIMACS
 
 _DIRECTED = ("sp", "max", "min", "asn")
 

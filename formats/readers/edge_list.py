@@ -17,7 +17,7 @@ from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges
 from oocbfs.formats.io.streams import Source, plain_name
 from oocbfs.formats.readers.chunks import MOST_ID, Grammar, Lines, parse
-from oocbfs.kernels.parse import HASH, PERCENT, SLASHES
+from oocbfs.kernels.convert.parse import HASH, PERCENT, SLASHES
 
 COMMENTS = (b"#", b"%", b"//")
 GRAMMAR = Grammar(HASH | PERCENT | SLASHES)

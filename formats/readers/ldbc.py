@@ -16,7 +16,7 @@ from oocbfs.formats.edges import Declared, Edges, Ids
 from oocbfs.formats.io.streams import Source
 from oocbfs.formats.readers.chunks import Lines, parse
 from oocbfs.formats.readers.edge_list import COMMENTS, GRAMMAR
-from oocbfs.kernels.parse import SINGLE
+from oocbfs.kernels.convert.parse import SINGLE
 
 _MISSING = "an end of the edge is not in the vertex file"
 _PROPERTIES_CHARACTERS = 1 << 20

@@ -16,7 +16,7 @@ from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges
 from oocbfs.formats.io.streams import Source
 from oocbfs.formats.readers.chunks import Grammar, Lines, batches, parse, whole_numbers
-from oocbfs.kernels.parse import PERCENT, Text
+from oocbfs.kernels.convert.parse import PERCENT, Text
 
 _VALUES = {"pattern": 0, "real": 1, "double": 1, "integer": 1, "unsigned-integer": 1, "complex": 2}
 # A graph of this size has 10^12 pairs of vertices; nobody writes them all down.

@@ -16,7 +16,7 @@ from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges
 from oocbfs.formats.io.streams import Source
 from oocbfs.formats.readers.chunks import Grammar, Lines, Parsed, parse, whole_numbers
-from oocbfs.kernels.parse import PERCENT
+from oocbfs.kernels.convert.parse import PERCENT
 
 _FIRST_ROWS_BYTES = 1 << 16
 

@@ -17,13 +17,8 @@ from pathlib import Path
 
 from oocbfs.errors import OocbfsError
 from oocbfs.kernels.cache_folder import cache_folder
-from oocbfs.kernels.cuda_source import (
-    BFS_KERNELS,
-    FOLDER,
-    KernelOptions,
-    headers,
-)
-from oocbfs.kernels.cuda_source import sources as sources_of
+from oocbfs.kernels.cuda.source import BFS_KERNELS, FOLDER, KernelOptions, headers
+from oocbfs.kernels.cuda.source import sources as sources_of
 
 _RUNTIME = Path(__file__).parent
 _RUNTIME_UNITS = ("fibers.cpp", "lanes.cpp", "runtime.cpp", "races.cpp")

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from oocbfs.errors import OocbfsError
-from oocbfs.kernels.cuda_source import FOLDER, KernelOptions
+from oocbfs.kernels.cuda.source import FOLDER, KernelOptions
 from oocbfs.kernels.emulator.build import Checks, build
 
 # The runtime's state is global, so one launch at a time.

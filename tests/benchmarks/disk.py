@@ -16,7 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from oocbfs.formats.io.direct import page_aligned
-from oocbfs.kernels.disk_read import read_at
+from oocbfs.kernels.disk.read import read_at
 from tests.benchmarks.common import show
 from tests.benchmarks.outofcore import drop_cache
 

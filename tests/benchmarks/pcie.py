@@ -24,8 +24,8 @@ from oocbfs.gpu_bfs import GpuBfs
 from oocbfs.gpu_engine import shape_of
 from oocbfs.gpu_result import Limits
 from oocbfs.graph import Graph
-from oocbfs.kernels.bfs_rows import Rows
-from oocbfs.kernels.cuda_source import SMALL_BYTES_PER_VERTEX, KernelOptions
+from oocbfs.kernels.cuda.source import SMALL_BYTES_PER_VERTEX, KernelOptions
+from oocbfs.kernels.rows import Rows
 from oocbfs.plan import LINE_BYTES, Window, plan
 from oocbfs.split import Cuts
 from tests import sector_count

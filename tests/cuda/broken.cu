@@ -1,5 +1,5 @@
 // Kernels that each break one rule, to see that the emulator notices.
-#include "common.cuh"
+#include "cuda/common.cuh"
 
 extern "C" __global__ void waits_for_lanes_that_never_come(u32* out) {
   if (threadIdx.x < 16)

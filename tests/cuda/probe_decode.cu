@@ -1,7 +1,7 @@
 // Decode independent spans with the functions under test and write every id down; behind the counts
 // of ids is noted which spans are damaged.
-#include "expand.cuh"
-#include "hubs.cuh"
+#include "bfs/expand.cuh"
+#include "cuda/hubs.cuh"
 
 template <u32 LANES>
 __device__ __forceinline__ void decode_spans(u32* ids, u32* counts, const Rows& rows,

@@ -1,0 +1,78 @@
+// Bottom-up, first half: every vertex not visited looks whether its head was.
+//
+// An unvisited vertex cannot have a neighbour from before the frontier, so "visited when the level
+// began" means "in the frontier", and no bitmap of the frontier is needed. A warp owns 32 words of
+// the bitmap at a time (lane i word i) and is the only one to write them in `claimed`; the lanes then
+// test the 32 vertices of one word. The ballots of hits and misses are appended to the queue and to
+// the pending list right away, one atomic each. Reads device memory only.
+//
+// PENDING_BYTES grows by what bottom_up_tails is expected to move. A sector that a short row shares
+// with the pending row before it is not counted again; a long row is searched until its first hit,
+// which comes the sooner the larger the frontier's share of all rows is. It is a sum for each part of
+// the vertices between two cuts, which lie between words of the bitmap.
+//
+// Does nothing if the frontier would move fewer than `skip_bytes` over the bus: then the host expands
+// it top-down. FOUND_BYTES is not written by this kernel, so all warps decide alike.
+#include "bfs/expand.cuh"
+
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
+bottom_up_heads(Search search, Rows in_rows, Rows out_rows, u32 level, u64 pending_base,
+                u64 bytes_base, u64 skip_bytes, u64 tail_bytes) {
+  u64* control = search.control;
+  const u64 frontier_bytes = control[CONTROL_FOUND_BYTES] - bytes_base;
+  if (frontier_bytes < skip_bytes) return;
+  const u64 expected_search = 32 + tail_bytes / (frontier_bytes + 1);
+  const u64 n = in_rows.num_vertices, num_words = (n + 31) / 32;
+  u64 pending_bytes = 0, num_found = 0;
+  Cost found_cost = {};
+  u32 part = 0;
+  for (u64 first : warp_stride((num_words + 31) / 32)) {
+    const u64 mine = first * 32 + lane_id();
+    u32 visited = mine < num_words ? search.visited[mine] : FULL_WARP;
+    u32 open = __ballot_sync(FULL_WARP, visited != FULL_WARP);
+    for (; open; open &= open - 1) {
+      const u32 owner = (u32)__ffs((int)open) - 1;
+      const u32 word = __shfl_sync(FULL_WARP, visited, (int)owner);
+      const u32 word_begin = (u32)((first * 32 + owner) * 32), vertex = word_begin + lane_id();
+      if (part < PARTS - 1 && word_begin >= search.cuts[part]) {
+        add_total(&control[CONTROL_PENDING_BYTES + part], pending_bytes);
+        pending_bytes = 0;
+        while (part < PARTS - 1 && word_begin >= search.cuts[part]) part++;
+      }
+      bool found = false, missed = false;
+      u64 first_sector = 0, last_sector = ~0ull, cost = 0;
+      if (!(word >> lane_id() & 1u)) {
+        const u32 head = in_rows.heads[vertex];
+        if (head < n) {
+          found = test_bit(search.visited, head);
+          if (found) {
+            reach(search, vertex, head, level);
+            found_cost.add(out_rows, vertex);
+          } else {
+            const Span span = row_span(in_rows, vertex);
+            missed = span.begin < span.end;
+            cost = slow_bytes(in_rows, span);
+            if (cost > expected_search) cost = expected_search;
+            if (missed && span.end - span.begin <= SHORT_BYTES) last_sector = span.end - 1 >> 5;
+            first_sector = span.begin >> 5;
+          }
+        } else if (head != NO_VERTEX) {
+          report_damage(search);
+        }
+      }
+      const u64 left_sector = __shfl_up_sync(FULL_WARP, last_sector, 1);
+      if (lane_id() && cost >= 32 && last_sector != ~0ull && left_sector == first_sector) cost -= 32;
+      pending_bytes += cost;
+      append(search.queue, &control[CONTROL_QUEUE_END], 0, found, vertex);
+      append(search.pending, &control[CONTROL_PENDING], pending_base, missed, vertex);
+      const u32 hits = __ballot_sync(FULL_WARP, found);
+      if (lane_id() == owner) visited |= hits;
+      num_found += found;
+    }
+    if (mine < num_words) search.claimed[mine] = visited;
+  }
+  add_total(&control[CONTROL_HEADS_FOUND], num_found);
+  add_cost(&control[CONTROL_HEADS_FOUND_BYTES], found_cost);
+  add_total(&control[CONTROL_PENDING_BYTES + part], pending_bytes);
+  if (blockIdx.x == 0 && threadIdx.x == 0) atomicAdd(&control[CONTROL_HEADS_RAN], 1ull);
+}

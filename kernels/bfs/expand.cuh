@@ -1,0 +1,111 @@
+// Top-down expansion of rows, used by the wide and the persistent kernel.
+//
+// A vertex belongs to the lane whose atomicOr sets its bit in `claimed`; only that lane writes its
+// level and parent and appends it to the queue, so those writes need no atomics.
+#ifndef OOCBFS_EXPAND_CUH
+#define OOCBFS_EXPAND_CUH
+#include "cuda/decode.cuh"
+#include "cuda/staged.cuh"
+
+// What a lane sums up and adds to the control words once.
+struct Tally {
+  Cost found;
+  u32 short_rows, long_rows, hub_rows;
+};
+
+__device__ __forceinline__ void add_tally(const Search& search, const Tally& tally) {
+  add_cost(&search.control[CONTROL_FOUND_BYTES], tally.found);
+#if COUNT_ROWS
+  add_total(&search.control[CONTROL_SHORT_ROWS], tally.short_rows);
+  add_total(&search.control[CONTROL_LONG_ROWS], tally.long_rows);
+  add_total(&search.control[CONTROL_HUB_ROWS], tally.hub_rows);
+#endif
+}
+
+__device__ __forceinline__ void reach(const Search& search, u32 vertex, u32 parent, u32 level) {
+  *(volatile u32*)&search.levels[vertex] = level;   // top_down_staged looks who is on which level
+#if WITH_PARENTS
+  search.parents[vertex] = parent;
+#endif
+}
+
+// Claim one neighbour per active lane. All lanes of the warp call this together.
+__device__ __forceinline__ void claim(const Search& search, Tally& tally, const Rows& rows,
+                                      bool active, u32 vertex, u32 parent, u32 level) {
+  bool fresh = false;
+  if (active && vertex >= rows.num_vertices) report_damage(search);
+  if (active && vertex < rows.num_vertices && vertex >= search.first_target) {
+    const u32 bit = 1u << (vertex & 31u);
+    u32* word = &search.claimed[vertex >> 5];
+    // Most neighbours are visited: looking is cheaper than the atomic, and looking too early only
+    // costs that atomic.
+    if (!(*(volatile u32*)word & bit)) fresh = !(atomicOr(word, bit) & bit);
+  }
+  if (fresh) {
+    reach(search, vertex, parent, level);
+    tally.found.add(rows, vertex);
+  }
+  append(search.queue, &search.control[CONTROL_QUEUE_END], 0, fresh, vertex);
+}
+
+// One short row per lane. Empty spans take no part.
+__device__ __forceinline__ void expand_short(const Search& search, Tally& tally, Scratch& scratch,
+                                             const Rows& rows, Span span, u32 parent, u32 level) {
+  StagedRow row = stage_short(scratch, rows, span);
+  while (__any_sync(FULL_WARP, !row.done())) {
+    const bool active = !row.done();
+    bool whole = true;
+    u32 vertex = 0;
+    if (active) vertex = row.next(whole, rows.num_vertices);
+    if (!whole) report_damage(search);
+    claim(search, tally, rows, active && whole, vertex, parent, level);
+  }
+}
+
+// One independently decodable span by the whole warp.
+__device__ __forceinline__ void expand_span(const Search& search, Tally& tally, const Rows& rows,
+                                            Span span, u32 parent, u32 level) {
+  Cursor cursor = start_cursor<32>(span);
+  while (!cursor.done()) {
+    Decoded decoded;
+    if (!decode_chunk<32>(decoded, cursor, rows, true)) report_damage(search);
+#pragma unroll
+    for (u32 k = 0; k < 4; k++)
+      claim(search, tally, rows, decoded.present >> k & 1u, decoded.ids[k], parent, level);
+  }
+}
+
+// Head of one frontier vertex per lane; NO_VERTEX takes no part.
+__device__ __forceinline__ void expand_heads(const Search& search, Tally& tally, const Rows& rows,
+                                             u32 vertex, u32 level) {
+  const u32 head = vertex < rows.num_vertices ? rows.heads[vertex] : NO_VERTEX;
+  claim(search, tally, rows, head != NO_VERTEX, head, vertex, level);
+}
+
+// Tail of one frontier vertex per lane; NO_VERTEX takes no part. Hubs are left to the caller: their
+// span is what it gives.
+__device__ __forceinline__ Span expand_tails(const Search& search, Tally& tally, Scratch& scratch,
+                                             const Rows& rows, u32 vertex, u32 level) {
+  Span span = {0, 0};
+  if (vertex < rows.num_vertices) span = served_span(rows, vertex);
+  const u64 length = span.end - span.begin;
+  const bool is_short = length != 0 && length <= SHORT_BYTES;
+  const bool is_hub = length > SEGMENT_BYTES;
+  tally.short_rows += is_short;
+  tally.hub_rows += is_hub;
+  const Span none = {0, 0};
+  if (__any_sync(FULL_WARP, is_short))
+    expand_short(search, tally, scratch, rows, is_short ? span : none, vertex, level);
+
+  u32 lanes = __ballot_sync(FULL_WARP, length > SHORT_BYTES && !is_hub);
+  tally.long_rows += lanes >> lane_id() & 1u;
+  for (; lanes; lanes &= lanes - 1) {
+    const int owner = __ffs((int)lanes) - 1;
+    const Span row = {__shfl_sync(FULL_WARP, span.begin, owner),
+                      __shfl_sync(FULL_WARP, span.end, owner)};
+    expand_span(search, tally, rows, row, __shfl_sync(FULL_WARP, vertex, owner), level);
+  }
+  return is_hub ? span : none;
+}
+
+#endif

@@ -1,0 +1,19 @@
+// Forget the last traversal: no levels, no parents, empty bitmap, zero control words.
+//
+// The bits behind the last vertex count as visited, so that no kernel needs to look for them.
+#include "cuda/common.cuh"
+
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
+initialise(Search search, u64 num_vertices) {
+  for (u64 v : grid_stride(num_vertices)) {
+    search.levels[v] = NO_VERTEX;
+#if WITH_PARENTS
+    search.parents[v] = NO_VERTEX;
+#endif
+  }
+  for (u64 w : grid_stride((num_vertices + 31) / 32)) {
+    const bool cut = w == num_vertices / 32;
+    search.visited[w] = cut ? 0xffffffffu << (u32)(num_vertices & 31) : 0;
+  }
+  for (u64 i : grid_stride(CONTROL_WORDS)) search.control[i] = 0;
+}

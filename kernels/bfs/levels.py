@@ -1,0 +1,348 @@
+"""The compiled level loop: what one level does, in which direction, and who helps."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from oocbfs.kernels.atomics import kernel, nanoseconds
+from oocbfs.kernels.bfs.bottom_up import bottom_up
+from oocbfs.kernels.bfs.frontier import (
+    bitmap_to_queue,
+    clear_results,
+    lead_with_hubs,
+    queue_to_bitmap,
+    sweep,
+    weigh,
+)
+from oocbfs.kernels.bfs.small_level import (
+    balanced,
+    catch_up,
+    follow_alone,
+    follow_parts,
+    queue_parts,
+    reserve_parts,
+)
+from oocbfs.kernels.bfs.state import (
+    BYTES,
+    CURSOR,
+    DENSE_MASK,
+    DEPTH,
+    EDGES,
+    FAILED,
+    FINISH,
+    FOUND,
+    FRONT,
+    FRONTIER,
+    FRONTIER_END,
+    HEADS,
+    HUB_CURSOR,
+    IN_BITMAP,
+    KEPT,
+    LEVEL,
+    MODE,
+    NEXT,
+    NUM_HUBS,
+    ONE,
+    PARTS_TAKEN,
+    PROBED,
+    QUEUE_BEGIN,
+    QUEUE_END,
+    TASK,
+    TESTED,
+    UNEXPLORED,
+    VISITED,
+    WEIGHT,
+    ZERO,
+    close_region,
+    join_region,
+    leave_region,
+    open_region,
+)
+from oocbfs.kernels.bfs.top_down import DENSE, SPARSE, top_down
+
+AUTO, TOP_DOWN, BOTTOM_UP = range(3)
+_CLEAR, _WEIGH, _TOP_DOWN, _PARTS, _QUEUE_PARTS, _SWEEP, _BOTTOM_UP, _TO_BITMAP, _TO_QUEUE = range(
+    9
+)
+# How often the level loop returns to Python, which then answers Ctrl-C.
+_SLICE_NANOSECONDS = 200_000_000
+FINISHED, PAUSED = range(2)
+
+
+class Options(NamedTuple):
+    """How to traverse; depth and target are -1 when they do not limit."""
+
+    threads: int
+    alpha: float
+    beta: float
+    direction: int
+    max_depth: int
+    target: int
+    clock: int
+    tiny_edges: int
+    alone_edges: int
+    parts_edges: int
+    dense_edges: int
+
+
+@kernel
+def _work(rows_out, rows_in, state, thread):
+    """Do one thread's part of the open region."""
+    task = state.control[TASK]
+    if task == _BOTTOM_UP:
+        bottom_up(rows_in, state, thread)
+    elif task == _TOP_DOWN:
+        top_down(rows_out, state, thread)
+    elif task == _PARTS:
+        follow_parts(rows_out, state, thread)
+    elif task == _QUEUE_PARTS:
+        queue_parts(state, thread)
+    elif task == _SWEEP:
+        sweep(rows_out, state)
+    elif task == _WEIGH:
+        weigh(rows_out, state)
+    elif task == _TO_BITMAP:
+        queue_to_bitmap(state)
+    elif task == _TO_QUEUE:
+        bitmap_to_queue(state)
+    else:
+        clear_results(state)
+
+
+@kernel
+def _region(rows_out, rows_in, state, shared, thread):
+    """Run the step in control[TASK], together with the helpers if it is worth sharing."""
+    control = state.control
+    if shared:
+        open_region(control)
+        _work(rows_out, rows_in, state, thread)
+        close_region(control)
+    else:
+        control[CURSOR] = 0
+        control[HUB_CURSOR] = 0
+        _work(rows_out, rows_in, state, thread)
+
+
+@kernel
+def _weigh_frontier(rows_out, rows_in, state, shared, thread):
+    """Give the edges of the queued frontier, and put its hubs in front."""
+    control = state.control
+    control[EDGES] = 0
+    control[NUM_HUBS] = 0
+    control[TASK] = _WEIGH
+    _region(rows_out, rows_in, state, shared and control[FRONTIER] > 16384, thread)
+    lead_with_hubs(rows_out, state)
+    return control[EDGES]
+
+
+@kernel
+def _turning_point(state, options):
+    """Give the number of the frontier's edges above which a level is bottom-up."""
+    control = state.control
+    if control[PROBED] >= 0:
+        limit = np.int64(control[PROBED] / options.beta)
+    else:
+        limit = np.int64(control[UNEXPLORED] / options.alpha)
+    return max(limit, state.bitmaps.shape[1])
+
+
+@kernel
+def _stays_in_parts(state, options, edges):
+    """Tell whether the kept parts are a frontier to expand as they are."""
+    most = min(options.parts_edges, options.dense_edges)
+    if options.direction == AUTO:
+        most = min(most, _turning_point(state, options))
+    return options.alone_edges < edges <= most and balanced(state)
+
+
+@kernel
+def _choose(rows_out, rows_in, state, options, thread):
+    """Choose the direction and bring the frontier into the form it needs.
+
+    Gives whether the level is bottom-up, and the frontier's edges or an upper bound of them.
+    """
+    control = state.control
+    shared = options.threads > 1
+    count = control[FRONTIER]
+    limit = _turning_point(state, options)
+    in_bitmap = control[IN_BITMAP] != 0
+    upward = options.direction == BOTTOM_UP
+    if options.direction == AUTO and in_bitmap:
+        upward = max(count, control[WEIGHT]) > limit
+    edges = np.int64(0)
+    queue_end = control[QUEUE_END]
+    if not upward:
+        if in_bitmap:
+            control[QUEUE_BEGIN] = queue_end
+            control[TASK] = _TO_QUEUE
+            _region(rows_out, rows_in, state, shared, thread)
+            control[FRONTIER_END] = control[QUEUE_END]
+        edges = count * rows_out.max_degree
+        control[NUM_HUBS] = 0
+        state.hubs[0] = 0
+        if edges > min(limit, options.parts_edges, options.dense_edges):
+            edges = _weigh_frontier(rows_out, rows_in, state, shared, thread)
+        upward = options.direction == AUTO and edges > limit
+    if upward:
+        if in_bitmap:
+            control[QUEUE_END] = queue_end
+        else:
+            state.bitmaps[control[FRONT]][:] = ZERO
+            control[TASK] = _TO_BITMAP
+            _region(rows_out, rows_in, state, shared and count > 16384, thread)
+    return upward, edges
+
+
+@kernel
+def _take_next(control):
+    """Make the bitmap of the next frontier that of the frontier."""
+    control[FRONT], control[NEXT] = control[NEXT], control[FRONT]
+    control[FRONTIER] = control[FOUND]
+    control[IN_BITMAP] = 1
+
+
+@kernel
+def _settle(rows_out, rows_in, state, options, thread):
+    """Bring a frontier that its finders kept into the queue."""
+    control = state.control
+    if control[KEPT] != 0:
+        control[PARTS_TAKEN] = 0
+        control[TASK] = _QUEUE_PARTS
+        _region(rows_out, rows_in, state, control[FRONTIER] > options.alone_edges, thread)
+        control[KEPT] = 0
+
+
+@kernel
+def _expand_bottom_up(rows_out, rows_in, state, options, thread):
+    """Let those not visited look for the frontier, which is a bitmap."""
+    control = state.control
+    catch_up(state)
+    control[TASK] = _BOTTOM_UP
+    _region(rows_out, rows_in, state, options.threads > 1, thread)
+    still_open = control[TESTED] - control[FOUND]
+    control[PROBED] = np.int64(control[EDGES] / max(1, control[TESTED]) * still_open)
+    control[WEIGHT] = 0
+    _take_next(control)
+
+
+@kernel
+def _expand_parts(rows_out, rows_in, state, thread):
+    """Expand a middling frontier, each thread its part, and leave the finds with their finders."""
+    control = state.control
+    control[PARTS_TAKEN] = 0
+    control[TASK] = _PARTS
+    _region(rows_out, rows_in, state, True, thread)
+    reserve_parts(state)
+    control[IN_BITMAP] = 0
+    control[UNEXPLORED] -= control[EDGES]
+
+
+@kernel
+def _expand_top_down(rows_out, rows_in, state, options, edges, thread):
+    """Expand a large frontier, which is in the queue."""
+    control = state.control
+    catch_up(state)
+    end = control[FRONTIER_END]
+    control[TASK] = _TOP_DOWN
+    if edges > options.dense_edges:
+        control[MODE] = DENSE
+        control[DENSE_MASK] = 0
+        _region(rows_out, rows_in, state, options.threads > 1, thread)
+        examined = control[EDGES]
+        control[EDGES] = 0
+        control[TASK] = _SWEEP
+        _region(rows_out, rows_in, state, options.threads > 1, thread)
+        control[WEIGHT] = control[EDGES]
+        control[EDGES] = examined
+        _take_next(control)
+    else:
+        control[MODE] = SPARSE
+        _region(rows_out, rows_in, state, options.threads > 1, thread)
+        control[QUEUE_BEGIN] = end
+        control[FRONTIER_END] = control[QUEUE_END]
+        control[FRONTIER] = control[QUEUE_END] - end
+        control[IN_BITMAP] = 0
+    control[UNEXPLORED] -= control[EDGES]
+
+
+@kernel
+def _begin(rows_out, rows_in, state, options, thread):
+    """Clear the results and visit the sources, which lie in the queue."""
+    control, levels, parents = state.control, state.levels, state.parents
+    visited = state.bitmaps[control[VISITED]]
+    n = levels.size
+    control[TASK] = _CLEAR
+    _region(rows_out, rows_in, state, options.threads > 1, thread)
+    if n & 63:
+        visited[n >> 6] = ~ZERO << np.uint64(n & 63)
+    for q in range(control[FRONTIER]):
+        v = state.queue[q]
+        visited[v >> 6] |= ONE << np.uint64(v & 63)
+        levels[v] = 0
+        if parents.size != 0:
+            parents[v] = v
+
+
+@kernel
+def lead(rows_out, rows_in, state, options, thread):
+    """Run levels until the traversal is over or the time slice is."""
+    control, records = state.control, state.records
+    started = nanoseconds(options.clock)
+    pause = started + _SLICE_NANOSECONDS
+    if control[DEPTH] == 0:
+        _begin(rows_out, rows_in, state, options, thread)
+    while control[FRONTIER] != 0 and control[DEPTH] != options.max_depth:
+        if options.target >= 0 and state.levels[options.target] >= 0:
+            break
+        if started > pause:
+            return PAUSED
+        record = min(control[DEPTH], records.shape[0] - 1)
+        control[LEVEL] = control[DEPTH] + 1
+        frontier = control[FRONTIER]
+        upward = False
+        edges = frontier * rows_out.max_degree
+        if control[KEPT] == 0 or not _stays_in_parts(state, options, edges):
+            _settle(rows_out, rows_in, state, options, thread)
+            if control[IN_BITMAP] != 0 or edges > options.tiny_edges:
+                upward, edges = _choose(rows_out, rows_in, state, options, thread)
+        shared = options.threads > 1 and edges > options.alone_edges
+        if not (upward or shared or edges > options.dense_edges):
+            control[IN_BITMAP] = 0
+            started = follow_alone(rows_out, state, options, thread, started, pause)
+            if control[FAILED] != 0:
+                break
+            continue
+        for word in (FOUND, EDGES, HEADS, BYTES, TESTED):
+            control[word] = 0
+        if upward:
+            _expand_bottom_up(rows_out, rows_in, state, options, thread)
+        elif edges <= min(options.parts_edges, options.dense_edges):
+            _expand_parts(rows_out, rows_in, state, thread)
+        else:
+            _expand_top_down(rows_out, rows_in, state, options, edges, thread)
+        if control[FAILED] != 0:
+            break
+        control[DEPTH] += 1
+        ended = nanoseconds(options.clock)
+        records[record, 0] = upward
+        records[record, 1] += frontier
+        records[record, 2] += control[EDGES]
+        records[record, 3] += control[HEADS]
+        records[record, 4] += control[BYTES]
+        records[record, 5] += ended - started
+        started = ended
+    return FINISHED
+
+
+@kernel
+def help_out(rows_out, rows_in, state, thread):
+    """Join one region after the other until the leader calls it a day."""
+    epoch = np.int64(0)
+    while True:
+        epoch = join_region(state.control, epoch)
+        if epoch == FINISH:
+            return
+        _work(rows_out, rows_in, state, thread)
+        leave_region(state.control)

@@ -1,0 +1,58 @@
+// Many top-down levels in one launch of a single block, while the frontier stays small.
+//
+// Long thin graphs have thousands of levels of a few vertices; a launch and a read-back for each
+// would cost more than their work. Thread 0 looks at the queue's end between two barriers: the one
+// behind a level, after which nobody reads the old end or appends, and the one before the next, after
+// which all see the same frontier. Both also order the queue's writes and reads. Stops when the
+// frontier is empty, too large for one block, or max_levels were run, whose queue ends are recorded.
+#include "bfs/expand.cuh"
+
+extern "C" __global__ void __launch_bounds__(SMALL_BLOCK_THREADS, 1)
+small_levels(Search search, Rows out_rows, u64 begin, Cost base, u32 level, u32 max_levels,
+             u64 max_vertices, u64 max_bytes) {
+  __shared__ Scratch scratch[SMALL_BLOCK_THREADS / 32];
+  __shared__ u64 queue_end;
+  __shared__ Cost total;
+  u32 levels_run = 0;
+  while (true) {
+    if (threadIdx.x == 0) {
+      queue_end = *(volatile u64*)&search.control[CONTROL_QUEUE_END];
+      total.bytes = *(volatile u64*)&search.control[CONTROL_FOUND_BYTES];
+      total.skippable = *(volatile u64*)&search.control[CONTROL_FOUND_SKIPPABLE];
+    }
+    __syncthreads();
+    const u64 end = queue_end;
+    const Cost cost_end = total;
+    if (threadIdx.x == 0 && levels_run) search.level_ends[levels_run - 1] = (u32)end;
+    if (begin == end || levels_run == max_levels || end - begin > max_vertices ||
+        cost_end.bytes - base.bytes > max_bytes + (end - begin) * SMALL_BYTES_PER_VERTEX)
+      break;
+    Tally tally = {};
+    for (u64 first : warp_stride((end - begin + 31) / 32)) {
+      const u64 i = begin + first * 32 + lane_id();
+      const u32 vertex = i < end ? search.queue[i] : NO_VERTEX;
+      expand_heads(search, tally, out_rows, vertex, level);
+      const Span hub =
+          expand_tails(search, tally, scratch[warp_in_block()], out_rows, vertex, level);
+      for (u32 lanes = __ballot_sync(FULL_WARP, hub.begin < hub.end); lanes; lanes &= lanes - 1) {
+        const int owner = __ffs((int)lanes) - 1;
+        const u32 parent = __shfl_sync(FULL_WARP, vertex, owner);
+        const Span row = {__shfl_sync(FULL_WARP, hub.begin, owner),
+                          __shfl_sync(FULL_WARP, hub.end, owner)};
+        for (u64 segment = 0; segment * SEGMENT_BYTES < row.end - row.begin; segment++)
+          expand_span(search, tally, out_rows, segment_span(row, segment), parent, level);
+      }
+    }
+    add_tally(search, tally);
+    begin = end;
+    base = cost_end;
+    level++;
+    levels_run++;
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) {
+    search.control[CONTROL_LEVELS_RUN] = levels_run;
+    search.control[CONTROL_FRONTIER_BYTES_BASE] = base.bytes;
+    search.control[CONTROL_FRONTIER_SKIPPABLE_BASE] = base.skippable;
+  }
+}

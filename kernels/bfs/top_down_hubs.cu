@@ -1,0 +1,21 @@
+// Top-down, hubs: one warp per segment of the hubs that were listed behind `hubs_base`.
+#include "bfs/expand.cuh"
+#include "cuda/hubs.cuh"
+
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
+top_down_hubs(Search search, Rows out_rows, u64 hubs_base, u32 level) {
+  const u64 listed = search.control[CONTROL_HUBS];
+  const u64 first_segment = (u32)hubs_base, num_segments = (u32)listed - first_segment;
+  Tally tally = {};
+  for (u64 i : warp_stride(num_segments)) {
+    const u64 segment = first_segment + i;
+    const u64 hub = hub_of_segment(search.hub_segments, segment, hubs_base >> 32, listed >> 32);
+    const u32 vertex = search.hubs[hub];
+    const Span row = served_span(out_rows, vertex);
+    // The last segments of the row are listed: count them from its end.
+    const u64 next_hub = hub + 1 < listed >> 32 ? search.hub_segments[hub + 1] : (u32)listed;
+    const u64 number = count_segments(row) - (next_hub - segment);
+    expand_span(search, tally, out_rows, segment_span(row, number), vertex, level);
+  }
+  add_tally(search, tally);
+}

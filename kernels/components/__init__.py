@@ -1,0 +1,1 @@
+"""Connected components by Afforest: numba and CUDA."""

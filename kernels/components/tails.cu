@@ -1,0 +1,79 @@
+// Join vertices outside the giant with the neighbours in their tails, until they are in it.
+//
+// Vertices of the giant are left out: an edge that leaves it is seen from its other end, and one that
+// does not joins nothing. A warp takes 32 vertices: short rows by one lane each, from sectors staged
+// together, longer ones by the whole warp, which stops when one lane has found the giant.
+#include "cuda/decode.cuh"
+#include "components/forest.cuh"
+
+// One short row per lane.
+__device__ __forceinline__ void join_short(const Forest& forest, Looked& looked, Scratch& scratch,
+                                           const Rows& rows, Span span, u32 vertex, u32 giant) {
+  StagedRow row = stage_short(scratch, rows, span);
+  u32 root = vertex;
+  while (!row.done() && root != giant) {
+    bool whole;
+    const u32 neighbour = row.next(whole, rows.num_vertices);
+    looked.edges++;
+    if (!whole || neighbour >= rows.num_vertices) {
+      report_damage(forest);
+      break;
+    }
+    root = link(forest, root, neighbour);
+  }
+  looked.bytes += row.at;
+}
+
+// One row by the whole warp.
+__device__ __forceinline__ void join_long(const Forest& forest, Looked& looked, const Rows& rows,
+                                          Span row, u32 vertex, u32 giant) {
+  bool inside = false;
+  for (u64 segment = 0; !inside && segment * SEGMENT_BYTES < row.end - row.begin; segment++) {
+    Cursor cursor = start_cursor<32>(segment_span(row, segment));
+    while (!inside && !cursor.done()) {
+      const u64 from = cursor.chunk > cursor.span.begin ? cursor.chunk : cursor.span.begin;
+      Decoded decoded;
+      if (!decode_chunk<32>(decoded, cursor, rows, true)) report_damage(forest);
+      const u64 to = cursor.chunk < cursor.span.end ? cursor.chunk : cursor.span.end;
+      if (lane_id() == 0) looked.bytes += to - from;
+      bool found = false;
+#pragma unroll
+      for (u32 k = 0; k < 4; k++) {
+        if (!(decoded.present >> k & 1u)) continue;
+        looked.edges++;
+        if (decoded.ids[k] >= rows.num_vertices)
+          report_damage(forest);
+        else
+          found = link(forest, vertex, decoded.ids[k]) == giant || found;
+      }
+      inside = __any_sync(FULL_WARP, found);
+    }
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
+components_tails(Forest forest, Rows rows, u32 giant_vertex) {
+  __shared__ Scratch scratch[BLOCK_THREADS / 32];
+  const Span none = {0, 0};
+  Looked looked = {0, 0};
+  for (u64 first : warp_stride(((u64)rows.num_vertices + 31) / 32)) {
+    // It grows meanwhile, and its root may change.
+    const u32 giant = find_root(forest, giant_vertex);
+    const u64 v = first * 32 + lane_id();
+    Span span = none;
+    if (v < rows.num_vertices && find_root(forest, (u32)v) != giant)
+      span = row_span(rows, (u32)v);
+    const u64 length = span.end - span.begin;
+    const bool is_short = length != 0 && length <= SHORT_BYTES;
+    if (__any_sync(FULL_WARP, is_short))
+      join_short(forest, looked, scratch[warp_in_block()], rows, is_short ? span : none, (u32)v,
+                 giant);
+    for (u32 lanes = __ballot_sync(FULL_WARP, length > SHORT_BYTES); lanes; lanes &= lanes - 1) {
+      const int owner = __ffs((int)lanes) - 1;
+      const Span row = {__shfl_sync(FULL_WARP, span.begin, owner),
+                        __shfl_sync(FULL_WARP, span.end, owner)};
+      join_long(forest, looked, rows, row, __shfl_sync(FULL_WARP, (u32)v, owner), giant);
+    }
+  }
+  add_looked(forest, looked);
+}

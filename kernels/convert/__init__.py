@@ -1,0 +1,1 @@
+"""Loops of the converter and the generators."""

@@ -1,0 +1,1 @@
+"""What all CUDA kernels share, and how their sources are put together and compiled."""

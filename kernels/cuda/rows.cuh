@@ -1,0 +1,76 @@
+// Where a row's tail lies, what reading it costs, and how its bytes are loaded.
+#ifndef OOCBFS_ROWS_CUH
+#define OOCBFS_ROWS_CUH
+#include "cuda/common.cuh"
+
+struct Span {
+  u64 begin, end;
+};
+
+__device__ __forceinline__ Span row_span(const Rows& rows, u32 vertex) {
+  const u64 next = (u64)vertex + 1;
+  return {rows.bases[vertex >> rows.shift] + rows.starts[vertex],
+          rows.bases[next >> rows.shift] + rows.starts[next]};
+}
+
+// The first segment of a row that does not begin before an offset, or the row's end. A row of at most
+// SEGMENT_BYTES is one segment.
+__device__ __forceinline__ u64 segment_from(Span row, u64 offset) {
+  if (offset <= row.begin) return row.begin;
+  const u64 begin =
+      row.begin + (offset - row.begin + SEGMENT_BYTES - 1) / SEGMENT_BYTES * SEGMENT_BYTES;
+  return begin < row.end ? begin : row.end;
+}
+
+// The part of a row that is there to be read.
+__device__ __forceinline__ Span served_span(const Rows& rows, u32 vertex) {
+  const Span row = row_span(rows, vertex);
+  return {segment_from(row, rows.served_begin), segment_from(row, rows.served_end)};
+}
+
+__device__ __forceinline__ bool is_fast(const Rows& rows, u64 offset) {
+  return offset - rows.fast_begin < rows.fast_end - rows.fast_begin;
+}
+
+// Bytes that reading the whole span moves over the bus, in sectors of 32.
+__device__ __forceinline__ u64 slow_bytes(const Rows& rows, Span span) {
+  if (span.begin == span.end) return 0;
+  const u64 begin = span.begin & ~31ull, end = (span.end + 31) & ~31ull;
+  const u64 from = begin > rows.fast_begin ? begin : rows.fast_begin;
+  const u64 to = end < rows.fast_end ? end : rows.fast_end;
+  return end - begin - (to > from ? to - from : 0);
+}
+
+// What expanding a vertex moves over the bus, and how much of that a cut can save: all segments of a
+// row but the last may lie wholly before it (see skip_segments).
+struct Cost {
+  u64 bytes, skippable;
+
+  __device__ __forceinline__ void add(const Rows& rows, u32 vertex) {
+    const Span row = row_span(rows, vertex);
+    bytes += slow_bytes(rows, row);
+    const u64 length = row.end - row.begin;
+    if (length > SEGMENT_BYTES) {
+      const u64 last_segment = row.begin + (length - 1) / SEGMENT_BYTES * SEGMENT_BYTES;
+      skippable += slow_bytes(rows, {row.begin, last_segment});
+    }
+  }
+};
+
+// Add the lanes' costs to two control words, one behind the other.
+__device__ __forceinline__ void add_cost(u64* words, const Cost& cost) {
+  add_total(&words[0], cost.bytes);
+  add_total(&words[1], cost.skippable);
+}
+
+__device__ __forceinline__ u32 load_word(const Rows& rows, u64 offset) {
+  if (is_fast(rows, offset)) return *(const u32*)(rows.fast + (offset - rows.fast_begin));
+  return __ldg((const u32*)(rows.slow + offset));
+}
+
+__device__ __forceinline__ uint4 load_half_sector(const Rows& rows, u64 offset) {
+  if (is_fast(rows, offset)) return *(const uint4*)(rows.fast + (offset - rows.fast_begin));
+  return __ldg((const uint4*)(rows.slow + offset));
+}
+
+#endif

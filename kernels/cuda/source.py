@@ -1,0 +1,225 @@
+"""The CUDA sources and what they share with Python: options, control words, argument structs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from enum import IntEnum
+from pathlib import Path
+
+import numpy as np
+
+from oocbfs.kernels.constants import MAX_VARINT_BYTES, SAMPLE_STRIDE, SEGMENT_BYTES
+
+FOLDER = Path(__file__).parents[1]
+BLOCK_THREADS = 256
+# Blocks of so many threads that a multiprocessor must be able to hold: the compiler may then use
+# 64 registers a thread, and spills none.
+BLOCKS_PER_MULTIPROCESSOR = 4
+SMALL_BLOCK_THREADS = 512
+# Short rows, which small_levels reads side by side, touch at most two sectors.
+SMALL_BYTES_PER_VERTEX = 64
+# What a level reads from disk or leaves there: the less, the fewer bytes in vain; but a read of 4 KB
+# takes a disk as long as one of 16 (scripts/bench disk).
+DISK_BLOCK_BYTES = 16 << 10
+# How many levels one launch of small_levels may run: so many queue ends are recorded.
+MAX_SMALL_LEVELS = 4096
+# Where a level may be cut in two is one of the borders between so many parts of the vertices.
+PARTS = 8
+
+# The folder and file of each kernel.
+_BFS = {
+    "initialise": "bfs/initialise",
+    "visit_sources": "bfs/visit_sources",
+    "bottom_up_heads": "bfs/bottom_up_heads",
+    "bottom_up_tails": "bfs/bottom_up_tails",
+    "top_down": "bfs/top_down",
+    "top_down_hubs": "bfs/top_down_hubs",
+    "split_level": "bfs/split_level",
+    "small_levels": "bfs/small_levels",
+    "mark_blocks": "disk/mark_blocks",
+    "top_down_staged": "disk/top_down_staged",
+    "bottom_up_staged": "disk/bottom_up_staged",
+}
+_COMPONENTS = {
+    "components_heads": "components/heads",
+    "components_link": "components/link",
+    "components_sample": "components/sample",
+    "components_firsts": "components/firsts",
+    "components_tails": "components/tails",
+    "components_compress": "components/compress",
+}
+# Of traversals from many sources at once.
+_MANY = {
+    "many_initialise": "many/initialise",
+    "many_sources": "many/sources",
+    "many_push": "many/push",
+    "many_push_hubs": "many/push_hubs",
+    "many_heads": "many/heads",
+    "many_tails": "many/tails",
+    "many_settle": "many/settle",
+}
+_FILES = {**_BFS, **_COMPONENTS, **_MANY}
+BFS_KERNELS = tuple(_BFS)
+COMPONENTS_KERNELS = tuple(_COMPONENTS)
+MANY_KERNELS = tuple(_MANY)
+KERNELS = tuple(_FILES)
+# Bits of a level plus 1 that those of many sources keep, and the levels that fit.
+MANY_PLANES = 8
+MOST_MANY_LEVELS = (1 << MANY_PLANES) - 2
+
+
+class Control(IntEnum):
+    """Places of the control words. Sums only grow; the host takes differences between levels."""
+
+    QUEUE_END = 0
+    # Slow bytes of the rows of vertices that any kernel but bottom_up_heads found, and of those what a
+    # cut may save. So it is with the other pairs.
+    FOUND_BYTES = 1
+    FOUND_SKIPPABLE = 2
+    HEADS_RAN = 3
+    HEADS_FOUND = 4
+    HEADS_FOUND_BYTES = 5
+    HEADS_FOUND_SKIPPABLE = 6
+    PENDING = 7
+    # Number of hubs listed so far << 32 | number of their segments.
+    HUBS = 8
+    LEVELS_RUN = 9
+    FRONTIER_BYTES_BASE = 10
+    FRONTIER_SKIPPABLE_BASE = 11
+    DAMAGED = 12
+    SHORT_ROWS = 13
+    LONG_ROWS = 14
+    HUB_ROWS = 15
+    # One word for each of PARTS.
+    PENDING_BYTES = 16
+
+
+CONTROL_WORDS = Control.PENDING_BYTES + PARTS
+
+ROWS_STRUCT = np.dtype(
+    [(name, "<u8") for name in ("heads", "starts", "bases", "slow", "fast")]
+    + [(name, "<u8") for name in ("fast_begin", "fast_end", "served_begin", "served_end")]
+    + [("num_vertices", "<u4"), ("shift", "<u4")]
+)
+SEARCH_STRUCT = np.dtype(
+    [
+        (name, "<u8")
+        for name in (
+            "levels",
+            "parents",
+            "queue",
+            "pending",
+            "visited",
+            "claimed",
+            "hubs",
+            "hub_segments",
+            "control",
+            "level_ends",
+            "expanded_blocks",
+            "searched_blocks",
+            "cuts",
+            "first_target",
+        )
+    ]
+)
+COST_STRUCT = np.dtype([("bytes", "<u8"), ("skippable", "<u8")])
+MANY_STRUCT = np.dtype(
+    [
+        (name, "<u8")
+        for name in (
+            "seen",
+            "front",
+            "next",
+            "planes",
+            "queue",
+            "pending",
+            "hubs",
+            "hub_segments",
+            "control",
+        )
+    ]
+)
+
+
+class ForestControl(IntEnum):
+    """Places of the control words of connected components."""
+
+    DAMAGED = 0
+    EDGES = 1
+    TAIL_BYTES = 2
+
+
+FOREST_STRUCT = np.dtype([(name, "<u8") for name in ("labels", "samples", "control")])
+
+
+@dataclass(frozen=True)
+class KernelOptions:
+    """Variants of the kernels, chosen when they are compiled."""
+
+    with_parents: bool = True
+    # Bytes that one pending vertex loads at a time: 32 (a sector) or 128 (a line).
+    probe_bytes: int = 32
+    # Count rows by length class; for tests and statistics.
+    count_rows: bool = False
+
+    def definitions(self) -> tuple[str, ...]:
+        """Give the compiler options that select this variant."""
+        values = {
+            **asdict(self),
+            **{f"control_{word.name}": int(word) for word in Control},
+            "control_words": CONTROL_WORDS,
+            "parts": PARTS,
+            "segment_bytes": SEGMENT_BYTES,
+            "disk_block_bytes": DISK_BLOCK_BYTES,
+            "block_threads": BLOCK_THREADS,
+            "blocks_per_multiprocessor": BLOCKS_PER_MULTIPROCESSOR,
+            "small_block_threads": SMALL_BLOCK_THREADS,
+            "small_bytes_per_vertex": SMALL_BYTES_PER_VERTEX,
+            **{f"forest_{word.name}": int(word) for word in ForestControl},
+            "forest_words": len(ForestControl),
+            "forest_struct_bytes": FOREST_STRUCT.itemsize,
+            "max_varint_bytes": MAX_VARINT_BYTES,
+            "sample_stride": SAMPLE_STRIDE,
+            "rows_struct_bytes": ROWS_STRUCT.itemsize,
+            "many_planes": MANY_PLANES,
+            "many_struct_bytes": MANY_STRUCT.itemsize,
+            "search_struct_bytes": SEARCH_STRUCT.itemsize,
+        }
+        return tuple(f"-D{name.upper()}={int(value)}u" for name, value in values.items())
+
+
+def headers(folder: Path = FOLDER) -> list[Path]:
+    """Give the files that kernels include."""
+    found = sorted(folder.glob("*/*.cuh"))
+    if not found:
+        raise FileNotFoundError(f"{folder}: holds no CUDA headers: install oocbfs again")
+    return found
+
+
+def header_name(header: Path) -> str:
+    """Give a header's name as kernels include it: with its folder."""
+    return f"{header.parent.name}/{header.name}"
+
+
+def compiler_options(options: KernelOptions, folder: Path = FOLDER) -> tuple[str, ...]:
+    """Give what NVRTC is called with.
+
+    Compiled kernels are kept by source and options: what is included must show in these.
+    """
+    digest = hashlib.sha256()
+    for path in headers(folder):
+        digest.update(header_name(path).encode() + b"\0" + path.read_bytes() + b"\0")
+    included = f"-DHEADERS_DIGEST=0x{digest.hexdigest()[:16]}"
+    return ("--std=c++17", f"-I{folder}", included, *options.definitions())
+
+
+def source(kernel: str, folder: Path = FOLDER) -> Path:
+    """Give the file that holds a kernel."""
+    return folder / f"{_FILES[kernel]}.cu"
+
+
+def sources(kernels: Sequence[str], folder: Path = FOLDER) -> list[Path]:
+    """Give the files that hold some kernels."""
+    return [source(kernel, folder) for kernel in kernels]

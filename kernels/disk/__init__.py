@@ -1,0 +1,1 @@
+"""Steps whose tails stay on disk, on the CPU and on a GPU."""

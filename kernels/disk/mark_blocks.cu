@@ -1,0 +1,30 @@
+// Which blocks of the tails a level needs from disk: those of the frontier's rows, if it is expanded,
+// and those of all rows not reached yet, if they are searched. Reads device memory only.
+#include "cuda/on_level.cuh"
+#include "cuda/rows.cuh"
+
+__device__ __forceinline__ void mark(u32* blocks, u64 begin, u64 end) {
+  if (begin == end) return;
+  for (u64 block = begin / DISK_BLOCK_BYTES; block <= (end - 1) / DISK_BLOCK_BYTES; block++) {
+    u32* word = &blocks[block >> 5];
+    const u32 bit = 1u << (u32)(block & 31u);
+    // Neighbouring rows share a block: looking is cheaper than the atomic.
+    if (!(*(volatile u32*)word & bit)) atomicOr(word, bit);
+  }
+}
+
+// Mark what is not served of a row: all in front of the part that is, and all behind it.
+__device__ __forceinline__ void mark_row(u32* blocks, const Rows& rows, u32 vertex) {
+  const Span row = row_span(rows, vertex), served = served_span(rows, vertex);
+  mark(blocks, row.begin, served.begin);
+  mark(blocks, served.end, row.end);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
+mark_blocks(Search search, Rows out_rows, Rows in_rows, u32 level) {
+  for (u64 vertex : grid_stride(out_rows.num_vertices)) {
+    const u32 found = level_of(search, vertex);
+    if (found == level - 1) mark_row(search.expanded_blocks, out_rows, (u32)vertex);
+    if (found == NO_VERTEX) mark_row(search.searched_blocks, in_rows, (u32)vertex);
+  }
+}

@@ -1,0 +1,256 @@
+"""Small levels of a traversal whose tails stay on disk: one thread, many levels in one call.
+
+Long thin graphs have thousands of levels, and the pages that one level needs are mostly those of the
+levels just before. So small frontiers read through a cache of blocks, each of which has one slot where it
+may lie. What a level lacks is read beforehand: a few blocks by the thread itself, many by all threads,
+for which it returns to the driver. A level that needs more blocks than the cache can hold is not small.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oocbfs.kernels.atomics import atomic_add, kernel, nanoseconds
+from oocbfs.kernels.bfs.state import ONE, ZERO
+from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
+from oocbfs.kernels.disk.large_level import GAP_PAGES, add_row
+from oocbfs.kernels.disk.read import PAGE_BYTES, read_pages
+from oocbfs.kernels.disk.state import (
+    CURSOR,
+    DEPTH,
+    DISK_BYTES,
+    FAILED,
+    FILLED,
+    FRONT,
+    FRONT_PAGES,
+    FRONT_READS,
+    FRONTIER,
+    MALFORMED,
+    NUM_MISSING,
+    QUEUE,
+    ROW_BYTES,
+    VISITED,
+)
+from oocbfs.kernels.rows import BATCH, gather_segment, row_begin
+
+# How the thin levels end: the traversal is over, the time slice is, blocks are to be read by all threads,
+# or the frontier is too wide and lies in its bitmap.
+FINISHED, PAUSED, FILL, WIDE = range(4)
+
+BLOCK_BYTES = 1 << 14
+# The largest frontier that one thread expands, in vertices and in the bytes of their rows.
+THIN_VERTICES = 1 << 15
+THIN_BYTES = 1 << 18
+# A vertex that such a frontier finds takes a byte of a row, or is a head.
+QUEUE_SIZE = THIN_VERTICES + THIN_BYTES
+# Missing blocks that the thread reads itself.
+_FEW_BLOCKS = 4
+_SLICE_NANOSECONDS = 200_000_000
+
+
+@kernel
+def _load(disk, state, block):
+    """Read one block into its slot; tell whether that worked."""
+    begin = block * BLOCK_BYTES
+    pages = (min(BLOCK_BYTES, disk.tail_bytes - begin) + PAGE_BYTES - 1) // PAGE_BYTES
+    slot = block % state.tags.size
+    count = pages * PAGE_BYTES
+    return read_pages(state.cache, slot * BLOCK_BYTES, count, disk, begin, state.control)
+
+
+@kernel
+def fill(disk, state):
+    """Read missing blocks until none are left."""
+    control = state.control
+    while control[FAILED] == 0:
+        i = atomic_add(control, CURSOR, 1)
+        if i >= control[NUM_MISSING]:
+            return
+        _load(disk, state, state.missing[i])
+
+
+@kernel
+def _reserve(rows, state, frontier):
+    """Give the blocks that the frontier's rows need their slots; list those that must be read.
+
+    Of two blocks that share a slot, the second stays out: it is read when its row's turn comes.
+    Gives how many there are, or -1 if the level needs more than half of the cache: little of it would
+    be there for the next one.
+    """
+    tags, marks, missing = state.tags, state.marks, state.missing
+    level = np.int32(state.control[DEPTH] + 1)
+    count = 0
+    wanted = 0
+    for u in frontier:
+        begin, end = row_begin(rows, np.int64(u)), row_begin(rows, np.int64(u) + 1)
+        if begin == end:
+            continue
+        for block in range(begin // BLOCK_BYTES, (end - 1) // BLOCK_BYTES + 1):
+            slot = block % tags.size
+            wanted += np.int64(marks[slot] != level)
+            marks[slot] = level
+            if wanted > missing.size:
+                for i in range(count):
+                    tags[missing[i] % tags.size] = -1
+                return np.int64(-1)
+            if tags[slot] == block or tags[slot] < -1:
+                continue
+            tags[slot] = -2 - block
+            missing[count] = block
+            count += 1
+    for i in range(count):
+        tags[missing[i] % tags.size] = missing[i]
+    return count
+
+
+@kernel
+def _find_row(disk, state, begin, end):
+    """Give an array that holds a row's bytes, and where they begin in it; None of it may be kept."""
+    tags, cache = state.tags, state.cache
+    first = begin // BLOCK_BYTES
+    last = (end - 1) // BLOCK_BYTES
+    at = begin
+    for block in range(first, last + 1):
+        slot = block % tags.size
+        if tags[slot] != block:
+            if not _load(disk, state, block):
+                return cache, np.int64(0)
+            tags[slot] = block
+        place = slot * BLOCK_BYTES - block * BLOCK_BYTES
+        if first == last:
+            return cache, begin + place
+        stop = min(end, (block + 1) * BLOCK_BYTES)
+        for i in range(at, stop):
+            state.row[i - begin] = cache[i + place]
+        at = stop
+    return state.row, np.int64(0)
+
+
+@kernel
+def _visit(rows, state, ids, count, owner, level):
+    """Level ids that nobody visited and append them to the next frontier."""
+    control, levels, parents = state.control, state.levels, state.parents
+    visited, after = state.bitmaps[control[VISITED]], state.queue[1 - control[QUEUE]]
+    place = control[FRONTIER]
+    octets = control[ROW_BYTES]
+    for i in range(count):
+        v = np.int64(ids[i])
+        bit = ONE << np.uint64(v & 63)
+        if visited[v >> 6] & bit == ZERO:
+            visited[v >> 6] |= bit
+            levels[v] = level
+            if parents.size != 0:
+                parents[v] = owner
+            after[place] = v
+            place += 1
+            octets += row_begin(rows, v + 1) - row_begin(rows, v)
+    control[FRONTIER] = place
+    control[ROW_BYTES] = octets
+
+
+@kernel
+def _expand(rows, disk, state, frontier, level):
+    """Visit the neighbours of the frontier; give edges and bytes of its tails."""
+    control = state.control
+    ids = state.ids[0, :BATCH]
+    n = rows.heads.size
+    edges = 0
+    octets = 0
+    control[FRONTIER] = 0
+    control[ROW_BYTES] = 0
+    for i in range(frontier.size):
+        u = np.int64(frontier[i])
+        if rows.heads[u] == NO_HEAD:
+            continue
+        ids[0] = rows.heads[u]
+        count = np.int64(1)
+        begin, end = row_begin(rows, u), row_begin(rows, u + 1)
+        octets += end - begin
+        row, at = _find_row(disk, state, begin, end) if begin < end else (state.row, np.int64(0))
+        if control[FAILED] != 0:
+            break
+        row_end = at + end - begin
+        while True:
+            segment_end = min(at + SEGMENT_BYTES, row_end)
+            count = gather_segment(ids, count, row, at, segment_end, n)
+            if count < 0:
+                control[FAILED] = MALFORMED
+                return edges, octets
+            _visit(rows, state, ids, count, u, level)
+            edges += count
+            count = np.int64(0)
+            at = segment_end
+            if at >= row_end:
+                break
+    return edges, octets
+
+
+@kernel
+def _widen(rows, state, frontier):
+    """Bring the frontier into its bitmap and say what its rows cost to read, whatever their order."""
+    control = state.control
+    front = state.bitmaps[control[FRONT]]
+    front[:] = ZERO
+    pages = 0
+    reads = 0
+    for i in range(frontier.size):
+        u = np.int64(frontier[i])
+        front[u >> 6] |= ONE << np.uint64(u & 63)
+        begin, end = row_begin(rows, u), row_begin(rows, u + 1)
+        _, pages, reads = add_row(np.int64(-GAP_PAGES - 1), pages, reads, begin, end)
+    control[FRONT_PAGES] = pages
+    control[FRONT_READS] = reads
+
+
+@kernel
+def _prepare(rows, disk, state, frontier):
+    """See to it that the cache holds the frontier's rows; tell what else is to be done first."""
+    control = state.control
+    if control[FRONTIER] > THIN_VERTICES or control[ROW_BYTES] > THIN_BYTES:
+        return WIDE
+    num_missing = _reserve(rows, state, frontier)
+    if num_missing < 0:
+        return WIDE
+    control[NUM_MISSING] = num_missing
+    if num_missing > _FEW_BLOCKS:
+        control[FILLED] = 1
+        return FILL
+    for i in range(num_missing):
+        _load(disk, state, state.missing[i])
+    return FINISHED
+
+
+@kernel
+def thin_levels(rows, disk, state, max_depth, target, clock):
+    """Run levels while they are small; say why it stopped."""
+    control, records = state.control, state.records
+    started = nanoseconds(clock)
+    pause = started + _SLICE_NANOSECONDS
+    while control[FRONTIER] != 0 and control[DEPTH] != max_depth:
+        if target >= 0 and state.levels[target] >= 0:
+            break
+        if started > pause:
+            return PAUSED
+        frontier = state.queue[control[QUEUE], : min(control[FRONTIER], QUEUE_SIZE)]
+        if control[FILLED] == 0:
+            todo = _prepare(rows, disk, state, frontier)
+            if todo == WIDE:
+                _widen(rows, state, frontier)
+            if todo != FINISHED:
+                return todo
+        control[FILLED] = 0
+        edges, octets = _expand(rows, disk, state, frontier, np.int32(control[DEPTH] + 1))
+        if control[FAILED] != 0:
+            break
+        control[QUEUE] = 1 - control[QUEUE]
+        record = min(control[DEPTH], records.shape[0] - 1)
+        control[DEPTH] += 1
+        ended = nanoseconds(clock)
+        records[record, 1] += frontier.size
+        records[record, 2] += edges
+        records[record, 4] += octets
+        records[record, 5] += control[DISK_BYTES]
+        records[record, 6] += ended - started
+        control[DISK_BYTES] = 0
+        started = ended
+    return FINISHED

@@ -1,0 +1,21 @@
+// Top-down, from disk: the frontier's rows in a piece of the tails that was read into pinned memory.
+//
+// A piece holds the rows of num_vertices vertices from `first_vertex` on; which of them are in the
+// frontier is what their levels say. Their heads were expanded by top_down.
+#include "bfs/expand.cuh"
+#include "cuda/hubs.cuh"
+#include "cuda/on_level.cuh"
+
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
+top_down_staged(Search search, Rows out_rows, u64 first_vertex, u64 num_vertices, u32 level) {
+  __shared__ Scratch scratch[BLOCK_THREADS / 32];
+  Tally tally = {};
+  for (u64 first : warp_stride((num_vertices + 31) / 32)) {
+    const u32 vertex = lane_on_level(search, first, first_vertex, num_vertices, level - 1);
+    const Span hub =
+        expand_tails(search, tally, scratch[warp_in_block()], out_rows, vertex, level);
+    if (hub.begin < hub.end)
+      list_hub(search.hubs, search.hub_segments, &search.control[CONTROL_HUBS], vertex, hub);
+  }
+  add_tally(search, tally);
+}

@@ -1,0 +1,1 @@
+"""Up to 64 traversals at once, one bit each: numba and CUDA."""

@@ -1,0 +1,44 @@
+// Sources that push: the rows of the frontier hand their words to their neighbours.
+//
+// A warp takes 32 vertices of the queue: heads and short rows by one thread each, long rows by the
+// warp. Hubs are listed for many_push_hubs.
+#include "cuda/hubs.cuh"
+#include "many/many.cuh"
+
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
+many_push(Many many, Rows out_rows, u64 num_queued, u64 pushing) {
+  __shared__ Scratch scratch[BLOCK_THREADS / 32];
+  const u32 n = out_rows.num_vertices;
+  for (u64 first : warp_stride((num_queued + 31) / 32)) {
+    const u64 i = first * 32 + lane_id();
+    const u32 vertex = i < num_queued ? many.queue[i] : NO_VERTEX;
+    const u64 sources = vertex < n ? many.front[vertex] & pushing : 0;
+    Span span = {0, 0};
+    if (sources) {
+      const u32 head = out_rows.heads[vertex];
+      if (head != NO_VERTEX) mark(many, head, sources, n);
+      span = row_span(out_rows, vertex);
+    }
+    const u64 length = span.end - span.begin;
+    const Span none = {0, 0};
+    StagedRow row = stage_short(scratch[warp_in_block()], out_rows,
+                                length <= SHORT_BYTES ? span : none);
+    while (!row.done()) {
+      bool whole;
+      const u32 id = row.next(whole, n);
+      if (whole)
+        mark(many, id, sources, n);
+      else
+        report_damage(many);
+    }
+    if (length > SEGMENT_BYTES)
+      list_hub(many.hubs, many.hub_segments, &many.control[CONTROL_HUBS], vertex, span);
+    u32 lanes = __ballot_sync(FULL_WARP, length > SHORT_BYTES && length <= SEGMENT_BYTES);
+    for (; lanes; lanes &= lanes - 1) {
+      const int owner = __ffs((int)lanes) - 1;
+      const Span longer = {__shfl_sync(FULL_WARP, span.begin, owner),
+                           __shfl_sync(FULL_WARP, span.end, owner)};
+      push_span(many, out_rows, longer, __shfl_sync(FULL_WARP, sources, owner));
+    }
+  }
+}

@@ -1,0 +1,15 @@
+// Sources that push, hubs: one warp per segment of the hubs that many_push listed.
+#include "cuda/hubs.cuh"
+#include "many/many.cuh"
+
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
+many_push_hubs(Many many, Rows out_rows, u64 pushing) {
+  const u64 listed = many.control[CONTROL_HUBS];
+  for (u64 segment : warp_stride((u32)listed)) {
+    const u64 hub = hub_of_segment(many.hub_segments, segment, 0, listed >> 32);
+    const u32 vertex = many.hubs[hub];
+    const Span row = row_span(out_rows, vertex);
+    push_span(many, out_rows, segment_span(row, segment - many.hub_segments[hub]),
+              many.front[vertex] & pushing);
+  }
+}

@@ -1,0 +1,1 @@
+"""Loops over results: naming, checking, predicting, writing as text."""
