@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from oocbfs.components_result import ComponentsResult
-    from oocbfs.converter import convert
+    from oocbfs.conversion.converter import convert
     from oocbfs.errors import OocbfsError
     from oocbfs.graph import Graph, open
     from oocbfs.result import BfsResult
@@ -29,7 +29,7 @@ _HOMES = {
     "ComponentsResult": "components_result",
     "Graph": "graph",
     "OocbfsError": "errors",
-    "convert": "converter",
+    "convert": "conversion.converter",
     "open": "graph",
 }
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from oocbfs import generators, graph
 from oocbfs.choice import choose_random
-from oocbfs.converter import convert
+from oocbfs.conversion.converter import convert
 from oocbfs.errors import QueryError
 
 Values = NDArray[np.float64]

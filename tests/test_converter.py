@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import oocbfs
 from oocbfs import generators
-from oocbfs.convert_plan import Plan, Watch
+from oocbfs.conversion.plan import Plan, Watch
 from oocbfs.errors import BudgetError, InputError, OutputError, QueryError
 from oocbfs.formats.edges import Declared
 from oocbfs.formats.readers.memory_edges import MemoryEdges
@@ -85,7 +85,9 @@ def test_same_bytes_whatever_memory_and_threads(tmp_path: Path, directed: bool) 
 def test_spilling_gives_the_same_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = tmp_path / "plain.ocg"
     assert oocbfs.convert(random_graph(True), plain).spilled_bytes == 0
-    monkeypatch.setattr("oocbfs.converter.make_plan", lambda *_: Plan(2, 4 << 20, Watch()))
+    monkeypatch.setattr(
+        "oocbfs.conversion.converter.make_plan", lambda *_: Plan(2, 4 << 20, Watch())
+    )
     spilled = tmp_path / "spilled.ocg"
     report = oocbfs.convert(random_graph(True), spilled)
     assert report.spilled_bytes > 10 * 400_000
@@ -99,7 +101,9 @@ def test_wide_ids_spill_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     edges = names[rng.integers(0, names.size, (200_000, 2))]
     plain, spilled = tmp_path / "plain.ocg", tmp_path / "spilled.ocg"
     oocbfs.convert(edges, plain)
-    monkeypatch.setattr("oocbfs.converter.make_plan", lambda *_: Plan(2, 2 << 20, Watch()))
+    monkeypatch.setattr(
+        "oocbfs.conversion.converter.make_plan", lambda *_: Plan(2, 2 << 20, Watch())
+    )
     assert oocbfs.convert(edges, spilled).spilled_bytes > 0
     assert plain.read_bytes() == spilled.read_bytes()
     low, high = edges.min(axis=1), edges.max(axis=1)
@@ -146,7 +150,9 @@ def test_local_order_does_not_depend_on_memory(
     plain, spilled = tmp_path / "plain.ocg", tmp_path / "spilled.ocg"
     grid = generators.grid2d(200, 300)
     oocbfs.convert(grid, plain, order="local", directed=directed, threads=1)
-    monkeypatch.setattr("oocbfs.converter.make_plan", lambda *_: Plan(2, 2 << 20, Watch()))
+    monkeypatch.setattr(
+        "oocbfs.conversion.converter.make_plan", lambda *_: Plan(2, 2 << 20, Watch())
+    )
     report = oocbfs.convert(grid, spilled, order="local", directed=directed, threads=2)
     assert report.spilled_bytes > 4 * report.edges
     assert plain.read_bytes() == spilled.read_bytes()

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from oocbfs.conversion.key_sorter import KeySorter
 from oocbfs.errors import OutputError
 from oocbfs.kernels.convert import radix
-from oocbfs.key_sorter import KeySorter
 
 RNG = np.random.default_rng(5)
 SIZE = 300_000

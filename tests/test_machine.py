@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from oocbfs import doctor, memory
+from oocbfs.conversion.spill import SpillFile
 from oocbfs.formats.container import reader as container
 from oocbfs.formats.container.layout import Kind
 from oocbfs.formats.io import machine
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.graph import open as open_graph
-from oocbfs.spill import SpillFile
 
 WORKED = Path(__file__).parent / "golden" / "worked.ocg"
 

@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from oocbfs.conversion.order import max_tail_bytes
 from oocbfs.kernels import varint
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.order import max_tail_bytes
 
 SEGMENT = 1024
 

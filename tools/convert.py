@@ -16,7 +16,7 @@ from oocbfs.settings import IdNames
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
-    from oocbfs.converter import Report
+    from oocbfs.conversion.converter import Report
 
 FORMATS = ("edges", "adjacency", "mtx", "dimacs", "metis", "ldbc", "sg", "npy", "npz", "u32", "u64")
 
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> None:
 def convert(inputs: object, options: argparse.Namespace, **settings: object) -> None:
     """Convert whatever ``oocbfs.convert`` takes and print the report."""
     shared.announce_compilation()
-    from oocbfs import converter
+    from oocbfs.conversion import converter
 
     report = converter.convert(
         inputs,

@@ -12,9 +12,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.convert_plan import Watch
+from oocbfs.conversion.plan import Watch
+from oocbfs.conversion.spill import SpillFile
 from oocbfs.kernels.convert import radix
-from oocbfs.spill import SpillFile
 
 Keys = NDArray[np.uint64]
 Result = TypeVar("Result")

@@ -11,8 +11,8 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.conversion.spill import SpillFile
 from oocbfs.kernels.convert import cluster
-from oocbfs.spill import SpillFile
 
 # Vertices in a cluster; 256 to 4,096 make no difference to a traversal.
 _CLUSTER = 512

@@ -7,8 +7,8 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.conversion.spill import BlockLog
 from oocbfs.formats.edges import Edges, Ids
-from oocbfs.spill import BlockLog
 
 _LOW32 = np.uint64(0xFFFFFFFF)
 # Edges in a batch: what comes in larger pieces is cut, and what comes in smaller ones put together.

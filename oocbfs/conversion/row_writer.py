@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.conversion.order import max_tail_bytes
 from oocbfs.errors import InputError
 from oocbfs.formats.container import layout
 from oocbfs.formats.container.layout import Kind
 from oocbfs.formats.container.writer import ContainerWriter
 from oocbfs.kernels import varint
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.order import max_tail_bytes
 
 _ROWS_PER_PIECE = 1 << 16
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from oocbfs import memory as memory_
-from oocbfs.conversion import Conversion, Workshop
-from oocbfs.convert_plan import Plan, give_back, make_plan
+from oocbfs.conversion.pipeline import Conversion, Workshop
+from oocbfs.conversion.plan import Plan, give_back, make_plan
+from oocbfs.conversion.spill import explained_writes, unnamed_file
 from oocbfs.errors import QueryError
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.container.writer import ContainerWriter, compress_container
@@ -22,7 +23,6 @@ from oocbfs.formats.output.atomic import atomic_output, check_outputs
 from oocbfs.formats.readers.memory_edges import MemoryEdges
 from oocbfs.progress import Phases
 from oocbfs.settings import ZSTD_LEVELS, IdNames, OrderName, check_choice, check_whole
-from oocbfs.spill import explained_writes, unnamed_file
 
 
 @dataclass(frozen=True)

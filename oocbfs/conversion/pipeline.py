@@ -19,23 +19,12 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs import ids as ids_
-from oocbfs.convert_plan import LISTED_BYTES, VERTEX_BYTES, Plan, give_back
-from oocbfs.edge_log import EdgeLog
-from oocbfs.errors import BudgetError
-from oocbfs.formats.container import layout
-from oocbfs.formats.container.layout import Flag, Kind, Order
-from oocbfs.formats.container.writer import ContainerWriter
-from oocbfs.formats.edges import Declared, Edges, EdgeStream
-from oocbfs.formats.io.ordered import ordered_map
-from oocbfs.ids import IdBitmap, IdMap, IdRange
-from oocbfs.kernels import varint
-from oocbfs.kernels.convert import arrange
-from oocbfs.kernels.convert import ids as id_kernels
-from oocbfs.key_sorter import Keys, KeySorter
-from oocbfs.local_order import LocalOrder
-from oocbfs.memory import format_size
-from oocbfs.order import (
+from oocbfs.conversion import ids as ids_
+from oocbfs.conversion.edge_log import EdgeLog
+from oocbfs.conversion.ids import IdBitmap, IdMap, IdRange
+from oocbfs.conversion.key_sorter import Keys, KeySorter
+from oocbfs.conversion.local_order import LocalOrder
+from oocbfs.conversion.order import (
     OrderChoice,
     RowSample,
     choose_order,
@@ -44,9 +33,20 @@ from oocbfs.order import (
     looks_like_mesh,
     ranks_for,
 )
+from oocbfs.conversion.plan import LISTED_BYTES, VERTEX_BYTES, Plan, give_back
+from oocbfs.conversion.row_writer import RowWriter, choose_block_shift, encode
+from oocbfs.conversion.spill import BlockLog
+from oocbfs.errors import BudgetError
+from oocbfs.formats.container import layout
+from oocbfs.formats.container.layout import Flag, Kind, Order
+from oocbfs.formats.container.writer import ContainerWriter
+from oocbfs.formats.edges import Declared, Edges, EdgeStream
+from oocbfs.formats.io.ordered import ordered_map
+from oocbfs.kernels import varint
+from oocbfs.kernels.convert import arrange
+from oocbfs.kernels.convert import ids as id_kernels
+from oocbfs.memory import format_size
 from oocbfs.progress import Phases
-from oocbfs.row_writer import RowWriter, choose_block_shift, encode
-from oocbfs.spill import BlockLog
 
 _SAMPLE_EDGES = 1 << 16
 # For a neighbour of the largest row, if it is larger than the buckets that are in flight anyway:

@@ -1,0 +1,1 @@
+"""From edges to a graph file, in bounded memory."""
