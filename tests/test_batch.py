@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import oocbfs
-from oocbfs import generators
 from oocbfs.batch import Job, prepare
 from oocbfs.batch import run as run_plan
 from oocbfs.errors import OocbfsError
+from oocbfs.generate import generators
 from tests.test_cli import run
 
 

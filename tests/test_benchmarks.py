@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import oocbfs
-from oocbfs import generators
+from oocbfs.generate import generators
 from tests.benchmarks import (
     batch,
     bfs,

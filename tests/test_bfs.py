@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import oocbfs
-from oocbfs import generators
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container.layout import Kind
+from oocbfs.generate import generators
 from oocbfs.graph import Graph
 from tests.crafting import rewrite
 from tests.scipy_levels import scipy_levels

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import oocbfs
-from oocbfs import generators
 from oocbfs.errors import BudgetError, FormatError, QueryError
 from oocbfs.formats.container.layout import Kind
+from oocbfs.generate import generators
 from oocbfs.graph import Graph
 from oocbfs.kernels.many import spread as many_spread
 from oocbfs.kernels.many import traverse as kernels

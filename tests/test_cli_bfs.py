@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import oocbfs
-from oocbfs import generators, graph500
+from oocbfs import graph500
 from oocbfs.cli import main
 from oocbfs.formats.container.layout import Kind
+from oocbfs.generate import generators
 from oocbfs.nvidia import ask_driver
 from tests.crafting import rewrite
 from tests.test_cli import run

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import oocbfs
-from oocbfs import generators
 from oocbfs.components_result import ComponentsResult
 from oocbfs.errors import FormatError
 from oocbfs.formats.container.layout import Kind
+from oocbfs.generate import generators
 from oocbfs.graph import Graph
 from oocbfs.memory import read_bytes
 from tests.crafting import section_place, sign

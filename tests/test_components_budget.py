@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import oocbfs
-from oocbfs import generators
 from oocbfs.errors import BudgetError
+from oocbfs.generate import generators
 from tests.memory_limit import run_limited
 from tests.test_budget import needed_bytes
 

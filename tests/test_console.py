@@ -17,8 +17,8 @@ from typing import TextIO
 import pytest
 
 import oocbfs
-from oocbfs import generators
 from oocbfs.cli import VERBS, main
+from oocbfs.generate import generators
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ import zstandard
 from numpy.typing import NDArray
 
 import oocbfs
-from oocbfs import generators
+from oocbfs.generate import generators
 from oocbfs.memory import parse_size
 from oocbfs.verifier import verify
 from tests.memory_limit import run_limited

@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import oocbfs
-from oocbfs import generators
 from oocbfs.conversion.plan import Plan, Watch
 from oocbfs.errors import BudgetError, InputError, OutputError, QueryError
 from oocbfs.formats.edges import Declared
 from oocbfs.formats.readers.memory_edges import MemoryEdges
+from oocbfs.generate import generators
 from oocbfs.memory import resident_bytes
 from oocbfs.verifier import verify
 from tests.strategies import Pairs, edge_lists, expected_edges, pair_array, stored_edges

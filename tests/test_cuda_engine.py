@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import oocbfs
-from oocbfs import generators
 from oocbfs.cuda_device import DeviceError
 from oocbfs.errors import BudgetError
+from oocbfs.generate import generators
 from oocbfs.gpu_engine import shape_of
 from oocbfs.gpu_many import many_arrays
 from oocbfs.graph import Graph

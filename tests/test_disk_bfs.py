@@ -11,10 +11,11 @@ import pytest
 from numpy.typing import NDArray
 
 import oocbfs
-from oocbfs import disk_bfs, generators
+from oocbfs import disk_bfs
 from oocbfs.errors import FormatError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.formats.io.direct import DirectFile
+from oocbfs.generate import generators
 from oocbfs.graph import Graph
 from oocbfs.kernels.bfs import traverse as cpu
 from oocbfs.kernels.disk.large_level import CHUNK_BYTES

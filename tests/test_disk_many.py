@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import oocbfs
-from oocbfs import disk_many, generators
+from oocbfs import disk_many
 from oocbfs.budget import used_bytes
 from oocbfs.errors import BudgetError, FormatError
 from oocbfs.formats.container.layout import Kind
+from oocbfs.generate import generators
 from oocbfs.graph import Graph
 from oocbfs.many_budget import DEEP, DiskShare, divide_many
 from oocbfs.many_disk import DiskTraversals

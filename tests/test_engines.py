@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import oocbfs
-from oocbfs import generators
 from oocbfs.errors import BudgetError, FormatError, OocbfsError
 from oocbfs.formats.container.layout import Kind
+from oocbfs.generate import generators
 from oocbfs.gpu_engine import shape_of
 from oocbfs.graph import Graph
 from oocbfs.nvidia import ask_driver

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from oocbfs import generators
 from oocbfs.errors import FormatError
 from oocbfs.formats.container.reader import Container
+from oocbfs.generate import generators
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oocbfs import generators
 from oocbfs.errors import QueryError
 from oocbfs.formats.edges import Edges, EdgeStream
-from oocbfs.generators import GeneratedEdges
+from oocbfs.generate import generators
+from oocbfs.generate.generators import GeneratedEdges
+from oocbfs.generate.powerlaw import degree_classes
 from oocbfs.kernels.convert import generate as kernels
-from oocbfs.powerlaw import degree_classes
 
 
 def collect(stream: EdgeStream) -> Edges:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 
 import oocbfs
-from oocbfs import generators
 from oocbfs.cuda_device import CudaDevice, DeviceError
+from oocbfs.generate import generators
 from oocbfs.gpu_result import Direction, Limits
 from oocbfs.graph import Graph
 from oocbfs.pinned import Route

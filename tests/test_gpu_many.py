@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oocbfs
-from oocbfs import generators
 from oocbfs.device import Device, EmulatorDevice
 from oocbfs.errors import BudgetError, QueryError
+from oocbfs.generate import generators
 from oocbfs.gpu_many import GpuMany
 from oocbfs.graph import Graph
 from oocbfs.kernels.cuda import source as cuda_source

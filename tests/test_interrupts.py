@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import oocbfs
-from oocbfs import generators
+from oocbfs.generate import generators
 
 # What both programs share: a graph, ways to traverse it, and what they must find.
 BEGIN = """

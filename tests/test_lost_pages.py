@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import oocbfs
-from oocbfs import generators
 from oocbfs.errors import FormatError
+from oocbfs.generate import generators
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="noticed on Linux only")
 

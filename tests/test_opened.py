@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 
 import oocbfs
-from oocbfs import batch, choice, generators, prediction
+from oocbfs import batch, choice, prediction
 from oocbfs.cli import main
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.formats.io import direct
+from oocbfs.generate import generators
 from oocbfs.graph import Graph
 from oocbfs.verifier import verify
 from tests.crafting import section_place

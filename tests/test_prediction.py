@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import oocbfs
-from oocbfs import generators
+from oocbfs.generate import generators
 from oocbfs.gpu_engine import shape_of
 from oocbfs.graph import Graph
 from oocbfs.kernels.rows import Rows

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import oocbfs
-from oocbfs import batch, generators
+from oocbfs import batch
 from oocbfs.errors import OocbfsError, QueryError
+from oocbfs.generate import generators
 from oocbfs.graph import Graph
 from oocbfs.verifier import verify
 

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 import oocbfs
-from oocbfs import generators
 from oocbfs.device import Argument, EmulatorDevice, align_tails
+from oocbfs.generate import generators
 from oocbfs.gpu_bfs import GpuBfs
 from oocbfs.gpu_result import Direction
 from oocbfs.kernels.cuda.source import PARTS, Control

@@ -18,10 +18,10 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oocbfs import generators
 from oocbfs.errors import OutputError
 from oocbfs.formats.edges import Edges, Ids
 from oocbfs.formats.output.writers import choose_format, write_edges
+from oocbfs.generate import generators
 from oocbfs.kernels.results.format_text import format_pairs
 
 ROOT = Path(__file__).parents[1]

@@ -104,8 +104,8 @@ def run(options: argparse.Namespace) -> None:
     """Generate into an edge list or straight into a graph."""
     shared.refuse_json_among_edges(options)
     shared.announce_compilation()
-    from oocbfs import generators, powerlaw
     from oocbfs.formats.output.atomic import check_space
+    from oocbfs.generate import generators, powerlaw
     from oocbfs.memory import parse_size
     from oocbfs.progress import Phases
 

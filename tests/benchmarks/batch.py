@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 import oocbfs
-from oocbfs import generators
 from oocbfs.formats.io.ordered import ordered_map
+from oocbfs.generate import generators
 from oocbfs.graph import Graph
 from oocbfs.many import Traversals
 from oocbfs.many_budget import divide_many

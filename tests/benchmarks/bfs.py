@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import oocbfs
-from oocbfs import generators
+from oocbfs.generate import generators
 from oocbfs.graph import Graph
 from tests.benchmarks.common import gapbs, huge_pages, show
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import oocbfs
-from oocbfs import generators
+from oocbfs.generate import generators
 from oocbfs.graph import Graph
 from tests.benchmarks.bfs import write_sg
 from tests.benchmarks.common import gapbs, huge_pages, show

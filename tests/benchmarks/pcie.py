@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import oocbfs
-from oocbfs import generators
+from oocbfs.generate import generators
 from oocbfs.gpu_bfs import GpuBfs
 from oocbfs.gpu_engine import shape_of
 from oocbfs.gpu_result import Limits

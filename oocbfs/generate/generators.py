@@ -18,8 +18,8 @@ from oocbfs.formats.edges import Declared, Edges, EdgeStream, Ids
 from oocbfs.formats.io.ordered import available_threads, ordered_map
 from oocbfs.formats.output.atomic import check_space
 from oocbfs.formats.output.writers import LEAST_BYTES, choose_format, write_edges
+from oocbfs.generate.powerlaw import degree_classes
 from oocbfs.kernels.convert import generate as kernels
-from oocbfs.powerlaw import degree_classes
 
 BATCH_EDGES = 1 << 18
 _MOST = 1 << 62

@@ -1,0 +1,1 @@
+"""Graphs made of nothing: Kronecker, uniform, grids, power laws."""
