@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from oocbfs.components_result import ComponentsResult
     from oocbfs.conversion.converter import convert
     from oocbfs.errors import OocbfsError
-    from oocbfs.graph import Graph, open
+    from oocbfs.graph.graph import Graph, open
     from oocbfs.result import BfsResult
 
 __version__ = "0.1.0"
@@ -27,10 +27,10 @@ __all__ = [
 _HOMES = {
     "BfsResult": "result",
     "ComponentsResult": "components_result",
-    "Graph": "graph",
+    "Graph": "graph.graph",
     "OocbfsError": "errors",
     "convert": "conversion.converter",
-    "open": "graph",
+    "open": "graph.graph",
 }
 
 

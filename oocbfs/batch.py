@@ -34,8 +34,8 @@ from oocbfs.choice import choose_hubs, choose_random
 from oocbfs.cuda_device import load_cupy
 from oocbfs.errors import FormatError, OutputError, QueryError
 from oocbfs.formats.output.atomic import atomic_output
-from oocbfs.graph import Graph
-from oocbfs.graph import open as open_graph
+from oocbfs.graph.graph import Graph
+from oocbfs.graph.graph import open as open_graph
 from oocbfs.kernels.emulator.build import find_compiler
 from oocbfs.many import WIDTH, Traversals
 from oocbfs.many_budget import Division, divide_many

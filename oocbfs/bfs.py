@@ -32,7 +32,7 @@ from oocbfs.settings import (
 )
 
 if TYPE_CHECKING:
-    from oocbfs.graph import Graph
+    from oocbfs.graph.graph import Graph
 
 _DIRECTIONS = {"auto": cpu.AUTO, "top-down": cpu.TOP_DOWN, "bottom-up": cpu.BOTTOM_UP}
 _NO_PARENTS = np.empty(0, np.uint32)

@@ -18,7 +18,7 @@ from oocbfs.errors import BudgetError
 from oocbfs.room import Room
 
 if TYPE_CHECKING:
-    from oocbfs.graph import Graph
+    from oocbfs.graph.graph import Graph
 
 # Python objects, allocator waste, and the pieces in which results are counted and written.
 _MARGIN_BYTES = 24 << 20

@@ -20,7 +20,7 @@ from oocbfs.room import fresh
 from oocbfs.settings import Engine, check_choice
 
 if TYPE_CHECKING:
-    from oocbfs.graph import Graph
+    from oocbfs.graph.graph import Graph
 
 
 class Settings(NamedTuple):

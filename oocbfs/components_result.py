@@ -15,7 +15,7 @@ from oocbfs.formats.edges import Ids
 from oocbfs.kernels.components.connect import Step
 
 if TYPE_CHECKING:
-    from oocbfs.graph import Graph
+    from oocbfs.graph.graph import Graph
 
 _PIECE = 1 << 18
 

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs import memory
-from oocbfs.disk_rows import DiskRows
 from oocbfs.disk_step import run_step
 from oocbfs.formats.io.direct import page_aligned
+from oocbfs.graph.disk_rows import DiskRows
 from oocbfs.kernels.bfs import traverse as cpu
 from oocbfs.kernels.bfs.traverse import AUTO, BOTTOM_UP, MAX_RECORDS
 from oocbfs.kernels.constants import NO_HEAD

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.disk_bfs import BUFFER_BYTES, READERS
-from oocbfs.disk_rows import DiskRows
 from oocbfs.disk_step import run_step
 from oocbfs.formats.io.direct import page_aligned
+from oocbfs.graph.disk_rows import DiskRows
 from oocbfs.kernels.bfs.traverse import read_only
 from oocbfs.kernels.components.connect import COMPRESS, LINK_HEADS, POINT_TO_HEADS, Step, Work
 from oocbfs.kernels.disk import state as words

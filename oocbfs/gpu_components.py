@@ -33,7 +33,7 @@ from oocbfs.progress import Phases
 
 if TYPE_CHECKING:
     from oocbfs.components import Settings
-    from oocbfs.graph import Graph
+    from oocbfs.graph.graph import Graph
 
 
 class GpuComponents(OnDevice):

@@ -31,7 +31,7 @@ from oocbfs.staging import DiskTails
 
 if TYPE_CHECKING:
     from oocbfs.bfs import Settings
-    from oocbfs.graph import Graph
+    from oocbfs.graph.graph import Graph
     from oocbfs.kernels.rows import Rows
 
 _PLACES = 4096

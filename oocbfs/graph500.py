@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs import graph
 from oocbfs.choice import choose_random
 from oocbfs.conversion.converter import convert
 from oocbfs.errors import QueryError
 from oocbfs.generate import generators
+from oocbfs.graph import graph
 
 Values = NDArray[np.float64]
 

@@ -24,7 +24,7 @@ from oocbfs.source_result import Levels, SourceResult, smallest
 
 if TYPE_CHECKING:
     from oocbfs.gpu_many import GpuMany
-    from oocbfs.graph import Graph
+    from oocbfs.graph.graph import Graph
 
 WIDTH = kernels.WIDTH
 # With fewer sources, nothing is gained by sharing.

@@ -18,7 +18,7 @@ from oocbfs.memory import format_size, parse_size
 from oocbfs.settings import Emit, ManyEngine, Strategy, check_choice
 
 if TYPE_CHECKING:
-    from oocbfs.graph import Graph
+    from oocbfs.graph.graph import Graph
 
 # Graphs with more levels are long and thin: their frontiers hardly overlap.
 DEEP = 64

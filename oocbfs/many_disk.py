@@ -17,7 +17,7 @@ from oocbfs.settings import Emit
 from oocbfs.source_result import SourceResult, smallest
 
 if TYPE_CHECKING:
-    from oocbfs.graph import Graph
+    from oocbfs.graph.graph import Graph
 
 
 class DiskTraversals:

@@ -17,7 +17,7 @@ from oocbfs.kernels.results import levels as kernels
 from oocbfs.room import Room, fresh, is_mapped
 
 if TYPE_CHECKING:
-    from oocbfs.graph import Graph
+    from oocbfs.graph.graph import Graph
 
 LevelType = TypeVar("LevelType", np.int8, np.int32)
 _NO_ORDER = np.empty(0, np.uint32)

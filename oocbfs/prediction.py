@@ -22,7 +22,7 @@ from oocbfs.room import fresh
 from oocbfs.split import Cuts
 
 if TYPE_CHECKING:
-    from oocbfs.graph import Graph
+    from oocbfs.graph.graph import Graph
     from oocbfs.kernels.rows import Rows
     from oocbfs.progress import Phases
 

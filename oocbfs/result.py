@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from oocbfs.errors import FormatError, QueryError
 
 if TYPE_CHECKING:
-    from oocbfs.graph import Graph
+    from oocbfs.graph.graph import Graph
 
 
 # The direction of a level that was found but not expanded, because the traversal was to stop there.

@@ -12,10 +12,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.graph.rows import neighbours, rows_before, span
 from oocbfs.kernels.constants import SEGMENT_BYTES
 from oocbfs.kernels.cuda.source import PARTS
 from oocbfs.kernels.rows import Rows
-from oocbfs.rows import neighbours, rows_before, span
 
 _SAMPLED_VERTICES = 256
 _NEIGHBOURS_EACH = 4

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from oocbfs.device import align_tails
+from oocbfs.graph.rows import span
 from oocbfs.kernels import varint
 from oocbfs.kernels.rows import Rows
-from oocbfs.rows import span
 
 # SciPy comes without types.
 Matrix: TypeAlias = Any

@@ -17,9 +17,9 @@ import numpy as np
 import oocbfs
 from oocbfs.cli import main
 from oocbfs.errors import OocbfsError
+from oocbfs.graph.verifier import verify
 from oocbfs.many import Traversals
 from oocbfs.many_budget import DiskShare, Division
-from oocbfs.verifier import verify
 from tests.plain import PlainGraph
 
 

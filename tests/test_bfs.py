@@ -15,7 +15,7 @@ import oocbfs
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
-from oocbfs.graph import Graph
+from oocbfs.graph.graph import Graph
 from tests.crafting import rewrite
 from tests.scipy_levels import scipy_levels
 from tests.strategies import Pairs, edge_lists, pair_array

@@ -14,7 +14,7 @@ import oocbfs
 from oocbfs.errors import BudgetError, FormatError, QueryError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
-from oocbfs.graph import Graph
+from oocbfs.graph.graph import Graph
 from oocbfs.kernels.many import spread as many_spread
 from oocbfs.kernels.many import traverse as kernels
 from oocbfs.many import Traversals

@@ -16,7 +16,7 @@ from oocbfs.components_result import ComponentsResult
 from oocbfs.errors import FormatError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
-from oocbfs.graph import Graph
+from oocbfs.graph.graph import Graph
 from oocbfs.memory import read_bytes
 from tests.crafting import section_place, sign
 from tests.scipy_components import scipy_components

@@ -11,8 +11,8 @@ from oocbfs.errors import FormatError
 from oocbfs.formats.container import layout
 from oocbfs.formats.container.layout import Kind
 from oocbfs.formats.container.reader import Container
-from oocbfs.rows import neighbours
-from oocbfs.verifier import verify
+from oocbfs.graph.rows import neighbours
+from oocbfs.graph.verifier import verify
 from tests.crafting import rewrite, section_place, set_header, sign
 from tests.strategies import stored_edges
 

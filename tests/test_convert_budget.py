@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 import oocbfs
 from oocbfs.generate import generators
+from oocbfs.graph.verifier import verify
 from oocbfs.memory import parse_size
-from oocbfs.verifier import verify
 from tests.memory_limit import run_limited
 
 NUM_RUNS = int(os.environ.get("OOCBFS_CONVERT_RUNS", "6"))

@@ -15,8 +15,8 @@ from oocbfs.errors import BudgetError, InputError, OutputError, QueryError
 from oocbfs.formats.edges import Declared
 from oocbfs.formats.readers.memory_edges import MemoryEdges
 from oocbfs.generate import generators
+from oocbfs.graph.verifier import verify
 from oocbfs.memory import resident_bytes
-from oocbfs.verifier import verify
 from tests.strategies import Pairs, edge_lists, expected_edges, pair_array, stored_edges
 
 ORDERS = ("auto", "natural", "degree", "dbg", "local")

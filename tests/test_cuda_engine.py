@@ -19,7 +19,7 @@ from oocbfs.errors import BudgetError
 from oocbfs.generate import generators
 from oocbfs.gpu_engine import shape_of
 from oocbfs.gpu_many import many_arrays
-from oocbfs.graph import Graph
+from oocbfs.graph.graph import Graph
 from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES, KERNELS, KernelOptions, sources
 from oocbfs.kernels.emulator.library import Library
 from oocbfs.nvidia import ask_driver

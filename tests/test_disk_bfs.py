@@ -16,12 +16,12 @@ from oocbfs.errors import FormatError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.formats.io.direct import DirectFile
 from oocbfs.generate import generators
-from oocbfs.graph import Graph
+from oocbfs.graph.graph import Graph
+from oocbfs.graph.rows import span
 from oocbfs.kernels.bfs import traverse as cpu
 from oocbfs.kernels.disk.large_level import CHUNK_BYTES
 from oocbfs.kernels.disk.small_level import BLOCK_BYTES
 from oocbfs.memory import read_bytes
-from oocbfs.rows import span
 from tests.crafting import section_place, sign
 from tests.test_bfs_real import needs_graphs
 from tests.test_round_trip import real_graphs

@@ -20,7 +20,7 @@ from oocbfs.budget import used_bytes
 from oocbfs.errors import BudgetError, FormatError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
-from oocbfs.graph import Graph
+from oocbfs.graph.graph import Graph
 from oocbfs.many_budget import DEEP, DiskShare, divide_many
 from oocbfs.many_disk import DiskTraversals
 from oocbfs.memory import read_bytes

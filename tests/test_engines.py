@@ -18,7 +18,7 @@ from oocbfs.errors import BudgetError, FormatError, OocbfsError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
 from oocbfs.gpu_engine import shape_of
-from oocbfs.graph import Graph
+from oocbfs.graph.graph import Graph
 from oocbfs.nvidia import ask_driver
 from oocbfs.plan import plan
 from tests.crafting import rewrite

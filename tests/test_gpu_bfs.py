@@ -16,12 +16,12 @@ from oocbfs.device import Device, EmulatorDevice, align_tails
 from oocbfs.errors import FormatError
 from oocbfs.gpu_bfs import GpuBfs
 from oocbfs.gpu_result import Direction, GpuResult, Limits
+from oocbfs.graph.rows import span
 from oocbfs.kernels.cuda import source as cuda_source
 from oocbfs.kernels.cuda.source import Control, KernelOptions
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.emulator.library import Library
 from oocbfs.plan import LINE_BYTES
-from oocbfs.rows import span
 from tests.gpu_graphs import (
     Matrix,
     check_parents,

@@ -16,12 +16,12 @@ from oocbfs.device import Device, EmulatorDevice, align_tails
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.generate import generators
 from oocbfs.gpu_components import GpuComponents
+from oocbfs.graph.rows import span
 from oocbfs.kernels.components.connect import Step
 from oocbfs.kernels.cuda import source as cuda_source
 from oocbfs.kernels.cuda.source import KernelOptions
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.emulator.library import Library
-from oocbfs.rows import span
 from tests.gpu_graphs import Matrix, matrix_of, mixed_graph, random_graph, rows_of
 from tests.scipy_components import scipy_components
 

@@ -14,7 +14,7 @@ import oocbfs
 from oocbfs.cuda_device import CudaDevice, DeviceError
 from oocbfs.generate import generators
 from oocbfs.gpu_result import Direction, Limits
-from oocbfs.graph import Graph
+from oocbfs.graph.graph import Graph
 from oocbfs.pinned import Route
 from tests.gpu_graphs import grid_graph, matrix_of, mixed_graph, random_graph, wide_hub_graph
 from tests.strategies import Pairs, edge_lists, pair_array

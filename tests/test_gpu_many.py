@@ -18,7 +18,7 @@ from oocbfs.device import Device, EmulatorDevice
 from oocbfs.errors import BudgetError, QueryError
 from oocbfs.generate import generators
 from oocbfs.gpu_many import GpuMany
-from oocbfs.graph import Graph
+from oocbfs.graph.graph import Graph
 from oocbfs.kernels.cuda import source as cuda_source
 from oocbfs.kernels.cuda.source import MANY_KERNELS, KernelOptions
 from oocbfs.kernels.emulator.build import Checks

@@ -20,8 +20,8 @@ from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.formats.io import direct
 from oocbfs.generate import generators
-from oocbfs.graph import Graph
-from oocbfs.verifier import verify
+from oocbfs.graph.graph import Graph
+from oocbfs.graph.verifier import verify
 from tests.crafting import section_place
 
 
@@ -191,7 +191,7 @@ def test_choosing_sources_and_plans_notice(
         ("oocbfs.batch.choose_hubs", choice.choose_hubs),
         ("oocbfs.graph500.choose_random", choice.choose_random),
         ("oocbfs.prediction.foretell_seconds", prediction.foretell_seconds),
-        ("oocbfs.verifier._check_names", lambda container: None),
+        ("oocbfs.graph.verifier._check_names", lambda container: None),
     ):
         monkeypatch.setattr(target, changing(function))
     for number, chosen in enumerate(({"random": 3}, {"all_hubs": 3})):
@@ -328,8 +328,8 @@ def test_close_lets_a_traversal_finish(path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_threads_load_a_part_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads that share a graph share what it loads, also where Python locks no cached property."""
-    from oocbfs import disk_rows, graph
-    from oocbfs.rows import load_rows
+    from oocbfs.graph import disk_rows, graph
+    from oocbfs.graph.rows import load_rows
 
     loads = []
     start = threading.Barrier(4)
@@ -338,7 +338,7 @@ def test_threads_load_a_part_once(path: Path, monkeypatch: pytest.MonkeyPatch) -
         loads.append(threading.get_ident())
         return load_rows(*arguments, **options)
 
-    monkeypatch.setattr("oocbfs.graph.load_rows", load)
+    monkeypatch.setattr("oocbfs.graph.graph.load_rows", load)
     for name in ("rows", "in_rows", "order", "ranks", "disk_rows", "kept_search"):
         assert not isinstance(getattr(graph.Graph, name), cached_property)
     assert not any(isinstance(p, cached_property) for p in vars(disk_rows.DiskRows).values())

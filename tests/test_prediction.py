@@ -13,7 +13,8 @@ import pytest
 import oocbfs
 from oocbfs.generate import generators
 from oocbfs.gpu_engine import shape_of
-from oocbfs.graph import Graph
+from oocbfs.graph.graph import Graph
+from oocbfs.graph.rows import span
 from oocbfs.kernels.rows import Rows
 from oocbfs.plan import Plan, plan
 from oocbfs.prediction import (
@@ -26,7 +27,6 @@ from oocbfs.prediction import (
     sample_levels,
 )
 from oocbfs.progress import Phases
-from oocbfs.rows import span
 from oocbfs.split import Cuts
 from tests.test_cli import run
 

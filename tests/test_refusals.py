@@ -11,8 +11,8 @@ import oocbfs
 from oocbfs import batch
 from oocbfs.errors import OocbfsError, QueryError
 from oocbfs.generate import generators
-from oocbfs.graph import Graph
-from oocbfs.verifier import verify
+from oocbfs.graph.graph import Graph
+from oocbfs.graph.verifier import verify
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from oocbfs.errors import InputError
 from oocbfs.formats.edges import Edges
 from oocbfs.formats.output.writers import write_edges
 from oocbfs.formats.readers.open import open_edges
-from oocbfs.verifier import verify
+from oocbfs.graph.verifier import verify
 from tests.strategies import Pairs, edge_lists, expected_edges, pair_array, stored_edges
 
 GRAPHS = os.environ.get("OOCBFS_GRAPHS")

@@ -13,9 +13,9 @@ from oocbfs.device import Argument, EmulatorDevice, align_tails
 from oocbfs.generate import generators
 from oocbfs.gpu_bfs import GpuBfs
 from oocbfs.gpu_result import Direction
+from oocbfs.graph.rows import neighbours, span
 from oocbfs.kernels.cuda.source import PARTS, Control
 from oocbfs.kernels.rows import Rows
-from oocbfs.rows import neighbours, span
 from oocbfs.split import Cuts
 from tests.gpu_graphs import levels_by_scipy, matrix_of, mixed_graph, random_graph, rows_of
 from tests.sector_count import frontier_cost, look_at_heads

@@ -19,13 +19,13 @@ from oocbfs.errors import BudgetError, FormatError
 from oocbfs.gpu_bfs import GpuBfs
 from oocbfs.gpu_engine import shape_of
 from oocbfs.gpu_result import Direction, GpuResult
-from oocbfs.graph import Graph
+from oocbfs.graph.graph import Graph
+from oocbfs.graph.rows import rows_before, span
 from oocbfs.kernels.cuda import source as cuda_source
 from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES, Control, KernelOptions
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.emulator.library import Library
 from oocbfs.plan import NUM_SLOTS, PAGE_BYTES, plan, slot_bytes
-from oocbfs.rows import rows_before, span
 from oocbfs.staging import DiskTails
 from tests.gpu_graphs import check_parents, levels_by_scipy, matrix_of
 

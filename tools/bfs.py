@@ -12,7 +12,7 @@ from oocbfs.settings import Direction
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
-    from oocbfs.graph import Graph
+    from oocbfs.graph.graph import Graph
     from oocbfs.result import BfsResult, Level
 
 # A table longer than this shows its first and last levels.
@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> None:
     check_outputs(outputs, inputs=[options.graph], force=options.force)
     shared.announce_compilation()
     shared.announce_unpacking()
-    from oocbfs import graph
+    from oocbfs.graph import graph
 
     with graph.open(options.graph, memory=options.memory) as opened:
         result = opened.bfs(

@@ -25,9 +25,9 @@ def run(options: argparse.Namespace) -> None:
     shared.refuse_json_among_edges(options)
     shared.announce_compilation()
     shared.announce_unpacking()
-    from oocbfs import graph
     from oocbfs.formats.output.atomic import check_outputs
     from oocbfs.formats.output.writers import choose_format, write_edges
+    from oocbfs.graph import graph
     from oocbfs.progress import Phases
 
     choose_format(options.output)

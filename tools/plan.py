@@ -9,7 +9,7 @@ from oocbfs.memory import format_size
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
-    from oocbfs.graph import Graph
+    from oocbfs.graph.graph import Graph
     from oocbfs.plan import Plan
     from oocbfs.prediction import KnownGpu, Sample
 
@@ -49,8 +49,8 @@ def run(options: argparse.Namespace) -> None:
     """Plan for each GPU and print the decisions."""
     shared.announce_compilation()
     shared.announce_unpacking()
-    from oocbfs import graph
     from oocbfs.gpu_engine import graph_bytes
+    from oocbfs.graph import graph
     from oocbfs.prediction import MODEL, sample_levels
     from oocbfs.progress import Phases
 

@@ -17,7 +17,7 @@ def run(options: argparse.Namespace) -> None:
     """Verify and say so."""
     shared.announce_compilation()
     shared.announce_unpacking()
-    from oocbfs.verifier import verify
+    from oocbfs.graph.verifier import verify
 
     seconds = verify(options.graph, threads=options.threads, progress=True)
     print(f"{options.graph}: sound ({sum(seconds.values()):.2f} s)")

@@ -14,7 +14,7 @@ import numpy as np
 import oocbfs
 from oocbfs.formats.io.ordered import ordered_map
 from oocbfs.generate import generators
-from oocbfs.graph import Graph
+from oocbfs.graph.graph import Graph
 from oocbfs.many import Traversals
 from oocbfs.many_budget import divide_many
 from oocbfs.memory import format_size, parse_size, read_bytes

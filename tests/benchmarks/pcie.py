@@ -23,7 +23,7 @@ from oocbfs.generate import generators
 from oocbfs.gpu_bfs import GpuBfs
 from oocbfs.gpu_engine import shape_of
 from oocbfs.gpu_result import Limits
-from oocbfs.graph import Graph
+from oocbfs.graph.graph import Graph
 from oocbfs.kernels.cuda.source import SMALL_BYTES_PER_VERTEX, KernelOptions
 from oocbfs.kernels.rows import Rows
 from oocbfs.plan import LINE_BYTES, Window, plan

@@ -16,7 +16,7 @@ import oocbfs
 from oocbfs.device import EmulatorDevice
 from oocbfs.gpu_bfs import GpuBfs
 from oocbfs.gpu_engine import shape_of
-from oocbfs.graph import Graph
+from oocbfs.graph.graph import Graph
 from oocbfs.kernels.cuda.source import KernelOptions
 from oocbfs.plan import Plan, align_window, plan
 from oocbfs.prediction import Sample, foretell_bytes, sample_levels

@@ -14,8 +14,8 @@ from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container.layout import Kind, Order
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.edges import Ids
+from oocbfs.graph.rows import is_permutation
 from oocbfs.lazy import lazy
-from oocbfs.rows import is_permutation
 from oocbfs.settings import is_whole, shown
 
 Item = TypeVar("Item")

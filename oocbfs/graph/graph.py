@@ -14,18 +14,18 @@ from numpy.typing import NDArray
 from oocbfs.formats.container.layout import VERSION, Kind
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.edges import Edges, Ids
+from oocbfs.graph.rows import decode_edges, load_rows, neighbours
+from oocbfs.graph.sizes import Sizes
+from oocbfs.graph.vertices import Vertices
 from oocbfs.kernels.rows import Rows
 from oocbfs.lazy import lazy
 from oocbfs.memory import parse_size
-from oocbfs.rows import decode_edges, load_rows, neighbours
 from oocbfs.settings import Direction, Emit, Engine, ManyEngine, Strategy
-from oocbfs.sizes import Sizes
-from oocbfs.vertices import Vertices
 
 if TYPE_CHECKING:
     from oocbfs.components_result import ComponentsResult
-    from oocbfs.disk_rows import DiskRows
     from oocbfs.gpu_engine import KeptSearch
+    from oocbfs.graph.disk_rows import DiskRows
     from oocbfs.result import BfsResult
     from oocbfs.source_result import SourceResult
 
@@ -62,7 +62,7 @@ class Graph(Vertices):
     @lazy
     def disk_rows(self) -> DiskRows:
         """Heads and starts in memory of their own, and the way to the tails on disk."""
-        from oocbfs.disk_rows import DiskRows
+        from oocbfs.graph.disk_rows import DiskRows
 
         return DiskRows(self._container)
 

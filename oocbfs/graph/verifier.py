@@ -16,10 +16,10 @@ from oocbfs.formats.container import layout
 from oocbfs.formats.container.layout import Kind, Order
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.io.ordered import available_threads, ordered_map
+from oocbfs.graph.rows import load_rows
 from oocbfs.kernels.results import checking as check
 from oocbfs.kernels.rows import Rows
 from oocbfs.progress import Phases
-from oocbfs.rows import load_rows
 
 _ROWS_PER_PIECE = 1 << 16
 
