@@ -38,7 +38,7 @@ from oocbfs.graph.graph import Graph
 from oocbfs.graph.graph import open as open_graph
 from oocbfs.kernels.emulator.build import find_compiler
 from oocbfs.many import WIDTH, Traversals
-from oocbfs.many_budget import Division, divide_many
+from oocbfs.plan.many import Division, divide_many
 from oocbfs.settings import (
     Emit,
     From,

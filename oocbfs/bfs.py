@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.budget import Division, divide
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.edges import Ids
 from oocbfs.formats.io.ordered import available_threads, over_ranges
@@ -21,6 +20,7 @@ from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.results import levels as kernels
 from oocbfs.naming import name_levels, name_parents
 from oocbfs.nvidia import ask_driver
+from oocbfs.plan.host import Division, divide
 from oocbfs.result import STOPPED, BfsResult, Found, Level, Stats, Task
 from oocbfs.settings import (
     DEPTHS,

@@ -18,7 +18,7 @@ from oocbfs.kernels.constants import SLACK_BYTES
 from oocbfs.kernels.cuda.source import BFS_KERNELS, KernelOptions, sources
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.emulator.library import Library
-from oocbfs.plan import LINE_BYTES
+from oocbfs.plan.device import LINE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

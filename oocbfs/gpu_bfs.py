@@ -13,8 +13,8 @@ from oocbfs.gpu_result import Direction, GpuResult, Limits
 from oocbfs.gpu_rows import OnDevice, ResidentRows
 from oocbfs.gpu_traversal import Traversal
 from oocbfs.kernels.rows import Rows
-from oocbfs.plan import SLOT_BYTES, Window, search_arrays
-from oocbfs.split import Cuts
+from oocbfs.plan.cuts import Cuts
+from oocbfs.plan.device import SLOT_BYTES, Window, search_arrays
 from oocbfs.staging import DiskTails, Staging
 
 

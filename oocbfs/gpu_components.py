@@ -28,7 +28,7 @@ from oocbfs.kernels.cuda.source import (
 )
 from oocbfs.kernels.rows import Rows
 from oocbfs.memory import available_bytes, parse_size
-from oocbfs.plan import Window, plan
+from oocbfs.plan.device import Window, plan
 from oocbfs.progress import Phases
 
 if TYPE_CHECKING:

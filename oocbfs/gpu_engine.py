@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oocbfs.budget import pinnable_bytes
 from oocbfs.cuda_device import CudaDevice, DeviceError
 from oocbfs.device import Device, EmulatorDevice
 from oocbfs.errors import BudgetError, FormatError
@@ -24,7 +23,8 @@ from oocbfs.kernels.cuda.source import MANY_KERNELS, KernelOptions
 from oocbfs.kernels.many.traverse import WIDTH
 from oocbfs.memory import available_bytes, format_size, parse_size
 from oocbfs.pinned import PinError
-from oocbfs.plan import Shape, Tails, plan, search_arrays
+from oocbfs.plan.device import Shape, Tails, plan, search_arrays
+from oocbfs.plan.host import pinnable_bytes
 from oocbfs.progress import Phases
 from oocbfs.result import Found, Level, Task
 from oocbfs.staging import DiskTails

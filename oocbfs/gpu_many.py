@@ -25,7 +25,7 @@ from oocbfs.kernels.cuda.source import (
 )
 from oocbfs.kernels.many.traverse import RECORD, WIDTH, Found
 from oocbfs.kernels.rows import Rows
-from oocbfs.plan import Window, search_arrays
+from oocbfs.plan.device import Window, search_arrays
 
 # A frontier whose rows hold at most an eighth of a byte a vertex is pushed: asking all is not worth it.
 _SPARSE_SHIFT = 3

@@ -11,7 +11,7 @@ import numpy as np
 from oocbfs.device import Device
 from oocbfs.kernels.cuda.source import ROWS_STRUCT
 from oocbfs.kernels.rows import Rows
-from oocbfs.plan import Window, align_window, slow_range
+from oocbfs.plan.device import Window, align_window, slow_range
 
 
 class OnDevice:

@@ -31,7 +31,7 @@ from oocbfs.kernels.cuda.source import (
     SMALL_BYTES_PER_VERTEX,
     Control,
 )
-from oocbfs.plan import DISK_COST
+from oocbfs.plan.device import DISK_COST
 
 if TYPE_CHECKING:
     from oocbfs.gpu_bfs import GpuBfs

@@ -16,8 +16,8 @@ from oocbfs.kernels.cuda.source import MOST_MANY_LEVELS
 from oocbfs.kernels.many import spread as many_spread
 from oocbfs.kernels.many import traverse as kernels
 from oocbfs.kernels.results import levels as results
-from oocbfs.many_budget import DEEP, Division, divide_many
 from oocbfs.many_disk import DiskTraversals
+from oocbfs.plan.many import DEEP, Division, divide_many
 from oocbfs.room import fresh
 from oocbfs.settings import Emit, ManyEngine, Strategy
 from oocbfs.source_result import Levels, SourceResult, smallest

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs import disk_many
-from oocbfs.budget import spill_folder
-from oocbfs.many_budget import DEEP, DiskShare
 from oocbfs.naming import name_levels
+from oocbfs.plan.host import spill_folder
+from oocbfs.plan.many import DEEP, DiskShare
 from oocbfs.room import Room
 from oocbfs.settings import Emit
 from oocbfs.source_result import SourceResult, smallest

@@ -24,7 +24,7 @@ from oocbfs.formats.io.direct import DirectFile
 from oocbfs.gpu_rows import ResidentRows
 from oocbfs.graph.rows import rows_before
 from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES
-from oocbfs.plan import NUM_SLOTS, PAGE_BYTES, Window, slot_bytes
+from oocbfs.plan.device import NUM_SLOTS, PAGE_BYTES, Window, slot_bytes
 
 # Threads that read, each with one read in flight.
 _READERS = 16

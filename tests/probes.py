@@ -19,7 +19,7 @@ from oocbfs.cli import main
 from oocbfs.errors import OocbfsError
 from oocbfs.graph.verifier import verify
 from oocbfs.many import Traversals
-from oocbfs.many_budget import DiskShare, Division
+from oocbfs.plan.many import DiskShare, Division
 from tests.plain import PlainGraph
 
 

@@ -18,7 +18,7 @@ from oocbfs.graph.graph import Graph
 from oocbfs.kernels.many import spread as many_spread
 from oocbfs.kernels.many import traverse as kernels
 from oocbfs.many import Traversals
-from oocbfs.many_budget import Division, from_mapping
+from oocbfs.plan.many import Division, from_mapping
 from oocbfs.source_result import SourceResult
 from tests.crafting import rewrite
 from tests.scipy_levels import scipy_levels

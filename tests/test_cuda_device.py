@@ -28,7 +28,7 @@ from oocbfs.kernels.cuda.source import (
     compiler_options,
 )
 from oocbfs.pinned import PinError, Route, map_pinned
-from oocbfs.plan import LINE_BYTES
+from oocbfs.plan.device import LINE_BYTES
 from oocbfs.progress import Phases
 from tests.cuda_double import CUDARuntimeError, Runtime
 from tests.cupy_double import CompileException, fake_cupy

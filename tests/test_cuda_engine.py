@@ -23,7 +23,7 @@ from oocbfs.graph.graph import Graph
 from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES, KERNELS, KernelOptions, sources
 from oocbfs.kernels.emulator.library import Library
 from oocbfs.nvidia import ask_driver
-from oocbfs.plan import PAGE_BYTES, plan, search_arrays
+from oocbfs.plan.device import PAGE_BYTES, plan, search_arrays
 from tests.cuda_double import CUDARuntimeError, Runtime
 from tests.cupy_double import fake_cupy
 
@@ -127,8 +127,8 @@ def test_tails_that_the_host_cannot_hold_come_from_disk(
     graph = oocbfs.open(tmp_path / "g.ocg")
     runtime = Runtime(offset=0, refused=refused)
     launched = use(monkeypatch, runtime)
-    monkeypatch.setattr("oocbfs.plan.SLOT_BYTES", DISK_BLOCK_BYTES)
-    monkeypatch.setattr("oocbfs.plan.NUM_SLOTS", 2)
+    monkeypatch.setattr("oocbfs.plan.device.SLOT_BYTES", DISK_BLOCK_BYTES)
+    monkeypatch.setattr("oocbfs.plan.device.NUM_SLOTS", 2)
     monkeypatch.setattr("oocbfs.staging.NUM_SLOTS", 2)
     ring = 2 * (DISK_BLOCK_BYTES + 3 * PAGE_BYTES) + 4 * PAGE_BYTES
     monkeypatch.setattr("oocbfs.gpu_engine.pinnable_bytes", lambda *_, **__: ring)

@@ -23,8 +23,8 @@ from oocbfs.kernels.results import levels as results
 from oocbfs.kernels.results import prediction as foretell
 from oocbfs.kernels.rows import Rows
 from oocbfs.many import Traversals
-from oocbfs.many_budget import DiskShare, Division
-from oocbfs.prediction import sample_levels
+from oocbfs.plan.many import DiskShare, Division
+from oocbfs.plan.prediction import sample_levels
 from oocbfs.progress import Phases
 from tests.crafting import overwrite, rewrite
 

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 import oocbfs
 from oocbfs import disk_many
-from oocbfs.budget import used_bytes
 from oocbfs.errors import BudgetError, FormatError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
 from oocbfs.graph.graph import Graph
-from oocbfs.many_budget import DEEP, DiskShare, divide_many
 from oocbfs.many_disk import DiskTraversals
 from oocbfs.memory import read_bytes
+from oocbfs.plan.host import used_bytes
+from oocbfs.plan.many import DEEP, DiskShare, divide_many
 from oocbfs.room import is_mapped
 from tests.crafting import rewrite
 from tests.memory_limit import run_limited

@@ -20,7 +20,7 @@ from oocbfs.generate import generators
 from oocbfs.gpu_engine import shape_of
 from oocbfs.graph.graph import Graph
 from oocbfs.nvidia import ask_driver
-from oocbfs.plan import plan
+from oocbfs.plan.device import plan
 from tests.crafting import rewrite
 
 pytestmark = pytest.mark.skipif(

@@ -21,7 +21,7 @@ from oocbfs.kernels.cuda import source as cuda_source
 from oocbfs.kernels.cuda.source import Control, KernelOptions
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.emulator.library import Library
-from oocbfs.plan import LINE_BYTES
+from oocbfs.plan.device import LINE_BYTES
 from tests.gpu_graphs import (
     Matrix,
     check_parents,

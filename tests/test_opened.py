@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import oocbfs
-from oocbfs import batch, choice, prediction
+from oocbfs import batch, choice
 from oocbfs.cli import main
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container.layout import Kind
@@ -22,6 +22,7 @@ from oocbfs.formats.io import direct
 from oocbfs.generate import generators
 from oocbfs.graph.graph import Graph
 from oocbfs.graph.verifier import verify
+from oocbfs.plan import prediction
 from tests.crafting import section_place
 
 
@@ -142,7 +143,7 @@ def test_many_sources_from_disk_stop_at_the_change(path: Path) -> None:
     with oocbfs.open(path) as graph:
         sources = graph.ids()[:16].tolist()
         from oocbfs.many import Traversals
-        from oocbfs.many_budget import DiskShare, Division
+        from oocbfs.plan.many import DiskShare, Division
 
         division = Division("together", 2, disk=DiskShare(8, 0, 1 << 40))
         with Traversals(graph, "summary", division) as work:
@@ -190,7 +191,7 @@ def test_choosing_sources_and_plans_notice(
         ("oocbfs.batch.choose_random", choice.choose_random),
         ("oocbfs.batch.choose_hubs", choice.choose_hubs),
         ("oocbfs.graph500.choose_random", choice.choose_random),
-        ("oocbfs.prediction.foretell_seconds", prediction.foretell_seconds),
+        ("oocbfs.plan.prediction.foretell_seconds", prediction.foretell_seconds),
         ("oocbfs.graph.verifier._check_names", lambda container: None),
     ):
         monkeypatch.setattr(target, changing(function))

@@ -16,8 +16,9 @@ from oocbfs.gpu_engine import shape_of
 from oocbfs.graph.graph import Graph
 from oocbfs.graph.rows import span
 from oocbfs.kernels.rows import Rows
-from oocbfs.plan import Plan, plan
-from oocbfs.prediction import (
+from oocbfs.plan.cuts import Cuts
+from oocbfs.plan.device import Plan, plan
+from oocbfs.plan.prediction import (
     KNOWN_GPUS,
     Sample,
     foretell_blocks,
@@ -27,7 +28,6 @@ from oocbfs.prediction import (
     sample_levels,
 )
 from oocbfs.progress import Phases
-from oocbfs.split import Cuts
 from tests.test_cli import run
 
 

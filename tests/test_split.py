@@ -16,7 +16,7 @@ from oocbfs.gpu_result import Direction
 from oocbfs.graph.rows import neighbours, span
 from oocbfs.kernels.cuda.source import PARTS, Control
 from oocbfs.kernels.rows import Rows
-from oocbfs.split import Cuts
+from oocbfs.plan.cuts import Cuts
 from tests.gpu_graphs import levels_by_scipy, matrix_of, mixed_graph, random_graph, rows_of
 from tests.sector_count import frontier_cost, look_at_heads
 from tests.slow_bytes import RecordingDevice, expected_sectors

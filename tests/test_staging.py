@@ -25,7 +25,7 @@ from oocbfs.kernels.cuda import source as cuda_source
 from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES, Control, KernelOptions
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.emulator.library import Library
-from oocbfs.plan import NUM_SLOTS, PAGE_BYTES, plan, slot_bytes
+from oocbfs.plan.device import NUM_SLOTS, PAGE_BYTES, plan, slot_bytes
 from oocbfs.staging import DiskTails
 from tests.gpu_graphs import check_parents, levels_by_scipy, matrix_of
 
@@ -188,7 +188,7 @@ def test_rows_before(graph: Graph) -> None:
 @pytest.fixture
 def small_ring(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make slots so small that the ring takes less than the tails of a small graph."""
-    monkeypatch.setattr("oocbfs.plan.SLOT_BYTES", DISK_BLOCK_BYTES)
+    monkeypatch.setattr("oocbfs.plan.device.SLOT_BYTES", DISK_BLOCK_BYTES)
 
 
 def ring_bytes(graph: Graph) -> int:

@@ -72,7 +72,7 @@ def size(text: str) -> str:
 def share(text: str) -> str:
     """Check that a size or a percentage can be read, before it is needed."""
     from oocbfs.errors import BudgetError
-    from oocbfs.plan import parse_resident
+    from oocbfs.plan.device import parse_resident
 
     try:
         parse_resident(text, 1)
@@ -199,8 +199,8 @@ def print_table(rows: Iterable[tuple[str, str]]) -> None:
 
 def announce_unpacking() -> None:
     """Have it said on standard error, once a file, how much memory a compressed graph takes."""
-    from oocbfs import budget
     from oocbfs.memory import format_size
+    from oocbfs.plan import host as budget
 
     @cache
     def say(path: str, num_bytes: int) -> None:

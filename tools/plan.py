@@ -10,8 +10,8 @@ from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
     from oocbfs.graph.graph import Graph
-    from oocbfs.plan import Plan
-    from oocbfs.prediction import KnownGpu, Sample
+    from oocbfs.plan.device import Plan
+    from oocbfs.plan.prediction import KnownGpu, Sample
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
     shared.announce_unpacking()
     from oocbfs.gpu_engine import graph_bytes
     from oocbfs.graph import graph
-    from oocbfs.prediction import MODEL, sample_levels
+    from oocbfs.plan.prediction import MODEL, sample_levels
     from oocbfs.progress import Phases
 
     targets = _targets(options)
@@ -79,7 +79,7 @@ def _targets(options: argparse.Namespace) -> list[tuple[str, int, KnownGpu | Non
     from oocbfs.errors import QueryError
     from oocbfs.memory import parse_size
     from oocbfs.nvidia import ask_driver
-    from oocbfs.prediction import KNOWN_GPUS, USABLE_SHARE
+    from oocbfs.plan.prediction import KNOWN_GPUS, USABLE_SHARE
 
     if options.vram is not None:
         return [("--vram", parse_size(options.vram), None)]
@@ -106,7 +106,7 @@ def _decide(
     from oocbfs.errors import BudgetError
     from oocbfs.gpu_engine import shape_of
     from oocbfs.memory import available_bytes, parse_size
-    from oocbfs.plan import plan
+    from oocbfs.plan.device import plan
 
     name, vram_bytes, gpu = target
     head = {"gpu": name, "vram_bytes": vram_bytes, "link": gpu.link if gpu else None}
@@ -138,11 +138,11 @@ def _plan_cpu(opened: Graph, samples: list[Sample], options: argparse.Namespace)
     """Tell whether a traversal on the CPU would read tails from disk, and how much."""
     from statistics import median
 
-    from oocbfs.budget import divide
     from oocbfs.errors import BudgetError
     from oocbfs.formats.io.ordered import available_threads
     from oocbfs.memory import available_bytes, parse_size
-    from oocbfs.prediction import foretell_disk_bytes
+    from oocbfs.plan.host import divide
+    from oocbfs.plan.prediction import foretell_disk_bytes
 
     memory = available_bytes() if options.memory is None else parse_size(options.memory)
     found: dict[str, Any] = {"memory_bytes": memory}
@@ -175,7 +175,7 @@ def _predict(
     """Give the median and the worst of the sampled sources."""
     from statistics import median
 
-    from oocbfs.prediction import foretell_bytes, foretell_seconds
+    from oocbfs.plan.prediction import foretell_bytes, foretell_seconds
 
     if not samples:
         return None

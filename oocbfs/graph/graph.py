@@ -387,7 +387,7 @@ class Graph(Vertices):
 
 
 def _allow_unpacking(path: str, budget_bytes: int | None, unpacked_bytes: int) -> None:
-    from oocbfs.budget import allow_unpacking
+    from oocbfs.plan.host import allow_unpacking
 
     allow_unpacking(path, unpacked_bytes, budget_bytes)
 

@@ -26,8 +26,8 @@ from oocbfs.gpu_result import Limits
 from oocbfs.graph.graph import Graph
 from oocbfs.kernels.cuda.source import SMALL_BYTES_PER_VERTEX, KernelOptions
 from oocbfs.kernels.rows import Rows
-from oocbfs.plan import LINE_BYTES, Window, plan
-from oocbfs.split import Cuts
+from oocbfs.plan.cuts import Cuts
+from oocbfs.plan.device import LINE_BYTES, Window, plan
 from tests import sector_count
 from tests.benchmarks.common import show
 from tests.slow_bytes import RecordingDevice, expected_sectors

@@ -18,8 +18,8 @@ from oocbfs.gpu_bfs import GpuBfs
 from oocbfs.gpu_engine import shape_of
 from oocbfs.graph.graph import Graph
 from oocbfs.kernels.cuda.source import KernelOptions
-from oocbfs.plan import Plan, align_window, plan
-from oocbfs.prediction import Sample, foretell_bytes, sample_levels
+from oocbfs.plan.device import Plan, align_window, plan
+from oocbfs.plan.prediction import Sample, foretell_bytes, sample_levels
 from oocbfs.progress import Phases
 from tests.benchmarks.common import show
 

@@ -17,9 +17,9 @@ from oocbfs.gpu_result import Limits
 from oocbfs.kernels.bfs import traverse as cpu
 from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES, PARTS, SMALL_BYTES_PER_VERTEX
 from oocbfs.kernels.results import prediction as foretell
-from oocbfs.plan import DISK_COST, Plan, Window, block_words
+from oocbfs.plan.cuts import Cuts
+from oocbfs.plan.device import DISK_COST, Plan, Window, block_words
 from oocbfs.room import fresh
-from oocbfs.split import Cuts
 
 if TYPE_CHECKING:
     from oocbfs.graph.graph import Graph

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from oocbfs.budget import WINDOW_BYTES, divide, used_bytes
 from oocbfs.errors import BudgetError, QueryError
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.kernels.many import traverse as kernels
 from oocbfs.memory import format_size, parse_size
+from oocbfs.plan.host import WINDOW_BYTES, divide, used_bytes
 from oocbfs.settings import Emit, ManyEngine, Strategy, check_choice
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Decide what lives where and predict what it costs; no engine is imported here."""
