@@ -6,11 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from oocbfs.components_result import ComponentsResult
     from oocbfs.conversion.converter import convert
     from oocbfs.errors import OocbfsError
     from oocbfs.graph.graph import Graph, open
-    from oocbfs.result import BfsResult
+    from oocbfs.results.bfs import BfsResult
+    from oocbfs.results.components import ComponentsResult
 
 __version__ = "0.1.0"
 __all__ = [
@@ -25,8 +25,8 @@ __all__ = [
 
 # Imported on first use: numba alone takes longer than `oocbfs --help` may.
 _HOMES = {
-    "BfsResult": "result",
-    "ComponentsResult": "components_result",
+    "BfsResult": "results.bfs",
+    "ComponentsResult": "results.components",
     "Graph": "graph.graph",
     "OocbfsError": "errors",
     "convert": "conversion.converter",

@@ -39,6 +39,7 @@ from oocbfs.graph.graph import open as open_graph
 from oocbfs.kernels.emulator.build import find_compiler
 from oocbfs.many import WIDTH, Traversals
 from oocbfs.plan.many import Division, divide_many
+from oocbfs.results.source import SourceResult
 from oocbfs.settings import (
     Emit,
     From,
@@ -48,7 +49,6 @@ from oocbfs.settings import (
     Table,
     check_choice,
 )
-from oocbfs.source_result import SourceResult
 
 MANIFEST = "manifest.json"
 _GROUPS = "groups"

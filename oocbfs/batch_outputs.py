@@ -13,7 +13,7 @@ import numpy as np
 
 from oocbfs.errors import InputError, OutputError
 from oocbfs.formats.output.atomic import atomic_output
-from oocbfs.source_result import SourceResult
+from oocbfs.results.source import SourceResult
 
 _LONGEST_LINE = 1 << 16
 COLUMNS = ("source", "reached", "depth", "eccentricity", "closeness", "harmonic", "level_sizes")

@@ -18,10 +18,10 @@ from oocbfs.formats.io.ordered import available_threads, over_ranges
 from oocbfs.kernels.bfs import traverse as cpu
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.results import levels as kernels
-from oocbfs.naming import name_levels, name_parents
 from oocbfs.nvidia import ask_driver
 from oocbfs.plan.host import Division, divide
-from oocbfs.result import STOPPED, BfsResult, Found, Level, Stats, Task
+from oocbfs.results.bfs import STOPPED, BfsResult, Found, Level, Stats, Task
+from oocbfs.results.naming import name_levels, name_parents
 from oocbfs.settings import (
     DEPTHS,
     Direction,

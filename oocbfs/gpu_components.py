@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.components_result import Found
 from oocbfs.cuda_device import CudaDevice
 from oocbfs.device import Device, EmulatorDevice
 from oocbfs.errors import FormatError
@@ -30,6 +29,7 @@ from oocbfs.kernels.rows import Rows
 from oocbfs.memory import available_bytes, parse_size
 from oocbfs.plan.device import Window, plan
 from oocbfs.progress import Phases
+from oocbfs.results.components import Found
 
 if TYPE_CHECKING:
     from oocbfs.components import Settings

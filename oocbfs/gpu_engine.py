@@ -26,7 +26,7 @@ from oocbfs.pinned import PinError
 from oocbfs.plan.device import Shape, Tails, plan, search_arrays
 from oocbfs.plan.host import pinnable_bytes
 from oocbfs.progress import Phases
-from oocbfs.result import Found, Level, Task
+from oocbfs.results.bfs import Found, Level, Task
 from oocbfs.staging import DiskTails
 
 if TYPE_CHECKING:

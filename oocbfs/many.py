@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.arrays import fresh
 from oocbfs.bfs import choose_engine
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.io.ordered import ordered_map
@@ -18,9 +19,8 @@ from oocbfs.kernels.many import traverse as kernels
 from oocbfs.kernels.results import levels as results
 from oocbfs.many_disk import DiskTraversals
 from oocbfs.plan.many import DEEP, Division, divide_many
-from oocbfs.room import fresh
+from oocbfs.results.source import Levels, SourceResult, smallest
 from oocbfs.settings import Emit, ManyEngine, Strategy
-from oocbfs.source_result import Levels, SourceResult, smallest
 
 if TYPE_CHECKING:
     from oocbfs.gpu_many import GpuMany

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs import disk_many
-from oocbfs.naming import name_levels
+from oocbfs.arrays import Room
 from oocbfs.plan.host import spill_folder
 from oocbfs.plan.many import DEEP, DiskShare
-from oocbfs.room import Room
+from oocbfs.results.naming import name_levels
+from oocbfs.results.source import SourceResult, smallest
 from oocbfs.settings import Emit
-from oocbfs.source_result import SourceResult, smallest
 
 if TYPE_CHECKING:
     from oocbfs.graph.graph import Graph

@@ -6,10 +6,10 @@ import os
 from itertools import accumulate
 from typing import Any
 
-from oocbfs.components_result import ComponentsResult
 from oocbfs.errors import OutputError, QueryError
 from oocbfs.formats.output.atomic import atomic_output
-from oocbfs.result import STOPPED, BfsResult, Level
+from oocbfs.results.bfs import STOPPED, BfsResult, Level
+from oocbfs.results.components import ComponentsResult
 
 _COLOURS = {
     "top-down": "#3b75af",

@@ -19,7 +19,7 @@ from oocbfs.kernels.many import spread as many_spread
 from oocbfs.kernels.many import traverse as kernels
 from oocbfs.many import Traversals
 from oocbfs.plan.many import Division, from_mapping
-from oocbfs.source_result import SourceResult
+from oocbfs.results.source import SourceResult
 from tests.crafting import rewrite
 from tests.scipy_levels import scipy_levels
 from tests.strategies import Pairs, edge_lists, pair_array

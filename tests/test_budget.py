@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import oocbfs
+from oocbfs.arrays import Room, is_mapped
 from oocbfs.errors import BudgetError, OutputError
 from oocbfs.generate import generators
 from oocbfs.memory import parse_size
-from oocbfs.room import Room, is_mapped
 from tests.memory_limit import run_limited
 
 GRAPHS: dict[str, tuple[Any, dict[str, Any]]] = {

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import oocbfs
-from oocbfs.components_result import ComponentsResult
 from oocbfs.errors import FormatError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
 from oocbfs.graph.graph import Graph
 from oocbfs.memory import read_bytes
+from oocbfs.results.components import ComponentsResult
 from tests.crafting import section_place, sign
 from tests.scipy_components import scipy_components
 from tests.strategies import Pairs, edge_lists, pair_array

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 import oocbfs
 from oocbfs import disk_many
+from oocbfs.arrays import is_mapped
 from oocbfs.errors import BudgetError, FormatError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
@@ -24,7 +25,6 @@ from oocbfs.many_disk import DiskTraversals
 from oocbfs.memory import read_bytes
 from oocbfs.plan.host import used_bytes
 from oocbfs.plan.many import DEEP, DiskShare, divide_many
-from oocbfs.room import is_mapped
 from tests.crafting import rewrite
 from tests.memory_limit import run_limited
 from tests.strategies import Pairs, edge_lists, pair_array

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import oocbfs
-from oocbfs.room import Room, fresh
+from oocbfs.arrays import Room, fresh
 from tests.changes import ORIGINALS, Parts, originals
 from tests.fuzzing import fuzz
 from tests.plain import PlainGraph

@@ -13,7 +13,7 @@ from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
     from oocbfs.graph.graph import Graph
-    from oocbfs.result import BfsResult, Level
+    from oocbfs.results.bfs import BfsResult, Level
 
 # A table longer than this shows its first and last levels.
 _SHOWN_LEVELS = 40

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
-    from oocbfs.components_result import ComponentsResult
+    from oocbfs.results.components import ComponentsResult
 
 _SHOWN_COMPONENTS = 10
 

@@ -23,11 +23,11 @@ from oocbfs.memory import parse_size
 from oocbfs.settings import Direction, Emit, Engine, ManyEngine, Strategy
 
 if TYPE_CHECKING:
-    from oocbfs.components_result import ComponentsResult
     from oocbfs.gpu_engine import KeptSearch
     from oocbfs.graph.disk_rows import DiskRows
-    from oocbfs.result import BfsResult
-    from oocbfs.source_result import SourceResult
+    from oocbfs.results.bfs import BfsResult
+    from oocbfs.results.components import ComponentsResult
+    from oocbfs.results.source import SourceResult
 
 
 class Graph(Vertices):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.arrays import fresh
 from oocbfs.errors import FormatError
 from oocbfs.formats.container.layout import ROW_KINDS, TRANSPOSED, Kind
 from oocbfs.formats.container.reader import Container
@@ -15,7 +16,6 @@ from oocbfs.formats.io.ordered import available_threads, over_ranges
 from oocbfs.kernels import varint
 from oocbfs.kernels.results import checking as check
 from oocbfs.kernels.rows import Rows
-from oocbfs.room import fresh
 
 _NO_ORDER = np.empty(0, np.uint32)
 _ARCS_PER_PIECE = 1 << 18

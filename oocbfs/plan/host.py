@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oocbfs import memory
+from oocbfs.arrays import Room
 from oocbfs.errors import BudgetError
-from oocbfs.room import Room
 
 if TYPE_CHECKING:
     from oocbfs.graph.graph import Graph

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.arrays import fresh
 from oocbfs.errors import FormatError
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.gpu_result import Limits
@@ -19,7 +20,6 @@ from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES, PARTS, SMALL_BYTES_PER_
 from oocbfs.kernels.results import prediction as foretell
 from oocbfs.plan.cuts import Cuts
 from oocbfs.plan.device import DISK_COST, Plan, Window, block_words
-from oocbfs.room import fresh
 
 if TYPE_CHECKING:
     from oocbfs.graph.graph import Graph

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.arrays import Room, fresh, is_mapped
 from oocbfs.errors import QueryError
 from oocbfs.formats.edges import Ids
 from oocbfs.formats.io.ordered import over_ranges
 from oocbfs.kernels.results import components as components_names
 from oocbfs.kernels.results import levels as kernels
 from oocbfs.plan.host import WINDOW_BYTES
-from oocbfs.room import Room, fresh, is_mapped
 
 if TYPE_CHECKING:
     from oocbfs.graph.graph import Graph
