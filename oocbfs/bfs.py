@@ -214,7 +214,7 @@ def _on_cpu(graph: Graph, task: Task, settings: Settings) -> Found:
 
 def _on_disk(graph: Graph, task: Task, settings: Settings, cache_bytes: int) -> Found:
     """Traverse on all cores, heads and starts in memory, tails on disk."""
-    from oocbfs import disk_bfs
+    from oocbfs.disk import bfs as disk_bfs
 
     rows = graph.disk_rows
     with rows.lock:

@@ -113,7 +113,7 @@ def _on_cpu(graph: Graph, labels: NDArray[np.uint32], threads: int) -> Found:
 
 def _on_disk(graph: Graph, labels: NDArray[np.uint32], threads: int) -> Found:
     """Work on all cores, heads and starts in memory, tails on disk."""
-    from oocbfs import disk_components
+    from oocbfs.disk import components as disk_components
 
     rows = graph.disk_rows
     with rows.lock:

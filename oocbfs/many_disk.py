@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs import disk_many
 from oocbfs.arrays import Room
+from oocbfs.disk import many as disk_many
 from oocbfs.plan.host import spill_folder
 from oocbfs.plan.many import DEEP, DiskShare
 from oocbfs.results.naming import name_levels

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import oocbfs
-from oocbfs import disk_bfs
+from oocbfs.disk import bfs as disk_bfs
 from oocbfs.errors import FormatError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.formats.io.direct import DirectFile

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import oocbfs
-from oocbfs import disk_many
 from oocbfs.arrays import is_mapped
+from oocbfs.disk import many as disk_many
 from oocbfs.errors import BudgetError, FormatError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators

@@ -68,7 +68,7 @@ def divide(
         if engine == "cpu":
             raise _too_small(graph, mapped_bytes, budget_bytes)
     _refuse_compressed(graph)
-    from oocbfs import disk_bfs
+    from oocbfs.disk import bfs as disk_bfs
 
     disk_bfs.load()
     if budget_bytes is None:
@@ -111,7 +111,7 @@ def divide_components(
         if engine == "cpu":
             raise _too_small(graph, mapped_bytes, budget_bytes, "finding components")
     _refuse_compressed(graph)
-    from oocbfs import disk_components
+    from oocbfs.disk import components as disk_components
 
     disk_components.load()
     if budget_bytes is None:

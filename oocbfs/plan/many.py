@@ -107,7 +107,7 @@ def from_mapping(n: int, emit: Emit, free_bytes: int, division: Division) -> Div
 
 def _from_disk(graph: Graph, emit: Emit, budget_bytes: int, division: Division) -> Division:
     """Fit the words beside heads and starts, which are loaded here if they have room."""
-    from oocbfs import disk_many
+    from oocbfs.disk import many as disk_many
 
     # Whoever cannot traverse from one source can do so from none.
     divide(

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.disk_bfs import BUFFER_BYTES, READ_BYTES, READERS
-from oocbfs.disk_step import run_step
+from oocbfs.disk.bfs import BUFFER_BYTES, READ_BYTES, READERS
+from oocbfs.disk.step import run_step
 from oocbfs.formats.io.direct import page_aligned
 from oocbfs.graph.disk_rows import DiskRows
 from oocbfs.kernels.bfs.traverse import read_only

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs import memory
-from oocbfs.disk_step import run_step
+from oocbfs.disk.step import run_step
 from oocbfs.formats.io.direct import page_aligned
 from oocbfs.graph.disk_rows import DiskRows
 from oocbfs.kernels.bfs import traverse as cpu

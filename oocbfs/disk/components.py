@@ -9,8 +9,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.disk_bfs import BUFFER_BYTES, READERS
-from oocbfs.disk_step import run_step
+from oocbfs.disk.bfs import BUFFER_BYTES, READERS
+from oocbfs.disk.step import run_step
 from oocbfs.formats.io.direct import page_aligned
 from oocbfs.graph.disk_rows import DiskRows
 from oocbfs.kernels.bfs.traverse import read_only

@@ -1,0 +1,1 @@
+"""Engines whose tails stay on disk."""
