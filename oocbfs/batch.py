@@ -31,9 +31,9 @@ from oocbfs.batch_outputs import (
     write_summary,
 )
 from oocbfs.choice import choose_hubs, choose_random
-from oocbfs.cuda_device import load_cupy
 from oocbfs.errors import FormatError, OutputError, QueryError
 from oocbfs.formats.output.atomic import atomic_output
+from oocbfs.gpu.cuda_device import load_cupy
 from oocbfs.graph.graph import Graph
 from oocbfs.graph.graph import open as open_graph
 from oocbfs.kernels.emulator.build import find_compiler

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.edges import Ids
 from oocbfs.formats.io.ordered import available_threads, over_ranges
+from oocbfs.gpu.nvidia import ask_driver
 from oocbfs.kernels.bfs import traverse as cpu
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.results import levels as kernels
-from oocbfs.nvidia import ask_driver
 from oocbfs.plan.host import Division, divide
 from oocbfs.results.bfs import STOPPED, BfsResult, Found, Level, Stats, Task
 from oocbfs.results.naming import name_levels, name_parents
@@ -154,7 +154,7 @@ def _run(
     if engine == "auto":
         engine, fallback = choose_engine(asked=fallback is not None)
     if engine != "cpu":
-        from oocbfs.gpu_engine import UNUSABLE, on_device
+        from oocbfs.gpu.engine import UNUSABLE, on_device
 
         try:
             found = on_device(graph, engine, task, settings)

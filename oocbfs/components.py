@@ -87,8 +87,8 @@ def _run(
     if engine == "auto":
         engine, fallback = choose_engine(asked=fallback is not None)
     if engine != "cpu":
-        from oocbfs.gpu_components import on_device
-        from oocbfs.gpu_engine import UNUSABLE
+        from oocbfs.gpu.components import on_device
+        from oocbfs.gpu.engine import UNUSABLE
 
         try:
             return on_device(graph, engine, labels, settings), engine, None

@@ -15,8 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from oocbfs.formats.io import machine
+from oocbfs.gpu.nvidia import HEADERS_WHEEL, LIBRARY, Driver, ask_driver, find_headers
 from oocbfs.memory import available_bytes, format_size, locked_limit
-from oocbfs.nvidia import HEADERS_WHEEL, LIBRARY, Driver, ask_driver, find_headers
 
 
 @dataclass(frozen=True)

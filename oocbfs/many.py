@@ -23,7 +23,7 @@ from oocbfs.results.source import Levels, SourceResult, smallest
 from oocbfs.settings import Emit, ManyEngine, Strategy
 
 if TYPE_CHECKING:
-    from oocbfs.gpu_many import GpuMany
+    from oocbfs.gpu.many import GpuMany
     from oocbfs.graph.graph import Graph
 
 WIDTH = kernels.WIDTH
@@ -60,7 +60,7 @@ class Traversals:
             chosen, self.fallback = choose_engine()
         if chosen == "cpu" or self.strategy == "one-per-core":
             return None
-        from oocbfs.gpu_engine import UNUSABLE, open_many
+        from oocbfs.gpu.engine import UNUSABLE, open_many
 
         try:
             return open_many(self._graph, chosen, with_levels=self._emit != "summary")

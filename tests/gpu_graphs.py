@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from oocbfs.device import align_tails
+from oocbfs.gpu.device import align_tails
 from oocbfs.graph.rows import span
 from oocbfs.kernels import varint
 from oocbfs.kernels.rows import Rows

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.device import Argument, EmulatorDevice
-from oocbfs.gpu_bfs import GpuBfs
-from oocbfs.gpu_result import GpuResult
+from oocbfs.gpu.bfs import GpuBfs
+from oocbfs.gpu.device import Argument, EmulatorDevice
+from oocbfs.gpu.result import GpuResult
 from oocbfs.kernels.rows import Rows
 from tests.sector_count import NO_CUT, count_bottom_up, count_top_down
 

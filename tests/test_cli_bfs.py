@@ -13,7 +13,7 @@ from oocbfs import graph500
 from oocbfs.cli import main
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
-from oocbfs.nvidia import ask_driver
+from oocbfs.gpu.nvidia import ask_driver
 from tests.crafting import rewrite
 from tests.test_cli import run
 

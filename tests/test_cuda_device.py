@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 import oocbfs
-from oocbfs.cuda_device import CudaDevice, DeviceError, load_cupy
 from oocbfs.formats.io.direct import page_aligned
-from oocbfs.gpu_bfs import GpuBfs
+from oocbfs.gpu.bfs import GpuBfs
+from oocbfs.gpu.cuda_device import CudaDevice, DeviceError, load_cupy
+from oocbfs.gpu.pinned import PinError, Route, map_pinned
 from oocbfs.kernels.cuda.source import (
     BLOCK_THREADS,
     FOLDER,
@@ -27,7 +28,6 @@ from oocbfs.kernels.cuda.source import (
     KernelOptions,
     compiler_options,
 )
-from oocbfs.pinned import PinError, Route, map_pinned
 from oocbfs.plan.device import LINE_BYTES
 from oocbfs.progress import Phases
 from tests.cuda_double import CUDARuntimeError, Runtime

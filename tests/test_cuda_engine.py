@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 
 import oocbfs
-from oocbfs.cuda_device import DeviceError
 from oocbfs.errors import BudgetError
 from oocbfs.generate import generators
-from oocbfs.gpu_engine import shape_of
-from oocbfs.gpu_many import many_arrays
+from oocbfs.gpu.cuda_device import DeviceError
+from oocbfs.gpu.engine import shape_of
+from oocbfs.gpu.many import many_arrays
+from oocbfs.gpu.nvidia import ask_driver
 from oocbfs.graph.graph import Graph
 from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES, KERNELS, KernelOptions, sources
 from oocbfs.kernels.emulator.library import Library
-from oocbfs.nvidia import ask_driver
 from oocbfs.plan.device import PAGE_BYTES, plan, search_arrays
 from tests.cuda_double import CUDARuntimeError, Runtime
 from tests.cupy_double import fake_cupy
@@ -129,9 +129,9 @@ def test_tails_that_the_host_cannot_hold_come_from_disk(
     launched = use(monkeypatch, runtime)
     monkeypatch.setattr("oocbfs.plan.device.SLOT_BYTES", DISK_BLOCK_BYTES)
     monkeypatch.setattr("oocbfs.plan.device.NUM_SLOTS", 2)
-    monkeypatch.setattr("oocbfs.staging.NUM_SLOTS", 2)
+    monkeypatch.setattr("oocbfs.gpu.staging.NUM_SLOTS", 2)
     ring = 2 * (DISK_BLOCK_BYTES + 3 * PAGE_BYTES) + 4 * PAGE_BYTES
-    monkeypatch.setattr("oocbfs.gpu_engine.pinnable_bytes", lambda *_, **__: ring)
+    monkeypatch.setattr("oocbfs.gpu.engine.pinnable_bytes", lambda *_, **__: ring)
     source = source_of(graph)
     for direction in ("top-down", "bottom-up", "auto"):
         found = graph.bfs(source, engine="cuda", resident_tails="0%", direction=direction)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oocbfs.device import EmulatorDevice, align_tails
+from oocbfs.gpu.device import EmulatorDevice, align_tails
 from oocbfs.kernels.cuda.source import ROWS_STRUCT, KernelOptions
 from oocbfs.kernels.emulator.library import Library
 from tests.test_gpu_bfs import CHECKS, FOLDER

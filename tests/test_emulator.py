@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from oocbfs.device import EmulatorDevice, Memory
 from oocbfs.errors import OocbfsError
+from oocbfs.gpu.device import EmulatorDevice, Memory
 from oocbfs.kernels.cuda.source import KernelOptions
 from oocbfs.kernels.emulator import build
 from oocbfs.kernels.emulator.build import Checks

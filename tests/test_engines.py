@@ -17,9 +17,9 @@ import oocbfs
 from oocbfs.errors import BudgetError, FormatError, OocbfsError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
-from oocbfs.gpu_engine import shape_of
+from oocbfs.gpu.engine import shape_of
+from oocbfs.gpu.nvidia import ask_driver
 from oocbfs.graph.graph import Graph
-from oocbfs.nvidia import ask_driver
 from oocbfs.plan.device import plan
 from tests.crafting import rewrite
 

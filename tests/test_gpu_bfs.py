@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oocbfs.device import Device, EmulatorDevice, align_tails
 from oocbfs.errors import FormatError
-from oocbfs.gpu_bfs import GpuBfs
-from oocbfs.gpu_result import Direction, GpuResult, Limits
+from oocbfs.gpu.bfs import GpuBfs
+from oocbfs.gpu.device import Device, EmulatorDevice, align_tails
+from oocbfs.gpu.result import Direction, GpuResult, Limits
 from oocbfs.graph.rows import span
 from oocbfs.kernels.cuda import source as cuda_source
 from oocbfs.kernels.cuda.source import Control, KernelOptions

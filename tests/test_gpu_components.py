@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oocbfs
-from oocbfs.device import Device, EmulatorDevice, align_tails
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.generate import generators
-from oocbfs.gpu_components import GpuComponents
+from oocbfs.gpu.components import GpuComponents
+from oocbfs.gpu.device import Device, EmulatorDevice, align_tails
 from oocbfs.graph.rows import span
 from oocbfs.kernels.components.connect import Step
 from oocbfs.kernels.cuda import source as cuda_source

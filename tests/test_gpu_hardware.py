@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 
 import oocbfs
-from oocbfs.cuda_device import CudaDevice, DeviceError
 from oocbfs.generate import generators
-from oocbfs.gpu_result import Direction, Limits
+from oocbfs.gpu.cuda_device import CudaDevice, DeviceError
+from oocbfs.gpu.pinned import Route
+from oocbfs.gpu.result import Direction, Limits
 from oocbfs.graph.graph import Graph
-from oocbfs.pinned import Route
 from tests.gpu_graphs import grid_graph, matrix_of, mixed_graph, random_graph, wide_hub_graph
 from tests.strategies import Pairs, edge_lists, pair_array
 from tests.test_bfs_real import needs_graphs

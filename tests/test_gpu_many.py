@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oocbfs
-from oocbfs.device import Device, EmulatorDevice
 from oocbfs.errors import BudgetError, QueryError
 from oocbfs.generate import generators
-from oocbfs.gpu_many import GpuMany
+from oocbfs.gpu.device import Device, EmulatorDevice
+from oocbfs.gpu.many import GpuMany
 from oocbfs.graph.graph import Graph
 from oocbfs.kernels.cuda import source as cuda_source
 from oocbfs.kernels.cuda.source import MANY_KERNELS, KernelOptions

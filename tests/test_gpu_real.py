@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import oocbfs
-from oocbfs.gpu_bfs import GpuBfs
-from oocbfs.gpu_components import GpuComponents
-from oocbfs.gpu_result import Direction, Limits
+from oocbfs.gpu.bfs import GpuBfs
+from oocbfs.gpu.components import GpuComponents
+from oocbfs.gpu.result import Direction, Limits
 from oocbfs.kernels.components.connect import connect
 from tests import test_gpu_components
 from tests.test_gpu_bfs import NORMAL, SEEDS, WIDE, device

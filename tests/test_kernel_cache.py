@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import oocbfs
-from oocbfs import cuda_device
+from oocbfs.gpu import cuda_device
 from oocbfs.kernels import cache, cache_folder
 
 ROOT = Path(__file__).parents[1]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from oocbfs.nvidia import Link, ask_driver, unclaimed_gpus
+from oocbfs.gpu.nvidia import Link, ask_driver, unclaimed_gpus
 
 
 @pytest.fixture

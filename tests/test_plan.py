@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oocbfs.device import EmulatorDevice, Memory
 from oocbfs.errors import BudgetError
-from oocbfs.gpu_bfs import GpuBfs
-from oocbfs.gpu_engine import tails_of
+from oocbfs.gpu.bfs import GpuBfs
+from oocbfs.gpu.device import EmulatorDevice, Memory
+from oocbfs.gpu.engine import tails_of
 from oocbfs.plan.device import LINE_BYTES, PAGE_BYTES, Shape, Tails, align_window, plan, slow_range
 from tests.gpu_graphs import levels_by_scipy, mixed_graph, rows_of
 from tests.test_gpu_bfs import library

@@ -12,7 +12,7 @@ import pytest
 
 import oocbfs
 from oocbfs.generate import generators
-from oocbfs.gpu_engine import shape_of
+from oocbfs.gpu.engine import shape_of
 from oocbfs.graph.graph import Graph
 from oocbfs.graph.rows import span
 from oocbfs.kernels.rows import Rows

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oocbfs.gpu_bfs import GpuBfs
-from oocbfs.gpu_result import Direction
+from oocbfs.gpu.bfs import GpuBfs
+from oocbfs.gpu.result import Direction
 from oocbfs.kernels.cuda.source import KernelOptions
 from tests.gpu_graphs import Matrix, mixed_graph, random_graph, rows_of, wide_hub_graph
 from tests.slow_bytes import RecordingDevice, expected_sectors

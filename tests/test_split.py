@@ -9,10 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 import oocbfs
-from oocbfs.device import Argument, EmulatorDevice, align_tails
 from oocbfs.generate import generators
-from oocbfs.gpu_bfs import GpuBfs
-from oocbfs.gpu_result import Direction
+from oocbfs.gpu.bfs import GpuBfs
+from oocbfs.gpu.device import Argument, EmulatorDevice, align_tails
+from oocbfs.gpu.result import Direction
 from oocbfs.graph.rows import neighbours, span
 from oocbfs.kernels.cuda.source import PARTS, Control
 from oocbfs.kernels.rows import Rows

@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 
 import oocbfs
-from oocbfs.device import EmulatorDevice
 from oocbfs.errors import BudgetError, FormatError
-from oocbfs.gpu_bfs import GpuBfs
-from oocbfs.gpu_engine import shape_of
-from oocbfs.gpu_result import Direction, GpuResult
+from oocbfs.gpu.bfs import GpuBfs
+from oocbfs.gpu.device import EmulatorDevice
+from oocbfs.gpu.engine import shape_of
+from oocbfs.gpu.result import Direction, GpuResult
+from oocbfs.gpu.staging import DiskTails
 from oocbfs.graph.graph import Graph
 from oocbfs.graph.rows import rows_before, span
 from oocbfs.kernels.cuda import source as cuda_source
@@ -26,7 +27,6 @@ from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES, Control, KernelOptions
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.emulator.library import Library
 from oocbfs.plan.device import NUM_SLOTS, PAGE_BYTES, plan, slot_bytes
-from oocbfs.staging import DiskTails
 from tests.gpu_graphs import check_parents, levels_by_scipy, matrix_of
 
 pytestmark = pytest.mark.skipif(
@@ -222,14 +222,14 @@ def test_plans_keep_to_the_host_budget(graph: Graph, share: float, vram_share: f
 def test_budgets_of_the_engine(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = graph.bfs(SOURCE, engine="cpu")
     ring = ring_bytes(graph)
-    monkeypatch.setattr("oocbfs.gpu_engine.pinnable_bytes", lambda *_, **__: ring + 50_000)
+    monkeypatch.setattr("oocbfs.gpu.engine.pinnable_bytes", lambda *_, **__: ring + 50_000)
     graph.release_device()
     found = graph.bfs(SOURCE, engine="emulator")
     np.testing.assert_array_equal(found.levels, expected.levels)
     tiers = found.stats.slow_bytes_by_tier
     assert tiers["disk"] == sum(level.slow_bytes["disk"] for level in found.stats.levels) > 0
     assert tiers["host"] == sum(level.slow_bytes["host"] for level in found.stats.levels) > 0
-    monkeypatch.setattr("oocbfs.gpu_engine.pinnable_bytes", lambda *_, **__: ring - 1)
+    monkeypatch.setattr("oocbfs.gpu.engine.pinnable_bytes", lambda *_, **__: ring - 1)
     graph.release_device()
     with pytest.raises(BudgetError, match="pinned in host memory at least"):
         graph.bfs(SOURCE, engine="emulator")

@@ -12,7 +12,7 @@ import pytest
 
 import oocbfs
 from oocbfs.cli import main
-from oocbfs.nvidia import ask_driver
+from oocbfs.gpu.nvidia import ask_driver
 
 BFS = ("bfs", "g.ocg", "--source", "1")
 JOB = '[[job]]\ngraph = "g.ocg"\noutput = "o"\nrandom = 1\n'

@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> None:
     """Plan for each GPU and print the decisions."""
     shared.announce_compilation()
     shared.announce_unpacking()
-    from oocbfs.gpu_engine import graph_bytes
+    from oocbfs.gpu.engine import graph_bytes
     from oocbfs.graph import graph
     from oocbfs.plan.prediction import MODEL, sample_levels
     from oocbfs.progress import Phases
@@ -77,8 +77,8 @@ def run(options: argparse.Namespace) -> None:
 def _targets(options: argparse.Namespace) -> list[tuple[str, int, KnownGpu | None]]:
     """List names, usable device memory and figures of the GPUs to plan for."""
     from oocbfs.errors import QueryError
+    from oocbfs.gpu.nvidia import ask_driver
     from oocbfs.memory import parse_size
-    from oocbfs.nvidia import ask_driver
     from oocbfs.plan.prediction import KNOWN_GPUS, USABLE_SHARE
 
     if options.vram is not None:
@@ -104,7 +104,7 @@ def _decide(
     options: argparse.Namespace,
 ) -> dict[str, Any]:
     from oocbfs.errors import BudgetError
-    from oocbfs.gpu_engine import shape_of
+    from oocbfs.gpu.engine import shape_of
     from oocbfs.memory import available_bytes, parse_size
     from oocbfs.plan.device import plan
 

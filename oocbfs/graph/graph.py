@@ -23,7 +23,7 @@ from oocbfs.memory import parse_size
 from oocbfs.settings import Direction, Emit, Engine, ManyEngine, Strategy
 
 if TYPE_CHECKING:
-    from oocbfs.gpu_engine import KeptSearch
+    from oocbfs.gpu.engine import KeptSearch
     from oocbfs.graph.disk_rows import DiskRows
     from oocbfs.results.bfs import BfsResult
     from oocbfs.results.components import ComponentsResult
@@ -69,7 +69,7 @@ class Graph(Vertices):
     @lazy
     def kept_search(self) -> KeptSearch:
         """The graph as the last traversal on a device left it there."""
-        from oocbfs.gpu_engine import KeptSearch
+        from oocbfs.gpu.engine import KeptSearch
 
         return KeptSearch()
 

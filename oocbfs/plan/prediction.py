@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from oocbfs.arrays import fresh
 from oocbfs.errors import FormatError
 from oocbfs.formats.io.ordered import available_threads
-from oocbfs.gpu_result import Limits
+from oocbfs.gpu.result import Limits
 from oocbfs.kernels.bfs import traverse as cpu
 from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES, PARTS, SMALL_BYTES_PER_VERTEX
 from oocbfs.kernels.results import prediction as foretell

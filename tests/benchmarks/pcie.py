@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 import oocbfs
 from oocbfs.generate import generators
-from oocbfs.gpu_bfs import GpuBfs
-from oocbfs.gpu_engine import shape_of
-from oocbfs.gpu_result import Limits
+from oocbfs.gpu.bfs import GpuBfs
+from oocbfs.gpu.engine import shape_of
+from oocbfs.gpu.result import Limits
 from oocbfs.graph.graph import Graph
 from oocbfs.kernels.cuda.source import SMALL_BYTES_PER_VERTEX, KernelOptions
 from oocbfs.kernels.rows import Rows

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 import oocbfs
-from oocbfs.device import EmulatorDevice
-from oocbfs.gpu_bfs import GpuBfs
-from oocbfs.gpu_engine import shape_of
+from oocbfs.gpu.bfs import GpuBfs
+from oocbfs.gpu.device import EmulatorDevice
+from oocbfs.gpu.engine import shape_of
 from oocbfs.graph.graph import Graph
 from oocbfs.kernels.cuda.source import KernelOptions
 from oocbfs.plan.device import Plan, align_window, plan

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.cuda_device import CudaDevice
-from oocbfs.device import Device, EmulatorDevice
 from oocbfs.errors import FormatError
-from oocbfs.gpu_engine import shape_of
-from oocbfs.gpu_rows import OnDevice, ResidentRows
+from oocbfs.gpu.cuda_device import CudaDevice
+from oocbfs.gpu.device import Device, EmulatorDevice
+from oocbfs.gpu.engine import shape_of
+from oocbfs.gpu.rows import OnDevice, ResidentRows
 from oocbfs.kernels.components.connect import ENOUGH, Step, guess_giant, sample_vertices
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.cuda.source import (

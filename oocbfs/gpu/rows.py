@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from oocbfs.device import Device
+from oocbfs.gpu.device import Device
 from oocbfs.kernels.cuda.source import ROWS_STRUCT
 from oocbfs.kernels.rows import Rows
 from oocbfs.plan.device import Window, align_window, slow_range

@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oocbfs.cuda_device import CudaDevice, DeviceError
-from oocbfs.device import Device, EmulatorDevice
 from oocbfs.errors import BudgetError, FormatError
-from oocbfs.gpu_bfs import GpuBfs
-from oocbfs.gpu_many import GpuMany, many_arrays
-from oocbfs.gpu_result import Direction
+from oocbfs.gpu.bfs import GpuBfs
+from oocbfs.gpu.cuda_device import CudaDevice, DeviceError
+from oocbfs.gpu.device import Device, EmulatorDevice
+from oocbfs.gpu.many import GpuMany, many_arrays
+from oocbfs.gpu.pinned import PinError
+from oocbfs.gpu.result import Direction
+from oocbfs.gpu.staging import DiskTails
 from oocbfs.kernels.cuda.source import MANY_KERNELS, KernelOptions
 from oocbfs.kernels.many.traverse import WIDTH
 from oocbfs.memory import available_bytes, format_size, parse_size
-from oocbfs.pinned import PinError
 from oocbfs.plan.device import Shape, Tails, plan, search_arrays
 from oocbfs.plan.host import pinnable_bytes
 from oocbfs.progress import Phases
 from oocbfs.results.bfs import Found, Level, Task
-from oocbfs.staging import DiskTails
 
 if TYPE_CHECKING:
     from oocbfs.bfs import Settings

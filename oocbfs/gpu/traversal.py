@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import FormatError
-from oocbfs.gpu_result import Direction, GpuResult, Step
+from oocbfs.gpu.result import Direction, GpuResult, Step
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.cuda.source import (
     BLOCK_THREADS,
@@ -34,8 +34,8 @@ from oocbfs.kernels.cuda.source import (
 from oocbfs.plan.device import DISK_COST
 
 if TYPE_CHECKING:
-    from oocbfs.gpu_bfs import GpuBfs
-    from oocbfs.staging import Staging
+    from oocbfs.gpu.bfs import GpuBfs
+    from oocbfs.gpu.staging import Staging
 
 
 def _number(value: int, dtype: type[np.unsignedinteger[Any]]) -> NDArray[Any]:

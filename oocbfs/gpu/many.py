@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.device import Device, Memory
-from oocbfs.gpu_rows import OnDevice, ResidentRows
+from oocbfs.gpu.device import Device, Memory
+from oocbfs.gpu.rows import OnDevice, ResidentRows
 from oocbfs.kernels.cuda.source import (
     BLOCK_THREADS,
     CONTROL_WORDS,

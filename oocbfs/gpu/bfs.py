@@ -8,14 +8,14 @@ from contextlib import ExitStack
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.device import Device, Memory
-from oocbfs.gpu_result import Direction, GpuResult, Limits
-from oocbfs.gpu_rows import OnDevice, ResidentRows
-from oocbfs.gpu_traversal import Traversal
+from oocbfs.gpu.device import Device, Memory
+from oocbfs.gpu.result import Direction, GpuResult, Limits
+from oocbfs.gpu.rows import OnDevice, ResidentRows
+from oocbfs.gpu.staging import DiskTails, Staging
+from oocbfs.gpu.traversal import Traversal
 from oocbfs.kernels.rows import Rows
 from oocbfs.plan.cuts import Cuts
 from oocbfs.plan.device import SLOT_BYTES, Window, search_arrays
-from oocbfs.staging import DiskTails, Staging
 
 
 class GpuBfs(OnDevice):

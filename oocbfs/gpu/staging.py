@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.device import Device, Memory
 from oocbfs.formats.io.direct import DirectFile
-from oocbfs.gpu_rows import ResidentRows
+from oocbfs.gpu.device import Device, Memory
+from oocbfs.gpu.rows import ResidentRows
 from oocbfs.graph.rows import rows_before
 from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES
 from oocbfs.plan.device import NUM_SLOTS, PAGE_BYTES, Window, slot_bytes

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.device import Argument, Device, Memory, Usage
 from oocbfs.errors import OocbfsError
+from oocbfs.gpu.device import Argument, Device, Memory, Usage
+from oocbfs.gpu.nvidia import HEADERS_WHEEL, NVRTC_WHEEL, ask_driver
+from oocbfs.gpu.pinned import Route, allocate_pinned, map_pinned
 from oocbfs.kernels.cache_folder import cache_folder, is_writable
 from oocbfs.kernels.cuda.source import BFS_KERNELS, KernelOptions, compiler_options, source
 from oocbfs.memory import format_size
-from oocbfs.nvidia import HEADERS_WHEEL, NVRTC_WHEEL, ask_driver
-from oocbfs.pinned import Route, allocate_pinned, map_pinned
 from oocbfs.progress import Phases
 
 # Left to the driver: code of the kernels, their stacks, and what a pool loses to rounding.

@@ -1,0 +1,1 @@
+"""Engines for CUDA devices: CuPy, the emulator, pinned memory, staging from disk."""
