@@ -37,9 +37,9 @@ from oocbfs.gpu.cuda_device import load_cupy
 from oocbfs.graph.graph import Graph
 from oocbfs.graph.graph import open as open_graph
 from oocbfs.kernels.emulator.build import find_compiler
-from oocbfs.many import WIDTH, Traversals
 from oocbfs.plan.many import Division, divide_many
 from oocbfs.results.source import SourceResult
+from oocbfs.search.many import WIDTH, Traversals
 from oocbfs.settings import (
     Emit,
     From,

@@ -18,8 +18,8 @@ import oocbfs
 from oocbfs.cli import main
 from oocbfs.errors import OocbfsError
 from oocbfs.graph.verifier import verify
-from oocbfs.many import Traversals
 from oocbfs.plan.many import DiskShare, Division
+from oocbfs.search.many import Traversals
 from tests.plain import PlainGraph
 
 

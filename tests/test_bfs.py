@@ -224,7 +224,7 @@ def test_concurrent_traversals_of_one_graph(kron: Path) -> None:
 
 
 def test_validation_finds_every_kind_of_mistake(kron: Path) -> None:
-    from oocbfs.bfs import check
+    from oocbfs.search.bfs import check
 
     with oocbfs.open(kron) as graph:
         rows = graph.rows

@@ -17,9 +17,9 @@ from oocbfs.generate import generators
 from oocbfs.graph.graph import Graph
 from oocbfs.kernels.many import spread as many_spread
 from oocbfs.kernels.many import traverse as kernels
-from oocbfs.many import Traversals
 from oocbfs.plan.many import Division, from_mapping
 from oocbfs.results.source import SourceResult
+from oocbfs.search.many import Traversals
 from tests.crafting import rewrite
 from tests.scipy_levels import scipy_levels
 from tests.strategies import Pairs, edge_lists, pair_array

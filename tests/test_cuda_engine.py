@@ -299,8 +299,8 @@ def test_auto_takes_the_gpu_or_says_why_not(
 ) -> None:
     runtime = Runtime(offset=0, free_bytes=free_bytes)
     use(monkeypatch, runtime, **trouble)
-    monkeypatch.setattr("oocbfs.bfs.find_spec", lambda name: name)
-    monkeypatch.setattr("oocbfs.bfs.ask_driver", lambda: ask_driver(str(driver_double)))
+    monkeypatch.setattr("oocbfs.search.bfs.find_spec", lambda name: name)
+    monkeypatch.setattr("oocbfs.search.bfs.ask_driver", lambda: ask_driver(str(driver_double)))
     found = graph.bfs(source_of(graph))
     assert found.stats.engine == engine
     assert (found.stats.fallback is None) == (words is None)
@@ -336,8 +336,8 @@ def test_components_on_the_gpu_or_not(
 ) -> None:
     runtime = Runtime(offset=0)
     use(monkeypatch, runtime, **trouble)
-    monkeypatch.setattr("oocbfs.bfs.find_spec", lambda name: name)
-    monkeypatch.setattr("oocbfs.bfs.ask_driver", lambda: ask_driver(str(driver_double)))
+    monkeypatch.setattr("oocbfs.search.bfs.find_spec", lambda name: name)
+    monkeypatch.setattr("oocbfs.search.bfs.ask_driver", lambda: ask_driver(str(driver_double)))
     found = graph.components()
     assert found.stats.engine == engine
     assert ("cudaErrorUnknown" in str(found.stats.fallback)) == (engine == "cpu")

@@ -22,10 +22,10 @@ from oocbfs.kernels.results import checking as check
 from oocbfs.kernels.results import levels as results
 from oocbfs.kernels.results import prediction as foretell
 from oocbfs.kernels.rows import Rows
-from oocbfs.many import Traversals
 from oocbfs.plan.many import DiskShare, Division
 from oocbfs.plan.prediction import sample_levels
 from oocbfs.progress import Phases
+from oocbfs.search.many import Traversals
 from tests.crafting import overwrite, rewrite
 
 # The tail of the hub is so long that threads share it.

@@ -73,7 +73,7 @@ def test_hubs_that_cross_chunks(hub_graph: Path, cache_bytes: int, direction: in
 def oocbfs_check(
     graph: Graph, source: int, levels: NDArray[np.int32], parents: NDArray[np.uint32]
 ) -> None:
-    from oocbfs.bfs import check
+    from oocbfs.search.bfs import check
 
     check(graph, np.array([source]), levels, parents, last_level=levels.size, threads=1)
 

@@ -21,10 +21,10 @@ from oocbfs.errors import BudgetError, FormatError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
 from oocbfs.graph.graph import Graph
-from oocbfs.many_disk import DiskTraversals
 from oocbfs.memory import read_bytes
 from oocbfs.plan.host import used_bytes
 from oocbfs.plan.many import DEEP, DiskShare, divide_many
+from oocbfs.search.many_disk import DiskTraversals
 from tests.crafting import rewrite
 from tests.memory_limit import run_limited
 from tests.strategies import Pairs, edge_lists, pair_array

@@ -142,8 +142,8 @@ def test_many_sources_stop_at_the_change(
 def test_many_sources_from_disk_stop_at_the_change(path: Path) -> None:
     with oocbfs.open(path) as graph:
         sources = graph.ids()[:16].tolist()
-        from oocbfs.many import Traversals
         from oocbfs.plan.many import DiskShare, Division
+        from oocbfs.search.many import Traversals
 
         division = Division("together", 2, disk=DiskShare(8, 0, 1 << 40))
         with Traversals(graph, "summary", division) as work:

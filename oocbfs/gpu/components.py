@@ -32,8 +32,8 @@ from oocbfs.progress import Phases
 from oocbfs.results.components import Found
 
 if TYPE_CHECKING:
-    from oocbfs.components import Settings
     from oocbfs.graph.graph import Graph
+    from oocbfs.search.components import Settings
 
 
 class GpuComponents(OnDevice):

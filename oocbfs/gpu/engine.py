@@ -30,9 +30,9 @@ from oocbfs.progress import Phases
 from oocbfs.results.bfs import Found, Level, Task
 
 if TYPE_CHECKING:
-    from oocbfs.bfs import Settings
     from oocbfs.graph.graph import Graph
     from oocbfs.kernels.rows import Rows
+    from oocbfs.search.bfs import Settings
 
 _PLACES = 4096
 

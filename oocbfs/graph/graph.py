@@ -181,7 +181,7 @@ class Graph(Vertices):
         BudgetError
             If device or host memory, or ``memory``, is too small; says how much is needed.
         """
-        from oocbfs.bfs import Settings, bfs
+        from oocbfs.search.bfs import Settings, bfs
 
         settings = Settings(
             threads,
@@ -243,7 +243,7 @@ class Graph(Vertices):
         FormatError
             If the graph is damaged.
         """
-        from oocbfs.many import bfs_many
+        from oocbfs.search.many import bfs_many
 
         return bfs_many(
             self,
@@ -283,7 +283,7 @@ class Graph(Vertices):
         BudgetError
             If device or host memory, or ``memory``, is too small; says how much is needed.
         """
-        from oocbfs.components import Settings, components
+        from oocbfs.search.components import Settings, components
 
         settings = Settings(
             threads,

@@ -15,9 +15,9 @@ import oocbfs
 from oocbfs.formats.io.ordered import ordered_map
 from oocbfs.generate import generators
 from oocbfs.graph.graph import Graph
-from oocbfs.many import Traversals
 from oocbfs.memory import format_size, parse_size, read_bytes
 from oocbfs.plan.many import divide_many
+from oocbfs.search.many import Traversals
 from oocbfs.settings import Strategy
 from tests.benchmarks.bfs import python_peers
 from tests.benchmarks.common import show

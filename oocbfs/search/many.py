@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.arrays import fresh
-from oocbfs.bfs import choose_engine
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.io.ordered import ordered_map
 from oocbfs.kernels.bfs import traverse as single
@@ -17,9 +16,10 @@ from oocbfs.kernels.cuda.source import MOST_MANY_LEVELS
 from oocbfs.kernels.many import spread as many_spread
 from oocbfs.kernels.many import traverse as kernels
 from oocbfs.kernels.results import levels as results
-from oocbfs.many_disk import DiskTraversals
 from oocbfs.plan.many import DEEP, Division, divide_many
 from oocbfs.results.source import Levels, SourceResult, smallest
+from oocbfs.search.bfs import choose_engine
+from oocbfs.search.many_disk import DiskTraversals
 from oocbfs.settings import Emit, ManyEngine, Strategy
 
 if TYPE_CHECKING:

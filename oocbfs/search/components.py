@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.arrays import fresh
-from oocbfs.bfs import choose_engine, unused_device
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.kernels.components import connect as cpu
 from oocbfs.plan.host import Division, divide_components
 from oocbfs.results.components import ComponentsResult, ComponentsStats, Found
 from oocbfs.results.naming import name_components
+from oocbfs.search.bfs import choose_engine, unused_device
 from oocbfs.settings import Engine, check_choice
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Breadth-first searches and components on the engine that fits."""
