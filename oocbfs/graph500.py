@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.choice import choose_random
+from oocbfs.batch.sources import choose_random
 from oocbfs.conversion.converter import convert
 from oocbfs.errors import QueryError
 from oocbfs.generate import generators

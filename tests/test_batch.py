@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import oocbfs
-from oocbfs.batch import Job, prepare
-from oocbfs.batch import run as run_plan
+from oocbfs.batch.jobs import Job, prepare
+from oocbfs.batch.jobs import run as run_plan
 from oocbfs.errors import OocbfsError
 from oocbfs.generate import generators
 from tests.test_cli import run
@@ -237,7 +237,7 @@ def test_killed_and_resumed_gives_the_same_bytes(
 
 def test_what_zarr_was_writing_when_it_was_killed_goes_away(tmp_path: Path) -> None:
     pytest.importorskip("zarr", reason="Zarr arrays need zarr")
-    from oocbfs.batch_outputs import ZarrLevels
+    from oocbfs.batch.outputs import ZarrLevels
 
     levels = ZarrLevels(tmp_path, 3, 10)
     partial = tmp_path / "levels.zarr" / "c" / "1" / "0.0123.partial"
@@ -256,7 +256,7 @@ def test_a_job_stopped_before_its_manifest_was_whole_can_be_resumed(
 
     job = Job(graph, tmp_path / "out", random=10)
     with monkeypatch.context() as context:
-        context.setattr("oocbfs.batch._write_checked", stop)
+        context.setattr("oocbfs.batch.jobs._write_checked", stop)
         with pytest.raises(KeyboardInterrupt):
             run_plan(prepare(job, resume=False))
     run_plan(prepare(job, resume=True))
@@ -264,8 +264,8 @@ def test_a_job_stopped_before_its_manifest_was_whole_can_be_resumed(
 
 
 def test_a_damaged_record_is_refused(graph: Path, tmp_path: Path) -> None:
-    from oocbfs.batch import Job, prepare
-    from oocbfs.batch import run as run_plan
+    from oocbfs.batch.jobs import Job, prepare
+    from oocbfs.batch.jobs import run as run_plan
     from oocbfs.errors import FormatError
 
     job = Job(graph, tmp_path / "out", random=200)

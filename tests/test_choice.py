@@ -5,8 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from oocbfs import choice
-from oocbfs.choice import choose_hubs, choose_random
+from oocbfs.batch import sources as choice
+from oocbfs.batch.sources import choose_hubs, choose_random
 
 
 @pytest.fixture(params=[7, 100, 1 << 20])

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import oocbfs
-from oocbfs import batch, choice
+from oocbfs.batch import jobs as batch
+from oocbfs.batch import sources as choice
 from oocbfs.cli import main
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container.layout import Kind
@@ -188,8 +189,8 @@ def test_choosing_sources_and_plans_notice(
         return run
 
     for target, function in (
-        ("oocbfs.batch.choose_random", choice.choose_random),
-        ("oocbfs.batch.choose_hubs", choice.choose_hubs),
+        ("oocbfs.batch.jobs.choose_random", choice.choose_random),
+        ("oocbfs.batch.jobs.choose_hubs", choice.choose_hubs),
         ("oocbfs.graph500.choose_random", choice.choose_random),
         ("oocbfs.plan.prediction.foretell_seconds", prediction.foretell_seconds),
         ("oocbfs.graph.verifier._check_names", lambda container: None),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import oocbfs
-from oocbfs import batch
+from oocbfs.batch import jobs as batch
 from oocbfs.errors import OocbfsError, QueryError
 from oocbfs.generate import generators
 from oocbfs.graph.graph import Graph

@@ -11,7 +11,7 @@ from oocbfs.settings import ManyEngine, Strategy
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
-    from oocbfs.batch import Job, Outcome, Plan
+    from oocbfs.batch.jobs import Job, Outcome, Plan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -91,8 +91,8 @@ def run(options: argparse.Namespace) -> None:
         )
     shared.announce_compilation()
     shared.announce_unpacking()
-    from oocbfs.batch import Job, prepare
-    from oocbfs.job_file import read_jobs
+    from oocbfs.batch.job_file import read_jobs
+    from oocbfs.batch.jobs import Job, prepare
 
     if from_file:
         jobs = read_jobs(Path(options.graph))
@@ -133,7 +133,7 @@ def _named_sources(options: argparse.Namespace) -> bool:
 
 def _run_one(plan: Plan, options: argparse.Namespace, *, alone: bool) -> bool:
     """Run one job and report; tells whether it succeeded, unless it is the only one."""
-    from oocbfs.batch import run as run_plan
+    from oocbfs.batch.jobs import run as run_plan
     from oocbfs.errors import OocbfsError
     from oocbfs.progress import Phases
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from oocbfs import __version__
-from oocbfs.batch_outputs import (
+from oocbfs.batch.outputs import (
     NpyLevels,
     ZarrLevels,
     import_zarr,
@@ -30,7 +30,7 @@ from oocbfs.batch_outputs import (
     write_pairs,
     write_summary,
 )
-from oocbfs.choice import choose_hubs, choose_random
+from oocbfs.batch.sources import choose_hubs, choose_random
 from oocbfs.errors import FormatError, OutputError, QueryError
 from oocbfs.formats.output.atomic import atomic_output
 from oocbfs.gpu.cuda_device import load_cupy

@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args
 
-from oocbfs.batch import Job
+from oocbfs.batch.jobs import Job
 from oocbfs.errors import InputError
 from oocbfs.formats.io.ordered import MOST_THREADS
 from oocbfs.settings import Emit, From, LevelFiles, ManyEngine, Strategy, Table

@@ -1,0 +1,1 @@
+"""Many sources in one job that can be resumed."""
