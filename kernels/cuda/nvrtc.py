@@ -16,6 +16,7 @@ from oocbfs.kernels.cuda.source import (
     KERNELS,
     SMALL_BLOCK_THREADS,
     KernelOptions,
+    header_name,
     headers,
     source,
 )

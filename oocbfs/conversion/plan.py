@@ -20,7 +20,7 @@ from oocbfs import memory
 from oocbfs.errors import BudgetError
 from oocbfs.formats.io.limits import LINE_COPIES, LINE_LIMIT_BYTES, Limits
 
-# In flight whatever the number of threads, and with each of them; tests/test_convert_budget.py keeps
+# In flight whatever the number of threads, and with each of them; tests/conversion/test_convert_budget.py keeps
 # these honest.
 _MOVING_BYTES = 40 << 20
 _THREAD_BYTES = 20 << 20

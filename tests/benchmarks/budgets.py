@@ -14,7 +14,7 @@ from typing import Any
 from oocbfs.memory import format_size, parse_size
 from tests.benchmarks.common import oocbfs, show
 from tests.benchmarks.outofcore import drop_cache
-from tests.memory_limit import memory_limit
+from tests.support.memory_limit import memory_limit
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -1,6 +1,6 @@
 """Bytes over PCIe per traversal, as a share of the graph's heads and tails.
 
-The table is the independent count of tests/sector_count.py, which takes the level loop's decisions
+The table is the independent count of tests/support/sector_count.py, which takes the level loop's decisions
 itself and keeps queue and pending list ascending, because emulating every case takes hours.
 ``--emulate N`` runs the kernels in the emulator from N sources of each graph and prints both counts:
 the one that follows the emulator's own order must be equal.
@@ -28,9 +28,9 @@ from oocbfs.kernels.cuda.source import SMALL_BYTES_PER_VERTEX, KernelOptions
 from oocbfs.kernels.rows import Rows
 from oocbfs.plan.cuts import Cuts
 from oocbfs.plan.device import LINE_BYTES, Window, plan
-from tests import sector_count
 from tests.benchmarks.common import show
-from tests.slow_bytes import RecordingDevice, expected_sectors
+from tests.support import sector_count
+from tests.support.slow_bytes import RecordingDevice, expected_sectors
 
 
 class Case(NamedTuple):

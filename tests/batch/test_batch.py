@@ -1,0 +1,366 @@
+"""``oocbfs batch``: outputs, job files, refusals, and jobs that are killed and resumed."""
+
+import csv
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+
+import oocbfs
+from oocbfs.batch.jobs import Job, prepare
+from oocbfs.batch.jobs import run as run_plan
+from oocbfs.errors import OocbfsError
+from oocbfs.generate import generators
+from tests.tools.test_cli import run
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("batch") / "kron.ocg"
+    oocbfs.convert(generators.kron(12), path)
+    return path
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Every file of a folder."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def batch(*arguments: object, **settings: Any) -> None:
+    done = run("batch", *arguments, **settings)
+    assert done.returncode == 0, done.stderr
+
+
+def said(done: Any) -> list[str]:
+    return [line for line in done.stderr.splitlines() if "compiling" not in line]
+
+
+def test_summary(graph: Path, tmp_path: Path) -> None:
+    batch(graph, "--random", 70, "--seed", 3, "-o", tmp_path / "a")
+    batch(graph, "--random", 70, "--seed", 3, "-o", tmp_path / "b", "--table", "jsonl")
+    with (tmp_path / "a" / "summary.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    lines = [json.loads(x) for x in (tmp_path / "b" / "summary.jsonl").read_text().splitlines()]
+    assert len(rows) == len(lines) == len({row["source"] for row in rows}) == 70
+    with oocbfs.open(graph) as opened:
+        for row, line in zip(rows, lines, strict=True):
+            single = opened.bfs(int(row["source"]))
+            assert line["level_sizes"] == single.level_sizes.tolist()
+            assert [int(x) for x in row["level_sizes"].split()] == line["level_sizes"]
+            assert int(row["reached"]) == line["reached"] == single.reached
+            assert int(row["depth"]) == int(row["eccentricity"]) == single.depth
+            assert float(row["closeness"]) == line["closeness"]
+            assert float(row["harmonic"]) == line["harmonic"]
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == [
+        "manifest.json",
+        "summary.csv",
+    ]
+
+
+def test_levels_of_the_hubs(graph: Path, tmp_path: Path) -> None:
+    pytest.importorskip("zarr", reason="Zarr arrays need zarr")
+    import zarr
+
+    batch(graph, "--all-hubs", 66, "-o", tmp_path / "npy", "--emit", "levels")
+    batch(graph, "--all-hubs", 66, "-o", tmp_path / "z", "--emit", "levels", "--levels", "zarr")
+    array = zarr.open_array(tmp_path / "z" / "levels.zarr", mode="r")
+    files = sorted((tmp_path / "npy" / "levels").iterdir())
+    assert array.shape[0] == len(files) == 66
+    with oocbfs.open(graph) as opened:
+        degrees = [opened.degree(int(file.stem.split("-")[1])) for file in files]
+        assert degrees == sorted(opened.rows.degrees.tolist(), reverse=True)[:66]
+        for number, file in enumerate(files):
+            expected = opened.bfs(int(file.stem.split("-")[1])).levels
+            levels = np.load(file)
+            assert levels.dtype == np.int8
+            np.testing.assert_array_equal(levels, expected)
+            np.testing.assert_array_equal(array[number], expected)
+
+
+def test_sources_and_pairs(graph: Path, tmp_path: Path) -> None:
+    (tmp_path / "sources.txt").write_text("# mine\n5\n\n7\n5\n")
+    batch(graph, "--sources", tmp_path / "sources.txt", "-o", tmp_path / "s")
+    table = (tmp_path / "s" / "summary.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in table] == ["source", "5", "7", "5"]
+    rng = np.random.default_rng(2)
+    pairs = rng.integers(0, 4096, (300, 2)).tolist()
+    text = "from,to\n" + "".join(f"{u},{v}\n" for u, v in pairs)
+    (tmp_path / "pairs.csv").write_text(text)
+    batch(graph, "--emit", "pairs", tmp_path / "pairs.csv", "-o", tmp_path / "p")
+    with oocbfs.open(graph) as opened:
+        expected = [f"{u},{v},{opened.bfs(u).level_of(v)}" for u, v in pairs]
+    found = (tmp_path / "p" / "pairs.csv").read_text().splitlines()
+    assert found == ["source,target,distance", *expected]
+
+
+def test_what_was_chosen_is_said(graph: Path, tmp_path: Path) -> None:
+    shown = run("batch", graph, "--random", 70, "-o", tmp_path / "a").stdout
+    assert "64 64 at a time, 6 one per core" in shown
+    shown = run("batch", graph, "--random", 3, "-o", tmp_path / "b", "--json").stdout
+    assert json.loads(shown)["traversed"] == "3 one per core: 3 sources share too little"
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="the emulator needs a C++ compiler")
+def test_engines_write_the_same(graph: Path, tmp_path: Path) -> None:
+    for engine in ("cpu", "emulator"):
+        batch(
+            *(graph, "--random", 70, "--emit", "levels"),
+            *("--engine", engine, "-o", tmp_path / engine),
+        )
+    assert tree(tmp_path / "cpu") == tree(tmp_path / "emulator")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--random", "3", "-o", "x", "--engine", "emulator", "--memory", "1G"],
+            "no memory budget",
+        ),
+        (["--sources", "none.txt", "-o", "x"], "cannot be read"),
+        (["--sources", "bad.txt", "-o", "x"], "bad.txt:2: expected one id"),
+        (["--sources", "unknown.txt", "-o", "x"], "has no vertex 99999999"),
+        (["--emit", "pairs", "bad.txt", "-o", "x"], "expected two ids"),
+        (["--random", "3", "-o", "none/x"], "there is no folder"),
+        (["--random", "3", "-o", "bad.txt"], "is not a folder"),
+        (["--random", "3", "-o", "full"], "is not empty"),
+        (["--random", "3", "-o", "x", "--memory", "1K"], "a traversal needs"),
+    ],
+)
+def test_refusals_are_one_line(
+    graph: Path, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    (tmp_path / "bad.txt").write_text("1\nx\n")
+    (tmp_path / "unknown.txt").write_text("99999999\n")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").touch()
+    before = tree(tmp_path)
+    done = run("batch", graph, *arguments, cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert len(said(done)) == 1, done.stderr
+    assert message in said(done)[0]
+    assert tree(tmp_path) == before
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-o", "x"],
+        ["--random", "3"],
+        ["--random", "3", "--all-hubs", "3", "-o", "x"],
+        ["--random", "0", "-o", "x"],
+        ["--random", "3", "-o", "x", "--emit", "pairs"],
+        ["--random", "3", "-o", "x", "--emit", "pairs", "p.csv"],
+        ["--random", "3", "-o", "x", "--emit", "parents"],
+    ],
+)
+def test_usage(graph: Path, arguments: list[str]) -> None:
+    assert run("batch", graph, *arguments).returncode == 2
+
+
+def test_another_job_or_a_damaged_manifest_is_refused(graph: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    batch(graph, "--random", 70, "-o", out)
+    whole = tree(out)
+    copy = tmp_path / "copy.ocg"
+    oocbfs.convert(generators.kron(12, seed=9), copy)
+    for arguments, message in (
+        ([graph, "--random", 70], "use --resume"),
+        ([graph, "--random", 71, "--resume"], "another sources"),
+        ([graph, "--random", 70, "--seed", 2, "--resume"], "another sources"),
+        ([graph, "--random", 70, "--table", "jsonl", "--resume"], "another table"),
+        ([copy, "--random", 70, "--resume"], "another graph checksum"),
+    ):
+        done = run("batch", *arguments, "-o", out)
+        assert done.returncode == 1
+        assert message in said(done)[0]
+    manifest = out / "manifest.json"
+    good = manifest.read_bytes()
+    rng = random.Random(1)
+    damaged = [good[:size] for size in (0, 1, len(good) // 2, len(good) - 1)]
+    for place in rng.sample(range(len(good)), 100):
+        changed = bytearray(good)
+        changed[place] = ord("7") if changed[place] != ord("7") else ord("8")
+        damaged.append(bytes(changed))
+    for content in damaged:
+        manifest.write_bytes(content)
+        with pytest.raises(OocbfsError) as caught:
+            prepare(Job(graph, out, random=70), resume=True)
+        assert "\n" not in str(caught.value)
+    manifest.write_bytes(good)
+    batch(graph, "--random", 70, "-o", out, "--resume")
+    assert tree(out) == whole
+
+
+@pytest.mark.parametrize("kind", ["npy", "zarr"])
+def test_killed_and_resumed_gives_the_same_bytes(
+    graph: Path, tmp_path: Path, kind: Literal["npy", "zarr"]
+) -> None:
+    """Twenty kills at random moments, spread over both kinds, each job then run to its end."""
+    if kind == "zarr":
+        pytest.importorskip("zarr", reason="Zarr arrays need zarr")
+    job = [graph, "--random", 200, "--emit", "levels", "--levels", kind]
+    batch(*job, "-o", tmp_path / "compiled")
+    began = time.perf_counter()
+    batch(*job, "-o", tmp_path / "whole")
+    duration = time.perf_counter() - began
+    expected = tree(tmp_path / "whole")
+    rng = random.Random(kind)
+    interrupted = 0
+    for number in range(10):
+        out = tmp_path / f"out{number}"
+        command = [sys.executable, "-m", "oocbfs", "batch", *map(str, job), "-o", str(out)]
+        process = subprocess.Popen(
+            [*command, "--resume"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        time.sleep(rng.uniform(0.3, 1.0) * duration)
+        process.send_signal(signal.SIGKILL)
+        interrupted += process.wait() != 0
+        rest = Job(graph, out, random=200, emit="levels", levels=kind)
+        run_plan(prepare(rest, resume=True))
+        assert tree(out) == expected
+    assert interrupted > 0
+
+
+def test_what_zarr_was_writing_when_it_was_killed_goes_away(tmp_path: Path) -> None:
+    pytest.importorskip("zarr", reason="Zarr arrays need zarr")
+    from oocbfs.batch.outputs import ZarrLevels
+
+    levels = ZarrLevels(tmp_path, 3, 10)
+    partial = tmp_path / "levels.zarr" / "c" / "1" / "0.0123.partial"
+    partial.parent.mkdir(parents=True)
+    partial.touch()
+    del levels
+    ZarrLevels(tmp_path, 3, 10)
+    assert not partial.exists()
+
+
+def test_a_job_stopped_before_its_manifest_was_whole_can_be_resumed(
+    graph: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    job = Job(graph, tmp_path / "out", random=10)
+    with monkeypatch.context() as context:
+        context.setattr("oocbfs.batch.jobs._write_checked", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run_plan(prepare(job, resume=False))
+    run_plan(prepare(job, resume=True))
+    assert (tmp_path / "out" / "summary.csv").exists()
+
+
+def test_a_damaged_record_is_refused(graph: Path, tmp_path: Path) -> None:
+    from oocbfs.batch.jobs import Job, prepare
+    from oocbfs.batch.jobs import run as run_plan
+    from oocbfs.errors import FormatError
+
+    job = Job(graph, tmp_path / "out", random=200)
+
+    class StopError(Exception):
+        pass
+
+    def stop(done: int, counts: list[int] = []) -> None:  # noqa: B006
+        counts.append(done)
+        if len(counts) == 150:
+            raise StopError
+
+    with pytest.raises(StopError):
+        run_plan(prepare(job, resume=False), advance=stop)
+    records = sorted((tmp_path / "out" / "groups").iterdir())
+    assert [record.name for record in records] == ["000000.json", "000001.json"]
+    good = records[1].read_bytes()
+    records[1].write_bytes(good.replace(b"1", b"2", 1))
+    with pytest.raises(FormatError, match="delete it"):
+        run_plan(prepare(job, resume=True))
+    records[1].unlink()
+    outcome = run_plan(prepare(job, resume=True))
+    assert outcome.resumed == 64 + 72  # the first group, and the two that the refusal came after
+    run_plan(prepare(Job(graph, tmp_path / "whole", random=200), resume=False))
+    assert tree(tmp_path / "out") == tree(tmp_path / "whole")
+
+
+def job_file(folder: Path, *jobs: str) -> Path:
+    path = folder / "jobs.toml"
+    path.write_text("\n".join(f"[[job]]\n{job}" for job in jobs))
+    return path
+
+
+def test_job_file(graph: Path, tmp_path: Path) -> None:
+    (tmp_path / "pairs.csv").write_text("1,2\n")
+    path = job_file(
+        tmp_path,
+        f'graph = "{graph}"\nrandom = 9\nseed = 4\noutput = "a"\ntable = "jsonl"',
+        f'graph = "{graph}"\nall-hubs = 2\noutput = "b"\nemit = "levels"\nthreads = 1',
+        f'graph = "{graph}"\npairs = "pairs.csv"\noutput = "c"\nemit = "pairs"',
+    )
+    done = run("batch", path, "--json")
+    assert done.returncode == 0, done.stderr
+    assert [json.loads(line)["sources"] for line in done.stdout.splitlines()] == [9, 2, 1]
+    assert len((tmp_path / "a" / "summary.jsonl").read_text().splitlines()) == 9
+    assert len(list((tmp_path / "b" / "levels").iterdir())) == 2
+    assert (tmp_path / "c" / "pairs.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("job", "message"),
+    [
+        ('output = "a"', "job 2: graph is missing"),
+        ('graph = "GRAPH"\nrandom = 3', "job 2: output is missing"),
+        ('graph = "GRAPH"\nrandom = 3\noutput = "a"\nsize = 3', "job 2: unknown name 'size'"),
+        ('graph = "GRAPH"\nrandom = "3"\noutput = "a"', "job 2: random cannot be '3'"),
+        ('graph = "GRAPH"\nrandom = true\noutput = "a"', "job 2: random cannot be True"),
+        ('graph = "GRAPH"\nrandom = 3\noutput = "a"\nemit = "all"', "job 2: emit cannot be 'all'"),
+        ('graph = "GRAPH"\nrandom = 3\noutput = "first"', "job 2 writes where another"),
+        ('graph = "GRAPH"\noutput = "a"', "takes one of sources"),
+        ('graph = "GRAPH"\nrandom = 3\nall-hubs = 3\noutput = "a"', "takes one of sources"),
+        ('graph = "none.ocg"\nrandom = 3\noutput = "a"', "none.ocg: cannot be opened"),
+        ('graph = "GRAPH"\nsources = "none"\noutput = "a"', "cannot be read"),
+        ("graph = ", "cannot be read as TOML"),
+    ],
+)
+def test_a_bad_job_stops_all_before_they_start(
+    graph: Path, tmp_path: Path, job: str, message: str
+) -> None:
+    good = f'graph = "{graph}"\nrandom = 3\noutput = "first"'
+    path = job_file(tmp_path, good, job.replace("GRAPH", str(graph)))
+    done = run("batch", path)
+    assert done.returncode == 1
+    assert len(said(done)) == 1, done.stderr
+    assert message in said(done)[0]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["jobs.toml"]
+
+
+def test_a_failed_job_does_not_stop_the_others(graph: Path, tmp_path: Path) -> None:
+    """The second graph's rows are damaged, which only its traversal notices."""
+    from oocbfs.formats.container.layout import Kind
+    from tests.support.crafting import rewrite
+
+    damaged = tmp_path / "damaged.ocg"
+    damaged.write_bytes(graph.read_bytes())
+    for place in range(0, 2000, 3):
+        rewrite(damaged, Kind.TAILS, place, 0xFF)
+    path = job_file(
+        tmp_path,
+        'graph = "damaged.ocg"\nrandom = 70\noutput = "a"',
+        f'graph = "{graph}"\nrandom = 70\noutput = "b"',
+    )
+    done = run("batch", path)
+    assert done.returncode == 1
+    assert "a: failed:" in said(done)[0]
+    assert said(done)[-1] == "oocbfs: 1 of 2 jobs failed"
+    assert (tmp_path / "b" / "summary.csv").exists()
+    assert not (tmp_path / "a" / "summary.csv").exists()

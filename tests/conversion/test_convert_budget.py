@@ -1,0 +1,281 @@
+"""Conversions in control groups of exactly their budget: none is killed, and too small ones are refused.
+
+``OOCBFS_CONVERT_RUNS=60`` tries as many combinations of input and budget instead of a few.
+"""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import random
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import zstandard
+from numpy.typing import NDArray
+
+import oocbfs
+from oocbfs.generate import generators
+from oocbfs.graph.verifier import verify
+from oocbfs.memory import parse_size
+from tests.support.memory_limit import run_limited
+
+NUM_RUNS = int(os.environ.get("OOCBFS_CONVERT_RUNS", "6"))
+Pairs = NDArray[np.uint64]
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "oocbfs", *map(str, arguments)]
+
+
+def least_bytes() -> int:
+    """Give about what any conversion needs, the program included."""
+    refused = subprocess.run(
+        command("convert", os.devnull, "-o", "x.ocg", "--memory", "1M"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    needed = re.search(r"needs at least ([\d.]+ [MG]B)", refused.stderr)
+    assert needed, refused
+    return parse_size(needed[1])
+
+
+def taken(stream: Any) -> Pairs:
+    batches = [np.stack((b.sources, b.targets), axis=1) for b in stream.batches()]
+    return np.concatenate(batches)
+
+
+def star(rng: np.random.Generator, size: int) -> Pairs:
+    return np.stack((np.full(size, 7), rng.permutation(size)), axis=1).astype(np.uint64)
+
+
+# Graphs of about so many edges.
+EDGES: dict[str, Callable[[np.random.Generator, int], Pairs]] = {
+    "kron": lambda rng, size: taken(generators.kron(max(10, size.bit_length() - 5), 16))[:size],
+    "uniform": lambda rng, size: rng.integers(0, size // 4, (size, 2), dtype=np.uint64),
+    "sparse": lambda rng, size: rng.integers(0, 4 * size, (size // 2, 2), dtype=np.uint64) // 3,
+    "grid": lambda rng, size: taken(
+        generators.grid2d(int((size / 2) ** 0.5), int((size / 2) ** 0.5))
+    ),
+    "star": star,
+    "equal": lambda rng, size: np.full((size, 2), (3, 5), np.uint64),
+    "gaps": lambda rng, size: rng.integers(
+        0, 2**64 - 1, (size // 8, 2), dtype=np.uint64, endpoint=True
+    ),
+    "few names": lambda rng, size: (
+        np.uint64(2**63) + rng.integers(0, 1 << 12, (size, 2), dtype=np.uint64) ** np.uint64(5)
+    ),
+}
+
+
+def as_text(edges: Pairs, separator: bytes = b" ") -> bytes:
+    return b"".join(b"%d%b%d\n" % (u, separator, v) for u, v in edges.tolist())
+
+
+def as_npy(array: NDArray[Any]) -> bytes:
+    out = io.BytesIO()
+    np.save(out, array)
+    return out.getvalue()
+
+
+def as_npz(edges: Pairs) -> bytes:
+    out = io.BytesIO()
+    np.savez_compressed(out, source=edges[:, 0], target=edges[:, 1])
+    return out.getvalue()
+
+
+def as_zip(edges: Pairs) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for part in range(5):
+            archive.writestr(f"{part}.el", as_text(edges[part::5]))
+    return out.getvalue()
+
+
+def as_rows(edges: Pairs) -> bytes:
+    edges = edges[np.argsort(edges[:, 0], kind="stable")]
+    names, starts = np.unique(edges[:, 0], return_index=True)
+    rows = np.split(edges[:, 1], starts[1:])
+    lines = (
+        f"{u}: {' '.join(map(str, row.tolist()))}\n" for u, row in zip(names, rows, strict=True)
+    )
+    return "".join(lines).encode()
+
+
+# The suffix only says to people what it is.
+FORMS: dict[str, Callable[[Pairs], bytes]] = {
+    "el": as_text,
+    "csv": lambda edges: as_text(edges, b","),
+    "npy": as_npy,
+    "columns.npy": lambda edges: as_npy(np.ascontiguousarray(edges.T)),
+    "npz": as_npz,
+    "zip": as_zip,
+    "rows": as_rows,
+    "gz": lambda edges: gzip.compress(as_text(edges), 1),
+    "bz2": lambda edges: bz2.compress(as_text(edges[: 1 << 17])),
+    "xz": lambda edges: lzma.compress(as_text(edges), preset=0),
+    "zst": lambda edges: zstandard.ZstdCompressor(level=1).compress(as_text(edges)),
+}
+
+
+def check_run(done: subprocess.CompletedProcess[str], output: Path) -> bool:
+    """Tell whether a run was done; it may be refused, in one line and with nothing left."""
+    if done.returncode == 1:
+        line = done.stderr.splitlines()[-1]
+        assert re.search(r"raise --memory|too little|allow more --memory", line), done
+        assert not output.exists()
+    else:
+        assert done.returncode == 0, done
+    assert not list(output.parent.glob(".*.tmp"))
+    return done.returncode == 0
+
+
+@pytest.fixture(scope="module")
+def least() -> int:
+    return least_bytes()
+
+
+@pytest.mark.parametrize("seed", range(NUM_RUNS))
+def test_never_killed(tmp_path: Path, least: int, seed: int) -> None:
+    rng = random.Random(seed)
+    name, form = rng.choice(sorted(EDGES)), rng.choice(sorted(FORMS))
+    size = int(2 ** rng.uniform(17, 21.5 if NUM_RUNS > 10 else 20))
+    edges = EDGES[name](np.random.default_rng(seed), size)
+    path, output = tmp_path / f"input.{form}", tmp_path / "g.ocg"
+    path.write_bytes(FORMS[form](edges))
+    del edges
+    arguments: list[object] = ["--threads", rng.choice([1, 2, 2, 3, 8])]
+    if rng.random() < 0.3:
+        arguments.append("--directed")
+    if rng.random() < 0.3:
+        arguments += ["--order", rng.choice(["natural", "degree", "dbg", "local"])]
+    if rng.random() < 0.2:
+        arguments += ["--ids", "compact"]
+    if rng.random() < 0.2:
+        arguments += ["--zstd", rng.choice([1, 19])]
+    budget = rng.randrange(least, least + (160 << 20))
+    run = command("convert", path, "-o", output, *arguments, "--memory", budget)
+    print(name, form, path.stat().st_size, *run[3:])
+    done = run_limited(run, budget)
+    if check_run(done, output):
+        print("done")
+        verify(output)
+    else:
+        print("refused:", done.stderr.splitlines()[-1])
+
+
+def small_window(path: Path) -> None:
+    path.write_bytes(zstandard.ZstdCompressor().compress(b"1 2\n" * 1000))
+
+
+def long_line(path: Path) -> None:
+    path.write_bytes(b"1 2\n3 4 " + b"x" * (64 << 20) + b"\n5 6\n")
+
+
+def long_comment(path: Path) -> None:
+    path.write_bytes(b"1 2\n#" + b"x" * (64 << 20) + b"\n5 6\n")
+
+
+def long_row(path: Path) -> None:
+    path.write_bytes(b"1 2\n1: " + b"2 " * (32 << 20) + b"\n5: 6\n")
+
+
+def many_comments(path: Path) -> None:
+    path.write_bytes(b"#\n" * (1 << 20) + b"1 2\n")
+
+
+def zstd_window(path: Path) -> None:
+    parameters = zstandard.ZstdCompressionParameters(window_log=28, enable_ldm=True)
+    with path.open("wb") as file:
+        writer = zstandard.ZstdCompressor(compression_params=parameters).stream_writer(file)
+        for _ in range(4):
+            writer.write(b"12 13\n" * 180_000)
+        writer.flush(zstandard.FLUSH_FRAME)
+
+
+def xz_window(path: Path) -> None:
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1 << 28}]
+    with lzma.open(path, "wb", filters=filters) as file:
+        for _ in range(4):
+            file.write(b"12 13\n" * 180_000)
+
+
+def zip_window(path: Path) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("a.el", b"12 13\n" * 1000)
+    data = bytearray(path.read_bytes())
+    # Behind the header and the name: version, size of the properties, the first of them.
+    at = 30 + len("a.el") + 5
+    data[at : at + 4] = (1 << 30).to_bytes(4, "little")
+    path.write_bytes(data)
+
+
+def zip_list(path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        for part in range(15_000):
+            archive.writestr(f"{part}", b"")
+
+
+def npy_header(path: Path) -> None:
+    path.write_bytes(b"\x93NUMPY\x02\x00" + (64 << 20).to_bytes(4, "little") + b" " * (64 << 20))
+
+
+HOSTILE: dict[Callable[[Path], None], str] = {
+    long_line: r"input:2: a line is longer than .* --memory",
+    long_comment: r"input:2: a line is longer than .* --memory",
+    long_row: r"input:2: a line is longer than .* --memory",
+    zstd_window: r"zstd data takes a window.* --memory",
+    xz_window: r"xz data takes a window.* --memory",
+    zip_window: r"a window of 1,024 MB.* --memory",
+    zip_list: r"the list of files .* --memory",
+    npy_header: r"not a numpy array",
+    many_comments: "",
+    small_window: "",
+}
+
+
+@pytest.mark.parametrize("make", HOSTILE, ids=lambda make: make.__name__)
+def test_hostile_inputs_are_refused_or_bounded(
+    tmp_path: Path, least: int, make: Callable[[Path], None]
+) -> None:
+    make(tmp_path / "input")
+    budget = least + (30 << 20)
+    done = run_limited(
+        command("convert", tmp_path / "input", "-o", tmp_path / "g.ocg", "--memory", budget), budget
+    )
+    if HOSTILE[make]:
+        assert done.returncode == 1, done
+        assert re.search(HOSTILE[make], done.stderr.splitlines()[-1]), done
+    else:
+        assert done.returncode == 0, done
+
+
+def test_a_window_that_fits_is_unpacked(tmp_path: Path) -> None:
+    zstd_window(tmp_path / "input")
+    report = oocbfs.convert(tmp_path / "input", tmp_path / "g.ocg", memory="3G")
+    assert report.edges_read == 4 * 180_000
+
+
+@pytest.mark.parametrize("model", ["kron --scale 18", "grid2d --rows 700 --columns 700"])
+def test_generated_graphs(tmp_path: Path, least: int, model: str) -> None:
+    budget = least + (40 << 20)
+    arguments = [*model.split(), "-o", tmp_path / "g.ocg", "--memory", budget]
+    assert check_run(run_limited(command("generate", *arguments), budget), tmp_path / "g.ocg")
+
+
+def test_power_laws_that_cannot_be_solved(tmp_path: Path, least: int) -> None:
+    law = ["--vertices", 20_000_000, "--mean-degree", 4, "--max-degree", 16_000_000]
+    budget = least + (20 << 20)
+    run = command("generate", "powerlaw", *law, "-o", tmp_path / "g.ocg", "--memory", budget)
+    done = run_limited(run, budget)
+    assert done.returncode == 1, done
+    assert re.search(r"a power law .* raise --memory", done.stderr.splitlines()[-1])

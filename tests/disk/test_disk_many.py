@@ -1,0 +1,227 @@
+"""Many sources with the tails on disk: the same levels, fewer bytes, budgets that hold."""
+
+import json
+import random
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import oocbfs
+from oocbfs.arrays import is_mapped
+from oocbfs.disk import many as disk_many
+from oocbfs.errors import BudgetError, FormatError
+from oocbfs.formats.container.layout import Kind
+from oocbfs.generate import generators
+from oocbfs.graph.graph import Graph
+from oocbfs.memory import read_bytes
+from oocbfs.plan.host import used_bytes
+from oocbfs.plan.many import DEEP, DiskShare, divide_many
+from oocbfs.search.many_disk import DiskTraversals
+from tests.disk.test_disk_bfs import hub_graph  # noqa: F401
+from tests.formats.test_round_trip import real_graphs
+from tests.plan.test_budget import needed_bytes
+from tests.search.test_bfs import ORDERS
+from tests.search.test_bfs_many import check_against_single
+from tests.support.crafting import rewrite
+from tests.support.memory_limit import run_limited
+from tests.support.strategies import Pairs, edge_lists, pair_array
+
+WIDTHS = tuple(disk_many.WORDS)
+
+
+def from_disk(
+    graph: Graph, sources: list[int], width: int, *, emit: Any = "levels", free_bytes: int = 1 << 30
+) -> DiskTraversals:
+    return DiskTraversals(graph, emit, 2, DiskShare(width, free_bytes, 4 << 30))
+
+
+def run_group(graph: Graph, sources: list[int], width: int, **options: Any) -> list[Any]:
+    results = from_disk(graph, sources, width, **options).run_together(
+        sources, graph.stored(sources), None
+    )
+    assert results is not None
+    return list(results)
+
+
+@given(edge_lists(), st.booleans(), st.sampled_from(ORDERS), st.sampled_from(WIDTHS), st.data())
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40
+)
+def test_any_graph(
+    tmp_path: Path, edges: Pairs, directed: bool, order: Any, width: int, data: st.DataObject
+) -> None:
+    path = tmp_path / "g.ocg"
+    oocbfs.convert(pair_array(edges), path, directed=directed, order=order, force=True)
+    with oocbfs.open(path) as graph:
+        if graph.num_vertices == 0:
+            return
+        ids = st.sampled_from(graph.ids().tolist())
+        sources = data.draw(st.lists(ids, min_size=1, max_size=width))
+        check_against_single(graph, run_group(graph, sources, width), sources)
+
+
+@pytest.mark.parametrize("width", [8, 64])
+def test_hubs_that_cross_chunks(hub_graph: Path, width: int) -> None:  # noqa: F811
+    with oocbfs.open(hub_graph) as graph:
+        sources = [5, 6, 599_999, 77_777, 5, 123, 4567, 599_000]
+        check_against_single(graph, run_group(graph, sources, width), sources)
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["undirected", "directed"])
+def kron(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("many") / "kron.ocg"
+    oocbfs.convert(generators.kron(17), path, directed=request.param)
+    return path
+
+
+def some_sources(graph: Graph, count: int) -> NDArray[np.int64]:
+    rng = np.random.default_rng(5)
+    return rng.choice(np.flatnonzero(graph.degrees), count, replace=False)
+
+
+def test_what_is_read_is_read_for_all(kron: Path) -> None:
+    """The bytes are those that the kernel counts, and about a tenth of what single traversals read."""
+    with oocbfs.open(kron) as graph:
+        stored = some_sources(graph, 64)
+        graph.disk_rows.load()
+        before = read_bytes()
+        found = disk_many.traverse_many(graph.disk_rows, stored, None, width=64, threads=2)
+        if before:
+            assert read_bytes() - before == found.disk_bytes
+        singles = [graph.bfs(int(id_), engine="disk") for id_ in graph.ids_of(stored)]
+        alone = sum(single.stats.slow_bytes or 0 for single in singles)
+        assert 0 < found.disk_bytes < 0.15 * alone
+        # Both directions in one step, and steps in which some wait.
+        assert any(found.pushing)
+        assert any(found.pulling)
+        moving = [push | pull for push, pull in zip(found.pushing, found.pulling, strict=True)]
+        assert any(later & ~now for now, later in pairwise(moving))
+        for number, single in enumerate(singles):
+            sizes = np.trim_zeros(found.sizes[:, number], "b")
+            np.testing.assert_array_equal(sizes, single.level_sizes)
+
+
+def test_levels_without_room_are_mapped(kron: Path) -> None:
+    with oocbfs.open(kron) as graph:
+        sources = [int(id_) for id_ in graph.ids_of(some_sources(graph, 8))]
+        results = run_group(graph, sources, 8, free_bytes=0)
+        assert all(is_mapped(result.levels) for result in results)
+        check_against_single(graph, results, sources)
+
+
+def test_alone_and_pairs(kron: Path) -> None:
+    with oocbfs.open(kron) as graph:
+        sources = [int(id_) for id_ in graph.ids_of(some_sources(graph, 3))]
+        targets = [graph.stored(list(range(10, 10 + k))) for k in range(3)]
+        work = from_disk(graph, sources, 8, emit="pairs")
+        together = work.run_together(sources, graph.stored(sources), targets)
+        assert together is not None
+        shared = work.disk_bytes
+        for one, other in zip(together, work.run_alone(sources, targets), strict=True):
+            np.testing.assert_array_equal(one.distances, other.distances)
+            np.testing.assert_array_equal(one.level_sizes, other.level_sizes)
+        assert work.disk_bytes > shared > 0
+        alone = from_disk(graph, sources, 8)
+        check_against_single(graph, list(alone.run_alone(sources, None)), sources)
+
+
+def test_deep_graphs_are_given_up(tmp_path: Path) -> None:
+    n = 200
+    oocbfs.convert((np.arange(n - 1), np.arange(1, n)), tmp_path / "path.ocg")
+    with oocbfs.open(tmp_path / "path.ocg") as graph:
+        graph.disk_rows.load()
+        for levels, too_deep in ((200, False), (199, True)):
+            found = disk_many.traverse_many(
+                graph.disk_rows, graph.stored([0]), None, width=8, threads=1, max_levels=levels
+            )
+            assert found.too_deep == too_deep
+        assert from_disk(graph, [0], 8).run_together([0], graph.stored([0]), None) is None
+
+
+def test_damaged_tails_are_noticed(kron: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "g.ocg"
+    damaged.write_bytes(kron.read_bytes())
+    for place in range(100, 105):
+        rewrite(damaged, Kind.TAILS, place, 0x7F | 0x80)
+    with oocbfs.open(damaged) as graph, pytest.raises(FormatError, match="verify"):
+        disk_many.traverse_many(graph.disk_rows, np.arange(8), None, width=8, threads=2)
+
+
+@pytest.mark.parametrize("path", real_graphs(), ids=lambda path: path.name)
+def test_real_graphs(path: Path, tmp_path: Path) -> None:
+    oocbfs.convert(path, tmp_path / "g.ocg")
+    with oocbfs.open(tmp_path / "g.ocg") as graph:
+        ids = graph.ids()
+        sources = np.random.default_rng(7).choice(ids, 12, replace=ids.size < 12).tolist()
+        results = from_disk(graph, sources, 16).run_together(sources, graph.stored(sources), None)
+        if results is None:
+            assert max(graph.bfs(source).depth for source in sources) >= DEEP
+        else:
+            check_against_single(graph, list(results), sources)
+
+
+def check_widths(path: str) -> None:
+    """Narrower words with less memory; a graph of this size leaves room for 32 in any budget."""
+    with oocbfs.open(path) as graph:
+        graph.disk_rows.load()
+        linked = graph.disk_rows.num_linked
+        for width in WIDTHS:
+            disk_many.load(width)
+        divide_many(graph, "summary", memory=8 << 30)
+        with pytest.raises(BudgetError, match="a traversal needs") as refusal:
+            graph.bfs_many([0], memory="1M", strategy="together")
+        least = needed_bytes(str(refusal.value))
+        for width in (64, 32):
+            scratch = disk_many.SCRATCH_BYTES + disk_many.words_bytes(linked, width)
+            budget = max(least, used_bytes() + scratch + (2 << 20))
+            share = divide_many(graph, "summary", memory=budget, strategy="together").disk
+            assert share is not None
+            assert share.width == width, (share, width)
+
+
+@pytest.fixture(scope="module")
+def uniform(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A graph with so many vertices that the words of 64 sources do not fit into small budgets."""
+    path = tmp_path_factory.mktemp("budget") / "uniform.ocg"
+    oocbfs.convert(generators.uniform(21, 2), path, order="degree")
+    return path
+
+
+def test_widths_follow_the_budget(uniform: Path) -> None:
+    """In a process of its own: what other tests left in this one's memory counts too."""
+    code = "import sys; from tests.disk import test_disk_many as t; t.check_widths(sys.argv[1])"
+    done = subprocess.run(
+        [sys.executable, "-c", code, uniform], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_batches_are_never_killed(uniform: Path, tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    emit = "levels" if seed % 3 == 0 else "summary"
+    budget = rng.randrange(215 << 20, 330 << 20)
+    command = [sys.executable, "-m", "oocbfs", "batch", str(uniform), "--random=9", "--emit", emit]
+    limited = ["-o", str(tmp_path / "limited"), "--memory", str(budget), "--json"]
+    done = run_limited([*command, *limited], int(1.1 * budget))
+    if done.returncode == 1:
+        assert needed_bytes(done.stderr) > budget
+        assert not (tmp_path / "limited").exists()
+        return
+    assert done.returncode == 0, done
+    if emit == "levels":
+        assert "read from disk" in json.loads(done.stdout)
+    subprocess.run([*command, "-o", str(tmp_path / "free")], check=True, capture_output=True)
+    for file in (tmp_path / "free").rglob("*.*"):
+        assert (
+            file.read_bytes()
+            == (tmp_path / "limited" / file.relative_to(tmp_path / "free")).read_bytes()
+        )

@@ -1,0 +1,228 @@
+"""The CUDA kernels for many sources, run by the emulator and compared with SciPy and the CPU."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import oocbfs
+from oocbfs.errors import BudgetError, QueryError
+from oocbfs.generate import generators
+from oocbfs.gpu.device import Device, EmulatorDevice
+from oocbfs.gpu.many import GpuMany
+from oocbfs.graph.graph import Graph
+from oocbfs.kernels.cuda import source as cuda_source
+from oocbfs.kernels.cuda.source import MANY_KERNELS, KernelOptions
+from oocbfs.kernels.emulator.build import Checks
+from oocbfs.kernels.emulator.library import Library
+from oocbfs.kernels.many.spread import spread_deep
+from oocbfs.kernels.many.traverse import Found
+from tests.formats.test_round_trip import real_graphs
+from tests.gpu.test_gpu_bfs import CHECKS, FOLDER, SEEDS
+from tests.search.test_bfs_many import check_against_single
+from tests.support.cuda_double import Runtime
+from tests.support.cupy_double import fake_cupy
+from tests.support.gpu_graphs import (
+    Matrix,
+    levels_by_scipy,
+    matrix_of,
+    mixed_graph,
+    random_graph,
+    rows_of,
+    rows_that_wrap_around,
+    wide_hub_graph,
+)
+
+MOST_VERTICES = 20_000
+# All pushed, as it comes, all pulled.
+ALPHAS = (1e-9, 30.0, 1e9)
+
+
+@cache
+def library(checks: Checks = CHECKS) -> Library:
+    return Library(KernelOptions(), checks, FOLDER, cuda_source.sources(MANY_KERNELS, FOLDER))
+
+
+def device(seed: int = 1, checks: Checks = CHECKS, num_blocks: int = 3) -> EmulatorDevice:
+    return EmulatorDevice(seed=seed, library=library(checks), num_blocks=num_blocks)
+
+
+def check(
+    made: Device,
+    matrix: Matrix,
+    sources: list[int],
+    alpha: float = 30.0,
+    *,
+    directed: bool = False,
+    window: tuple[int, int] = (0, 0),
+) -> Found:
+    """Traverse, and compare levels and level sizes."""
+    rows = rows_of(matrix)
+    in_rows = rows_of(matrix.T.tocsr()) if directed else None
+    with GpuMany(made, rows, in_rows, windows=(window,)) as many:
+        found = many.run(np.array(sources, np.uint32), alpha=alpha)
+    assert found.planes is not None
+    expected = {vertex: levels_by_scipy(matrix, [vertex]) for vertex in set(sources)}
+    for number, vertex in enumerate(sources):
+        spread = np.empty(matrix.shape[0], np.int32)
+        spread_deep(spread, found.planes, np.empty(0, np.uint32), number)
+        levels = expected[vertex]
+        assert np.array_equal(spread, levels)
+        sizes = np.trim_zeros(found.sizes[:, number], "b")
+        assert sizes.tolist() == np.bincount(levels[levels >= 0]).tolist()
+    return found
+
+
+def some_sources(n: int, count: int = 64) -> list[int]:
+    return [17, 300, 300, *np.random.default_rng(1).integers(0, n, count - 3).tolist()]
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_levels_under_ten_schedules(seed: int, alpha: float) -> None:
+    directed = seed % 2 == 0
+    matrix = mixed_graph(seed, directed=directed)
+    check(device(seed), matrix, some_sources(9000, 6 + seed), alpha, directed=directed)
+
+
+def test_sources_go_both_ways_at_once() -> None:
+    matrix = mixed_graph(1)
+    found = check(device(), matrix, some_sources(9000))
+    assert any(record["pushing"] and record["pulling"] for record in found.records)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_no_races(alpha: float) -> None:
+    made = device(1, Checks.RACES)
+    check(made, mixed_graph(1), some_sources(9000, 9), alpha)
+    check(made, mixed_graph(2, directed=True), some_sources(9000, 9), alpha, directed=True)
+    assert made.library.counters().accesses > 100_000
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_segments_with_stretched_varints(alpha: float) -> None:
+    check(device(), wide_hub_graph(1), [0, 1, 5000], alpha)
+
+
+@pytest.mark.parametrize("window", [(0, 1 << 30), (1024, 8192)])
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_resident_windows(alpha: float, window: tuple[int, int]) -> None:
+    made = device()
+    check(made, mixed_graph(4), some_sources(9000, 5), alpha, window=window)
+    assert (made.usage.slow_bytes == 0) == (window[1] == 1 << 30)
+
+
+def test_bytes_are_shared() -> None:
+    """64 sources move less over the bus than 64 times one of them."""
+    rows = rows_of(random_graph(1, 4_000, 40_000))
+    moved = []
+    for sources in (np.arange(64), *np.arange(64).reshape(64, 1)):
+        made = device()
+        with GpuMany(made, rows, with_levels=False) as many:
+            assert many.run(sources.astype(np.uint32)).planes is None
+        moved.append(made.usage.slow_bytes or 0)
+    assert 0 < moved[0] < 0.35 * sum(moved[1:])
+
+
+@given(
+    st.integers(1, 70).flatmap(
+        lambda n: st.tuples(
+            st.just(n),
+            st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=200),
+            st.lists(st.integers(0, n - 1), min_size=1, max_size=64),
+        )
+    ),
+    st.booleans(),
+    st.sampled_from(ALPHAS),
+    st.integers(0, 2**32),
+)
+@settings(max_examples=50, deadline=None)
+def test_arbitrary_graphs(
+    graph: tuple[int, list[tuple[int, int]], list[int]], directed: bool, alpha: float, seed: int
+) -> None:
+    n, edges, sources = graph
+    matrix = matrix_of(n, np.array(edges, np.int64), directed=directed)
+    check(device(seed, num_blocks=2), matrix, sources, alpha, directed=directed)
+
+
+def test_deep_graphs_are_given_up() -> None:
+    path = matrix_of(100, np.stack((np.arange(99), np.arange(1, 100)), axis=1))
+    with GpuMany(device(), rows_of(path)) as many:
+        assert many.run(np.array([0], np.uint32), max_levels=99).too_deep
+        assert not many.run(np.array([0], np.uint32), max_levels=100).too_deep
+
+
+@pytest.mark.parametrize("path", real_graphs(), ids=lambda path: path.name)
+def test_real_graphs(path: Path, tmp_path: Path) -> None:
+    oocbfs.convert(path, tmp_path / "g.ocg")
+    with oocbfs.open(tmp_path / "g.ocg") as graph:
+        if not 0 < graph.num_vertices <= MOST_VERTICES:
+            pytest.skip(f"{graph.num_vertices:,} vertices: the emulator would take long")
+        ids = graph.ids()
+        sources = np.random.default_rng(7).choice(ids, 64, replace=ids.size < 64).tolist()
+        found = graph.bfs_many(sources, emit="levels", engine="emulator")
+        check_against_single(graph, list(found), sources)
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
+    path = tmp_path_factory.mktemp("many") / "g.ocg"
+    oocbfs.convert(generators.rmat(11, seed=5), path, directed=True)
+    with oocbfs.open(path) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("emit", ["summary", "levels"])
+def test_engine_emulator(graph: Graph, emit: Any) -> None:
+    sources = list(range(70))
+    expected = graph.bfs_many(sources, emit=emit, engine="cpu")
+    for one, other in zip(
+        graph.bfs_many(sources, emit=emit, engine="emulator"), expected, strict=True
+    ):
+        assert one.source == other.source
+        assert one.strategy == "together"
+        np.testing.assert_array_equal(one.level_sizes, other.level_sizes)
+        if emit == "levels":
+            np.testing.assert_array_equal(one.levels, other.levels)
+    with pytest.raises(QueryError, match="no memory budget"):
+        graph.bfs_many(sources, engine="emulator", memory="1G")
+
+
+def test_engine_cuda(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A double of CuPy whose launches run in the emulator; nothing stays pinned."""
+    runtime = Runtime(offset=0, library=library())
+    launched: list[Any] = []
+    cupy = fake_cupy(runtime, launched)
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    sources = list(range(64))
+    found = graph.bfs_many(sources, emit="levels", engine="cuda")
+    for one, other in zip(found, graph.bfs_many(sources, emit="levels", engine="cpu"), strict=True):
+        np.testing.assert_array_equal(one.levels, other.levels)
+    assert not runtime.pinned
+    names = {entry[1] if entry[0] == "compile" else entry[0] for entry in launched}
+    assert len(names) >= len(MANY_KERNELS)
+
+
+def test_a_gpu_that_is_too_small(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    # 128 MB are the driver's.
+    runtime = Runtime(offset=0, free_bytes=(128 << 20) + 1000, library=library())
+    cupy = fake_cupy(runtime, [])
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    with pytest.raises(BudgetError, match="device memory"):
+        list(graph.bfs_many(range(64), engine="cuda"))
+
+
+@pytest.mark.parametrize("alpha", [1e-9, 1e9])
+def test_damaged_tails_are_reported(alpha: float) -> None:
+    for vertex, damaged in rows_that_wrap_around():
+        chosen = np.array([vertex if alpha < 1 else 0], np.uint32)
+        with GpuMany(device(), damaged) as many:
+            assert many.run(chosen, alpha=alpha).malformed

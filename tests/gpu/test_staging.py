@@ -1,0 +1,254 @@
+"""Tails that a device gets from disk, piece by piece: the same levels, no byte more than needed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from functools import cache
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oocbfs
+from oocbfs.errors import BudgetError, FormatError
+from oocbfs.gpu.bfs import GpuBfs
+from oocbfs.gpu.device import EmulatorDevice
+from oocbfs.gpu.engine import shape_of
+from oocbfs.gpu.result import Direction, GpuResult
+from oocbfs.gpu.staging import DiskTails
+from oocbfs.graph.graph import Graph
+from oocbfs.graph.rows import rows_before, span
+from oocbfs.kernels.cuda import source as cuda_source
+from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES, Control, KernelOptions
+from oocbfs.kernels.emulator.build import Checks
+from oocbfs.kernels.emulator.library import Library
+from oocbfs.plan.device import NUM_SLOTS, PAGE_BYTES, plan, slot_bytes
+from tests.support.gpu_graphs import check_parents, levels_by_scipy, matrix_of
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("g++") is None, reason="the emulator needs a C++ compiler"
+)
+
+N = 20_000
+SOURCE = 1234
+# test_sanitizers runs this module again, in a process that has libasan preloaded.
+CHECKS = Checks(os.environ.get("OOCBFS_TEST_CHECKS", Checks.NONE.value))
+# test_mutants runs it again with broken kernels.
+FOLDER = Path(os.environ.get("OOCBFS_TEST_KERNELS", cuda_source.FOLDER))
+
+
+def edges(*, directed: bool) -> Any:
+    """Short and long rows, and a hub whose row is longer than a block."""
+    rng = np.random.default_rng(5 + directed)
+    parts = [rng.integers(0, N, (70_000, 2))]
+    for hub, size in ((7, 500), (9_000, 17_000), (N - 2, 4_000)):
+        parts.append(np.stack([np.full(size, hub), rng.permutation(N)[:size]], axis=1))
+    return np.concatenate(parts)
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["undirected", "directed"])
+def graph(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Graph]:
+    path = tmp_path_factory.mktemp("staging") / "g.ocg"
+    made = edges(directed=request.param)
+    oocbfs.convert(made, path, directed=request.param, order="natural", ids="dense")
+    with oocbfs.open(path) as opened:
+        yield opened
+
+
+@cache
+def library(checks: Checks = CHECKS) -> Library:
+    return Library(KernelOptions(count_rows=True), checks, FOLDER)
+
+
+def disks_of(graph: Graph) -> tuple[DiskTails, DiskTails]:
+    rows = graph.disk_rows
+    return DiskTails(rows.file, rows.out_disk.offset), DiskTails(rows.file, rows.in_disk.offset)
+
+
+def traverse(
+    graph: Graph,
+    homes: tuple[tuple[int, int], ...],
+    direction: Direction,
+    *,
+    seed: int = 1,
+    checks: Checks = CHECKS,
+    windows: tuple[tuple[int, int], ...] = ((0, 0),),
+) -> tuple[GpuResult, EmulatorDevice]:
+    device = EmulatorDevice(seed=seed, library=library(checks))
+    in_rows = graph.in_rows if graph.directed else None
+    with GpuBfs(
+        device,
+        graph.rows,
+        in_rows,
+        windows=windows,
+        homes=homes,
+        disks=disks_of(graph),
+        slot_bytes=2 * DISK_BLOCK_BYTES,
+    ) as bfs:
+        return bfs.run(np.array([SOURCE], np.uint32), direction), device
+
+
+def check(graph: Graph, result: GpuResult) -> None:
+    matrix = matrix_of(graph.num_vertices, edges(directed=graph.directed), directed=graph.directed)
+    np.testing.assert_array_equal(result.levels, levels_by_scipy(matrix, [SOURCE]))
+    assert result.parents is not None
+    check_parents(matrix, [SOURCE], result.levels, result.parents)
+
+
+def test_the_graph_crosses_pieces(graph: Graph) -> None:
+    size = graph.rows.tails.size
+    assert size > 4 * DISK_BLOCK_BYTES
+    begin, end = span(graph.rows, 9_000)
+    assert end - begin > DISK_BLOCK_BYTES
+
+
+@pytest.mark.parametrize(
+    ("seed", "direction"),
+    [*zip(range(1, 11), cycle((Direction.TOP_DOWN, Direction.BOTTOM_UP))), (1, Direction.AUTO)],
+)
+def test_nothing_at_home_under_ten_schedules(graph: Graph, seed: int, direction: Direction) -> None:
+    result, _ = traverse(graph, ((0, 0),), direction, seed=seed)
+    check(graph, result)
+    if direction is Direction.TOP_DOWN:
+        assert int(result.control[Control.HUB_ROWS]) >= 1
+
+
+@pytest.mark.parametrize("direction", Direction)
+@pytest.mark.parametrize(
+    ("home", "window"),
+    [
+        ((0, 50_001), (0, 0)),
+        ((70_000, 70_010), (0, 0)),
+        ((40_007, 1 << 30), (0, 0)),
+        ((40_000, 100_003), (40_064, 60_032)),
+        ((0, 30_080), (0, 30_080)),
+    ],
+)
+def test_homes_and_windows(
+    graph: Graph, home: tuple[int, int], window: tuple[int, int], direction: Direction
+) -> None:
+    homes = tuple((home[0], min(home[1], side.tails.size)) for side in (graph.rows, graph.in_rows))
+    result, _ = traverse(graph, homes, direction, windows=(window,))
+    check(graph, result)
+
+
+@pytest.mark.parametrize("direction", [Direction.TOP_DOWN, Direction.BOTTOM_UP])
+def test_no_races(graph: Graph, direction: Direction) -> None:
+    result, device = traverse(graph, ((60_000, 90_000),), direction, checks=Checks.RACES)
+    check(graph, result)
+    assert device.library.counters().accesses > 100_000
+
+
+def blocks_of(graph: Graph, vertices: Any, *, searched: bool) -> set[int]:
+    """Blocks that hold the tails of some vertices."""
+    rows = graph.in_rows if searched else graph.rows
+    spans = [span(rows, int(v)) for v in vertices]
+    return {
+        block
+        for begin, end in spans
+        if begin < end
+        for block in range(begin // DISK_BLOCK_BYTES, (end - 1) // DISK_BLOCK_BYTES + 1)
+    }
+
+
+def test_bytes_are_those_of_the_blocks_needed(graph: Graph) -> None:
+    result, _ = traverse(graph, ((0, 0),), Direction.TOP_DOWN)
+    pieces = -(-graph.rows.tails.size // (2 * DISK_BLOCK_BYTES))
+    for step in result.steps:
+        frontier = np.flatnonzero(result.levels == step.level - 1)
+        needed = len(blocks_of(graph, frontier, searched=False)) * DISK_BLOCK_BYTES
+        # The last block is cut; a page behind each piece may be read with it.
+        assert needed - DISK_BLOCK_BYTES < step.slow_bytes["disk"] <= needed + pieces * PAGE_BYTES
+
+
+def test_every_level_takes_the_cheaper_direction(graph: Graph) -> None:
+    result, _ = traverse(graph, ((0, 0),), Direction.AUTO)
+    assert {step.kind for step in result.steps} >= {"heads, top-down"}
+    forced = [
+        sum(step.slow_bytes["disk"] for step in traverse(graph, ((0, 0),), direction)[0].steps)
+        for direction in (Direction.TOP_DOWN, Direction.BOTTOM_UP)
+    ]
+    assert sum(step.slow_bytes["disk"] for step in result.steps) <= min(forced)
+
+
+def test_rows_before(graph: Graph) -> None:
+    rows = graph.rows
+    begins = np.array([span(rows, v)[0] for v in range(graph.num_vertices)])
+    offsets = np.array([0, 1, 777, 50_000, rows.tails.size, rows.tails.size + 9])
+    found = rows_before(rows, offsets)
+    np.testing.assert_array_equal(found, [(begins < offset).sum() for offset in offsets])
+
+
+@pytest.fixture
+def small_ring(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make slots so small that the ring takes less than the tails of a small graph."""
+    monkeypatch.setattr("oocbfs.plan.device.SLOT_BYTES", DISK_BLOCK_BYTES)
+
+
+def ring_bytes(graph: Graph) -> int:
+    largest = max(graph.rows.tails.size, graph.in_rows.tails.size)
+    sides = 1 + graph.directed
+    return NUM_SLOTS * (slot_bytes(largest) + 3 * PAGE_BYTES) + sides * 2 * PAGE_BYTES
+
+
+@pytest.mark.usefixtures("small_ring")
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
+@pytest.mark.parametrize("vram_share", [0.0, 0.25])
+def test_plans_keep_to_the_host_budget(graph: Graph, share: float, vram_share: float) -> None:
+    shape = shape_of(graph)
+    host_bytes = ring_bytes(graph) + int(share * shape.tail_bytes)
+    mandatory = plan(shape, vram_bytes=None).mandatory_bytes
+    vram_bytes = mandatory + int(vram_share * shape.tail_bytes)
+    decided = plan(shape, vram_bytes=vram_bytes, host_bytes=host_bytes)
+    if decided.disk_bytes:
+        assert decided.pinned_bytes <= host_bytes
+    for (begin, end), (first, last), side in zip(
+        decided.windows, decided.homes, shape.tails, strict=True
+    ):
+        assert 0 <= first <= last <= side.num_bytes
+        assert begin == end or (first <= begin and min(end, side.num_bytes) <= last)
+    slack = len(shape.tails) * 4 * PAGE_BYTES
+    held = decided.tail_bytes - decided.disk_bytes
+    assert held >= min(shape.tail_bytes, (share + vram_share) * shape.tail_bytes) - slack
+
+
+@pytest.mark.usefixtures("small_ring")
+def test_budgets_of_the_engine(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = graph.bfs(SOURCE, engine="cpu")
+    ring = ring_bytes(graph)
+    monkeypatch.setattr("oocbfs.gpu.engine.pinnable_bytes", lambda *_, **__: ring + 50_000)
+    graph.release_device()
+    found = graph.bfs(SOURCE, engine="emulator")
+    np.testing.assert_array_equal(found.levels, expected.levels)
+    tiers = found.stats.slow_bytes_by_tier
+    assert tiers["disk"] == sum(level.slow_bytes["disk"] for level in found.stats.levels) > 0
+    assert tiers["host"] == sum(level.slow_bytes["host"] for level in found.stats.levels) > 0
+    monkeypatch.setattr("oocbfs.gpu.engine.pinnable_bytes", lambda *_, **__: ring - 1)
+    graph.release_device()
+    with pytest.raises(BudgetError, match="pinned in host memory at least"):
+        graph.bfs(SOURCE, engine="emulator")
+
+
+def test_a_budget_too_small_is_refused(graph: Graph) -> None:
+    with pytest.raises(BudgetError, match="only 0"):
+        graph.bfs(SOURCE, engine="emulator", memory="1M")
+
+
+def test_a_file_cut_short_is_one_error(graph: Graph, tmp_path: Path) -> None:
+    copy = tmp_path / "cut.ocg"
+    shutil.copy(graph.path, copy)
+    with oocbfs.open(copy) as opened:
+        _ = opened.rows, opened.in_rows
+        disks = disks_of(opened)
+        with GpuBfs(
+            EmulatorDevice(library=library()), opened.rows, homes=((0, 0),), disks=disks
+        ) as bfs:
+            os.truncate(copy, disks[0].offset + DISK_BLOCK_BYTES)
+            with pytest.raises(FormatError, match="cut short by another program"):
+                bfs.run(np.array([SOURCE], np.uint32))

@@ -1,0 +1,205 @@
+"""Levels that are cut in two: where, what is counted for that, and what the cut saves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import oocbfs
+from oocbfs.generate import generators
+from oocbfs.gpu.bfs import GpuBfs
+from oocbfs.gpu.device import Argument, EmulatorDevice, align_tails
+from oocbfs.gpu.result import Direction
+from oocbfs.graph.rows import neighbours, span
+from oocbfs.kernels.cuda.source import PARTS, Control
+from oocbfs.kernels.rows import Rows
+from oocbfs.plan.cuts import Cuts
+from tests.gpu.test_gpu_bfs import WIDE, device, library
+from tests.support.gpu_graphs import levels_by_scipy, matrix_of, mixed_graph, random_graph, rows_of
+from tests.support.sector_count import frontier_cost, look_at_heads
+from tests.support.slow_bytes import RecordingDevice, expected_sectors
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_levels_where_heads_do_not_help(seed: int) -> None:
+    """The neighbour of lowest degree is the head, so that most vertices are found by tails."""
+    matrix = mixed_graph(1)
+    degrees = np.diff(matrix.indptr)
+    rows = rows_of(matrix, weights=(degrees.max() - degrees).astype(np.uint32))
+    with GpuBfs(device(seed), rows, limits=WIDE) as bfs:
+        for source in (17, 300, 4000):
+            result = bfs.run(np.array([source], np.uint32), Direction.SPLIT)
+            assert "split" in {step.kind for step in result.steps}
+            np.testing.assert_array_equal(result.levels, levels_by_scipy(matrix, [source]))
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Rows:
+    path = tmp_path_factory.mktemp("split") / "g.ocg"
+    oocbfs.convert(generators.powerlaw(60_000, 20.0, 20_000), path, order="degree")
+    with oocbfs.open(path) as graph:
+        found = graph.rows
+        return found._replace(
+            heads=found.heads.copy(),
+            bases=found.bases.copy(),
+            starts=found.starts.copy(),
+            tails=align_tails(found.tails),
+            degrees=found.degrees.copy(),
+        )
+
+
+def test_cuts_divide_the_tails(rows: Rows) -> None:
+    cuts = Cuts(rows, rows).vertices.tolist()
+    assert len(cuts) == PARTS - 1
+    for k, cut in enumerate(cuts, 1):
+        assert cut % 32 == 0
+        assert span(rows, cut)[0] <= k * rows.tails.size / PARTS <= span(rows, cut + 32)[1]
+
+
+@pytest.mark.parametrize("n", [1, 2, 31, 33])
+def test_cuts_of_next_to_nothing(n: int) -> None:
+    rows = rows_of(matrix_of(n, np.array([(0, v) for v in range(1, n)])))
+    cuts = Cuts(rows, rows)
+    assert set(cuts.vertices.tolist()) <= {0, 32}
+    assert cuts.choose(np.zeros(PARTS, np.int64), np.array([100, 0])) == PARTS
+    assert cuts.choose(np.full(PARTS, 100), np.array([100, 0])) == 0
+
+
+def hub_and_clique(hub: int) -> object:
+    """A hub whose row holds almost all bytes, and vertices behind a leaf of it that their heads leave."""
+    n = 4096
+    leaves = np.delete(np.arange(n - 6), hub)[::2]
+    edges = [(hub, leaf) for leaf in leaves]
+    edges += [(leaves[-1], n - 6)]
+    edges += [(u, v) for u in range(n - 6, n) for v in range(u + 1, n)]
+    return matrix_of(n, np.array(edges))
+
+
+@pytest.mark.parametrize(("hub", "cut"), [(0, 0), (4088, 4096)])
+def test_levels_are_not_cut_where_one_side_has_no_vertices(hub: int, cut: int) -> None:
+    """Neither side is launched in vain, and what moves is what a level in one direction moves."""
+    matrix = hub_and_clique(hub)
+    rows = rows_of(matrix)
+    made = RecordingDevice(library=library(), seed=1)
+    with GpuBfs(made, rows, limits=WIDE) as bfs:
+        made.bfs, made.pending = bfs, []
+        bfs.cuts.vertices[:] = cut
+        result = bfs.run(np.array([2], np.uint32), Direction.SPLIT)
+    np.testing.assert_array_equal(result.levels, levels_by_scipy(matrix, [2]))
+    kinds = {step.kind for step in result.steps}
+    assert kinds >= {"bottom-up" if cut else "heads, top-down"}
+    assert "split" not in kinds
+    moved = made.library.counters().host_sectors
+    assert moved == expected_sectors(made, rows, result, (0, 0), 32)
+
+
+def test_a_graph_of_one_row_has_no_cut() -> None:
+    rows = rows_of(hub_and_clique(0))
+    cuts = Cuts(rows, rows)
+    assert not cuts.vertices.any()
+    assert cuts.vertex(0) == 0
+    assert cuts.vertex(3) == 0
+    assert cuts.vertex(PARTS) == rows.heads.size
+
+
+def saved(rows: Rows, hub: int, cut: int) -> int:
+    """Count the segments of a hub all of whose neighbours lie before a cut, from its list alone."""
+    tail = neighbours(rows, hub).astype(np.int64)
+    tail = np.sort(tail[tail != rows.heads[hub]])
+    begin, end = span(rows, hub)
+    ends = np.flatnonzero(rows.tails[begin:end] < 128)
+    last_of_each = np.searchsorted(ends, np.arange(1024, end - begin, 1024)) - 1
+    return int((tail[last_of_each] < cut).sum())
+
+
+def test_savings_are_near_those_of_all_hubs(rows: Rows) -> None:
+    """Hubs weigh as often as they are somebody's neighbour."""
+    cuts = Cuts(rows, rows)
+    lengths = np.array([np.subtract(*span(rows, v)[::-1]) for v in range(rows.heads.size)])
+    hubs = np.flatnonzero(lengths > 1024)
+    weights = rows.degrees[hubs]
+    segments = ((lengths[hubs] - 1) // 1024 * weights).sum()
+    before = [
+        sum(saved(rows, int(hub), cut) * rows.degrees[hub] for hub in hubs) for cut in cuts.vertices
+    ]
+    frontier = np.array([1_000_000, 1_000_000])
+    foretold = cuts.costs(np.zeros(PARTS, np.int64), frontier)[:-1]
+    shares = (foretold[0] - foretold[1:]) / (1_000_000 * (1 + 1 / 32))
+    np.testing.assert_allclose(shares, np.array(before) / segments, atol=0.05)
+
+
+class CountingDevice(EmulatorDevice):
+    """Keeps the control words behind every heads pass, and what had been visited before."""
+
+    bfs: GpuBfs
+    passes: list[tuple[NDArray[np.uint64], NDArray[np.bool_]]]
+
+    def launch(self, kernel: str, blocks: int, threads: int, arguments: Sequence[Argument]) -> None:
+        visited = self.bfs.memory["levels"].owner >= 0
+        super().launch(kernel, blocks, threads, arguments)
+        if kernel == "bottom_up_heads":
+            self.passes.append((self.bfs.memory["control"].owner.copy(), visited))
+
+
+@pytest.mark.parametrize(
+    "matrix", [mixed_graph(1), random_graph(1, 20_000, 160_000)], ids=["mixed", "random"]
+)
+@pytest.mark.parametrize("window", [(0, 0), (4096, 16384)])
+def test_the_device_sums_up_what_decides(matrix: object, window: tuple[int, int]) -> None:
+    rows = rows_of(matrix)
+    made = CountingDevice(library=library())
+    made.passes = []
+    with GpuBfs(made, rows, windows=(window,), limits=WIDE) as bfs:
+        made.bfs = bfs
+        result = bfs.run(np.array([17], np.uint32), Direction.BOTTOM_UP)
+    index, fast = (rows.bases, rows.starts, rows.shift), np.array(window) // 32
+    cuts = Cuts(rows, rows).vertices
+    room = np.empty(rows.heads.size, np.int64)
+    before = np.zeros(made.passes[0][0].size, np.uint64)
+    assert len(made.passes) > 3
+    for level, (control, visited) in enumerate(made.passes):
+        growth = (control - before).astype(np.int64)
+        before = control
+        frontier = np.flatnonzero(result.levels == level)
+        cost = frontier_cost(*index, frontier, fast)
+        expected_search = 32 + rows.tails.size // (int(cost[0]) + 1)
+        count, by_part = look_at_heads(
+            rows.heads, *index, visited, fast, expected_search, room, cuts
+        )
+        assert growth[Control.PENDING] == count
+        parts = growth[Control.PENDING_BYTES : Control.PENDING_BYTES + PARTS]
+        np.testing.assert_array_equal(parts, by_part)
+        by_heads = visited[np.minimum(rows.heads, rows.heads.size - 1)] & ~visited
+        by_heads &= rows.heads < rows.heads.size
+        found = growth[Control.HEADS_FOUND_BYTES : Control.HEADS_FOUND_BYTES + 2]
+        np.testing.assert_array_equal(found, frontier_cost(*index, np.flatnonzero(by_heads), fast))
+    # All that was found, by whatever kernel, the source included.
+    total = control[Control.FOUND_BYTES : Control.FOUND_BYTES + 2].astype(np.int64)
+    total += control[Control.HEADS_FOUND_BYTES : Control.HEADS_FOUND_BYTES + 2].astype(np.int64)
+    reached = np.flatnonzero(result.levels >= 0)
+    np.testing.assert_array_equal(total, frontier_cost(*index, reached, fast))
+
+
+def test_segments_before_the_cut_are_not_listed(rows: Rows) -> None:
+    source = np.flatnonzero(rows.degrees)[-1:].astype(np.uint32)
+    listed = {}
+    for direction in (Direction.TOP_DOWN, Direction.SPLIT):
+        with GpuBfs(device(), rows, limits=WIDE) as bfs:
+            result = bfs.run(source, direction)
+        kinds = {step.kind for step in result.steps}
+        assert ("split" in kinds) == (direction is Direction.SPLIT)
+        hubs, segments = divmod(int(result.control[Control.HUBS]), 1 << 32)
+        listed[direction] = segments / hubs
+    assert listed[Direction.SPLIT] < 0.9 * listed[Direction.TOP_DOWN]
+
+
+def test_auto_cuts_a_level(rows: Rows) -> None:
+    kinds: list[str] = []
+    with GpuBfs(device(), rows) as bfs:
+        for source in np.flatnonzero(rows.degrees)[200::1000]:
+            result = bfs.run(np.array([source], np.uint32))
+            kinds.extend(step.kind for step in result.steps)
+    assert "split" in kinds

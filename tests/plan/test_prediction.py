@@ -1,0 +1,230 @@
+"""What is foretold from levels alone: exactly what a plain count gives, and near what kernels move."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oocbfs
+from oocbfs.generate import generators
+from oocbfs.gpu.engine import shape_of
+from oocbfs.graph.graph import Graph
+from oocbfs.graph.rows import span
+from oocbfs.kernels.rows import Rows
+from oocbfs.plan.cuts import Cuts
+from oocbfs.plan.device import Plan, plan
+from oocbfs.plan.prediction import (
+    KNOWN_GPUS,
+    Sample,
+    foretell_blocks,
+    foretell_bytes,
+    foretell_disk_bytes,
+    foretell_seconds,
+    sample_levels,
+)
+from oocbfs.progress import Phases
+from tests.tools.test_cli import run
+
+
+def sectors(begin: int, end: int, window: tuple[int, int]) -> set[int]:
+    touched = set(range(begin // 32, -(-end // 32))) if begin < end else set()
+    return {sector for sector in touched if not window[0] <= 32 * sector < window[1]}
+
+
+def plain_count(graph: Graph, decided: Plan, sample: Sample) -> int:
+    """Count level by level, as the module says, with sets and lists."""
+    total = 0
+    alone = True
+    levels = sample.levels
+    cuts = Cuts(graph.rows, graph.in_rows)
+    for level in range(1, sample.num_levels + 1):
+        expanded = skippable = 0
+        for begin, end in (span(graph.rows, int(u)) for u in np.flatnonzero(levels == level - 1)):
+            expanded += len(sectors(begin, end, decided.windows[0]))
+            last = begin + 1024 * ((end - begin - 1) // 1024)
+            skippable += len(sectors(begin, last, decided.windows[0]))
+        size = int((levels == level - 1).sum())
+        wide = 32 * expanded >= graph.num_vertices / 8
+        fits = size <= 8192 and 32 * expanded <= 64 * size + (16 << 10)
+        alone = fits and (alone or not wide)
+        if wide and not alone:
+            waiting = searched(graph.in_rows, levels, level, decided.windows[-1], cuts)
+            total += int(cuts.costs(32 * waiting, np.array([32 * expanded, 32 * skippable])).min())
+        else:
+            total += 32 * expanded
+    return total
+
+
+def searched(rows: Rows, levels: Any, level: int, window: tuple[int, int], cuts: Cuts) -> Any:
+    """Sectors of the vertices that wait in a level, by part; of each level, side by side ones share one."""
+    count = np.zeros(cuts.vertices.size + 1, np.int64)
+    last: dict[int, int] = {}
+    for u in np.flatnonzero((levels < 0) | (levels >= level)).tolist():
+        begin, end = span(rows, u)
+        here = int(levels[u])
+        head = int(rows.heads[u])
+        if begin == end or (here == level and levels[head] == level - 1):
+            continue
+        if here == level:
+            end = hit_end(rows, levels, begin, end, level - 1)
+        touched = sectors(begin, end, window)
+        part = int((cuts.vertices <= u).sum())
+        count[part] += len(touched) - (bool(touched) and last.get(here) == begin // 32)
+        last[here] = (end - 1) // 32
+    return count
+
+
+def hit_end(rows: Rows, levels: Any, begin: int, end: int, wanted: int) -> int:
+    for segment in range(begin, end, 1024):
+        vertex, value, shift = -1, 0, 0
+        for at in range(segment, min(segment + 1024, end)):
+            byte = int(rows.tails[at])
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                vertex += value + 1
+                if levels[vertex] == wanted:
+                    return at + 1
+                value = shift = 0
+    return end
+
+
+@pytest.fixture(scope="module", params=[False, True])
+def graph(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    path = tmp_path_factory.mktemp("prediction") / "g.ocg"
+    oocbfs.convert(generators.rmat(14, seed=3), path, directed=request.param, order="degree")
+    with oocbfs.open(path) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("share", ["0%", "10%", "60%"])
+def test_foretold_bytes_equal_a_plain_count(graph: Graph, share: str) -> None:
+    decided = plan(shape_of(graph), vram_bytes=None, resident_tails=share)
+    samples = sample_levels(graph, 3, Phases(show=False))
+    assert len(samples) == 3
+    for sample in samples:
+        assert foretell_bytes(graph, decided, sample).slow_bytes == plain_count(
+            graph, decided, sample
+        )
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="the emulator needs a C++ compiler")
+def test_foretold_bytes_are_near_what_kernels_move(graph: Graph) -> None:
+    for share in ("0%", "10%"):
+        decided = plan(shape_of(graph), vram_bytes=None, resident_tails=share)
+        for sample in sample_levels(graph, 3, Phases(show=False)):
+            source = int(graph.ids_of(np.flatnonzero(sample.levels == 0))[0])
+            moved = graph.bfs(source, engine="emulator", resident_tails=share).stats.slow_bytes
+            foretold = foretell_bytes(graph, decided, sample).slow_bytes
+            assert moved is not None
+            assert moved / 2 <= foretold <= moved * 2
+
+
+def disk_blocks(graph: Graph, homes: Any, levels: Any, level: int) -> tuple[int, int]:
+    """Count the blocks that expanding and searching read to find a level, with sets."""
+    both = []
+    heads = graph.in_rows.heads
+    found = [u for u in np.flatnonzero(levels == level) if levels[heads[u]] != level - 1]
+    waiting = [*found, *np.flatnonzero((levels < 0) | (levels > level))]
+    for rows, home, vertices in (
+        (graph.rows, homes[0], np.flatnonzero(levels == level - 1)),
+        (graph.in_rows, homes[-1], waiting),
+    ):
+        needed = set()
+        for begin, end in (span(rows, int(u)) for u in vertices):
+            for first, last in ((begin, min(end, home[0])), (max(begin, home[1]), end)):
+                needed |= set(range(first >> 14, ((last - 1) >> 14) + 1)) if first < last else set()
+        both.append(len(needed))
+    return both[0], both[1]
+
+
+@pytest.mark.parametrize("home", [(0, 0), (20_000, 50_000), (60_000, 1 << 40)])
+def test_foretold_disk_bytes_equal_a_plain_count(graph: Graph, home: tuple[int, int]) -> None:
+    for sample in sample_levels(graph, 2, Phases(show=False)):
+        found = np.stack(foretell_blocks(graph, (home,), sample), axis=1)
+        plain = [
+            disk_blocks(graph, (home,), sample.levels, level)
+            for level in range(1, sample.num_levels + 1)
+        ]
+        np.testing.assert_array_equal(found, np.array(plain) * (16 << 10))
+
+
+def test_foretold_disk_bytes_are_near_what_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "g.ocg"
+    oocbfs.convert(generators.rmat(16, seed=3), path, order="degree")
+    with oocbfs.open(path) as opened:
+        for sample in sample_levels(opened, 3, Phases(show=False)):
+            source = int(opened.ids_of(np.flatnonzero(sample.levels == 0))[0])
+            read = opened.bfs(source, engine="disk").stats.slow_bytes
+            assert read is not None
+            assert read / 2 <= foretell_disk_bytes(opened, sample) <= read * 2.5
+
+
+def test_everything_resident_moves_nothing(graph: Graph) -> None:
+    decided = plan(shape_of(graph), vram_bytes=1 << 30)
+    (sample,) = sample_levels(graph, 1, Phases(show=False))
+    forecast = foretell_bytes(graph, decided, sample)
+    assert forecast.slow_bytes == 0
+    assert forecast.large_levels + forecast.small_levels == sample.num_levels
+    seconds = [foretell_seconds(gpu, forecast, 1 << 20, with_parents=False) for gpu in KNOWN_GPUS]
+    assert seconds == sorted(seconds, reverse=True)
+
+
+def test_plan_verb(tmp_path: Path) -> None:
+    path = tmp_path / "g.ocg"
+    oocbfs.convert(generators.rmat(12, seed=3), path, order="degree")
+    done = run("plan", path, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [entry["gpu"] for entry in found["plans"]][-5:] == [gpu.name for gpu in KNOWN_GPUS]
+    assert "not modelled" in found["model"]
+    for entry in found["plans"][-5:]:
+        assert entry["predicted"]["slow_bytes"] == 0
+        assert entry["predicted"]["seconds"] > 0
+        assert entry["pinned_bytes"] == 0
+    shown = run("plan", path, "--vram", "120K").stdout
+    assert "Predictions, not measurements" in shown
+    assert "where rows are shortest" in shown
+    assert "predicted PCIe bytes" in shown
+    only = json.loads(run("plan", path, "--gpu", "4090", "--samples", 0, "--json").stdout)
+    assert [entry["gpu"] for entry in only["plans"]] == ["RTX 4090"]
+    assert only["plans"][0]["predicted"] is None
+
+
+def test_plan_verb_where_memory_is_short(tmp_path: Path) -> None:
+    path = tmp_path / "g.ocg"
+    # Tails of 50 MB, more than a ring takes.
+    oocbfs.convert(generators.uniform(18, 40), path, order="natural")
+    found = json.loads(run("plan", path, "--vram", "8M", "--memory", "36M", "--json").stdout)
+    (decided,) = found["plans"]
+    assert decided["disk_bytes"] > 0
+    assert decided["pinned_bytes"] <= 36 << 20
+    assert decided["predicted"]["disk_bytes"] > 0
+    assert found["cpu"]["error"]
+    shown = run("plan", path, "--vram", "8M", "--memory", "36M").stdout
+    assert "left on disk" in shown
+    assert "predicted disk bytes" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--vram", "10K"], "too little for this graph"),
+        (["--vram", "120K", "--memory", "1K"], "pinned in host memory"),
+        (["--vram", "120K", "--resident-tails", "100%"], "--resident-tails"),
+        (["--gpu", "Voodoo"], "RTX 4090"),
+    ],
+)
+def test_refusals_are_one_line(tmp_path: Path, arguments: list[str], words: str) -> None:
+    path = tmp_path / "g.ocg"
+    oocbfs.convert(generators.rmat(12, seed=3), path)
+    done = run("plan", path, "--samples", 0, *arguments)
+    assert done.returncode == 1
+    lines = [line for line in done.stderr.splitlines() if "compiling" not in line]
+    assert len(lines) == 1, done.stderr
+    assert words in lines[0]

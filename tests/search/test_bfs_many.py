@@ -1,0 +1,287 @@
+"""Traversals from many sources at once against single ones, SciPy and networkx."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import networkx
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import oocbfs
+from oocbfs.errors import BudgetError, FormatError, QueryError
+from oocbfs.formats.container.layout import Kind
+from oocbfs.generate import generators
+from oocbfs.graph.graph import Graph
+from oocbfs.kernels.many import spread as many_spread
+from oocbfs.kernels.many import traverse as kernels
+from oocbfs.plan.many import Division, from_mapping
+from oocbfs.results.source import SourceResult
+from oocbfs.search.many import Traversals
+from tests.formats.test_round_trip import real_graphs
+from tests.search.test_bfs import ORDERS
+from tests.support.crafting import rewrite
+from tests.support.scipy_levels import scipy_levels
+from tests.support.strategies import Pairs, edge_lists, pair_array
+
+STRATEGIES: tuple[Any, ...] = ("auto", "together", "one-per-core")
+
+
+def check_against_single(graph: Graph, results: list[SourceResult], sources: list[int]) -> None:
+    """Every level of every source."""
+    assert [result.source for result in results] == sources
+    singles = {source: graph.bfs(source, threads=1) for source in set(sources)}
+    for result in results:
+        single = singles[result.source]
+        assert result.levels is not None
+        np.testing.assert_array_equal(result.levels, single.levels)
+        assert result.levels.dtype == (np.int8 if single.depth <= 127 else np.int16)
+        np.testing.assert_array_equal(result.level_sizes, single.level_sizes)
+        assert (result.reached, result.depth) == (single.reached, single.depth)
+
+
+@given(
+    edge_lists(),
+    st.booleans(),
+    st.sampled_from(ORDERS),
+    st.sampled_from(STRATEGIES),
+    st.sampled_from([1, 2, 4]),
+    st.data(),
+)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40
+)
+def test_any_graph(
+    tmp_path: Path,
+    edges: Pairs,
+    directed: bool,
+    order: Any,
+    strategy: Any,
+    threads: int,
+    data: st.DataObject,
+) -> None:
+    path = tmp_path / "g.ocg"
+    oocbfs.convert(pair_array(edges), path, directed=directed, order=order, force=True)
+    with oocbfs.open(path) as graph:
+        if graph.num_vertices == 0:
+            assert list(graph.bfs_many([])) == []
+            return
+        ids = st.sampled_from(graph.ids().tolist())
+        sources = [int(i) for i in data.draw(st.lists(ids, min_size=1, max_size=70))]
+        found = graph.bfs_many(sources, emit="levels", strategy=strategy, threads=threads)
+        check_against_single(graph, list(found), sources)
+
+
+@pytest.fixture(scope="module")
+def kron(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("many") / "kron.ocg"
+    oocbfs.convert(generators.kron(14), path, order="degree")
+    return path
+
+
+@pytest.mark.parametrize("threads", [1, 2, 6])
+@pytest.mark.parametrize("alpha", [1e-9, 30.0, 1e9])
+def test_every_direction(kron: Path, threads: int, alpha: float) -> None:
+    """All pushed, as it comes, all pulled: the same levels."""
+    with oocbfs.open(kron) as graph:
+        rng = np.random.default_rng(threads)
+        sources = rng.integers(0, graph.num_vertices, 64).astype(np.uint32)
+        found = kernels.traverse_many(
+            graph.rows, graph.in_rows, sources, levels=True, threads=threads, alpha=alpha
+        )
+        assert found.planes is not None
+        matrix = graph.to_scipy()
+        ranks = np.empty(0, np.uint32)
+        for number, source in enumerate(graph.ids_of(sources).tolist()):
+            levels = np.empty(graph.num_vertices, np.int32)
+            many_spread.spread_deep(levels, found.planes, ranks, number)
+            expected = scipy_levels(matrix, graph.position(source), directed=False)
+            np.testing.assert_array_equal(levels, expected[graph.order])
+        both = [(int(r["pushing"]), int(r["pulling"])) for r in found.records]
+        if alpha == 30.0:
+            assert any(pushing and pulling for pushing, pulling in both)
+        elif alpha < 1:
+            assert not any(pulling for _, pulling in both)
+
+
+def test_one_traversal_examines_few_edges(kron: Path) -> None:
+    with oocbfs.open(kron) as graph:
+        rng = np.random.default_rng(5)
+        sources = rng.choice(np.flatnonzero(graph.rows.degrees), 64, replace=False)
+        found = kernels.traverse_many(graph.rows, graph.in_rows, sources.astype(np.uint32))
+        assert found.records["edges"].sum() < graph.num_edges
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_centralities_are_those_of_networkx(tmp_path: Path, directed: bool) -> None:
+    """networkx measures distances *to* a vertex: for directed graphs, in the reversed one."""
+    for seed in range(5):
+        drawn = networkx.gnp_random_graph(60, 0.03, seed=seed, directed=directed)
+        edges = np.array(drawn.edges(), np.uint64).reshape(-1, 2)
+        path = tmp_path / f"{seed}.ocg"
+        oocbfs.convert(edges, path, directed=directed, ids="compact")
+        with oocbfs.open(path) as graph:
+            ids = graph.ids().tolist()
+            linked = networkx.DiGraph() if directed else networkx.Graph()
+            linked.add_edges_from(edges.tolist())
+            backwards = linked.reverse() if directed else linked
+            closeness = networkx.closeness_centrality(backwards)
+            harmonic = networkx.harmonic_centrality(backwards)
+            for result in graph.bfs_many(ids):
+                assert result.closeness == pytest.approx(closeness[result.source], rel=1e-12)
+                assert result.harmonic == pytest.approx(harmonic[result.source], rel=1e-12)
+                distances = networkx.single_source_shortest_path_length(linked, result.source)
+                assert result.eccentricity == max(distances.values())
+                assert result.reached == len(distances)
+
+
+def test_deep_graphs_run_one_per_core(tmp_path: Path) -> None:
+    n = 3000
+    oocbfs.convert((np.arange(n - 1), np.arange(1, n)), tmp_path / "path.ocg")
+    sources = list(range(0, n, 100))
+    with oocbfs.open(tmp_path / "path.ocg") as graph:
+        results = list(graph.bfs_many(sources, emit="levels"))
+        assert {result.strategy for result in results} == {"one-per-core"}
+        check_against_single(graph, results, sources)
+        forced = list(graph.bfs_many(sources, emit="levels", strategy="together"))
+        assert {result.strategy for result in forced} == {"together"}
+        check_against_single(graph, forced, sources)
+        few = list(graph.bfs_many(sources[:3]))
+        assert {result.strategy for result in few} == {"one-per-core"}
+
+
+@pytest.mark.parametrize(("count", "strategy"), [(7, "one-per-core"), (8, "together")])
+def test_few_sources(kron: Path, count: int, strategy: str) -> None:
+    with oocbfs.open(kron) as graph:
+        results = list(graph.bfs_many(range(count)))
+    assert {result.strategy for result in results} == {strategy}
+
+
+@pytest.mark.parametrize(("num_levels", "strategy"), [(64, "together"), (65, "one-per-core")])
+def test_many_levels(tmp_path: Path, num_levels: int, strategy: str) -> None:
+    oocbfs.convert((np.arange(num_levels - 1), np.arange(1, num_levels)), tmp_path / "path.ocg")
+    with oocbfs.open(tmp_path / "path.ocg") as graph:
+        results = list(graph.bfs_many([0] * 8, emit="levels"))
+        assert {result.strategy for result in results} == {strategy}
+        check_against_single(graph, results, [0] * 8)
+
+
+@pytest.mark.parametrize(
+    ("num_vertices", "others", "pulled"),
+    [
+        (1600, 1400, True),  # 100 edges of 3,000: as many as alpha, which is 30, asks for
+        (1600, 1401, False),
+        (3199, 0, True),
+        (3200, 0, False),  # 100 edges are a frontier worth no look at all vertices
+    ],
+)
+def test_when_a_source_is_pulled(
+    tmp_path: Path, num_vertices: int, others: int, pulled: bool
+) -> None:
+    """A star of 100 rays, a path of other edges, and vertices without any."""
+    rays = np.stack((np.zeros(100, np.int64), np.arange(1, 101)), axis=1)
+    path = np.stack((np.arange(101, 101 + others), np.arange(102, 102 + others)), axis=1)
+    edges = np.concatenate([rays, path, [[num_vertices - 1, num_vertices - 1]]])
+    oocbfs.convert(edges, tmp_path / "g.ocg", ids="dense", order="natural")
+    with oocbfs.open(tmp_path / "g.ocg") as graph:
+        assert (graph.num_vertices, graph.num_edges) == (num_vertices, 2 * (100 + others))
+        found = kernels.traverse_many(graph.rows, graph.in_rows, np.zeros(1, np.uint32))
+    assert bool(found.records["pulling"][0]) == pulled
+    assert bool(found.records["pushing"][0]) != pulled
+
+
+@pytest.mark.parametrize("depth", [126, 127, 128])
+@pytest.mark.parametrize("strategy", STRATEGIES[1:])
+def test_types_change_where_they_must(tmp_path: Path, depth: int, strategy: Any) -> None:
+    oocbfs.convert((np.arange(depth), np.arange(1, depth + 1)), tmp_path / "path.ocg")
+    with oocbfs.open(tmp_path / "path.ocg") as graph:
+        sources = [0, depth // 2]
+        results = list(graph.bfs_many(sources, emit="levels", strategy=strategy))
+        check_against_single(graph, results, sources)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_pairs(kron: Path, strategy: Any) -> None:
+    with oocbfs.open(kron) as graph:
+        rng = np.random.default_rng(9)
+        sources = rng.integers(0, graph.num_vertices, 70).tolist()
+        targets = [rng.integers(0, graph.num_vertices, k % 4).tolist() for k in range(70)]
+        found = graph.bfs_many(sources, emit="pairs", targets=targets, strategy=strategy)
+        for result, wanted in zip(found, targets, strict=True):
+            assert result.distances is not None
+            single = graph.bfs(result.source)
+            assert result.distances.tolist() == [single.level_of(target) for target in wanted]
+
+
+def test_budget(kron: Path) -> None:
+    """Fewer rows at a time, then one per core, then fewer of those, then nothing."""
+    n = 1000
+    together = n * kernels.bytes_per_vertex(4, levels=True)
+    whole = Division("auto", 4)
+    for free, expected in (
+        (together + 128 * n, replace(whole, most_alone=7)),
+        (together + 128 * n - 1, replace(whole, rows_at_once=63, most_alone=7)),
+        (together + 2 * n, replace(whole, rows_at_once=1, most_alone=3)),
+    ):
+        assert from_mapping(n, "levels", free, whole) == expected
+    for free, most_alone in ((together + 2 * n - 1, 2), (104 * n - 1, 1), (78 * n, 1)):
+        alone = from_mapping(n, "levels", free, whole)
+        assert alone is not None
+        assert (alone.strategy, alone.most_alone) == ("one-per-core", most_alone)
+    assert from_mapping(n, "levels", 78 * n - 1, whole) is None
+    assert from_mapping(n, "levels", together, replace(whole, strategy="together")) is None
+    summary = n * kernels.bytes_per_vertex(4, levels=False)
+    assert from_mapping(n, "summary", summary, whole) == replace(whole, most_alone=1)
+    with oocbfs.open(kron) as graph:
+        sources = list(range(20))
+        for fitted in (
+            replace(whole, rows_at_once=3),
+            replace(whole, strategy="one-per-core", most_alone=1),
+        ):
+            with Traversals(graph, "levels", fitted) as work:
+                check_against_single(graph, list(work.run(sources)), sources)
+        for strategy in STRATEGIES:
+            with pytest.raises(BudgetError, match="needs"):
+                graph.bfs_many(sources, memory="1M", strategy=strategy)
+    with oocbfs.open(kron, memory="1M") as graph, pytest.raises(BudgetError, match="needs"):
+        graph.bfs_many(sources)
+
+
+def test_refusals(kron: Path) -> None:
+    with oocbfs.open(kron) as graph:
+        with pytest.raises(QueryError, match="has no vertex"):
+            graph.bfs_many([0, graph.num_vertices])
+        with pytest.raises(QueryError, match="summary, levels, pairs"):
+            graph.bfs_many([0], emit="parents")  # type: ignore[arg-type]
+        with pytest.raises(QueryError, match="targets"):
+            graph.bfs_many([0], emit="pairs")
+        with pytest.raises(QueryError, match="as many lists"):
+            graph.bfs_many([0, 1], emit="pairs", targets=[[1]])
+
+
+@pytest.mark.parametrize("alpha", [1e-9, 1e9])
+def test_damaged_tails_are_noticed(kron: Path, tmp_path: Path, alpha: float) -> None:
+    damaged = tmp_path / "g.ocg"
+    damaged.write_bytes(kron.read_bytes())
+    for place in range(0, 4000, 7):
+        rewrite(damaged, Kind.TAILS, place, 0x7F | 0x80)
+    with oocbfs.open(damaged) as graph:
+        sources = np.arange(64, dtype=np.uint32)
+        rows = graph.rows
+        assert kernels.traverse_many(rows, rows, sources, alpha=alpha, threads=2).malformed
+        with pytest.raises(FormatError, match="verify"):
+            list(graph.bfs_many(graph.ids_of(sources).tolist()))
+
+
+@pytest.mark.parametrize("path", real_graphs(), ids=lambda path: path.name)
+def test_real_graphs(path: Path, tmp_path: Path) -> None:
+    oocbfs.convert(path, tmp_path / "g.ocg", force=True)
+    with oocbfs.open(tmp_path / "g.ocg") as graph:
+        rng = np.random.default_rng(7)
+        sources = rng.choice(graph.ids(), 20, replace=graph.num_vertices < 20).tolist()
+        check_against_single(graph, list(graph.bfs_many(sources, emit="levels")), sources)
+        if graph.num_vertices <= 100_000:
+            found = graph.bfs_many(sources, emit="levels", strategy="together")
+            check_against_single(graph, list(found), sources)

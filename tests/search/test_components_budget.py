@@ -1,0 +1,59 @@
+"""Budgets that hold for components too: under the kernel's own limit nothing is killed."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import oocbfs
+from oocbfs.errors import BudgetError
+from oocbfs.generate import generators
+from tests.plan.test_budget import needed_bytes
+from tests.support.memory_limit import run_limited
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sparse, so that there are many components, and stored by degree, so that names need room."""
+    path = tmp_path_factory.mktemp("budget") / "sparse.ocg"
+    oocbfs.convert(generators.uniform(21, 1), path, order="degree")
+    return path
+
+
+def command(graph: Path, *arguments: object) -> list[str]:
+    return [sys.executable, "-m", "oocbfs", "components", str(graph), *map(str, arguments)]
+
+
+@pytest.mark.parametrize("extra_bytes", [0, 12 << 20, 64 << 20])
+@pytest.mark.parametrize("engine", ["disk", "cpu"])
+def test_what_a_refusal_asks_for_is_enough(
+    graph: Path, tmp_path: Path, engine: str, extra_bytes: int
+) -> None:
+    labels = tmp_path / "labels.npy"
+    arguments = ("--engine", engine, "--json", "--labels", labels, "--memory")
+    refused = run_limited(command(graph, *arguments, "1M"), 1 << 30)
+    assert refused.returncode == 1
+    budget = needed_bytes(refused.stderr, "finding components") + extra_bytes
+    done = run_limited(command(graph, *arguments, budget), int(1.1 * budget))
+    assert done.returncode == 0, done
+    assert json.loads(done.stdout)["engine"] == engine
+    with oocbfs.open(graph) as opened:
+        np.testing.assert_array_equal(np.load(labels), opened.components().labels)
+    assert not list(graph.parent.glob("tmp*"))
+
+
+def test_a_budget_below_the_file_reads_from_disk(graph: Path) -> None:
+    with oocbfs.open(graph) as opened:
+        assert opened.components(memory="8G").stats.engine == "cpu"
+        with pytest.raises(BudgetError, match=r"finding components needs .* may take 1.0 MB"):
+            opened.components(memory="1M")
+
+
+def test_compressed_graphs_are_not_read_from_disk(tmp_path: Path) -> None:
+    oocbfs.convert(generators.kron(10), tmp_path / "g.ocg", zstd=3)
+    with oocbfs.open(tmp_path / "g.ocg") as opened:
+        assert opened.components(memory="8G").num_components > 1
+        with pytest.raises(BudgetError, match="without --zstd"):
+            opened.components(engine="disk")

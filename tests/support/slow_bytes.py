@@ -1,0 +1,52 @@
+"""Follow a traversal in the emulator and count what its steps must have moved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.gpu.bfs import GpuBfs
+from oocbfs.gpu.device import Argument, EmulatorDevice
+from oocbfs.gpu.result import GpuResult
+from oocbfs.kernels.rows import Rows
+from tests.support.sector_count import NO_CUT, count_bottom_up, count_top_down
+
+
+class RecordingDevice(EmulatorDevice):
+    """Keeps a copy of every pending list that is searched, and where that ends."""
+
+    bfs: GpuBfs
+    pending: list[tuple[NDArray[np.uint32], int]]
+
+    def launch(self, kernel: str, blocks: int, threads: int, arguments: Sequence[Argument]) -> None:
+        if kernel in ("bottom_up_tails", "split_level"):
+            pending = self.bfs.memory["pending"].owner[: int(arguments[3])].copy()
+            cut = int(arguments[0]["first_target"]) if kernel == "split_level" else NO_CUT
+            assert cut > 0  # or nobody would search
+            self.pending.append((pending, cut))
+        super().launch(kernel, blocks, threads, arguments)
+
+
+def expected_sectors(
+    device: RecordingDevice, rows: Rows, result: GpuResult, window: tuple[int, int], probe: int
+) -> int:
+    """Count what the steps of a traversal must have moved."""
+    ends = np.cumsum([0, *result.level_sizes])
+    queue = device.bfs.memory["queue"].owner
+    fast = np.array(window, np.int64) // 32
+    index = (rows.bases, rows.starts, rows.shift, rows.tails)
+    pending = iter(device.pending)
+    total = 0
+    for step in result.steps:
+        cut = NO_CUT
+        if step.kind in ("bottom-up", "split"):
+            visited = (result.levels >= 0) & (result.levels < step.level)
+            searched, cut = next(pending)
+            total += count_bottom_up(*index, searched, visited, fast, probe, cut)
+        if step.kind not in ("bottom-up", "heads"):
+            for level in range(step.level, step.level + step.num_levels):
+                frontier = queue[ends[level - 1] : ends[level]]
+                total += count_top_down(*index, frontier, fast, cut % NO_CUT)
+    return total

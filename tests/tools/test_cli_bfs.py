@@ -1,0 +1,235 @@
+"""``oocbfs bfs`` and ``oocbfs graph500`` as a person or a script uses them."""
+
+import json
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import oocbfs
+from oocbfs import graph500
+from oocbfs.cli import main
+from oocbfs.formats.container.layout import Kind
+from oocbfs.generate import generators
+from oocbfs.gpu.nvidia import ask_driver
+from tests.support.crafting import rewrite
+from tests.tools.test_cli import run
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """1 – 2 – 3 – 10, 2 – 4, and 50 – 60 apart."""
+    path = tmp_path_factory.mktemp("cli") / "g.ocg"
+    edges = np.array([[1, 2], [2, 3], [3, 10], [2, 4], [50, 60]])
+    oocbfs.convert(edges, path, ids="compact", order="degree")
+    return path
+
+
+def test_json_holds_the_contract(graph: Path) -> None:
+    done = run("bfs", graph, "--source", 1, "--json", "--validate", "--threads", 1)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["level_sizes"] == [1, 1, 2, 1]
+    expected = {"vertices": 7, "edges": 10, "source": 1, "reached": 5, "depth": 3, "engine": "cpu"}
+    assert expected.items() <= found.items()
+    assert found["threads"] == 1
+    assert found["validated"] is True
+    assert found["edges_per_second"] == pytest.approx(found["edges_traversed"] / found["seconds"])
+    assert found["edges_traversed"] == 4
+    assert [level["frontier"] for level in found["levels"]] == [1, 1, 2, 1]
+
+
+def test_table_and_path(graph: Path) -> None:
+    done = run("bfs", graph, "--source", 1, "--target", 10)
+    assert "1 → 2 → 3 → 10" in done.stdout
+    assert "direction" in done.stdout
+    assert "5 of 7 vertices, depth 3" in done.stdout
+    assert "not reached" in run("bfs", graph, "--source", 1, "--target", 60).stdout
+
+
+def test_level_and_parent_files(graph: Path, tmp_path: Path) -> None:
+    for suffix in ("npy", "csv", "tsv"):
+        levels, parents = tmp_path / f"l.{suffix}", tmp_path / f"p.{suffix}"
+        done = run("bfs", graph, "--source", "1,60", "--levels", levels, "--parents", parents)
+        assert done.returncode == 0, done.stderr
+    assert np.load(tmp_path / "l.npy").tolist() == [0, 1, 2, 2, 3, 1, 0]
+    assert np.load(tmp_path / "l.npy").dtype == np.int32
+    assert np.load(tmp_path / "p.npy").tolist() == [1, 1, 2, 2, 3, 60, 60]
+    assert (tmp_path / "l.csv").read_text().splitlines()[:3] == ["id,level", "1,0", "2,1"]
+    assert (tmp_path / "p.tsv").read_text().splitlines()[-1] == "60\t60"
+    alone = tmp_path / "alone.csv"
+    run("bfs", graph, "--source", 50, "--levels", alone)
+    assert alone.read_text().splitlines()[1] == "1,-1"
+
+
+def test_plot(graph: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="plots need matplotlib")
+    for suffix in ("svg", "png"):
+        plot = tmp_path / f"levels.{suffix}"
+        done = run("bfs", graph, "--source", 1, "--plot", plot)
+        assert done.returncode == 0, done.stderr
+        assert plot.stat().st_size > 1000
+    assert "<svg" in (tmp_path / "levels.svg").read_text()
+
+
+def test_bytes_from_disk_in_table_json_and_plot(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="plots need matplotlib")
+    oocbfs.convert(generators.kron(12), tmp_path / "g.ocg")
+    arguments = ("bfs", tmp_path / "g.ocg", "--source", 1, "--engine", "disk", "--memory", "4G")
+    done = run(*arguments, "--json", "--plot", tmp_path / "levels.svg")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["engine"] == "disk"
+    moved = [level["slow_bytes"]["disk"] for level in found["levels"]]
+    assert found["slow_bytes_by_tier"] == {"disk": sum(moved)}
+    assert found["slow_bytes"] == sum(moved) > 0
+    assert (tmp_path / "levels.svg").stat().st_size > 1000
+    table = run(*arguments).stdout
+    assert "disk bytes" in table.splitlines()[0]
+    assert f"{sum(moved):,} bytes" in table
+
+
+def test_thousands_of_levels_fit_on_a_screen(tmp_path: Path) -> None:
+    n = 70_000
+    oocbfs.convert((np.arange(n - 1), np.arange(1, n)), tmp_path / "path.ocg")
+    done = run("bfs", tmp_path / "path.ocg", "--source", 0)
+    assert "depth 69,999" in done.stdout
+    assert len(done.stdout.splitlines()) < 60
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--source", "7"], "has no vertex 7"),
+        (["--source", "-1"], "has no vertex -1"),
+        (["--source", "99999999999999999999999"], "has no vertex"),
+        (["--source", "1", "--target", "7"], "has no vertex 7"),
+        (["--source", "1", "--levels", "x.txt"], ".npy, .csv or .tsv"),
+        (["--source", "1", "--plot", "x.gif"], ".svg"),
+        (["--source", "1", "--levels", "none/x.npy"], "no folder"),
+        (["--source", "1", "--memory", "1M"], "a traversal needs"),
+    ],
+)
+def test_refusals_are_one_line(
+    graph: Path, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    done = run("bfs", graph, *arguments, cwd=tmp_path)
+    assert done.returncode == 1
+    lines = [line for line in done.stderr.splitlines() if "compiling" not in line]
+    assert len(lines) == 1, done.stderr
+    assert message in lines[0]
+    assert not list(tmp_path.iterdir())
+
+
+def test_damaged_graph_is_one_line(graph: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "g.ocg"
+    damaged.write_bytes(graph.read_bytes())
+    rewrite(damaged, Kind.TAILS, 0, 127)
+    done = run("bfs", damaged, "--source", 1, "--direction", "top-down")
+    assert done.returncode == 1
+    assert "verify" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_engine_that_auto_falls_back_to_is_named(graph: Path) -> None:
+    if ask_driver().problem is None:
+        pytest.skip("there is a GPU")
+    done = run("bfs", graph, "--source", 1, "--json")
+    found = json.loads(done.stdout)
+    said = [line for line in done.stderr.splitlines() if line.startswith("using the CPU: ")]
+    assert len(said) == (find_spec("cupy") is not None)
+    assert (found["fallback"] is None) == (not said)
+    assert "using" not in run("bfs", graph, "--source", 1, "--engine", "cpu").stderr
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="the emulator needs a C++ compiler")
+def test_emulator_with_a_plan_and_a_target(graph: Path) -> None:
+    arguments = ("bfs", graph, "--source", 1, "--engine", "emulator")
+    done = run(*arguments, "--resident-tails", "50%", "--target", 3, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["depth"], found["reached"], found["path"]) == (2, 4, [1, 2, 3])
+    assert found["slow_bytes"] == 64  # two rows have tails; half of these is less than a line
+    whole = json.loads(run(*arguments, "--resident-tails", "100%", "--json").stdout)
+    assert whole["slow_bytes"] == 0
+    refused = run(*arguments, "--vram", "1K")
+    assert refused.returncode == 1
+    assert "1.0 KB of device memory are too little" in refused.stderr
+
+
+def test_usage(graph: Path) -> None:
+    assert run("bfs", graph).returncode == 2
+    assert run("bfs", graph, "--source", "x").returncode == 2
+    assert run("bfs", graph, "--source", 1, "--direction", "up").returncode == 2
+
+
+def test_graph500_block() -> None:
+    done = run("graph500", "--scale", 9, "--roots", 5, "--json")
+    assert done.returncode == 0, done.stderr
+    block = json.loads(done.stdout)
+    assert (block["SCALE"], block["edgefactor"], block["NBFS"]) == (9, 16, 5)
+    assert len(set(block["roots"])) == 5
+    teps = np.array([block["max_nedge"]] * 5) / np.array(block["seconds"])
+    assert block["harmonic_mean_TEPS"] == pytest.approx(5 / (1 / teps).sum())
+    assert block["min_time"] <= block["median_time"] <= block["max_time"]
+    names = run("graph500", "--scale", 8, "--roots", 2).stdout
+    for name in ("construction_time:", "firstquartile_time:", "harmonic_stddev_TEPS:"):
+        assert name in names
+
+
+def test_graph500_statistics_on_known_numbers() -> None:
+    outcome = graph500.Outcome(
+        scale=1,
+        edge_factor=1,
+        threads=1,
+        generation_seconds=0.0,
+        construction_seconds=0.0,
+        roots=[1, 2, 3],
+        seconds=np.array([1.0, 2.0, 4.0]),
+        validation_seconds=np.ones(3),
+        edges=np.array([8.0, 8.0, 8.0]),
+    )
+    block = outcome.statistics()
+    assert block["median_time"] == 2
+    assert block["firstquartile_time"] == 1.5
+    assert block["mean_time"] == pytest.approx(7 / 3)
+    assert block["harmonic_mean_TEPS"] == pytest.approx(3 / (1 / 8 + 1 / 4 + 1 / 2))
+    inverse = np.array([1 / 8, 1 / 4, 1 / 2])
+    spread = inverse.std(ddof=1) / np.sqrt(2) * (3 / inverse.sum()) ** 2
+    assert block["harmonic_stddev_TEPS"] == pytest.approx(spread)
+
+
+def test_data_frame(graph: Path) -> None:
+    pytest.importorskip("pandas", reason="data frames need pandas")
+    with oocbfs.open(graph) as opened:
+        frame = opened.bfs(1, parents=True).to_dataframe()
+    assert list(frame.columns) == ["id", "level", "parent"]
+    assert frame.loc[frame["id"] == 10, "level"].item() == 3
+
+
+@pytest.mark.parametrize("engine", ["cpu", "disk", "emulator"])
+@pytest.mark.parametrize("stop", [("--max-depth", 0), ("--max-depth", 1), ("--target", 8)])
+def test_levels_of_a_traversal_that_stops_early(
+    tmp_path: Path, engine: str, stop: tuple[str, int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last level is shown by itself: it was found, and not expanded."""
+    if engine == "emulator" and shutil.which("g++") is None:
+        pytest.skip("the emulator needs a C++ compiler")
+    rim = np.arange(1, 97)
+    edges = (np.concatenate([0 * rim, rim, [97]]), np.concatenate([rim, rim + 97, [500]]))
+    oocbfs.convert(edges, tmp_path / "star.ocg")
+    arguments = ["bfs", tmp_path / "star.ocg", "--source", 0, "--engine", engine, *stop]
+    assert main([*map(str, arguments), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    expected = [1] if stop == ("--max-depth", 0) else [1, 96]
+    assert found["level_sizes"] == expected
+    assert [level["frontier"] for level in found["levels"]] == expected
+    assert [level["num_levels"] for level in found["levels"]] == [1] * len(expected)
+    assert [level["direction"] == "stopped" for level in found["levels"]][-2:] == [False, True][
+        -len(expected) :
+    ]
+    assert main([*map(str, arguments)]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1 : 1 + len(expected)]]
+    assert [(row[0], row[2]) for row in rows] == [(str(i), str(n)) for i, n in enumerate(expected)]
