@@ -87,14 +87,14 @@ def store_release(typingctx, array, index, value):
 
 
 @intrinsic
-def load_word(typingctx, octets, index):
-    """Read the 8 bytes from octets[index] on as one integer, at any alignment."""
+def load_word(typingctx, num_bytes, index):
+    """Read the 8 bytes from num_bytes[index] on as one integer, at any alignment."""
 
     def codegen(context, builder, signature, args):
         pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
         return builder.load(builder.bitcast(pointer, _I64.as_pointer()), align=1)
 
-    return types.uint64(octets, types.intp), codegen
+    return types.uint64(num_bytes, types.intp), codegen
 
 
 @intrinsic
@@ -164,8 +164,8 @@ def pack_sevens(typingctx, word):
 
 
 @intrinsic
-def add_where(typingctx, octets, index, word, amount):
-    """Add amount to octets[index + b] for every bit b of the word; wraps around like any byte.
+def add_where(typingctx, num_bytes, index, word, amount):
+    """Add amount to num_bytes[index + b] for every bit b of the word; wraps around like any byte.
 
     The word is a mask of 64 lanes: one instruction where the processor has such masks.
     """
@@ -184,7 +184,7 @@ def add_where(typingctx, octets, index, word, amount):
         builder.store(builder.select(mask, changed, old), place, align=1)
         return context.get_dummy_value()
 
-    return types.void(octets, types.intp, types.uint64, types.uint8), codegen
+    return types.void(num_bytes, types.intp, types.uint64, types.uint8), codegen
 
 
 @intrinsic

@@ -41,6 +41,26 @@ class Rows(NamedTuple):
     max_degree: int
 
 
+def read_only(rows: Rows) -> Rows:
+    """Give the arrays one type, whether they are mapped or not: numba then compiles only once."""
+
+    def freeze(array, dtype):
+        view = np.ascontiguousarray(array, dtype).view(np.ndarray)[:]
+        view.flags.writeable = False
+        return view
+
+    return Rows(
+        freeze(rows.heads, np.uint32),
+        freeze(rows.bases, np.uint64),
+        freeze(rows.starts, np.uint32),
+        freeze(rows.tails, np.uint8),
+        freeze(rows.degrees, np.uint32),
+        int(rows.shift),
+        int(rows.num_edges),
+        int(rows.max_degree),
+    )
+
+
 def one_row() -> Rows:
     """Give a graph of one vertex, on which kernels are compiled before they are needed."""
     return Rows(
@@ -100,7 +120,7 @@ def gather_rows(rows, queue, q, at, end, ids, owners, count, with_parents):
     processor that guessed wrong throws away the reads it has under way.
     """
     heads, tails = rows.heads, rows.tails
-    octets = np.int64(0)
+    num_bytes = np.int64(0)
     while q < end and count < FULL:
         u = np.int64(queue[q])
         row_end = row_begin(rows, u + 1)
@@ -112,7 +132,7 @@ def gather_rows(rows, queue, q, at, end, ids, owners, count, with_parents):
                 prefetch(rows.starts, ahead)
                 prefetch(tails, row_begin(rows, np.int64(queue[q + _AHEAD])))
             at = row_begin(rows, u)
-            octets += row_end - at
+            num_bytes += row_end - at
             head = heads[u]
             ids[count] = head
             count += np.int64(head < heads.size)
@@ -127,4 +147,4 @@ def gather_rows(rows, queue, q, at, end, ids, owners, count, with_parents):
         if at >= row_end:
             q += 1
             at = np.int64(NOT_BEGUN)
-    return q, at, count, octets
+    return q, at, count, num_bytes

@@ -17,7 +17,7 @@ from functools import cache, partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
-from oocbfs.kernels.bfs.state import FINISH, GATE
+from oocbfs.kernels.region import FINISH, GATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +49,7 @@ class _Call:
             finally:
                 self._ended.release()
 
-    def settle(self, *, wait: bool) -> None:
+    def finish(self, *, wait: bool) -> None:
         """See to it that it does not begin any more; wait for its end if it has begun."""
         if not self._begun.acquire(blocking=False) and wait:
             self._ended.acquire()
@@ -73,7 +73,7 @@ class _Helper(threading.Thread):
             self._idle.append(self)
 
 
-class _Crew:
+class _Workers:
     """Helpers, and which of them wait for a call."""
 
     def __init__(self) -> None:
@@ -104,9 +104,9 @@ class _Crew:
 
 
 @cache
-def _crew(process: int) -> _Crew:
+def _workers_of(process: int) -> _Workers:
     """Give the helpers of this process; one that was forked has none of its parent's."""
-    return _Crew()
+    return _Workers()
 
 
 def run_together(
@@ -123,16 +123,16 @@ def run_together(
     Helpers leave when the gate says so: one that sleeps or has no core holds up nobody to the end,
     unless the caller is to wait for them because it will open the gate again.
     """
-    crew = _crew(os.getpid())
+    workers = _workers_of(os.getpid())
     calls = [_Call(partial(run, *arguments, thread)) for thread in range(1, threads)]
     try:
         for call in calls:
-            crew.call(call)
+            workers.call(call)
         while (outcome := run(*arguments, 0)) == paused:
             pass
     finally:
         # First of all, and without a call that Ctrl-C could end: whoever was called comes to an end.
         control[GATE] = FINISH
         for call in calls:
-            call.settle(wait=wait)
+            call.finish(wait=wait)
     return outcome

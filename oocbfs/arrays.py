@@ -26,7 +26,7 @@ def _poison(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-class Room:
+class ResultArrays:
     """Memory that may still be taken; None is without bound."""
 
     def __init__(
@@ -35,7 +35,7 @@ class Room:
         self._free_bytes = free_bytes
         self._folder = tempfile.gettempdir() if folder is None else os.fspath(folder)
 
-    def array(self, size: int, dtype: Any) -> NDArray[Any]:  # noqa: ANN401
+    def allocate(self, size: int, dtype: Any) -> NDArray[Any]:  # noqa: ANN401
         """Allocate an array, in memory or else in a file without a name that is mapped."""
         num_bytes = size * np.dtype(dtype).itemsize
         if self._free_bytes is None:
@@ -45,7 +45,7 @@ class Room:
             return fresh(size, dtype)
         return self._mapped(size, num_bytes, dtype)
 
-    def free(self, array: NDArray[Any]) -> None:
+    def release(self, array: NDArray[Any]) -> None:
         """Take an array back that nobody uses any more."""
         if self._free_bytes is not None and not is_mapped(array):
             self._free_bytes += array.nbytes

@@ -142,7 +142,7 @@ def _plan_cpu(opened: Graph, samples: list[Sample], options: argparse.Namespace)
     from oocbfs.formats.io.ordered import available_threads
     from oocbfs.memory import available_bytes, parse_size
     from oocbfs.plan.host import divide
-    from oocbfs.plan.prediction import foretell_disk_bytes
+    from oocbfs.plan.prediction import predict_disk_bytes
 
     memory = available_bytes() if options.memory is None else parse_size(options.memory)
     found: dict[str, Any] = {"memory_bytes": memory}
@@ -160,7 +160,7 @@ def _plan_cpu(opened: Graph, samples: list[Sample], options: argparse.Namespace)
         return {**found, "error": str(error)}
     found["engine"] = division.engine if division.engine == "disk" else "cpu"
     if samples and division.engine == "disk":
-        read = [foretell_disk_bytes(opened, sample) for sample in samples]
+        read = [predict_disk_bytes(opened, sample) for sample in samples]
         found["predicted"] = {"disk_bytes": int(median(read)), "disk_bytes_worst": max(read)}
     return found
 
@@ -175,11 +175,11 @@ def _predict(
     """Give the median and the worst of the sampled sources."""
     from statistics import median
 
-    from oocbfs.plan.prediction import foretell_bytes, foretell_seconds
+    from oocbfs.plan.prediction import predict_bytes, predict_seconds
 
     if not samples:
         return None
-    forecasts = [foretell_bytes(opened, decided, sample) for sample in samples]
+    forecasts = [predict_bytes(opened, decided, sample) for sample in samples]
     moved = [forecast.slow_bytes for forecast in forecasts]
     read = [forecast.disk_bytes for forecast in forecasts]
     found: dict[str, Any] = {
@@ -190,7 +190,7 @@ def _predict(
     }
     if gpu is not None:
         seconds = [
-            foretell_seconds(gpu, forecast, opened.num_vertices, with_parents=options.parents)
+            predict_seconds(gpu, forecast, opened.num_vertices, with_parents=options.parents)
             for forecast in forecasts
         ]
         found.update(seconds=median(seconds), seconds_worst=max(seconds))

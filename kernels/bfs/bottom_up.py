@@ -14,7 +14,6 @@ from oocbfs.kernels.atomics import atomic_add, count_ones, kernel, prefetch, tra
 from oocbfs.kernels.bfs.frontier import mark
 from oocbfs.kernels.bfs.state import (
     BYTES,
-    CURSOR,
     EDGES,
     FAILED,
     FOUND,
@@ -22,13 +21,12 @@ from oocbfs.kernels.bfs.state import (
     HEADS,
     LEVEL,
     NEXT,
-    ONE,
     PENDING,
     TESTED,
     VISITED,
-    ZERO,
 )
 from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.region import CURSOR, ONE, ZERO
 from oocbfs.kernels.rows import row_begin, take_varint
 
 _WORD_CHUNK = 64
@@ -98,14 +96,14 @@ def _probe_round(rows, front, pending, places, ends, last, num_pending, hits, fo
     n = rows.heads.size
     pad = np.int64(front.size - 1)
     left = 0
-    octets = 0
+    num_bytes = 0
     malformed = False
     for i in range(num_pending):
         u = pending[i]
         end = ends[i]
         begin = places[i]
         delta, at = take_varint(tails, begin)
-        octets += at - begin
+        num_bytes += at - begin
         v = last[i] + delta + 1
         malformed |= (v >= n) | (at > end)
         hit = np.int64(front[min(v >> 6, pad)] >> np.uint64(v & 63) & ONE)
@@ -119,7 +117,7 @@ def _probe_round(rows, front, pending, places, ends, last, num_pending, hits, fo
         left += np.int64(at < end) & (hit ^ 1)
     if malformed:
         left = -1
-    return left, num_hits, octets
+    return left, num_hits, num_bytes
 
 
 @kernel
@@ -131,14 +129,14 @@ def _probe_pending(rows, state, front, ids, places, num_pending):
     ends, last = places[PENDING : 2 * PENDING], places[2 * PENDING :]
     level = np.int32(control[LEVEL])
     edges = 0
-    octets = 0
+    num_bytes = 0
     num_hits = 0
     while num_pending > 0:
         edges += num_pending
-        num_pending, num_hits, more_octets = _probe_round(
+        num_pending, num_hits, more_bytes = _probe_round(
             rows, front, ids, places, ends, last, num_pending, hits, found_by, num_hits
         )
-        octets += more_octets
+        num_bytes += more_bytes
     if num_pending < 0:
         control[FAILED] = 1
     for i in range(num_hits):
@@ -149,7 +147,7 @@ def _probe_pending(rows, state, front, ids, places, num_pending):
         levels[u] = level
         if parents.size != 0:
             parents[u] = found_by[i]
-    return num_hits, edges, octets
+    return num_hits, edges, num_bytes
 
 
 @kernel
@@ -167,7 +165,7 @@ def bottom_up(rows, state, thread):
     found = 0
     edges = 0
     answered = 0
-    octets = 0
+    num_bytes = 0
     num_pending = np.int64(0)
     while control[FAILED] == 0:
         taken = atomic_add(control, CURSOR, _WORD_CHUNK)
@@ -205,9 +203,9 @@ def bottom_up(rows, state, thread):
                 prefetch(tails, at)
                 prefetch(tails, at + 64)
                 if end - at > SEGMENT_BYTES:
-                    v, more_edges, more_octets = probe_segments(tails, n, front, at, end)
+                    v, more_edges, more_bytes = probe_segments(tails, n, front, at, end)
                     edges += more_edges
-                    octets += more_octets
+                    num_bytes += more_bytes
                     if v >= n:
                         control[FAILED] = 1
                     elif v >= 0:
@@ -225,16 +223,16 @@ def bottom_up(rows, state, thread):
                 places[num_pending + 2 * PENDING] = -1
                 num_pending += np.int64(at < end)
             if num_pending > PENDING - 64:
-                hits, more_edges, more_octets = _probe_pending(
+                hits, more_edges, more_bytes = _probe_pending(
                     rows, state, front, ids, places, num_pending
                 )
                 found += hits
                 edges += more_edges
-                octets += more_octets
+                num_bytes += more_bytes
                 num_pending = 0
-    hits, more_edges, more_octets = _probe_pending(rows, state, front, ids, places, num_pending)
+    hits, more_edges, more_bytes = _probe_pending(rows, state, front, ids, places, num_pending)
     atomic_add(control, TESTED, tested)
     atomic_add(control, FOUND, found + answered + hits)
     atomic_add(control, EDGES, edges + tested + more_edges)
     atomic_add(control, HEADS, answered)
-    atomic_add(control, BYTES, octets + more_octets)
+    atomic_add(control, BYTES, num_bytes + more_bytes)

@@ -6,7 +6,6 @@ import numpy as np
 
 from oocbfs.kernels.atomics import atomic_add, atomic_or, count_ones, kernel, trailing_zeros
 from oocbfs.kernels.bfs.state import (
-    CURSOR,
     DENSE_MASK,
     EDGES,
     FOUND,
@@ -18,13 +17,12 @@ from oocbfs.kernels.bfs.state import (
     MAX_HUBS,
     NEXT,
     NUM_HUBS,
-    ONE,
     QUEUE_BEGIN,
     QUEUE_END,
     VISITED,
-    ZERO,
 )
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
+from oocbfs.kernels.region import CURSOR, ONE, ZERO
 from oocbfs.kernels.rows import row_begin
 
 _WORD_CHUNK = 512
@@ -193,7 +191,7 @@ def lead_with_hubs(rows, state):
         u = queue[places[i]]
         queue[places[i]] = queue[front]
         queue[front] = u
-        octets = row_begin(rows, np.int64(u) + 1) - row_begin(rows, np.int64(u))
+        num_bytes = row_begin(rows, np.int64(u) + 1) - row_begin(rows, np.int64(u))
         places[i] = total
-        total += (octets + SEGMENT_BYTES - 1) // SEGMENT_BYTES
+        total += (num_bytes + SEGMENT_BYTES - 1) // SEGMENT_BYTES
     hubs[num_hubs] = total

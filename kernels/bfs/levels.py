@@ -18,33 +18,29 @@ from oocbfs.kernels.bfs.frontier import (
 )
 from oocbfs.kernels.bfs.small_level import (
     balanced,
-    catch_up,
     follow_alone,
     follow_parts,
+    mark_visited,
     queue_parts,
     reserve_parts,
 )
 from oocbfs.kernels.bfs.state import (
     BYTES,
-    CURSOR,
     DENSE_MASK,
     DEPTH,
     EDGES,
     FAILED,
-    FINISH,
     FOUND,
     FRONT,
     FRONTIER,
     FRONTIER_END,
     HEADS,
-    HUB_CURSOR,
     IN_BITMAP,
     KEPT,
     LEVEL,
     MODE,
     NEXT,
     NUM_HUBS,
-    ONE,
     PARTS_TAKEN,
     PROBED,
     QUEUE_BEGIN,
@@ -54,13 +50,19 @@ from oocbfs.kernels.bfs.state import (
     UNEXPLORED,
     VISITED,
     WEIGHT,
+)
+from oocbfs.kernels.bfs.top_down import DENSE, SPARSE, top_down
+from oocbfs.kernels.region import (
+    CURSOR,
+    FINISH,
+    HUB_CURSOR,
+    ONE,
     ZERO,
     close_region,
     join_region,
     leave_region,
     open_region,
 )
-from oocbfs.kernels.bfs.top_down import DENSE, SPARSE, top_down
 
 AUTO, TOP_DOWN, BOTTOM_UP = range(3)
 _CLEAR, _WEIGH, _TOP_DOWN, _PARTS, _QUEUE_PARTS, _SWEEP, _BOTTOM_UP, _TO_BITMAP, _TO_QUEUE = range(
@@ -218,7 +220,7 @@ def _settle(rows_out, rows_in, state, options, thread):
 def _expand_bottom_up(rows_out, rows_in, state, options, thread):
     """Let those not visited look for the frontier, which is a bitmap."""
     control = state.control
-    catch_up(state)
+    mark_visited(state)
     control[TASK] = _BOTTOM_UP
     _region(rows_out, rows_in, state, options.threads > 1, thread)
     still_open = control[TESTED] - control[FOUND]
@@ -243,7 +245,7 @@ def _expand_parts(rows_out, rows_in, state, thread):
 def _expand_top_down(rows_out, rows_in, state, options, edges, thread):
     """Expand a large frontier, which is in the queue."""
     control = state.control
-    catch_up(state)
+    mark_visited(state)
     end = control[FRONTIER_END]
     control[TASK] = _TOP_DOWN
     if edges > options.dense_edges:
@@ -337,7 +339,7 @@ def lead(rows_out, rows_in, state, options, thread):
 
 
 @kernel
-def help_out(rows_out, rows_in, state, thread):
+def worker_loop(rows_out, rows_in, state, thread):
     """Join one region after the other until the leader calls it a day."""
     epoch = np.int64(0)
     while True:

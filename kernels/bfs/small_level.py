@@ -1,6 +1,6 @@
 """Top-down steps for small and middling frontiers, which follow levels alone.
 
-What a row reaches is looked up in the levels and gets its own there: no bitmap, no atomics. The visited bitmap is left behind; ``catch_up`` sets the bits of what has been queued since before
+What a row reaches is looked up in the levels and gets its own there: no bitmap, no atomics. The visited bitmap is left behind; ``mark_visited`` sets the bits of what has been queued since before
 another step needs them.
 
 ``follow_alone`` is for frontiers that are not worth sharing, and stays for as many levels as they are
@@ -27,7 +27,6 @@ from oocbfs.kernels.bfs.state import (
     KEPT,
     LEVEL,
     NUM_PARTS,
-    ONE,
     PART_BYTES,
     PART_COUNT,
     PART_EDGES,
@@ -41,6 +40,7 @@ from oocbfs.kernels.bfs.state import (
     UNEXPLORED,
     VISITED,
 )
+from oocbfs.kernels.region import ONE
 from oocbfs.kernels.rows import BATCH, NOT_BEGUN, gather_rows
 
 
@@ -75,7 +75,7 @@ def _follow(rows, state, thread, begin, end, out, place, level):
     ids, owners = state.ids[thread, :BATCH], state.ids[thread, BATCH:]
     with_parents = state.parents.size != 0
     edges = np.int64(0)
-    octets = np.int64(0)
+    num_bytes = np.int64(0)
     q = begin
     at = np.int64(NOT_BEGUN)
     while q < end:
@@ -83,11 +83,11 @@ def _follow(rows, state, thread, begin, end, out, place, level):
             rows, state.queue, q, at, end, ids, owners, np.int64(0), with_parents
         )
         if count < 0 or place + count > out.size:  # a wrong id, or more than the degrees promised
-            return np.int64(-1), edges, octets
+            return np.int64(-1), edges, num_bytes
         place = _reach(state, out, place, ids, owners, count, level)
         edges += count
-        octets += more
-    return place, edges, octets
+        num_bytes += more
+    return place, edges, num_bytes
 
 
 @kernel
@@ -100,7 +100,7 @@ def follow_alone(rows, state, options, thread, started, pause):
     begin, end = control[QUEUE_BEGIN], control[FRONTIER_END]
     depth = control[DEPTH]
     while True:
-        place, edges, octets = _follow(
+        place, edges, num_bytes = _follow(
             rows, state, thread, begin, end, queue, end, np.int32(depth + 1)
         )
         if place < 0:
@@ -111,7 +111,7 @@ def follow_alone(rows, state, options, thread, started, pause):
         records[record, 0] = 0
         records[record, 1] += end - begin
         records[record, 2] += edges
-        records[record, 4] += octets
+        records[record, 4] += num_bytes
         records[record, 5] += ended - started
         control[UNEXPLORED] -= edges
         started = ended
@@ -172,7 +172,7 @@ def follow_parts(rows, state, thread):
         else:
             first = begin + count * part // num_parts
             last = begin + count * (part + 1) // num_parts
-        found, edges, octets = _follow(
+        found, edges, num_bytes = _follow(
             rows, state, thread, first, last, state.finds[part], np.int64(0), level
         )
         if found < 0:
@@ -180,7 +180,7 @@ def follow_parts(rows, state, thread):
             found = 0
         parts[part, PART_COUNT] = found
         parts[part, PART_EDGES] = edges
-        parts[part, PART_BYTES] = octets
+        parts[part, PART_BYTES] = num_bytes
 
 
 @kernel
@@ -213,7 +213,7 @@ def reserve_parts(state):
         return
     control[REPEATS] += total - most
     if control[REPEATS] > PARTS_EDGES:
-        catch_up(state)
+        mark_visited(state)
         control[QUEUE_END] = 0
         control[SYNCED] = 0
         control[REPEATS] = total - most
@@ -237,7 +237,7 @@ def balanced(state):
 
 
 @kernel
-def catch_up(state):
+def mark_visited(state):
     """Set the visited bits of all that entered the queue since they were last right."""
     control = state.control
     visited = state.bitmaps[control[VISITED]]

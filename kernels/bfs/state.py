@@ -1,10 +1,4 @@
-"""What the threads of one traversal share, and how helpers join the thread that leads it.
-
-The leader opens a *region* (one parallel step of one level) by storing its epoch in the gate.
-Helpers that see an open gate join it, take chunks of work from the cursor until none are left, and
-report that they are done. The leader works too, then closes the gate and waits for those who joined,
-never for those who did not: a helper that has no core, or has not started yet, holds up nobody.
-"""
+"""The arrays and control words that the threads of one traversal share; see region."""
 
 # Types come from what the leader passes in; numba reads no annotations.
 from __future__ import annotations
@@ -14,22 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.kernels.atomics import (
-    atomic_add,
-    atomic_and,
-    compare_and_swap,
-    kernel,
-    load_acquire,
-    sleep_microseconds,
-    store_release,
-    yield_core,
-)
+from oocbfs.kernels.region import REGION_WORDS
 
-ONE = np.uint64(1)
-ZERO = np.uint64(0)
-
-# Places in State.control. What several threads write has a cache line (8 words) of its own.
-GATE, DONE, CURSOR, HUB_CURSOR, QUEUE_END = 0, 8, 16, 24, 32
+# Words of State.control behind those of the region.
+QUEUE_END = REGION_WORDS
 # Sums over the threads of a region; FAILED is set when a tail holds what no converter wrote.
 FOUND, EDGES, HEADS, BYTES, FAILED, NUM_HUBS, TESTED = range(40, 47)
 # What the leader tells the helpers about the open region.
@@ -38,10 +20,6 @@ HUB_LIMIT, DENSE_MASK, NUM_PARTS, PARTS_TAKEN, KEPT = range(56, 61)
 # What the leader remembers between two levels.
 UNEXPLORED, PROBED, DEPTH, FRONTIER, WEIGHT, IN_BITMAP, SYNCED, REPEATS = range(64, 72)
 CONTROL_WORDS = 72
-
-OPEN = 1 << 15
-JOINED = OPEN - 1
-FINISH = -1
 
 MAX_HUBS = 1024
 # Edges up to which a frontier is expanded in parts, and their largest number.
@@ -77,49 +55,3 @@ class State(NamedTuple):
     hubs: NDArray[np.int64]
     records: NDArray[np.int64]
     control: NDArray[np.int64]
-
-
-@kernel
-def open_region(control):
-    """Let helpers join the task that the control words describe."""
-    control[CURSOR] = 0
-    control[HUB_CURSOR] = 0
-    control[DONE] = 0
-    epoch = control[GATE] >> 16
-    store_release(control, GATE, ((epoch + 1) << 16) | OPEN)
-
-
-@kernel
-def close_region(control):
-    """Wait until everybody who joined is done; what they wrote is visible afterwards."""
-    joined = atomic_and(control, GATE, ~OPEN) & JOINED
-    spins = 0
-    while load_acquire(control, DONE) != joined:
-        spins += 1
-        if spins > 1000:
-            yield_core()
-
-
-@kernel
-def join_region(control, last_epoch):
-    """Wait for a region after last_epoch and join it; give its epoch, or FINISH."""
-    waits = 0
-    while True:
-        gate = load_acquire(control, GATE)
-        if gate == FINISH:
-            return FINISH
-        if gate & OPEN and gate >> 16 != last_epoch:
-            if compare_and_swap(control, GATE, gate, gate + 1):
-                return gate >> 16
-            continue
-        waits += 1
-        if waits > 30000:
-            sleep_microseconds(50)
-        elif waits > 20000:
-            yield_core()
-
-
-@kernel
-def leave_region(control):
-    """Report that this helper is done and wrote all it had to write."""
-    atomic_add(control, DONE, 1)

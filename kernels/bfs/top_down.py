@@ -19,23 +19,20 @@ from oocbfs.kernels.atomics import atomic_add, atomic_or, kernel
 from oocbfs.kernels.bfs.frontier import own_bitmap
 from oocbfs.kernels.bfs.state import (
     BYTES,
-    CURSOR,
     DENSE_MASK,
     EDGES,
     FAILED,
     FRONTIER_END,
-    HUB_CURSOR,
     LEVEL,
     MAX_DENSE,
     MODE,
     NUM_HUBS,
-    ONE,
     QUEUE_BEGIN,
     QUEUE_END,
     VISITED,
-    ZERO,
 )
 from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.region import CURSOR, HUB_CURSOR, ONE, ZERO
 from oocbfs.kernels.rows import BATCH, FULL, NOT_BEGUN, gather_rows, gather_segment, row_begin
 
 SPARSE, DENSE = range(2)
@@ -120,11 +117,11 @@ def _expand_hubs(rows, state, visited, ids, owners):
     total = hubs[control[NUM_HUBS]]
     hub = 0
     edges = 0
-    octets = 0
+    num_bytes = 0
     while True:
         taken = atomic_add(control, HUB_CURSOR, _HUB_CHUNK)
         if taken >= total:
-            return edges, octets
+            return edges, num_bytes
         for segment in range(taken, min(taken + _HUB_CHUNK, total)):
             while segment >= hubs[hub + 1]:
                 hub += 1
@@ -139,13 +136,13 @@ def _expand_hubs(rows, state, visited, ids, owners):
             count = gather_segment(ids, count, rows.tails, at, end, rows.heads.size)
             if count < 0:
                 control[FAILED] = 1
-                return edges, octets
+                return edges, num_bytes
             if state.parents.size != 0:
                 for i in range(count):
                     owners[i] = u
             _visit(state, visited, ids, owners, count)
             edges += count
-            octets += end - at
+            num_bytes += end - at
 
 
 @kernel
@@ -163,7 +160,7 @@ def top_down(rows, state, thread):
             own[w] = visited[w]
         visited = own
         atomic_add(control, DENSE_MASK, np.int64(1) << thread)
-    edges, octets = _expand_hubs(rows, state, visited, ids, owners)
+    edges, num_bytes = _expand_hubs(rows, state, visited, ids, owners)
     begin = control[QUEUE_BEGIN] + control[NUM_HUBS]
     end = control[FRONTIER_END]
     count = np.int64(0)
@@ -177,7 +174,7 @@ def top_down(rows, state, thread):
             q, at, count, more = gather_rows(
                 rows, state.queue, q, at, chunk_end, ids, owners, count, with_parents
             )
-            octets += more
+            num_bytes += more
             if count < 0:
                 control[FAILED] = 1
                 count = np.int64(0)
@@ -188,4 +185,4 @@ def top_down(rows, state, thread):
                 count = np.int64(0)
     _visit(state, visited, ids, owners, count)
     atomic_add(control, EDGES, edges + count)
-    atomic_add(control, BYTES, octets)
+    atomic_add(control, BYTES, num_bytes)

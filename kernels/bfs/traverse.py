@@ -4,7 +4,7 @@ The level loop is compiled, so that a level costs nothing but its work: small fr
 by the leading thread alone, large ones by all threads (see bfs_state). The direction of a level is
 chosen by edges. Before the first bottom-up level, it is bottom-up when the frontier's edges exceed
 the unexplored ones / alpha; afterwards, when they exceed 1 / beta of the edges that a bottom-up level
-would examine, which the last one and the number of vertices it left open foretell.
+would examine, which the last one and the number of vertices it left open kernels.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from oocbfs.kernels.bfs.levels import AUTO, BOTTOM_UP, PAUSED, TOP_DOWN, Options, help_out, lead
+from oocbfs.kernels.bfs.levels import AUTO, BOTTOM_UP, PAUSED, TOP_DOWN, Options, lead, worker_loop
 from oocbfs.kernels.bfs.state import (
     CONTROL_WORDS,
     DEPTH,
@@ -39,7 +39,7 @@ from oocbfs.kernels.bfs.state import (
 )
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import SEGMENT_BYTES
-from oocbfs.kernels.rows import BATCH, Rows, one_row
+from oocbfs.kernels.rows import BATCH, Rows, one_row, read_only
 from oocbfs.kernels.workers import run_together
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _run(rows_out, rows_in, state, options, thread):
     """Run levels, or help the thread that does."""
     if thread == 0:
         return lead(rows_out, rows_in, state, options, thread)
-    help_out(rows_out, rows_in, state, thread)
+    worker_loop(rows_out, rows_in, state, thread)
     return np.int64(0)
 
 
@@ -86,26 +86,6 @@ class Traversal(NamedTuple):
     records: NDArray[np.void]
     depth: int
     malformed: bool
-
-
-def read_only(rows: Rows) -> Rows:
-    """Give the arrays one type, whether they are mapped or not: numba then compiles only once."""
-
-    def freeze(array, dtype):
-        view = np.ascontiguousarray(array, dtype).view(np.ndarray)[:]
-        view.flags.writeable = False
-        return view
-
-    return Rows(
-        freeze(rows.heads, np.uint32),
-        freeze(rows.bases, np.uint64),
-        freeze(rows.starts, np.uint32),
-        freeze(rows.tails, np.uint8),
-        freeze(rows.degrees, np.uint32),
-        int(rows.shift),
-        int(rows.num_edges),
-        int(rows.max_degree),
-    )
 
 
 def traverse(

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from oocbfs.kernels.atomics import atomic_add, kernel, load_acquire
-from oocbfs.kernels.bfs.state import FINISH, GATE
-from oocbfs.kernels.bfs.traverse import read_only
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.components.steps import (
     BYTES,
@@ -32,7 +30,8 @@ from oocbfs.kernels.components.steps import (
     point_to_heads,
 )
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.kernels.rows import Rows, one_row
+from oocbfs.kernels.region import FINISH, GATE
+from oocbfs.kernels.rows import Rows, one_row, read_only
 from oocbfs.kernels.workers import run_together
 
 if TYPE_CHECKING:
@@ -71,26 +70,26 @@ class Connection(NamedTuple):
 def _run_chunk(task, rows_out, rows_in, both, state, first, stop):
     """Run a step on vertices first … stop-1; give the edges and tail bytes it looked at."""
     edges = 0
-    octets = 0
+    num_bytes = 0
     if task == POINT_TO_HEADS:
         point_to_heads(rows_out.heads, state, first, stop)
     elif task == LINK_HEADS:
         link_heads(rows_out, rows_in, both, state, first, stop)
     elif task == LINK_FIRSTS:
-        edges, octets = link_firsts(rows_out, state, first, stop)
+        edges, num_bytes = link_firsts(rows_out, state, first, stop)
         if both:
-            more_edges, more_octets = link_firsts(rows_in, state, first, stop)
+            more_edges, more_bytes = link_firsts(rows_in, state, first, stop)
             edges += more_edges
-            octets += more_octets
+            num_bytes += more_bytes
     elif task == LINK_TAILS:
-        edges, octets = link_tails(rows_out, state, first, stop)
+        edges, num_bytes = link_tails(rows_out, state, first, stop)
         if both:
-            more_edges, more_octets = link_tails(rows_in, state, first, stop)
+            more_edges, more_bytes = link_tails(rows_in, state, first, stop)
             edges += more_edges
-            octets += more_octets
+            num_bytes += more_bytes
     else:
         compress_all(state, first, stop)
-    return edges, octets
+    return edges, num_bytes
 
 
 @compiled(_nrt=False)
@@ -105,9 +104,9 @@ def _step(task, rows_out, rows_in, both, state, thread):
         if first >= n:
             break
         stop = min(first + _CHUNK, n)
-        edges, octets = _run_chunk(task, rows_out, rows_in, both, state, first, stop)
+        edges, num_bytes = _run_chunk(task, rows_out, rows_in, both, state, first, stop)
         atomic_add(control, EDGES, edges)
-        atomic_add(control, BYTES, octets)
+        atomic_add(control, BYTES, num_bytes)
         num_chunks += 1
         if thread == 0 and num_chunks == _SLICE:
             return _PAUSED

@@ -18,7 +18,7 @@ from oocbfs.kernels.constants import SAMPLE_STRIDE, SEGMENT_BYTES
 from oocbfs.kernels.rows import row_begin, take_varint
 
 # Places in State.control. What several threads write has a cache line (8 words) of its own; the first is
-# the gate of those who help (see crew).
+# the gate of those who help (see workers).
 CURSOR, SETTLED = 8, 16
 # Sums over the threads; FAILED is set when a tail holds what no converter wrote.
 EDGES, BYTES, FAILED = range(24, 27)
@@ -81,7 +81,7 @@ def link_firsts(rows, state, first, stop):
     n = labels.size
     giant = find(labels, state.control[GIANT])
     edges = 0
-    octets = 0
+    num_bytes = 0
     for v in range(first, stop, SAMPLE_STRIDE):
         at, end = row_begin(rows, v), row_begin(rows, v + 1)
         if at >= end or labels[v] == giant:
@@ -93,9 +93,9 @@ def link_firsts(rows, state, first, stop):
             state.control[FAILED] = 1
             break
         edges += 1
-        octets += behind - at
+        num_bytes += behind - at
         link(labels, v, w)
-    return edges, octets
+    return edges, num_bytes
 
 
 @kernel
@@ -130,19 +130,19 @@ def link_tails(rows, state, first, stop):
     labels = state.labels
     giant = find(labels, state.control[GIANT])
     edges = 0
-    octets = 0
+    num_bytes = 0
     for v in range(first, stop):
         root = compress(labels, v)
         if root == giant:
             continue
         at, end = row_begin(rows, v), row_begin(rows, v + 1)
-        root, more_edges, more_octets = link_span(rows.tails, labels, root, giant, at, end)
+        root, more_edges, more_bytes = link_span(rows.tails, labels, root, giant, at, end)
         if more_edges < 0:
             state.control[FAILED] = 1
             break
         edges += more_edges
-        octets += more_octets
-    return edges, octets
+        num_bytes += more_bytes
+    return edges, num_bytes
 
 
 @kernel

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from oocbfs.kernels.atomics import kernel, trailing_zeros
-from oocbfs.kernels.bfs.state import ONE, ZERO
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.disk.large_level import heads_pass, stream, sweep, visit_heads
 from oocbfs.kernels.disk.small_level import fill, thin_levels
 from oocbfs.kernels.disk.state import FRONT, FRONTIER, QUEUE
+from oocbfs.kernels.region import ONE, ZERO
 
 THIN, FILL_CACHE, HEADS_PASS, VISIT_HEADS, STREAM_DOWN, STREAM_UP, SWEEP, TO_QUEUE = range(8)
 

@@ -58,7 +58,7 @@ def _link_extent(rows, state, giant, first, stop, low, high, buffer, shift):
     """Join the rows of one read that are outside the giant; give edges and bytes, or -1."""
     labels = state.labels
     edges = 0
-    octets = 0
+    num_bytes = 0
     for u in range(first, stop):
         at, end = row_part(rows, u, low, high)
         if at >= end:
@@ -66,14 +66,14 @@ def _link_extent(rows, state, giant, first, stop, low, high, buffer, shift):
         root = compress(labels, u)
         if root == giant:
             continue
-        root, more_edges, more_octets = link_span(
+        root, more_edges, more_bytes = link_span(
             buffer, labels, root, giant, at - shift, end - shift
         )
         if more_edges < 0:
-            return more_edges, octets
+            return more_edges, num_bytes
         edges += more_edges
-        octets += more_octets
-    return edges, octets
+        num_bytes += more_bytes
+    return edges, num_bytes
 
 
 @compiled(_nrt=False)
@@ -81,7 +81,7 @@ def stream(rows, disk, state, giant_vertex, thread):
     """Take chunks of the tails until none are left, read what they hold of wanted rows, and use it."""
     labels, control, buffer = state.labels, state.control, state.buffers[thread]
     edges = 0
-    octets = 0
+    num_bytes = 0
     while control[FAILED] == 0:
         low = atomic_add(control, CURSOR, CHUNK_BYTES)
         if low >= disk.tail_bytes:
@@ -96,13 +96,13 @@ def stream(rows, disk, state, giant_vertex, thread):
             shift = begin * PAGE_BYTES
             if not read_pages(buffer, 0, (end - begin) * PAGE_BYTES, disk, shift, control):
                 break
-            more_edges, more_octets = _link_extent(
+            more_edges, more_bytes = _link_extent(
                 rows, state, giant, first, u, low, high, buffer, shift
             )
             if more_edges < 0:
                 control[FAILED] = MALFORMED
                 break
             edges += more_edges
-            octets += more_octets
+            num_bytes += more_bytes
     atomic_add(control, EDGES, edges)
-    atomic_add(control, TAIL_BYTES, octets)
+    atomic_add(control, TAIL_BYTES, num_bytes)

@@ -17,7 +17,6 @@ import numpy as np
 from oocbfs.kernels.atomics import atomic_add, atomic_or, count_ones, kernel, trailing_zeros
 from oocbfs.kernels.bfs.bottom_up import probe_segments, test_few_heads, test_heads
 from oocbfs.kernels.bfs.frontier import mark
-from oocbfs.kernels.bfs.state import ONE, ZERO
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
 from oocbfs.kernels.disk.read import PAGE_BYTES, read_pages
 from oocbfs.kernels.disk.state import (
@@ -39,6 +38,7 @@ from oocbfs.kernels.disk.state import (
     TAIL_BYTES,
     VISITED,
 )
+from oocbfs.kernels.region import ONE, ZERO
 from oocbfs.kernels.rows import BATCH, FULL, gather_segment, row_begin
 
 # Tails that a thread takes at a time, and at most reads at once.
@@ -128,7 +128,7 @@ def sweep(rows, state):
     found = 0
     pages = 0
     reads = 0
-    octets = 0
+    num_bytes = 0
     while True:
         taken = atomic_add(control, CURSOR, _WORD_CHUNK)
         if taken >= num_words:
@@ -145,12 +145,12 @@ def sweep(rows, state):
                 u = w * 64 + trailing_zeros(bits)
                 bits &= bits - ONE
                 begin, end = row_begin(rows, u), row_begin(rows, u + 1)
-                octets += end - begin
+                num_bytes += end - begin
                 reach, pages, reads = add_row(reach, pages, reads, begin, end)
     atomic_add(control, FOUND, found)
     atomic_add(control, FRONT_PAGES, pages)
     atomic_add(control, FRONT_READS, reads)
-    atomic_add(control, ROW_BYTES, octets)
+    atomic_add(control, ROW_BYTES, num_bytes)
 
 
 @kernel
@@ -266,23 +266,23 @@ def _probe_extent(rows, state, wanted, first, stop, low, high, buffer, shift):
     front, after = state.bitmaps[control[FRONT]], state.bitmaps[control[NEXT]]
     n = rows.heads.size
     edges = 0
-    octets = 0
+    num_bytes = 0
     u = _next_wanted(wanted, first, stop)
     while u < stop:
         at, end = row_part(rows, u, low, high)
         # What was found before the read was planned has no bytes in the buffer.
         if at < end and after[u >> 6] >> np.uint64(u & 63) & ONE == ZERO:
-            v, more_edges, more_octets = probe_segments(buffer, n, front, at - shift, end - shift)
+            v, more_edges, more_bytes = probe_segments(buffer, n, front, at - shift, end - shift)
             if v >= n:
-                return np.int64(-1), octets
+                return np.int64(-1), num_bytes
             edges += more_edges
-            octets += more_octets
+            num_bytes += more_bytes
             if v >= 0:
                 atomic_or(after, u >> 6, ONE << np.uint64(u & 63))
                 if state.parents.size != 0:
                     state.parents[u] = v
         u = _next_wanted(wanted, u + 1, stop)
-    return edges, octets
+    return edges, num_bytes
 
 
 @kernel
@@ -291,17 +291,17 @@ def _expand_extent(rows, state, wanted, first, stop, low, high, buffer, shift, t
     ids, owners = state.ids[thread, :BATCH], state.ids[thread, BATCH:]
     n = rows.heads.size
     edges = 0
-    octets = 0
+    num_bytes = 0
     count = np.int64(0)
     u = _next_wanted(wanted, first, stop)
     while u < stop:
         at, end = row_part(rows, u, low, high)
-        octets += max(0, end - at)
+        num_bytes += max(0, end - at)
         while at < end:
             segment_end = min(at + SEGMENT_BYTES, end)
             gathered = gather_segment(ids, count, buffer, at - shift, segment_end - shift, n)
             if gathered < 0:
-                return np.int64(-1), octets
+                return np.int64(-1), num_bytes
             owners[count:gathered] = u
             count = gathered
             if count >= FULL:
@@ -311,7 +311,7 @@ def _expand_extent(rows, state, wanted, first, stop, low, high, buffer, shift, t
             at = segment_end
         u = _next_wanted(wanted, u + 1, stop)
     _claim(state, ids, owners, count)
-    return edges + count, octets
+    return edges + count, num_bytes
 
 
 @kernel
@@ -322,7 +322,7 @@ def stream(rows, disk, state, upward, thread):
     # Bottom-up, part of a hub may have been answered meanwhile. A frontier vertex never is.
     found = state.bitmaps[control[NEXT]]
     edges = 0
-    octets = 0
+    num_bytes = 0
     while control[FAILED] == 0:
         low = atomic_add(control, CURSOR, CHUNK_BYTES)
         if low >= disk.tail_bytes:
@@ -337,17 +337,17 @@ def stream(rows, disk, state, upward, thread):
             if not read_pages(buffer, 0, (end - begin) * PAGE_BYTES, disk, shift, control):
                 break
             if upward:
-                more_edges, more_octets = _probe_extent(
+                more_edges, more_bytes = _probe_extent(
                     rows, state, wanted, first, u, low, high, buffer, shift
                 )
             else:
-                more_edges, more_octets = _expand_extent(
+                more_edges, more_bytes = _expand_extent(
                     rows, state, wanted, first, u, low, high, buffer, shift, thread
                 )
             if more_edges < 0:
                 control[FAILED] = MALFORMED
                 break
             edges += more_edges
-            octets += more_octets
+            num_bytes += more_bytes
     atomic_add(control, EDGES, edges)
-    atomic_add(control, TAIL_BYTES, octets)
+    atomic_add(control, TAIL_BYTES, num_bytes)

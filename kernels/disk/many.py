@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.kernels.atomics import atomic_add, atomic_or, inlined, kernel, trailing_zeros
-from oocbfs.kernels.bfs.state import ONE, ZERO
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
 from oocbfs.kernels.disk.large_level import CHUNK_BYTES, GAP_PAGES, add_row, row_at, row_part
@@ -29,6 +28,7 @@ from oocbfs.kernels.disk.state import (
     MALFORMED,
     TAIL_BYTES,
 )
+from oocbfs.kernels.region import ONE, ZERO
 from oocbfs.kernels.rows import gather_segment, row_begin, take_varint
 
 # Places in State.masks: sources that move in this step, and those of them that push or pull.
@@ -202,7 +202,7 @@ def _pull_part(words, buffer, at, end, u, wanted):
 def _stream(rows, disk, state, thread):
     """Take chunks of the tails until none are left, read what they hold of wanted rows, and use it."""
     control, buffer, ids = state.control, state.buffers[thread], state.ids[thread]
-    octets = 0
+    num_bytes = 0
     while control[FAILED] == 0:
         low = atomic_add(control, CURSOR, CHUNK_BYTES)
         if low >= disk.tail_bytes:
@@ -222,7 +222,7 @@ def _stream(rows, disk, state, thread):
                 at, last = row_part(rows, v, low, high)
                 if at >= last or pushed | wanted == ZERO:
                     continue
-                octets += last - at
+                num_bytes += last - at
                 fine = True
                 if pushed != ZERO:
                     fine = _push_part(state.words, buffer, ids, at - shift, last - shift, pushed)
@@ -231,7 +231,7 @@ def _stream(rows, disk, state, thread):
                 if not fine:
                     control[FAILED] = MALFORMED
                     break
-    atomic_add(control, TAIL_BYTES, octets)
+    atomic_add(control, TAIL_BYTES, num_bytes)
 
 
 @kernel

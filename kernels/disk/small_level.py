@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 
 from oocbfs.kernels.atomics import atomic_add, kernel, nanoseconds
-from oocbfs.kernels.bfs.state import ONE, ZERO
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
 from oocbfs.kernels.disk.large_level import GAP_PAGES, add_row
 from oocbfs.kernels.disk.read import PAGE_BYTES, read_pages
@@ -31,18 +30,19 @@ from oocbfs.kernels.disk.state import (
     ROW_BYTES,
     VISITED,
 )
+from oocbfs.kernels.region import ONE, ZERO
 from oocbfs.kernels.rows import BATCH, gather_segment, row_begin
 
 # How the thin levels end: the traversal is over, the time slice is, blocks are to be read by all threads,
 # or the frontier is too wide and lies in its bitmap.
-FINISHED, PAUSED, FILL, WIDE = range(4)
+FINISHED, PAUSED, FILL, LARGE = range(4)
 
 BLOCK_BYTES = 1 << 14
 # The largest frontier that one thread expands, in vertices and in the bytes of their rows.
-THIN_VERTICES = 1 << 15
-THIN_BYTES = 1 << 18
+SMALL_VERTICES = 1 << 15
+SMALL_BYTES = 1 << 18
 # A vertex that such a frontier finds takes a byte of a row, or is a head.
-QUEUE_SIZE = THIN_VERTICES + THIN_BYTES
+QUEUE_SIZE = SMALL_VERTICES + SMALL_BYTES
 # Missing blocks that the thread reads itself.
 _FEW_BLOCKS = 4
 _SLICE_NANOSECONDS = 200_000_000
@@ -132,7 +132,7 @@ def _visit(rows, state, ids, count, owner, level):
     control, levels, parents = state.control, state.levels, state.parents
     visited, after = state.bitmaps[control[VISITED]], state.queue[1 - control[QUEUE]]
     place = control[FRONTIER]
-    octets = control[ROW_BYTES]
+    num_bytes = control[ROW_BYTES]
     for i in range(count):
         v = np.int64(ids[i])
         bit = ONE << np.uint64(v & 63)
@@ -143,9 +143,9 @@ def _visit(rows, state, ids, count, owner, level):
                 parents[v] = owner
             after[place] = v
             place += 1
-            octets += row_begin(rows, v + 1) - row_begin(rows, v)
+            num_bytes += row_begin(rows, v + 1) - row_begin(rows, v)
     control[FRONTIER] = place
-    control[ROW_BYTES] = octets
+    control[ROW_BYTES] = num_bytes
 
 
 @kernel
@@ -155,7 +155,7 @@ def _expand(rows, disk, state, frontier, level):
     ids = state.ids[0, :BATCH]
     n = rows.heads.size
     edges = 0
-    octets = 0
+    num_bytes = 0
     control[FRONTIER] = 0
     control[ROW_BYTES] = 0
     for i in range(frontier.size):
@@ -165,7 +165,7 @@ def _expand(rows, disk, state, frontier, level):
         ids[0] = rows.heads[u]
         count = np.int64(1)
         begin, end = row_begin(rows, u), row_begin(rows, u + 1)
-        octets += end - begin
+        num_bytes += end - begin
         row, at = _find_row(disk, state, begin, end) if begin < end else (state.row, np.int64(0))
         if control[FAILED] != 0:
             break
@@ -175,14 +175,14 @@ def _expand(rows, disk, state, frontier, level):
             count = gather_segment(ids, count, row, at, segment_end, n)
             if count < 0:
                 control[FAILED] = MALFORMED
-                return edges, octets
+                return edges, num_bytes
             _visit(rows, state, ids, count, u, level)
             edges += count
             count = np.int64(0)
             at = segment_end
             if at >= row_end:
                 break
-    return edges, octets
+    return edges, num_bytes
 
 
 @kernel
@@ -206,11 +206,11 @@ def _widen(rows, state, frontier):
 def _prepare(rows, disk, state, frontier):
     """See to it that the cache holds the frontier's rows; tell what else is to be done first."""
     control = state.control
-    if control[FRONTIER] > THIN_VERTICES or control[ROW_BYTES] > THIN_BYTES:
-        return WIDE
+    if control[FRONTIER] > SMALL_VERTICES or control[ROW_BYTES] > SMALL_BYTES:
+        return LARGE
     num_missing = _reserve(rows, state, frontier)
     if num_missing < 0:
-        return WIDE
+        return LARGE
     control[NUM_MISSING] = num_missing
     if num_missing > _FEW_BLOCKS:
         control[FILLED] = 1
@@ -234,12 +234,12 @@ def thin_levels(rows, disk, state, max_depth, target, clock):
         frontier = state.queue[control[QUEUE], : min(control[FRONTIER], QUEUE_SIZE)]
         if control[FILLED] == 0:
             todo = _prepare(rows, disk, state, frontier)
-            if todo == WIDE:
+            if todo == LARGE:
                 _widen(rows, state, frontier)
             if todo != FINISHED:
                 return todo
         control[FILLED] = 0
-        edges, octets = _expand(rows, disk, state, frontier, np.int32(control[DEPTH] + 1))
+        edges, num_bytes = _expand(rows, disk, state, frontier, np.int32(control[DEPTH] + 1))
         if control[FAILED] != 0:
             break
         control[QUEUE] = 1 - control[QUEUE]
@@ -248,7 +248,7 @@ def thin_levels(rows, disk, state, max_depth, target, clock):
         ended = nanoseconds(clock)
         records[record, 1] += frontier.size
         records[record, 2] += edges
-        records[record, 4] += octets
+        records[record, 4] += num_bytes
         records[record, 5] += control[DISK_BYTES]
         records[record, 6] += ended - started
         control[DISK_BYTES] = 0

@@ -13,16 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from oocbfs.kernels.atomics import atomic_add, kernel, nanoseconds
-from oocbfs.kernels.bfs.state import (
-    CURSOR,
-    FINISH,
-    ONE,
-    ZERO,
-    close_region,
-    join_region,
-    leave_region,
-    open_region,
-)
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.many.pull import pull
 from oocbfs.kernels.many.push import list_frontier, push, push_sparse
@@ -46,6 +36,16 @@ from oocbfs.kernels.many.state import (
     PUSHED,
     PUSHING,
     TASK,
+)
+from oocbfs.kernels.region import (
+    CURSOR,
+    FINISH,
+    ONE,
+    ZERO,
+    close_region,
+    join_region,
+    leave_region,
+    open_region,
 )
 
 _BEGIN, _CLEAR, _LIST, _PUSH, _PULL = range(5)
@@ -259,7 +259,7 @@ def _visit_sources(rows_out, state):
 
 
 @kernel
-def help_out(rows_out, rows_in, state, thread):
+def worker_loop(rows_out, rows_in, state, thread):
     """Join one region after the other until the leader calls it a day."""
     epoch = np.int64(0)
     while True:

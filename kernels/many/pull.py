@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 
 from oocbfs.kernels.atomics import add_where, atomic_add, kernel, prefetch
-from oocbfs.kernels.bfs.state import CURSOR, ZERO
 from oocbfs.kernels.constants import SEGMENT_BYTES
 from oocbfs.kernels.many.state import (
     ALL,
@@ -27,6 +26,7 @@ from oocbfs.kernels.many.state import (
     PULLING,
     PUSHED,
 )
+from oocbfs.kernels.region import CURSOR, ZERO
 from oocbfs.kernels.rows import row_begin, take_varint
 
 
@@ -83,19 +83,19 @@ def _ask_round(rows, front, finds, ids, wanted, places, ends, last, pending):
     """
     tails = rows.tails
     n = rows.heads.size
-    octets = 0
+    num_bytes = 0
     malformed = False
     for i in range(pending):
         begin = places[i]
         delta, at = take_varint(tails, begin)
-        octets += at - begin
+        num_bytes += at - begin
         v = last[i] + delta + 1
         malformed |= (v >= n) | (at > ends[i])
         last[i] = v
         places[i] = at
         prefetch(front, v)
     if malformed:
-        return np.int64(-1), octets
+        return np.int64(-1), num_bytes
     left = 0
     for i in range(pending):
         u = ids[i]
@@ -112,7 +112,7 @@ def _ask_round(rows, front, finds, ids, wanted, places, ends, last, pending):
         ends[left] = end
         last[left] = v
         left += np.int64(at < end) & np.int64(want != ZERO)
-    return left, octets
+    return left, num_bytes
 
 
 @kernel
@@ -120,14 +120,14 @@ def _ask_tails(rows, state, front, finds, ids, wanted, places, pending):
     """Ask the tails of the pending vertices; give the edges looked at and the bytes."""
     ends, last = places[CHUNK : 2 * CHUNK], places[2 * CHUNK :]
     edges = 0
-    octets = 0
+    num_bytes = 0
     short = 0
     for i in range(pending):
         u = ids[i]
         at, end = row_begin(rows, np.int64(u)), row_begin(rows, np.int64(u) + 1)
         if end - at > SEGMENT_BYTES:
-            more, more_octets = _ask_long_tail(rows, front, finds, u, wanted[i], at, end)
-            octets += more_octets
+            more, more_bytes = _ask_long_tail(rows, front, finds, u, wanted[i], at, end)
+            num_bytes += more_bytes
             edges += more
             if more < 0:
                 state.control[FAILED] = 1
@@ -140,11 +140,11 @@ def _ask_tails(rows, state, front, finds, ids, wanted, places, pending):
             short += np.int64(at < end)
     while short > 0:
         edges += short
-        short, more_octets = _ask_round(rows, front, finds, ids, wanted, places, ends, last, short)
-        octets += more_octets
+        short, more_bytes = _ask_round(rows, front, finds, ids, wanted, places, ends, last, short)
+        num_bytes += more_bytes
     if short < 0:
         state.control[FAILED] = 1
-    return edges, octets
+    return edges, num_bytes
 
 
 @kernel
@@ -167,7 +167,11 @@ def _settle(state, degrees, finds, thread, first, stop):
     Weights are estimated: the vertices of a block are taken for equally connected.
     """
     seen, planes = state.words[0], state.planes
-    octets, counts, weights = state.octets[thread], state.counts[thread], state.weights[thread]
+    num_bytes, counts, weights = (
+        state.num_bytes[thread],
+        state.counts[thread],
+        state.weights[thread],
+    )
     some = ZERO
     common = ALL
     degree = ZERO
@@ -190,13 +194,13 @@ def _settle(state, degrees, finds, thread, first, stop):
             column = planes[plane]
             for v in range(first, stop):
                 column[v] |= finds[v]
-    octets[:] = 0
+    num_bytes[:] = 0
     for v in range(first, stop):
-        add_where(octets, 0, finds[v], np.uint8(1))
+        add_where(num_bytes, 0, finds[v], np.uint8(1))
     mean = np.float64(degree) / (stop - first)
     for b in range(64):
-        counts[b] += np.int64(octets[b])
-        weights[b] += np.float64(octets[b]) * mean
+        counts[b] += np.int64(num_bytes[b])
+        weights[b] += np.float64(num_bytes[b]) * mean
     return found
 
 
@@ -212,7 +216,7 @@ def pull(rows_out, rows_in, state, thread):
     found = 0
     asked = 0
     edges = 0
-    octets = 0
+    num_bytes = 0
     while control[FAILED] == 0:
         begin = atomic_add(control, CURSOR, CHUNK)
         if begin >= n:
@@ -230,11 +234,11 @@ def pull(rows_out, rows_in, state, thread):
                 )
                 asked += more
         if pending != 0:
-            more, more_octets = _ask_tails(
+            more, more_bytes = _ask_tails(
                 rows_in, state, front, finds, ids, wanted, places, pending
             )
             edges += more
-            octets += more_octets
+            num_bytes += more_bytes
         for first in range(begin, end, BLOCK):
             if state.idle[first // BLOCK]:
                 continue
@@ -245,4 +249,4 @@ def pull(rows_out, rows_in, state, thread):
     atomic_add(control, FOUND, found)
     atomic_add(control, HEADS, asked)
     atomic_add(control, EDGES, edges)
-    atomic_add(control, BYTES, octets)
+    atomic_add(control, BYTES, num_bytes)

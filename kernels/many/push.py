@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from oocbfs.kernels.atomics import atomic_add, inlined, kernel, prefetch, trailing_zeros
-from oocbfs.kernels.bfs.state import CURSOR, ONE, ZERO
 from oocbfs.kernels.constants import SEGMENT_BYTES
 from oocbfs.kernels.many.state import (
     BYTES,
@@ -24,6 +23,7 @@ from oocbfs.kernels.many.state import (
     LIST_END,
     PUSHING,
 )
+from oocbfs.kernels.region import CURSOR, ONE, ZERO
 from oocbfs.kernels.rows import gather_segment, row_begin
 
 _LIST_CHUNK = 16
@@ -78,7 +78,7 @@ def _push_rows(rows, state, finds, listed, sparse, thread, begin, end):
     n = heads.size
     num_listed = np.int64(0)
     edges = 0
-    octets = 0
+    num_bytes = 0
     for i in range(begin, end):
         ahead = np.int64(vertices[min(i + 2 * _AHEAD, end - 1)])
         prefetch(front, ahead)
@@ -94,17 +94,17 @@ def _push_rows(rows, state, finds, listed, sparse, thread, begin, end):
         edges += 1
         at = row_begin(rows, u)
         row_end = row_begin(rows, u + 1)
-        octets += row_end - at
+        num_bytes += row_end - at
         while at < row_end:
             segment_end = min(at + SEGMENT_BYTES, row_end)
             count = gather_segment(ids, 0, tails, at, segment_end, n)
             if count < 0:
-                return count, edges, octets
+                return count, edges, num_bytes
             for k in range(count):
                 num_listed = _mark(finds, listed, num_listed, ids[k], word, sparse)
             edges += count
             at = segment_end
-    return num_listed, edges, octets
+    return num_listed, edges, num_bytes
 
 
 @kernel
@@ -115,22 +115,22 @@ def push(rows, state, thread):
     if own >= words.shape[0]:
         return
     edges = 0
-    octets = 0
+    num_bytes = 0
     end = control[LIST_END]
     while control[FAILED] == 0:
         begin = atomic_add(control, CURSOR, _LIST_CHUNK)
         if begin >= end:
             break
         stop = min(begin + _LIST_CHUNK, end)
-        outcome, more, more_octets = _push_rows(
+        outcome, more, more_bytes = _push_rows(
             rows, state, words[own], state.lists[0], False, thread, begin, stop
         )
         edges += more
-        octets += more_octets
+        num_bytes += more_bytes
         if outcome < 0:
             control[FAILED] = 1
     atomic_add(control, EDGES, edges)
-    atomic_add(control, BYTES, octets)
+    atomic_add(control, BYTES, num_bytes)
 
 
 @kernel
@@ -142,7 +142,7 @@ def push_sparse(rows, state, thread):
     planes, depth = state.planes, control[DEPTH]
     counts, weights = state.counts[thread], state.weights[thread]
     end = control[LIST_END]
-    num_listed, edges, octets = _push_rows(rows, state, finds, listed, True, thread, 0, end)
+    num_listed, edges, num_bytes = _push_rows(rows, state, finds, listed, True, thread, 0, end)
     if num_listed < 0:
         control[FAILED] = 1
         return
@@ -169,4 +169,4 @@ def push_sparse(rows, state, thread):
     control[LIST_END] = left
     control[FOUND] = left
     control[EDGES] = edges
-    control[BYTES] = octets
+    control[BYTES] = num_bytes

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
-# Places in State.control behind the gate and the cursors of bfs_state. Sums over a region's threads:
+# Places in State.control behind those of the region. Sums over a region's threads:
 FOUND, EDGES, HEADS, BYTES, FAILED = range(32, 37)
 # What the leader tells the helpers about the open region.
 TASK, FRONT, DEPTH, PUSHED = range(40, 44)
@@ -51,7 +51,7 @@ class State(NamedTuple):
         Scratch, one row a thread: vertices, their words, and where their tails are read.
     counts, weights
         Vertices and edges of the next frontier by source, one row a thread.
-    octets
+    num_bytes
         Counters of one byte a source, one row a thread.
     unexplored
         Edges of vertices that a source has not seen.
@@ -69,7 +69,7 @@ class State(NamedTuple):
     places: NDArray[np.int64]
     counts: NDArray[np.int64]
     weights: NDArray[np.float64]
-    octets: NDArray[np.uint8]
+    num_bytes: NDArray[np.uint8]
     masks: NDArray[np.uint64]
     unexplored: NDArray[np.float64]
     sizes: NDArray[np.int64]

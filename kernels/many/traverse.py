@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from oocbfs.kernels.bfs.state import GATE
-from oocbfs.kernels.bfs.traverse import read_only
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import SEGMENT_BYTES
-from oocbfs.kernels.many.levels import FULL, PAUSED, TOO_DEEP, Options, help_out, lead
+from oocbfs.kernels.many.levels import FULL, PAUSED, TOO_DEEP, Options, lead, worker_loop
 from oocbfs.kernels.many.state import (
     BLOCK,
     CHUNK,
@@ -25,7 +23,8 @@ from oocbfs.kernels.many.state import (
     MAX_RECORDS,
     State,
 )
-from oocbfs.kernels.rows import Rows, one_row
+from oocbfs.kernels.region import GATE
+from oocbfs.kernels.rows import Rows, one_row, read_only
 from oocbfs.kernels.workers import run_together
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def _run(rows_out, rows_in, state, options, thread):
     """Run levels, or help the thread that does."""
     if thread == 0:
         return lead(rows_out, rows_in, state, options, thread)
-    help_out(rows_out, rows_in, state, thread)
+    worker_loop(rows_out, rows_in, state, thread)
     return np.int64(0)
 
 

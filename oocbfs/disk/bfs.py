@@ -31,11 +31,11 @@ from oocbfs.kernels.disk.small_level import (
     FILL,
     PAUSED,
     QUEUE_SIZE,
-    THIN_BYTES,
-    THIN_VERTICES,
+    SMALL_BYTES,
+    SMALL_VERTICES,
 )
 from oocbfs.kernels.disk.state import CONTROL_WORDS, State
-from oocbfs.kernels.rows import BATCH, one_row
+from oocbfs.kernels.rows import BATCH, one_row, read_only
 
 # Threads that read, each with one read in flight.
 READERS = 16
@@ -54,7 +54,7 @@ _FIELDS = RECORD.names or ()
 SCRATCH_BYTES = (
     READERS * (BUFFER_BYTES + 8 * BATCH + (128 << 10))
     + 8 * QUEUE_SIZE
-    + THIN_BYTES
+    + SMALL_BYTES
     + 8 * len(_FIELDS) * MAX_RECORDS
 )
 
@@ -126,7 +126,7 @@ class _Search:
             np.full(slots, -1, np.int64),
             np.zeros(slots, np.int32),
             np.empty(min(limit, QUEUE_SIZE), np.int64),
-            np.empty(THIN_BYTES + PAGE_BYTES, np.uint8),
+            np.empty(SMALL_BYTES + PAGE_BYTES, np.uint8),
             np.zeros((MAX_RECORDS, len(_FIELDS)), np.int64),
             np.zeros(CONTROL_WORDS, np.int64),
         )
@@ -187,7 +187,7 @@ class _Search:
     def _is_small(self) -> bool:
         control = self._control
         return bool(
-            control[words.FRONTIER] <= THIN_VERTICES and control[words.ROW_BYTES] <= THIN_BYTES
+            control[words.FRONTIER] <= SMALL_VERTICES and control[words.ROW_BYTES] <= SMALL_BYTES
         )
 
     def _run_thin(self) -> bool:
@@ -273,20 +273,20 @@ class _Search:
 @cache
 def load() -> None:
     """Compile the kernels or load them from the cache, so that no traversal's time includes it."""
-    octets, ids, words_ = np.zeros(1, np.uint8), np.zeros(1, np.uint32), np.zeros(1, np.int64)
-    rows = cpu.read_only(one_row())
+    num_bytes, ids, words_ = np.zeros(1, np.uint8), np.zeros(1, np.uint32), np.zeros(1, np.int64)
+    rows = read_only(one_row())
     state = State(
         np.zeros(1, np.int32),
         _NO_PARENTS,
         np.zeros((4, 1), np.uint64),
-        octets.reshape(1, 1),
+        num_bytes.reshape(1, 1),
         ids.reshape(1, 1),
         ids.reshape(1, 1),
-        octets,
+        num_bytes,
         words_,
         np.zeros(1, np.int32),
         words_,
-        octets,
+        num_bytes,
         words_.reshape(1, 1),
         np.zeros(CONTROL_WORDS, np.int64),
     )

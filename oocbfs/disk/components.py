@@ -13,13 +13,12 @@ from oocbfs.disk.bfs import BUFFER_BYTES, READERS
 from oocbfs.disk.step import run_step
 from oocbfs.formats.io.direct import page_aligned
 from oocbfs.graph.disk_rows import DiskRows
-from oocbfs.kernels.bfs.traverse import read_only
 from oocbfs.kernels.components.connect import COMPRESS, LINK_HEADS, POINT_TO_HEADS, Step, Work
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.components import State, stream
 from oocbfs.kernels.disk.large_level import CHUNK_BYTES
 from oocbfs.kernels.disk.read import Disk
-from oocbfs.kernels.rows import Rows, one_row
+from oocbfs.kernels.rows import Rows, one_row, read_only
 
 # What does not depend on the graph: buffers, and the readers' stacks.
 SCRATCH_BYTES = READERS * (BUFFER_BYTES + (128 << 10))
@@ -41,10 +40,10 @@ def connect(
     _read_tails(rows, rows.out_rows, rows.out_disk, state, giant)
     if both:
         _read_tails(rows, rows.in_rows, rows.in_disk, state, giant)
-    edges, octets, moved = (
+    edges, num_bytes, moved = (
         int(state.control[word]) for word in (words.EDGES, words.TAIL_BYTES, words.DISK_BYTES)
     )
-    work.steps.append(Step("tails", edges, octets, time.perf_counter() - start))
+    work.steps.append(Step("tails", edges, num_bytes, time.perf_counter() - start))
     work.run("compress", COMPRESS)
     return work.steps, moved
 
@@ -66,9 +65,9 @@ def _read_tails(file_rows: DiskRows, rows: Rows, disk: Disk, state: State, giant
 @cache
 def load() -> None:
     """Compile the kernels or load them from the cache, so that no run's time includes it."""
-    octets = np.zeros(1, np.uint8)
+    num_bytes = np.zeros(1, np.uint8)
     rows = read_only(one_row())
     state = State(
-        np.zeros(1, np.uint32), octets.reshape(1, 1), np.zeros(words.CONTROL_WORDS, np.int64)
+        np.zeros(1, np.uint32), num_bytes.reshape(1, 1), np.zeros(words.CONTROL_WORDS, np.int64)
     )
     stream(rows, Disk(0, 0, 0), state, 0, 0)

@@ -23,12 +23,11 @@ from oocbfs.disk.bfs import BUFFER_BYTES, READ_BYTES, READERS
 from oocbfs.disk.step import run_step
 from oocbfs.formats.io.direct import page_aligned
 from oocbfs.graph.disk_rows import DiskRows
-from oocbfs.kernels.bfs.traverse import read_only
 from oocbfs.kernels.disk import many as kernels
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.many import FOUND, MOVING, PAGES, PULL, PUSH, READS, State
 from oocbfs.kernels.disk.read import PAGE_BYTES, Disk
-from oocbfs.kernels.rows import BATCH, Rows, one_row
+from oocbfs.kernels.rows import BATCH, Rows, one_row, read_only
 
 # Sources of one traversal, and the words that hold a bit for each.
 WORDS = {64: np.uint64, 32: np.uint32, 16: np.uint16, 8: np.uint8}

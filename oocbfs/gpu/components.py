@@ -107,11 +107,11 @@ class GpuComponents(OnDevice):
         self._control = self.device.download(self._memory["control"])
         if self._control[ForestControl.DAMAGED]:
             raise FormatError("a row is damaged: run 'oocbfs verify'")
-        edges, octets = (
+        edges, num_bytes = (
             int(self._control[word] - before[word])
             for word in (ForestControl.EDGES, ForestControl.TAIL_BYTES)
         )
-        self.steps.append(Step(name, edges, octets, self.device.seconds_between(begin, end)))
+        self.steps.append(Step(name, edges, num_bytes, self.device.seconds_between(begin, end)))
 
     def _find_giant(self, rows: NDArray[Any]) -> tuple[NDArray[np.uint32], float]:
         """Look which component most sampled vertices are in; give a vertex of it and its share."""

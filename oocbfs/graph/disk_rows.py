@@ -15,10 +15,9 @@ from oocbfs.formats.container.opened import stamp
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.io.direct import DirectFile
 from oocbfs.graph.rows import check_index
-from oocbfs.kernels.bfs.traverse import read_only
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.disk.read import Disk
-from oocbfs.kernels.rows import Rows
+from oocbfs.kernels.rows import Rows, read_only
 from oocbfs.lazy import lazy
 
 _NO_DEGREES = np.empty(0, np.uint32)

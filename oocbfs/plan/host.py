@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oocbfs import memory
-from oocbfs.arrays import Room
+from oocbfs.arrays import ResultArrays
 from oocbfs.errors import BudgetError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Division:
     """What a traversal may take: an engine, room for its results, and a cache for tails on disk."""
 
     engine: str = "cpu"
-    room: Room = field(default_factory=Room)
+    arrays: ResultArrays = field(default_factory=ResultArrays)
     cache_bytes: int = 0
 
 
@@ -88,7 +88,7 @@ def divide(
         raise _too_small(graph, least_bytes, budget_bytes)
     free_bytes = budget_bytes - least_bytes
     cache_bytes = disk_bfs.LEAST_CACHE_BYTES + max(0, free_bytes - results_bytes)
-    return Division("disk", Room(free_bytes, tmp or spill_folder(graph)), cache_bytes)
+    return Division("disk", ResultArrays(free_bytes, tmp or spill_folder(graph)), cache_bytes)
 
 
 def divide_components(
@@ -127,7 +127,7 @@ def divide_components(
         if engine == "auto":
             least_bytes = min(least_bytes, mapped_bytes)
         raise _too_small(graph, least_bytes, budget_bytes, "finding components")
-    return Division("disk", Room(budget_bytes - least_bytes, tmp or spill_folder(graph)))
+    return Division("disk", ResultArrays(budget_bytes - least_bytes, tmp or spill_folder(graph)))
 
 
 def _refuse_compressed(graph: Graph) -> None:

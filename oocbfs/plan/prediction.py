@@ -17,7 +17,7 @@ from oocbfs.formats.io.ordered import available_threads
 from oocbfs.gpu.result import Limits
 from oocbfs.kernels.bfs import traverse as cpu
 from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES, PARTS, SMALL_BYTES_PER_VERTEX
-from oocbfs.kernels.results import prediction as foretell
+from oocbfs.kernels.results import prediction as kernels
 from oocbfs.plan.cuts import Cuts
 from oocbfs.plan.device import DISK_COST, Plan, Window, block_words
 
@@ -119,7 +119,7 @@ def sample_levels(graph: Graph, count: int, phases: Phases, seed: int = 1) -> li
     return samples
 
 
-def foretell_bytes(graph: Graph, decided: Plan, sample: Sample) -> Forecast:
+def predict_bytes(graph: Graph, decided: Plan, sample: Sample) -> Forecast:
     """Say what a traversal with this plan would read over PCIe."""
     rows, in_rows = (_read_only(side) for side in (graph.rows, graph.in_rows))
     cuts = Cuts(rows, in_rows)
@@ -127,10 +127,10 @@ def foretell_bytes(graph: Graph, decided: Plan, sample: Sample) -> Forecast:
     waiting, found = (np.zeros((sample.num_levels + 1, PARTS), np.int64) for _ in range(2))
     levels = sample.levels.view()
     levels.flags.writeable = False
-    foretell.count_expanded(
+    kernels.count_expanded(
         expanded, levels, rows.bases, rows.starts, rows.shift, *decided.windows[0]
     )
-    foretell.count_searched(
+    kernels.count_searched(
         waiting,
         found,
         cuts.vertices,
@@ -147,7 +147,7 @@ def foretell_bytes(graph: Graph, decided: Plan, sample: Sample) -> Forecast:
     searched = np.concatenate([found[1:-1] + behind[2:], waiting[-1:]])
     if decided.disk_bytes:
         return _follow_from_disk(
-            expanded[:, 0], searched.sum(axis=1), *foretell_blocks(graph, decided.homes, sample)
+            expanded[:, 0], searched.sum(axis=1), *predict_blocks(graph, decided.homes, sample)
         )
     cheapest = np.array(
         [cuts.costs(*level).min() for level in zip(searched, expanded, strict=True)], np.int64
@@ -155,7 +155,7 @@ def foretell_bytes(graph: Graph, decided: Plan, sample: Sample) -> Forecast:
     return _follow(sample.sizes, expanded[:, 0], cheapest, graph.num_vertices)
 
 
-def foretell_blocks(
+def predict_blocks(
     graph: Graph, homes: tuple[Window, ...], sample: Sample
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Say what expanding and what searching would read from disk, outside of homes, level by level."""
@@ -163,7 +163,7 @@ def foretell_blocks(
     levels = sample.levels.view()
     levels.flags.writeable = False
     expanded = np.zeros(sample.num_levels, np.int64)
-    foretell.count_expanded_blocks(
+    kernels.count_expanded_blocks(
         expanded,
         levels,
         rows.bases,
@@ -173,7 +173,7 @@ def foretell_blocks(
         DISK_BLOCK_BYTES,
     )
     wanted = np.zeros(32 * block_words(in_rows.tails.size), np.int32)
-    foretell.find_searched_blocks(
+    kernels.find_searched_blocks(
         wanted,
         levels,
         in_rows.heads,
@@ -188,9 +188,9 @@ def foretell_blocks(
     return DISK_BLOCK_BYTES * expanded, DISK_BLOCK_BYTES * searched
 
 
-def foretell_disk_bytes(graph: Graph, sample: Sample) -> int:
+def predict_disk_bytes(graph: Graph, sample: Sample) -> int:
     """Say what a traversal on the CPU would read with all tails on disk."""
-    return int(np.minimum(*foretell_blocks(graph, ((0, 0),), sample)).sum())
+    return int(np.minimum(*predict_blocks(graph, ((0, 0),), sample)).sum())
 
 
 def _follow_from_disk(
@@ -229,7 +229,7 @@ def _follow(
     return Forecast(total, frontiers.size - num_small, num_small)
 
 
-def foretell_seconds(
+def predict_seconds(
     gpu: KnownGpu, forecast: Forecast, num_vertices: int, *, with_parents: bool
 ) -> float:
     """Say how long a traversal would take; MODEL explains."""

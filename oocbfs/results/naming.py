@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.arrays import Room, fresh, is_mapped
+from oocbfs.arrays import ResultArrays, fresh, is_mapped
 from oocbfs.errors import QueryError
 from oocbfs.formats.edges import Ids
 from oocbfs.formats.io.ordered import over_ranges
@@ -25,18 +25,18 @@ _NO_IDS = np.empty(0, np.uint64)
 
 
 def name_levels(
-    graph: Graph, levels: NDArray[LevelType], room: Room, threads: int
+    graph: Graph, levels: NDArray[LevelType], arrays: ResultArrays, threads: int
 ) -> NDArray[LevelType]:
     """Levels by natural position."""
     if graph.order is None:
         return levels
-    out = room.array(levels.size, levels.dtype)
+    out = arrays.allocate(levels.size, levels.dtype)
     _fill(out, kernels.rename_levels, threads, levels, graph.order)
     return out
 
 
 def name_parents(
-    graph: Graph, parents: NDArray[np.uint32], room: Room, threads: int
+    graph: Graph, parents: NDArray[np.uint32], arrays: ResultArrays, threads: int
 ) -> NDArray[np.int64]:
     """Parents by natural position, as input ids."""
     graph.check_ids()
@@ -45,7 +45,7 @@ def name_parents(
             f"{graph.path}: parents cannot be given as numbers, because ids reach {graph.largest_id}; "
             "convert the graph with smaller ids"
         )
-    out = room.array(parents.size, np.int64)
+    out = arrays.allocate(parents.size, np.int64)
     order = _NO_ORDER if graph.order is None else graph.order
     ids = _NO_IDS if graph.listed_ids is None else graph.listed_ids
     _fill(out, kernels.rename_parents, threads, parents, order, ids, graph.first_id)
@@ -53,7 +53,7 @@ def name_parents(
 
 
 def name_components(
-    graph: Graph, labels: NDArray[np.uint32], room: Room, threads: int
+    graph: Graph, labels: NDArray[np.uint32], arrays: ResultArrays, threads: int
 ) -> tuple[Ids, NDArray[np.uint32]]:
     """Smallest id of each vertex's component, and how many vertices share it, both by natural position.
 
@@ -61,17 +61,17 @@ def name_components(
     """
     n = labels.size
     if graph.order is not None:
-        least = room.array(n, np.uint32)
+        least = arrays.allocate(n, np.uint32)
         least[:] = n
         # Kernels know only plain arrays, mapped or not.
         over_ranges(components_names.find_least, n, threads, *_plain((least, labels, graph.order)))
         over_ranges(components_names.replace_labels, n, threads, *_plain((labels, least)))
-        room.free(least)
+        arrays.release(least)
         del least
-    counts = room.array(n, np.uint32)
+    counts = arrays.allocate(n, np.uint32)
     counts[:] = 0
     over_ranges(components_names.count_members, n, threads, np.asarray(counts), labels)
-    out = room.array(n, np.uint64)
+    out = arrays.allocate(n, np.uint64)
     order = _NO_ORDER if graph.order is None else graph.order
     ids = _NO_IDS if graph.listed_ids is None else graph.listed_ids
     first_id = np.uint64(graph.first_id)

@@ -80,11 +80,11 @@ def _bfs(graph: Graph, sources: Ids, parents: bool, settings: Settings) -> BfsRe
     """Traverse from ids."""
     graph.expect_unpacking()
     division = _divide(graph, parents, settings)
-    room = division.room
+    arrays = division.arrays
     stored = graph.stored(sources)
     target = None if settings.target is None else graph.stored_one(settings.target)
-    levels = room.array(graph.num_vertices, np.int32)
-    found_parents = room.array(graph.num_vertices, np.uint32) if parents else None
+    levels = arrays.allocate(graph.num_vertices, np.int32)
+    found_parents = arrays.allocate(graph.num_vertices, np.uint32) if parents else None
     # Kernels know only plain arrays, mapped or not.
     plain_parents = None if found_parents is None else np.asarray(found_parents)
     task = Task(stored.astype(np.uint32), np.asarray(levels), plain_parents, target)
@@ -101,10 +101,10 @@ def _bfs(graph: Graph, sources: Ids, parents: bool, settings: Settings) -> BfsRe
         )
     )
     start = time.perf_counter()
-    named_levels = name_levels(graph, levels, room, threads)
+    named_levels = name_levels(graph, levels, arrays, threads)
     del levels, task
     named_parents = (
-        None if found_parents is None else name_parents(graph, found_parents, room, threads)
+        None if found_parents is None else name_parents(graph, found_parents, arrays, threads)
     )
     if engine == "disk":
         graph.release()

@@ -49,7 +49,7 @@ def _components(graph: Graph, settings: Settings) -> ComponentsResult:
     found, engine, fallback = _run(graph, labels, settings, division.engine)
     threads = available_threads(settings.threads)
     start = time.perf_counter()
-    named, counts = name_components(graph, labels, division.room, threads)
+    named, counts = name_components(graph, labels, division.arrays, threads)
     if engine == "disk":
         graph.release()
     stats = ComponentsStats(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.arrays import Room
+from oocbfs.arrays import ResultArrays
 from oocbfs.disk import many as disk_many
 from oocbfs.plan.host import spill_folder
 from oocbfs.plan.many import DEEP, DiskShare
@@ -46,9 +46,9 @@ class DiskTraversals:
         levels = None
         if self._emit != "summary":
             # A row in the order of the ids, and the one that the caller still holds, come later.
-            room = self._room(self._share.free_bytes - 2 * graph.num_vertices)
+            arrays = self._arrays(self._share.free_bytes - 2 * graph.num_vertices)
             shape = len(sources), graph.num_vertices
-            levels = np.asarray(room.array(shape[0] * shape[1], np.int8)).reshape(shape)
+            levels = np.asarray(arrays.allocate(shape[0] * shape[1], np.int8)).reshape(shape)
         with graph.disk_rows.lock:
             found = disk_many.traverse_many(
                 graph.disk_rows,
@@ -61,8 +61,8 @@ class DiskTraversals:
         self.disk_bytes += found.disk_bytes
         return None if found.too_deep else self._share_out(found, sources, levels, targets)
 
-    def _room(self, free_bytes: int) -> Room:
-        return Room(max(0, free_bytes), spill_folder(self._graph))
+    def _arrays(self, free_bytes: int) -> ResultArrays:
+        return ResultArrays(max(0, free_bytes), spill_folder(self._graph))
 
     def _share_out(
         self,
@@ -78,8 +78,8 @@ class DiskTraversals:
             if levels is not None and targets is not None:
                 distances = levels[number, targets[number]].astype(np.int32)
             elif levels is not None:
-                room = self._room(self._share.free_bytes - graph.num_vertices)
-                row = name_levels(graph, levels[number], room, self._threads)
+                arrays = self._arrays(self._share.free_bytes - graph.num_vertices)
+                row = name_levels(graph, levels[number], arrays, self._threads)
             sizes = np.trim_zeros(found.sizes[:, number], "b")
             yield SourceResult(source, graph.num_vertices, sizes, "together", row, distances)
 

@@ -70,14 +70,14 @@ def measure(path: Path, way: str, size: int, in_order: bool, threads: int, reads
     read: Callable[[NDArray[np.int64]], object]
     if way.startswith("mapped"):
         mapping = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
-        octets = np.frombuffer(mapping, np.uint8)
+        num_bytes = np.frombuffer(mapping, np.uint8)
         if way == "mapped, random":
             mapping.madvise(mmap.MADV_RANDOM)
 
         def read(mine: NDArray[np.int64]) -> None:
             for place in mine if way == "mapped, will need" else ():
                 mapping.madvise(mmap.MADV_WILLNEED, int(place), size)
-            _touch(octets, mine, size)
+            _touch(num_bytes, mine, size)
 
     else:
         if way == "buffered" and not in_order:
@@ -96,11 +96,11 @@ def measure(path: Path, way: str, size: int, in_order: bool, threads: int, reads
 
 
 @njit(nogil=True)
-def _touch(octets, places, size):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _touch(num_bytes, places, size):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     total = 0
     for place in places:
         for page in range(place, place + size, 4096):
-            total += octets[page]
+            total += num_bytes[page]
     return total
 
 

@@ -19,7 +19,7 @@ from oocbfs.gpu.engine import shape_of
 from oocbfs.graph.graph import Graph
 from oocbfs.kernels.cuda.source import KernelOptions
 from oocbfs.plan.device import Plan, align_window, plan
-from oocbfs.plan.prediction import Sample, foretell_bytes, sample_levels
+from oocbfs.plan.prediction import Sample, predict_bytes, sample_levels
 from oocbfs.progress import Phases
 from tests.benchmarks.common import show
 
@@ -56,7 +56,7 @@ def _row(graph: Graph, share: int, samples: list[Sample]) -> list[str]:
         counted = _count(graph, decided, samples)
         shown = 100 * counted / graph_bytes
         cells.append(f"{np.median(shown):.2f} ({shown.max():.2f})")
-    predicted = np.array([foretell_bytes(graph, planned, sample).slow_bytes for sample in samples])
+    predicted = np.array([predict_bytes(graph, planned, sample).slow_bytes for sample in samples])
     ratios = predicted / np.maximum(counted, 1)
     return [*cells, f"{ratios.min():.2f} … {ratios.max():.2f}"]
 

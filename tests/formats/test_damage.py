@@ -20,8 +20,8 @@ from oocbfs.kernels.constants import NO_HEAD, SLACK_BYTES
 from oocbfs.kernels.many import traverse as many
 from oocbfs.kernels.results import checking as check
 from oocbfs.kernels.results import levels as results
-from oocbfs.kernels.results import prediction as foretell
-from oocbfs.kernels.rows import Rows
+from oocbfs.kernels.results import prediction as kernels
+from oocbfs.kernels.rows import Rows, read_only
 from oocbfs.plan.many import DiskShare, Division
 from oocbfs.plan.prediction import sample_levels
 from oocbfs.progress import Phases
@@ -52,7 +52,7 @@ def path(original: Path, tmp_path: Path) -> Path:
 
 def in_a_child(call: str) -> None:
     """Run a function of this module where a crash is only a wrong exit code."""
-    code = f"import tests.test_damage as module; module.{call}"
+    code = f"import tests.formats.test_damage as module; module.{call}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, (done.returncode, done.stderr[-2000:])
 
@@ -70,14 +70,14 @@ def test_heads_lost_to_ones_do_not_crash(path: Path) -> None:
 def overwritten(path: str, **fields: int) -> Rows:
     """Load rows, then give all numbers of some fields one value, as if the file had been overwritten."""
     with oocbfs.open(path) as graph:
-        rows = bfs.read_only(graph.rows)
+        rows = read_only(graph.rows)
     arrays: dict[str, Any] = {}
     for name in ("heads", "bases", "starts", "tails", "degrees"):
         array = getattr(rows, name)
         room = np.zeros(array.size + SLACK_BYTES, array.dtype)
         room[: array.size] = fields[name] % (1 << 64) if name in fields else array
         arrays[name] = room[: array.size]
-    return bfs.read_only(rows._replace(**arrays))
+    return read_only(rows._replace(**arrays))
 
 
 def run_kernels(path: str, **fields: int) -> None:
@@ -117,10 +117,10 @@ def run_kernels(path: str, **fields: int) -> None:
             *ends, rows.heads, *index, rows.shift, rows.tails, rows.degrees, no_order, row, False
         )
     tables = np.zeros((n + 2, 8), np.int64), np.zeros((n + 2, 8), np.int64)
-    foretell.count_searched(
+    kernels.count_searched(
         *tables, np.zeros(0, np.uint32), levels, rows.heads, *index, rows.tails, rows.shift, 0, 0
     )
-    foretell.find_searched_blocks(
+    kernels.find_searched_blocks(
         np.zeros(32, np.int32), levels, rows.heads, *index, rows.shift, 0, 0, 1 << 14
     )
 
@@ -219,16 +219,16 @@ def test_a_prediction_does_not_rest_on_damaged_rows(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "octets", [b"\x80\x80\x80\x80\x10", b"\x81\x80\x80\x80\x70", b"\xff\xff\xff\xff\x7f"]
+    "num_bytes", [b"\x80\x80\x80\x80\x10", b"\x81\x80\x80\x80\x70", b"\xff\xff\xff\xff\x7f"]
 )
-def test_neighbours_beyond_32_bits_are_damage(octets: bytes) -> None:
+def test_neighbours_beyond_32_bits_are_damage(num_bytes: bytes) -> None:
     """They must not be taken for what their lower 32 bits say."""
-    tails = np.frombuffer(octets + bytes(SLACK_BYTES), np.uint8)
+    tails = np.frombuffer(num_bytes + bytes(SLACK_BYTES), np.uint8)
     rows = Rows(
         np.array([1, 0, 0, 4, 3], np.uint32),
         np.zeros(1, np.uint64),
-        np.array([0, 0, 0, 0, len(octets), len(octets)], np.uint32),
-        tails[: len(octets)],
+        np.array([0, 0, 0, 0, len(num_bytes), len(num_bytes)], np.uint32),
+        tails[: len(num_bytes)],
         np.array([1, 1, 1, 2, 1], np.uint32),
         16,
         6,

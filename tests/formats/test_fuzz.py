@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import oocbfs
-from oocbfs.arrays import Room, fresh
+from oocbfs.arrays import ResultArrays, fresh
 from tests.support.changes import ORIGINALS, Parts, originals
 from tests.support.fuzzing import fuzz
 from tests.support.plain import PlainGraph
@@ -61,6 +61,6 @@ def test_every_probe_is_answered_by_a_sound_file(folder: Path, probe: str) -> No
 
 def test_unset_results_show_in_tests() -> None:
     """The suite poisons fresh results, in memory and in files, as no level or vertex looks."""
-    for room in (Room(), Room(1 << 20), Room(0)):
-        assert (room.array(3, np.int32) == -1431655766).all()
+    for arrays in (ResultArrays(), ResultArrays(1 << 20), ResultArrays(0)):
+        assert (arrays.allocate(3, np.int32) == -1431655766).all()
     assert (fresh((2, 3), np.int8) == -86).all()

@@ -192,7 +192,7 @@ def test_choosing_sources_and_plans_notice(
         ("oocbfs.batch.jobs.choose_random", choice.choose_random),
         ("oocbfs.batch.jobs.choose_hubs", choice.choose_hubs),
         ("oocbfs.graph500.choose_random", choice.choose_random),
-        ("oocbfs.plan.prediction.foretell_seconds", prediction.foretell_seconds),
+        ("oocbfs.plan.prediction.predict_seconds", prediction.predict_seconds),
         ("oocbfs.graph.verifier._check_names", lambda container: None),
     ):
         monkeypatch.setattr(target, changing(function))

@@ -252,8 +252,8 @@ def test_varints_of_every_length(monkeypatch: pytest.MonkeyPatch, fast: bool) ->
     for value in values:
         code = varint(value)
         for length in range(len(code), min(len(code) + 4, 9) + 1):
-            octets = stretched(code, length) + b"\xff" * 8
-            assert take(np.frombuffer(octets, np.uint8), 0) == (value, length)
+            num_bytes = stretched(code, length) + b"\xff" * 8
+            assert take(np.frombuffer(num_bytes, np.uint8), 0) == (value, length)
     assert ("pext" in next(iter(take.inspect_asm().values()))) == fast
 
 

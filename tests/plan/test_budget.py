@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import oocbfs
-from oocbfs.arrays import Room, is_mapped
+from oocbfs.arrays import ResultArrays, is_mapped
 from oocbfs.errors import BudgetError, OutputError
 from oocbfs.generate import generators
 from oocbfs.memory import parse_size
@@ -93,7 +93,7 @@ def test_what_a_refusal_asks_for_is_enough(graphs: dict[str, Path], engine: str)
     assert "reached" in done.stdout
 
 
-def check_results_without_room(path: str) -> None:
+def check_results_without_arrays(path: str) -> None:
     """Traverse with hardly more memory than is needed."""
     with oocbfs.open(path) as graph:
         expected = graph.bfs(7, parents=True)
@@ -114,7 +114,7 @@ def check_results_without_room(path: str) -> None:
 
 def test_results_without_room_are_mapped(graphs: dict[str, Path]) -> None:
     """In a process of its own: what other tests left in this one's memory counts too."""
-    code = "import sys; from tests.plan import test_budget as t; t.check_results_without_room(sys.argv[1])"
+    code = "import sys; from tests.plan import test_budget as t; t.check_results_without_arrays(sys.argv[1])"
     done = subprocess.run(
         [sys.executable, "-c", code, graphs["uniform"]], capture_output=True, text=True, check=False
     )
@@ -146,4 +146,4 @@ def test_compressed_graphs_are_not_read_from_disk(tmp_path: Path) -> None:
 
 def test_no_place_for_results(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=r"none: no place for 4,000 bytes.*--tmp"):
-        Room(10, tmp_path / "none").array(1000, np.int32)
+        ResultArrays(10, tmp_path / "none").allocate(1000, np.int32)

@@ -126,8 +126,8 @@ def test_savings_are_near_those_of_all_hubs(rows: Rows) -> None:
         sum(saved(rows, int(hub), cut) * rows.degrees[hub] for hub in hubs) for cut in cuts.vertices
     ]
     frontier = np.array([1_000_000, 1_000_000])
-    foretold = cuts.costs(np.zeros(PARTS, np.int64), frontier)[:-1]
-    shares = (foretold[0] - foretold[1:]) / (1_000_000 * (1 + 1 / 32))
+    predicted = cuts.costs(np.zeros(PARTS, np.int64), frontier)[:-1]
+    shares = (predicted[0] - predicted[1:]) / (1_000_000 * (1 + 1 / 32))
     np.testing.assert_allclose(shares, np.array(before) / segments, atol=0.05)
 
 

@@ -1,4 +1,4 @@
-"""What is foretold from levels alone: exactly what a plain count gives, and near what kernels move."""
+"""What is predicted from levels alone: exactly what a plain count gives, and near what kernels move."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from oocbfs.plan.device import Plan, plan
 from oocbfs.plan.prediction import (
     KNOWN_GPUS,
     Sample,
-    foretell_blocks,
-    foretell_bytes,
-    foretell_disk_bytes,
-    foretell_seconds,
+    predict_blocks,
+    predict_bytes,
+    predict_disk_bytes,
+    predict_seconds,
     sample_levels,
 )
 from oocbfs.progress import Phases
@@ -108,7 +108,7 @@ def test_foretold_bytes_equal_a_plain_count(graph: Graph, share: str) -> None:
     samples = sample_levels(graph, 3, Phases(show=False))
     assert len(samples) == 3
     for sample in samples:
-        assert foretell_bytes(graph, decided, sample).slow_bytes == plain_count(
+        assert predict_bytes(graph, decided, sample).slow_bytes == plain_count(
             graph, decided, sample
         )
 
@@ -120,9 +120,9 @@ def test_foretold_bytes_are_near_what_kernels_move(graph: Graph) -> None:
         for sample in sample_levels(graph, 3, Phases(show=False)):
             source = int(graph.ids_of(np.flatnonzero(sample.levels == 0))[0])
             moved = graph.bfs(source, engine="emulator", resident_tails=share).stats.slow_bytes
-            foretold = foretell_bytes(graph, decided, sample).slow_bytes
+            predicted = predict_bytes(graph, decided, sample).slow_bytes
             assert moved is not None
-            assert moved / 2 <= foretold <= moved * 2
+            assert moved / 2 <= predicted <= moved * 2
 
 
 def disk_blocks(graph: Graph, homes: Any, levels: Any, level: int) -> tuple[int, int]:
@@ -146,7 +146,7 @@ def disk_blocks(graph: Graph, homes: Any, levels: Any, level: int) -> tuple[int,
 @pytest.mark.parametrize("home", [(0, 0), (20_000, 50_000), (60_000, 1 << 40)])
 def test_foretold_disk_bytes_equal_a_plain_count(graph: Graph, home: tuple[int, int]) -> None:
     for sample in sample_levels(graph, 2, Phases(show=False)):
-        found = np.stack(foretell_blocks(graph, (home,), sample), axis=1)
+        found = np.stack(predict_blocks(graph, (home,), sample), axis=1)
         plain = [
             disk_blocks(graph, (home,), sample.levels, level)
             for level in range(1, sample.num_levels + 1)
@@ -162,16 +162,16 @@ def test_foretold_disk_bytes_are_near_what_is_read(tmp_path: Path) -> None:
             source = int(opened.ids_of(np.flatnonzero(sample.levels == 0))[0])
             read = opened.bfs(source, engine="disk").stats.slow_bytes
             assert read is not None
-            assert read / 2 <= foretell_disk_bytes(opened, sample) <= read * 2.5
+            assert read / 2 <= predict_disk_bytes(opened, sample) <= read * 2.5
 
 
 def test_everything_resident_moves_nothing(graph: Graph) -> None:
     decided = plan(shape_of(graph), vram_bytes=1 << 30)
     (sample,) = sample_levels(graph, 1, Phases(show=False))
-    forecast = foretell_bytes(graph, decided, sample)
+    forecast = predict_bytes(graph, decided, sample)
     assert forecast.slow_bytes == 0
     assert forecast.large_levels + forecast.small_levels == sample.num_levels
-    seconds = [foretell_seconds(gpu, forecast, 1 << 20, with_parents=False) for gpu in KNOWN_GPUS]
+    seconds = [predict_seconds(gpu, forecast, 1 << 20, with_parents=False) for gpu in KNOWN_GPUS]
     assert seconds == sorted(seconds, reverse=True)
 
 

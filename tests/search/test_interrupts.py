@@ -54,11 +54,11 @@ def interrupted_start(thread):
     if left == 0:
         raise KeyboardInterrupt
 threading.Thread.start = interrupted_start
-from oocbfs.kernels import crew
+from oocbfs.kernels import workers
 for name, verb in VERBS.items():
     for number in range(1, 4):
         # As in a program that has just begun: no helper waits for a call.
-        crew._crew.cache_clear()
+        workers._workers_of.cache_clear()
         left = number
         try:
             found = verb()

@@ -86,10 +86,10 @@ class Parts:
         self.contents: dict[Kind, bytearray] = {}
         for record in table:
             offset, stored = int(record["offset"]), int(record["stored_bytes"])
-            octets = data[offset : offset + stored]
+            num_bytes = data[offset : offset + stored]
             if self.zstd:
-                octets = zstandard.ZstdDecompressor().decompress(octets)
-            self.contents[Kind(int(record["kind"]))] = bytearray(octets)
+                num_bytes = zstandard.ZstdDecompressor().decompress(num_bytes)
+            self.contents[Kind(int(record["kind"]))] = bytearray(num_bytes)
 
     def numbers(self, kind: Kind) -> Any:
         """Give a section as numbers that can be changed."""
@@ -137,7 +137,7 @@ def _odd_number(parts: Parts, rng: random.Random) -> int:
     return max(0, near + rng.choice((-2, -1, 0, 0, 1)))
 
 
-def change_octets(parts: Parts, rng: random.Random) -> None:
+def change_bytes(parts: Parts, rng: random.Random) -> None:
     """Change a few bytes of a section."""
     contents = parts.contents[_pick_section(parts, rng)]
     for _ in range(rng.randint(1, 4)):
@@ -236,7 +236,7 @@ def change_header(parts: Parts, rng: random.Random) -> None:
 
 # Those that leave much in order come more than once.
 CHANGES = (
-    *(4 * (change_octets, change_number, step_number, swap_numbers)),
+    *(4 * (change_bytes, change_number, step_number, swap_numbers)),
     *(2 * (fill_run, copy_run, move_ends, change_header)),
     resize_section,
     drop_section,

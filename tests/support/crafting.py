@@ -50,12 +50,12 @@ def set_header(data: bytearray, **fields: int) -> bytearray:
     return sign(data)
 
 
-def overwrite(path: Path, kind: Kind, place: int, octets: bytes) -> None:
+def overwrite(path: Path, kind: Kind, place: int, num_bytes: bytes) -> None:
     """Overwrite bytes of a section, as far as it reaches, and sign the file."""
     data = bytearray(path.read_bytes())
     offset, size = section_place(bytes(data), kind)
-    octets = octets[: size - place]
-    data[offset + place : offset + place + len(octets)] = octets
+    num_bytes = num_bytes[: size - place]
+    data[offset + place : offset + place + len(num_bytes)] = num_bytes
     path.write_bytes(sign(data))
 
 

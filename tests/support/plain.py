@@ -44,19 +44,19 @@ class PlainGraph:
 
     def _contents(self, kind: int) -> bytes:
         encoding, offset, stored = self._sections[kind]
-        octets = self._data[offset : offset + stored]
+        num_bytes = self._data[offset : offset + stored]
         if encoding == 1:
             with zstandard.ZstdDecompressor().stream_reader(
-                octets, read_across_frames=True
+                num_bytes, read_across_frames=True
             ) as frames:
-                octets = frames.read(1 << 26)
-        return octets
+                num_bytes = frames.read(1 << 26)
+        return num_bytes
 
     def _numbers(self, kind: int) -> list[int] | None:
         try:
-            octets = self._contents(kind)
+            num_bytes = self._contents(kind)
             number = struct.Struct("<" + _FORMATS[kind % TRANSPOSED])
-            return [value for (value,) in number.iter_unpack(octets)]
+            return [value for (value,) in number.iter_unpack(num_bytes)]
         except (KeyError, zstandard.ZstdError, struct.error):
             return None
 
@@ -174,12 +174,12 @@ class PlainGraph:
         return labels
 
 
-def _decode_segment(octets: list[int]) -> list[int]:
+def _decode_segment(num_bytes: list[int]) -> list[int]:
     """Decode varints that fill a segment: the first is a number, each next one a distance less 1."""
     found = []
     value = shift = 0
     previous = -1
-    for octet in octets:
+    for octet in num_bytes:
         value |= (octet & 127) << shift
         shift += 7
         if shift > 63:

@@ -1,0 +1,80 @@
+"""How workers join the thread that leads a compiled loop, and how they share its work.
+
+The leader opens a *region* (one parallel step of one level) by storing its epoch in the gate.
+Workers that see an open gate join it, take chunks of work from the cursor until none are left, and
+report that they are done. The leader works too, then closes the gate and waits for those that joined,
+never for those that did not: a worker that has no core, or has not started yet, holds up nobody.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oocbfs.kernels.atomics import (
+    atomic_add,
+    atomic_and,
+    compare_and_swap,
+    kernel,
+    load_acquire,
+    sleep_microseconds,
+    store_release,
+    yield_core,
+)
+
+ONE = np.uint64(1)
+ZERO = np.uint64(0)
+
+# Words of every control array. What several threads write has a cache line (8 words) of its own.
+GATE, DONE, CURSOR, HUB_CURSOR = 0, 8, 16, 24
+# The first word that is free for other uses.
+REGION_WORDS = 32
+
+OPEN = 1 << 15
+JOINED = OPEN - 1
+FINISH = -1
+
+
+@kernel
+def open_region(control):
+    """Let workers join the task that the control words describe."""
+    control[CURSOR] = 0
+    control[HUB_CURSOR] = 0
+    control[DONE] = 0
+    epoch = control[GATE] >> 16
+    store_release(control, GATE, ((epoch + 1) << 16) | OPEN)
+
+
+@kernel
+def close_region(control):
+    """Wait until all that joined are done; what they wrote is visible afterwards."""
+    joined = atomic_and(control, GATE, ~OPEN) & JOINED
+    spins = 0
+    while load_acquire(control, DONE) != joined:
+        spins += 1
+        if spins > 1000:
+            yield_core()
+
+
+@kernel
+def join_region(control, last_epoch):
+    """Wait for a region after last_epoch and join it; give its epoch, or FINISH."""
+    waits = 0
+    while True:
+        gate = load_acquire(control, GATE)
+        if gate == FINISH:
+            return FINISH
+        if gate & OPEN and gate >> 16 != last_epoch:
+            if compare_and_swap(control, GATE, gate, gate + 1):
+                return gate >> 16
+            continue
+        waits += 1
+        if waits > 30000:
+            sleep_microseconds(50)
+        elif waits > 20000:
+            yield_core()
+
+
+@kernel
+def leave_region(control):
+    """Report that this worker is done and wrote all it had to write."""
+    atomic_add(control, DONE, 1)
