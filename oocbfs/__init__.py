@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from oocbfs.conversion.converter import convert
     from oocbfs.errors import OocbfsError
-    from oocbfs.graph.graph import Graph, open
     from oocbfs.results.bfs import BfsResult
     from oocbfs.results.components import ComponentsResult
+    from oocbfs.search.graph import Graph, open
 
 __version__ = "0.1.0"
 __all__ = [
@@ -27,10 +27,10 @@ __all__ = [
 _HOMES = {
     "BfsResult": "results.bfs",
     "ComponentsResult": "results.components",
-    "Graph": "graph.graph",
+    "Graph": "search.graph",
     "OocbfsError": "errors",
     "convert": "conversion.converter",
-    "open": "graph.graph",
+    "open": "search.graph",
 }
 
 

@@ -15,7 +15,7 @@ from oocbfs.batch.sources import choose_random
 from oocbfs.conversion.converter import convert
 from oocbfs.errors import QueryError
 from oocbfs.generate import generators
-from oocbfs.graph import graph
+from oocbfs.search import graph
 
 Values = NDArray[np.float64]
 

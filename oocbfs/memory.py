@@ -6,6 +6,7 @@ import os
 import re
 import resource
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -13,7 +14,13 @@ from oocbfs.errors import BudgetError
 from oocbfs.formats.io import machine
 from oocbfs.settings import is_whole, shown
 
+# Python objects, allocator waste, and the pieces in which results are counted and written.
+_MARGIN_BYTES = 24 << 20
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+# Told which file is about to be unpacked, and how much memory that takes.
+on_unpacking: Callable[[str, int], object] = lambda path, num_bytes: None
 
 
 def parse_size(text: str | int) -> int:
@@ -98,3 +105,29 @@ def read_bytes() -> int:
     except OSError:
         return 0
     return next(int(line.split()[1]) for line in lines if line.startswith("read_bytes"))
+
+
+def used_bytes() -> int:
+    """Tell what the process occupies already, and what escapes all counting."""
+    return program_bytes() + anonymous_bytes() + _MARGIN_BYTES
+
+
+def allow_unpacking(
+    path: str | os.PathLike[str], unpacked_bytes: int, budget_bytes: int | None = None
+) -> None:
+    """Refuse to unpack a compressed graph that would not fit, before it takes the memory.
+
+    Raises
+    ------
+    BudgetError
+        If it is more than the budget leaves, or than the machine has.
+    """
+    free_bytes = available_bytes()
+    if budget_bytes is not None:
+        free_bytes = min(free_bytes, max(0, budget_bytes - used_bytes()))
+    if unpacked_bytes > free_bytes:
+        raise BudgetError(
+            f"{path}: takes {format_size(unpacked_bytes)} of memory unpacked, and "
+            f"{format_size(free_bytes)} may be taken: allow more, or convert it without --zstd"
+        )
+    on_unpacking(os.fspath(path), unpacked_bytes)

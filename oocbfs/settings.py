@@ -6,6 +6,8 @@ The number of threads is refused where it is used, by ``formats.ordered.availabl
 from __future__ import annotations
 
 import math
+import os
+from dataclasses import dataclass
 from operator import index
 from typing import Any, Literal, get_args
 
@@ -68,3 +70,36 @@ def shown(value: object) -> str:
     """Write something wrong in one short line."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How to search, whatever is searched for; see ``Graph.bfs``."""
+
+    threads: int | None = None
+    engine: Engine = "auto"
+    vram: str | int | None = None
+    resident_tails: str | int | None = None
+    progress: bool = False
+    memory: int | None = None
+    tmp: str | os.PathLike[str] | None = None
+    # Only traversals from one source, or from the nearest of several, look at what follows.
+    direction: Direction = "auto"
+    alpha: float = 15.0
+    beta: float = 2.0
+    max_depth: int | None = None
+    target: int | None = None
+    validate: bool = False
+
+    def check(self) -> None:
+        """Refuse what no engine knows."""
+        check_choice("engine", self.engine, Engine)
+        check_choice("direction", self.direction, Direction)
+        check_positive("alpha", self.alpha)
+        check_positive("beta", self.beta)
+        check_whole("max_depth", self.max_depth, DEPTHS)
+
+    @property
+    def on_device(self) -> bool:
+        """Whether a device was asked for."""
+        return self.engine in ("cuda", "emulator")

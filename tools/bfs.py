@@ -12,8 +12,8 @@ from oocbfs.settings import Direction
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
-    from oocbfs.graph.graph import Graph
     from oocbfs.results.bfs import BfsResult, Level
+    from oocbfs.search.graph import Graph
 
 # A table longer than this shows its first and last levels.
 _SHOWN_LEVELS = 40
@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> None:
     check_outputs(outputs, inputs=[options.graph], force=options.force)
     shared.announce_compilation()
     shared.announce_unpacking()
-    from oocbfs.graph import graph
+    from oocbfs.search import graph
 
     with graph.open(options.graph, memory=options.memory) as opened:
         result = opened.bfs(

@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> None:
     check_outputs(outputs, inputs=[options.graph], force=options.force)
     shared.announce_compilation()
     shared.announce_unpacking()
-    from oocbfs.graph import graph
+    from oocbfs.search import graph
 
     with graph.open(options.graph, memory=options.memory) as opened:
         result = opened.components(

@@ -27,8 +27,8 @@ def run(options: argparse.Namespace) -> None:
     shared.announce_unpacking()
     from oocbfs.formats.output.atomic import check_outputs
     from oocbfs.formats.output.writers import choose_format, write_edges
-    from oocbfs.graph import graph
     from oocbfs.progress import Phases
+    from oocbfs.search import graph
 
     choose_format(options.output)
     if options.output != "-":

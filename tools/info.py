@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print the header and the sections."""
-    from oocbfs.graph import graph
+    from oocbfs.search import graph
 
     with graph.open(options.graph) as opened:
         info = opened.info()

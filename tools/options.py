@@ -199,14 +199,13 @@ def print_table(rows: Iterable[tuple[str, str]]) -> None:
 
 def announce_unpacking() -> None:
     """Have it said on standard error, once a file, how much memory a compressed graph takes."""
-    from oocbfs.memory import format_size
-    from oocbfs.plan import host as budget
+    from oocbfs import memory
 
     @cache
     def say(path: str, num_bytes: int) -> None:
-        print(f"unpacking {path}: {format_size(num_bytes)} of memory", file=sys.stderr)
+        print(f"unpacking {path}: {memory.format_size(num_bytes)} of memory", file=sys.stderr)
 
-    budget.on_unpacking = say
+    memory.on_unpacking = say
 
 
 def announce_compilation() -> None:

@@ -9,9 +9,9 @@ from oocbfs.memory import format_size
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
-    from oocbfs.graph.graph import Graph
     from oocbfs.plan.device import Plan
     from oocbfs.plan.prediction import KnownGpu, Sample
+    from oocbfs.search.graph import Graph
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,9 +50,9 @@ def run(options: argparse.Namespace) -> None:
     shared.announce_compilation()
     shared.announce_unpacking()
     from oocbfs.gpu.engine import graph_bytes
-    from oocbfs.graph import graph
     from oocbfs.plan.prediction import MODEL, sample_levels
     from oocbfs.progress import Phases
+    from oocbfs.search import graph
 
     targets = _targets(options)
     with graph.open(options.graph) as opened, opened.reading():
@@ -141,21 +141,20 @@ def _plan_cpu(opened: Graph, samples: list[Sample], options: argparse.Namespace)
     from oocbfs.errors import BudgetError
     from oocbfs.formats.io.ordered import available_threads
     from oocbfs.memory import available_bytes, parse_size
-    from oocbfs.plan.host import divide
+    from oocbfs.plan.host import divide, traversal_needs
     from oocbfs.plan.prediction import predict_disk_bytes
+    from oocbfs.search.bfs import load_disk
 
     memory = available_bytes() if options.memory is None else parse_size(options.memory)
     found: dict[str, Any] = {"memory_bytes": memory}
     try:
-        division = divide(
+        needs = traversal_needs(
             opened,
-            "auto",
-            memory,
             with_parents=options.parents,
             validate=False,
             threads=available_threads(None),
-            tmp=None,
         )
+        division = divide(opened, needs, engine="auto", budget_bytes=memory, load_disk=load_disk)
     except BudgetError as error:
         return {**found, "error": str(error)}
     found["engine"] = division.engine if division.engine == "disk" else "cpu"

@@ -34,17 +34,18 @@ from oocbfs.batch.sources import choose_hubs, choose_random
 from oocbfs.errors import FormatError, OutputError, QueryError
 from oocbfs.formats.output.atomic import atomic_output
 from oocbfs.gpu.cuda_device import load_cupy
-from oocbfs.graph.graph import Graph
-from oocbfs.graph.graph import open as open_graph
 from oocbfs.kernels.emulator.build import find_compiler
-from oocbfs.plan.many import Division, divide_many
+from oocbfs.plan.many import ManyDivision
 from oocbfs.results.source import SourceResult
-from oocbfs.search.many import WIDTH, Traversals
+from oocbfs.search.graph import Graph
+from oocbfs.search.graph import open as open_graph
+from oocbfs.search.many import WIDTH, Traversals, divide
 from oocbfs.settings import (
     Emit,
     From,
     LevelFiles,
     ManyEngine,
+    Settings,
     Strategy,
     Table,
     check_choice,
@@ -142,10 +143,9 @@ def prepare(job: Job, *, resume: bool) -> Plan:
     return Plan(job, sources, pairs, manifest)
 
 
-def _divide(graph: Graph, job: Job) -> Division:
-    return divide_many(
-        graph, job.emit, threads=job.threads, strategy=job.strategy, engine=job.engine
-    )
+def _divide(graph: Graph, job: Job) -> ManyDivision:
+    settings = Settings(threads=job.threads, engine=job.engine, memory=graph.budget_bytes)
+    return divide(graph, job.emit, job.strategy, settings)
 
 
 def _sources(graph: Graph, job: Job, pairs: list[tuple[int, int]]) -> list[int]:

@@ -24,7 +24,6 @@ from oocbfs.kernels.bfs.traverse import AUTO, BOTTOM_UP, MAX_RECORDS
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.disk import bfs as kernels
 from oocbfs.kernels.disk import state as words
-from oocbfs.kernels.disk.large_level import CHUNK_BYTES
 from oocbfs.kernels.disk.read import PAGE_BYTES, Disk
 from oocbfs.kernels.disk.small_level import (
     BLOCK_BYTES,
@@ -36,32 +35,16 @@ from oocbfs.kernels.disk.small_level import (
 )
 from oocbfs.kernels.disk.state import CONTROL_WORDS, State
 from oocbfs.kernels.rows import BATCH, one_row, read_only
+from oocbfs.plan.disk import BUFFER_BYTES, READERS
 
-# Threads that read, each with one read in flight.
-READERS = 16
 # A read costs as much as so many bytes more of one that is under way.
 READ_BYTES = 16 << 10
 # From so many bytes a vertex on, reading the frontier's rows costs more than the heads pass.
 _HEADS_WORTH = 1.0
-LEAST_CACHE_BYTES = 4 << 20
-DEFAULT_CACHE_BYTES = 256 << 20
-BUFFER_BYTES = CHUNK_BYTES + 2 * PAGE_BYTES
 _NO_PARENTS = np.empty(0, np.uint32)
 
 RECORD = np.dtype([*cpu.RECORD.descr[:-1], ("disk_bytes", "i8"), *cpu.RECORD.descr[-1:]])
 _FIELDS = RECORD.names or ()
-# What does not depend on the graph: buffers, ids, queue, a row, records, and the readers' stacks.
-SCRATCH_BYTES = (
-    READERS * (BUFFER_BYTES + 8 * BATCH + (128 << 10))
-    + 8 * QUEUE_SIZE
-    + SMALL_BYTES
-    + 8 * len(_FIELDS) * MAX_RECORDS
-)
-
-
-def bitmap_bytes(num_vertices: int) -> int:
-    """Tell what the four bitmaps take."""
-    return 4 * 8 * ((num_vertices + 63) // 64 + 1)
 
 
 class Traversal(NamedTuple):

@@ -9,7 +9,6 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.disk.bfs import BUFFER_BYTES, READERS
 from oocbfs.disk.step import run_step
 from oocbfs.formats.io.direct import page_aligned
 from oocbfs.graph.disk_rows import DiskRows
@@ -19,9 +18,7 @@ from oocbfs.kernels.disk.components import State, stream
 from oocbfs.kernels.disk.large_level import CHUNK_BYTES
 from oocbfs.kernels.disk.read import Disk
 from oocbfs.kernels.rows import Rows, one_row, read_only
-
-# What does not depend on the graph: buffers, and the readers' stacks.
-SCRATCH_BYTES = READERS * (BUFFER_BYTES + (128 << 10))
+from oocbfs.plan.disk import BUFFER_BYTES, READERS
 
 
 def connect(

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.disk.bfs import BUFFER_BYTES, READ_BYTES, READERS
+from oocbfs.disk.bfs import READ_BYTES
 from oocbfs.disk.step import run_step
 from oocbfs.formats.io.direct import page_aligned
 from oocbfs.graph.disk_rows import DiskRows
@@ -28,21 +28,15 @@ from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.many import FOUND, MOVING, PAGES, PULL, PUSH, READS, State
 from oocbfs.kernels.disk.read import PAGE_BYTES, Disk
 from oocbfs.kernels.rows import BATCH, Rows, one_row, read_only
+from oocbfs.plan.disk import BUFFER_BYTES, READERS, WIDTHS
 
 # Sources of one traversal, and the words that hold a bit for each.
-WORDS = {64: np.uint64, 32: np.uint32, 16: np.uint16, 8: np.uint8}
+WORDS = dict(zip(WIDTHS, (np.uint64, np.uint32, np.uint16, np.uint8), strict=True))
 # More levels than that are too many to share, and to be kept in a byte.
 MOST_LEVELS = 127
 # From so many bytes a vertex on, reading the frontier's rows costs more than the heads pass.
 _HEADS_WORTH = 1.0
 _NO_LEVELS = np.empty((0, 0), np.int8)
-# What does not depend on the graph: buffers, ids, sums, and the readers' stacks.
-SCRATCH_BYTES = READERS * (BUFFER_BYTES + 4 * BATCH + 8 * 64 * 4 + (128 << 10))
-
-
-def words_bytes(num_vertices: int, width: int) -> int:
-    """Tell what the words of a traversal from so many sources take."""
-    return 2 * num_vertices * width // 8
 
 
 class Found(NamedTuple):

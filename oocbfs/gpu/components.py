@@ -29,11 +29,11 @@ from oocbfs.kernels.rows import Rows
 from oocbfs.memory import available_bytes, parse_size
 from oocbfs.plan.device import Window, plan
 from oocbfs.progress import Phases
-from oocbfs.results.components import Found
+from oocbfs.results.components import ComponentsOutcome
+from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
-    from oocbfs.graph.graph import Graph
-    from oocbfs.search.components import Settings
+    from oocbfs.graph.stored import StoredGraph
 
 
 class GpuComponents(OnDevice):
@@ -123,13 +123,17 @@ class GpuComponents(OnDevice):
         return np.array(giant, np.uint32), share
 
 
-def on_device(graph: Graph, engine: str, labels: NDArray[np.uint32], settings: Settings) -> Found:
+def on_device(
+    graph: StoredGraph, engine: str, labels: NDArray[np.uint32], settings: Settings
+) -> ComponentsOutcome:
     """Fill labels of stored vertices, alone on the device."""
     with graph.kept_search.emptied():
         return _connect(graph, engine, labels, settings)
 
 
-def _connect(graph: Graph, engine: str, labels: NDArray[np.uint32], settings: Settings) -> Found:
+def _connect(
+    graph: StoredGraph, engine: str, labels: NDArray[np.uint32], settings: Settings
+) -> ComponentsOutcome:
     """Bring the graph to the device; what is resident is planned as for a traversal, which needs more."""
     options = KernelOptions(with_parents=False)
     phases = Phases(show=settings.progress)
@@ -163,4 +167,4 @@ def _connect(graph: Graph, engine: str, labels: NDArray[np.uint32], settings: Se
             raise FormatError(f"{graph.path}: {error}") from error
         seconds = time.perf_counter() - start
     moved = device.usage.slow_bytes
-    return Found(search.steps, seconds, {} if moved is None else {"host": moved})
+    return ComponentsOutcome(search.steps, seconds, {} if moved is None else {"host": moved})

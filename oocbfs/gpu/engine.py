@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
-import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +23,12 @@ from oocbfs.memory import available_bytes, format_size, parse_size
 from oocbfs.plan.device import Shape, Tails, plan, search_arrays
 from oocbfs.plan.host import pinnable_bytes
 from oocbfs.progress import Phases
-from oocbfs.results.bfs import Found, Level, Task
+from oocbfs.results.bfs import BfsOutcome, Level, Task
+from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
-    from oocbfs.graph.graph import Graph
+    from oocbfs.graph.stored import StoredGraph
     from oocbfs.kernels.rows import Rows
-    from oocbfs.search.bfs import Settings
 
 _PLACES = 4096
 
@@ -40,19 +36,19 @@ _PLACES = 4096
 UNUSABLE = (DeviceError, PinError, BudgetError)
 
 
-def shape_of(graph: Graph) -> Shape:
+def shape_of(graph: StoredGraph) -> Shape:
     """Give what a plan needs to know."""
     tails = tuple(tails_of(side) for side in _sides(graph))
     on_disk = not graph.sizes.unpacked_bytes
     return Shape(graph.num_vertices, graph.rows.shift, tails, on_disk)
 
 
-def graph_bytes(graph: Graph) -> int:
+def graph_bytes(graph: StoredGraph) -> int:
     """Sum up heads and tails, of both directions if there are two."""
     return sum(side.heads.nbytes + side.tails.nbytes for side in _sides(graph))
 
 
-def _sides(graph: Graph) -> list[Rows]:
+def _sides(graph: StoredGraph) -> list[Rows]:
     return [graph.rows, graph.in_rows] if graph.directed else [graph.rows]
 
 
@@ -63,49 +59,7 @@ def tails_of(rows: Rows) -> Tails:
     return Tails(rows.tails.size, rows.heads.size, places.astype(np.int64))
 
 
-class KeptSearch:
-    """A graph on a device, kept for the next traversal that wants it there in the same way."""
-
-    def __init__(self) -> None:
-        self._open = ExitStack()
-        self._search: GpuBfs | None = None
-        self._key: tuple[Any, ...] = ()
-        # One traversal at a time: they share queues and bitmaps.
-        self._lock = threading.Lock()
-        # Also without close: nothing may stay pinned behind the mapping's end.
-        weakref.finalize(self, self._open.close)
-
-    @contextmanager
-    def use(self, key: tuple[Any, ...], load: Callable[[], GpuBfs]) -> Iterator[GpuBfs]:
-        """Give what was kept under this key, or else what ``load`` makes; keeps none that failed."""
-        with self._lock:
-            try:
-                if self._search is None or self._key != key:
-                    self._drop()
-                    self._search, self._key = self._open.enter_context(load()), key
-                yield self._search
-            except BaseException:
-                self._drop()
-                raise
-
-    @contextmanager
-    def emptied(self) -> Iterator[None]:
-        """Give device memory and pinned memory back, and let no traversal take them meanwhile."""
-        with self._lock:
-            self._drop()
-            yield
-
-    def close(self) -> None:
-        """Give device memory and pinned memory back."""
-        with self.emptied():
-            pass
-
-    def _drop(self) -> None:
-        self._search = None
-        self._open.close()
-
-
-def on_device(graph: Graph, engine: str, task: Task, settings: Settings) -> Found:
+def on_device(graph: StoredGraph, engine: str, task: Task, settings: Settings) -> BfsOutcome:
     """Fill levels and parents of stored vertices."""
     with_parents = task.parents is not None
     key = (engine, with_parents, settings.vram, settings.resident_tails, settings.memory)
@@ -145,10 +99,10 @@ def on_device(graph: Graph, engine: str, task: Task, settings: Settings) -> Foun
     by_tier = Counter[str]()
     for step in done.steps:
         by_tier.update(step.slow_bytes)
-    return Found(done.depth, seconds, records, dict(by_tier))
+    return BfsOutcome(done.depth, seconds, records, dict(by_tier))
 
 
-def open_many(graph: Graph, engine: str, *, with_levels: bool) -> GpuMany:
+def open_many(graph: StoredGraph, engine: str, *, with_levels: bool) -> GpuMany:
     """Bring the graph to a device, for traversals from many sources; close what it gives."""
     graph.release_device()
     options = KernelOptions(with_parents=False)
@@ -185,13 +139,13 @@ def _num_bytes(arrays: dict[str, tuple[int, Any]]) -> int:
     return sum(size * np.dtype(dtype).itemsize for size, dtype in arrays.values())
 
 
-def _disks(graph: Graph) -> tuple[DiskTails, DiskTails]:
+def _disks(graph: StoredGraph) -> tuple[DiskTails, DiskTails]:
     rows = graph.disk_rows
     out, back = (DiskTails(rows.file, disk.offset) for disk in (rows.out_disk, rows.in_disk))
     return out, back
 
 
-def _load(graph: Graph, engine: str, settings: Settings, *, with_parents: bool) -> GpuBfs:
+def _load(graph: StoredGraph, engine: str, settings: Settings, *, with_parents: bool) -> GpuBfs:
     """Bring the graph where a plan wants it."""
     options = KernelOptions(with_parents=with_parents)
     phases = Phases(show=settings.progress)

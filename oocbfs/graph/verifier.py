@@ -18,7 +18,7 @@ from oocbfs.formats.io.ordered import available_threads, ordered_map
 from oocbfs.graph.rows import load_rows
 from oocbfs.kernels.results import checking as check
 from oocbfs.kernels.rows import Rows
-from oocbfs.plan.host import allow_unpacking
+from oocbfs.memory import allow_unpacking
 from oocbfs.progress import Phases
 
 _ROWS_PER_PIECE = 1 << 16

@@ -16,121 +16,121 @@ from typing import TYPE_CHECKING
 from oocbfs import memory
 from oocbfs.arrays import ResultArrays
 from oocbfs.errors import BudgetError
+from oocbfs.plan import disk
 
 if TYPE_CHECKING:
-    from oocbfs.graph.graph import Graph
+    from oocbfs.graph.stored import StoredGraph
 
-# Python objects, allocator waste, and the pieces in which results are counted and written.
-_MARGIN_BYTES = 24 << 20
 # A part of a mapped result that is put together in memory.
 WINDOW_BYTES = 16 << 20
-
-# Told which file is about to be unpacked, and how much memory that takes.
-on_unpacking: Callable[[str, int], object] = lambda path, num_bytes: None
 
 
 @dataclass(frozen=True)
 class Division:
-    """What a traversal may take: an engine, room for its results, and a cache for tails on disk."""
+    """What a search may take: an engine, memory for its results, and a cache for tails on disk."""
 
     engine: str = "cpu"
     arrays: ResultArrays = field(default_factory=ResultArrays)
     cache_bytes: int = 0
 
 
+@dataclass(frozen=True)
+class Needs:
+    """What a search takes beside the graph: its results, and more on the mapping or from disk.
+
+    With a cache for tails on disk, ``least_cache_bytes`` are the least it can do with.
+    """
+
+    what: str
+    results_bytes: int
+    mapped_bytes: int
+    disk_bytes: int
+    least_cache_bytes: int = 0
+    default_cache_bytes: int = 0
+
+
+def traversal_needs(
+    graph: StoredGraph, *, with_parents: bool, validate: bool, threads: int
+) -> Needs:
+    """Tell what a traversal from one source takes."""
+    n = graph.num_vertices
+    check_bytes = 4 * n * validate
+    queue_bytes = 4 * n
+    bitmaps_bytes = (n // 8 + 16) * max(3, threads + 1)
+    scratch_bytes = (1 << 20) * threads
+    return Needs(
+        what="a traversal",
+        # Levels of stored vertices and of ids, and parents of both.
+        results_bytes=4 * n + (4 * n if graph.is_reordered else 0) + 12 * n * with_parents,
+        mapped_bytes=check_bytes + queue_bytes + bitmaps_bytes + scratch_bytes,
+        disk_bytes=check_bytes + disk.bitmap_bytes(n) + disk.TRAVERSAL_BYTES,
+        least_cache_bytes=disk.LEAST_CACHE_BYTES,
+        default_cache_bytes=disk.DEFAULT_CACHE_BYTES,
+    )
+
+
+def components_needs(graph: StoredGraph) -> Needs:
+    """Tell what connected components take."""
+    labels_bytes = 4 * graph.num_vertices
+    return Needs(
+        what="finding components",
+        # Counts, and labels as ids; smallest positions come and go before.
+        results_bytes=12 * graph.num_vertices,
+        mapped_bytes=labels_bytes,
+        disk_bytes=labels_bytes + disk.COMPONENTS_BYTES,
+    )
+
+
 def divide(
-    graph: Graph,
+    graph: StoredGraph,
+    needs: Needs,
+    *,
     engine: str,
     budget_bytes: int | None,
-    *,
-    with_parents: bool,
-    validate: bool,
-    threads: int,
-    tmp: str | os.PathLike[str] | None,
+    tmp: str | os.PathLike[str] | None = None,
+    load_disk: Callable[[], object],
 ) -> Division:
-    """Decide how a traversal keeps within a budget; None is without bound.
+    """Decide how a search keeps within a budget; None is without bound.
+
+    ``load_disk`` loads the engine that reads from disk, whose code takes memory too.
 
     Raises
     ------
     BudgetError
         If nothing fits; says how much would.
     """
-    n = graph.num_vertices
-    # Levels of stored vertices and of ids, and parents of both.
-    results_bytes = 4 * n + (4 * n if graph.is_reordered else 0) + 12 * n * with_parents
-    check_bytes = 4 * n * validate
-    mapped_bytes = used_bytes() + results_bytes + check_bytes + _mapped_work(graph, threads)
+    mapped_bytes = memory.used_bytes() + needs.results_bytes + needs.mapped_bytes
+    mapped_bytes += graph.sizes.unpacked_bytes
     if engine == "auto":
         mapped_bytes = max(mapped_bytes, graph.sizes.file_bytes)
     if engine != "disk":
         if budget_bytes is None or mapped_bytes <= budget_bytes:
             return Division()
         if engine == "cpu":
-            raise _too_small(graph, mapped_bytes, budget_bytes)
+            raise _too_small(graph, needs.what, mapped_bytes, budget_bytes)
     _refuse_compressed(graph)
-    from oocbfs.disk import bfs as disk_bfs
-
-    disk_bfs.load()
+    load_disk()
     if budget_bytes is None:
-        return Division("disk", cache_bytes=disk_bfs.DEFAULT_CACHE_BYTES)
+        return Division("disk", cache_bytes=needs.default_cache_bytes)
     least_bytes = (
-        used_bytes()
+        memory.used_bytes()
         + (0 if graph.has_disk_rows else graph.sizes.fast_bytes)
-        + check_bytes
-        + disk_bfs.bitmap_bytes(n)
-        + disk_bfs.SCRATCH_BYTES
-        + disk_bfs.LEAST_CACHE_BYTES
+        + needs.disk_bytes
+        + needs.least_cache_bytes
         + WINDOW_BYTES
     )
     if least_bytes > budget_bytes:
         if engine == "auto":
             least_bytes = min(least_bytes, mapped_bytes)
-        raise _too_small(graph, least_bytes, budget_bytes)
+        raise _too_small(graph, needs.what, least_bytes, budget_bytes)
     free_bytes = budget_bytes - least_bytes
-    cache_bytes = disk_bfs.LEAST_CACHE_BYTES + max(0, free_bytes - results_bytes)
+    cache_bytes = needs.least_cache_bytes
+    if cache_bytes:
+        cache_bytes += max(0, free_bytes - needs.results_bytes)
     return Division("disk", ResultArrays(free_bytes, tmp or spill_folder(graph)), cache_bytes)
 
 
-def divide_components(
-    graph: Graph,
-    engine: str,
-    budget_bytes: int | None,
-    *,
-    tmp: str | os.PathLike[str] | None,
-) -> Division:
-    """Decide how connected components keep within a budget, as ``divide`` does for traversals."""
-    n = graph.num_vertices
-    # Counts, and labels as ids, beside the labels of stored vertices; smallest positions come and go before.
-    results_bytes = 12 * n
-    mapped_bytes = used_bytes() + 4 * n + results_bytes + graph.sizes.unpacked_bytes
-    if engine == "auto":
-        mapped_bytes = max(mapped_bytes, graph.sizes.file_bytes)
-    if engine != "disk":
-        if budget_bytes is None or mapped_bytes <= budget_bytes:
-            return Division()
-        if engine == "cpu":
-            raise _too_small(graph, mapped_bytes, budget_bytes, "finding components")
-    _refuse_compressed(graph)
-    from oocbfs.disk import components as disk_components
-
-    disk_components.load()
-    if budget_bytes is None:
-        return Division("disk")
-    least_bytes = (
-        used_bytes()
-        + (0 if graph.has_disk_rows else graph.sizes.fast_bytes)
-        + 4 * n
-        + disk_components.SCRATCH_BYTES
-        + WINDOW_BYTES
-    )
-    if least_bytes > budget_bytes:
-        if engine == "auto":
-            least_bytes = min(least_bytes, mapped_bytes)
-        raise _too_small(graph, least_bytes, budget_bytes, "finding components")
-    return Division("disk", ResultArrays(budget_bytes - least_bytes, tmp or spill_folder(graph)))
-
-
-def _refuse_compressed(graph: Graph) -> None:
+def _refuse_compressed(graph: StoredGraph) -> None:
     if graph.sizes.unpacked_bytes:
         raise BudgetError(
             f"{graph.path}: a compressed graph cannot be traversed from disk, and takes "
@@ -139,57 +139,22 @@ def _refuse_compressed(graph: Graph) -> None:
         )
 
 
-def allow_unpacking(
-    path: str | os.PathLike[str], unpacked_bytes: int, budget_bytes: int | None = None
-) -> None:
-    """Refuse to unpack a compressed graph that would not fit, before it takes the memory.
-
-    Raises
-    ------
-    BudgetError
-        If it is more than the budget leaves, or than the machine has.
-    """
-    free_bytes = memory.available_bytes()
-    if budget_bytes is not None:
-        free_bytes = min(free_bytes, max(0, budget_bytes - used_bytes()))
-    if unpacked_bytes > free_bytes:
-        raise BudgetError(
-            f"{path}: takes {memory.format_size(unpacked_bytes)} of memory unpacked, and "
-            f"{memory.format_size(free_bytes)} may be taken: allow more, or convert it without --zstd"
-        )
-    on_unpacking(os.fspath(path), unpacked_bytes)
-
-
-def pinnable_bytes(graph: Graph, budget_bytes: int | None, *, with_parents: bool) -> int:
+def pinnable_bytes(graph: StoredGraph, budget_bytes: int | None, *, with_parents: bool) -> int:
     """Tell how much host memory a traversal on a device may pin; without a budget, what is free."""
     if budget_bytes is None:
         return memory.available_bytes()
     # Levels of stored vertices, as they come from the device, and of ids; the same of parents.
     results_bytes = graph.num_vertices * (12 + 16 * with_parents)
-    return budget_bytes - used_bytes() - results_bytes
+    return budget_bytes - memory.used_bytes() - results_bytes
 
 
-def spill_folder(graph: Graph) -> Path | None:
+def spill_folder(graph: StoredGraph) -> Path | None:
     """Give the folder for results that have no room: the system's is often a part of the memory."""
     folder = Path(graph.path).parent
     return folder if os.access(folder, os.W_OK) else None
 
 
-def used_bytes() -> int:
-    """Tell what the process occupies already, and what escapes all counting."""
-    return memory.program_bytes() + memory.anonymous_bytes() + _MARGIN_BYTES
-
-
-def _mapped_work(graph: Graph, threads: int) -> int:
-    """Tell what the in-memory engine takes beside its results: queue, bitmaps, scratch."""
-    n = graph.num_vertices
-    bitmaps = (n // 8 + 16) * max(3, threads + 1)
-    return 4 * n + bitmaps + (1 << 20) * threads + graph.sizes.unpacked_bytes
-
-
-def _too_small(
-    graph: Graph, least_bytes: int, budget_bytes: int, what: str = "a traversal"
-) -> BudgetError:
+def _too_small(graph: StoredGraph, what: str, least_bytes: int, budget_bytes: int) -> BudgetError:
     return BudgetError(
         f"{graph.path}: {what} needs {memory.format_size(least_bytes)} of memory and may take "
         f"{memory.format_size(budget_bytes)}: allow more"

@@ -7,18 +7,20 @@ share what is read as their words have room: 64, 32, 16 or 8, or else one after 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from oocbfs.errors import BudgetError, QueryError
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.kernels.many import traverse as kernels
-from oocbfs.memory import format_size, parse_size
-from oocbfs.plan.host import WINDOW_BYTES, divide, used_bytes
-from oocbfs.settings import Emit, ManyEngine, Strategy, check_choice
+from oocbfs.memory import format_size, used_bytes
+from oocbfs.plan import disk
+from oocbfs.plan.host import WINDOW_BYTES, divide, traversal_needs
+from oocbfs.settings import Emit, Engine, ManyEngine, Settings, Strategy, check_choice
 
 if TYPE_CHECKING:
-    from oocbfs.graph.graph import Graph
+    from oocbfs.graph.stored import StoredGraph
 
 # Graphs with more levels are long and thin: their frontiers hardly overlap.
 DEEP = 64
@@ -34,7 +36,7 @@ class DiskShare:
 
 
 @dataclass(frozen=True)
-class Division:
+class ManyDivision:
     """How to traverse: rows of levels at a time on the mapping, from disk, or on a device."""
 
     strategy: Strategy
@@ -42,21 +44,22 @@ class Division:
     reason: str = "it was asked for"
     rows_at_once: int = kernels.WIDTH
     disk: DiskShare | None = None
-    engine: ManyEngine = "cpu"
+    engine: Engine = "cpu"
     # Sources that run one per core at a time, if a graph turns out to be too deep; None is all threads.
     most_alone: int | None = None
 
 
+class Loaders(NamedTuple):
+    """Load the engines that read from disk: for one source, and for so many at a time."""
+
+    single: Callable[[], object]
+    many: Callable[[int], object]
+
+
 def divide_many(
-    graph: Graph,
-    emit: Emit,
-    *,
-    threads: int | None = None,
-    memory: str | int | None = None,
-    strategy: Strategy = "auto",
-    engine: ManyEngine = "cpu",
-) -> Division:
-    """Decide how traversals keep within a budget for the whole process, by default that of the graph.
+    graph: StoredGraph, emit: Emit, strategy: Strategy, settings: Settings, loaders: Loaders
+) -> ManyDivision:
+    """Decide how traversals keep within a budget for the whole process.
 
     Raises
     ------
@@ -67,13 +70,13 @@ def divide_many(
     """
     check_choice("emit", emit, Emit)
     check_choice("strategy", strategy, Strategy)
-    check_choice("engine", engine, ManyEngine)
-    budget_bytes = graph.budget_bytes if memory is None else parse_size(memory)
-    division = Division(strategy, available_threads(threads))
+    check_choice("engine", settings.engine, ManyEngine)
+    budget_bytes = settings.memory
+    division = ManyDivision(strategy, available_threads(settings.threads))
     if budget_bytes is None:
-        return replace(division, engine=engine)
-    if engine not in ("auto", "cpu"):
-        raise QueryError(f"the {engine} engine keeps to no memory budget: leave it out")
+        return replace(division, engine=settings.engine)
+    if settings.on_device:
+        raise QueryError(f"the {settings.engine} engine keeps to no memory budget: leave it out")
     if graph.sizes.file_bytes <= budget_bytes:
         kernels.load()
         free_bytes = budget_bytes - used_bytes() - graph.sizes.unpacked_bytes
@@ -82,10 +85,12 @@ def divide_many(
         mapped = from_mapping(graph.num_vertices, emit, free_bytes, division)
         if mapped is not None:
             return mapped
-    return _from_disk(graph, emit, budget_bytes, division)
+    return _from_disk(graph, emit, budget_bytes, division, loaders)
 
 
-def from_mapping(n: int, emit: Emit, free_bytes: int, division: Division) -> Division | None:
+def from_mapping(
+    n: int, emit: Emit, free_bytes: int, division: ManyDivision
+) -> ManyDivision | None:
     """Fit the arrays beside the mapping: fewer rows of levels at a time, then no sharing."""
     together = n * kernels.bytes_per_vertex(division.threads, levels=emit != "summary")
     rows = kernels.WIDTH
@@ -105,33 +110,26 @@ def from_mapping(n: int, emit: Emit, free_bytes: int, division: Division) -> Div
     return replace(division, strategy="one-per-core", reason=reason, most_alone=at_once)
 
 
-def _from_disk(graph: Graph, emit: Emit, budget_bytes: int, division: Division) -> Division:
+def _from_disk(
+    graph: StoredGraph, emit: Emit, budget_bytes: int, division: ManyDivision, loaders: Loaders
+) -> ManyDivision:
     """Fit the words beside heads and starts, which are loaded here if they have room."""
-    from oocbfs.disk import many as disk_many
-
-    # Whoever cannot traverse from one source can do so from none.
-    divide(
-        graph,
-        "disk",
-        budget_bytes,
-        with_parents=False,
-        validate=False,
-        threads=division.threads,
-        tmp=None,
-    )
+    # What does not fit one source fits no group of them.
+    needs = traversal_needs(graph, with_parents=False, validate=False, threads=division.threads)
+    divide(graph, needs, engine="disk", budget_bytes=budget_bytes, load_disk=loaders.single)
     graph.disk_rows.load()
     linked = graph.disk_rows.num_linked
 
     def left(width: int) -> int:
-        taken_bytes = used_bytes() + disk_many.SCRATCH_BYTES + WINDOW_BYTES * (emit == "levels")
-        return budget_bytes - taken_bytes - disk_many.words_bytes(linked, width)
+        taken_bytes = used_bytes() + disk.MANY_BYTES + WINDOW_BYTES * (emit == "levels")
+        return budget_bytes - taken_bytes - disk.words_bytes(linked, width)
 
-    for width in disk_many.WORDS if division.strategy != "one-per-core" else ():
+    for width in disk.WIDTHS if division.strategy != "one-per-core" else ():
         if left(width) >= 0:
-            disk_many.load(width)  # which takes memory too
+            loaders.many(width)  # which takes memory too
         if (free_bytes := left(width)) >= 0:
             return replace(division, disk=DiskShare(width, free_bytes, budget_bytes))
-    width = min(disk_many.WORDS)
+    width = min(disk.WIDTHS)
     if division.strategy == "together":
         needed = budget_bytes - left(width)
         raise BudgetError(

@@ -22,7 +22,7 @@ from oocbfs.plan.cuts import Cuts
 from oocbfs.plan.device import DISK_COST, Plan, Window, block_words
 
 if TYPE_CHECKING:
-    from oocbfs.graph.graph import Graph
+    from oocbfs.graph.stored import StoredGraph
     from oocbfs.kernels.rows import Rows
     from oocbfs.progress import Phases
 
@@ -98,7 +98,7 @@ class Forecast:
     disk_bytes: int = 0
 
 
-def sample_levels(graph: Graph, count: int, phases: Phases, seed: int = 1) -> list[Sample]:
+def sample_levels(graph: StoredGraph, count: int, phases: Phases, seed: int = 1) -> list[Sample]:
     """Traverse on the CPU from random vertices that have neighbours."""
     rows, in_rows = graph.rows, graph.in_rows
     candidates = np.flatnonzero(rows.degrees)
@@ -119,7 +119,7 @@ def sample_levels(graph: Graph, count: int, phases: Phases, seed: int = 1) -> li
     return samples
 
 
-def predict_bytes(graph: Graph, decided: Plan, sample: Sample) -> Forecast:
+def predict_bytes(graph: StoredGraph, decided: Plan, sample: Sample) -> Forecast:
     """Say what a traversal with this plan would read over PCIe."""
     rows, in_rows = (_read_only(side) for side in (graph.rows, graph.in_rows))
     cuts = Cuts(rows, in_rows)
@@ -156,7 +156,7 @@ def predict_bytes(graph: Graph, decided: Plan, sample: Sample) -> Forecast:
 
 
 def predict_blocks(
-    graph: Graph, homes: tuple[Window, ...], sample: Sample
+    graph: StoredGraph, homes: tuple[Window, ...], sample: Sample
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Say what expanding and what searching would read from disk, outside of homes, level by level."""
     rows, in_rows = (_read_only(side) for side in (graph.rows, graph.in_rows))
@@ -188,7 +188,7 @@ def predict_blocks(
     return DISK_BLOCK_BYTES * expanded, DISK_BLOCK_BYTES * searched
 
 
-def predict_disk_bytes(graph: Graph, sample: Sample) -> int:
+def predict_disk_bytes(graph: StoredGraph, sample: Sample) -> int:
     """Say what a traversal on the CPU would read with all tails on disk."""
     return int(np.minimum(*predict_blocks(graph, ((0, 0),), sample)).sum())
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from oocbfs.errors import FormatError, QueryError
 
 if TYPE_CHECKING:
-    from oocbfs.graph.graph import Graph
+    from oocbfs.graph.stored import StoredGraph
 
 
 # The direction of a level that was found but not expanded, because the traversal was to stop there.
@@ -48,7 +48,7 @@ class Task(NamedTuple):
     target: int | None
 
 
-class Found(NamedTuple):
+class BfsOutcome(NamedTuple):
     """What an engine did, besides filling levels and parents."""
 
     depth: int
@@ -92,7 +92,7 @@ class BfsResult:
     Arrays are aligned with the ids in ascending order: position i is id i where ids are 0 … n-1.
     """
 
-    graph: Graph = field(repr=False)
+    graph: StoredGraph = field(repr=False)
     sources: list[int]
     levels: NDArray[np.int32]
     level_sizes: NDArray[np.int64]

@@ -15,7 +15,7 @@ from oocbfs.formats.edges import Ids
 from oocbfs.kernels.components.connect import Step
 
 if TYPE_CHECKING:
-    from oocbfs.graph.graph import Graph
+    from oocbfs.graph.stored import StoredGraph
 
 _PIECE = 1 << 18
 
@@ -27,7 +27,7 @@ class Component(NamedTuple):
     size: int
 
 
-class Found(NamedTuple):
+class ComponentsOutcome(NamedTuple):
     """What an engine did, besides filling labels."""
 
     steps: list[Step]
@@ -66,7 +66,7 @@ class ComponentsResult:
     order: position i is id i where ids are 0 … n-1.
     """
 
-    graph: Graph = field(repr=False)
+    graph: StoredGraph = field(repr=False)
     labels: Ids
     stats: ComponentsStats
     # How many vertices share the label of this position, 0 where none does.

@@ -17,7 +17,7 @@ from oocbfs.kernels.results import levels as kernels
 from oocbfs.plan.host import WINDOW_BYTES
 
 if TYPE_CHECKING:
-    from oocbfs.graph.graph import Graph
+    from oocbfs.graph.stored import StoredGraph
 
 LevelType = TypeVar("LevelType", np.int8, np.int32)
 _NO_ORDER = np.empty(0, np.uint32)
@@ -25,7 +25,7 @@ _NO_IDS = np.empty(0, np.uint64)
 
 
 def name_levels(
-    graph: Graph, levels: NDArray[LevelType], arrays: ResultArrays, threads: int
+    graph: StoredGraph, levels: NDArray[LevelType], arrays: ResultArrays, threads: int
 ) -> NDArray[LevelType]:
     """Levels by natural position."""
     if graph.order is None:
@@ -36,7 +36,7 @@ def name_levels(
 
 
 def name_parents(
-    graph: Graph, parents: NDArray[np.uint32], arrays: ResultArrays, threads: int
+    graph: StoredGraph, parents: NDArray[np.uint32], arrays: ResultArrays, threads: int
 ) -> NDArray[np.int64]:
     """Parents by natural position, as input ids."""
     graph.check_ids()
@@ -53,7 +53,7 @@ def name_parents(
 
 
 def name_components(
-    graph: Graph, labels: NDArray[np.uint32], arrays: ResultArrays, threads: int
+    graph: StoredGraph, labels: NDArray[np.uint32], arrays: ResultArrays, threads: int
 ) -> tuple[Ids, NDArray[np.uint32]]:
     """Smallest id of each vertex's component, and how many vertices share it, both by natural position.
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable
 from dataclasses import replace
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,57 +13,23 @@ from numpy.typing import NDArray
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.edges import Ids
 from oocbfs.formats.io.ordered import available_threads, over_ranges
-from oocbfs.gpu.nvidia import ask_driver
 from oocbfs.kernels.bfs import traverse as cpu
-from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.results import levels as kernels
-from oocbfs.plan.host import Division, divide
-from oocbfs.results.bfs import STOPPED, BfsResult, Found, Level, Stats, Task
+from oocbfs.plan.host import Division, divide, traversal_needs
+from oocbfs.results.bfs import STOPPED, BfsOutcome, BfsResult, Level, Stats, Task
 from oocbfs.results.naming import name_levels, name_parents
-from oocbfs.settings import (
-    DEPTHS,
-    Direction,
-    Engine,
-    check_choice,
-    check_positive,
-    check_whole,
-)
+from oocbfs.search.engine import Choice, run_on_best
+from oocbfs.search.validation import validate
+from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
-    from oocbfs.graph.graph import Graph
+    from oocbfs.graph.stored import StoredGraph
 
 _DIRECTIONS = {"auto": cpu.AUTO, "top-down": cpu.TOP_DOWN, "bottom-up": cpu.BOTTOM_UP}
-_NO_PARENTS = np.empty(0, np.uint32)
-
-
-class Settings(NamedTuple):
-    """How to traverse; see ``Graph.bfs``."""
-
-    threads: int | None = None
-    direction: Direction = "auto"
-    alpha: float = 15.0
-    beta: float = 2.0
-    max_depth: int | None = None
-    target: int | None = None
-    validate: bool = False
-    engine: Engine = "auto"
-    vram: str | int | None = None
-    resident_tails: str | int | None = None
-    progress: bool = False
-    memory: int | None = None
-    tmp: str | os.PathLike[str] | None = None
-
-    def check(self) -> None:
-        """Refuse what no engine knows."""
-        check_choice("engine", self.engine, Engine)
-        check_choice("direction", self.direction, Direction)
-        check_positive("alpha", self.alpha)
-        check_positive("beta", self.beta)
-        check_whole("max_depth", self.max_depth, DEPTHS)
 
 
 def bfs(
-    graph: Graph, source: int | Iterable[int], *, parents: bool, settings: Settings
+    graph: StoredGraph, source: int | Iterable[int], *, parents: bool, settings: Settings
 ) -> BfsResult:
     """Traverse a graph; see ``Graph.bfs``."""
     settings.check()
@@ -76,7 +40,7 @@ def bfs(
         return _bfs(graph, sources, parents, settings)
 
 
-def _bfs(graph: Graph, sources: Ids, parents: bool, settings: Settings) -> BfsResult:
+def _bfs(graph: StoredGraph, sources: Ids, parents: bool, settings: Settings) -> BfsResult:
     """Traverse from ids."""
     graph.expect_unpacking()
     division = _divide(graph, parents, settings)
@@ -88,12 +52,12 @@ def _bfs(graph: Graph, sources: Ids, parents: bool, settings: Settings) -> BfsRe
     # Kernels know only plain arrays, mapped or not.
     plain_parents = None if found_parents is None else np.asarray(found_parents)
     task = Task(stored.astype(np.uint32), np.asarray(levels), plain_parents, target)
-    found, engine, fallback = _run(graph, task, settings, division)
+    found, (engine, fallback) = _run(graph, task, settings, division)
     threads = available_threads(settings.threads) if engine in ("cpu", "disk") else 1
     sizes = _level_sizes(levels, found.depth + 1)
     if settings.validate:
         # A traversal that stops early leaves its last level unexpanded.
-        check(graph, stored, levels, found_parents, last_level=found.depth, threads=threads)
+        validate(graph, stored, levels, found_parents, last_level=found.depth, threads=threads)
     edges = sum(
         count
         for _, count in over_ranges(
@@ -126,69 +90,52 @@ def _bfs(graph: Graph, sources: Ids, parents: bool, settings: Settings) -> BfsRe
     return BfsResult(graph, sources.tolist(), named_levels, sizes, stats, named_parents, again)
 
 
-def _divide(graph: Graph, parents: bool, settings: Settings) -> Division:
-    """Decide what stays in memory, and with a budget on the engine too; see ``budget.divide``."""
-    on_device = settings.engine in ("cuda", "emulator")
-    if on_device or (settings.engine == "auto" and settings.memory is None):
+def _divide(graph: StoredGraph, parents: bool, settings: Settings) -> Division:
+    """Decide what stays in memory, and with a budget on the engine too; see ``plan.host``."""
+    if settings.on_device or (settings.engine == "auto" and settings.memory is None):
         return Division(settings.engine)
     cpu.load()
+    threads = available_threads(settings.threads)
+    needs = traversal_needs(
+        graph, with_parents=parents, validate=settings.validate, threads=threads
+    )
     return divide(
         graph,
-        settings.engine,
-        settings.memory,
-        with_parents=parents,
-        validate=settings.validate,
-        threads=available_threads(settings.threads),
+        needs,
+        engine=settings.engine,
+        budget_bytes=settings.memory,
         tmp=settings.tmp,
+        load_disk=load_disk,
     )
 
 
+def load_disk() -> None:
+    """Compile the kernels of the engine that reads from disk, or load them from the cache."""
+    from oocbfs.disk import bfs as disk
+
+    disk.load()
+
+
 def _run(
-    graph: Graph, task: Task, settings: Settings, division: Division
-) -> tuple[Found, str, str | None]:
-    """Traverse on the engine asked for, or on the best there is; say which, and why no better."""
-    engine = division.engine
-    fallback = unused_device(settings.engine, settings.vram, settings.resident_tails)
-    if engine == "disk":
-        return _on_disk(graph, task, settings, division.cache_bytes), engine, fallback
-    if engine == "auto":
-        engine, fallback = choose_engine(asked=fallback is not None)
-    if engine != "cpu":
-        from oocbfs.gpu.engine import UNUSABLE, on_device
+    graph: StoredGraph, task: Task, settings: Settings, division: Division
+) -> tuple[BfsOutcome, Choice]:
+    """Traverse on the engine asked for, or on the best there is."""
 
-        try:
-            found = on_device(graph, engine, task, settings)
-        except UNUSABLE as error:
-            if settings.engine != "auto":
-                raise
-            fallback = str(error)
-        else:
-            return found, engine, None
-    return _on_cpu(graph, task, settings), "cpu", fallback
+    def on_device(engine: str) -> BfsOutcome:
+        from oocbfs.gpu.engine import on_device
+
+        return on_device(graph, engine, task, settings)
+
+    return run_on_best(
+        division.engine,
+        settings,
+        on_cpu=lambda: _on_cpu(graph, task, settings),
+        on_disk=lambda: _on_disk(graph, task, settings, division.cache_bytes),
+        on_device=on_device,
+    )
 
 
-def unused_device(engine: Engine, *sizes: str | int | None) -> str | None:
-    """Tell why the CPU heeds no sizes of device memory; None if there are none."""
-    if all(size is None for size in sizes):
-        return None
-    why = "--memory" if engine == "auto" else f"--engine {engine}"
-    return f"by {why}; --vram and --resident-tails are for GPUs"
-
-
-def choose_engine(*, asked: bool = False) -> tuple[str, str | None]:
-    """Look for a GPU without importing CuPy; give the engine, and why not the GPU if it was wanted.
-
-    Whoever installed CuPy, or asked for device memory, wants the GPU and is told; others would only be
-    bothered.
-    """
-    problem = ask_driver().problem
-    if find_spec("cupy") is None:
-        missing = problem or "CuPy is not installed: pip install 'oocbfs[gpu]'"
-        return "cpu", missing if asked else None
-    return ("cuda", None) if problem is None else ("cpu", f"CuPy is installed, but {problem}")
-
-
-def _on_cpu(graph: Graph, task: Task, settings: Settings) -> Found:
+def _on_cpu(graph: StoredGraph, task: Task, settings: Settings) -> BfsOutcome:
     """Traverse on all cores, straight from the mapped file."""
     rows, in_rows = graph.rows, graph.in_rows
     cpu.load()
@@ -209,18 +156,18 @@ def _on_cpu(graph: Graph, task: Task, settings: Settings) -> Found:
     seconds = time.perf_counter() - start
     if done.malformed:
         raise FormatError(f"{graph.path}: a row is damaged: run 'oocbfs verify'")
-    return Found(done.depth, seconds, _levels(done.records, done.depth), {})
+    return BfsOutcome(done.depth, seconds, _levels(done.records, done.depth), {})
 
 
-def _on_disk(graph: Graph, task: Task, settings: Settings, cache_bytes: int) -> Found:
+def _on_disk(graph: StoredGraph, task: Task, settings: Settings, cache_bytes: int) -> BfsOutcome:
     """Traverse on all cores, heads and starts in memory, tails on disk."""
-    from oocbfs.disk import bfs as disk_bfs
+    from oocbfs.disk import bfs as disk
 
     rows = graph.disk_rows
     with rows.lock:
         rows.load()
         start = time.perf_counter()
-        done = disk_bfs.traverse(
+        done = disk.traverse(
             rows,
             task.sources.astype(np.int64),
             task.levels,
@@ -233,7 +180,9 @@ def _on_disk(graph: Graph, task: Task, settings: Settings, cache_bytes: int) -> 
         )
         seconds = time.perf_counter() - start
     records = _levels(done.records, done.depth)
-    return Found(done.depth, seconds, records, {"disk": sum(r.slow_bytes["disk"] for r in records)})
+    return BfsOutcome(
+        done.depth, seconds, records, {"disk": sum(r.slow_bytes["disk"] for r in records)}
+    )
 
 
 def _levels(records: NDArray[np.void], depth: int) -> list[Level]:
@@ -254,7 +203,7 @@ def _levels(records: NDArray[np.void], depth: int) -> list[Level]:
     ]
 
 
-def _count_frontiers(found: Found, sizes: NDArray[np.int64]) -> list[Level]:
+def _count_frontiers(found: BfsOutcome, sizes: NDArray[np.int64]) -> list[Level]:
     """Give the records the sizes of their levels, and the level where a traversal stopped one of its own.
 
     Engines do not know better: two threads may queue a vertex that both found, and one launch may run
@@ -280,59 +229,3 @@ def _level_sizes(levels: NDArray[np.int32], most: int) -> NDArray[np.int64]:
     sizes = np.zeros(most + 1, np.int64)
     kernels.count_levels(sizes, np.asarray(levels), 0, levels.size)
     return np.trim_zeros(sizes, "b")
-
-
-def check(
-    graph: Graph,
-    sources: NDArray[np.int64],
-    levels: NDArray[np.int32],
-    parents: NDArray[np.uint32] | None,
-    *,
-    last_level: int,
-    threads: int,
-) -> None:
-    """Check a traversal of stored vertices by the rules of Graph500.
-
-    1. the sources are on level 0, alone, and their own parents;
-    2. every other vertex reached has a parent one level up, to which an edge leads;
-    3. every edge spans at most one level;
-    4. no edge leads from the reached set out of it.
-
-    Raises
-    ------
-    QueryError
-        If a rule is broken.
-    """
-    tree = _NO_PARENTS if parents is None else parents
-    if not np.array_equal(np.flatnonzero(levels == 0), np.unique(sources)):
-        raise QueryError("validation failed: level 0 is not the set of sources")
-    if tree.size and not (tree[sources] == sources).all():
-        raise QueryError("validation failed: a source is not its own parent")
-    if tree.size and not np.array_equal(tree == NO_HEAD, levels < 0):
-        raise QueryError("validation failed: parents and levels do not cover the same vertices")
-    confirmed = np.zeros(levels.size, np.uint8)
-    rows = graph.rows
-    for problem, row in over_ranges(
-        kernels.check_levels,
-        levels.size,
-        threads,
-        confirmed,
-        levels,
-        tree,
-        rows.heads,
-        rows.bases,
-        rows.starts,
-        rows.shift,
-        rows.tails,
-        last_level,
-        not graph.directed,
-    ):
-        if problem:
-            vertex = int(graph.ids_of(np.array([row]))[0])
-            raise QueryError(f"validation failed at vertex {vertex}: {kernels.PROBLEMS[problem]}")
-    orphans = np.flatnonzero((levels > 0) & (confirmed == 0))
-    if orphans.size:
-        vertex = int(graph.ids_of(orphans[:1])[0])
-        raise QueryError(
-            f"validation failed at vertex {vertex}: no edge from a parent one level up"
-        )

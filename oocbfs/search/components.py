@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,40 +12,28 @@ from oocbfs.arrays import fresh
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.kernels.components import connect as cpu
-from oocbfs.plan.host import Division, divide_components
-from oocbfs.results.components import ComponentsResult, ComponentsStats, Found
+from oocbfs.plan.host import Division, components_needs, divide
+from oocbfs.results.components import ComponentsOutcome, ComponentsResult, ComponentsStats
 from oocbfs.results.naming import name_components
-from oocbfs.search.bfs import choose_engine, unused_device
-from oocbfs.settings import Engine, check_choice
+from oocbfs.search.engine import Choice, run_on_best
+from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
-    from oocbfs.graph.graph import Graph
+    from oocbfs.graph.stored import StoredGraph
 
 
-class Settings(NamedTuple):
-    """How to go about it; see ``Graph.components``."""
-
-    threads: int | None = None
-    engine: Engine = "auto"
-    vram: str | int | None = None
-    resident_tails: str | int | None = None
-    progress: bool = False
-    memory: int | None = None
-    tmp: str | os.PathLike[str] | None = None
-
-
-def components(graph: Graph, settings: Settings) -> ComponentsResult:
+def components(graph: StoredGraph, settings: Settings) -> ComponentsResult:
     """Find the components of a graph; see ``Graph.components``."""
-    check_choice("engine", settings.engine, Engine)
+    settings.check()
     with graph.reading():
         return _components(graph, settings)
 
 
-def _components(graph: Graph, settings: Settings) -> ComponentsResult:
+def _components(graph: StoredGraph, settings: Settings) -> ComponentsResult:
     graph.expect_unpacking()
     division = _divide(graph, settings)
     labels = fresh(graph.num_vertices, np.uint32)
-    found, engine, fallback = _run(graph, labels, settings, division.engine)
+    found, (engine, fallback) = _run(graph, labels, settings, division.engine)
     threads = available_threads(settings.threads)
     start = time.perf_counter()
     named, counts = name_components(graph, labels, division.arrays, threads)
@@ -65,41 +52,50 @@ def _components(graph: Graph, settings: Settings) -> ComponentsResult:
     return ComponentsResult(graph, named, stats, counts)
 
 
-def _divide(graph: Graph, settings: Settings) -> Division:
+def _divide(graph: StoredGraph, settings: Settings) -> Division:
     """Decide what stays in memory, and with a budget on the engine too."""
-    on_device = settings.engine in ("cuda", "emulator")
-    if on_device and settings.memory is not None:
+    if settings.on_device and settings.memory is not None:
         raise QueryError(f"the {settings.engine} engine keeps to no memory budget: leave it out")
-    if on_device or (settings.engine == "auto" and settings.memory is None):
+    if settings.on_device or (settings.engine == "auto" and settings.memory is None):
         return Division(settings.engine)
     cpu.load()
-    return divide_components(graph, settings.engine, settings.memory, tmp=settings.tmp)
+    return divide(
+        graph,
+        components_needs(graph),
+        engine=settings.engine,
+        budget_bytes=settings.memory,
+        tmp=settings.tmp,
+        load_disk=_load_disk,
+    )
+
+
+def _load_disk() -> None:
+    from oocbfs.disk import components as disk
+
+    disk.load()
 
 
 def _run(
-    graph: Graph, labels: NDArray[np.uint32], settings: Settings, engine: str
-) -> tuple[Found, str, str | None]:
-    """Work on the engine asked for, or on the best there is; say which, and why no better."""
-    fallback = unused_device(settings.engine, settings.vram, settings.resident_tails)
+    graph: StoredGraph, labels: NDArray[np.uint32], settings: Settings, engine: str
+) -> tuple[ComponentsOutcome, Choice]:
+    """Work on the engine asked for, or on the best there is."""
     threads = available_threads(settings.threads)
-    if engine == "disk":
-        return _on_disk(graph, labels, threads), engine, fallback
-    if engine == "auto":
-        engine, fallback = choose_engine(asked=fallback is not None)
-    if engine != "cpu":
+
+    def on_device(engine: str) -> ComponentsOutcome:
         from oocbfs.gpu.components import on_device
-        from oocbfs.gpu.engine import UNUSABLE
 
-        try:
-            return on_device(graph, engine, labels, settings), engine, None
-        except UNUSABLE as error:
-            if settings.engine != "auto":
-                raise
-            fallback = str(error)
-    return _on_cpu(graph, labels, threads), "cpu", fallback
+        return on_device(graph, engine, labels, settings)
+
+    return run_on_best(
+        engine,
+        settings,
+        on_cpu=lambda: _on_cpu(graph, labels, threads),
+        on_disk=lambda: _on_disk(graph, labels, threads),
+        on_device=on_device,
+    )
 
 
-def _on_cpu(graph: Graph, labels: NDArray[np.uint32], threads: int) -> Found:
+def _on_cpu(graph: StoredGraph, labels: NDArray[np.uint32], threads: int) -> ComponentsOutcome:
     """Work on all cores, straight from the mapped file."""
     rows, in_rows = graph.rows, graph.in_rows if graph.directed else None
     cpu.load()
@@ -108,17 +104,17 @@ def _on_cpu(graph: Graph, labels: NDArray[np.uint32], threads: int) -> Found:
     seconds = time.perf_counter() - start
     if done.malformed:
         raise FormatError(f"{graph.path}: a row is damaged: run 'oocbfs verify'")
-    return Found(done.steps, seconds, {})
+    return ComponentsOutcome(done.steps, seconds, {})
 
 
-def _on_disk(graph: Graph, labels: NDArray[np.uint32], threads: int) -> Found:
+def _on_disk(graph: StoredGraph, labels: NDArray[np.uint32], threads: int) -> ComponentsOutcome:
     """Work on all cores, heads and starts in memory, tails on disk."""
-    from oocbfs.disk import components as disk_components
+    from oocbfs.disk import components as disk
 
     rows = graph.disk_rows
     with rows.lock:
         rows.load()
         start = time.perf_counter()
-        steps, moved = disk_components.connect(rows, labels, both=graph.directed, threads=threads)
+        steps, moved = disk.connect(rows, labels, both=graph.directed, threads=threads)
         seconds = time.perf_counter() - start
-    return Found(steps, seconds, {"disk": moved})
+    return ComponentsOutcome(steps, seconds, {"disk": moved})

@@ -16,15 +16,16 @@ from oocbfs.kernels.cuda.source import MOST_MANY_LEVELS
 from oocbfs.kernels.many import spread as many_spread
 from oocbfs.kernels.many import traverse as kernels
 from oocbfs.kernels.results import levels as results
-from oocbfs.plan.many import DEEP, Division, divide_many
+from oocbfs.plan.many import DEEP, Loaders, ManyDivision, divide_many
 from oocbfs.results.source import Levels, SourceResult, smallest
-from oocbfs.search.bfs import choose_engine
+from oocbfs.search.bfs import load_disk
+from oocbfs.search.engine import run_on_best
 from oocbfs.search.many_disk import DiskTraversals
-from oocbfs.settings import Emit, ManyEngine, Strategy
+from oocbfs.settings import Emit, Engine, Settings, Strategy
 
 if TYPE_CHECKING:
     from oocbfs.gpu.many import GpuMany
-    from oocbfs.graph.graph import Graph
+    from oocbfs.graph.stored import StoredGraph
 
 WIDTH = kernels.WIDTH
 # With fewer sources, nothing is gained by sharing.
@@ -39,7 +40,7 @@ class Traversals:
     A context manager, because a device holds on to the graph.
     """
 
-    def __init__(self, graph: Graph, emit: Emit, division: Division) -> None:
+    def __init__(self, graph: StoredGraph, emit: Emit, division: ManyDivision) -> None:
         self._graph = graph
         self._emit = emit
         self._threads = division.threads
@@ -53,22 +54,25 @@ class Traversals:
         self.fallback: str | None = None
         self._device = self._open_device(division.engine)
 
-    def _open_device(self, engine: ManyEngine) -> GpuMany | None:
+    def _open_device(self, engine: Engine) -> GpuMany | None:
         """Bring the graph to the device that was asked for, or to the GPU if there is one."""
-        chosen: str = engine
-        if engine == "auto":
-            chosen, self.fallback = choose_engine()
-        if chosen == "cpu" or self.strategy == "one-per-core":
-            return None
-        from oocbfs.gpu.engine import UNUSABLE, open_many
 
-        try:
-            return open_many(self._graph, chosen, with_levels=self._emit != "summary")
-        except UNUSABLE as error:
-            if engine != "auto":
-                raise
-            self.fallback = str(error)
-            return None
+        def on_device(engine: str) -> GpuMany | None:
+            from oocbfs.gpu.engine import open_many
+
+            if self.strategy == "one-per-core":
+                return None
+            return open_many(self._graph, engine, with_levels=self._emit != "summary")
+
+        device, choice = run_on_best(
+            engine,
+            Settings(engine=engine),
+            on_cpu=lambda: None,
+            on_disk=lambda: None,
+            on_device=on_device,
+        )
+        self.fallback = choice.fallback
+        return device
 
     def __enter__(self) -> Self:
         return self
@@ -149,7 +153,7 @@ class Traversals:
         return np.zeros((count if whole else 0, self._graph.num_vertices), np.int8)
 
     def _traverse_mapped(self, stored: NDArray[np.int64], block: NDArray[np.int8]) -> kernels.Found:
-        """Traverse; the words live where levels will be, because memory is dear when it is fresh."""
+        """Traverse; the words live where levels will be, because fresh memory is expensive."""
         kernels.load()
         words = None
         shape = kernels.num_words(self._threads), self._graph.num_vertices
@@ -276,36 +280,45 @@ def _look_up(found: kernels.Found, number: int, targets: NDArray[np.int64]) -> N
     return values - 1
 
 
+def divide(graph: StoredGraph, emit: Emit, strategy: Strategy, settings: Settings) -> ManyDivision:
+    """Decide how traversals from many sources keep within a budget; see ``plan.many``."""
+
+    def load_many(width: int) -> None:
+        from oocbfs.disk import many as disk
+
+        disk.load(width)
+
+    return divide_many(graph, emit, strategy, settings, Loaders(load_disk, load_many))
+
+
 def bfs_many(
-    graph: Graph,
+    graph: StoredGraph,
     sources: Iterable[int],
     *,
     emit: Emit,
     targets: Iterable[Iterable[int]] | None,
-    threads: int | None,
-    memory: str | int | None,
     strategy: Strategy,
-    engine: ManyEngine,
+    settings: Settings,
 ) -> Iterator[SourceResult]:
     """Traverse from each source; see ``Graph.bfs_many``."""
     listed: list[int] = graph.as_ids(sources).tolist()
     if (emit == "pairs") != (targets is not None):
         raise QueryError("pairs need targets for each source, and nothing else takes them")
     graph.stored(listed)  # unknown ids are refused before the first traversal
-    places = None if targets is None else [graph.stored(ids) for ids in targets]
-    if places is not None and len(places) != len(listed):
-        raise QueryError(f"{len(listed)} sources need as many lists of targets, not {len(places)}")
-    with graph.reading():
-        division = divide_many(
-            graph, emit, threads=threads, memory=memory, strategy=strategy, engine=engine
+    stored_targets = None if targets is None else [graph.stored(ids) for ids in targets]
+    if stored_targets is not None and len(stored_targets) != len(listed):
+        raise QueryError(
+            f"{len(listed)} sources need as many lists of targets, not {len(stored_targets)}"
         )
-    return _run(graph, emit, division, listed, places)
+    with graph.reading():
+        division = divide(graph, emit, strategy, settings)
+    return _run(graph, emit, division, listed, stored_targets)
 
 
 def _run(
-    graph: Graph,
+    graph: StoredGraph,
     emit: Emit,
-    division: Division,
+    division: ManyDivision,
     sources: list[int],
     targets: list[NDArray[np.int64]] | None,
 ) -> Iterator[SourceResult]:

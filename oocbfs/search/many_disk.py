@@ -14,16 +14,17 @@ from oocbfs.plan.host import spill_folder
 from oocbfs.plan.many import DEEP, DiskShare
 from oocbfs.results.naming import name_levels
 from oocbfs.results.source import SourceResult, smallest
-from oocbfs.settings import Emit
+from oocbfs.search.bfs import bfs
+from oocbfs.settings import Emit, Settings
 
 if TYPE_CHECKING:
-    from oocbfs.graph.graph import Graph
+    from oocbfs.graph.stored import StoredGraph
 
 
 class DiskTraversals:
     """Groups of sources that share what is read, or sources one after the other."""
 
-    def __init__(self, graph: Graph, emit: Emit, threads: int, share: DiskShare) -> None:
+    def __init__(self, graph: StoredGraph, emit: Emit, threads: int, share: DiskShare) -> None:
         self._graph = graph
         self._emit = emit
         self._threads = threads
@@ -89,14 +90,16 @@ class DiskTraversals:
         """Traverse from one source after the other, on all cores."""
         graph = self._graph
         for number, source in enumerate(sources):
-            done = graph.bfs(
-                source, engine="disk", memory=self._share.budget_bytes, threads=self._threads
+            settings = Settings(
+                engine="disk", memory=self._share.budget_bytes, threads=self._threads
             )
+            done = bfs(graph, source, parents=False, settings=settings)
             self.disk_bytes += done.stats.slow_bytes or 0
             row = distances = None
             if targets is not None:
-                places = targets[number] if graph.order is None else graph.order[targets[number]]
-                distances = np.asarray(done.levels[places], np.int32)
+                stored = targets[number]
+                natural = stored if graph.order is None else graph.order[stored]
+                distances = np.asarray(done.levels[natural], np.int32)
             elif self._emit == "levels":
                 row = smallest(done.levels, done.level_sizes.size - 1)
             sizes = done.level_sizes

@@ -14,11 +14,10 @@ import numpy as np
 import oocbfs
 from oocbfs.formats.io.ordered import ordered_map
 from oocbfs.generate import generators
-from oocbfs.graph.graph import Graph
 from oocbfs.memory import format_size, parse_size, read_bytes
-from oocbfs.plan.many import divide_many
-from oocbfs.search.many import Traversals
-from oocbfs.settings import Strategy
+from oocbfs.search.graph import Graph
+from oocbfs.search.many import Traversals, divide
+from oocbfs.settings import Settings, Strategy
 from tests.benchmarks.bfs import python_peers
 from tests.benchmarks.common import show
 from tests.benchmarks.outofcore import drop_cache
@@ -66,7 +65,12 @@ def measure_disk(graph: Graph, options: argparse.Namespace) -> None:
     strategies: dict[str, Strategy] = {"together": "together", "one by one": "one-per-core"}
     for name, strategy in strategies.items():
         with oocbfs.open(graph.path, memory=budget) as cold:
-            division = divide_many(cold, "summary", threads=options.threads, strategy=strategy)
+            division = divide(
+                cold,
+                "summary",
+                strategy,
+                Settings(threads=options.threads, memory=cold.budget_bytes),
+            )
             work = Traversals(cold, "summary", division)
             drop_cache(Path(graph.path))
             before, start = read_bytes(), time.perf_counter()

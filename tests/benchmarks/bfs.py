@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 import oocbfs
 from oocbfs.generate import generators
-from oocbfs.graph.graph import Graph
+from oocbfs.search.graph import Graph
 from tests.benchmarks.common import gapbs, huge_pages, show
 
 Runner = Callable[[list[int]], list[float]]

@@ -15,7 +15,7 @@ import numpy as np
 
 import oocbfs
 from oocbfs.generate import generators
-from oocbfs.graph.graph import Graph
+from oocbfs.search.graph import Graph
 from tests.benchmarks.bfs import write_sg
 from tests.benchmarks.common import gapbs, huge_pages, show
 

@@ -23,11 +23,11 @@ from oocbfs.generate import generators
 from oocbfs.gpu.bfs import GpuBfs
 from oocbfs.gpu.engine import shape_of
 from oocbfs.gpu.result import Limits
-from oocbfs.graph.graph import Graph
 from oocbfs.kernels.cuda.source import SMALL_BYTES_PER_VERTEX, KernelOptions
 from oocbfs.kernels.rows import Rows
 from oocbfs.plan.cuts import Cuts
 from oocbfs.plan.device import LINE_BYTES, Window, plan
+from oocbfs.search.graph import Graph
 from tests.benchmarks.common import show
 from tests.support import sector_count
 from tests.support.slow_bytes import RecordingDevice, expected_sectors

@@ -16,11 +16,11 @@ import oocbfs
 from oocbfs.gpu.bfs import GpuBfs
 from oocbfs.gpu.device import EmulatorDevice
 from oocbfs.gpu.engine import shape_of
-from oocbfs.graph.graph import Graph
 from oocbfs.kernels.cuda.source import KernelOptions
 from oocbfs.plan.device import Plan, align_window, plan
 from oocbfs.plan.prediction import Sample, predict_bytes, sample_levels
 from oocbfs.progress import Phases
+from oocbfs.search.graph import Graph
 from tests.benchmarks.common import show
 
 

@@ -16,12 +16,12 @@ from oocbfs.errors import FormatError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.formats.io.direct import DirectFile
 from oocbfs.generate import generators
-from oocbfs.graph.graph import Graph
 from oocbfs.graph.rows import span
 from oocbfs.kernels.bfs import traverse as cpu
 from oocbfs.kernels.disk.large_level import CHUNK_BYTES
 from oocbfs.kernels.disk.small_level import BLOCK_BYTES
 from oocbfs.memory import read_bytes
+from oocbfs.search.graph import Graph
 from tests.formats.test_round_trip import real_graphs
 from tests.search.test_bfs_real import needs_graphs
 from tests.support.crafting import section_place, sign
@@ -73,9 +73,9 @@ def test_hubs_that_cross_chunks(hub_graph: Path, cache_bytes: int, direction: in
 def oocbfs_check(
     graph: Graph, source: int, levels: NDArray[np.int32], parents: NDArray[np.uint32]
 ) -> None:
-    from oocbfs.search.bfs import check
+    from oocbfs.search.validation import validate
 
-    check(graph, np.array([source]), levels, parents, last_level=levels.size, threads=1)
+    validate(graph, np.array([source]), levels, parents, last_level=levels.size, threads=1)
 
 
 def test_every_kind_of_level_is_met(tmp_path: Path) -> None:

@@ -20,11 +20,13 @@ from oocbfs.disk import many as disk_many
 from oocbfs.errors import BudgetError, FormatError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
-from oocbfs.graph.graph import Graph
-from oocbfs.memory import read_bytes
-from oocbfs.plan.host import used_bytes
-from oocbfs.plan.many import DEEP, DiskShare, divide_many
+from oocbfs.memory import read_bytes, used_bytes
+from oocbfs.plan import disk as plan_disk
+from oocbfs.plan.many import DEEP, DiskShare
+from oocbfs.search.graph import Graph
+from oocbfs.search.many import divide
 from oocbfs.search.many_disk import DiskTraversals
+from oocbfs.settings import Settings
 from tests.disk.test_disk_bfs import hub_graph  # noqa: F401
 from tests.formats.test_round_trip import real_graphs
 from tests.plan.test_budget import needed_bytes
@@ -34,7 +36,7 @@ from tests.support.crafting import rewrite
 from tests.support.memory_limit import run_limited
 from tests.support.strategies import Pairs, edge_lists, pair_array
 
-WIDTHS = tuple(disk_many.WORDS)
+WIDTHS = plan_disk.WIDTHS
 
 
 def from_disk(
@@ -175,14 +177,14 @@ def check_widths(path: str) -> None:
         linked = graph.disk_rows.num_linked
         for width in WIDTHS:
             disk_many.load(width)
-        divide_many(graph, "summary", memory=8 << 30)
+        divide(graph, "summary", "auto", Settings(memory=8 << 30))
         with pytest.raises(BudgetError, match="a traversal needs") as refusal:
             graph.bfs_many([0], memory="1M", strategy="together")
         least = needed_bytes(str(refusal.value))
         for width in (64, 32):
-            scratch = disk_many.SCRATCH_BYTES + disk_many.words_bytes(linked, width)
+            scratch = plan_disk.MANY_BYTES + plan_disk.words_bytes(linked, width)
             budget = max(least, used_bytes() + scratch + (2 << 20))
-            share = divide_many(graph, "summary", memory=budget, strategy="together").disk
+            share = divide(graph, "summary", "together", Settings(memory=budget)).disk
             assert share is not None
             assert share.width == width, (share, width)
 

@@ -22,7 +22,7 @@ from oocbfs.kernels.results import checking as check
 from oocbfs.kernels.results import levels as results
 from oocbfs.kernels.results import prediction as kernels
 from oocbfs.kernels.rows import Rows, read_only
-from oocbfs.plan.many import DiskShare, Division
+from oocbfs.plan.many import DiskShare, ManyDivision
 from oocbfs.plan.prediction import sample_levels
 from oocbfs.progress import Phases
 from oocbfs.search.many import Traversals
@@ -158,7 +158,9 @@ RUNS: dict[str, Callable[[oocbfs.Graph], object]] = {
     "together": lambda g: list(g.bfs_many([0, 3], emit="levels", strategy="together")),
     "one-per-core": lambda g: list(g.bfs_many([0, 3], emit="levels", strategy="one-per-core")),
     "many from disk": lambda g: list(
-        Traversals(g, "levels", Division("together", 2, disk=DiskShare(8, 0, 1 << 30))).run([0, 3])
+        Traversals(g, "levels", ManyDivision("together", 2, disk=DiskShare(8, 0, 1 << 30))).run(
+            [0, 3]
+        )
     ),
     "components": lambda g: g.components().labels,
     "components from disk": lambda g: g.components(engine="disk").labels,

@@ -15,7 +15,7 @@ from oocbfs.formats.container import reader as container
 from oocbfs.formats.container.layout import Kind
 from oocbfs.formats.io import machine
 from oocbfs.formats.io.ordered import available_threads
-from oocbfs.graph.graph import open as open_graph
+from oocbfs.search.graph import open as open_graph
 
 WORKED = Path(__file__).parents[1] / "golden" / "worked.ocg"
 

@@ -21,9 +21,9 @@ from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.formats.io import direct
 from oocbfs.generate import generators
-from oocbfs.graph.graph import Graph
 from oocbfs.graph.verifier import verify
 from oocbfs.plan import prediction
+from oocbfs.search.graph import Graph
 from tests.support.crafting import section_place
 
 
@@ -143,10 +143,10 @@ def test_many_sources_stop_at_the_change(
 def test_many_sources_from_disk_stop_at_the_change(path: Path) -> None:
     with oocbfs.open(path) as graph:
         sources = graph.ids()[:16].tolist()
-        from oocbfs.plan.many import DiskShare, Division
+        from oocbfs.plan.many import DiskShare, ManyDivision
         from oocbfs.search.many import Traversals
 
-        division = Division("together", 2, disk=DiskShare(8, 0, 1 << 40))
+        division = ManyDivision("together", 2, disk=DiskShare(8, 0, 1 << 40))
         with Traversals(graph, "summary", division) as work:
             results = work.run(sources)
             next(results)
@@ -340,7 +340,7 @@ def test_threads_load_a_part_once(path: Path, monkeypatch: pytest.MonkeyPatch) -
         loads.append(threading.get_ident())
         return load_rows(*arguments, **options)
 
-    monkeypatch.setattr("oocbfs.graph.graph.load_rows", load)
+    monkeypatch.setattr("oocbfs.graph.stored.load_rows", load)
     for name in ("rows", "in_rows", "order", "ranks", "disk_rows", "kept_search"):
         assert not isinstance(getattr(graph.Graph, name), cached_property)
     assert not any(isinstance(p, cached_property) for p in vars(disk_rows.DiskRows).values())

@@ -20,10 +20,10 @@ from oocbfs.gpu.cuda_device import DeviceError
 from oocbfs.gpu.engine import shape_of
 from oocbfs.gpu.many import many_arrays
 from oocbfs.gpu.nvidia import ask_driver
-from oocbfs.graph.graph import Graph
 from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES, KERNELS, KernelOptions, sources
 from oocbfs.kernels.emulator.library import Library
 from oocbfs.plan.device import PAGE_BYTES, plan, search_arrays
+from oocbfs.search.graph import Graph
 from tests.support.cuda_double import CUDARuntimeError, Runtime
 from tests.support.cupy_double import fake_cupy
 
@@ -299,8 +299,8 @@ def test_auto_takes_the_gpu_or_says_why_not(
 ) -> None:
     runtime = Runtime(offset=0, free_bytes=free_bytes)
     use(monkeypatch, runtime, **trouble)
-    monkeypatch.setattr("oocbfs.search.bfs.find_spec", lambda name: name)
-    monkeypatch.setattr("oocbfs.search.bfs.ask_driver", lambda: ask_driver(str(driver_double)))
+    monkeypatch.setattr("oocbfs.search.engine.find_spec", lambda name: name)
+    monkeypatch.setattr("oocbfs.search.engine.ask_driver", lambda: ask_driver(str(driver_double)))
     found = graph.bfs(source_of(graph))
     assert found.stats.engine == engine
     assert (found.stats.fallback is None) == (words is None)
@@ -336,8 +336,8 @@ def test_components_on_the_gpu_or_not(
 ) -> None:
     runtime = Runtime(offset=0)
     use(monkeypatch, runtime, **trouble)
-    monkeypatch.setattr("oocbfs.search.bfs.find_spec", lambda name: name)
-    monkeypatch.setattr("oocbfs.search.bfs.ask_driver", lambda: ask_driver(str(driver_double)))
+    monkeypatch.setattr("oocbfs.search.engine.find_spec", lambda name: name)
+    monkeypatch.setattr("oocbfs.search.engine.ask_driver", lambda: ask_driver(str(driver_double)))
     found = graph.components()
     assert found.stats.engine == engine
     assert ("cudaErrorUnknown" in str(found.stats.fallback)) == (engine == "cpu")

@@ -15,7 +15,7 @@ from oocbfs.generate import generators
 from oocbfs.gpu.cuda_device import CudaDevice, DeviceError
 from oocbfs.gpu.pinned import Route
 from oocbfs.gpu.result import Direction, Limits
-from oocbfs.graph.graph import Graph
+from oocbfs.search.graph import Graph
 from tests.formats.test_round_trip import real_graphs
 from tests.gpu.test_gpu_bfs import NORMAL, OPTIONS, SMALL, WIDE, check
 from tests.gpu.test_gpu_components import check as check_components

@@ -18,13 +18,13 @@ from oocbfs.errors import BudgetError, QueryError
 from oocbfs.generate import generators
 from oocbfs.gpu.device import Device, EmulatorDevice
 from oocbfs.gpu.many import GpuMany
-from oocbfs.graph.graph import Graph
 from oocbfs.kernels.cuda import source as cuda_source
 from oocbfs.kernels.cuda.source import MANY_KERNELS, KernelOptions
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.emulator.library import Library
 from oocbfs.kernels.many.spread import spread_deep
 from oocbfs.kernels.many.traverse import Found
+from oocbfs.search.graph import Graph
 from tests.formats.test_round_trip import real_graphs
 from tests.gpu.test_gpu_bfs import CHECKS, FOLDER, SEEDS
 from tests.search.test_bfs_many import check_against_single

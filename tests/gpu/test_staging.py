@@ -20,13 +20,13 @@ from oocbfs.gpu.device import EmulatorDevice
 from oocbfs.gpu.engine import shape_of
 from oocbfs.gpu.result import Direction, GpuResult
 from oocbfs.gpu.staging import DiskTails
-from oocbfs.graph.graph import Graph
 from oocbfs.graph.rows import rows_before, span
 from oocbfs.kernels.cuda import source as cuda_source
 from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES, Control, KernelOptions
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.emulator.library import Library
 from oocbfs.plan.device import NUM_SLOTS, PAGE_BYTES, plan, slot_bytes
+from oocbfs.search.graph import Graph
 from tests.support.gpu_graphs import check_parents, levels_by_scipy, matrix_of
 
 pytestmark = pytest.mark.skipif(

@@ -13,7 +13,6 @@ import pytest
 import oocbfs
 from oocbfs.generate import generators
 from oocbfs.gpu.engine import shape_of
-from oocbfs.graph.graph import Graph
 from oocbfs.graph.rows import span
 from oocbfs.kernels.rows import Rows
 from oocbfs.plan.cuts import Cuts
@@ -28,6 +27,7 @@ from oocbfs.plan.prediction import (
     sample_levels,
 )
 from oocbfs.progress import Phases
+from oocbfs.search.graph import Graph
 from tests.tools.test_cli import run
 
 

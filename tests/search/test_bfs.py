@@ -15,7 +15,7 @@ import oocbfs
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
-from oocbfs.graph.graph import Graph
+from oocbfs.search.graph import Graph
 from tests.support.crafting import rewrite
 from tests.support.scipy_levels import scipy_levels
 from tests.support.strategies import Pairs, edge_lists, pair_array
@@ -224,7 +224,7 @@ def test_concurrent_traversals_of_one_graph(kron: Path) -> None:
 
 
 def test_validation_finds_every_kind_of_mistake(kron: Path) -> None:
-    from oocbfs.search.bfs import check
+    from oocbfs.search.validation import validate
 
     with oocbfs.open(kron) as graph:
         rows = graph.rows
@@ -239,7 +239,7 @@ def test_validation_finds_every_kind_of_mistake(kron: Path) -> None:
 
         def attempt(**changed: Any) -> None:
             arguments = {"levels": levels, "parents": parents} | changed
-            check(
+            validate(
                 graph,
                 source,
                 arguments["levels"],

@@ -14,11 +14,11 @@ import oocbfs
 from oocbfs.errors import BudgetError, FormatError, QueryError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
-from oocbfs.graph.graph import Graph
 from oocbfs.kernels.many import spread as many_spread
 from oocbfs.kernels.many import traverse as kernels
-from oocbfs.plan.many import Division, from_mapping
+from oocbfs.plan.many import ManyDivision, from_mapping
 from oocbfs.results.source import SourceResult
+from oocbfs.search.graph import Graph
 from oocbfs.search.many import Traversals
 from tests.formats.test_round_trip import real_graphs
 from tests.search.test_bfs import ORDERS
@@ -219,7 +219,7 @@ def test_budget(kron: Path) -> None:
     """Fewer rows at a time, then one per core, then fewer of those, then nothing."""
     n = 1000
     together = n * kernels.bytes_per_vertex(4, levels=True)
-    whole = Division("auto", 4)
+    whole = ManyDivision("auto", 4)
     for free, expected in (
         (together + 128 * n, replace(whole, most_alone=7)),
         (together + 128 * n - 1, replace(whole, rows_at_once=63, most_alone=7)),

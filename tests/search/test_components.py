@@ -15,9 +15,9 @@ import oocbfs
 from oocbfs.errors import FormatError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
-from oocbfs.graph.graph import Graph
 from oocbfs.memory import read_bytes
 from oocbfs.results.components import ComponentsResult
+from oocbfs.search.graph import Graph
 from tests.formats.test_round_trip import real_graphs
 from tests.search.test_bfs_real import needs_graphs
 from tests.support.crafting import section_place, sign

@@ -19,8 +19,8 @@ from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
 from oocbfs.gpu.engine import shape_of
 from oocbfs.gpu.nvidia import ask_driver
-from oocbfs.graph.graph import Graph
 from oocbfs.plan.device import plan
+from oocbfs.search.graph import Graph
 from tests.support.crafting import rewrite
 
 pytestmark = pytest.mark.skipif(
@@ -193,7 +193,7 @@ def test_auto_falls_back_when_the_graph_does_not_fit(
     pytest.importorskip("cupy", reason="cupy-cuda12x is not installed")
     if ask_driver().problem is None:
         pytest.skip("there is a GPU")
-    monkeypatch.setattr("oocbfs.search.bfs.ask_driver", lambda: ask_driver(str(driver_double)))
+    monkeypatch.setattr("oocbfs.search.engine.ask_driver", lambda: ask_driver(str(driver_double)))
     stats = graph.bfs(busy_source(graph)).stats
     assert stats.engine == "cpu"
     assert "CuPy finds no usable CUDA driver" in str(stats.fallback)

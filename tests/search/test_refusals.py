@@ -11,8 +11,8 @@ import oocbfs
 from oocbfs.batch import jobs as batch
 from oocbfs.errors import OocbfsError, QueryError
 from oocbfs.generate import generators
-from oocbfs.graph.graph import Graph
 from oocbfs.graph.verifier import verify
+from oocbfs.search.graph import Graph
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,9 @@ import oocbfs
 from oocbfs.cli import main
 from oocbfs.errors import OocbfsError
 from oocbfs.graph.verifier import verify
-from oocbfs.plan.many import DiskShare, Division
+from oocbfs.plan.many import DiskShare, ManyDivision
 from oocbfs.search.many import Traversals
+from oocbfs.settings import Strategy
 from tests.support.plain import PlainGraph
 
 
@@ -128,7 +129,7 @@ def _path(case: Case) -> None:
                 assert v in case.plain.neighbours[u]
 
 
-def _many(division: Callable[[], Division]) -> Callable[[Case], None]:
+def _many(division: Callable[[], ManyDivision]) -> Callable[[Case], None]:
     """Traverse from many sources, and take summaries, levels or pairs."""
 
     def probe(case: Case) -> None:
@@ -228,9 +229,9 @@ def _info(case: Case) -> None:
         repr(graph.info())
 
 
-def _disk(strategy: str, width: int, free_bytes: int) -> Callable[[], Division]:
+def _disk(strategy: Strategy, width: int, free_bytes: int) -> Callable[[], ManyDivision]:
     share = DiskShare(width, free_bytes, 1 << 32)
-    return lambda: Division(strategy, 2, disk=share)  # type: ignore[arg-type]
+    return lambda: ManyDivision(strategy, 2, disk=share)
 
 
 # With how often each is asked.
@@ -255,10 +256,10 @@ PROBES: dict[str, tuple[int, Callable[[Case], None]]] = {
         f"disk {direction}": (1, _bfs(engine="disk", direction=direction))
         for direction in ("auto", "top-down", "bottom-up")
     },
-    "together 1": (2, _many(lambda: Division("together", 1))),
-    "together 2": (2, _many(lambda: Division("together", 2))),
-    "together in parts": (1, _many(lambda: Division("together", 2, rows_at_once=2))),
-    "one-per-core": (2, _many(lambda: Division("one-per-core", 2))),
+    "together 1": (2, _many(lambda: ManyDivision("together", 1))),
+    "together 2": (2, _many(lambda: ManyDivision("together", 2))),
+    "together in parts": (1, _many(lambda: ManyDivision("together", 2, rows_at_once=2))),
+    "one-per-core": (2, _many(lambda: ManyDivision("one-per-core", 2))),
     "disk together": (1, _many(_disk("together", 64, 1 << 20))),
     "disk together in files": (1, _many(_disk("together", 8, 0))),
     "disk one-by-one": (1, _many(_disk("one-per-core", 8, 1 << 20))),
@@ -284,7 +285,7 @@ if shutil.which("g++") is not None:
     PROBES |= {
         "emulator": (2, _bfs(engine="emulator")),
         "emulator with tails": (1, _bfs(engine="emulator", vram="64M")),
-        "emulator together": (1, _many(lambda: Division("together", 1, engine="emulator"))),
+        "emulator together": (1, _many(lambda: ManyDivision("together", 1, engine="emulator"))),
         "emulator components": (1, _components(engine="emulator")),
     }
 

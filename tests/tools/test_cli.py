@@ -115,7 +115,7 @@ def test_generate_text_and_graph_agree(
     from tests.support.strategies import stored_edges
 
     assert stored_edges(graph) == stored_edges(again)
-    from oocbfs.graph.graph import open as open_graph
+    from oocbfs.search.graph import open as open_graph
 
     with open_graph(graph) as opened:
         assert opened.num_vertices == vertices

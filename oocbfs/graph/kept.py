@@ -1,0 +1,55 @@
+"""A graph on a device, kept there between two traversals."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Any, TypeVar
+
+Search = TypeVar("Search")
+
+
+class KeptSearch:
+    """A graph on a device, kept for the next traversal that wants it there in the same way."""
+
+    def __init__(self) -> None:
+        self._open = ExitStack()
+        self._search: Any = None
+        self._key: tuple[Any, ...] = ()
+        # One traversal at a time: they share queues and bitmaps.
+        self._lock = threading.Lock()
+        # Also without close: nothing may stay pinned behind the mapping's end.
+        weakref.finalize(self, self._open.close)
+
+    @contextmanager
+    def use(
+        self, key: tuple[Any, ...], load: Callable[[], AbstractContextManager[Search]]
+    ) -> Iterator[Search]:
+        """Give what was kept under this key, or else what ``load`` makes; keeps none that failed."""
+        with self._lock:
+            try:
+                if self._search is None or self._key != key:
+                    self._drop()
+                    self._search, self._key = self._open.enter_context(load()), key
+                yield self._search
+            except BaseException:
+                self._drop()
+                raise
+
+    @contextmanager
+    def emptied(self) -> Iterator[None]:
+        """Give device memory and pinned memory back, and let no traversal take them meanwhile."""
+        with self._lock:
+            self._drop()
+            yield
+
+    def close(self) -> None:
+        """Give device memory and pinned memory back."""
+        with self.emptied():
+            pass
+
+    def _drop(self) -> None:
+        self._search = None
+        self._open.close()

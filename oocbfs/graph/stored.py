@@ -1,0 +1,191 @@
+"""A graph that is open: ask it about its vertices, in the ids of the input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property, partial
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.formats.container.layout import VERSION, Kind
+from oocbfs.formats.container.reader import Container
+from oocbfs.formats.edges import Edges, Ids
+from oocbfs.graph.disk_rows import DiskRows
+from oocbfs.graph.kept import KeptSearch
+from oocbfs.graph.rows import decode_edges, load_rows, neighbours
+from oocbfs.graph.sizes import Sizes
+from oocbfs.graph.vertices import Vertices
+from oocbfs.kernels.rows import Rows
+from oocbfs.lazy import lazy
+from oocbfs.memory import allow_unpacking, parse_size
+
+
+class StoredGraph(Vertices):
+    """A graph in an ``.ocg`` file: what it holds, and the parts of it that are in memory."""
+
+    def __init__(self, container: Container, memory: str | int | None = None) -> None:
+        super().__init__(container, None if memory is None else parse_size(memory))
+        # Not a method, which would keep a graph alive that everybody dropped.
+        container.before_unpacking = partial(
+            allow_unpacking, self.path, budget_bytes=self.budget_bytes
+        )
+        self.num_edges = container.num_edges
+        self.directed = container.directed
+
+    def expect_unpacking(self) -> None:
+        """Refuse a compressed graph that has no room, before results take theirs."""
+        self._container.expect_unpacking()
+
+    @property
+    def checksum(self) -> int:
+        """Checksum of the header, which holds those of all other parts: tells graphs apart."""
+        return int(self._container.header["checksum"])
+
+    @lazy
+    def rows(self) -> Rows:
+        """Neighbours of each stored vertex; out-neighbours if the graph is directed."""
+        return load_rows(self._container)
+
+    @lazy
+    def in_rows(self) -> Rows:
+        """In-neighbours of each stored vertex; the same as ``rows`` if the graph is undirected."""
+        return load_rows(self._container, transposed=True) if self.directed else self.rows
+
+    @lazy
+    def disk_rows(self) -> DiskRows:
+        """Heads and starts in memory of their own, and the way to the tails on disk."""
+        return DiskRows(self._container)
+
+    @lazy
+    def kept_search(self) -> KeptSearch:
+        """The graph as the last traversal on a device left it there."""
+        return KeptSearch()
+
+    @property
+    def has_disk_rows(self) -> bool:
+        """Whether ``disk_rows`` are in memory already."""
+        return "disk_rows" in self.__dict__ and self.disk_rows.is_loaded
+
+    @property
+    def degrees(self) -> NDArray[np.uint32]:
+        """Number of neighbours of each stored vertex; of out-neighbours if the graph is directed."""
+        self._container.expect(Kind.DEGREES)
+        degrees: NDArray[np.uint32] = self._container.section(Kind.DEGREES)
+        return degrees
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        """How much memory which parts take."""
+        return Sizes.of(self._container)
+
+    def degree(self, vertex: int) -> int:
+        """Count the neighbours of a vertex; out-neighbours if the graph is directed."""
+        with self.reading():
+            return int(self.rows.degrees[self.stored_one(vertex)])
+
+    def neighbors(self, vertex: int) -> Ids:
+        """Ids of a vertex's neighbours, ascending; out-neighbours if the graph is directed."""
+        return self._neighbors(vertex, inward=False)
+
+    def in_neighbors(self, vertex: int) -> Ids:
+        """Ids of a vertex's in-neighbours, ascending; its neighbours if the graph is undirected."""
+        return self._neighbors(vertex, inward=True)
+
+    def _neighbors(self, vertex: int, *, inward: bool) -> Ids:
+        with self.reading():
+            rows = self.in_rows if inward else self.rows
+            found = self.ids_of(neighbours(rows, self.stored_one(vertex)))
+        found.sort()
+        return found
+
+    def to_scipy(self) -> Any:  # noqa: ANN401
+        """Give a small graph as a SciPy sparse array of ones, rows and columns by ascending id."""
+        from scipy.sparse import csr_array
+
+        with self.reading():
+            parts = list(decode_edges(self.rows, self.order, once=False))
+        ends = [
+            np.concatenate([np.empty(0, np.uint64), *side]) for side in zip(*parts, strict=True)
+        ]
+        sources, targets = ends or (np.empty(0, np.uint64), np.empty(0, np.uint64))
+        shape = (self.num_vertices, self.num_vertices)
+        ones = np.ones(sources.size, np.int8)
+        return csr_array((ones, (sources.astype(np.int64), targets.astype(np.int64))), shape=shape)
+
+    def edges(self) -> Iterator[Edges]:
+        """Yield all edges in input ids, those of an undirected graph once, smaller position first."""
+        return self.each(self._decode_edges())
+
+    def _decode_edges(self) -> Iterator[Edges]:
+        for sources, targets in decode_edges(self.rows, self.order, once=not self.directed):
+            yield Edges(self._natural_ids(sources), self._natural_ids(targets))
+
+    def release(self) -> None:
+        """Let go of mapped pages, so that they count as memory of this process no more."""
+        self._container.release()
+
+    def release_device(self) -> None:
+        """Give back what a GPU holds of the graph between two traversals, and what is pinned for it."""
+        if "kept_search" in self.__dict__:
+            self.kept_search.close()
+
+    def info(self) -> dict[str, Any]:
+        """Say what the file says about itself, without reading the graph."""
+        header = self._container.header
+        return {
+            "path": self.path,
+            "vertices": self.num_vertices,
+            "edges": self.num_edges,
+            "directed": self.directed,
+            "order": self._container.order.name.lower(),
+            "ids": "listed" if Kind.IDS in self._container.sections else "consecutive",
+            "first_id": self._container.first_id,
+            "max_degree": int(header["max_degree"]),
+            "bits_per_edge": self._container.bits_per_edge,
+            "file_bytes": int(header["file_bytes"]),
+            "unpacked_bytes": self.sizes.unpacked_bytes,
+            "format_version": VERSION,
+            "vertices_in_input": int(header["input_vertices"]),
+            "edges_read": int(header["input_edges"]),
+            "duplicates": int(header["input_duplicates"]),
+            "loops": int(header["input_loops"]),
+            "sections": [
+                {
+                    "name": kind.name.lower(),
+                    "encoding": ("raw", "zstd")[int(record["encoding"])],
+                    "bytes": int(record["raw_bytes"]),
+                    "stored_bytes": int(record["stored_bytes"]),
+                }
+                for kind, record in self._container.sections.items()
+            ],
+        }
+
+    def close(self) -> None:
+        """Drop the mapping; arrays that were given out stay valid.
+
+        Traversals that other threads are in the middle of come to their end first: this does not wait for
+        them, the last of them closes the file. Whoever asks for something after this is refused.
+        """
+        self._container.file.close(self._drop)
+
+    def _drop(self) -> None:
+        self.release_device()
+        for name in ("rows", "in_rows", "order", "ranks"):
+            self.__dict__.pop(name, None)
+        if "disk_rows" in self.__dict__:
+            self.__dict__.pop("disk_rows").close()
+        self._container.drop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

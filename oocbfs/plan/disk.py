@@ -1,0 +1,39 @@
+"""How much memory engines take whose tails stay on disk, beside the graph and the results."""
+
+from __future__ import annotations
+
+from oocbfs.kernels.bfs.traverse import MAX_RECORDS, RECORD
+from oocbfs.kernels.disk.large_level import CHUNK_BYTES
+from oocbfs.kernels.disk.read import PAGE_BYTES
+from oocbfs.kernels.disk.small_level import QUEUE_SIZE, SMALL_BYTES
+from oocbfs.kernels.rows import BATCH
+
+# Threads that read, each with one read in flight.
+READERS = 16
+BUFFER_BYTES = CHUNK_BYTES + 2 * PAGE_BYTES
+# What a reader takes in any case: its buffer, and its stack.
+_READER_BYTES = BUFFER_BYTES + (128 << 10)
+LEAST_CACHE_BYTES = 4 << 20
+DEFAULT_CACHE_BYTES = 256 << 20
+# What does not depend on the graph: readers, ids, queue, a row, and records with a column for the disk.
+TRAVERSAL_BYTES = (
+    READERS * (_READER_BYTES + 8 * BATCH)
+    + 8 * QUEUE_SIZE
+    + SMALL_BYTES
+    + 8 * (len(RECORD.names or ()) + 1) * MAX_RECORDS
+)
+COMPONENTS_BYTES = READERS * _READER_BYTES
+# Of traversals from many sources: readers, ids and sums.
+MANY_BYTES = READERS * (_READER_BYTES + 4 * BATCH + 8 * 64 * 4)
+# How many sources may be traversed together.
+WIDTHS = (64, 32, 16, 8)
+
+
+def bitmap_bytes(num_vertices: int) -> int:
+    """Tell what the four bitmaps of a traversal take."""
+    return 4 * 8 * ((num_vertices + 63) // 64 + 1)
+
+
+def words_bytes(num_vertices: int, width: int) -> int:
+    """Tell what the words of a traversal from so many sources take."""
+    return 2 * num_vertices * width // 8

@@ -1,0 +1,66 @@
+"""Choose the engine of a search: the one asked for, or the best there is; say why no better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import NamedTuple, TypeVar
+
+from oocbfs.gpu.nvidia import ask_driver
+from oocbfs.settings import Settings
+
+Outcome = TypeVar("Outcome")
+
+
+class Choice(NamedTuple):
+    """An engine, and why it is not the GPU, where one was expected."""
+
+    engine: str
+    fallback: str | None = None
+
+
+def choose_engine(engine: str, settings: Settings) -> Choice:
+    """Take an engine that is settled already; for ``auto``, look for a GPU without importing CuPy."""
+    unused = _unused_device(settings)
+    if engine in ("cuda", "emulator"):
+        return Choice(engine)
+    if engine != "auto":
+        return Choice(engine, unused)
+    problem = ask_driver().problem
+    if find_spec("cupy") is None:
+        # Who installed CuPy, or asked for device memory, wants the GPU and is told why not.
+        missing = problem or "CuPy is not installed: pip install 'oocbfs[gpu]'"
+        return Choice("cpu", missing if unused is not None else None)
+    return Choice("cuda") if problem is None else Choice("cpu", f"CuPy is installed, but {problem}")
+
+
+def run_on_best(
+    engine: str,
+    settings: Settings,
+    *,
+    on_cpu: Callable[[], Outcome],
+    on_disk: Callable[[], Outcome],
+    on_device: Callable[[str], Outcome],
+) -> tuple[Outcome, Choice]:
+    """Run on an engine; ``auto`` is a GPU that can take the graph, else the CPU."""
+    choice = choose_engine(engine, settings)
+    if choice.engine == "disk":
+        return on_disk(), choice
+    if choice.engine != "cpu":
+        from oocbfs.gpu.engine import UNUSABLE
+
+        try:
+            return on_device(choice.engine), choice
+        except UNUSABLE as error:
+            if settings.engine != "auto":
+                raise
+            choice = Choice("cpu", str(error))
+    return on_cpu(), choice
+
+
+def _unused_device(settings: Settings) -> str | None:
+    """Tell why sizes of device memory do not matter; None if there are none."""
+    if settings.vram is None and settings.resident_tails is None:
+        return None
+    why = "--memory" if settings.engine == "auto" else f"--engine {settings.engine}"
+    return f"by {why}; --vram and --resident-tails are for GPUs"

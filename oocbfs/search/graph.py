@@ -1,0 +1,217 @@
+"""The graph that users open: ask it about vertices, search it, find its components."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+
+from oocbfs.formats.container.reader import Container
+from oocbfs.graph.stored import StoredGraph
+from oocbfs.memory import parse_size
+from oocbfs.results.bfs import BfsResult
+from oocbfs.results.components import ComponentsResult
+from oocbfs.results.source import SourceResult
+from oocbfs.search import bfs as search
+from oocbfs.search import components as connected
+from oocbfs.search import many
+from oocbfs.settings import Direction, Emit, Engine, ManyEngine, Settings, Strategy
+
+
+class Graph(StoredGraph):
+    """A graph in an ``.ocg`` file, opened by ``oocbfs.open``."""
+
+    def bfs(
+        self,
+        source: int | Iterable[int],
+        *,
+        parents: bool = False,
+        threads: int | None = None,
+        direction: Direction = "auto",
+        alpha: float = 15.0,
+        beta: float = 2.0,
+        max_depth: int | None = None,
+        target: int | None = None,
+        validate: bool = False,
+        engine: Engine = "auto",
+        vram: str | int | None = None,
+        resident_tails: str | int | None = None,
+        progress: bool = False,
+        memory: str | int | None = None,
+        tmp: str | os.PathLike[str] | None = None,
+    ) -> BfsResult:
+        """Find the distance of every vertex from a source, or from the nearest of several.
+
+        Several threads may traverse one open graph at a time.
+
+        Parameters
+        ----------
+        source
+            An id or several.
+        parents
+            Keep a parent for each vertex too.
+        threads
+            How many cores to use; None is all.
+        direction
+            Choose the direction of each level by the edges it costs, or force one.
+        alpha, beta
+            A level becomes bottom-up when its frontier has more edges than the unexplored ones / alpha,
+            and stays so while it has more than 1 / beta of those that bottom-up would examine.
+        max_depth
+            Stop after so many levels.
+        target
+            Stop when this id is reached.
+        validate
+            Check the result by the rules of Graph500.
+        engine
+            ``"cpu"`` is all cores on the mapped file; ``"disk"`` is all cores with the tails read from
+            disk as they are needed; ``"emulator"`` runs the CUDA kernels on the CPU and counts the
+            bytes they would move over PCIe; ``"cuda"`` runs them on a GPU. ``"auto"`` is the GPU where
+            CuPy finds one that can take the graph, else the CPU; ``stats.fallback`` says why. With
+            ``memory`` it is the CPU, or the disk where the file is larger. What a traversal brings to a
+            device stays there for the next with the same options, until ``close`` or ``release_device``.
+        vram
+            Device memory to use, such as ``"5G"``; None is what is free. The emulator has no limit, and
+            keeps no tails in device memory unless it is given one.
+        resident_tails
+            How much of the tails to keep in device memory, such as ``"25%"`` or ``"512M"``; None is as
+            much as fits.
+        progress
+            Show bars while the graph is brought to the GPU, on a terminal only.
+        memory
+            Bound for the whole process on the CPU, as ``"4G"``; by default that of ``open``.
+        tmp
+            Folder for results that have no room in memory; by default that of the graph.
+
+        Raises
+        ------
+        QueryError
+            If an id does not name a vertex, or the result does not pass validation.
+        FormatError
+            If the graph is damaged, or cannot be read any more.
+        BudgetError
+            If device or host memory, or ``memory``, is too small; says how much is needed.
+        """
+        settings = Settings(
+            threads=threads,
+            engine=engine,
+            vram=vram,
+            resident_tails=resident_tails,
+            progress=progress,
+            memory=self.budget_bytes if memory is None else parse_size(memory),
+            tmp=tmp,
+            direction=direction,
+            alpha=alpha,
+            beta=beta,
+            max_depth=max_depth,
+            target=target,
+            validate=validate,
+        )
+        return search.bfs(self, source, parents=parents, settings=settings)
+
+    def bfs_many(
+        self,
+        sources: Iterable[int],
+        *,
+        emit: Emit = "summary",
+        targets: Iterable[Iterable[int]] | None = None,
+        threads: int | None = None,
+        memory: str | int | None = None,
+        strategy: Strategy = "auto",
+        engine: ManyEngine = "auto",
+    ) -> Iterator[SourceResult]:
+        """Find the distances from each of many sources; yields one result a source, in their order.
+
+        Parameters
+        ----------
+        sources
+            Ids, as many as you like; 64 are traversed at a time.
+        emit
+            ``"summary"`` counts the vertices of each level; ``"levels"`` gives every vertex's level
+            too; ``"pairs"`` gives the distances of the targets.
+        targets
+            With ``"pairs"``, the ids whose distances are wanted, one list for each source.
+        threads
+            How many cores to use; None is all.
+        memory
+            Bound for the whole process, as ``"4G"``; by default that of ``open``. With less than the
+            file's size, tails stay on disk, and 64, 32, 16 or 8 sources share what is read.
+        strategy
+            ``"together"`` shares one pass over the graph between 64 sources, ``"one-per-core"`` runs
+            each by itself, or one after the other from disk; ``"auto"`` takes the latter for few sources
+            and for long thin graphs.
+        engine
+            Where 64 sources are traversed together, as for ``bfs``.
+
+        Raises
+        ------
+        QueryError
+            If an id does not name a vertex.
+        BudgetError
+            If the memory is not enough.
+        FormatError
+            If the graph is damaged.
+        """
+        settings = Settings(
+            threads=threads,
+            engine=engine,
+            memory=self.budget_bytes if memory is None else parse_size(memory),
+        )
+        return many.bfs_many(
+            self, sources, emit=emit, targets=targets, strategy=strategy, settings=settings
+        )
+
+    def components(
+        self,
+        *,
+        threads: int | None = None,
+        engine: Engine = "auto",
+        vram: str | int | None = None,
+        resident_tails: str | int | None = None,
+        progress: bool = False,
+        memory: str | int | None = None,
+        tmp: str | os.PathLike[str] | None = None,
+    ) -> ComponentsResult:
+        """Find the connected components; of a directed graph the weakly connected ones.
+
+        Parameters
+        ----------
+        threads
+            How many cores to use; None is all.
+        engine, vram, resident_tails, progress, memory, tmp
+            As for ``bfs``.
+
+        Raises
+        ------
+        FormatError
+            If the graph is damaged, or cannot be read any more.
+        BudgetError
+            If device or host memory, or ``memory``, is too small; says how much is needed.
+        """
+        settings = Settings(
+            threads=threads,
+            engine=engine,
+            vram=vram,
+            resident_tails=resident_tails,
+            progress=progress,
+            memory=self.budget_bytes if memory is None else parse_size(memory),
+            tmp=tmp,
+        )
+        return connected.components(self, settings)
+
+
+def open(path: str | os.PathLike[str], *, memory: str | int | None = None) -> Graph:
+    """Open a graph file for reading.
+
+    Parameters
+    ----------
+    path
+        The file.
+    memory
+        Bound for the process while it traverses, as ``"4G"``; see ``Graph.bfs``.
+
+    Raises
+    ------
+    FormatError
+        If the file is not a graph, is damaged, or comes from another version.
+    """
+    return Graph(Container(path), memory)
