@@ -1,24 +1,55 @@
-"""The checkout's links, pyproject's mapping and the installed package agree."""
+"""The tree: links, mapping and wheel agree, rooms import one way, and nothing outgrows a screenful."""
 
 import shutil
 import subprocess
 import sys
 import tomllib
 import zipfile
-from importlib import resources
+from importlib import import_module, resources
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.support.rooms import ROOT, import_graph, layers, modules
+
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-MAPPING = PYPROJECT["tool"]["setuptools"]["package-dir"]
+SETUPTOOLS = PYPROJECT["tool"]["setuptools"]
+TOP = ("oocbfs", "kernels", "formats", "tools")
+MOST_LINES = 350
+MOST_COLUMNS = 100
+MOST_FILES = 20
+SOURCES = {".py", ".cu", ".cuh", ".h", ".cpp"}
 
 
-@pytest.mark.parametrize(("package", "directory"), MAPPING.items())
+def files(*suffixes: str) -> list[Path]:
+    """Every file of the checkout that is not made by running something, and is no link."""
+    found = [
+        path
+        for top in (*TOP, "tests", "scripts")
+        for path in (ROOT / top).rglob("*")
+        if path.is_file() and (not suffixes or path.suffix in suffixes)
+        if "__pycache__" not in path.parts
+        if not any(parent.is_symlink() for parent in path.parents)
+    ]
+    assert len(found) > 20
+    return found
+
+
+def packages() -> dict[str, Path]:
+    """Every folder that holds modules of the program, by import name."""
+    return {name: path.parent for name, path in modules().items() if path.name == "__init__.py"}
+
+
+@pytest.mark.parametrize(("package", "directory"), SETUPTOOLS["package-dir"].items())
 def test_import_name_and_directory_are_one_place(package: str, directory: str) -> None:
-    module = __import__(package, fromlist=["__file__"])
+    module = import_module(package)
     assert Path(str(module.__file__)).resolve().parent == (ROOT / directory).resolve()
+
+
+def test_every_folder_is_a_package_that_is_built() -> None:
+    assert set(SETUPTOOLS["packages"]) == set(packages())
+    for path in modules().values():
+        assert path.parent in packages().values(), f"{path}: its folder has no __init__.py"
 
 
 def test_package_data() -> None:
@@ -26,11 +57,11 @@ def test_package_data() -> None:
     assert resources.files("oocbfs.kernels").joinpath("bfs/top_down.cu").is_file()
 
 
-def test_wheel_holds_every_module(tmp_path: Path) -> None:
+def test_wheel_holds_every_module_and_source(tmp_path: Path) -> None:
     # In a copy: a build leaves build/lib behind, which would bring deleted modules back.
     source = tmp_path / "source"
     source.mkdir()
-    for name in ("oocbfs", "kernels", "formats", "tools", "pyproject.toml", "README.md", "LICENSE"):
+    for name in (*TOP, "pyproject.toml", "README.md", "LICENSE"):
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, source / name, symlinks=True)
         else:
@@ -39,23 +70,65 @@ def test_wheel_holds_every_module(tmp_path: Path) -> None:
     subprocess.run([*command.split(), "--wheel-dir", tmp_path, source], check=True)
     (wheel,) = tmp_path.glob("oocbfs-*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
-    for package, directory in MAPPING.items():
-        for module in (ROOT / directory).rglob("*.py"):
-            assert f"{package.replace('.', '/')}/{module.relative_to(ROOT / directory)}" in names
-    for pattern in ("*/*.cu", "*/*.cuh", "emulator/*.h", "emulator/*.cpp"):
-        for path in (ROOT / "kernels").glob(pattern):
-            assert f"oocbfs/{path.relative_to(ROOT)}" in names
+    for package, folder in packages().items():
+        for path in folder.iterdir():
+            if path.suffix in SOURCES:
+                assert f"{package.replace('.', '/')}/{path.name}" in names
     assert {"oocbfs/py.typed", "oocbfs/formats/FORMAT.md"} <= names
 
 
-def test_imports_go_one_way() -> None:
-    """Formats and kernels know nothing of the folders above them but the errors."""
-    for folder in ("formats", "kernels"):
-        for module in (ROOT / folder).rglob("*.py"):
-            for line in module.read_text().splitlines():
-                if line.strip().startswith(("from oocbfs", "import oocbfs")):
-                    allowed = ("oocbfs.errors", "oocbfs.formats", "oocbfs.kernels")
-                    assert line.split()[1].startswith(allowed), f"{module.name}: {line}"
-    for module in (ROOT / "oocbfs").rglob("*.py"):
-        if module.name != "cli.py":
-            assert "oocbfs.tools" not in module.read_text(), module.name
+def test_rooms_import_one_way() -> None:
+    graph = import_graph()
+    assert len(graph) > 20
+    layers(graph)  # which refuses circles
+    for room, imported in graph.items():
+        if room.startswith(("oocbfs.formats", "oocbfs.kernels")):
+            allowed = ("oocbfs.errors", "oocbfs.formats", "oocbfs.kernels")
+            assert all(name.startswith(allowed) for name in imported), (room, imported)
+        if room.startswith("oocbfs.kernels"):
+            assert not any(name.startswith("oocbfs.formats") for name in imported), room
+        if room not in ("oocbfs.cli", "oocbfs.tools"):
+            assert "oocbfs.tools" not in imported, room
+
+
+def test_planners_import_no_engine() -> None:
+    engines = {"oocbfs.disk", "oocbfs.gpu", "oocbfs.search", "oocbfs.batch"}
+    assert not engines & import_graph()["oocbfs.plan"]
+
+
+def test_circles_are_found() -> None:
+    with pytest.raises(ValueError, match="cycle"):
+        layers({"a": {"b"}, "b": {"c"}, "c": {"a"}})
+
+
+def test_files_are_of_a_size_to_be_read() -> None:
+    long = {
+        str(path.relative_to(ROOT)): count
+        for path in files(*SOURCES)
+        if (count := len(path.read_text().splitlines())) > MOST_LINES
+    }
+    assert not long
+
+
+def test_lines_are_of_a_width_to_be_read() -> None:
+    wide = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in (*files(*SOURCES), *(ROOT / "scripts").iterdir())
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if len(line) > MOST_COLUMNS
+    ]
+    assert not wide
+
+
+def test_folders_are_of_a_size_to_be_seen() -> None:
+    counts: dict[Path, int] = {}
+    for path in files():
+        counts[path.parent] = counts.get(path.parent, 0) + 1
+    assert not {str(folder): count for folder, count in counts.items() if count > MOST_FILES}
+
+
+def test_tests_import_from_no_test_module() -> None:
+    for path in (ROOT / "tests").rglob("*.py"):
+        for line in path.read_text().splitlines():
+            if line.lstrip().startswith(("from tests", "import tests")):
+                assert "test_" not in line, f"{path.name}: {line}"

@@ -1,0 +1,105 @@
+"""Which room imports which, by the syntax of every module: ``python -m tests.support.rooms`` prints it.
+
+Imports inside functions and for type checkers count like all others. A room is a folder; modules that
+lie beside the folders are rooms of their own.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+# Import names and the folders they stand for, the longest first.
+PACKAGES = {
+    "oocbfs.kernels": "kernels",
+    "oocbfs.formats": "formats",
+    "oocbfs.tools": "tools",
+    "oocbfs": "oocbfs",
+}
+Graph = dict[str, set[str]]
+
+
+def modules() -> dict[str, Path]:
+    """Give every module of the program by its import name."""
+    found: dict[str, Path] = {}
+    for package, folder in PACKAGES.items():
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            inside = path.relative_to(ROOT / folder)
+            if (ROOT / folder / inside.parts[0]).is_symlink():
+                continue
+            parts = [part for part in inside.with_suffix("").parts if part != "__init__"]
+            found[".".join([package, *parts])] = path
+    return found
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Yield the names that a module imports, wherever in it that stands."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def room_of(module: str) -> str:
+    """Give the folder of a module below its package, or the module itself if it lies beside folders."""
+    package = next(name for name in PACKAGES if f"{module}.".startswith(f"{name}."))
+    inside = module[len(package) + 1 :].split(".")
+    folder = ROOT / PACKAGES[package] / inside[0]
+    if package == "oocbfs.tools" or not inside[0]:
+        return package
+    return f"{package}.{inside[0]}" if folder.is_dir() or package == "oocbfs" else package
+
+
+def import_graph() -> Graph:
+    """Give the rooms that each room imports."""
+    known = modules()
+    graph: Graph = {}
+    for module, path in known.items():
+        room = room_of(module)
+        found = graph.setdefault(room, set())
+        for name in imports(path):
+            # What is imported may be a module, or something in one.
+            target = name if name in known else name.rpartition(".")[0]
+            if target in known and room_of(target) != room:
+                found.add(room_of(target))
+    return graph
+
+
+def layers(graph: Graph) -> list[list[str]]:
+    """Sort rooms so that each imports only rooms of earlier layers.
+
+    Raises
+    ------
+    CycleError
+        If rooms import each other in a circle.
+    """
+    sorter = TopologicalSorter(graph)
+    sorter.prepare()
+    found = []
+    while sorter.is_active():
+        ready = sorted(sorter.get_ready())
+        found.append(ready)
+        sorter.done(*ready)
+    return found
+
+
+def main() -> None:
+    """Print the layers from the bottom up, and what each room imports."""
+    graph = import_graph()
+    try:
+        found = layers(graph)
+    except CycleError as error:
+        raise SystemExit(f"rooms import each other: {' -> '.join(error.args[1])}") from error
+    for number, rooms in enumerate(found):
+        print(f"layer {number}")
+        for room in rooms:
+            print(f"  {room:<26} {' '.join(sorted(graph.get(room, ())))}".rstrip())
+
+
+if __name__ == "__main__":
+    main()
