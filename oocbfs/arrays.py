@@ -1,4 +1,4 @@
-"""What a budget leaves for the arrays of a traversal; what has no room there lives in mapped files."""
+"""The arrays of results: in memory as far as a budget allows, and else in mapped files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _POISON = 0xAA
 
 
 def fresh(shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:  # noqa: ANN401
-    """Allocate an array of results; with OOCBFS_POISON=1 what nobody sets in it shows."""
+    """Allocate an array of results; with OOCBFS_POISON=1 what is never set in it shows."""
     return _poison(np.empty(shape, dtype))
 
 
@@ -46,7 +46,7 @@ class ResultArrays:
         return self._mapped(size, num_bytes, dtype)
 
     def release(self, array: NDArray[Any]) -> None:
-        """Take an array back that nobody uses any more."""
+        """Give back an array that is not used any more."""
         if self._free_bytes is not None and not is_mapped(array):
             self._free_bytes += array.nbytes
 

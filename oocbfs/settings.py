@@ -14,7 +14,8 @@ from typing import Any, Literal, get_args
 from oocbfs.errors import QueryError
 
 Engine = Literal["auto", "cpu", "disk", "cuda", "emulator"]
-# Where many sources are traversed at a time; whether from disk is decided by the memory they may take.
+# Where many sources are traversed at a time; whether from disk is decided by the memory they may
+# take.
 ManyEngine = Literal["auto", "cpu", "cuda", "emulator"]
 Direction = Literal["auto", "top-down", "bottom-up"]
 Emit = Literal["summary", "levels", "pairs"]
@@ -41,14 +42,16 @@ def check_whole(name: str, value: object, allowed: range) -> None:
     """Refuse what is not a whole number of a range; None stands for the default."""
     if value is not None and (not is_whole(value) or value not in allowed):
         raise QueryError(
-            f"{name} cannot be {shown(value)}: it is a whole number from {allowed[0]} to {allowed[-1]}"
+            f"{name} cannot be {shown(value)}: "
+            f"it is a whole number from {allowed[0]} to {allowed[-1]}"
         )
 
 
 def check_positive(name: str, value: object) -> None:
     """Refuse what is not a number above zero."""
     try:
-        good = not isinstance(value, (bool, str)) and 0 < float(value) < math.inf  # type: ignore[arg-type]
+        number = float(value)  # type: ignore[arg-type]
+        good = not isinstance(value, (bool, str)) and 0 < number < math.inf
     except (TypeError, ValueError, OverflowError):
         good = False
     if not good:
@@ -103,3 +106,8 @@ class Settings:
     def on_device(self) -> bool:
         """Whether a device was asked for."""
         return self.engine in ("cuda", "emulator")
+
+    @property
+    def on_host(self) -> bool:
+        """Whether host memory alone decides on the engine: ``auto`` with a budget uses no GPU."""
+        return not self.on_device and (self.engine != "auto" or self.memory is not None)

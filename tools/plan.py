@@ -144,6 +144,7 @@ def _plan_cpu(opened: Graph, samples: list[Sample], options: argparse.Namespace)
     from oocbfs.plan.host import divide, traversal_needs
     from oocbfs.plan.prediction import predict_disk_bytes
     from oocbfs.search.bfs import load_disk
+    from oocbfs.settings import Settings
 
     memory = available_bytes() if options.memory is None else parse_size(options.memory)
     found: dict[str, Any] = {"memory_bytes": memory}
@@ -154,7 +155,7 @@ def _plan_cpu(opened: Graph, samples: list[Sample], options: argparse.Namespace)
             validate=False,
             threads=available_threads(None),
         )
-        division = divide(opened, needs, engine="auto", budget_bytes=memory, load_disk=load_disk)
+        division = divide(opened, needs, Settings(memory=memory), load_disk)
     except BudgetError as error:
         return {**found, "error": str(error)}
     found["engine"] = division.engine if division.engine == "disk" else "cpu"

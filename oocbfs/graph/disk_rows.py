@@ -69,7 +69,7 @@ class DiskRows:
 
     @lazy
     def num_linked(self) -> int:
-        """Vertices up to the last that has an edge; the orders by degree put all others behind them."""
+        """Vertices up to the last one with an edge; orders by degree put all others at the end."""
         last = -1
         for rows in (self.out_rows, self.in_rows):
             for first in range(0, rows.heads.size, _PIECE):

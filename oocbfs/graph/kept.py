@@ -20,14 +20,14 @@ class KeptSearch:
         self._key: tuple[Any, ...] = ()
         # One traversal at a time: they share queues and bitmaps.
         self._lock = threading.Lock()
-        # Also without close: nothing may stay pinned behind the mapping's end.
+        # Also without close: nothing may stay pinned once the mapping is gone.
         weakref.finalize(self, self._open.close)
 
     @contextmanager
     def use(
         self, key: tuple[Any, ...], load: Callable[[], AbstractContextManager[Search]]
     ) -> Iterator[Search]:
-        """Give what was kept under this key, or else what ``load`` makes; keeps none that failed."""
+        """Give what was kept under this key, or what ``load`` makes; keep none that failed."""
         with self._lock:
             try:
                 if self._search is None or self._key != key:

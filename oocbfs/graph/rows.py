@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +23,16 @@ _ARCS_PER_PIECE = 1 << 18
 
 
 def span(rows: Rows, vertex: int) -> tuple[int, int]:
-    """First byte of a stored vertex's tail and the one behind its last."""
+    """Offset and end of a stored vertex's tail."""
     start, end = (
         int(rows.bases[row >> rows.shift]) + int(rows.starts[row]) for row in (vertex, vertex + 1)
     )
     return start, end
+
+
+def columns(rows: Rows) -> tuple[Any, ...]:
+    """Give what decoders of whole rows take, in their order."""
+    return rows.heads, rows.bases, rows.starts, rows.shift, rows.tails, rows.degrees
 
 
 def rows_before(rows: Rows, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -46,7 +52,7 @@ def neighbours(rows: Rows, vertex: int) -> NDArray[np.uint32]:
     """Give the stored neighbours of a stored vertex, ascending."""
     degree, head = int(rows.degrees[vertex]), int(rows.heads[vertex])
     out = fresh(degree, np.uint32)
-    start, end = (min(place, rows.tails.size) for place in span(rows, vertex))
+    start, end = (min(offset, rows.tails.size) for offset in span(rows, vertex))
     count = varint.decode_tail(out[1:], rows.tails, start, end, rows.heads.size)
     if count != max(0, degree - 1) or (head < rows.heads.size) != (degree > 0):
         raise FormatError(f"the row of stored vertex {vertex} is damaged: run 'oocbfs verify'")
@@ -83,8 +89,8 @@ def check_index(
 def is_permutation(order: NDArray[np.uint32]) -> bool:
     """Tell whether an order holds every number below its size once.
 
-    Sums of fingerprints tell, so that it takes one pass and no memory; ``secrets`` keeps files from aiming
-    at them.
+    Sums of fingerprints tell, so that it takes one pass and no memory; ``secrets`` keeps files from
+    aiming at them.
     """
     seed = np.uint64(secrets.randbits(64))
     sums = over_ranges(check.sum_order, order.size, available_threads(), order, seed)
@@ -97,19 +103,18 @@ def load_rows(container: Container, *, transposed: bool = False) -> Rows:
     degrees, heads, bases, starts, tails = (
         container.section(Kind(kind + side)) for kind in ROW_KINDS
     )
-    shift = container.block_shift
     check_index(container, heads, bases, starts, tails.size)
     if int(degrees.max(initial=0)) > int(container.header["max_degree"]):
         raise FormatError(f"{container.path}: a degree is larger than the largest one stated")
     return Rows(
-        heads,
-        bases,
-        starts,
-        tails,
-        degrees,
-        shift,
-        container.num_edges,
-        int(container.header["max_degree"]),
+        heads=heads,
+        bases=bases,
+        starts=starts,
+        tails=tails,
+        degrees=degrees,
+        shift=container.block_shift,
+        num_edges=container.num_edges,
+        max_degree=int(container.header["max_degree"]),
     )
 
 
@@ -121,22 +126,11 @@ def decode_edges(
     With ``once``, only edges from the smaller to the larger position.
     """
     row, n = 0, rows.heads.size
-    room = max(_ARCS_PER_PIECE, int(rows.degrees.max(initial=0)))
+    size = max(_ARCS_PER_PIECE, int(rows.degrees.max(initial=0)))
+    order = _NO_ORDER if order is None else order
     while row < n:
-        sources, targets = fresh(room, np.uint64), fresh(room, np.uint64)
-        row, count = varint.decode_rows(
-            sources,
-            targets,
-            rows.heads,
-            rows.bases,
-            rows.starts,
-            rows.shift,
-            rows.tails,
-            rows.degrees,
-            _NO_ORDER if order is None else order,
-            row,
-            once,
-        )
+        sources, targets = fresh(size, np.uint64), fresh(size, np.uint64)
+        row, count = varint.decode_rows(sources, targets, *columns(rows), order, row, once)
         if count < 0:
             raise FormatError(f"row {row} is damaged: run 'oocbfs verify'")
         yield sources[:count], targets[:count]

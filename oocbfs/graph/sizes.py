@@ -14,8 +14,8 @@ class Sizes:
     """Bytes of a graph, both directions included unless it says otherwise.
 
     ``fast_bytes`` are heads, starts and bases, which a traversal from disk keeps in memory;
-    ``tail_bytes`` are the tails; ``graph_bytes`` heads and tails of out-neighbours; ``unpacked_bytes``
-    what the sections of a compressed file take in memory, 0 if they map.
+    ``tail_bytes`` are the tails; ``graph_bytes`` heads and tails of out-neighbours;
+    ``unpacked_bytes`` what the sections of a compressed file take in memory, 0 if they map.
     """
 
     file_bytes: int

@@ -71,7 +71,7 @@ class StoredGraph(Vertices):
 
     @property
     def degrees(self) -> NDArray[np.uint32]:
-        """Number of neighbours of each stored vertex; of out-neighbours if the graph is directed."""
+        """Number of neighbours of each stored vertex; out-neighbours if the graph is directed."""
         self._container.expect(Kind.DEGREES)
         degrees: NDArray[np.uint32] = self._container.section(Kind.DEGREES)
         return degrees
@@ -116,7 +116,7 @@ class StoredGraph(Vertices):
         return csr_array((ones, (sources.astype(np.int64), targets.astype(np.int64))), shape=shape)
 
     def edges(self) -> Iterator[Edges]:
-        """Yield all edges in input ids, those of an undirected graph once, smaller position first."""
+        """Yield all edges in input ids; undirected ones once, smaller position first."""
         return self.each(self._decode_edges())
 
     def _decode_edges(self) -> Iterator[Edges]:
@@ -128,7 +128,7 @@ class StoredGraph(Vertices):
         self._container.release()
 
     def release_device(self) -> None:
-        """Give back what a GPU holds of the graph between two traversals, and what is pinned for it."""
+        """Give back what a GPU holds of the graph, and what is pinned for it."""
         if "kept_search" in self.__dict__:
             self.kept_search.close()
 
@@ -166,8 +166,8 @@ class StoredGraph(Vertices):
     def close(self) -> None:
         """Drop the mapping; arrays that were given out stay valid.
 
-        Traversals that other threads are in the middle of come to their end first: this does not wait for
-        them, the last of them closes the file. Whoever asks for something after this is refused.
+        This does not wait for traversals of other threads: the last of them closes the file.
+        What is asked for after this is refused.
         """
         self._container.file.close(self._drop)
 

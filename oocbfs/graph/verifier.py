@@ -15,7 +15,7 @@ from oocbfs.formats.container import layout
 from oocbfs.formats.container.layout import Kind, Order
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.io.ordered import available_threads, ordered_map
-from oocbfs.graph.rows import load_rows
+from oocbfs.graph.rows import columns, load_rows
 from oocbfs.kernels.results import checking as check
 from oocbfs.kernels.rows import Rows
 from oocbfs.memory import allow_unpacking
@@ -85,7 +85,7 @@ def _check_padding(container: Container) -> None:
     for kind, record in container.sections.items():
         end = int(record["offset"]) + int(record["stored_bytes"])
         if container.bytes[end : layout.pages(end)].any():
-            raise FormatError(f"{container.path}: bytes behind {kind.name.lower()} are not zero")
+            raise FormatError(f"{container.path}: bytes after {kind.name.lower()} are not zero")
 
 
 def _check_names(container: Container) -> None:
@@ -129,19 +129,7 @@ def _check_rows(
     def work(first: int) -> tuple[NDArray[np.uint64], int]:
         stop = min(first + _ROWS_PER_PIECE, container.num_vertices)
         sums = np.zeros(2, np.uint64)
-        problem, row = check.check_rows(
-            sums,
-            rows.heads,
-            rows.bases,
-            rows.starts,
-            rows.shift,
-            rows.tails,
-            rows.degrees,
-            weights,
-            first,
-            stop,
-            seed,
-        )
+        problem, row = check.check_rows(sums, *columns(rows), weights, first, stop, seed)
         if problem:
             raise FormatError(f"{container.path}: row {row} is damaged: {check.PROBLEMS[problem]}")
         return sums, stop - first

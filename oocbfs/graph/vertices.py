@@ -1,4 +1,4 @@
-"""The vertices of a graph and their names: stored, by natural position, and by the ids of the input."""
+"""The vertices of a graph and their names: stored, natural position, and id of the input."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Vertices:
         return str(self._container.path)
 
     def reading(self) -> AbstractContextManager[None]:
-        """Keep the file open while it is read, and refuse what was read from a file that changed."""
+        """Keep the file open while it is read; refuse what was read from a file that changed."""
         return self._container.file.reading()
 
     def each(self, items: Iterator[Item]) -> Iterator[Item]:
@@ -124,7 +124,7 @@ class Vertices:
         return ids
 
     def positions(self, ids: Any) -> NDArray[np.int64]:  # noqa: ANN401
-        """Find the natural positions of ids, which are their places in every result.
+        """Find the natural positions of ids, which index every result.
 
         Raises
         ------
@@ -185,8 +185,8 @@ class Vertices:
         """
         if _are_several(vertex):
             raise QueryError(
-                f"one id is wanted, not {shown(vertex)}: ask for one at a time, or take the places of "
-                "several in a result from graph.positions(ids)"
+                f"one id is wanted, not {shown(vertex)}: ask for one at a time, "
+                "or take the positions of several in a result from graph.positions(ids)"
             )
         return self._as_id(vertex)
 
@@ -198,13 +198,7 @@ class Vertices:
         return int(self.positions(self.one(vertex))[0])
 
     def stored(self, ids: Any) -> NDArray[np.int64]:  # noqa: ANN401
-        """Find the stored vertices that ids name.
-
-        Raises
-        ------
-        QueryError
-            If an id does not name a vertex.
-        """
+        """Find the stored vertices that ids name; refuse ids that name none."""
         natural = self.positions(ids)
         if natural.size == 0:
             return natural

@@ -15,7 +15,8 @@ BUFFER_BYTES = CHUNK_BYTES + 2 * PAGE_BYTES
 _READER_BYTES = BUFFER_BYTES + (128 << 10)
 LEAST_CACHE_BYTES = 4 << 20
 DEFAULT_CACHE_BYTES = 256 << 20
-# What does not depend on the graph: readers, ids, queue, a row, and records with a column for the disk.
+# What does not depend on the graph: readers, ids, queue, a row, and records with a column for the
+# disk.
 TRAVERSAL_BYTES = (
     READERS * (_READER_BYTES + 8 * BATCH)
     + 8 * QUEUE_SIZE

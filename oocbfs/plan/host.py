@@ -1,8 +1,8 @@
 """Divide a memory budget before a traversal: what stays in memory, and whether tails stay on disk.
 
-The mapped file costs nothing that the kernel cannot take back, so a graph whose file is within the budget
-is traversed from its mapping. Otherwise heads and starts go into memory of our own, tails are read
-as they are needed, and results that have no room any more live in mapped files.
+The mapped file costs nothing that the kernel cannot take back, so a graph whose file is within the
+budget is traversed from its mapping. Otherwise heads and starts go into memory of our own, tails
+are read as they are needed, and results that have no room any more live in mapped files.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from oocbfs import memory
 from oocbfs.arrays import ResultArrays
 from oocbfs.errors import BudgetError
 from oocbfs.plan import disk
+from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
 
 # A part of a mapped result that is put together in memory.
-WINDOW_BYTES = 16 << 20
+PIECE_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -82,15 +83,9 @@ def components_needs(graph: StoredGraph) -> Needs:
 
 
 def divide(
-    graph: StoredGraph,
-    needs: Needs,
-    *,
-    engine: str,
-    budget_bytes: int | None,
-    tmp: str | os.PathLike[str] | None = None,
-    load_disk: Callable[[], object],
+    graph: StoredGraph, needs: Needs, settings: Settings, load_disk: Callable[[], object]
 ) -> Division:
-    """Decide how a search keeps within a budget; None is without bound.
+    """Decide how a search keeps within a budget, if it has one.
 
     ``load_disk`` loads the engine that reads from disk, whose code takes memory too.
 
@@ -99,6 +94,7 @@ def divide(
     BudgetError
         If nothing fits; says how much would.
     """
+    engine, budget_bytes = settings.engine, settings.memory
     mapped_bytes = memory.used_bytes() + needs.results_bytes + needs.mapped_bytes
     mapped_bytes += graph.sizes.unpacked_bytes
     if engine == "auto":
@@ -117,7 +113,7 @@ def divide(
         + (0 if graph.has_disk_rows else graph.sizes.fast_bytes)
         + needs.disk_bytes
         + needs.least_cache_bytes
-        + WINDOW_BYTES
+        + PIECE_BYTES
     )
     if least_bytes > budget_bytes:
         if engine == "auto":
@@ -127,7 +123,8 @@ def divide(
     cache_bytes = needs.least_cache_bytes
     if cache_bytes:
         cache_bytes += max(0, free_bytes - needs.results_bytes)
-    return Division("disk", ResultArrays(free_bytes, tmp or spill_folder(graph)), cache_bytes)
+    arrays = ResultArrays(free_bytes, settings.tmp or spill_folder(graph))
+    return Division("disk", arrays, cache_bytes)
 
 
 def _refuse_compressed(graph: StoredGraph) -> None:

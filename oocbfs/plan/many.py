@@ -1,8 +1,9 @@
 """Divide a memory budget among traversals from many sources: how many at a time, and from where.
 
-As for one source, a graph whose file is within the budget is traversed from its mapping, if the arrays have
-room too: 64 sources at a time, or else one per core. Otherwise tails stay on disk, and as many sources
-share what is read as their words have room: 64, 32, 16 or 8, or else one after the other.
+As for one source, a graph whose file is within the budget is traversed from its mapping, if the
+arrays have room too: 64 sources at a time, or else one per core. Otherwise tails stay on disk, and
+as many sources share what is read as their words have room: 64, 32, 16 or 8, or else one after the
+other.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from oocbfs.formats.io.ordered import available_threads
 from oocbfs.kernels.many import traverse as kernels
 from oocbfs.memory import format_size, used_bytes
 from oocbfs.plan import disk
-from oocbfs.plan.host import WINDOW_BYTES, divide, traversal_needs
+from oocbfs.plan.host import PIECE_BYTES, divide, traversal_needs
 from oocbfs.settings import Emit, Engine, ManyEngine, Settings, Strategy, check_choice
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ class ManyDivision:
     rows_at_once: int = kernels.WIDTH
     disk: DiskShare | None = None
     engine: Engine = "cpu"
-    # Sources that run one per core at a time, if a graph turns out to be too deep; None is all threads.
+    # Sources that run one per core at a time, if a graph turns out to be too deep; None is all
+    # threads.
     most_alone: int | None = None
 
 
@@ -64,7 +66,8 @@ def divide_many(
     Raises
     ------
     QueryError
-        If something is asked for that there is not, or a device is to keep to a budget of host memory.
+        If something is asked for that there is not, or a device is to keep to a budget of host
+        memory.
     BudgetError
         If nothing fits; says how much would.
     """
@@ -116,12 +119,12 @@ def _from_disk(
     """Fit the words beside heads and starts, which are loaded here if they have room."""
     # What does not fit one source fits no group of them.
     needs = traversal_needs(graph, with_parents=False, validate=False, threads=division.threads)
-    divide(graph, needs, engine="disk", budget_bytes=budget_bytes, load_disk=loaders.single)
+    divide(graph, needs, Settings(engine="disk", memory=budget_bytes), loaders.single)
     graph.disk_rows.load()
     linked = graph.disk_rows.num_linked
 
     def left(width: int) -> int:
-        taken_bytes = used_bytes() + disk.MANY_BYTES + WINDOW_BYTES * (emit == "levels")
+        taken_bytes = used_bytes() + disk.MANY_BYTES + PIECE_BYTES * (emit == "levels")
         return budget_bytes - taken_bytes - disk.words_bytes(linked, width)
 
     for width in disk.WIDTHS if division.strategy != "one-per-core" else ():
@@ -133,8 +136,8 @@ def _from_disk(
     if division.strategy == "together":
         needed = budget_bytes - left(width)
         raise BudgetError(
-            f"{graph.path}: {format_size(budget_bytes)} are not enough for {width} sources at a time: "
-            f"allow {format_size(needed)}"
+            f"{graph.path}: {format_size(budget_bytes)} are not enough "
+            f"for {width} sources at a time: allow {format_size(needed)}"
         )
     if division.strategy == "auto":
         division = replace(division, strategy="one-per-core", reason=f"not even {width} have room")

@@ -22,11 +22,11 @@ STOPPED = "stopped"
 
 @dataclass(frozen=True)
 class Level:
-    """The work of one level: expanding its frontier; edges are None where nobody counts them.
+    """The work of one level: expanding its frontier; edges are None where they are not counted.
 
     The last level of a traversal that stops at a depth or a target took no work: it is ``STOPPED``.
-    GPUs run several small levels at once: then this sums up ``num_levels``. ``slow_bytes`` are the bytes
-    that came from slower memory, by tier ("disk"), where they are counted by level.
+    GPUs run several small levels at once: then this sums up ``num_levels``. ``slow_bytes`` are the
+    bytes that came from slower memory, by tier ("disk"), where they are counted by level.
     """
 
     direction: str
@@ -76,7 +76,7 @@ class Stats:
 
     @property
     def slow_bytes(self) -> int | None:
-        """Bytes that came from slower memory (disk, or host memory); None where nobody counts them."""
+        """Bytes that came from disk or host memory; None where they are not counted."""
         return sum(self.slow_bytes_by_tier.values()) if self.slow_bytes_by_tier else None
 
     @property

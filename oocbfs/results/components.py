@@ -39,8 +39,8 @@ class ComponentsOutcome(NamedTuple):
 class ComponentsStats:
     """How it went; ``seconds`` is finding the components, ``map_seconds`` naming and counting them.
 
-    ``tail_bytes`` are those of the whole graph; ``fallback`` says why the GPU was not used, where one was
-    expected.
+    ``tail_bytes`` are those of the whole graph; ``fallback`` says why the GPU was not used, where
+    one was expected.
     """
 
     engine: str
@@ -62,8 +62,8 @@ class ComponentsStats:
 class ComponentsResult:
     """Connected components; of a directed graph the weakly connected ones.
 
-    ``labels`` holds the smallest id of each vertex's component, and is aligned with the ids in ascending
-    order: position i is id i where ids are 0 … n-1.
+    ``labels`` holds the smallest id of each vertex's component, and is aligned with the ids in
+    ascending order: position i is id i where ids are 0 … n-1.
     """
 
     graph: StoredGraph = field(repr=False)
@@ -94,7 +94,7 @@ class ComponentsResult:
         return np.repeat(sizes[::-1], counts[::-1])
 
     def size_classes(self) -> list[tuple[int, int, int, int]]:
-        """Sum the histogram up by powers of two: smallest and largest size, components, vertices."""
+        """Sum up by powers of two: smallest and largest size, components, vertices."""
         classes: dict[int, tuple[int, int]] = {}
         for size, count in self.histogram.items():
             bits = (size - 1).bit_length()
@@ -107,15 +107,15 @@ class ComponentsResult:
 
     def largest(self, count: int) -> list[Component]:
         """Give the largest components, of equal ones those with smaller labels first."""
-        places = np.empty(0, np.int64)
+        positions = np.empty(0, np.int64)
         sizes = np.empty(0, np.int64)
-        for more_places, more_sizes in self._pieces():
-            places, sizes = np.append(places, more_places), np.append(sizes, more_sizes)
+        for more, more_sizes in self._pieces():
+            positions, sizes = np.append(positions, more), np.append(sizes, more_sizes)
             kept = np.argsort(-sizes, kind="stable")[:count]
-            places, sizes = places[kept], sizes[kept]
+            positions, sizes = positions[kept], sizes[kept]
         return [
-            Component(int(self.graph.ids_at(place, place + 1)[0]), size)
-            for place, size in zip(places.tolist(), sizes.tolist(), strict=True)
+            Component(int(self.graph.ids_at(position, position + 1)[0]), size)
+            for position, size in zip(positions.tolist(), sizes.tolist(), strict=True)
         ]
 
     @cached_property
@@ -161,8 +161,8 @@ class ComponentsResult:
         """Give the positions that are labels, and the sizes of their components, piece by piece."""
         for first in range(0, self._counts.size, _PIECE):
             piece = self._counts[first : first + _PIECE]
-            places = np.flatnonzero(piece)
-            yield places + first, piece[places].astype(np.int64)
+            positions = np.flatnonzero(piece)
+            yield positions + first, piece[positions].astype(np.int64)
 
     def summary(self) -> dict[str, Any]:
         """Give the figures, for JSON."""

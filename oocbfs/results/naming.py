@@ -1,4 +1,4 @@
-"""From stored vertices to ids: results in the order of the ids, a window of them at a time if need be."""
+"""From stored vertices to ids: results in the order of the ids, a piece at a time if needed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from oocbfs.formats.edges import Ids
 from oocbfs.formats.io.ordered import over_ranges
 from oocbfs.kernels.results import components as components_names
 from oocbfs.kernels.results import levels as kernels
-from oocbfs.plan.host import WINDOW_BYTES
+from oocbfs.plan.host import PIECE_BYTES
 
 if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
@@ -42,8 +42,8 @@ def name_parents(
     graph.check_ids()
     if graph.num_vertices and graph.largest_id >= 2**63:
         raise QueryError(
-            f"{graph.path}: parents cannot be given as numbers, because ids reach {graph.largest_id}; "
-            "convert the graph with smaller ids"
+            f"{graph.path}: parents cannot be given as numbers, because ids reach "
+            f"{graph.largest_id}; convert the graph with smaller ids"
         )
     out = arrays.allocate(parents.size, np.int64)
     order = _NO_ORDER if graph.order is None else graph.order
@@ -55,7 +55,7 @@ def name_parents(
 def name_components(
     graph: StoredGraph, labels: NDArray[np.uint32], arrays: ResultArrays, threads: int
 ) -> tuple[Ids, NDArray[np.uint32]]:
-    """Smallest id of each vertex's component, and how many vertices share it, both by natural position.
+    """Smallest id of each vertex's component, and its size, both by natural position.
 
     ``labels`` are roots, the smallest stored vertices; they become smallest natural positions.
     """
@@ -80,13 +80,13 @@ def name_components(
 
 
 def _fill(out: NDArray[Any], kernel: Callable[..., Any], threads: int, *arguments: object) -> None:
-    """Scatter into an array in memory, or window by window into one in a file: never at random there."""
+    """Scatter into an array in memory, or piece by piece into one in a file: in order there."""
     if not is_mapped(out):
         over_ranges(kernel, out.size, threads, out, 0, *_plain(arguments))
         return
-    window = fresh(WINDOW_BYTES // out.itemsize, out.dtype)
-    for base in range(0, out.size, window.size):
-        part = window[: min(window.size, out.size - base)]
+    piece = fresh(PIECE_BYTES // out.itemsize, out.dtype)
+    for base in range(0, out.size, piece.size):
+        part = piece[: min(piece.size, out.size - base)]
         over_ranges(kernel, out.size, threads, part, base, *_plain(arguments))
         out[base : base + part.size] = part
 

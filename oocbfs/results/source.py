@@ -15,9 +15,10 @@ Levels = NDArray[np.int8] | NDArray[np.int16] | NDArray[np.int32]
 class SourceResult:
     """Distances from one source.
 
-    ``levels`` are aligned with the ids in ascending order, -1 where not reached, in the smallest type
-    that holds them; ``distances`` belong to the targets that were asked for. Each is None unless it
-    was asked for. The levels of up to 64 results lie in one block of memory: copy what you keep.
+    ``levels`` are aligned with the ids in ascending order, -1 where not reached, in the smallest
+    type that holds them; ``distances`` belong to the targets that were asked for. Each is None
+    unless it was asked for. The levels of up to 64 results lie in one block of memory: copy what
+    you keep.
     """
 
     source: int

@@ -92,21 +92,14 @@ def _bfs(graph: StoredGraph, sources: Ids, parents: bool, settings: Settings) ->
 
 def _divide(graph: StoredGraph, parents: bool, settings: Settings) -> Division:
     """Decide what stays in memory, and with a budget on the engine too; see ``plan.host``."""
-    if settings.on_device or (settings.engine == "auto" and settings.memory is None):
+    if not settings.on_host:
         return Division(settings.engine)
     cpu.load()
     threads = available_threads(settings.threads)
     needs = traversal_needs(
         graph, with_parents=parents, validate=settings.validate, threads=threads
     )
-    return divide(
-        graph,
-        needs,
-        engine=settings.engine,
-        budget_bytes=settings.memory,
-        tmp=settings.tmp,
-        load_disk=load_disk,
-    )
+    return divide(graph, needs, settings, load_disk)
 
 
 def load_disk() -> None:
@@ -186,7 +179,7 @@ def _on_disk(graph: StoredGraph, task: Task, settings: Settings, cache_bytes: in
 
 
 def _levels(records: NDArray[np.void], depth: int) -> list[Level]:
-    """Describe the levels that were expanded; if they are too many, the last record sums up the rest."""
+    """Describe the levels that were expanded; the last record may sum up many."""
     from_disk = "disk_bytes" in (records.dtype.names or ())
     return [
         Level(
@@ -204,10 +197,10 @@ def _levels(records: NDArray[np.void], depth: int) -> list[Level]:
 
 
 def _count_frontiers(found: BfsOutcome, sizes: NDArray[np.int64]) -> list[Level]:
-    """Give the records the sizes of their levels, and the level where a traversal stopped one of its own.
+    """Give the records the sizes of their levels, and one to the level where a traversal stopped.
 
-    Engines do not know better: two threads may queue a vertex that both found, and one launch may run
-    levels behind that of the target.
+    Engines do not know better: two threads may queue a vertex that both found, and one launch may
+    run levels after that of the target.
     """
     levels: list[Level] = []
     first = 0

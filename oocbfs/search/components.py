@@ -56,17 +56,10 @@ def _divide(graph: StoredGraph, settings: Settings) -> Division:
     """Decide what stays in memory, and with a budget on the engine too."""
     if settings.on_device and settings.memory is not None:
         raise QueryError(f"the {settings.engine} engine keeps to no memory budget: leave it out")
-    if settings.on_device or (settings.engine == "auto" and settings.memory is None):
+    if not settings.on_host:
         return Division(settings.engine)
     cpu.load()
-    return divide(
-        graph,
-        components_needs(graph),
-        engine=settings.engine,
-        budget_bytes=settings.memory,
-        tmp=settings.tmp,
-        load_disk=_load_disk,
-    )
+    return divide(graph, components_needs(graph), settings, _load_disk)
 
 
 def _load_disk() -> None:

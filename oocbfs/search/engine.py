@@ -20,7 +20,7 @@ class Choice(NamedTuple):
 
 
 def choose_engine(engine: str, settings: Settings) -> Choice:
-    """Take an engine that is settled already; for ``auto``, look for a GPU without importing CuPy."""
+    """Take the engine asked for; for ``auto``, look for a GPU without importing CuPy."""
     unused = _unused_device(settings)
     if engine in ("cuda", "emulator"):
         return Choice(engine)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from oocbfs.formats.container.reader import Container
 from oocbfs.graph.stored import StoredGraph
@@ -54,8 +55,9 @@ class Graph(StoredGraph):
         direction
             Choose the direction of each level by the edges it costs, or force one.
         alpha, beta
-            A level becomes bottom-up when its frontier has more edges than the unexplored ones / alpha,
-            and stays so while it has more than 1 / beta of those that bottom-up would examine.
+            A level becomes bottom-up when its frontier has more edges than the unexplored ones /
+            alpha, and stays so while it has more than 1 / beta of those that bottom-up would
+            examine.
         max_depth
             Stop after so many levels.
         target
@@ -63,18 +65,19 @@ class Graph(StoredGraph):
         validate
             Check the result by the rules of Graph500.
         engine
-            ``"cpu"`` is all cores on the mapped file; ``"disk"`` is all cores with the tails read from
-            disk as they are needed; ``"emulator"`` runs the CUDA kernels on the CPU and counts the
-            bytes they would move over PCIe; ``"cuda"`` runs them on a GPU. ``"auto"`` is the GPU where
-            CuPy finds one that can take the graph, else the CPU; ``stats.fallback`` says why. With
-            ``memory`` it is the CPU, or the disk where the file is larger. What a traversal brings to a
-            device stays there for the next with the same options, until ``close`` or ``release_device``.
+            ``"cpu"`` is all cores on the mapped file; ``"disk"`` is all cores with the tails read
+            from disk as they are needed; ``"emulator"`` runs the CUDA kernels on the CPU and counts
+            the bytes they would move over PCIe; ``"cuda"`` runs them on a GPU. ``"auto"`` is the
+            GPU where CuPy finds one that can take the graph, else the CPU; ``stats.fallback`` says
+            why. With ``memory`` it is the CPU, or the disk where the file is larger. What a
+            traversal brings to a device stays there for the next with the same options, until
+            ``close`` or ``release_device``.
         vram
-            Device memory to use, such as ``"5G"``; None is what is free. The emulator has no limit, and
-            keeps no tails in device memory unless it is given one.
+            Device memory to use, such as ``"5G"``; None is what is free. The emulator has no limit,
+            and keeps no tails in device memory unless it is given one.
         resident_tails
-            How much of the tails to keep in device memory, such as ``"25%"`` or ``"512M"``; None is as
-            much as fits.
+            How much of the tails to keep in device memory, such as ``"25%"`` or ``"512M"``; None is
+            as much as fits.
         progress
             Show bars while the graph is brought to the GPU, on a terminal only.
         memory
@@ -91,13 +94,13 @@ class Graph(StoredGraph):
         BudgetError
             If device or host memory, or ``memory``, is too small; says how much is needed.
         """
-        settings = Settings(
+        settings = self._settings(
+            memory,
             threads=threads,
             engine=engine,
             vram=vram,
             resident_tails=resident_tails,
             progress=progress,
-            memory=self.budget_bytes if memory is None else parse_size(memory),
             tmp=tmp,
             direction=direction,
             alpha=alpha,
@@ -133,12 +136,12 @@ class Graph(StoredGraph):
         threads
             How many cores to use; None is all.
         memory
-            Bound for the whole process, as ``"4G"``; by default that of ``open``. With less than the
-            file's size, tails stay on disk, and 64, 32, 16 or 8 sources share what is read.
+            Bound for the whole process, as ``"4G"``; by default that of ``open``. With less than
+            the file's size, tails stay on disk, and 64, 32, 16 or 8 sources share what is read.
         strategy
-            ``"together"`` shares one pass over the graph between 64 sources, ``"one-per-core"`` runs
-            each by itself, or one after the other from disk; ``"auto"`` takes the latter for few sources
-            and for long thin graphs.
+            ``"together"`` shares one pass over the graph between 64 sources, ``"one-per-core"``
+            runs each by itself, or one after the other from disk; ``"auto"`` takes the latter for
+            few sources and for long thin graphs.
         engine
             Where 64 sources are traversed together, as for ``bfs``.
 
@@ -151,11 +154,7 @@ class Graph(StoredGraph):
         FormatError
             If the graph is damaged.
         """
-        settings = Settings(
-            threads=threads,
-            engine=engine,
-            memory=self.budget_bytes if memory is None else parse_size(memory),
-        )
+        settings = self._settings(memory, threads=threads, engine=engine)
         return many.bfs_many(
             self, sources, emit=emit, targets=targets, strategy=strategy, settings=settings
         )
@@ -187,16 +186,14 @@ class Graph(StoredGraph):
         BudgetError
             If device or host memory, or ``memory``, is too small; says how much is needed.
         """
-        settings = Settings(
-            threads=threads,
-            engine=engine,
-            vram=vram,
-            resident_tails=resident_tails,
-            progress=progress,
-            memory=self.budget_bytes if memory is None else parse_size(memory),
-            tmp=tmp,
-        )
+        device = {"vram": vram, "resident_tails": resident_tails, "progress": progress}
+        settings = self._settings(memory, threads=threads, engine=engine, tmp=tmp, **device)
         return connected.components(self, settings)
+
+    def _settings(self, memory: str | int | None, **others: Any) -> Settings:  # noqa: ANN401
+        """Put settings together; the budget is by default that of ``open``."""
+        budget_bytes = self.budget_bytes if memory is None else parse_size(memory)
+        return Settings(memory=budget_bytes, **others)
 
 
 def open(path: str | os.PathLike[str], *, memory: str | int | None = None) -> Graph:

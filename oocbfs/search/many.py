@@ -20,7 +20,7 @@ from oocbfs.plan.many import DEEP, Loaders, ManyDivision, divide_many
 from oocbfs.results.source import Levels, SourceResult, smallest
 from oocbfs.search.bfs import load_disk
 from oocbfs.search.engine import run_on_best
-from oocbfs.search.many_disk import DiskTraversals
+from oocbfs.search.many_disk import DiskTraversals, Group
 from oocbfs.settings import Emit, Engine, Settings, Strategy
 
 if TYPE_CHECKING:
@@ -104,51 +104,41 @@ class Traversals:
         for first in range(0, len(sources), self.width):
             part = slice(first, first + self.width)
             wanted = None if targets is None else targets[part]
-            yield from self._run_group(list(sources[part]), stored[part], wanted)
+            yield from self._run_group(Group(list(sources[part]), stored[part], wanted))
 
-    def _run_group(
-        self,
-        sources: list[int],
-        stored: NDArray[np.int64],
-        targets: Sequence[NDArray[np.int64]] | None,
-    ) -> Iterator[SourceResult]:
-        many = len(sources) >= _FEW or self._device is not None
+    def _run_group(self, group: Group) -> Iterator[SourceResult]:
+        many = len(group.sources) >= _FEW or self._device is not None
         if self.strategy == "together" or (self.strategy == "auto" and many):
-            found = self._traverse_together(sources, stored, targets)
+            found = self._traverse_together(group)
             if found is not None:
                 yield from found
                 return
             self.strategy = "one-per-core"
             self.reason = f"the graph has more than {DEEP} levels"
         elif self.strategy == "auto":
-            self.reason = f"{len(sources)} sources share too little"
-        yield from self._traverse_alone(sources, stored, targets)
+            self.reason = f"{len(group.sources)} sources share too little"
+        yield from self._traverse_alone(group)
 
-    def _traverse_together(
-        self,
-        sources: list[int],
-        stored: NDArray[np.int64],
-        targets: Sequence[NDArray[np.int64]] | None,
-    ) -> Iterator[SourceResult] | None:
+    def _traverse_together(self, group: Group) -> Iterator[SourceResult] | None:
         """Traverse from all sources at once; None if the graph is too deep for that."""
         if self._disk is not None:
-            results = self._disk.run_together(sources, stored, targets)
+            results = self._disk.run_together(group)
         else:
-            block = self._block(len(sources))
+            block = self._block(len(group.sources))
             if self._device is None:
-                found = self._traverse_mapped(stored, block)
+                found = self._traverse_mapped(group.stored, block)
             else:
                 most = DEEP if self.strategy == "auto" else MOST_MANY_LEVELS
-                found = self._device.run(stored.astype(np.uint32), max_levels=most)
+                found = self._device.run(group.stored.astype(np.uint32), max_levels=most)
             if found.malformed:
                 raise self._damaged()
-            results = None if found.too_deep else self._share_out(found, sources, targets, block)
+            results = None if found.too_deep else self._share_out(found, group, block)
         if self.strategy == "auto" and results is not None:
             self.reason = "the sources share their work"
         return results
 
     def _block(self, count: int) -> NDArray[np.int8]:
-        """Allocate the levels of a group; none if nobody wants them, or memory is too short for all."""
+        """Allocate the levels of a group; none if they are not wanted, or do not all fit."""
         whole = self._emit == "levels" and count <= self._rows_at_once
         return np.zeros((count if whole else 0, self._graph.num_vertices), np.int8)
 
@@ -172,11 +162,11 @@ class Traversals:
     def _share_out(
         self,
         found: kernels.Found,
-        sources: list[int],
-        targets: Sequence[NDArray[np.int64]] | None,
+        group: Group,
         block: NDArray[np.int8],
     ) -> Iterator[SourceResult]:
         """Give each source its part of what was found together."""
+        sources, targets = group.sources, group.targets
         rows: Iterator[Levels | None] = iter([None] * len(sources))
         if self._emit == "levels":
             rows = self._rows_of_levels(found, len(sources), block)
@@ -194,7 +184,7 @@ class Traversals:
     def _rows_of_levels(
         self, found: kernels.Found, count: int, block: NDArray[np.int8]
     ) -> Iterator[Levels]:
-        """Yield the levels of each source: from the block, or as many at a time as memory allows."""
+        """Yield the levels of each source: from the block, or as many at a time as fit."""
         assert found.planes is not None
         n = self._graph.num_vertices
         ranks = _NO_RANKS if self._graph.order is None else self._graph.ranks
@@ -229,18 +219,14 @@ class Traversals:
             pass
         return block
 
-    def _traverse_alone(
-        self,
-        sources: list[int],
-        stored: NDArray[np.int64],
-        targets: Sequence[NDArray[np.int64]] | None,
-    ) -> Iterator[SourceResult]:
+    def _traverse_alone(self, group: Group) -> Iterator[SourceResult]:
         """Traverse from each source on one core, as many at a time as there are threads."""
         if self._disk is not None:
-            yield from self._disk.run_alone(sources, targets)
+            yield from self._disk.run_alone(group)
             return
         single.load()
         graph = self._graph
+        sources, stored, targets = group
 
         def work(number: int) -> SourceResult:
             levels = fresh(graph.num_vertices, np.int32)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
 
 
+class Group(NamedTuple):
+    """Sources that are traversed together: their ids, stored vertices, and those of their targets."""
+
+    sources: list[int]
+    stored: NDArray[np.int64]
+    targets: Sequence[NDArray[np.int64]] | None
+
+
 class DiskTraversals:
     """Groups of sources that share what is read, or sources one after the other."""
 
@@ -36,31 +44,26 @@ class DiskTraversals:
         """Sources that are traversed together."""
         return self._share.width
 
-    def run_together(
-        self,
-        sources: list[int],
-        stored: NDArray[np.int64],
-        targets: Sequence[NDArray[np.int64]] | None,
-    ) -> Iterator[SourceResult] | None:
+    def run_together(self, group: Group) -> Iterator[SourceResult] | None:
         """Traverse from all sources at once; None if the graph is too deep for that."""
         graph = self._graph
         levels = None
         if self._emit != "summary":
             # A row in the order of the ids, and the one that the caller still holds, come later.
             arrays = self._arrays(self._share.free_bytes - 2 * graph.num_vertices)
-            shape = len(sources), graph.num_vertices
+            shape = len(group.sources), graph.num_vertices
             levels = np.asarray(arrays.allocate(shape[0] * shape[1], np.int8)).reshape(shape)
         with graph.disk_rows.lock:
             found = disk_many.traverse_many(
                 graph.disk_rows,
-                stored,
+                group.stored,
                 levels,
                 width=self.width,
                 threads=self._threads,
                 max_levels=DEEP,
             )
         self.disk_bytes += found.disk_bytes
-        return None if found.too_deep else self._share_out(found, sources, levels, targets)
+        return None if found.too_deep else self._share_out(found, group, levels)
 
     def _arrays(self, free_bytes: int) -> ResultArrays:
         return ResultArrays(max(0, free_bytes), spill_folder(self._graph))
@@ -68,13 +71,12 @@ class DiskTraversals:
     def _share_out(
         self,
         found: disk_many.Found,
-        sources: list[int],
+        group: Group,
         levels: NDArray[np.int8] | None,
-        targets: Sequence[NDArray[np.int64]] | None,
     ) -> Iterator[SourceResult]:
         """Give each source its part of what was found together."""
-        graph = self._graph
-        for number, source in enumerate(sources):
+        graph, targets = self._graph, group.targets
+        for number, source in enumerate(group.sources):
             row = distances = None
             if levels is not None and targets is not None:
                 distances = levels[number, targets[number]].astype(np.int32)
@@ -84,12 +86,10 @@ class DiskTraversals:
             sizes = np.trim_zeros(found.sizes[:, number], "b")
             yield SourceResult(source, graph.num_vertices, sizes, "together", row, distances)
 
-    def run_alone(
-        self, sources: list[int], targets: Sequence[NDArray[np.int64]] | None
-    ) -> Iterator[SourceResult]:
+    def run_alone(self, group: Group) -> Iterator[SourceResult]:
         """Traverse from one source after the other, on all cores."""
-        graph = self._graph
-        for number, source in enumerate(sources):
+        graph, targets = self._graph, group.targets
+        for number, source in enumerate(group.sources):
             settings = Settings(
                 engine="disk", memory=self._share.budget_bytes, threads=self._threads
             )

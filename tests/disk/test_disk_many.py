@@ -25,7 +25,7 @@ from oocbfs.plan import disk as plan_disk
 from oocbfs.plan.many import DEEP, DiskShare
 from oocbfs.search.graph import Graph
 from oocbfs.search.many import divide
-from oocbfs.search.many_disk import DiskTraversals
+from oocbfs.search.many_disk import DiskTraversals, Group
 from oocbfs.settings import Settings
 from tests.disk.test_disk_bfs import hub_graph  # noqa: F401
 from tests.formats.test_round_trip import real_graphs
@@ -47,7 +47,7 @@ def from_disk(
 
 def run_group(graph: Graph, sources: list[int], width: int, **options: Any) -> list[Any]:
     results = from_disk(graph, sources, width, **options).run_together(
-        sources, graph.stored(sources), None
+        Group(sources, graph.stored(sources), None)
     )
     assert results is not None
     return list(results)
@@ -124,15 +124,16 @@ def test_alone_and_pairs(kron: Path) -> None:
         sources = [int(id_) for id_ in graph.ids_of(some_sources(graph, 3))]
         targets = [graph.stored(list(range(10, 10 + k))) for k in range(3)]
         work = from_disk(graph, sources, 8, emit="pairs")
-        together = work.run_together(sources, graph.stored(sources), targets)
+        group = Group(sources, graph.stored(sources), targets)
+        together = work.run_together(group)
         assert together is not None
         shared = work.disk_bytes
-        for one, other in zip(together, work.run_alone(sources, targets), strict=True):
+        for one, other in zip(together, work.run_alone(group), strict=True):
             np.testing.assert_array_equal(one.distances, other.distances)
             np.testing.assert_array_equal(one.level_sizes, other.level_sizes)
         assert work.disk_bytes > shared > 0
         alone = from_disk(graph, sources, 8)
-        check_against_single(graph, list(alone.run_alone(sources, None)), sources)
+        check_against_single(graph, list(alone.run_alone(group._replace(targets=None))), sources)
 
 
 def test_deep_graphs_are_given_up(tmp_path: Path) -> None:
@@ -145,7 +146,7 @@ def test_deep_graphs_are_given_up(tmp_path: Path) -> None:
                 graph.disk_rows, graph.stored([0]), None, width=8, threads=1, max_levels=levels
             )
             assert found.too_deep == too_deep
-        assert from_disk(graph, [0], 8).run_together([0], graph.stored([0]), None) is None
+        assert from_disk(graph, [0], 8).run_together(Group([0], graph.stored([0]), None)) is None
 
 
 def test_damaged_tails_are_noticed(kron: Path, tmp_path: Path) -> None:
@@ -163,7 +164,9 @@ def test_real_graphs(path: Path, tmp_path: Path) -> None:
     with oocbfs.open(tmp_path / "g.ocg") as graph:
         ids = graph.ids()
         sources = np.random.default_rng(7).choice(ids, 12, replace=ids.size < 12).tolist()
-        results = from_disk(graph, sources, 16).run_together(sources, graph.stored(sources), None)
+        results = from_disk(graph, sources, 16).run_together(
+            Group(sources, graph.stored(sources), None)
+        )
         if results is None:
             assert max(graph.bfs(source).depth for source in sources) >= DEEP
         else:
