@@ -1,27 +1,38 @@
-"""The README's blocks, run in their order in an empty folder, as somebody would who reads it."""
+"""The READMEs: commands run as printed, options are all named, paths and links lead somewhere."""
 
 from __future__ import annotations
 
+import argparse
+import os
 import re
 import runpy
 import shlex
 import shutil
 import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 
-from oocbfs.cli import main
+from oocbfs.cli import VERBS, build_parser, main
+from oocbfs.kernels.cuda.source import KERNELS
+from oocbfs.kernels.varint import encode_rows
 
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("tools", "oocbfs", "kernels", "formats", "tests", "tests/benchmarks")
+PAGES = ("README.md", "CONTRIBUTING.md", *(f"{folder}/README.md" for folder in FOLDERS))
 # Blocks that cannot run here say why in the line above.
 MARK = re.compile(r"<!-- not run by tests/docs/test_readme.py: (.+) -->")
+# What blocks may be; the others are drawings and what a program prints.
+RUN, SHOWN = ("sh", "bash", "python", "toml"), ("text", "json")
 # The same commands on less.
 SMALLER = {
     "kron --scale 18": "kron --scale 10",
-    "kron --scale 20": "kron --scale 8",
     "graph500 --scale 16": "graph500 --scale 8 --roots 4",
     "--vertices 1000000": "--vertices 6000",
     "--rows 2000 --columns 2000": "--rows 20 --columns 20",
@@ -34,6 +45,11 @@ NEEDS = {
     "zarr": find_spec("zarr"),
     "emulator": shutil.which("g++"),
 }
+# What each page leaves behind, if all of it ran.
+MADE = {
+    "README.md": ("graph.ocg", "levels.npy", "out/summary.csv", "labels.npy"),
+    "tools/README.md": ("back.csv", "levels.npy", "hubs/summary.jsonl", "job-pairs/pairs.csv"),
+}
 
 
 class Block(NamedTuple):
@@ -43,9 +59,13 @@ class Block(NamedTuple):
     reason: str | None
 
 
-def blocks() -> list[Block]:
+def read(page: str) -> str:
+    return (ROOT / page).read_text()
+
+
+def blocks(page: str) -> list[Block]:
     found = []
-    lines = README.read_text().splitlines()
+    lines = read(page).splitlines()
     inside: list[str] | None = None
     for number, line in enumerate(lines):
         if inside is None and line.startswith("```"):
@@ -61,29 +81,48 @@ def blocks() -> list[Block]:
     return found
 
 
+def prose(page: str) -> str:
+    return re.sub(r"^```.*?^```$", "", read(page), flags=re.MULTILINE | re.DOTALL)
+
+
+def run_oocbfs(words: list[str]) -> int:
+    try:
+        return main(words)
+    except SystemExit as exit:  # how argparse ends --help
+        return int(exit.code or 0)
+
+
 def run_line(line: str) -> None:
-    """Run one line of a shell; ours in this process, because starting one takes longer than the rest."""
+    """Run one line of a shell, ours in this process: starting one takes longer than the rest."""
     words = shlex.split(line, comments=True)
     if not words or any(need in line and not there for need, there in NEEDS.items()):
         return
-    if words[0] == "oocbfs":
-        assert main(words[1:]) == 0, line
+    if words[0] == "oocbfs" and "|" not in words:
+        assert run_oocbfs(words[1:]) == 0, line
+    elif words[0] == "scripts/bench":
+        import_module(f"tests.benchmarks.{words[1]}").main(words[2:])
     else:
-        subprocess.run(["sh", "-c", line], check=True)
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        subprocess.run(["sh", "-c", line], check=True, env={**os.environ, "PATH": path})
 
 
+@pytest.mark.parametrize("page", PAGES)
 def test_every_block_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    page: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
+    """In their order, in an empty folder, as somebody would who reads the page."""
     monkeypatch.chdir(tmp_path)
-    ran = {"sh": 0, "python": 0, "toml": 0}
-    for block in blocks():
+    for block in blocks(page):
+        assert block.language in RUN + SHOWN, f"{page}:{block.line}"
         if block.reason is not None:
             continue
         text = block.text
         for whole, part in SMALLER.items():
             text = text.replace(whole, part)
-        if block.language == "sh":
+        if block.language in ("sh", "bash"):
             for line in text.splitlines():
                 run_line(line)
         elif block.language == "python":
@@ -91,24 +130,144 @@ def test_every_block_runs(
             runpy.run_path(f"line{block.line}.py")
         elif block.language == "toml":
             Path("jobs.toml").write_text(text)
-        ran[block.language] += 1
-    assert ran["sh"] >= 9
-    assert ran["python"] >= 4
-    assert ran["toml"] == 1
-    shown = capfd.readouterr()
-    assert "Traceback" not in shown.err
-    for name in ("graph.ocg", "back.csv", "levels.npy", "out/summary.csv", "job-pairs/pairs.csv"):
+    assert "Traceback" not in capfd.readouterr().err
+    for name in MADE.get(page, ()):
         assert Path(name).stat().st_size > 0
+
+
+def test_replacements_are_of_what_is_printed() -> None:
+    text = "\n".join(b.text for page in PAGES for b in blocks(page) if b.reason is None)
+    assert [whole for whole in SMALLER if whole not in text] == []
+
+
+def test_the_front_page_is_short() -> None:
+    assert len(read("README.md").splitlines()) <= 170
 
 
 def test_the_installation_ends_with_oocbfs_on_the_path() -> None:
     """What follows it calls oocbfs by its name."""
-    install = next(block.text for block in blocks() if "pip install ." in block.text)
+    install = next(block.text for block in blocks("README.md") if "pip install ." in block.text)
     lines = [line.split("#")[0].strip() for line in install.splitlines()]
     assert lines[-2:] == [". .venv/bin/activate", "oocbfs --help"]
     assert lines[0].endswith(".venv")
 
 
-def test_replacements_are_of_what_is_printed() -> None:
-    text = "\n".join(block.text for block in blocks() if block.reason is None)
-    assert [whole for whole in SMALLER if whole not in text] == []
+def actions_of(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Give the options of a parser and of those below it, which are options of theirs."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, below in action.choices.items():
+                yield argparse.Action([], name)
+                yield from actions_of(below)
+        elif action.option_strings and "--help" not in action.option_strings:
+            yield action
+
+
+def examples() -> dict[str, set[str]]:
+    """Give the words of all examples on the page of the tools, by verb."""
+    found: dict[str, set[str]] = {verb: set() for verb in VERBS}
+    for block in blocks("tools/README.md"):
+        for line in block.text.splitlines() if block.language == "sh" else ():
+            words = shlex.split(line, comments=True)
+            if "oocbfs" in words and words[words.index("oocbfs") + 1] in found:
+                found[words[words.index("oocbfs") + 1]].update(words)
+    return found
+
+
+def parser_of(verb: str) -> argparse.ArgumentParser:
+    (below,) = (
+        action
+        for action in build_parser()._actions
+        if isinstance(action, argparse._SubParsersAction)
+    )
+    parser: argparse.ArgumentParser = below.choices[verb]
+    return parser
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_option_is_explained_and_shown(verb: str) -> None:
+    section = read("tools/README.md").split(f"\n## {verb}\n")[1].split("\n## ")[0]
+    known: set[str] = set()
+    for action in actions_of(parser_of(verb)):
+        names = action.option_strings or [action.dest]
+        known.update(names)
+        for name in names:
+            assert f"`{name}`" in section, f"{name} is not explained"
+        assert examples()[verb].intersection(names), f"no example of {names}"
+        for choice in action.choices or ():
+            assert not isinstance(choice, str) or f"`{choice}" in section, f"{choice} is missing"
+    named = re.findall(r"`(--[a-z][a-z0-9-]*)[^`]*`", section)
+    assert set(named) <= known, "options that the verb does not have"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_of_benchmarks_are_those_that_exist(page: str) -> None:
+    """Also of those that take too long to be run here."""
+    for line in re.findall(r"scripts/bench ([^`\n#]+)", read(page)):
+        name, *words = line.split()
+        source = ROOT / "tests" / "benchmarks" / f"{name}.py"
+        options = [word.rstrip(",;.") for word in words if word.startswith("--")]
+        assert [word for word in options if f'"{word}"' not in source.read_text()] == [], line
+
+
+def anchors(page: Path) -> set[str]:
+    titles = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", [*PAGES, "CHANGELOG.md", "formats/FORMAT.md"])
+def test_links_lead_somewhere(page: str) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if target.startswith(("https://", "http://")):
+            continue
+        name, _, anchor = target.partition("#")
+        path = (ROOT / page).parent / name if name else ROOT / page
+        assert path.exists(), f"{page}: {target}"
+        assert not anchor or anchor in anchors(path), f"{page}: {target}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_files_that_are_named_exist(page: str) -> None:
+    """By their path from the top or from the page's folder, or by a name alone somewhere below."""
+    folder = (ROOT / page).parent
+    tops = tuple(f"{name.split('/')[0]}/" for name in (*FOLDERS, "scripts"))
+    lost = []
+    for span in re.findall(r"`([^`\n]+)`", prose(page)):
+        name = span.split()[0]
+        if "<" in name:  # which a reader is to choose
+            continue
+        if name.startswith(tops) or re.fullmatch(r"[\w./*]+\.(py|cu|cuh|h|cpp|md|svg)", name):
+            there = [*ROOT.glob(name), *folder.glob(name)]
+            if not there and "/" not in name:
+                there = [*folder.rglob(name)]
+            if not there:
+                lost.append(name)
+    assert lost == []
+
+
+def test_no_page_speaks_of_this_machine() -> None:
+    text = "\n".join(map(read, PAGES))
+    assert re.findall(r"(?<![\w.])/(?:home|root|tmp|work|Users)/\S*", text) == []
+
+
+def test_the_worked_rows_are_what_the_encoder_writes() -> None:
+    hub = [0, *(1 + 200 * k for k in range(600))]
+    for neighbours, parts in (
+        ([2, 9, 10, 300, 70_000], [(0, 7)]),
+        (hub, [(0, 5), (1017, 1027), (1198, 1201)]),
+    ):
+        tails = np.empty(2048, np.uint8)
+        heads, lengths, degrees = (np.empty(1, np.uint32) for _ in range(3))
+        keys, by_degree = np.array(neighbours, np.uint64), np.empty(0, np.uint32)
+        size = encode_rows(tails, heads, lengths, degrees, keys, by_degree, 0, 20)
+        assert heads[0] == neighbours[0]
+        assert parts[-1][1] == size
+        drawn = re.sub(r"[^0-9a-f]+", " ", read("kernels/README.md"))
+        for begin, end in parts:
+            assert f" {tails[begin:end].tobytes().hex(' ')} " in drawn
+
+
+def test_the_table_of_registers_names_every_kernel() -> None:
+    rows = read("kernels/README.md").split("## Registers\n")[1].split("\n## ")[0]
+    named = re.findall(r"^\| (\w+) \| \d", rows, re.MULTILINE)
+    assert named == list(KERNELS)
