@@ -245,6 +245,13 @@ def test_files_that_are_named_exist(page: str) -> None:
     assert lost == []
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_names_are_in_the_files_that_are_said_to_hold_them(page: str) -> None:
+    for name, path in re.findall(r"`(\w+)` (?:of|in) `([\w/]+\.py)`", prose(page)):
+        files = [*ROOT.glob(path), *(ROOT / page).parent.glob(path)]
+        assert any(re.search(rf"\b{name}\b", file.read_text()) for file in files), (name, path)
+
+
 def test_no_page_speaks_of_this_machine() -> None:
     text = "\n".join(map(read, PAGES))
     assert re.findall(r"(?<![\w.])/(?:home|root|tmp|work|Users)/\S*", text) == []
