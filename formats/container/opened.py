@@ -12,7 +12,6 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 from weakref import finalize
 
@@ -149,12 +148,7 @@ class Reading:
     def __enter__(self) -> None:
         self._file.enter()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             if error is None or isinstance(error, Exception):
                 self._file.check(error)

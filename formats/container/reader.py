@@ -6,8 +6,7 @@ import mmap
 import os
 import zlib
 from collections.abc import Callable
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import zstandard
@@ -17,11 +16,12 @@ from oocbfs.errors import FormatError
 from oocbfs.formats.container import layout
 from oocbfs.formats.container.layout import CHUNK_BYTES, PAGE_BYTES, Encoding, Flag, Kind, Order
 from oocbfs.formats.container.opened import Opened
+from oocbfs.formats.io.closing import Closing
 from oocbfs.formats.io.ordered import available_threads, ordered_map
 from oocbfs.kernels.constants import SLACK_BYTES
 
 
-class Container:
+class Container(Closing):
     """A mapped ``.ocg`` file whose first page and tables have been checked.
 
     Raw sections are read-only views of the mapping; zstd sections are decompressed, all cores at
@@ -309,14 +309,3 @@ class Container:
         self.bytes = np.empty(0, np.uint8)
         self.chunks = np.empty(0, layout.CHUNK)
         self.file.drop()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -7,19 +7,19 @@ import lzma
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import zstandard
 
-# What a decoder has to see of a member to tell how large its window is.
+# What a decoder must see of a member to know how large its window is.
 HEADER_BYTES = 18
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-# A block of four bytes can stand for 128 KiB, so that no more than 2 MiB come out at once at first.
+# Four bytes can stand for a block of 128 KiB, so that at first at most 2 MiB come out at once.
 _ZSTD_LEAST_PIECE_BYTES = 1 << 6
 
 
 class WindowError(Exception):
-    """A member whose window is larger than is allowed."""
+    """A member needs a larger window than is allowed."""
 
 
 class Decoder(Protocol):
@@ -37,7 +37,7 @@ class Decoder(Protocol):
 
     @property
     def unused_data(self) -> bytes:
-        """What was passed in behind the end of the member."""
+        """What was passed in after the end of the member."""
         ...
 
     def decompress(self, data: bytes, max_length: int = ..., /) -> bytes:
@@ -45,40 +45,51 @@ class Decoder(Protocol):
         ...
 
 
-class _Gzip:
-    def __init__(self, head: bytes, window_bytes: int) -> None:
-        self._inner = zlib.decompressobj(wbits=31)
-        self.needs_input = True
+class _Wrapped:
+    """A decoder of a library; what it lacks of the contract is added by subclasses."""
+
+    def __init__(self, inner: Any) -> None:  # noqa: ANN401
+        self._inner = inner
 
     @property
     def eof(self) -> bool:
-        return self._inner.eof
+        return bool(self._inner.eof)
+
+    @property
+    def needs_input(self) -> bool:
+        return bool(self._inner.needs_input)
 
     @property
     def unused_data(self) -> bytes:
-        return self._inner.unused_data
+        return bytes(self._inner.unused_data)
+
+
+class _Gzip(_Wrapped):
+    def __init__(self, head: bytes, window_bytes: int) -> None:
+        super().__init__(zlib.decompressobj(wbits=31))
+        self._starved = True
+
+    @property
+    def needs_input(self) -> bool:
+        return self._starved
 
     def decompress(self, data: bytes, max_length: int = 0, /) -> bytes:
-        out = self._inner.decompress(self._inner.unconsumed_tail + data, max_length)
-        # What is left of the output waits inside of zlib as long as the piece came out full.
-        self.needs_input = not self._inner.unconsumed_tail and len(out) < max_length
+        out: bytes = self._inner.decompress(self._inner.unconsumed_tail + data, max_length)
+        # The rest of the output waits inside zlib as long as the piece came out full.
+        self._starved = not self._inner.unconsumed_tail and len(out) < max_length
         return out
 
 
-class _Zstd:
-    """Feeds pieces that grow and shrink with what came out of the one before."""
+class _Zstd(_Wrapped):
+    """Feeds pieces whose size follows from how much the last one gave."""
 
     def __init__(self, head: bytes, window_bytes: int) -> None:
         if head.startswith(_ZSTD_MAGIC) and _zstd_window(head) > window_bytes:
             raise WindowError
-        # The decoder's own bound is for its default of 128 MiB only; ours was kept to above.
-        self._inner = zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
+        # The decoder's own limit is 128 MiB by default; ours was checked above.
+        super().__init__(zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj())
         self._waiting = b""
         self._piece = _ZSTD_LEAST_PIECE_BYTES
-
-    @property
-    def eof(self) -> bool:
-        return self._inner.eof
 
     @property
     def needs_input(self) -> bool:
@@ -86,56 +97,46 @@ class _Zstd:
 
     @property
     def unused_data(self) -> bytes:
-        return self._inner.unused_data + self._waiting
+        return super().unused_data + self._waiting
 
     def decompress(self, data: bytes, max_length: int = 1 << 20, /) -> bytes:
         self._waiting += data
         piece, self._waiting = self._waiting[: self._piece], self._waiting[self._piece :]
-        out = self._inner.decompress(piece)
+        out: bytes = self._inner.decompress(piece)
         wanted = len(piece) * max_length // max(1, len(out))
         self._piece = max(_ZSTD_LEAST_PIECE_BYTES, min(2 * self._piece, wanted))
         return out
 
 
 def _zstd_window(head: bytes) -> int:
-    """Give the window that a frame asks for; of a damaged header, none."""
+    """Give the window that a frame asks for; 0 if its header is damaged."""
     try:
         return int(zstandard.get_frame_parameters(head).window_size)
     except zstandard.ZstdError:
         return 0
 
 
-class _Xz:
+class _Xz(_Wrapped):
     def __init__(self, head: bytes, window_bytes: int) -> None:
-        # A stream may hold blocks with dictionaries of different sizes, so that the decoder watches.
-        self._inner = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=window_bytes + (2 << 20))
-
-    @property
-    def eof(self) -> bool:
-        return self._inner.eof
-
-    @property
-    def needs_input(self) -> bool:
-        return self._inner.needs_input
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._inner.unused_data
+        # Blocks of a stream may have dictionaries of different sizes, so the decoder checks them.
+        memlimit = window_bytes + (2 << 20)
+        super().__init__(lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=memlimit))
 
     def decompress(self, data: bytes, max_length: int = -1, /) -> bytes:
         try:
-            return self._inner.decompress(data, max_length)
+            out: bytes = self._inner.decompress(data, max_length)
         except lzma.LZMAError as error:
             if "limit" in str(error):
                 raise WindowError from error
             raise
+        return out
 
 
 @dataclass(frozen=True)
 class Codec:
-    """A kind of compression, its decoder made for the head of a member and the largest window allowed.
+    """A kind of compression; ``new`` takes the head of a member and the largest window allowed.
 
-    ``padded`` where zeros may stand between and behind its members.
+    ``padded`` tells whether zeros may stand between its members and after the last one.
     """
 
     name: str
@@ -144,10 +145,15 @@ class Codec:
     padded: bool
 
 
-_GZIP = Codec("gzip", _Gzip, (zlib.error,), True)
-_BZIP2 = Codec("bzip2", lambda head, window: bz2.BZ2Decompressor(), (OSError, ValueError), False)
-_XZ = Codec("xz", _Xz, (lzma.LZMAError,), True)
-_ZSTD = Codec("zstd", _Zstd, (zstandard.ZstdError,), False)
+_GZIP = Codec("gzip", new=_Gzip, errors=(zlib.error,), padded=True)
+_BZIP2 = Codec(
+    "bzip2",
+    new=lambda head, window_bytes: bz2.BZ2Decompressor(),
+    errors=(OSError, ValueError),
+    padded=False,
+)
+_XZ = Codec("xz", new=_Xz, errors=(lzma.LZMAError,), padded=True)
+_ZSTD = Codec("zstd", new=_Zstd, errors=(zstandard.ZstdError,), padded=False)
 
 
 def codec_of(head: bytes) -> Codec | None:

@@ -15,13 +15,13 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import TracebackType
-from typing import IO, Any, Protocol, Self
+from typing import IO, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import BudgetError, InputError
+from oocbfs.formats.io.closing import Closing
 from oocbfs.formats.io.decompress import HEADER_BYTES, Codec, Decoder, WindowError, codec_of
 from oocbfs.formats.io.limits import Limits
 
@@ -66,7 +66,7 @@ def explained(name: str) -> Iterator[None]:
         raise InputError(f"cannot unpack: {error}", path=name) from error
 
 
-class Stream:
+class Stream(Closing):
     """The decompressed bytes of a source, from front to back."""
 
     def __init__(self, source: Source, file: Readable, *, compressed: bool = True) -> None:
@@ -143,17 +143,6 @@ class Stream:
     def close(self) -> None:
         """Release the file below."""
         self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _piece(self, size: int) -> memoryview:
         if not self._front:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import types
+from numba import njit, types
 
 from oocbfs.kernels.cache import compiled
 
 _U32 = types.Array(types.uint32, 1, "C")
 _U64 = types.Array(types.uint64, 1, "C")
 _I64 = types.int64
+
+
+@njit(nogil=True, inline="always")
+def _ends(key, bits):
+    """Give both ends of a key."""
+    return key >> bits, key & ((np.uint64(1) << bits) - np.uint64(1))
 
 
 @compiled(types.void(_U32, _U32, _U64, _I64))
@@ -19,10 +25,10 @@ def count_degrees(out_degrees, in_degrees, keys, column_bits):
     The two may be one array. Not to be run by two threads at a time.
     """
     bits = np.uint64(column_bits)
-    mask = (np.uint64(1) << bits) - np.uint64(1)
     for k in keys:
-        out_degrees[k >> bits] += np.uint32(1)
-        in_degrees[k & mask] += np.uint32(1)
+        u, v = _ends(k, bits)
+        out_degrees[u] += np.uint32(1)
+        in_degrees[v] += np.uint32(1)
 
 
 @compiled(types.void(_U32, _U32, _I64))
@@ -49,20 +55,18 @@ def directed_keys(out, keys, ranks, column_bits, side):
     empty ``ranks`` leaves the names as they are.
     """
     bits = np.uint64(column_bits)
-    mask = (np.uint64(1) << bits) - np.uint64(1)
-    at = 0
+    count = 0
     for k in keys:
-        u = k >> bits
-        v = k & mask
+        u, v = _ends(k, bits)
         if ranks.size != 0:
             u = np.uint64(ranks[u])
             v = np.uint64(ranks[v])
         if side != 1:
-            out[at] = u << bits | v
-            at += 1
+            out[count] = u << bits | v
+            count += 1
         if side != 0:
-            out[at] = v << bits | u
-            at += 1
+            out[count] = v << bits | u
+            count += 1
 
 
 @compiled(_I64(_U64, _U64, _I64, types.uint64, types.boolean))
@@ -72,11 +76,9 @@ def sample_arcs(out, keys, column_bits, threshold, both):
     ``out`` has room for two keys per key. A row is in the sample when its hash is below threshold.
     """
     bits = np.uint64(column_bits)
-    mask = (np.uint64(1) << bits) - np.uint64(1)
     kept = 0
     for k in keys:
-        u = k >> bits
-        v = k & mask
+        u, v = _ends(k, bits)
         if (u + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) <= threshold:
             out[kept] = k
             kept += 1

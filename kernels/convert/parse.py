@@ -157,16 +157,7 @@ _PAIRS = types.int64(
 
 
 @compiled(_PAIRS)
-def parse_pairs(
-    sources: Ids,
-    targets: Ids,
-    result: Result,
-    text: Text,
-    flags: int,
-    columns: int,
-    low: np.uint64,
-    high: np.uint64,
-) -> int:
+def parse_pairs(sources, targets, result, text, flags, columns, low, high):
     """Parse lines that begin with two ids from low to high and have at least so many columns."""
     at = start = text.ctypes.data
     end = at + text.size
@@ -225,16 +216,7 @@ def parse_pairs(
 
 
 @compiled(_PAIRS)
-def parse_rows(
-    sources: Ids,
-    targets: Ids,
-    result: Result,
-    text: Text,
-    flags: int,
-    columns: int,
-    low: np.uint64,
-    high: np.uint64,
-) -> int:
+def parse_rows(sources, targets, result, text, flags, columns, low, high):
     """Parse lines of neighbours from low to high; a row is known by its id or, from 1, by its place.
 
     ``columns`` is twice the number of fields before the neighbours, plus 1 where a weight follows

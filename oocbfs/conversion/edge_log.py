@@ -70,11 +70,6 @@ class EdgeLog:
         return Edges(np.concatenate(sources), np.concatenate(targets))
 
     @property
-    def resident_bytes(self) -> int:
-        """Bytes held in memory."""
-        return self._log.resident_bytes
-
-    @property
     def spilled_bytes(self) -> int:
         """Bytes that went to disk."""
         return self._log.spilled_bytes

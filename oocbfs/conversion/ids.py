@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,15 +52,11 @@ class IdRange:
 
     num_vertices: int
     first_id: int = 0
+    num_bytes: ClassVar[int] = 0
 
     def to_vertices(self, ids: Ids) -> Ids:
         """Give the vertex that each id names."""
         return ids - np.uint64(self.first_id) if self.first_id else ids
-
-    @property
-    def num_bytes(self) -> int:
-        """Memory that the names take."""
-        return 0
 
     def pieces(self) -> Iterator[Ids]:
         """Yield nothing: the range needs no list of ids."""
@@ -74,29 +71,34 @@ class IdRange:
         )
 
 
-class BitmapIds:
+class _SomeIds:
+    """Vertices whose ids have gaps; ``num_bytes`` is the memory that their names take."""
+
+    first_id = 0
+
+    def __init__(self, num_vertices: int, num_bytes: int) -> None:
+        self.num_vertices = num_vertices
+        self.num_bytes = num_bytes
+
+    def describe(self) -> str:
+        """Say which ids are vertices."""
+        return "those that occur"
+
+
+class BitmapIds(_SomeIds):
     """Vertices named by the set bits of a bitmap."""
 
     def __init__(self, words: NDArray[np.uint64]) -> None:
         self._words = words
         self._counts = np.empty(words.size, np.uint32)
-        self.num_vertices = kernels.count_before(self._counts, words)
-        self.first_id = 0
+        num_vertices = kernels.count_before(self._counts, words)
+        super().__init__(num_vertices, words.nbytes + self._counts.nbytes)
 
     def to_vertices(self, ids: Ids) -> Ids:
         """Give the vertex that each id names."""
         out = np.empty_like(ids)
         kernels.rank_in_bitmap(out, ids, self._words, self._counts)
         return out
-
-    @property
-    def num_bytes(self) -> int:
-        """Memory that the names take."""
-        return self._words.nbytes + self._counts.nbytes
-
-    def describe(self) -> str:
-        """Say which ids are vertices."""
-        return "those that occur"
 
     def pieces(self) -> Iterator[Ids]:
         """Yield all ids in ascending order."""
@@ -108,13 +110,11 @@ class BitmapIds:
             yield (np.flatnonzero(bits) + 64 * first).astype(np.uint64)
 
 
-class ListedIds:
+class ListedIds(_SomeIds):
     """Vertices named by a sorted list of ids."""
 
     def __init__(self, listed: Ids) -> None:
         self._listed = listed
-        self.num_vertices = listed.size
-        self.first_id = 0
         largest = int(listed[-1]) if listed.size else 0
         # One table entry for about four ids.
         self._shift = max(0, largest.bit_length() - max(8, listed.size.bit_length() - 2))
@@ -122,21 +122,13 @@ class ListedIds:
         self._first = np.empty(leading.size + 1, np.uint32)
         self._first[:-1] = np.searchsorted(listed, leading << np.uint64(self._shift))
         self._first[-1] = listed.size
+        super().__init__(listed.size, listed.nbytes + self._first.nbytes)
 
     def to_vertices(self, ids: Ids) -> Ids:
         """Give the vertex that each id names; every id must be in the list."""
         out = np.empty_like(ids)
         kernels.rank_in_list(out, ids, self._listed, self._first, np.uint64(self._shift))
         return out
-
-    @property
-    def num_bytes(self) -> int:
-        """Memory that the names take."""
-        return self._listed.nbytes + self._first.nbytes
-
-    def describe(self) -> str:
-        """Say which ids are vertices."""
-        return "those that occur"
 
     def pieces(self) -> Iterator[Ids]:
         """Yield all ids in ascending order."""

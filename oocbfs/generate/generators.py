@@ -187,14 +187,12 @@ def write_stream(
     stream: EdgeStream,
     path: str | os.PathLike[str],
     *,
-    format: str | None = None,
-    compression: str | None = None,
     threads: int | None = None,
     force: bool = False,
     progress: Callable[[int], object] | None = None,
 ) -> int:
     """Write a stream as an edge list that names its origin and size; see ``write_edges``."""
-    layout, packing = choose_format(path, format, compression)
+    layout, packing = choose_format(path)
     if stream.total is not None and packing is None and os.fspath(path) != "-":
         check_space(path, stream.total * LEAST_BYTES[layout])
     comment = stream.name
@@ -203,8 +201,6 @@ def write_stream(
     return write_edges(
         stream.batches(),
         path,
-        format=format,
-        compression=compression,
         threads=threads,
         header_comment=comment,
         force=force,

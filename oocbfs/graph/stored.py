@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property, partial
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from oocbfs.formats.container.layout import VERSION, Kind
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.edges import Edges, Ids
+from oocbfs.formats.io.closing import Closing
 from oocbfs.graph.disk_rows import DiskRows
 from oocbfs.graph.kept import KeptSearch
 from oocbfs.graph.rows import decode_edges, load_rows, neighbours
@@ -23,7 +23,7 @@ from oocbfs.lazy import lazy
 from oocbfs.memory import allow_unpacking, parse_size
 
 
-class StoredGraph(Vertices):
+class StoredGraph(Vertices, Closing):
     """A graph in an ``.ocg`` file: what it holds, and the parts of it that are in memory."""
 
     def __init__(self, container: Container, memory: str | int | None = None) -> None:
@@ -178,14 +178,3 @@ class StoredGraph(Vertices):
         if "disk_rows" in self.__dict__:
             self.__dict__.pop("disk_rows").close()
         self._container.drop()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
