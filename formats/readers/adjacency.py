@@ -1,19 +1,34 @@
 """Adjacency lists: a line per vertex, ``u: v v v`` or ``u<TAB>v,v,v``.
 
-A vertex without neighbours is handed on as a loop, which nothing but its existence is left of.
+A vertex without neighbours is given as a loop: the loop is dropped later, the vertex stays.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 
 from oocbfs.formats.edges import Declared, Edges
 from oocbfs.formats.io.streams import Source
 from oocbfs.formats.readers.chunks import Grammar, Lines, parse
+from oocbfs.formats.readers.detect import Sample
 from oocbfs.formats.readers.edge_list import COMMENTS
 from oocbfs.kernels.convert.parse import HASH, NAMED, PERCENT, SLASHES
 
+_COLON = re.compile(rb"\s*\d+[ \t]*:(\s|\d|$)")
+_COMMAS = re.compile(rb"\d+\t(\d+(,\d+)*,?)?\s*")
+_COMMAS_BEGUN = re.compile(rb"\d+(\t(\d+(,\d+)*,?)?)?")
 _GRAMMAR = Grammar(HASH | PERCENT | SLASHES | NAMED, rows=True, columns=0)
+
+
+def looks_like(sample: Sample) -> bool:
+    """Tell an adjacency list by a first id with a colon, or by commas after a tab in all lines."""
+    data, rest = sample.data, sample.rest
+    if _COLON.match(data[0] if data else rest):
+        return True
+    has_commas = any(b"," in line for line in (*data, rest))
+    complete = all(map(_COMMAS.fullmatch, data))
+    return has_commas and complete and (not rest or _COMMAS_BEGUN.fullmatch(rest) is not None)
 
 
 def read(source: Source, declared: Declared, threads: int) -> Generator[Edges]:

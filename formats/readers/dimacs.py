@@ -6,15 +6,24 @@ Shortest path and flow problems are directed, all others are not. Lines ``c …`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges
 from oocbfs.formats.io.streams import Source
 from oocbfs.formats.readers.chunks import Grammar, Lines, parse, whole_numbers
+from oocbfs.formats.readers.detect import Sample
 from oocbfs.kernels.convert.parse import DIMACS
 
+_PROBLEM = re.compile(rb"p\s+\S+\s+\d+\s+\d+")
 _DIRECTED = ("sp", "max", "min", "asn")
+
+
+def looks_like(sample: Sample) -> bool:
+    """Tell a DIMACS graph by its problem line, which only comments may precede."""
+    lines = (line for line in sample.lines if line.strip() and line.split()[0] != b"c")
+    return _PROBLEM.match(next(lines, b"")) is not None
 
 
 def read(source: Source, declared: Declared, threads: int) -> Generator[Edges]:

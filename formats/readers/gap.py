@@ -18,13 +18,15 @@ from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges
 from oocbfs.formats.io.streams import Source
 from oocbfs.formats.readers.csr import read_rows
+from oocbfs.formats.readers.detect import Sample
 
 _HEADER = struct.Struct("<Bqq")
 _OFFSET, _NEIGHBOUR = np.dtype("<i8"), np.dtype("<i4")
 
 
-def looks_like(head: bytes, size: int | None) -> bool:
-    """Tell whether bytes begin a serialized graph; ``size`` is that of the whole, if known."""
+def looks_like(sample: Sample) -> bool:
+    """Tell a serialized graph by counts and offsets that fit its size."""
+    head = sample.head
     if len(head) < _HEADER.size + 8:
         return False
     directed, num_edges, num_vertices = _HEADER.unpack_from(head)
@@ -32,7 +34,7 @@ def looks_like(head: bytes, size: int | None) -> bool:
         return False
     sides = 1 + directed
     expected = _HEADER.size + sides * (8 * (num_vertices + 1) + 4 * num_edges)
-    if size is not None and size != expected:
+    if sample.size is not None and sample.size != expected:
         return False
     count = min(num_vertices + 1, (len(head) - _HEADER.size) // 8)
     offsets = np.frombuffer(head, _OFFSET, count, _HEADER.size)

@@ -16,8 +16,10 @@ from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges
 from oocbfs.formats.io.streams import Source
 from oocbfs.formats.readers.chunks import Grammar, Lines, batches, parse, whole_numbers
+from oocbfs.formats.readers.detect import Sample
 from oocbfs.kernels.convert.parse import PERCENT, Text
 
+_MAGIC = b"%%matrixmarket"
 _VALUES = {"pattern": 0, "real": 1, "double": 1, "integer": 1, "unsigned-integer": 1, "complex": 2}
 # A graph of this size has 10^12 pairs of vertices; nobody writes them all down.
 _MOST_ARRAY_ROWS = 1_000_000
@@ -29,6 +31,11 @@ class _Banner:
     array: bool
     values: int
     symmetry: str
+
+
+def looks_like(sample: Sample) -> bool:
+    """Tell a Matrix Market file by its banner or its name."""
+    return sample.text[: len(_MAGIC)].lower() == _MAGIC or sample.name.endswith(".mtx")
 
 
 def read(source: Source, declared: Declared, threads: int) -> Generator[Edges]:
@@ -61,7 +68,7 @@ def read(source: Source, declared: Declared, threads: int) -> Generator[Edges]:
 def _read_banner(lines: Lines) -> _Banner:
     line = lines.first() or b""
     words = line.decode("utf-8", "replace").lower().split()
-    if not words or words[0] != "%%matrixmarket":
+    if not words or words[0] != _MAGIC.decode():
         raise lines.error("the %%MatrixMarket banner is missing", line)
     if len(words) != 5 or words[1] != "matrix":
         raise lines.error("need: %%MatrixMarket matrix <layout> <field> <symmetry>", line)

@@ -1,8 +1,8 @@
 """METIS graphs: ``n m [format [weights]]``, then a line of neighbours for each vertex, ids from 1.
 
-The format is up to three digits: vertex sizes, vertex weights, edge weights. A blank line is a vertex
-without neighbours. Each edge stands in the lines of both its ends; m counts it once. GAP writes arcs
-once instead, with m of them, and 100 for a graph without sizes: both are told by the file itself.
+The format is up to three digits: vertex sizes, vertex weights, edge weights. A blank line is a
+vertex without neighbours. Each edge stands in the lines of both its ends; m counts it once. GAP
+writes arcs once instead, m of them, and the format 100 for a graph without sizes: the content tells.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ import numpy as np
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges
 from oocbfs.formats.io.streams import Source
-from oocbfs.formats.readers.chunks import Grammar, Lines, Parsed, parse, whole_numbers
+from oocbfs.formats.readers.chunks import Grammar, Lines, parse, whole_numbers
+from oocbfs.formats.readers.detect import Sample
 from oocbfs.kernels.convert.parse import PERCENT
 
+_SUFFIXES = (".graph", ".metis")
 _FIRST_ROWS_BYTES = 1 << 16
 
 
 @dataclass
 class Header:
-    """The first line of a METIS file; ``skipped`` fields stand before the neighbours of a vertex."""
+    """The first line of a METIS file; ``skipped`` fields precede the neighbours of a vertex."""
 
     num_vertices: int
     num_edges: int
@@ -43,7 +45,40 @@ class Header:
             return None
         weights = numbers[3] if len(words) > 3 else 1
         skipped = (digits[0] == "1") + weights * (digits[1] == "1")
-        return cls(numbers[0], numbers[1], skipped, digits[2] == "1", digits == "100")
+        return cls(
+            num_vertices=numbers[0],
+            num_edges=numbers[1],
+            skipped=skipped,
+            weighted=digits[2] == "1",
+            sizes=digits == "100",
+        )
+
+
+def looks_like(sample: Sample) -> bool:
+    """Tell a METIS graph by its header and by lines that differ in length, as degrees do."""
+    lines, rest = sample.lines, sample.rest
+    rows = [line.split() for line in lines if not line.startswith(b"%")]
+    while rows and not rows[0]:
+        rows.pop(0)
+    header = Header.parse(b" ".join(rows[0])) if rows else None
+    if header is None or sample.name.endswith(_SUFFIXES):
+        return header is not None
+    rows = rows[1:]
+    while rows and not rows[-1]:
+        rows.pop()
+    widths = {len(row) for row in rows}
+    if len(rest.split()) > max(widths, default=2):
+        widths.add(len(rest.split()))
+        rows.append(rest.split()[:-1])
+    if len(widths) + (not sample.whole and not lines[1:]) < 2 or len(rows) > header.num_vertices:
+        return False
+    skipped = 0 if header.sizes else header.skipped
+    ids = [id_ for row in rows for id_ in row[skipped :: 1 + header.weighted]]
+    fit = all(word.isdigit() and 1 <= int(word) <= header.num_vertices for word in ids)
+    if not sample.whole or not fit:
+        return fit
+    # Loops and the sizes of vertices may make a few more of them.
+    return header.num_edges <= len(ids) <= 2 * header.num_edges + header.num_vertices
 
 
 def read(source: Source, declared: Declared, threads: int) -> Generator[Edges]:
@@ -71,11 +106,12 @@ def read(source: Source, declared: Declared, threads: int) -> Generator[Edges]:
                 last_row = rows + parsed.last_row
             if last_row > size:
                 break
-            placed = _place(parsed, rows)
+            # A chunk counts its rows from 1.
+            parsed.sources[:] += np.uint64(rows)
             rows += parsed.rows
-            entries += placed.sources.size
-            loops += int(np.count_nonzero(placed.sources == placed.targets))
-            yield from placed.batches()
+            entries += parsed.sources.size
+            loops += int(np.count_nonzero(parsed.sources == parsed.targets))
+            yield from parsed.batches()
     _check(header, source, entries, loops, max(rows, last_row), last_row)
     if entries == header.num_edges and entries:
         declared.directed = True
@@ -85,12 +121,6 @@ def _has_blank_row(head: bytes) -> bool:
     """Tell whether a vertex has no field at all, so that it has no size either."""
     rows = [line.strip() for line in head.split(b"\n") if not line.startswith(b"%")]
     return b"" in rows[1:-1]
-
-
-def _place(parsed: Parsed, rows: int) -> Parsed:
-    """Count the rows of a chunk on from the rows before it."""
-    parsed.sources[:] += np.uint64(rows)
-    return parsed
 
 
 def _check(
@@ -103,7 +133,7 @@ def _check(
             f"{found} vertex lines where the header declares {header.num_vertices} vertices",
             path=source.name,
         )
-    # A loop has but one line to stand in, though some writers list it there twice.
+    # A loop stands in one line only, though some writers list it there twice.
     if header.num_edges not in (entries, entries / 2, (entries + loops) / 2):
         raise InputError(
             f"{entries} neighbours where the header declares {header.num_edges} edges, which is "

@@ -22,6 +22,7 @@ from oocbfs.formats.io.streams import Source, Stream
 from oocbfs.formats.readers.archive import Archive
 from oocbfs.formats.readers.chunks import BATCH_EDGES
 from oocbfs.formats.readers.csr import read_rows, to_ids
+from oocbfs.formats.readers.detect import Sample
 
 _SMALL_BYTES = 1 << 16
 # numpy itself refuses longer headers, but only when they are in memory.
@@ -49,6 +50,11 @@ class _Array:
 
     def read(self, count: int) -> NDArray[Any]:
         return to_ids(self.stream.read_items(self.kind, count), self.source.name)
+
+
+def looks_like(sample: Sample) -> bool:
+    """Tell a ``.npy`` file by its first bytes; archives are told by their members."""
+    return sample.head.startswith(npy.MAGIC_PREFIX)
 
 
 def read_npy(source: Source, declared: Declared, threads: int) -> Generator[Edges]:

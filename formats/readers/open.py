@@ -1,10 +1,10 @@
-"""The way in: any number of inputs, in whatever formats, as one stream of edges."""
+"""Open any number of inputs, each in its own format, as one stream of edges."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,20 +15,8 @@ from oocbfs.formats.io.limits import Limits
 from oocbfs.formats.io.streams import Source
 from oocbfs.formats.readers.archive import Archive
 from oocbfs.formats.readers.merge import Merged
+from oocbfs.formats.readers.table import FORMATS, NAMES, by_name
 
-FORMATS: tuple[str, ...] = (
-    "edges",
-    "adjacency",
-    "mtx",
-    "dimacs",
-    "metis",
-    "ldbc",
-    "sg",
-    "npy",
-    "npz",
-    "u32",
-    "u64",
-)
 _COMPRESSED = r"(\.(gz|zst|zstd|xz|bz2))?$"
 _NPY = ".npy"
 
@@ -36,7 +24,7 @@ _NPY = ".npy"
 def load() -> None:
     """Load all parsers, so that a conversion knows what memory they take."""
     for format in FORMATS:
-        _reader(format, None)
+        format.reader()
 
 
 def open_edges(
@@ -55,14 +43,14 @@ def open_edges(
     inputs
         Paths, or "-" for the standard input. An LDBC edge file brings its vertex file with it.
     format
-        One of FORMATS; by default every input is recognised by its content.
+        One of ``table.NAMES``; by default every input is recognised by its content.
     threads
         How many threads parse text.
     limits
         What reading may take.
     """
-    if format is not None and format not in FORMATS:
-        raise InputError(f"unknown format {format!r}: need one of {', '.join(FORMATS)}")
+    if format is not None and format not in NAMES:
+        raise InputError(f"unknown format {format!r}: need one of {', '.join(NAMES)}")
     paths = [os.fspath(path) for path in inputs]
     if not paths:
         raise InputError("no input was named")
@@ -103,7 +91,7 @@ class _Part:
         elif self.format == "npz":
             raise InputError("not a zip archive, as .npz is", path=self.source.name)
         else:
-            self.pieces = [(self.source, self.format or _recognise(self.source))]
+            self.pieces = [(self.source, self.format or _detect(self.source))]
 
     def stored_bytes(self) -> int:
         """Give the size of all that was read for this input."""
@@ -126,7 +114,7 @@ class _Part:
         if not files:
             raise InputError("an archive without files", path=self.source.name)
         pieces: list[tuple[Source, str]] = [
-            (member, self.format or _recognise(member)) for member in files
+            (member, self.format or _detect(member)) for member in files
         ]
         if len(pieces) > 1 and any(format != "edges" for _, format in pieces):
             raise InputError(
@@ -165,7 +153,9 @@ class InputEdges:
                     merged = Merged(self.declared)
                 for source, format in part.pieces:
                     declared = self.declared if merged is None else merged.begin(source.name)
-                    read = _reader(format, part.vertices)
+                    read = by_name(format).reader()
+                    if part.vertices is not None:
+                        read = partial(read, vertices=part.vertices)
                     with closing(read(source, declared, self._threads)) as stream:
                         for edges in stream:
                             self.done = before + part.source.done
@@ -180,60 +170,11 @@ class InputEdges:
             merged.finish()
 
 
-def _recognise(source: Source) -> str:
-    """Name the format of an input by its content."""
-    from oocbfs.formats.readers.detect import (
-        MOST_SAMPLE_BYTES,
-        SAMPLE_BYTES,
-        detect,
-        only_comments,
-        shorten,
-    )
+def _detect(source: Source) -> str:
+    # Loads the parsers, which listing the formats does not need.
+    from oocbfs.formats.readers.detect import detect
 
-    sample = SAMPLE_BYTES
-    head = source.peek(sample)
-    while len(head) == sample < MOST_SAMPLE_BYTES and only_comments(head):
-        sample *= 4
-        head = source.peek(sample)
-    whole = len(head) < sample
-    if sample > SAMPLE_BYTES:
-        head, cut = shorten(head)
-        whole = whole and not cut
-    size = source.plain_size()
-    return detect(head, whole=whole, name=source.path, size=size, shown=source.name)
-
-
-Reader = Callable[[Source, Declared, int], Generator[Edges]]
-
-
-def _reader(format: str, vertices: Source | None) -> Reader:
-    """Give the function that reads a format; only here is the parser loaded."""
-    from oocbfs.formats.readers import (
-        adjacency,
-        dimacs,
-        edge_list,
-        gap,
-        ldbc,
-        matrix_market,
-        metis,
-        numpy_arrays,
-        raw_pairs,
-    )
-
-    readers: dict[str, Reader] = {
-        "edges": edge_list.read,
-        "adjacency": adjacency.read,
-        "mtx": matrix_market.read,
-        "dimacs": dimacs.read,
-        "metis": metis.read,
-        "ldbc": partial(ldbc.read, vertices=vertices),
-        "sg": gap.read,
-        "npy": numpy_arrays.read_npy,
-        "npz": numpy_arrays.read_npz,
-        "u32": partial(raw_pairs.read, width=4),
-        "u64": partial(raw_pairs.read, width=8),
-    }
-    return readers[format]
+    return detect(source)
 
 
 def _pair(paths: list[str], format: str | None) -> list[tuple[str, str | None]]:

@@ -12,7 +12,8 @@ import pytest
 
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared
-from oocbfs.formats.readers.open import FORMATS, open_edges
+from oocbfs.formats.readers.open import open_edges
+from oocbfs.formats.readers.table import NAMES
 from tests.support.strategies import Pairs
 
 
@@ -35,7 +36,7 @@ def refuse(path: Path, text: str | bytes, match: str, format: str | None = None)
 def test_every_format_is_read_when_forced(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"")
-    for format in FORMATS:
+    for format in NAMES:
         if format in ("edges", "adjacency", "u32", "u64"):
             assert read(path, format=format) == ([], Declared())
         else:

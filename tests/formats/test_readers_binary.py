@@ -195,4 +195,4 @@ def test_raw_pairs(tmp_path: Path, width: int) -> None:
     assert np.array_equal(np.concatenate([b.sources for b in batches]), edges[:, 0])
     assert np.array_equal(np.concatenate([b.targets for b in batches]), edges[:, 1])
     assert len(batches) > 1
-    refuse(path, bytes(4 * width - 1), "no multiple of", f"u{8 * width}")
+    refuse(path, bytes(4 * width - 1), "not a multiple of", f"u{8 * width}")

@@ -1,0 +1,65 @@
+"""Every input format, one line each; loads no parser until one is needed, so that --help is fast.
+
+To add a format, write a module beside this one and add its line below. The module has a function
+``read(source, declared, threads)`` that yields edges. If content or name can tell the format from the
+others, it also has ``looks_like(sample)``; formats are asked in the order of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from oocbfs.formats.edges import Edges
+    from oocbfs.formats.readers.detect import Sample
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format: its name for ``--format``, what people call it, and where its reader is."""
+
+    name: str
+    title: str
+    module: str
+    function: str = "read"
+    is_text: bool = True
+
+    def _module(self) -> Any:  # noqa: ANN401
+        return import_module(f"oocbfs.formats.readers.{self.module}")
+
+    def reader(self) -> Callable[..., Generator[Edges]]:
+        """Give the function that reads it."""
+        function: Callable[..., Generator[Edges]] = getattr(self._module(), self.function)
+        return function
+
+    def looks_like(self, sample: Sample) -> bool:
+        """Tell whether an input is in this format, as far as that can be told."""
+        looks_like = getattr(self._module(), "looks_like", None)
+        return looks_like is not None and bool(looks_like(sample))
+
+
+# The first line is what a text is if it looks like nothing else.
+FORMATS: tuple[Format, ...] = (
+    Format("edges", "edge lists (space, tab, comma)", "edge_list"),
+    Format("mtx", "Matrix Market", "matrix_market"),
+    Format("dimacs", "DIMACS", "dimacs"),
+    Format("adjacency", "adjacency lists", "adjacency"),
+    Format("metis", "METIS", "metis"),
+    Format("ldbc", "LDBC Graphalytics", "ldbc"),
+    Format("sg", "GAP .sg", "gap", is_text=False),
+    Format("npy", "NumPy .npy", "numpy_arrays", "read_npy", is_text=False),
+    Format("npz", "NumPy and SciPy .npz", "numpy_arrays", "read_npz", is_text=False),
+    Format("u32", "raw pairs of 32 bits", "raw_pairs", "read_u32", is_text=False),
+    Format("u64", "raw pairs of 64 bits", "raw_pairs", "read_u64", is_text=False),
+)
+NAMES = tuple(format.name for format in FORMATS)
+# Nothing in them tells what they are, so that the user has to.
+UNMARKED = ("u32", "u64")
+
+
+def by_name(name: str) -> Format:
+    """Give the line of a format."""
+    return FORMATS[NAMES.index(name)]
