@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from oocbfs.settings import ManyEngine, Strategy
+from oocbfs.settings import From, LevelFiles, ManyEngine, Strategy, Table
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument(
-        "graph", type=shared.path, metavar="GRAPH.ocg|JOBS.toml", help="a graph, or a file of jobs"
-    )
+    shared.add(parser, "graph", metavar="GRAPH.ocg|JOBS.toml", help="a graph, or a file of jobs")
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument("--sources", type=shared.path, metavar="FILE", help="ids, one to a line")
     chosen.add_argument(
@@ -27,17 +25,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     chosen.add_argument(
         "--all-hubs", type=shared.positive, metavar="N", help="the N most connected vertices"
     )
-    parser.add_argument("--seed", type=shared.seed, default=1, help="of --random (default: 1)")
+    shared.add(parser, "--seed", help="seed of --random (default: 1)")
     parser.add_argument(
         "--from",
         dest="from_",
-        choices=("all", "giant"),
+        choices=get_args(From),
         default="all",
         help="giant: --random takes vertices of the largest component only (default: all)",
     )
-    parser.add_argument(
-        "-o", "--output", type=shared.path, metavar="DIR", help="the folder to write to"
-    )
+    shared.add(parser, "--output", required=False, metavar="DIR", help="the folder to write to")
     parser.add_argument(
         "--emit",
         nargs="+",
@@ -47,31 +43,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="summary: a row of figures for each source; levels: every distance too; "
         "pairs PAIRS.csv: the distances of these pairs only (default: summary)",
     )
-    parser.add_argument("--table", choices=("csv", "jsonl"), default="csv", help="of the summary")
-    parser.add_argument(
-        "--levels",
-        choices=("npy", "zarr"),
-        default="npy",
-        help="a file for each source, or one array",
-    )
-    parser.add_argument(
-        "--strategy",
-        choices=get_args(Strategy),
-        default="auto",
-        help="64 sources in one pass, or each by itself (default: what pays)",
-    )
-    parser.add_argument(
-        "--engine",
-        choices=get_args(ManyEngine),
-        default="auto",
-        help="where 64 are traversed at a time; see oocbfs bfs",
-    )
-    parser.add_argument(
-        "--memory", type=shared.size, metavar="SIZE", help="bound for the process, as 4G"
-    )
-    shared.add_threads(parser)
+    for name, choices, text in (
+        ("--table", Table, "form of the summary (default: csv)"),
+        ("--levels", LevelFiles, "a file for each source, or one array (default: npy)"),
+        ("--strategy", Strategy, "64 sources in one pass, or each alone (default: the faster)"),
+    ):
+        values = get_args(choices)
+        parser.add_argument(name, choices=values, default=values[0], help=text)
+    engines = "where 64 sources are traversed at a time; see oocbfs bfs"
+    shared.add(parser, "--engine", choices=get_args(ManyEngine), help=engines)
+    shared.add(parser, "--memory", help="limit for the process, such as 4G")
+    shared.add(parser, "--threads")
     parser.add_argument("--resume", action="store_true", help="continue where the last run ended")
-    parser.add_argument("--json", action="store_true", help="print one JSON object a job")
+    shared.add(parser, "--json", help="print one JSON object per job")
     parser.set_defaults(usage_error=parser.error)
 
 
@@ -89,8 +73,7 @@ def run(options: argparse.Namespace) -> None:
         options.usage_error(
             "name one of --sources, --random, --all-hubs and --emit pairs PAIRS.csv"
         )
-    shared.announce_compilation()
-    shared.announce_unpacking()
+    shared.announce()
     from oocbfs.batch.job_file import read_jobs
     from oocbfs.batch.jobs import Job, prepare
 
@@ -102,18 +85,10 @@ def run(options: argparse.Namespace) -> None:
                 graph=Path(options.graph),
                 output=Path(options.output),
                 sources=options.sources and Path(options.sources),
-                random=options.random,
-                all_hubs=options.all_hubs,
                 pairs=Path(rest[0]) if rest else None,
-                seed=options.seed,
-                from_=options.from_,
                 emit=emit,
-                table=options.table,
-                levels=options.levels,
-                threads=options.threads,
-                memory=options.memory,
-                strategy=options.strategy,
-                engine=options.engine,
+                **shared.chosen(options, "random", "all_hubs", "seed", "from_", "table", "levels"),
+                **shared.chosen(options, "threads", "memory", "strategy", "engine"),
             )
         ]
     plans = [prepare(job, resume=options.resume) for job in jobs]
@@ -145,12 +120,9 @@ def _run_one(plan: Plan, options: argparse.Namespace, *, alone: bool) -> bool:
             raise
         print(f"oocbfs: {plan.job.output}: failed: {error}", file=sys.stderr)
         return False
-    if outcome.fallback:
-        print(f"using the CPU: {outcome.fallback}", file=sys.stderr)
-    if options.json:
-        shared.print_json(_report(plan.job, outcome))
-    else:
-        shared.print_table((name, str(value)) for name, value in _report(plan.job, outcome).items())
+    shared.tell_fallback(outcome.fallback)
+    report = _report(plan.job, outcome)
+    shared.print_report(options, report, [(name, str(value)) for name, value in report.items()])
     return True
 
 

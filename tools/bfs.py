@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import sys
+from collections.abc import Iterator
 from itertools import accumulate
 from typing import TYPE_CHECKING, get_args
 
@@ -23,7 +23,7 @@ _DEPTH = shared.whole(0, 2**31 - 1)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("graph", type=shared.path, metavar="GRAPH.ocg")
+    shared.add(parser, "graph")
     parser.add_argument(
         "--source",
         required=True,
@@ -32,12 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="an id, or several as 1,2,3, or giant: the smallest id of the largest component",
     )
     for name in ("levels", "parents"):
-        parser.add_argument(
-            f"--{name}",
-            type=shared.path,
-            metavar="FILE",
-            help=f"write {name} as .npy, .csv or .tsv",
-        )
+        shared.add_file(parser, f"--{name}", f"write {name} as .npy, .csv or .tsv")
     parser.add_argument(
         "--target", type=shared.whole_number, metavar="ID", help="stop there and print the path"
     )
@@ -62,10 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="stay so while they exceed 1 / BETA of those that bottom-up would examine (2)",
     )
     parser.add_argument("--validate", action="store_true", help="check by the rules of Graph500")
-    parser.add_argument(
-        "--plot", type=shared.path, metavar="FILE", help="draw the levels as .svg or .png"
-    )
-    shared.add_output_options(parser)
+    shared.add_file(parser, "--plot", "draw the levels as .svg or .png")
+    shared.add(parser, "--threads", "--force", "--json")
 
 
 def _ids(text: str) -> list[int] | None:
@@ -83,37 +76,19 @@ def _giant(opened: Graph, options: argparse.Namespace) -> int:
 
 def run(options: argparse.Namespace) -> None:
     """Traverse, write what was asked for, and report."""
-    from oocbfs.formats.output.atomic import check_outputs
-    from oocbfs.formats.output.vectors import check_name, write_vector
-
-    for path in filter(None, (options.levels, options.parents)):
-        check_name(path)
-    if options.plot:
-        from oocbfs.plot import check_plot
-
-        check_plot(options.plot)
-    outputs = {f"--{name}": getattr(options, name) for name in ("levels", "parents", "plot")}
-    check_outputs(outputs, inputs=[options.graph], force=options.force)
-    shared.announce_compilation()
-    shared.announce_unpacking()
+    shared.check_files(options, "levels", "parents")
+    shared.announce()
+    from oocbfs.formats.output.vectors import write_vector
     from oocbfs.search import graph
 
     with graph.open(options.graph, memory=options.memory) as opened:
         result = opened.bfs(
             options.source or _giant(opened, options),
             parents=options.parents is not None,
-            threads=options.threads,
-            direction=options.direction,
-            alpha=options.alpha,
-            beta=options.beta,
-            max_depth=options.max_depth,
-            target=options.target,
-            validate=options.validate,
-            engine=options.engine,
-            vram=options.vram,
-            resident_tails=options.resident_tails,
             progress=True,
-            tmp=options.tmp,
+            **shared.chosen(options, "direction", "alpha", "beta"),
+            **shared.chosen(options, "max_depth", "target", "validate"),
+            **shared.chosen(options, *shared.ENGINE),
         )
         for path, name in ((options.levels, "level"), (options.parents, "parent")):
             if path is not None:
@@ -132,12 +107,12 @@ def run(options: argparse.Namespace) -> None:
             plot_levels(result, options.plot, force=options.force)
         path_found = _path(result, options.target)
         summary = result.summary()
-    if result.stats.fallback:
-        print(f"using the CPU: {result.stats.fallback}", file=sys.stderr)
-    if options.json:
-        shared.print_json({**summary, "path": path_found, "validated": options.validate})
-    else:
-        _print_tables(result, options, path_found)
+    shared.tell_fallback(result.stats.fallback)
+    summary |= {"path": path_found, "validated": options.validate}
+    rows = _rows(result, options, path_found)
+    shared.print_report(options, summary, rows, above=_levels(result))
+    if not options.json:
+        shared.tell_written(options.levels, options.parents, options.plot)
 
 
 def _path(result: BfsResult, target: int | None) -> list[int] | None:
@@ -147,53 +122,46 @@ def _path(result: BfsResult, target: int | None) -> list[int] | None:
     return result.path_to(target)
 
 
-def _print_tables(result: BfsResult, options: argparse.Namespace, path: list[int] | None) -> None:
+def _levels(result: BfsResult) -> Iterator[str]:
+    """Write one line a level, and a heading."""
     stats = result.stats
     tiers = sorted({tier for level in stats.levels for tier in level.slow_bytes})
-    print(
-        "level  direction     frontier  edges examined  heads answered       seconds"
-        + "".join(f"  {tier + ' bytes':>15}" for tier in tiers)
+    yield "level  direction     frontier  edges examined  heads answered       seconds" + "".join(
+        f"  {tier + ' bytes':>15}" for tier in tiers
     )
     firsts = accumulate((level.num_levels for level in stats.levels), initial=0)
-    levels = list(zip(firsts, stats.levels, strict=False))
-    hidden = len(levels) - _SHOWN_LEVELS
-    for number, level in levels if hidden <= 0 else levels[: _SHOWN_LEVELS // 2]:
-        print(_row(number, level, tiers))
+    lines = [_level(*pair, tiers) for pair in zip(firsts, stats.levels, strict=False)]
+    hidden = len(lines) - _SHOWN_LEVELS
     if hidden > 0:
-        print(f"  …    {hidden:,} levels more")
-        for number, level in levels[-(_SHOWN_LEVELS // 2) :]:
-            print(_row(number, level, tiers))
-    print()
+        half = _SHOWN_LEVELS // 2
+        lines = [*lines[:half], f"  …    {hidden:,} levels more", *lines[-half:]]
+    yield from lines
+    yield ""
+
+
+def _rows(
+    result: BfsResult, options: argparse.Namespace, path: list[int] | None
+) -> Iterator[tuple[str, str]]:
+    stats = result.stats
     examined = sum(level.edges_examined or 0 for level in stats.levels)
     looks = f", {examined:,} looks at one" if examined else ""
-    reached = (
-        f"{result.reached:,} of {result.graph.num_vertices:,} vertices, depth {result.depth:,}"
-    )
-    rows = [
-        ("reached", reached),
-        ("edges", f"{stats.edges_traversed:,} in the reached part{looks}"),
-        (
-            "seconds",
-            f"{stats.seconds:.6f} with {stats.threads} threads on the {stats.engine} engine",
-        ),
-        ("renaming", f"{stats.map_seconds:.6f} s into input ids"),
-        ("edges/second", f"{stats.edges_per_second:,.0f}"),
-    ]
+    reached = f"{result.reached:,} of {result.graph.num_vertices:,} vertices"
+    yield "reached", f"{reached}, depth {result.depth:,}"
+    yield "edges", f"{stats.edges_traversed:,} in the reached part{looks}"
+    yield "seconds", shared.duration(stats)
+    yield "renaming", f"{stats.map_seconds:.6f} s into input ids"
+    yield "edges/second", f"{stats.edges_per_second:,.0f}"
     for tier, moved in stats.slow_bytes_by_tier.items():
         share = moved / max(1, stats.graph_bytes)
-        rows.append((shared.TIERS[tier], f"{moved:,} bytes, {share:.1%} of the graph"))
+        yield shared.TIERS[tier], f"{moved:,} bytes, {share:.1%} of the graph"
     if options.validate:
-        rows.append(("validated", "levels and parents" if options.parents else "levels"))
+        yield "validated", "levels and parents" if options.parents else "levels"
     if options.target is not None:
         found = f"{len(path) - 1} steps: " + " → ".join(map(str, path)) if path else "not reached"
-        rows.append((f"path to {options.target}", found))
-    shared.print_table(rows)
-    for name in (options.levels, options.parents, options.plot):
-        if name:
-            print(f"wrote {name}", file=sys.stderr)
+        yield f"path to {options.target}", found
 
 
-def _row(number: int, level: Level, tiers: list[str]) -> str:
+def _level(number: int, level: Level, tiers: list[str]) -> str:
     edges = "–" if level.edges_examined is None else f"{level.edges_examined:,}"
     shown = str(number) if level.num_levels == 1 else f"{number}…{number + level.num_levels - 1}"
     return (

@@ -1,16 +1,13 @@
-"""convert any edge list into one compressed .ocg file, in bounded memory
-
-Formats are recognised by content: edge lists (space, tab, comma), adjacency lists, Matrix Market,
-DIMACS, METIS, LDBC Graphalytics, GAP .sg, numpy and SciPy files; each plain or as gzip, zstd, xz,
-bzip2 or zip.
-"""
+"""convert any edge list into one compressed .ocg file, in bounded memory"""
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, get_args
+import textwrap
+from typing import TYPE_CHECKING, Any, get_args
 
 from oocbfs.errors import OutputError
+from oocbfs.formats.readers.table import FORMATS, NAMES, UNMARKED
 from oocbfs.memory import format_size
 from oocbfs.settings import IdNames
 from oocbfs.tools import options as shared
@@ -18,12 +15,16 @@ from oocbfs.tools import options as shared
 if TYPE_CHECKING:
     from oocbfs.conversion.converter import Report
 
-FORMATS = ("edges", "adjacency", "mtx", "dimacs", "metis", "ldbc", "sg", "npy", "npz", "u32", "u64")
+_FORMATS = ", ".join(format.title for format in FORMATS if format.name not in UNMARKED)
+_DESCRIPTION = (
+    f"Formats are recognised by content: {_FORMATS}; each plain or as gzip, zstd, xz, bzip2 or zip."
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description = f"{__doc__}\n\n{textwrap.fill(_DESCRIPTION, 96)}"
     parser.add_argument(
         "inputs",
         nargs="+",
@@ -31,8 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="INPUT",
         help="files, or - for standard input",
     )
-    parser.add_argument("-o", "--output", type=shared.path, required=True, metavar="GRAPH.ocg")
-    parser.add_argument("--format", choices=FORMATS, help="(default: recognised by content)")
+    shared.add(parser, "--output", metavar="GRAPH.ocg")
+    parser.add_argument("--format", choices=NAMES, help="default: recognised by content")
     parser.add_argument(
         "--ids",
         choices=get_args(IdNames),
@@ -49,7 +50,7 @@ def run(options: argparse.Namespace) -> None:
     convert(options.inputs, options, ids=options.ids, format=options.format)
 
 
-def convert(inputs: object, options: argparse.Namespace, **settings: object) -> None:
+def convert(inputs: object, options: argparse.Namespace, **settings: Any) -> None:  # noqa: ANN401
     """Convert whatever ``oocbfs.convert`` takes and print the report."""
     shared.announce_compilation()
     from oocbfs.conversion import converter
@@ -57,20 +58,11 @@ def convert(inputs: object, options: argparse.Namespace, **settings: object) -> 
     report = converter.convert(
         inputs,
         options.output,
-        directed=options.directed,
-        order=options.order,
-        memory=options.memory,
-        threads=options.threads,
-        zstd=options.zstd,
-        tmp=options.tmp,
-        force=options.force,
         progress=True,
-        **settings,  # type: ignore[arg-type]
+        **shared.chosen(options, *shared.WORK),
+        **settings,
     )
-    if options.json:
-        shared.print_json(report.as_dict())
-    else:
-        shared.print_table(_table(report))
+    shared.print_report(options, report.as_dict(), _table(report))
 
 
 def _table(report: Report) -> tuple[tuple[str, str], ...]:

@@ -9,7 +9,7 @@ from oocbfs.tools import options as shared
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    shared.add(parser, "--json")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -17,13 +17,11 @@ def run(options: argparse.Namespace) -> None:
     from oocbfs.doctor import examine
 
     findings = examine()
-    if options.json:
-        shared.print_json({"findings": [vars(finding) for finding in findings]})
-        return
-    shared.print_table(
+    rows = (
         (
             finding.part,
             finding.found or f"missing; would enable {finding.enables}: {finding.get}",
         )
         for finding in findings
     )
+    shared.print_report(options, {"findings": [vars(finding) for finding in findings]}, rows)

@@ -1,13 +1,12 @@
 """make a synthetic graph: kron, rmat, uniform, grid2d, grid3d or powerlaw
 
-The output is an edge list (.txt .el .tsv .csv, each with .gz .zst .xz .bz2 behind it; .u32 .u64
+The output is an edge list (.txt .el .tsv .csv, each also with .gz .zst .xz .bz2 after it; .u32 .u64
 .npy) or, with a name that ends in .ocg, the converted graph. The same seed makes the same graph.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 
 from oocbfs.tools import convert
 from oocbfs.tools import options as shared
@@ -15,7 +14,6 @@ from oocbfs.tools import options as shared
 # What generators count with; a graph file holds fewer vertices.
 _MOST = 1 << 62
 _COUNT = shared.whole(1, _MOST)
-_SCALE = shared.whole(0, 62)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,16 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ):
         model = models.add_parser(name, help=summary, description=summary)
         _ARGUMENTS[name](model)
-        model.add_argument("--seed", type=shared.seed, default=1)
-        model.add_argument("-o", "--output", type=shared.path, required=True, metavar="FILE")
+        shared.add(model, "--seed", "--output")
         shared.add_work_options(model)
 
 
 def _add_scale(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--scale", type=_SCALE, required=True, help="2^SCALE vertices")
-    parser.add_argument(
-        "--edge-factor", type=shared.edge_factor, default=16, help="edges per vertex"
-    )
+    shared.add(parser, "--scale", "--edge-factor")
 
 
 def _add_rmat(parser: argparse.ArgumentParser) -> None:
@@ -53,12 +47,10 @@ def _add_rmat(parser: argparse.ArgumentParser) -> None:
 
 def _add_uniform(parser: argparse.ArgumentParser) -> None:
     size = parser.add_mutually_exclusive_group(required=True)
-    size.add_argument("--scale", type=_SCALE, help="2^SCALE vertices")
+    shared.add(size, "--scale", required=False)
     size.add_argument("--vertices", type=_COUNT)
     parser.add_argument("--edges", type=shared.whole(0, _MOST))
-    parser.add_argument(
-        "--edge-factor", type=shared.edge_factor, default=16, help="edges per vertex"
-    )
+    shared.add(parser, "--edge-factor")
 
 
 def _add_grid2d(parser: argparse.ArgumentParser) -> None:
@@ -78,7 +70,7 @@ def _add_powerlaw(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mean-degree", type=shared.number, required=True)
     parser.add_argument("--max-degree", type=_COUNT, required=True)
     parser.add_argument(
-        "--min-degree", type=_COUNT, default=1, help="the larger, the steeper the law (default 1)"
+        "--min-degree", type=_COUNT, default=1, help="the larger, the steeper the law (default: 1)"
     )
 
 
@@ -112,7 +104,7 @@ def run(options: argparse.Namespace) -> None:
     if options.model == "powerlaw" and options.memory is not None:
         budget_bytes = parse_size(options.memory)
         powerlaw.check_memory(options.max_degree, options.min_degree, budget_bytes)
-    parameters = {name: getattr(options, name) for name in _PARAMETERS[options.model]}
+    parameters = shared.chosen(options, *_PARAMETERS[options.model])
     stream = getattr(generators, options.model)(**parameters, threads=options.threads)
     if options.output.endswith(".ocg"):
         # A byte an edge, and more while it is sorted.
@@ -120,14 +112,6 @@ def run(options: argparse.Namespace) -> None:
         convert.convert(stream, options)
         return
     with Phases()("generate", stream.total, "edge") as bar:
-        count = generators.write_stream(
-            stream,
-            options.output,
-            threads=options.threads,
-            force=options.force,
-            progress=bar.update,
-        )
-    if options.json:
-        shared.print_json({"output": options.output, "edges": count})
-    else:
-        print(f"{options.output}: {count:,} edges of {stream.name}", file=sys.stderr)
+        settings = shared.chosen(options, "threads", "force")
+        num_edges = generators.write_stream(stream, options.output, progress=bar.update, **settings)
+    shared.print_count(options, num_edges, f" of {stream.name}")

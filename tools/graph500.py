@@ -10,23 +10,15 @@ from oocbfs.tools import options as shared
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("--scale", type=shared.whole(1, 31), required=True, help="2^SCALE vertices")
+    shared.add(parser, "--scale", type=shared.whole(1, 31))
+    shared.add(parser, "--edge-factor")
     parser.add_argument(
-        "--edge-factor", type=shared.edge_factor, default=16, help="edges per vertex"
+        "--roots", type=shared.positive, default=64, metavar="N", help="roots to traverse from (64)"
     )
-    parser.add_argument("--roots", type=shared.positive, default=64, help="default: 64")
-    parser.add_argument("--seed", type=shared.seed, default=1)
-    shared.add_threads(parser)
-    parser.add_argument(
-        "--memory", type=shared.size, metavar="SIZE", help="bound for the construction"
-    )
-    parser.add_argument(
-        "--tmp",
-        type=shared.folder,
-        metavar="FOLDER",
-        help="for edges and graph (default: the system's)",
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    shared.add(parser, "--seed", "--threads")
+    shared.add(parser, "--memory", help="limit for the construction, such as 4G")
+    shared.add(parser, "--tmp", help="folder for edges and graph (default: the system's)")
+    shared.add(parser, "--json")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -35,23 +27,20 @@ def run(options: argparse.Namespace) -> None:
     from oocbfs import graph500
     from oocbfs.formats.io.ordered import available_threads
 
-    outcome = graph500.run(
+    result = graph500.run(
         options.scale,
         options.edge_factor,
         num_roots=options.roots,
-        seed=options.seed,
-        threads=available_threads(options.threads),
-        memory=options.memory,
         folder=options.tmp,
+        threads=available_threads(options.threads),
         progress=_say,
+        **shared.chosen(options, "seed", "memory"),
     )
     _say("")
-    block = outcome.statistics()
-    if options.json:
-        shared.print_json({**block, "roots": outcome.roots, "seconds": outcome.seconds.tolist()})
-        return
-    for name, value in block.items():
-        print(f"{name + ':':<28}{value:.9g}")
+    block = result.statistics()
+    values = {**block, "roots": result.roots, "seconds": result.seconds.tolist()}
+    lines = (f"{name + ':':<28}{value:.9g}" for name, value in block.items())
+    shared.print_report(options, values, (), above=lines)
 
 
 def _say(message: str) -> None:

@@ -10,11 +10,15 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-from oocbfs.errors import QueryError
+from oocbfs.errors import BudgetError, QueryError
 from oocbfs.formats.io.ordered import MOST_THREADS
 from oocbfs.settings import ZSTD_LEVELS, Engine, OrderName, shown
+
+if TYPE_CHECKING:
+    from oocbfs.results.bfs import Stats
+    from oocbfs.results.components import ComponentsStats
 
 # What the bytes from each tier are called in tables.
 TIERS = {"disk": "from disk", "host": "over PCIe"}
@@ -29,7 +33,7 @@ def whole_number(text: str) -> int:
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:
-    """Make what reads a whole number of a range."""
+    """Make a function that reads a whole number of a range."""
 
     def read(text: str) -> int:
         value = whole_number(text)
@@ -41,8 +45,6 @@ def whole(least: int, most: int) -> Callable[[str], int]:
 
 
 positive = whole(1, 2**63 - 1)
-seed = whole(0, 2**64 - 1)
-edge_factor = whole(1, 1 << 40)
 threads = whole(1, MOST_THREADS)
 
 
@@ -59,23 +61,21 @@ def number(text: str) -> float:
 
 def size(text: str) -> str:
     """Check that a size can be read, before it is needed."""
-    from oocbfs.errors import BudgetError
     from oocbfs.memory import parse_size
 
-    try:
-        parse_size(text)
-    except BudgetError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    return text
+    return _checked(text, parse_size)
 
 
 def share(text: str) -> str:
     """Check that a size or a percentage can be read, before it is needed."""
-    from oocbfs.errors import BudgetError
     from oocbfs.plan.device import parse_resident
 
+    return _checked(text, lambda text: parse_resident(text, 1))
+
+
+def _checked(text: str, parse: Callable[[str], object]) -> str:
     try:
-        parse_resident(text, 1)
+        parse(text)
     except BudgetError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     return text
@@ -95,93 +95,169 @@ def folder(text: str) -> str:
     return text
 
 
+# Every option that several verbs take, declared once; ``add`` may change a part of it.
+_DECLARED: dict[str, dict[str, Any]] = {
+    "graph": {"type": path, "metavar": "GRAPH.ocg", "help": "a graph, made by oocbfs convert"},
+    "--output": {"type": path, "required": True, "metavar": "FILE", "help": "the file to write"},
+    "--force": {"action": "store_true", "help": "replace an existing file"},
+    "--json": {"action": "store_true", "help": "print one JSON object"},
+    "--threads": {"type": threads, "metavar": "N", "help": "default: all cores"},
+    "--memory": {"type": size, "metavar": "SIZE"},
+    "--tmp": {"type": folder, "metavar": "FOLDER"},
+    "--engine": {"choices": get_args(Engine), "default": "auto"},
+    "--vram": {
+        "type": size,
+        "metavar": "SIZE",
+        "help": "device memory to use, such as 5G (default: what is free)",
+    },
+    "--resident-tails": {
+        "type": share,
+        "metavar": "SIZE|PERCENT",
+        "help": "tails to keep in device memory, such as 512M or 25%% (default: what fits)",
+    },
+    "--directed": {
+        "action": "store_true",
+        "default": None,
+        "help": "keep directions, store the transpose",
+    },
+    "--undirected": {
+        "action": "store_false",
+        "dest": "directed",
+        "help": "make every edge go both ways",
+    },
+    "--order": {
+        "choices": get_args(OrderName),
+        "default": "auto",
+        "help": "how vertices are stored (default: chosen from the data)",
+    },
+    "--zstd": {
+        "nargs": "?",
+        "type": int,
+        "const": 3,
+        "choices": ZSTD_LEVELS,
+        "metavar": "LEVEL",
+        "help": "compress the file for archives and slow disks (level 1 to 22, 3 if not given)",
+    },
+    "--scale": {"type": whole(0, 62), "required": True, "help": "2^SCALE vertices"},
+    "--edge-factor": {
+        "type": whole(1, 1 << 40),
+        "default": 16,
+        "help": "edges per vertex (default: 16)",
+    },
+    "--seed": {
+        "type": whole(0, 2**64 - 1),
+        "default": 1,
+        "help": "the same seed makes the same choices (default: 1)",
+    },
+}
+_SHORT = {"--output": ("-o",)}
+# What ``add_work_options`` and ``add_engine_options`` add, as a program calls it.
+WORK = ("directed", "order", "memory", "tmp", "zstd", "threads", "force")
+ENGINE = ("engine", "vram", "resident_tails", "tmp", "threads")
+
+
+def add(parser: argparse._ActionsContainer, *names: str, **changes: object) -> None:
+    """Add options that several verbs take; ``changes`` replace parts of their declarations."""
+    for name in names:
+        declared: dict[str, Any] = {**_DECLARED[name], **changes}
+        parser.add_argument(*_SHORT.get(name, ()), name, **declared)
+
+
+def add_file(parser: argparse.ArgumentParser, name: str, text: str) -> None:
+    """Add a file that is written if it is named."""
+    parser.add_argument(name, type=path, metavar="FILE", help=text)
+
+
 def add_work_options(parser: argparse.ArgumentParser) -> None:
     """Add what every verb that writes a graph takes."""
-    direction = parser.add_mutually_exclusive_group()
-    direction.add_argument(
-        "--directed", action="store_true", default=None, help="keep directions, store the transpose"
-    )
-    direction.add_argument(
-        "--undirected", action="store_false", dest="directed", help="make every edge go both ways"
-    )
-    parser.add_argument(
-        "--order",
-        choices=get_args(OrderName),
-        default="auto",
-        help="how vertices are stored (default: chosen from the data)",
-    )
-    parser.add_argument(
-        "--memory",
-        type=size,
-        metavar="SIZE",
-        help="bound for the process, as 4G (default: half of what is free)",
-    )
-    parser.add_argument(
-        "--tmp", type=folder, metavar="FOLDER", help="for temporary data (default: the output's)"
-    )
-    parser.add_argument(
-        "--zstd",
-        nargs="?",
-        type=int,
-        const=3,
-        choices=ZSTD_LEVELS,
-        metavar="LEVEL",
-        help="compress the file for archives and slow disks (level 1 to 22, 3 if not given)",
-    )
-    add_output_options(parser)
-
-
-def add_output_options(parser: argparse.ArgumentParser) -> None:
-    """Add what every verb that writes a file takes."""
-    add_threads(parser)
-    parser.add_argument("--force", action="store_true", help="replace an existing file")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-
-
-def add_threads(parser: argparse.ArgumentParser) -> None:
-    """Add the number of cores to use."""
-    parser.add_argument("--threads", type=threads, metavar="N", help="default: all cores")
+    add(parser.add_mutually_exclusive_group(), "--directed", "--undirected")
+    add(parser, "--order")
+    limit = "limit for the process, such as 4G (default: half of what is free)"
+    add(parser, "--memory", help=limit)
+    add(parser, "--tmp", help="folder for temporary data (default: the output's)")
+    add(parser, "--zstd", "--threads", "--force", "--json")
 
 
 def add_engine_options(parser: argparse.ArgumentParser) -> None:
-    """Add what every verb takes that works on any engine, and from disk within a budget."""
-    parser.add_argument(
-        "--engine",
-        choices=get_args(Engine),
-        default="auto",
-        help="disk: tails read as needed; cuda: a GPU; emulator: its kernels on the CPU, counting bytes; "
-        "auto: a GPU if one is usable, or with --memory cpu or disk",
+    """Add what every verb takes that works on any engine, and from disk within a limit."""
+    engines = (
+        "disk: read tails as needed; cuda: a GPU; emulator: its kernels on the CPU, counting bytes; "
+        "auto: a GPU if one is usable, or with --memory cpu or disk"
     )
-    parser.add_argument(
-        "--vram",
-        type=size,
-        metavar="SIZE",
-        help="device memory to use, as 5G (default: what is free)",
-    )
-    parser.add_argument(
-        "--resident-tails",
-        type=share,
-        metavar="SIZE|PERCENT",
-        help="how much of the tails to keep there, as 512M or 25%% (default: what fits)",
-    )
-    parser.add_argument(
-        "--memory",
-        type=size,
-        metavar="SIZE",
-        help="bound for the process, as 4G; a larger graph is read from disk (default: none)",
-    )
-    parser.add_argument(
-        "--tmp",
-        type=folder,
-        metavar="FOLDER",
-        help="for results that have no room in memory (default: the graph's)",
-    )
+    add(parser, "--engine", help=engines)
+    add(parser, "--vram", "--resident-tails")
+    limit = "limit for the process, such as 4G; a larger graph is read from disk (default: none)"
+    add(parser, "--memory", help=limit)
+    add(parser, "--tmp", help="folder for results that do not fit in memory (default: the graph's)")
+
+
+def chosen(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """Give options by name, to pass on as keywords."""
+    return {name: getattr(options, name) for name in names}
+
+
+def check_files(options: argparse.Namespace, *vectors: str) -> None:
+    """Refuse vectors and a plot that cannot be written, before any work is done."""
+    from oocbfs.formats.output.atomic import check_outputs
+    from oocbfs.formats.output.vectors import check_name
+
+    files = chosen(options, *vectors, "plot")
+    for name in vectors:
+        if files[name] is not None:
+            check_name(files[name])
+    if options.plot is not None:
+        from oocbfs.plot import check_plot
+
+        check_plot(options.plot)
+    outputs = {f"--{name}": path for name, path in files.items()}
+    check_outputs(outputs, inputs=[options.graph], force=options.force)
 
 
 def refuse_json_among_edges(options: argparse.Namespace) -> None:
-    """Refuse to print a JSON object behind the edges that go the same way."""
+    """Refuse to print a JSON object after edges on the same stream."""
     if options.json and options.output == "-":
         raise QueryError("--json and -o - both write to standard output: leave one out")
+
+
+def print_report(
+    options: argparse.Namespace,
+    values: dict[str, Any],
+    rows: Iterable[tuple[str, str]],
+    *,
+    above: Iterable[str] = (),
+) -> None:
+    """Print values as JSON if that was asked for, or else lines and a table for people."""
+    if options.json:
+        print_json(values)
+        return
+    for line in above:
+        print(line)
+    print_table(rows)
+
+
+def print_count(options: argparse.Namespace, num_edges: int, origin: str = "") -> None:
+    """Tell how many edges were written, on standard error or as JSON."""
+    if options.json:
+        print_json({"output": options.output, "edges": num_edges})
+    else:
+        print(f"{options.output}: {num_edges:,} edges{origin}", file=sys.stderr)
+
+
+def duration(stats: Stats | ComponentsStats) -> str:
+    """Write how long it took, and on what."""
+    return f"{stats.seconds:.6f} with {stats.threads} threads on the {stats.engine} engine"
+
+
+def tell_fallback(reason: str | None) -> None:
+    """Say on standard error why the CPU was used, if a GPU could have been."""
+    if reason:
+        print(f"using the CPU: {reason}", file=sys.stderr)
+
+
+def tell_written(*names: str | None) -> None:
+    """Say on standard error which files were written."""
+    for name in filter(None, names):
+        print(f"wrote {name}", file=sys.stderr)
 
 
 def print_json(values: dict[str, Any]) -> None:
@@ -192,13 +268,19 @@ def print_json(values: dict[str, Any]) -> None:
 def print_table(rows: Iterable[tuple[str, str]]) -> None:
     """Print names and values in two columns."""
     listed = list(rows)
-    width = max(len(name) for name, _ in listed)
+    width = max((len(name) for name, _ in listed), default=0)
     for name, value in listed:
         print(f"{name:<{width}}  {value}")
 
 
+def announce() -> None:
+    """Say on standard error what makes a command slow: compiling kernels, unpacking a graph."""
+    announce_compilation()
+    announce_unpacking()
+
+
 def announce_unpacking() -> None:
-    """Have it said on standard error, once a file, how much memory a compressed graph takes."""
+    """Say on standard error, once per file, how much memory a compressed graph takes."""
     from oocbfs import memory
 
     @cache

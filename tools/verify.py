@@ -9,14 +9,12 @@ from oocbfs.tools import options as shared
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("graph", type=shared.path, metavar="GRAPH.ocg")
-    shared.add_threads(parser)
+    shared.add(parser, "graph", "--threads")
 
 
 def run(options: argparse.Namespace) -> None:
     """Verify and say so."""
-    shared.announce_compilation()
-    shared.announce_unpacking()
+    shared.announce()
     from oocbfs.graph.verifier import verify
 
     seconds = verify(options.graph, threads=options.threads, progress=True)
