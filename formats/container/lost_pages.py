@@ -36,7 +36,7 @@ class _Action(ctypes.Structure):
     )
 
 
-class Watch:
+class PageWatch:
     """Whether all that was read from a mapping was really there."""
 
     def __init__(self, mapping: mmap.mmap) -> None:
@@ -50,7 +50,7 @@ class Watch:
 
 
 # As long as their mappings live, which may be longer than whoever made them.
-_watches: set[Watch] = set()
+_watches: set[PageWatch] = set()
 
 
 @cache

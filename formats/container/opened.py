@@ -18,7 +18,7 @@ from weakref import finalize
 import numpy as np
 
 from oocbfs.errors import FormatError, QueryError
-from oocbfs.formats.container.lost_pages import Watch
+from oocbfs.formats.container.lost_pages import PageWatch
 
 Item = TypeVar("Item")
 
@@ -48,7 +48,7 @@ class Opened:
             raise FormatError(f"{self.path}: cannot be opened: {error.strerror}") from error
         self.mapping: mmap.mmap | None = mapping
         self.bytes = np.frombuffer(mapping, np.uint8)
-        self._watch = Watch(mapping)
+        self._watch = PageWatch(mapping)
         # A handler of signals may close what it interrupts.
         self._lock = threading.RLock()
         # How often each thread has entered ``reading``.

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from oocbfs import memory as memory_
-from oocbfs.conversion.pipeline import Conversion, Workshop
-from oocbfs.conversion.plan import Plan, give_back, make_plan
+from oocbfs.conversion.pipeline import Conversion
+from oocbfs.conversion.plan import ConvertPlan, give_back, make_plan
+from oocbfs.conversion.resources import Resources
 from oocbfs.conversion.spill import explained_writes, unnamed_file
 from oocbfs.errors import QueryError
 from oocbfs.formats.container.reader import Container
@@ -79,8 +80,8 @@ def convert(
     output
         The file to write; it appears when it is whole.
     directed
-        Keep directions and store the transpose, or make every edge go both ways. None takes what the
-        input says, and undirected where it does not.
+        Keep directions and store the transpose, or make every edge go both ways. None takes what
+        the input says, or undirected if it does not say.
     order
         How vertices are stored; ``"auto"`` chooses from the data.
     ids
@@ -114,8 +115,7 @@ def convert(
     with ExitStack() as stack:
         final = stack.enter_context(atomic_output(target, force=force))
         phases = Phases(show=progress)
-        conversion = Conversion(Workshop(folder, plan, phases))
-        stack.callback(conversion.close)
+        conversion = stack.enter_context(Conversion(Resources(folder, plan, phases)))
         conversion.read(stream)
         named = conversion.name_vertices(stream.declared, ids)
         if directed is None:
@@ -157,8 +157,13 @@ def convert(
     )
 
 
-def _stream(inputs: Any, format: str | None, plan: Plan, folder: Path) -> EdgeStream:  # noqa: ANN401
-    """Make an edge stream of whatever was given."""
+def _stream(
+    inputs: Any,  # noqa: ANN401
+    format: str | None,
+    plan: ConvertPlan,
+    folder: Path,
+) -> EdgeStream:
+    """Make an edge stream of the inputs."""
     if hasattr(inputs, "batches"):
         return inputs  # type: ignore[no-any-return]
     if names := _names(inputs):

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.conversion.plan import Watch
+from oocbfs.conversion.plan import MemoryWatch
 from oocbfs.conversion.spill import SpillFile
 from oocbfs.kernels.convert import radix
 
@@ -45,13 +45,14 @@ class KeySorter:
         folder: str | os.PathLike[str],
         sample: Keys,
         num_keys: int,
+        *,
         budget_bytes: int,
         threads: int,
         align_bits: int = 0,
-        watch: Watch | None = None,
+        watch: MemoryWatch | None = None,
     ) -> None:
         self._folder, self._budget_bytes, self._threads = folder, budget_bytes, threads
-        self._align_bits, self._watch = align_bits, watch or Watch()
+        self._align_bits, self._watch = align_bits, watch or MemoryWatch()
         share = budget_bytes // (4 * (threads + 1) * 2 * _BYTES_PER_KEY)
         self._bucket_keys = max(_CACHED_KEYS, share)
         wanted = num_keys // _CACHED_KEYS
@@ -165,10 +166,10 @@ class KeySorter:
             self._folder,
             sample,
             size,
-            self._budget_bytes // 4,
-            self._threads,
-            self._align_bits,
-            self._watch,
+            budget_bytes=self._budget_bytes // 4,
+            threads=self._threads,
+            align_bits=self._align_bits,
+            watch=self._watch,
         )
         if child.num_buckets == 1:
             return None

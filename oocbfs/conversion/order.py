@@ -17,7 +17,7 @@ from oocbfs.kernels import varint
 from oocbfs.kernels.convert import arrange, radix
 
 Degrees = NDArray[np.uint32]
-_NO_RANKS = np.empty(0, np.uint32)
+NO_RANKS = np.empty(0, np.uint32)
 # Another order than the natural one costs 4 bytes per vertex and a pass over every result, so it
 # must save more than this share of the graph's bits.
 _WORTHWHILE = 0.03
@@ -92,7 +92,7 @@ def looks_like_mesh(degrees: Degrees) -> bool:
 def ranks_for(order: Order, degrees: Degrees) -> NDArray[np.uint32]:
     """Position of each vertex in an order that follows from the degrees; empty for the natural one."""
     if order is Order.NATURAL:
-        return _NO_RANKS
+        return NO_RANKS
     ranks = np.empty_like(degrees)
     if order is Order.DEGREE:
         largest = int(degrees.max(initial=0))

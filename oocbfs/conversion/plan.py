@@ -7,7 +7,7 @@
                        is read, the windows of its compression, long lines and lists of ids
 
 Arrays that were freed stay with the allocator, for fresh pages are dear. So the plan counts what is
-in use, and a `Watch` sees to it that the rest goes back to the system where the budget is short.
+in use, and a `MemoryWatch` sees to it that the rest goes back to the system where the budget is short.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LISTED_BYTES = 10
 VERTEX_BYTES = {False: 20, True: 24}  # undirected, directed
 
 
-class Watch:
+class MemoryWatch:
     """Keeps the process below a line by giving back what the allocator holds for later."""
 
     def __init__(self, line_bytes: int | None = None) -> None:
@@ -45,12 +45,12 @@ class Watch:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ConvertPlan:
     """The threads that fit, the bytes that may be held, and who watches over both."""
 
     threads: int
     held_bytes: int
-    watch: Watch
+    watch: MemoryWatch
 
     def limits(self, folder: str) -> Limits:
         """Bound what reading may take beside edges in flight."""
@@ -63,7 +63,7 @@ class Plan:
         )
 
 
-def make_plan(budget_bytes: int, threads: int) -> Plan:
+def make_plan(budget_bytes: int, threads: int) -> ConvertPlan:
     """Divide a budget for the whole process, with fewer threads where it is short.
 
     Raises
@@ -82,7 +82,7 @@ def make_plan(budget_bytes: int, threads: int) -> Plan:
         )
     moving_bytes = _MOVING_BYTES + _THREAD_BYTES * threads
     held_bytes = free_bytes + _LEAST_HELD_BYTES - _THREAD_BYTES * threads
-    return Plan(threads, held_bytes, Watch(budget_bytes - moving_bytes // 2))
+    return ConvertPlan(threads, held_bytes, MemoryWatch(budget_bytes - moving_bytes // 2))
 
 
 def give_back() -> None:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import oocbfs
-from oocbfs.conversion.plan import Plan, Watch
+from oocbfs.conversion.plan import ConvertPlan, MemoryWatch
 from oocbfs.errors import BudgetError, InputError, OutputError, QueryError
 from oocbfs.formats.edges import Declared
 from oocbfs.formats.readers.memory_edges import MemoryEdges
@@ -86,7 +86,7 @@ def test_spilling_gives_the_same_file(tmp_path: Path, monkeypatch: pytest.Monkey
     plain = tmp_path / "plain.ocg"
     assert oocbfs.convert(random_graph(True), plain).spilled_bytes == 0
     monkeypatch.setattr(
-        "oocbfs.conversion.converter.make_plan", lambda *_: Plan(2, 4 << 20, Watch())
+        "oocbfs.conversion.converter.make_plan", lambda *_: ConvertPlan(2, 4 << 20, MemoryWatch())
     )
     spilled = tmp_path / "spilled.ocg"
     report = oocbfs.convert(random_graph(True), spilled)
@@ -102,7 +102,7 @@ def test_wide_ids_spill_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     plain, spilled = tmp_path / "plain.ocg", tmp_path / "spilled.ocg"
     oocbfs.convert(edges, plain)
     monkeypatch.setattr(
-        "oocbfs.conversion.converter.make_plan", lambda *_: Plan(2, 2 << 20, Watch())
+        "oocbfs.conversion.converter.make_plan", lambda *_: ConvertPlan(2, 2 << 20, MemoryWatch())
     )
     assert oocbfs.convert(edges, spilled).spilled_bytes > 0
     assert plain.read_bytes() == spilled.read_bytes()
@@ -151,7 +151,7 @@ def test_local_order_does_not_depend_on_memory(
     grid = generators.grid2d(200, 300)
     oocbfs.convert(grid, plain, order="local", directed=directed, threads=1)
     monkeypatch.setattr(
-        "oocbfs.conversion.converter.make_plan", lambda *_: Plan(2, 2 << 20, Watch())
+        "oocbfs.conversion.converter.make_plan", lambda *_: ConvertPlan(2, 2 << 20, MemoryWatch())
     )
     report = oocbfs.convert(grid, spilled, order="local", directed=directed, threads=2)
     assert report.spilled_bytes > 4 * report.edges

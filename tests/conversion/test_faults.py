@@ -106,11 +106,11 @@ def test_full_disk_for_temporary_data(
     small_disk: Path, tmp_path: Path, edges: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import oocbfs
-    from oocbfs.conversion.plan import Plan, Watch
+    from oocbfs.conversion.plan import ConvertPlan, MemoryWatch
     from oocbfs.errors import OutputError
 
     monkeypatch.setattr(
-        "oocbfs.conversion.converter.make_plan", lambda *_: Plan(2, 4 << 20, Watch())
+        "oocbfs.conversion.converter.make_plan", lambda *_: ConvertPlan(2, 4 << 20, MemoryWatch())
     )
     with pytest.raises(OutputError, match=r"No space left.*--tmp"):
         oocbfs.convert(str(edges), tmp_path / "g.ocg", tmp=small_disk)

@@ -30,7 +30,14 @@ INPUTS = {
 def sort(
     folder: Path, keys: NDArray[np.uint64], budget: int, threads: int, align_bits: int
 ) -> tuple[list[NDArray[np.uint64]], KeySorter]:
-    sorter = KeySorter(folder, keys[:500], keys.size, budget, threads, align_bits)
+    sorter = KeySorter(
+        folder,
+        keys[:500],
+        keys.size,
+        budget_bytes=budget,
+        threads=threads,
+        align_bits=align_bits,
+    )
     for first in range(0, keys.size, 20_000):
         sorter.add(keys[first : first + 20_000])
     return list(sorter.drain(np.copy)), sorter
@@ -59,7 +66,7 @@ def test_any_keys(tmp_path: Path, keys: list[int], align_bits: int) -> None:
 
 
 def test_errors_in_workers_come_out(tmp_path: Path) -> None:
-    sorter = KeySorter(tmp_path, UNIFORM[:100], SIZE, 1 << 30, 2)
+    sorter = KeySorter(tmp_path, UNIFORM[:100], SIZE, budget_bytes=1 << 30, threads=2)
     sorter.add(UNIFORM)
 
     def fail(keys: NDArray[np.uint64]) -> None:
@@ -70,7 +77,7 @@ def test_errors_in_workers_come_out(tmp_path: Path) -> None:
 
 
 def test_missing_folder_is_one_line(tmp_path: Path) -> None:
-    sorter = KeySorter(tmp_path / "none", UNIFORM[:100], SIZE, 1 << 12, 1)
+    sorter = KeySorter(tmp_path / "none", UNIFORM[:100], SIZE, budget_bytes=1 << 12, threads=1)
     with pytest.raises(OutputError, match="--tmp"):
         sorter.add(UNIFORM)
 

@@ -1,0 +1,46 @@
+"""What all steps of a conversion share: a folder, memory and threads, progress bars."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from oocbfs.conversion.key_sorter import Keys, KeySorter
+from oocbfs.conversion.plan import ConvertPlan, give_back
+from oocbfs.errors import BudgetError
+from oocbfs.memory import format_size
+from oocbfs.progress import Phases
+
+
+@dataclass(frozen=True)
+class Resources:
+    """The folder for temporary data, the plan for memory and threads, and the progress bars."""
+
+    folder: str | os.PathLike[str]
+    plan: ConvertPlan
+    phases: Phases
+
+    def require(self, num_bytes: int, what: str) -> None:
+        """Refuse work that needs more than three quarters of what may be held."""
+        held_bytes = self.plan.held_bytes
+        if num_bytes > held_bytes * 3 // 4:
+            short = num_bytes * 4 // 3 - held_bytes
+            raise BudgetError(
+                f"{what} need {format_size(num_bytes)} of working memory: "
+                f"raise --memory by at least {format_size(short)}"
+            )
+
+    def key_sorter(
+        self, sample: Keys, num_keys: int, budget_bytes: int, align_bits: int = 0
+    ) -> KeySorter:
+        """Begin to sort keys, after the memory of the step before was given back."""
+        give_back()
+        return KeySorter(
+            self.folder,
+            sample,
+            num_keys,
+            budget_bytes=budget_bytes,
+            threads=self.plan.threads,
+            align_bits=align_bits,
+            watch=self.plan.watch,
+        )

@@ -1,0 +1,139 @@
+"""All edges of a graph once, sorted, without loops and duplicates: what sorting leaves.
+
+An edge is a key of two vertices, ``source << column_bits | target``; the smaller one comes first if
+the graph is undirected. An arc is an entry of a row: an undirected edge has two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.conversion.key_sorter import Keys, KeySorter
+from oocbfs.conversion.order import RowSample
+from oocbfs.conversion.resources import Resources
+from oocbfs.conversion.spill import BlockLog
+from oocbfs.formats.io.ordered import ordered_map
+from oocbfs.kernels import varint
+from oocbfs.kernels.convert import arrange
+
+# Edges of a sample that tells where to cut buckets.
+SAMPLE_EDGES = 1 << 16
+
+
+class Side(IntEnum):
+    """Which arcs of an edge are meant; the numbers are those of the kernels."""
+
+    OUT = 0
+    IN = 1
+    BOTH = 2
+
+
+class SortedEdges:
+    """Sorted keys, packed, in memory or on disk; the exact degrees, and samples for later steps."""
+
+    def __init__(
+        self,
+        resources: Resources,
+        num_vertices: int,
+        column_bits: int,
+        *,
+        num_edges_read: int,
+        directed: bool,
+        budget_bytes: int,
+    ) -> None:
+        self._resources, self._column_bits = resources, column_bits
+        self._num_edges_read, self.directed = num_edges_read, directed
+        self.num_keys = 0
+        self.out_degrees = np.zeros(num_vertices, np.uint32)
+        self.in_degrees = np.zeros(num_vertices, np.uint32) if directed else self.out_degrees
+        self.rows = RowSample(num_edges_read, column_bits, both=not directed)
+        self._log = BlockLog(resources.folder, budget_bytes)
+        self._sizes: list[int] = []
+        self._sample = np.empty(0, np.uint64)
+
+    def collect(self, sorter: KeySorter, advance: Callable[[int], object]) -> None:
+        """Take all keys of a sorter; ``advance`` is told how many each bucket had."""
+        lock = Lock()
+        stride = max(1, self._num_edges_read // SAMPLE_EDGES)
+
+        def work(keys: Keys) -> tuple[int, NDArray[np.uint8], Keys, Keys]:
+            with lock:
+                arrange.count_degrees(self.out_degrees, self.in_degrees, keys, self._column_bits)
+            packed = np.empty(10 * keys.size, np.uint8)
+            packed = packed[: varint.pack_keys(packed, keys)].copy()
+            return keys.size, packed, self.rows.take(keys), keys[::stride].copy()
+
+        samples = [np.empty(0, np.uint64)]
+        for size, packed, arcs, some_keys in sorter.drain(work):
+            self._log.append(packed)
+            self._sizes.append(size)
+            self.rows.add(arcs)
+            samples.append(some_keys)
+            advance(size)
+        self.num_keys = sum(self._sizes)
+        self._sample = np.concatenate(samples)
+
+    @property
+    def total_degrees(self) -> NDArray[np.uint32]:
+        """Neighbours of each vertex, in both directions."""
+        return self.out_degrees + self.in_degrees if self.directed else self.out_degrees
+
+    @property
+    def largest_degree(self) -> int:
+        """Length of the longest row."""
+        return max(int(self.out_degrees.max(initial=0)), int(self.in_degrees.max(initial=0)))
+
+    @property
+    def spilled_bytes(self) -> int:
+        """Bytes that went to disk."""
+        return self._log.spilled_bytes
+
+    def num_arcs(self, side: Side) -> int:
+        """Entries of the rows of a side."""
+        return self.num_keys * (2 if side is Side.BOTH else 1)
+
+    def sort_arcs(
+        self,
+        phase: str,
+        side: Side,
+        ranks: NDArray[np.uint32],
+        *,
+        budget_bytes: int,
+        keep: bool,
+    ) -> KeySorter:
+        """Scatter the arcs of a side by row, under the ranks of an order; no ranks is natural order.
+
+        ``keep`` tells whether the edges are needed once more.
+        """
+        free_bytes = budget_bytes - self._log.resident_bytes
+        sample = self._arcs(self._sample, side, ranks)
+        num_arcs = self.num_arcs(side)
+        sorter = self._resources.key_sorter(sample, num_arcs, free_bytes, self._column_bits)
+
+        def scatter(index: int) -> int:
+            keys = np.empty(self._sizes[index], np.uint64)
+            varint.unpack_keys(keys, self._log.take(index, keep=keep))
+            arcs = self._arcs(keys, side, ranks)
+            sorter.add(arcs)
+            return arcs.size
+
+        threads = self._resources.plan.threads
+        with self._resources.phases(phase, num_arcs, "edge") as bar:
+            for size in ordered_map(scatter, range(len(self._log)), threads):
+                bar.update(size)
+        return sorter
+
+    def _arcs(self, keys: Keys, side: Side, ranks: NDArray[np.uint32]) -> Keys:
+        """Arcs of keys in the directions of a side, both ends renamed by rank."""
+        out = np.empty(keys.size * (2 if side is Side.BOTH else 1), np.uint64)
+        arrange.directed_keys(out, keys, ranks, self._column_bits, int(side))
+        return out
+
+    def close(self) -> None:
+        """Give memory and disk space back."""
+        self._log.close()
