@@ -74,7 +74,7 @@ def test_only_leftovers_are_removed(tmp_path: Path) -> None:
 
 SLOW_WRITER = """
 import os, sys
-from oocbfs.formats.atomic import atomic_output
+from oocbfs.formats.output.atomic import atomic_output
 with atomic_output("a", force=True) as file:
     file.write(b"x" * 1000)
     file.flush()
@@ -114,7 +114,7 @@ def test_writers_with_the_same_process_number(tmp_path: Path) -> None:
 def test_a_killed_writer_is_cleaned_up_by_the_next(tmp_path: Path) -> None:
     program = """
 import os, signal
-from oocbfs.formats.atomic import atomic_output, check_outputs
+from oocbfs.formats.output.atomic import atomic_output, check_outputs
 with atomic_output("a") as file:
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -179,7 +179,7 @@ def test_a_replaced_file_keeps_its_owner(tmp_path: Path) -> None:
 def test_a_group_that_cannot_be_kept_gives_its_rights_to_nobody() -> None:
     program = """
 import os, sys
-from oocbfs.formats.atomic import atomic_output
+from oocbfs.formats.output.atomic import atomic_output
 os.setgroups([])
 os.setgid(3456)
 os.setuid(3456)
@@ -213,7 +213,7 @@ def test_standard_output_is_not_replaced_under_itself(tmp_path: Path) -> None:
     """``oocbfs … -o x > x`` and ``-o /dev/stdout > x`` would lose one of the two."""
     program = """
 from oocbfs.errors import OutputError
-from oocbfs.formats.atomic import atomic_output, check_outputs
+from oocbfs.formats.output.atomic import atomic_output, check_outputs
 for name in ("x", "/dev/stdout"):
     try:
         with atomic_output(name, force=True):

@@ -330,8 +330,9 @@ def test_close_lets_a_traversal_finish(path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_threads_load_a_part_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads that share a graph share what it loads, also where Python locks no cached property."""
-    from oocbfs.graph import disk_rows, graph
+    from oocbfs.graph import disk_rows
     from oocbfs.graph.rows import load_rows
+    from oocbfs.search import graph
 
     loads = []
     start = threading.Barrier(4)
