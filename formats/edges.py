@@ -1,4 +1,4 @@
-"""What every reader, generator and in-memory source hands to the converter."""
+"""What every reader, generator and source in memory gives to the converter."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Edges:
 class Declared:
     """What an input says about itself besides its edges.
 
-    ``directed`` is None where the format does not say. The vertex set is declared either as a range
-    (``first_id``, ``num_vertices``) or as a list (``vertex_ids``, sorted and distinct), or not at all.
+    ``directed`` is None if the format does not say. The vertices are declared as a range
+    (``first_id``, ``num_vertices``), as a sorted list without duplicates (``vertex_ids``), or not.
     """
 
     directed: bool | None = None
@@ -35,10 +35,10 @@ class Declared:
 
 
 class EdgeStream(Protocol):
-    """A source of edges that is read once, from front to back.
+    """A source of edges that is read once, from beginning to end.
 
-    ``declared`` is complete only when ``batches`` is exhausted. Progress is counted in whatever unit
-    fits the source: ``total`` is None where it is unknown, ``done`` may be read at any time.
+    ``declared`` is complete only when ``batches`` is exhausted. Progress is counted in ``unit``:
+    ``total`` is None if it is unknown, ``done`` may be read at any time.
     """
 
     name: str

@@ -47,12 +47,12 @@ def build_parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     console.prepare()
-    # A polite kill unwinds like Ctrl-C does, so that temporary files go away.
+    # SIGTERM unwinds the stack as Ctrl-C does, so that temporary files are removed.
     previous = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         return _run(arguments)
     except BrokenPipeError:
-        # The reader of our output went away: no error, but what the shell says of others it ended.
+        # The reader of our output is gone. Not an error; the code is that of other programs.
         console.silence()
         return 141
     finally:
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    """Run a verb and write out what it printed; whatever goes wrong is told in one line."""
+    """Run a verb and write out what it printed; an error becomes one line."""
     try:
         try:
             options = _parse(arguments)

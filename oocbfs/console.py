@@ -1,4 +1,4 @@
-"""Standard output and standard error as they should be on any terminal, and at the end of any pipe."""
+"""Make standard output and standard error work on any terminal, and at the end of any pipe."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from contextlib import suppress
 
 from oocbfs.errors import OutputError
 
-# What stands for our own signs where an encoding lacks them; of others it gets the numbers.
+# What replaces our own signs if an encoding lacks them; other characters become their numbers.
 _PLAIN = {"→": "->", "…": "...", "–": "-", "×": "x", "µ": "u"}
 _HANDLER = "oocbfs.plain"
 
 
 def _write_plain(error: UnicodeError) -> tuple[str, int]:
-    """Replace what an encoding lacks, half characters of odd file names among it."""
+    """Replace what an encoding lacks, such as half characters of odd file names."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     signs = error.object[error.start : error.end]
@@ -25,7 +25,7 @@ def _write_plain(error: UnicodeError) -> tuple[str, int]:
 
 
 def prepare() -> None:
-    """Have both streams write what they can, and exist even if the caller closed them."""
+    """Let both streams write what they can, and exist even if the caller closed them."""
     codecs.register_error(_HANDLER, _write_plain)
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
@@ -36,7 +36,7 @@ def prepare() -> None:
 
 
 def flush() -> None:
-    """Write out what waits, while there is still somebody to say that it failed."""
+    """Write out what is buffered, while a failure can still be reported."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -58,5 +58,5 @@ def silence() -> None:
 
 
 def one_line(text: str) -> str:
-    """Write a message so that it stays one line, whatever names it holds."""
+    """Write a message so that it stays one line, with any names in it."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -119,7 +119,8 @@ def _gpus(driver: Driver) -> Iterator[Finding]:
         link = f"PCIe {gpu.link}" if gpu.link else "PCIe link unknown"
         yield Finding(
             f"GPU {number}",
-            f"{gpu.name}, {format_size(gpu.vram_bytes)}, compute capability {gpu.capability}, {link}",
+            f"{gpu.name}, {format_size(gpu.vram_bytes)}, "
+            f"compute capability {gpu.capability}, {link}",
         )
 
 

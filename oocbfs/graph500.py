@@ -21,7 +21,7 @@ Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Graph500Result:
     """Times of the construction, and of the traversal and validation of each root."""
 
     scale: int
@@ -72,7 +72,7 @@ def _arithmetic(name: str, values: Values) -> dict[str, float]:
 
 
 def _harmonic(name: str, values: Values) -> dict[str, float]:
-    """Harmonic mean and its standard error, by the delta method as the specification's code does."""
+    """Harmonic mean and its standard error, by the delta method as in the specification's code."""
     inverse = 1 / values
     mean = 1 / inverse.mean()
     spread = inverse.std(ddof=1) / np.sqrt(values.size - 1) * mean**2 if values.size > 1 else 0.0
@@ -89,7 +89,7 @@ def run(
     memory: str | None = None,
     folder: str | None = None,
     progress: Callable[[str], object] = lambda message: None,
-) -> Outcome:
+) -> Graph500Result:
     """Generate a Kronecker graph, construct (kernel 1) and traverse it (kernel 2)."""
     with tempfile.TemporaryDirectory(dir=folder) as made:
         edges, path = Path(made) / "edges.u64", Path(made) / "graph.ocg"
@@ -114,17 +114,17 @@ def run(
                 result = opened.bfs(root, threads=threads, parents=True, validate=True)
                 rest = time.perf_counter() - start - result.stats.seconds
                 rows.append((result.stats.seconds, rest, result.stats.edges_traversed))
-    seconds, validation, traversed = np.array(rows, np.float64).T
-    return Outcome(
-        scale,
-        edge_factor,
-        threads,
-        generation,
-        construction,
-        roots,
-        seconds,
-        validation,
-        traversed,
+    columns = np.array(rows, np.float64).T
+    return Graph500Result(
+        scale=scale,
+        edge_factor=edge_factor,
+        threads=threads,
+        roots=roots,
+        seconds=columns[0],
+        validation_seconds=columns[1],
+        edges=columns[2],
+        generation_seconds=generation,
+        construction_seconds=construction,
     )
 
 

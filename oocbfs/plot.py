@@ -34,7 +34,7 @@ def check_plot(path: str | os.PathLike[str]) -> None:
 
 
 def plot_levels(result: BfsResult, path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Draw frontier, edge work and slow bytes per level, the direction of each marked by its colour."""
+    """Draw frontier, examined edges and slow bytes per level; colours are the directions."""
     check_plot(path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -101,9 +101,9 @@ def _save(figure: Any, path: str | os.PathLike[str], *, force: bool) -> None:  #
 
 
 def _draw(axes: Any, levels: list[Level], values: list[int], label: str) -> None:  # noqa: ANN401
-    """Bars while they can be told apart, dots when there are thousands of levels.
+    """Draw bars while they can be told apart, dots if there are thousands of levels.
 
-    Levels that ran in one launch share a bar, as wide as they are many.
+    Levels that ran in one launch share a bar, which is as wide as they are many.
     """
     colours = [_COLOURS[level.direction] for level in levels]
     widths = [level.num_levels for level in levels]

@@ -11,7 +11,7 @@ from oocbfs.settings import From, LevelFiles, ManyEngine, Strategy, Table
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
-    from oocbfs.batch.jobs import Job, Outcome, Plan
+    from oocbfs.batch.jobs import Job, JobOutcome, PreparedJob
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -91,14 +91,14 @@ def run(options: argparse.Namespace) -> None:
                 **shared.chosen(options, "threads", "memory", "strategy", "engine"),
             )
         ]
-    plans = [prepare(job, resume=options.resume) for job in jobs]
+    prepared = [prepare(job, resume=options.resume) for job in jobs]
     try:
-        failed = sum(not _run_one(plan, options, alone=len(plans) == 1) for plan in plans)
+        failed = sum(not _run_one(job, options, alone=len(jobs) == 1) for job in prepared)
     except KeyboardInterrupt:
         print("oocbfs: interrupted; --resume continues", file=sys.stderr)
         sys.exit(130)
     if failed:
-        print(f"oocbfs: {failed} of {len(plans)} jobs failed", file=sys.stderr)
+        print(f"oocbfs: {failed} of {len(jobs)} jobs failed", file=sys.stderr)
         sys.exit(1)
 
 
@@ -106,27 +106,27 @@ def _named_sources(options: argparse.Namespace) -> bool:
     return any(value is not None for value in (options.sources, options.random, options.all_hubs))
 
 
-def _run_one(plan: Plan, options: argparse.Namespace, *, alone: bool) -> bool:
+def _run_one(prepared: PreparedJob, options: argparse.Namespace, *, alone: bool) -> bool:
     """Run one job and report; tells whether it succeeded, unless it is the only one."""
-    from oocbfs.batch.jobs import run as run_plan
+    from oocbfs.batch.jobs import run as run_job
     from oocbfs.errors import OocbfsError
     from oocbfs.progress import Phases
 
     try:
-        with Phases()("sources", len(plan.sources), "source") as bar:
-            outcome = run_plan(plan, advance=bar.update)
+        with Phases()("sources", len(prepared.sources), "source") as bar:
+            outcome = run_job(prepared, advance=bar.update)
     except OocbfsError as error:
         if alone:
             raise
-        print(f"oocbfs: {plan.job.output}: failed: {error}", file=sys.stderr)
+        print(f"oocbfs: {prepared.job.output}: failed: {error}", file=sys.stderr)
         return False
     shared.tell_fallback(outcome.fallback)
-    report = _report(plan.job, outcome)
+    report = _report(prepared.job, outcome)
     shared.print_report(options, report, [(name, str(value)) for name, value in report.items()])
     return True
 
 
-def _report(job: Job, outcome: Outcome) -> dict[str, Any]:
+def _report(job: Job, outcome: JobOutcome) -> dict[str, Any]:
     names = {
         "together": f"{outcome.width} at a time",
         "one-per-core": "one per core",

@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def convert(inputs: object, options: argparse.Namespace, **settings: Any) -> None:  # noqa: ANN401
-    """Convert whatever ``oocbfs.convert`` takes and print the report."""
+    """Convert anything that ``oocbfs.convert`` takes and print the report."""
     shared.announce_compilation()
     from oocbfs.conversion import converter
 

@@ -1,7 +1,7 @@
 """write a graph's edges back as an edge list, in the ids of the input
 
-The name of the output chooses the form: .txt .el .tsv .csv, each also with .gz .zst .xz .bz2 after it;
-.u32 .u64 .npy; or - for standard output. Edges of an undirected graph are written once.
+The name of the output chooses the form: .txt .el .tsv .csv, each also with .gz .zst .xz .bz2 after
+it; .u32 .u64 .npy; or - for standard output. Edges of an undirected graph are written once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """make a synthetic graph: kron, rmat, uniform, grid2d, grid3d or powerlaw
 
-The output is an edge list (.txt .el .tsv .csv, each also with .gz .zst .xz .bz2 after it; .u32 .u64
-.npy) or, with a name that ends in .ocg, the converted graph. The same seed makes the same graph.
+The output is an edge list (.txt .el .tsv .csv, each also with .gz .zst .xz .bz2 after it; .u32
+.u64 .npy) or, with a name that ends in .ocg, the converted graph. The same seed makes the same
+graph.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""run the Graph500 benchmark: construct a Kronecker graph, traverse it from 64 roots, validate each"""
+"""run the Graph500 benchmark: construct a Kronecker graph, traverse it from 64 roots, validate"""
 
 from __future__ import annotations
 

@@ -181,8 +181,8 @@ def add_work_options(parser: argparse.ArgumentParser) -> None:
 def add_engine_options(parser: argparse.ArgumentParser) -> None:
     """Add what every verb takes that works on any engine, and from disk within a limit."""
     engines = (
-        "disk: read tails as needed; cuda: a GPU; emulator: its kernels on the CPU, counting bytes; "
-        "auto: a GPU if one is usable, or with --memory cpu or disk"
+        "disk: read tails as needed; cuda: a GPU; emulator: its kernels on the CPU, counting bytes;"
+        " auto: a GPU if one is usable, or with --memory cpu or disk"
     )
     add(parser, "--engine", help=engines)
     add(parser, "--vram", "--resident-tails")

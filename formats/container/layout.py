@@ -133,8 +133,8 @@ def raw_bytes(kind: Kind, num_vertices: int, block_shift: int) -> int | None:
 
 def header_checksum(page: bytes) -> int:
     """CRC-32 of the first page with its own checksum field taken as zero."""
-    at = HEADER.fields["checksum"][1]  # type: ignore[index]
-    return zlib.crc32(page[:at] + b"\0\0\0\0" + page[at + 4 :])
+    offset = HEADER.fields["checksum"][1]  # type: ignore[index]
+    return zlib.crc32(page[:offset] + b"\0\0\0\0" + page[offset + 4 :])
 
 
 def pack_page(header: NDArray[np.void], sections: NDArray[np.void]) -> bytes:

@@ -1,9 +1,9 @@
-"""Notice when a mapped file cannot be read any more, where the process would end with a bus error.
+"""Notice that a mapped file cannot be read any more, instead of ending with a bus error.
 
-A page that another program cut off, or that the disk cannot read, raises SIGBUS when it is touched. The
-handler puts zeros in its place, and in that of all that follow, and takes a note; whoever works on
-the mapping asks for it afterwards and throws the result away. Faults elsewhere go the way they went before.
-Linux only; elsewhere nothing is noticed.
+A page that another program cut off, or that the disk cannot read, raises SIGBUS when it is touched.
+The handler maps zeros from this page on and sets a flag; the reader of the mapping checks the flag
+afterwards and drops its result. Faults elsewhere are handled as before. Only Linux has this; on
+other systems nothing is noticed.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ class PageWatch:
             finalize(mapping, _watches.discard, self)
 
 
-# As long as their mappings live, which may be longer than whoever made them.
+# Each stays as long as its mapping lives, which may be longer than the file was open.
 _watches: set[PageWatch] = set()
 
 
 @cache
 def _install() -> tuple[Any, ...]:
-    """Handle SIGBUS from now on; gives what must stay alive."""
+    """Handle SIGBUS from now on; returns what must stay alive."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]

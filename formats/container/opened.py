@@ -1,7 +1,8 @@
-"""A file that is open and mapped: who reads it, whether it still is what was opened, and until when.
+"""A file that is open and mapped: who reads it, and whether it is still what was opened.
 
-Whoever reads does so inside of ``reading``, which refuses a closed file and, before anything is handed on,
-a file that another program changed meanwhile. ``close`` never takes a file from under a reader.
+All reading is done inside a block ``with file.reading()``. It refuses a closed file and, at its
+end, a file that another program changed in the meantime. If a file is closed while it
+is read, the last reader closes it.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ Item = TypeVar("Item")
 
 
 class Opened:
-    """A file at a path, or behind a descriptor that is open already."""
+    """A file at a path, or of a descriptor that is open already."""
 
     def __init__(
         self, path: str | os.PathLike[str], descriptor: int | None, least_bytes: int
     ) -> None:
         self.path = Path(path)
         try:
-            # A pipe without a writer would keep us waiting, if it were not refused below.
+            # Opening a pipe would wait for a writer; it is refused below.
             flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
             self.descriptor = os.open(path, flags) if descriptor is None else os.dup(descriptor)
-            # Also without close: whoever drops a graph leaves nothing open.
+            # Closed also if a graph is dropped without close().
             self._close_descriptor = finalize(self, os.close, self.descriptor)
             self.stamp = stamp(self.descriptor)
             if not stat.S_ISREG(os.fstat(self.descriptor).st_mode):
@@ -49,12 +50,12 @@ class Opened:
         self.mapping: mmap.mmap | None = mapping
         self.bytes = np.frombuffer(mapping, np.uint8)
         self._watch = PageWatch(mapping)
-        # A handler of signals may close what it interrupts.
+        # Reentrant, because a signal handler may close the file that it interrupts.
         self._lock = threading.RLock()
         # How often each thread has entered ``reading``.
         self._readers: dict[int, int] = {}
         self._release: Callable[[], object] | None = None
-        # For parts that are loaded when they are first asked for, once whoever asks.
+        # For parts that are loaded at their first use, once for all threads.
         self.loading = threading.RLock()
 
     @property
@@ -63,9 +64,9 @@ class Opened:
         return self.stamp[2]
 
     def reading(self) -> Reading:
-        """Read: all that is read in the block was in the file that was opened, or it ends in an error.
+        """Read inside a block, which ends in an error if the file is not what was opened.
 
-        An error of the block itself gives way: a changed file looks damaged, which is not what to say.
+        That error replaces one of the block itself, because a changed file often looks damaged.
 
         Raises
         ------
@@ -77,7 +78,7 @@ class Opened:
         return Reading(self)
 
     def each(self, items: Iterator[Item]) -> Iterator[Item]:
-        """Yield items that are made by reading, each checked before it is handed out."""
+        """Yield items that are made by reading, each checked before it is given out."""
         while True:
             with self.reading():
                 try:
@@ -90,13 +91,13 @@ class Opened:
         """Let a reader in, unless the file is closed."""
         thread = threading.get_ident()
         with self._lock:
-            # Who is reading already may go on until it is done.
+            # A thread that is reading already may continue.
             if self._release is not None and thread not in self._readers:
                 raise QueryError(f"{self.path}: is closed: open it again")
             self._readers[thread] = self._readers.get(thread, 0) + 1
 
     def leave(self) -> None:
-        """Let a reader out; the last one closes the file, if that was asked for."""
+        """Let a reader out; the last one closes the file, if close() was called."""
         thread = threading.get_ident()
         with self._lock:
             self._readers[thread] -= 1
@@ -121,7 +122,7 @@ class Opened:
             raise FormatError(f"{self.path}: {problem}") from cause
 
     def close(self, release: Callable[[], object]) -> None:
-        """Let nobody in any more; call ``release`` when the last reader is out, which may be now."""
+        """Refuse new readers; call ``release`` when the last one is out, which may be now."""
         with self._lock:
             if self._release is not None:
                 return
@@ -131,14 +132,14 @@ class Opened:
             release()
 
     def drop(self) -> None:
-        """Let go of the mapping, which views that were given out keep alive, and of the descriptor."""
+        """Release the descriptor and the mapping, which views that were given out keep alive."""
         self.mapping = None
         self.bytes = np.empty(0, np.uint8)
         self._close_descriptor()
 
 
 class Reading:
-    """One reader, inside of a block."""
+    """One reader, inside a block."""
 
     __slots__ = ("_file",)
 
@@ -157,6 +158,6 @@ class Reading:
 
 
 def stamp(descriptor: int) -> tuple[int, int, int, int]:
-    """Tell one state of an open file from others: device, inode, size, and when it was last written."""
+    """Identify the state of an open file: device, inode, size, and time of the last write."""
     status = os.fstat(descriptor)
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns

@@ -24,17 +24,18 @@ from oocbfs.kernels.constants import SLACK_BYTES
 class Container(Closing):
     """A mapped ``.ocg`` file whose first page and tables have been checked.
 
-    Raw sections are read-only views of the mapping; zstd sections are decompressed, all cores at
-    work, when first asked for.
+    Raw sections are read-only views of the mapping; zstd sections are decompressed at their first
+    use, by all cores.
     """
 
     def __init__(self, path: str | os.PathLike[str], descriptor: int | None = None) -> None:
-        """Open the file at ``path``, or the one behind an open ``descriptor``."""
+        """Open the file at ``path``, or the one of an open ``descriptor``."""
         self.file = Opened(path, descriptor, PAGE_BYTES)
         self.path = self.file.path
         self._loaded: dict[Kind, NDArray[Any]] = {}
         self.bytes = self.file.bytes
-        # Told how much memory all sections take unpacked, before the first is; raises if it is too much.
+        # Called before the first section is unpacked, with the bytes that all of them take; raises
+        # if that is too much.
         self.before_unpacking: Callable[[int], object] | None = None
         try:
             with self.file.reading():
@@ -114,7 +115,7 @@ class Container(Closing):
 
     def _read_sections(self) -> None:
         self.sections: dict[Kind, np.void] = {}
-        at, chunk = PAGE_BYTES, 0
+        offset, chunk = PAGE_BYTES, 0
         for record in self._table:
             self._require(int(record["kind"]) in set(Kind), "unknown section kind")
             kind = Kind(int(record["kind"]))
@@ -126,18 +127,18 @@ class Container(Closing):
             expected = layout.raw_bytes(kind, self.num_vertices, self.block_shift)
             self._require(expected in (None, raw), f"{name}: wrong size for the number of vertices")
             self._require(
-                int(record["offset"]) == at
+                int(record["offset"]) == offset
                 and int(record["first_chunk"]) == chunk
                 and int(record["num_chunks"]) == -(-raw // CHUNK_BYTES)
-                and at + stored <= int(self.header["chunk_table_offset"]),
+                and offset + stored <= int(self.header["chunk_table_offset"]),
                 f"{name}: is not where it belongs",
             )
             chunks = self.chunks[chunk : chunk + int(record["num_chunks"])]
             self._check_chunks(name, record, chunks)
             self.sections[kind] = record
-            at, chunk = at + layout.pages(stored), chunk + chunks.size
+            offset, chunk = offset + layout.pages(stored), chunk + chunks.size
         self._require(
-            at == int(self.header["chunk_table_offset"]) and chunk == self.chunks.size,
+            offset == int(self.header["chunk_table_offset"]) and chunk == self.chunks.size,
             "sections and chunk table do not meet",
         )
         needed = set(layout.ROW_KINDS)
@@ -210,7 +211,7 @@ class Container(Closing):
         return self.bytes[int(chunk["offset"]) :][: int(chunk["stored_bytes"])]
 
     def section(self, kind: Kind) -> NDArray[Any]:
-        """Contents of a section: a view of the mapping, or decompressed once."""
+        """Give the contents of a section: a view of the mapping, or decompressed once."""
         with self.file.loading, self.file.reading():
             if kind not in self._loaded:
                 record = self.sections[kind]
@@ -224,22 +225,22 @@ class Container(Closing):
             return self._loaded[kind]
 
     def expect_unpacking(self) -> None:
-        """Refuse what has no room unpacked, before anything else takes memory; says so only once."""
+        """Refuse a graph that does not fit unpacked, before other memory is taken; asks once."""
         if self.before_unpacking is not None and self.is_compressed:
             self.before_unpacking(self.raw_bytes(*Kind))
             self.before_unpacking = None
 
     def _decompress(self, kind: Kind, size: int) -> NDArray[np.uint8]:
-        # The frames must account for the size before it is allocated: a crafted one could be absurd.
+        # The frames must add up to the size before it is allocated: a crafted one could be absurd.
         chunks = self.section_chunks(kind)
         sizes = np.full(chunks.size, CHUNK_BYTES)
         if chunks.size:
             sizes[-1] = size - CHUNK_BYTES * (chunks.size - 1)
         for chunk, expected in zip(chunks, sizes, strict=True):
             self._check_frame(kind, self.chunk_bytes(chunk), int(expected))
-        # On a page of its own and in whole pages, so that a GPU's driver can pin it in place.
-        room = np.empty(layout.pages(size + SLACK_BYTES) + PAGE_BYTES, np.uint8)
-        data = room[-room.ctypes.data % PAGE_BYTES :][: size + SLACK_BYTES]
+        # It begins at a page and fills whole pages, so that a GPU's driver can pin it as it is.
+        allocated = np.empty(layout.pages(size + SLACK_BYTES) + PAGE_BYTES, np.uint8)
+        data = allocated[-allocated.ctypes.data % PAGE_BYTES :][: size + SLACK_BYTES]
 
         def work(i: int) -> None:
             self.check_chunk(kind, chunks[i])
@@ -281,7 +282,7 @@ class Container(Closing):
         )
 
     def expect(self, kind: Kind) -> None:
-        """Have a section read ahead that is about to be used from end to end, if it maps."""
+        """Have the system read ahead a raw section that is about to be used as a whole."""
         record = self.sections[kind]
         if (
             self.file.mapping is not None
@@ -295,7 +296,7 @@ class Container(Closing):
             self.file.mapping.madvise(mmap.MADV_WILLNEED, begin, size)
 
     def release(self) -> None:
-        """Let go of the mapped pages; whoever touches them again gets them from the page cache or disk."""
+        """Give mapped pages back; when touched again, they come from the page cache or the disk."""
         if self.file.mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
             self.file.mapping.madvise(mmap.MADV_DONTNEED)
 
@@ -304,7 +305,7 @@ class Container(Closing):
         self.file.close(self.drop)
 
     def drop(self) -> None:
-        """Let go of everything, when nobody reads any more."""
+        """Release everything, when the last reader is out."""
         self._loaded.clear()
         self.bytes = np.empty(0, np.uint8)
         self.chunks = np.empty(0, layout.CHUNK)

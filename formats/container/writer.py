@@ -28,17 +28,18 @@ class SectionWriter:
     def write(self, data: NDArray[Any]) -> None:
         """Append an array's bytes."""
         view = memoryview(np.ascontiguousarray(data).view(np.uint8).reshape(-1))
-        at = 0
-        while at < len(view):
-            at += os.pwrite(self._descriptor, view[at:], self.offset + self.size + at)
-        at = 0
-        while at < len(view):
+        end = self.offset + self.size
+        written = 0
+        while written < len(view):
+            written += os.pwrite(self._descriptor, view[written:], end + written)
+        summed = 0
+        while summed < len(view):
             filled = self.size % CHUNK_BYTES
-            piece = view[at : at + CHUNK_BYTES - filled]
+            piece = view[summed : summed + CHUNK_BYTES - filled]
             if filled == 0:
                 self._checksums.append(0)
             self._checksums[-1] = zlib.crc32(piece, self._checksums[-1])
-            at += len(piece)
+            summed += len(piece)
             self.size += len(piece)
 
     def chunks(self) -> NDArray[np.void]:
@@ -52,10 +53,10 @@ class SectionWriter:
 
 
 class ContainerWriter:
-    """Lay out raw sections in a new file.
+    """Lay out raw sections in a new file, in the order in which they were begun.
 
-    Sections lie in the order in which they were begun. All but the last must say their size when
-    they begin, so that several can be filled side by side while the last one grows.
+    All but the last must know their size when they begin, so that several can be filled side by
+    side while the last one grows.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -127,23 +128,23 @@ def compress_container(
     all_chunks: list[NDArray[np.void]] = []
     end = PAGE_BYTES
     for record, (kind, old) in zip(table, source.sections.items(), strict=True):
-        at = end
+        offset = end
         chunks = np.zeros(int(old["num_chunks"]), layout.CHUNK)
         frames = _compressed(source, kind, level, threads)
         for chunk, (frame, raw_size) in zip(chunks, frames, strict=True):
-            file.seek(at)
+            file.seek(offset)
             file.write(frame)
-            chunk["offset"], chunk["stored_bytes"] = at, len(frame)
+            chunk["offset"], chunk["stored_bytes"] = offset, len(frame)
             chunk["checksum"] = zlib.crc32(frame)
-            at += len(frame)
+            offset += len(frame)
             advance(raw_size)
         record["kind"], record["encoding"] = kind, Encoding.ZSTD
-        record["offset"], record["stored_bytes"] = end, at - end
+        record["offset"], record["stored_bytes"] = end, offset - end
         record["raw_bytes"] = old["raw_bytes"]
         record["first_chunk"] = sum(map(len, all_chunks))
         record["num_chunks"] = chunks.size
         all_chunks.append(chunks)
-        end += layout.pages(at - end)
+        end += layout.pages(offset - end)
     kept = set(layout.HEADER.names or ()) - {"magic", "version", "checksum", "file_bytes"}
     fields = {name: int(source.header[name]) for name in kept}
     return write_tables(file, end, table, np.concatenate(all_chunks), fields)
@@ -160,5 +161,5 @@ def _compressed(
 
     chunks = source.section_chunks(kind)
     with ThreadPoolExecutor(threads) as pool:
-        for first in range(0, chunks.size, 4 * threads):  # bounds what waits in memory
+        for first in range(0, chunks.size, 4 * threads):  # so that few frames wait in memory
             yield from pool.map(work, chunks[first : first + 4 * threads])

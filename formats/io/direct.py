@@ -1,4 +1,4 @@
-"""Read a file past the page cache, so that what it holds costs no memory but the reader's own."""
+"""Read a file past the page cache, so that it takes no memory but the reader's own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from oocbfs.errors import FormatError
 from oocbfs.formats.io.machine import read_at
 from oocbfs.formats.io.ordered import ordered_map
 
-# Should a pipe have taken the file's place, opening it does not wait for a writer.
+# If a pipe has replaced the file, opening it does not wait for a writer.
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 _PAGE_BYTES = 4096
 _PIECE_BYTES = 4 << 20
@@ -35,14 +35,14 @@ def page_aligned(size: int) -> NDArray[np.uint8]:
 class DirectFile:
     """An open file that is read in whole pages by many threads.
 
-    Where the file system knows no direct reads, they go through the page cache, which the kernel takes
-    back when memory is short; ``direct`` says which.
+    If the file system has no direct reads, they go through the page cache, which the kernel takes
+    back when memory is short; ``direct`` tells which.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         self._open = ExitStack()
-        # Also without close: whoever drops a graph leaves nothing open.
+        # Closed also if a graph is dropped without close().
         finalize(self, self._open.close)
         try:
             direct = _open_direct(self.path)
@@ -55,7 +55,7 @@ class DirectFile:
             raise FormatError(f"{self.path}: cannot be opened: {error.strerror}") from error
 
     def _keep(self, descriptor: int) -> int:
-        """Keep a descriptor until this is closed; it is read here and there."""
+        """Keep a descriptor until this is closed; it is read at random."""
         self._open.callback(os.close, descriptor)
         if hasattr(os, "posix_fadvise"):
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
@@ -98,7 +98,7 @@ class DirectFile:
 
 
 def _open_direct(path: str) -> int | None:
-    """Open a file for direct reads; None where the file system knows none."""
+    """Open a file for direct reads; None if the file system has none."""
     if not hasattr(os, "O_DIRECT"):
         return None
     try:
@@ -107,7 +107,7 @@ def _open_direct(path: str) -> int | None:
         return None
     try:
         read_at(descriptor, memoryview(page_aligned(_PAGE_BYTES)), 0)
-    except OSError:  # some find out only now
+    except OSError:  # some file systems refuse only now
         os.close(descriptor)
         return None
     return descriptor

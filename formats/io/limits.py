@@ -1,4 +1,4 @@
-"""What reading an input may take, so that no input can make a process larger than it may be."""
+"""How much memory reading an input may take, so that no input makes a process too large."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 # The longest line, however much memory there is.
 LINE_LIMIT_BYTES = 256 << 20
-# A line of single digits: itself, what is read behind it, and 8 bytes each for both ends of its edges.
+# A line of single digits: itself, what is read after it, and 8 bytes for each end of its edges.
 LINE_COPIES = 16
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Bounds for windows of decompressors and directories of archives, for a line, and for listed ids.
+class InputLimits:
+    """Limits for windows of decompressors and lists of archives, for a line, and for listed ids.
 
-    ``folder`` is where a pipe is copied to if it has to be read twice; None is the system's.
+    ``folder`` is where a pipe is copied to if it must be read twice; None is the system's.
     """
 
     window_bytes: int = 1 << 31

@@ -1,6 +1,6 @@
 """What this machine gives a process: cores, memory, reads at an offset.
 
-The one place that knows what operating systems lack. macOS has neither ``sched_getaffinity`` nor
+The only module that knows what operating systems lack. macOS has neither ``sched_getaffinity`` nor
 ``SC_AVPHYS_PAGES``, and ``preadv`` only since version 11.
 """
 
@@ -10,7 +10,7 @@ import os
 import re
 from pathlib import Path
 
-# Where nothing tells how much memory there is.
+# If nothing tells how much memory there is.
 _LEAST_BYTES = 1 << 30
 _MEMINFO = Path("/proc/meminfo")
 
@@ -28,7 +28,7 @@ def total_bytes() -> int:
 
 
 def free_bytes() -> int:
-    """Tell how much memory the machine can still give; half of it where the system does not tell."""
+    """Tell how much memory the machine can still give; half of all if the system does not tell."""
     try:
         match = re.search(r"MemAvailable:\s+(\d+) kB", _MEMINFO.read_text())
     except OSError:
@@ -39,7 +39,7 @@ def free_bytes() -> int:
 
 
 def _sysconf_bytes(name: str) -> int:
-    """Ask for a number of pages; 0 where the system does not know it."""
+    """Ask for a number of pages; 0 if the system does not know it."""
     try:
         return max(0, os.sysconf(name)) * os.sysconf("SC_PAGE_SIZE")
     except (ValueError, OSError):

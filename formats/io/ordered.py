@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 # More would only wait for each other, and each has buffers of its own.
 MOST_THREADS = 1024
-# Of a range that one thread works on at a time.
+# Numbers of a range that one thread works on at a time.
 _PIECE = 1 << 18
 
 
@@ -42,7 +42,7 @@ def ordered_map(
 ) -> Generator[Result]:
     """Yield function(item) in the order of the items, at most threads + 2 of them in flight.
 
-    A single item is worked on here, because a pool takes longer to start than most of them.
+    A single item is worked on by this thread, because starting a pool often takes longer.
     """
     rest = iter(items)
     first = list(islice(rest, 2))

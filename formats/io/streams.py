@@ -1,4 +1,4 @@
-"""Stored inputs and the bytes in them: files and pipes, decompressed by their magic.
+"""Inputs and the bytes in them: files and pipes, decompressed as their first bytes say.
 
 A truncated or damaged stream raises InputError; it never ends early as if it were complete.
 """
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from oocbfs.errors import BudgetError, InputError
 from oocbfs.formats.io.closing import Closing
 from oocbfs.formats.io.decompress import HEADER_BYTES, Codec, Decoder, WindowError, codec_of
-from oocbfs.formats.io.limits import Limits
+from oocbfs.formats.io.limits import InputLimits
 
 STORED_PIECE_BYTES = 1 << 18
 PLAIN_PIECE_BYTES = 1 << 20
@@ -67,7 +67,7 @@ def explained(name: str) -> Iterator[None]:
 
 
 class Stream(Closing):
-    """The decompressed bytes of a source, from front to back."""
+    """The decompressed bytes of a source, from beginning to end."""
 
     def __init__(self, source: Source, file: Readable, *, compressed: bool = True) -> None:
         self._source = source
@@ -96,7 +96,7 @@ class Stream(Closing):
         return b"".join(pieces)
 
     def readinto(self, view: memoryview) -> int:
-        """Fill the view from its front and give the number of bytes, 0 only at the end."""
+        """Fill the beginning of a view and give the number of bytes, 0 only at the end."""
         if not self._front and self._codec is None and isinstance(self._file, io.RawIOBase):
             with explained(self._source.name):
                 return self._count(self._file.readinto(view) or 0)
@@ -120,14 +120,14 @@ class Stream(Closing):
             raise InputError("ends early: the file is truncated", path=self._source.name)
 
     def read_items(self, kind: np.dtype[Any], count: int) -> NDArray[Any]:
-        """Read so many items of a fixed size, all of which must be there."""
+        """Read ``count`` items of a fixed size, all of which must be there."""
         data = self.read(count * kind.itemsize)
         if len(data) < count * kind.itemsize:
             raise InputError("ends early: the file is truncated", path=self._source.name)
         return np.frombuffer(data, kind)
 
     def expect_end(self) -> None:
-        """Refuse bytes that follow, and have the end of compressed data checked."""
+        """Refuse bytes that follow; also checks the end of compressed data."""
         if self.read(1):
             raise InputError("more bytes than the format has room for", path=self._source.name)
 
@@ -163,7 +163,7 @@ class Stream(Closing):
         return size
 
     def _decode(self) -> bytes:
-        """Give the next decompressed bytes, none only behind the end of the last member."""
+        """Give the next decompressed bytes, none only after the end of the last member."""
         codec = self._codec
         assert codec is not None
         while True:
@@ -178,7 +178,7 @@ class Stream(Closing):
                     return b""
                 if codec_of(self._undecoded) is not codec:
                     raise InputError(
-                        f"bytes behind the end of the {codec.name} data that are none of it",
+                        f"bytes after the end of the {codec.name} data that do not belong to it",
                         path=self._source.name,
                     )
                 self._decoder = self._new_decoder(codec)
@@ -209,17 +209,17 @@ class Stream(Closing):
     def _too_large(self, codec: Codec) -> BudgetError:
         allowed = self._source.limits.window_bytes >> 20
         return BudgetError(
-            f"{self._source.name}: unpacking this {codec.name} data takes a window of more than the "
-            f"{allowed:,} MB that there is room for: allow more --memory, or unpack it before"
+            f"{self._source.name}: unpacking this {codec.name} data takes a window of more than "
+            f"{allowed:,} MB, the limit: allow more --memory, or unpack it before"
         )
 
 
 class Source:
-    """One input: a file, which may be opened again and again, or a pipe, which may not."""
+    """One input: a file, which may be opened many times, or a pipe, which may not."""
 
-    def __init__(self, path: str | os.PathLike[str], limits: Limits | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], limits: InputLimits | None = None) -> None:
         self.path = os.fspath(path)
-        self.limits = limits or Limits()
+        self.limits = limits or InputLimits()
         self.name = "<stdin>" if self.path == "-" else self.path
         self.done = 0
         self.compressed = False
@@ -276,11 +276,11 @@ class Source:
         self.regular = True
 
     def progress(self, stored: int) -> None:
-        """Note that a stream has read so many stored bytes."""
+        """Note how many stored bytes a stream has read."""
         self.done = max(self.done, stored)
 
     def close(self) -> None:
-        """Remove the temporary file, and close a pipe that was looked into and never read."""
+        """Remove the temporary file, and close a pipe that was peeked into but never read."""
         if self._peeked is not None:
             self._peeked.close()
             self._peeked = None
@@ -294,7 +294,7 @@ class Source:
         return head in (ZIP_MAGIC, _EMPTY_ZIP_MAGIC) and not self.compressed
 
     def stored_path(self) -> str:
-        """Give where the bytes are that can be opened again."""
+        """Give the path of the bytes that can be opened again."""
         return self.path if self._copy is None else self._copy.name
 
     def open_stored(self) -> io.FileIO | Kept:

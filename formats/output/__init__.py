@@ -1,1 +1,1 @@
-"""Files that appear whole or not at all: edge lists, vectors, anything renamed into place."""
+"""Files that appear whole or not at all: edge lists and vectors, renamed when they are complete."""

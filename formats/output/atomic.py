@@ -25,30 +25,30 @@ def atomic_output(
 ) -> Generator[BinaryIO]:
     """Yield a new file, opened "w+b", that gets its name only when the block ends without an error.
 
-    Until then it is called ``.<name>.<16 random digits>.tmp`` in the same folder and locked, so that
-    others can tell it from what a dead process left behind; it is removed however the block ends. Links
-    are followed: what they lead to is made or replaced, and they stay. A file that is replaced hands
-    down its mode, and its owner where that is allowed; a new one follows the umask. With ``streams``,
-    devices and pipes will do too, which are written from front to back.
+    Until then it is called ``.<name>.<16 random digits>.tmp`` in the same folder and is locked, so
+    that others can tell it from what a dead process has left; it is removed if the block fails.
+    Links are followed: their target is created or replaced, and they stay. A new file follows the
+    umask; one that replaces another takes over its mode, and its owner if that is allowed. With
+    ``streams``, devices and pipes are accepted too, and written from beginning to end.
 
     Raises
     ------
     OutputError
-        If the file exists and ``force`` is not set, if it is not a plain file, or for any OSError on
-        the way; but BrokenPipeError passes.
+        If the file exists and ``force`` is not set, if it is not a plain file, or for any OSError
+        except BrokenPipeError, which is passed on.
     """
     shown = os.fspath(path)
     target = Path(os.path.realpath(shown))
     try:
-        there = _check_target(target, shown, force, streams)
-        if there is not None and not stat.S_ISREG(there.st_mode):
+        existing = _check_target(target, shown, force, streams)
+        if existing is not None and not stat.S_ISREG(existing.st_mode):
             with open(shown, "wb") as stream:
                 yield stream
             return
         remove_stale_temporaries(target)
         with _temporary_for(target, shown) as (temporary, file):
-            if there is not None:
-                _hand_down(there, file.fileno())
+            if existing is not None:
+                _copy_owner_and_mode(existing, file.fileno())
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -57,7 +57,7 @@ def atomic_output(
             temporary.replace(target)
             _sync_folder(target.parent)
     except BrokenPipeError:
-        raise  # about another file: nobody reads what the block printed
+        raise  # of another file: what the block printed is not read any more
     except OSError as error:
         raise OutputError(f"{shown}: cannot be written: {_reason(error)}") from error
 
@@ -71,12 +71,12 @@ def check_outputs(
 ) -> None:
     """Refuse outputs that cannot be written, before any work is done.
 
-    ``outputs`` are names by what the user calls them; None is one that nobody asked for.
+    ``outputs`` maps what the user calls an output to its path; None is one not asked for.
 
     Raises
     ------
     OutputError
-        If one could not be written, or is an input or another output by whatever name.
+        If one could not be written, or is also an input or another output, under any name.
     """
     taken: list[tuple[str, str]] = [("an input", os.fspath(path)) for path in inputs]
     for what, path in outputs.items():
@@ -94,7 +94,7 @@ def check_outputs(
 
 
 def check_space(path: str | os.PathLike[str], least_bytes: int) -> None:
-    """Refuse what a disk cannot hold, before it is full."""
+    """Refuse a file that the disk has no space for, before it is full."""
     folder = Path(os.path.realpath(path)).parent
     free_bytes = shutil.disk_usage(folder).free if folder.is_dir() else least_bytes
     if least_bytes > free_bytes:
@@ -114,9 +114,9 @@ def _is_same(one: str, other: str) -> bool:
 
 
 def remove_stale_temporaries(target: Path) -> None:
-    """Remove what dead processes left behind while writing the same file: what nobody has locked.
+    """Remove what dead processes have left of the same file: temporary files without a lock.
 
-    A process number would not tell: in containers, two that are alive may have the same one.
+    A process number would not tell: in containers, two living processes may have the same one.
     """
     pattern = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{16}}\.tmp")
     for entry in target.parent.iterdir():
@@ -128,7 +128,7 @@ def remove_stale_temporaries(target: Path) -> None:
 
 @contextmanager
 def _temporary_for(target: Path, shown: str) -> Generator[tuple[Path, BinaryIO]]:
-    """Open a locked temporary file and see to it that nothing keeps its name."""
+    """Open a locked temporary file; its name is removed at the end."""
     if target in _active:
         raise OutputError(f"{shown}: is already being written by this process")
     _active.add(target)
@@ -150,57 +150,57 @@ def _new_temporary(target: Path) -> tuple[Path, BinaryIO]:
         file = temporary.open("x+b")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:  # somebody took it for a leftover, and is about to remove it
+        except BlockingIOError:  # another process takes it for stale, and is about to remove it
             file.close()
             continue
-        except OSError:  # there are no locks in this folder, so that nobody removes anything
+        except OSError:  # this folder has no locks, so that no process removes anything
             return temporary, file
-        if os.fstat(file.fileno()).st_nlink:  # and is not removed yet
+        if os.fstat(file.fileno()).st_nlink:  # not removed before it was locked
             return temporary, file
         file.close()
 
 
 def _check_target(target: Path, shown: str, force: bool, streams: bool) -> os.stat_result | None:
-    """Refuse a target that is not a plain file, or one that may not be replaced; tell what is there."""
+    """Refuse what is no plain file or may not be replaced; gives the status of an existing file."""
     try:
-        # By its own name: what leads through /proc has no other. A loop of links is an error.
-        there = os.stat(shown)
+        # By the name given: a path through /proc has no other. A loop of links is an error.
+        existing = os.stat(shown)
     except FileNotFoundError:
-        there = None
-    if shown.endswith(os.sep) or (there is not None and stat.S_ISDIR(there.st_mode)):
+        existing = None
+    if shown.endswith(os.sep) or (existing is not None and stat.S_ISDIR(existing.st_mode)):
         raise OutputError(f"{shown}: is a folder; name a file")
-    if there is None:
+    if existing is None:
         if not target.parent.is_dir():
             raise OutputError(f"{shown}: there is no folder {target.parent}; create it first")
         return None
-    if not stat.S_ISREG(there.st_mode):
+    if not stat.S_ISREG(existing.st_mode):
         if streams:
-            return there
+            return existing
         raise OutputError(f"{shown}: is a device or a pipe; name a file")
-    if any(_is_open_as(descriptor, there) for descriptor in (0, 1, 2)):
+    if any(_is_open_as(descriptor, existing) for descriptor in (0, 1, 2)):
         raise OutputError(f"{shown}: is standard input or output already; name another file")
     if not force:
         raise OutputError(f"{shown}: already exists; use --force to replace it")
-    return there
+    return existing
 
 
-def _is_open_as(descriptor: int, there: os.stat_result) -> bool:
+def _is_open_as(descriptor: int, existing: os.stat_result) -> bool:
     try:
-        return os.path.samestat(os.fstat(descriptor), there)
+        return os.path.samestat(os.fstat(descriptor), existing)
     except OSError:
         return False
 
 
-def _hand_down(there: os.stat_result, descriptor: int) -> None:
+def _copy_owner_and_mode(existing: os.stat_result, descriptor: int) -> None:
     """Give a new file the owner and the mode of the one it will replace."""
-    mode = stat.S_IMODE(there.st_mode)
+    mode = stat.S_IMODE(existing.st_mode)
     try:
-        os.fchown(descriptor, there.st_uid, there.st_gid)
+        os.fchown(descriptor, existing.st_uid, existing.st_gid)
     except PermissionError:
         try:
-            os.fchown(descriptor, -1, there.st_gid)
+            os.fchown(descriptor, -1, existing.st_gid)
         except PermissionError:
-            # Another group is not to read what the old one might.
+            # A different group must not get the rights of the old one.
             mode = (mode & 0o707) | (mode & 0o007) << 3
     os.fchmod(descriptor, mode)
 

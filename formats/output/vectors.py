@@ -1,4 +1,4 @@
-"""One number for each vertex, as a file: .npy aligned with the ids, or .csv and .tsv that name them."""
+"""Files with a number for each vertex: .npy in the order of the ids, .csv and .tsv with ids."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ROWS_PER_PIECE = 1 << 16
 
 
 def check_name(path: str | os.PathLike[str]) -> None:
-    """Refuse a name whose suffix says no form, before any work is done."""
+    """Refuse a name whose suffix is not known, before any work is done."""
     if Path(path).suffix not in (".npy", *_SEPARATORS):
         raise OutputError(f"{path}: name it .npy, .csv or .tsv, which says how to write it")
 
@@ -34,9 +34,9 @@ def write_vector(
     threads: int = 1,
     force: bool = False,
 ) -> None:
-    """Write values, and in text the ids they belong to; the file appears when it is whole.
+    """Write values, and in text the ids they belong to; the file appears when it is complete.
 
-    ``ids_at(first, stop)`` gives the ids of the values first … stop-1: all of them may be too many.
+    ``ids_at(first, stop)`` gives the ids of the values first … stop-1, as all may be too many.
     """
     check_name(path)
     with atomic_output(path, force=force) as file:
@@ -51,7 +51,7 @@ def write_vector(
         def text(first: int) -> NDArray[np.uint8]:
             part = values[first : first + _ROWS_PER_PIECE]
             ids = ids_at(first, first + part.size)
-            if part.dtype == np.uint64:  # ids themselves, which may be too large for a sign
+            if part.dtype == np.uint64:  # ids, which may not fit a signed number
                 return format_pairs(ids, part, separator)
             return format_values(ids, part.astype(np.int64), separator)
 

@@ -32,15 +32,15 @@ Block = bytes | memoryview
 
 SEPARATORS = {"txt": " ", "el": " ", "tsv": "\t", "csv": ","}
 PAIR_TYPES = {"u32": "<u4", "u64": "<u8", "bin": "<u8", "npy": "<u8", "npy-u32": "<u4"}
-# What an edge takes at least: one digit, a separator, one digit and a line's end, or two numbers.
+# The least that an edge takes: one digit, a separator, one digit and a line end, or two numbers.
 LEAST_BYTES = dict.fromkeys(SEPARATORS, 4) | {
     name: 2 * np.dtype(dtype).itemsize for name, dtype in PAIR_TYPES.items()
 }
 FORMATS = (*SEPARATORS, *PAIR_TYPES)
 COMPRESSIONS = {"gz": "gz", "gzip": "gz", "zst": "zst", "zstd": "zst", "xz": "xz", "bz2": "bz2"}
 
-# Members of these three may simply follow each other, so blocks are compressed independently. The
-# levels are fast ones: random edges hardly shrink further at the slow ones.
+# Members of these three may follow each other, so that blocks are compressed independently. The
+# levels are fast ones: slow ones make random edges hardly smaller.
 _MEMBERS: dict[str, Callable[[Block], bytes]] = {
     "gz": lambda block: gzip.compress(block, compresslevel=3, mtime=0),
     "xz": lambda block: lzma.compress(block, preset=1),
@@ -72,7 +72,7 @@ def write_edges(
     threads
         How many format and compress; by default one per processor.
     header_comment
-        Lines put in front of text, each behind ``#``.
+        Lines to put before the text, each after ``#``.
     force
         Replace an existing file.
     progress
@@ -149,14 +149,14 @@ def _opened(path: str | os.PathLike[str], force: bool) -> Generator[BinaryIO]:
         yield cast(BinaryIO, _StandardOutput())
         sys.stdout.buffer.flush()
     except BrokenPipeError:
-        raise  # whoever read has had enough, which is no error
+        raise  # the reader closed the pipe, which is not an error
     except OSError as error:
         reason = error.strerror or str(error)
         raise OutputError(f"standard output cannot be written: {reason}") from error
 
 
 class _StandardOutput:
-    """Standard output that takes blocks whole: without a buffer it may take a part and not say so."""
+    """Standard output that takes whole blocks: without a buffer, a write may take only a part."""
 
     def write(self, block: Block) -> int:
         """Write until all is written."""
@@ -170,9 +170,9 @@ class _StandardOutput:
 def _packed(
     file: BinaryIO, compression: str | None, threads: int
 ) -> Generator[tuple[Callable[[Block], Block], Callable[[Block], object]]]:
-    """Give what compresses a block, run by any thread, and what writes the blocks in order."""
+    """Give a function that compresses a block, for any thread, and one that writes in order."""
     if compression == "zst":
-        # One frame, because some readers stop behind the first; zstd has its own threads.
+        # One frame, because some readers stop after the first; zstd has its own threads.
         packer = zstandard.ZstdCompressor(threads=threads if threads > 1 else 0).compressobj()
         yield lambda block: block, lambda block: file.write(packer.compress(block))
         file.write(packer.flush())
@@ -183,7 +183,7 @@ def _packed(
 
 
 def _head(layout: str, comment: str | None, pack: Callable[[Block], Block]) -> Block:
-    """Encode what stands in front of the edges."""
+    """Encode what precedes the edges."""
     if layout.startswith("npy"):
         return _npy_header(layout, 0)
     if layout not in SEPARATORS or not comment:
@@ -215,7 +215,7 @@ def _pairs(batch: Edges, dtype: np.dtype[np.unsignedinteger]) -> Block:
 
 
 def _npy_header(layout: str, num_edges: int) -> bytes:
-    """Build an npy header, which NumPy pads to the same size whatever the number of rows."""
+    """Build an npy header, which NumPy pads to the same size for any number of rows."""
     header = io.BytesIO()
     description = {"descr": PAIR_TYPES[layout], "fortran_order": False, "shape": (num_edges, 2)}
     np.lib.format.write_array_header_1_0(header, description)

@@ -9,14 +9,14 @@ import zipfile
 from oocbfs.errors import BudgetError
 from oocbfs.formats.io.streams import Source, Stream, explained
 
-# What the list of an archive takes for each of its files, and copies of their names.
+# Memory for the list of an archive: for each file, and for copies of the list itself.
 _FILE_BYTES = 2 << 10
 _LIST_COPIES = 6
 _FILE_MAGIC = b"PK\x01\x02"
 _PIECE_BYTES = 1 << 20
 # The end of an archive tells the size of its list; a comment of up to 64 KiB may follow.
 _END, _END_MAGIC, _MOST_END_BYTES = struct.Struct("<4s4H2LH"), b"PK\x05\x06", (1 << 16) + 22
-# Where that is all ones, another end is before it, and between them what tells where.
+# If that is all ones, there is a larger end before it, and between them a pointer to it.
 _LARGE_END, _LOCATOR = struct.Struct("<4sQ2H2L4Q"), struct.Struct("<4sLQL")
 # Before the data of a file: fixed fields, of which the last two are the lengths of what follows.
 _LOCAL = struct.Struct("<26x2H")
@@ -95,8 +95,8 @@ class Archive:
             needed = _list_bytes(path)
             if needed > self.source.limits.window_bytes:
                 raise BudgetError(
-                    f"{self.source.name}: the list of files in this archive takes {needed >> 20:,} MB: "
-                    "allow more --memory, or unpack it and join the files"
+                    f"{self.source.name}: the list of files in this archive takes "
+                    f"{needed >> 20:,} MB: allow more --memory, or unpack it and join the files"
                 )
             self._zip = zipfile.ZipFile(path)
         return self._zip
@@ -109,8 +109,8 @@ class Archive:
             window = _LZMA.unpack(_exactly(file.read(_LZMA.size), _LZMA.size))[-1]
         if window > self.source.limits.window_bytes:
             raise BudgetError(
-                f"{self.source.name}({info.filename}): unpacking takes a window of {window >> 20:,} MB: "
-                "allow more --memory, or unpack it before"
+                f"{self.source.name}({info.filename}): unpacking takes a window of "
+                f"{window >> 20:,} MB: allow more --memory, or unpack it before"
             )
 
 
@@ -121,18 +121,18 @@ def _exactly(data: bytes, size: int) -> bytes:
 
 
 def _list_bytes(path: str) -> int:
-    """Estimate what the list of an archive takes before it is read; of a damaged one, nothing."""
+    """Estimate the memory for the list of an archive before reading it; 0 if it is damaged."""
     with open(path, "rb") as file:
         size = file.seek(0, os.SEEK_END)
         tail = max(0, size - _MOST_END_BYTES)
         file.seek(tail)
         data = file.read()
-        at = data.rfind(_END_MAGIC)
-        if at < 0 or at + _END.size > len(data):
+        offset = data.rfind(_END_MAGIC)
+        if offset < 0 or offset + _END.size > len(data):
             return 0
-        end, list_bytes = tail + at, _END.unpack_from(data, at)[5]
-        if list_bytes == 2**32 - 1 and at >= _LOCATOR.size:
-            file.seek(_LOCATOR.unpack_from(data, at - _LOCATOR.size)[2])
+        end, list_bytes = tail + offset, _END.unpack_from(data, offset)[5]
+        if list_bytes == 2**32 - 1 and offset >= _LOCATOR.size:
+            file.seek(_LOCATOR.unpack_from(data, offset - _LOCATOR.size)[2])
             large = file.read(_LARGE_END.size)
             if len(large) < _LARGE_END.size:
                 return 0

@@ -1,7 +1,7 @@
-"""Text in chunks of whole lines: read ahead by one thread, parsed by others, handed on in order.
+"""Text in chunks of whole lines: read ahead by one thread, parsed by others, given out in order.
 
-Memory is a few chunks, whatever the size of the input; only a line that is longer than a chunk makes
-its chunk grow, up to the limit of its source, and such a chunk is parsed alone.
+Memory is a few chunks for an input of any size. Only a line that is longer than a chunk makes its
+chunk grow, up to the limit of the source; such a chunk is parsed alone.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from oocbfs.formats.edges import Edges, Ids
 from oocbfs.formats.io.limits import LINE_LIMIT_BYTES
 from oocbfs.formats.io.ordered import ordered_map
 from oocbfs.formats.io.streams import Source, Stream
+from oocbfs.formats.readers.detect import BOM
 from oocbfs.kernels.convert import parse as kernels
 from oocbfs.kernels.convert.parse import Text
 
 CHUNK_BYTES = 1 << 20
 BATCH_EDGES = 1 << 18
 MOST_ID = 2**64 - 1
-_BOM = b"\xef\xbb\xbf"
 
 Item = TypeVar("Item")
 
@@ -73,27 +73,28 @@ class Lines:
         self.number = 1
         self.counted = False  # a comment has said how many vertices and edges there are
         self._most_bytes = source.limits.line_bytes
-        self._too_long = False  # the line behind the last chunk
+        self._too_long = False  # the line after the last chunk
         self._chunks = self._cut(stream)
         self._chunk = bytearray()
-        self._at = 0
+        self._offset = 0
 
     def first(self) -> bytes | None:
-        """Give the next line without its end, or None behind the last."""
-        if self._at >= len(self._chunk):
-            self._chunk, self._at = next(self._chunks, bytearray()), 0
+        """Give the next line without its end, or None after the last."""
+        if self._offset >= len(self._chunk):
+            self._chunk, self._offset = next(self._chunks, bytearray()), 0
             if not self._chunk:
                 self.finish()
                 return None
-        return bytes(self._chunk[self._at : self._chunk.index(b"\n", self._at)]).rstrip(b"\r")
+        end = self._chunk.index(b"\n", self._offset)
+        return bytes(self._chunk[self._offset : end]).rstrip(b"\r")
 
     def drop(self) -> None:
         """Pass over the line that first() gave."""
-        self._at = self._chunk.index(b"\n", self._at) + 1
+        self._offset = self._chunk.index(b"\n", self._offset) + 1
         self.number += 1
 
     def skip_comments(self, *marks: bytes) -> bytes | None:
-        """Pass over blank lines and comments and give the line behind them."""
+        """Pass over blank lines and comments and give the line after them."""
         while (line := self.first()) is not None:
             text = line.strip()
             if text and not text.startswith(marks):
@@ -110,20 +111,20 @@ class Lines:
         return InputError(message, path=self.name, line=self.number, text=text)
 
     def chunks(self) -> Iterator[Text]:
-        """Give all that is left; whoever has counted its lines calls finish()."""
-        if self._at < len(self._chunk):
-            yield np.frombuffer(self._chunk, np.uint8)[self._at :]
+        """Give all that is left; the caller counts the lines, and calls finish() at the end."""
+        if self._offset < len(self._chunk):
+            yield np.frombuffer(self._chunk, np.uint8)[self._offset :]
         self._chunk = bytearray()
         for chunk in self._chunks:
             yield np.frombuffer(chunk, np.uint8)
 
     def finish(self) -> None:
-        """Refuse a line that is too long, behind all others."""
+        """Refuse a line that is too long, after all others."""
         if not self._too_long:
             return
         most = f"a line is longer than {self._most_bytes / (1 << 20):.1f} MB"
         if self._most_bytes < LINE_LIMIT_BYTES:
-            raise self.error(f"{most}, which is what there is room for: allow more --memory")
+            raise self.error(f"{most}, the limit: allow more --memory")
         raise self.error(f"{most}: not a text of edges")
 
     def _cut(self, stream: Stream) -> Iterator[bytearray]:
@@ -137,17 +138,17 @@ class Lines:
                 while filled < len(chunk) and (count := stream.readinto(view[filled:])):
                     filled += count
             ended = filled < len(chunk)
-            if fresh and filled >= len(_BOM):
+            if fresh and filled >= len(BOM):
                 fresh = False
-                if chunk.startswith(_BOM):
-                    del chunk[: len(_BOM)]
-                    filled -= len(_BOM)
+                if chunk.startswith(BOM):
+                    del chunk[: len(BOM)]
+                    filled -= len(BOM)
             del chunk[filled:]
             if ended:
                 if chunk:
                     yield chunk if chunk.endswith(b"\n") else chunk + b"\n"
                 return
-            # There is none in what was carried.
+            # What was carried over has no newline.
             end = chunk.rfind(b"\n", max(0, filled - CHUNK_BYTES)) + 1
             carry = chunk[end:] if end else chunk
             if end:
@@ -159,7 +160,7 @@ class Lines:
 
 
 def whole_numbers(words: list[bytes]) -> list[int] | None:
-    """Read counts, or give None if one of them is no whole number below 10^18."""
+    """Read counts, or give None if one of them is not a whole number below 10^18."""
     if not all(word.isdigit() and len(word) <= 18 for word in words):
         return None
     return [int(word) for word in words]
@@ -173,7 +174,7 @@ def parse(
 ) -> Generator[Parsed]:
     """Parse all that is left of the lines.
 
-    ``check`` gives the index of the first edge that must not be, or -1, and says what is wrong with it.
+    ``check`` is a function that gives the index of the first wrong edge, or -1, and its message.
     """
 
     def work(chunk: Text) -> _Work:
@@ -233,7 +234,7 @@ def _parse_chunk(chunk: Text, grammar: Grammar, capacity: int | None = None) -> 
 
 
 class _Scratch(threading.local):
-    """Room for the edges of a chunk, kept by each thread: fresh pages cost as much as parsing."""
+    """Arrays for the edges of a chunk, kept by each thread: new pages cost as much as parsing."""
 
     def __init__(self) -> None:
         self._arrays = np.empty((2, 0), np.uint64)
@@ -276,7 +277,7 @@ def _explain(line: bytes, grammar: Grammar) -> str:
 
 
 def read_ahead(items: Iterator[Item], depth: int = 2) -> Generator[Item]:
-    """Let another thread produce the items, a few before they are wanted; a single one is produced here."""
+    """Let another thread produce the items, a few ahead; a single item is produced by this one."""
     first = list(islice(items, 2))
     if len(first) < 2:
         yield from first
@@ -319,7 +320,7 @@ def read_ahead(items: Iterator[Item], depth: int = 2) -> Generator[Item]:
         with suppress(queue.Empty):
             while True:
                 ready.get_nowait()
-        # A pipe that says nothing can hold the thread for ever; it is left behind then.
+        # A pipe that sends nothing can block the thread for ever; it is not waited for then.
         thread.join(timeout=1.0)
 
 

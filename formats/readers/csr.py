@@ -30,7 +30,7 @@ def read_rows(
     num_vertices: int,
     num_entries: int,
 ) -> Generator[Edges]:
-    """Read the rows; both streams stand at the first item and are left behind the last."""
+    """Read the rows; both streams stand at their first item, and at their end afterwards."""
     stream, kind = offsets
     last = stream.read_items(kind, 1).astype(np.int64)
     if int(last[0]) != 0:
@@ -39,7 +39,7 @@ def read_rows(
         count = min(_OFFSETS_PIECE, num_vertices - row)
         piece = np.concatenate([last[-1:], stream.read_items(kind, count).astype(np.int64)])
         if (np.diff(piece) < 0).any() or int(piece[-1]) > num_entries:
-            raise InputError("offsets that decrease or point behind the end", path=name)
+            raise InputError("offsets that decrease or point past the end", path=name)
         rows = np.arange(row, row + count, dtype=np.uint64)
         for start in range(int(piece[0]), int(piece[-1]), BATCH_EDGES):
             end = min(start + BATCH_EDGES, int(piece[-1]))

@@ -1,7 +1,7 @@
-"""DIMACS graphs: ``p <problem> n m``, then ``a u v w``, ``e u v`` or bare ``u v`` lines, ids from 1.
+"""DIMACS graphs: ``p <problem> n m``, then lines ``a u v w``, ``e u v`` or ``u v``, ids from 1.
 
-Shortest path and flow problems are directed, all others are not. Lines ``c …`` are comments and lines
-``n …`` describe single vertices, which a search does not ask for.
+Shortest path and flow problems are directed, all others are not. Lines ``c …`` are comments. Lines
+``n …`` describe single vertices, which a search does not need.
 """
 
 from __future__ import annotations

@@ -1,8 +1,12 @@
-"""Edge lists: a line per edge, two ids and whatever follows them.
+"""Edge lists: a line per edge, with two ids and anything after them.
 
-The first line that is no comment may be a column header, or the header that Julia's graph libraries write, ``n,m,d,name,…`` with d or u for directed or
-undirected. It may also count vertices and edges, ``n m``, unless a comment as SNAP writes it (``Nodes: n Edges: m``)
-has done so; but it may as well be an edge. It is held back, and taken as a header if the rest agrees with it and as an edge otherwise.
+The first line that is not a comment may be a header:
+
+- names of columns;
+- ``n,m,d,name,…`` as Julia's graph libraries write it, with d or u for directed or undirected;
+- ``n m``, the numbers of vertices and edges, unless a comment has them (``Nodes: n Edges: m``).
+
+The last may as well be an edge. It is held back, and taken as a header if the rest agrees with it.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ _HEADLESS = (".el", ".wel", ".e")
 
 @dataclass
 class _Counts:
-    """A line that may count the vertices and edges, and what is known of the edges behind it."""
+    """A line that may count the vertices and edges, and what is known of the edges after it."""
 
     num_vertices: int
     num_edges: int
@@ -54,8 +58,8 @@ class _Counts:
     def agrees(self) -> bool:
         """Tell whether the line counts what was seen.
 
-        Both directions may be listed but counted once, or the other way round. Since an edge of
-        small ids could look like that, it takes a count that is above all ids.
+        Both directions may be listed but counted once, or the other way round. As an edge of small
+        ids could look like that, the count must then be above all ids.
         """
         if not self.seen or self.first_id() is None:
             return False
@@ -101,7 +105,7 @@ def _bare_counts(line: bytes, lines: Lines, source: Source) -> _Counts | None:
     if match is None or lines.counted or plain_name(source.path).endswith(_HEADLESS):
         return None
     counts = _Counts(int(match[1]), int(match[2]))
-    # Too large for an id, it is left to the parser to refuse.
+    # A number too large for an id is left to the parser, which refuses it.
     return counts if max(counts.num_vertices, counts.num_edges) <= MOST_ID else None
 
 

@@ -4,7 +4,7 @@
     int64 offsets[num_vertices + 1], int32 neighbours[num_edges]
     and both once more, for incoming edges, if the graph is directed
 
-Nothing marks such a file, so that it is recognised by its counts: they must add up.
+Nothing marks such a file, so that it is recognised by its counts, which must fit its size.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ def _read_vertices(source: Source, threads: int) -> Ids:
             count += parsed.sources.size
             if count > source.limits.num_ids:
                 raise BudgetError(
-                    f"{source.name}: there is no room for a list of more than "
-                    f"{source.limits.num_ids:,} vertices: allow more --memory"
+                    f"{source.name}: a list of more than {source.limits.num_ids:,} vertices does "
+                    "not fit in memory: allow more --memory"
                 )
     ids = np.concatenate(parts)
     parts.clear()
@@ -66,8 +66,8 @@ def _membership(known: Ids) -> Callable[[Ids, Ids], int]:
         if dense:
             outside: NDArray[np.bool_] = (ids < known[0]) | (ids > known[-1])
             return outside
-        at = np.minimum(np.searchsorted(known, ids), known.size - 1)
-        absent: NDArray[np.bool_] = known[at] != ids
+        positions = np.minimum(np.searchsorted(known, ids), known.size - 1)
+        absent: NDArray[np.bool_] = known[positions] != ids
         return absent
 
     def first_unknown(sources: Ids, targets: Ids) -> int:

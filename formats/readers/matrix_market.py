@@ -1,6 +1,6 @@
 """Matrix Market: the adjacency matrix of a graph, an entry in row u and column v for an edge u v.
 
-Coordinate entries are edges whatever their value, array entries if they are not zero. A symmetric,
+Coordinate entries are edges for any value, array entries if they are not zero. A symmetric,
 skew-symmetric or hermitian matrix stores each edge once and is undirected.
 """
 
@@ -21,7 +21,7 @@ from oocbfs.kernels.convert.parse import PERCENT, Text
 
 _MAGIC = b"%%matrixmarket"
 _VALUES = {"pattern": 0, "real": 1, "double": 1, "integer": 1, "unsigned-integer": 1, "complex": 2}
-# A graph of this size has 10^12 pairs of vertices; nobody writes them all down.
+# A graph of this size has 10^12 pairs of vertices, too many for a file of all of them.
 _MOST_ARRAY_ROWS = 1_000_000
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
 
@@ -98,7 +98,7 @@ def _read_size(lines: Lines, banner: _Banner) -> tuple[int, int]:
     num_rows, num_columns = numbers[:2]
     if num_rows != num_columns:
         raise lines.error(
-            "the matrix is not square, so that it is not the adjacency matrix of a graph", line
+            "the matrix is not square, so it is not the adjacency matrix of a graph", line
         )
     if banner.array and num_rows > _MOST_ARRAY_ROWS:
         raise lines.error(f"an array of more than {_MOST_ARRAY_ROWS} rows", line)
@@ -109,7 +109,7 @@ def _read_size(lines: Lines, banner: _Banner) -> tuple[int, int]:
 
 def _read_array(lines: Lines, banner: _Banner, size: int) -> Iterator[Edges]:
     """Read all entries, column by column; of a symmetric matrix from the diagonal down."""
-    # Where the entries of column c begin, if they were numbered one after the other.
+    # starts[c] is the number of the first entry of column c, counted from the first of all.
     above = int(banner.symmetry == "skew-symmetric")
     columns = np.arange(size + 1, dtype=np.int64)
     if banner.symmetry == "general":
@@ -123,10 +123,10 @@ def _read_array(lines: Lines, banner: _Banner, size: int) -> Iterator[Edges]:
         nonzero, count = _nonzero(lines, chunk, banner.values)
         if seen + count > total:
             raise InputError(f"more than the {total} entries that fit", path=lines.name)
-        at = nonzero + seen
+        positions = nonzero + seen
         seen += count
-        column = np.searchsorted(starts, at, side="right") - 1
-        row = at - starts[column] + tops[column]
+        column = np.searchsorted(starts, positions, side="right") - 1
+        row = positions - starts[column] + tops[column]
         yield from batches((row + 1).astype(np.uint64), (column + 1).astype(np.uint64))
     lines.finish()
     if seen != total:
@@ -134,8 +134,8 @@ def _read_array(lines: Lines, banner: _Banner, size: int) -> Iterator[Edges]:
 
 
 def _nonzero(lines: Lines, chunk: Text, values: int) -> tuple[NDArray[np.int64], int]:
-    """Give the places of the entries of a chunk that are not zero, and how many there are."""
-    places = []
+    """Give the positions of entries of a chunk that are not zero, and the number of all entries."""
+    positions = []
     count = 0
     for line in chunk.tobytes().split(b"\n")[:-1]:
         words = line.split()
@@ -147,7 +147,7 @@ def _nonzero(lines: Lines, chunk: Text, values: int) -> tuple[NDArray[np.int64],
             if len(numbers) != values:
                 raise lines.error(f"{len(numbers)} numbers where {values} make an entry", line)
             if any(numbers):
-                places.append(count)
+                positions.append(count)
             count += 1
         lines.number += 1
-    return np.array(places, np.int64), count
+    return np.array(positions, np.int64), count

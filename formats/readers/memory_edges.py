@@ -35,8 +35,8 @@ class MemoryEdges:
             array = np.asarray(edges)
             if array.ndim != 2 or array.shape[1] != 2:
                 raise InputError(
-                    f"an array of shape {array.shape} is not a list of edges: give (m, 2), a pair of "
-                    "arrays, or a sparse matrix"
+                    f"an array of shape {array.shape} is not a list of edges: give (m, 2), a pair "
+                    "of arrays, or a sparse matrix"
                 )
             self._sources, self._targets = array[:, 0], array[:, 1]
         for ends in (self._sources, self._targets):

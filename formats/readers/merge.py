@@ -1,4 +1,4 @@
-"""What several inputs declare, put together."""
+"""Put together what several inputs declare."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ class _Piece:
 
 
 class Merged:
-    """Collects what every piece says and which ids it uses, and fills in the whole at the end."""
+    """Collects what every input declares and which ids it uses, and combines them at the end."""
 
     def __init__(self, declared: Declared) -> None:
         self._declared = declared
         self._pieces: list[_Piece] = []
 
     def begin(self, name: str) -> Declared:
-        """Start a piece and give what it is to declare itself in."""
+        """Start an input and give the object that takes its declarations."""
         self._pieces.append(_Piece(name))
         return self._pieces[-1].declared
 
     def see(self, edges: Edges) -> None:
-        """Note the ids of the current piece."""
+        """Note the ids of the current input."""
         piece = self._pieces[-1]
         for ids in (edges.sources, edges.targets):
             if ids.size:
@@ -40,7 +40,7 @@ class Merged:
                 piece.high = max(piece.high, int(ids.max()))
 
     def finish(self) -> None:
-        """Fill in what all pieces declare together."""
+        """Combine the declarations of all inputs."""
         self._merge_directed()
         listed = [p for p in self._pieces if p.declared.vertex_ids is not None]
         ranged = [p for p in self._pieces if p.declared.num_vertices is not None]

@@ -2,7 +2,7 @@
 
 The format is up to three digits: vertex sizes, vertex weights, edge weights. A blank line is a
 vertex without neighbours. Each edge stands in the lines of both its ends; m counts it once. GAP
-writes arcs once instead, m of them, and the format 100 for a graph without sizes: the content tells.
+writes arcs once instead, m of them, and the format 100 for a graph without sizes; content tells.
 """
 
 from __future__ import annotations

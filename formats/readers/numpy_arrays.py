@@ -1,4 +1,4 @@
-"""Numpy arrays: ``.npy`` edge arrays, ``.npz`` with edge arrays, and sparse matrices that SciPy saved.
+"""NumPy files: ``.npy`` edge arrays, ``.npz`` with edge arrays, and sparse matrices of SciPy.
 
 An edge array has the shape (m, 2) or (2, m), the latter also as two arrays in one ``.npz``.
 """
@@ -121,18 +121,18 @@ def _open(source: Source, stack: ExitStack) -> _Array:
 
 
 def _open_any(source: Source, stack: ExitStack) -> _Array:
-    """Open an array of whatever kind; its header is not believed."""
+    """Open an array of any type; its header is not trusted."""
     stream = stack.enter_context(source.open())
     head = io.BytesIO(stream.read(_HEADER_BYTES))
     try:
         version = npy.read_magic(head)
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, by_columns, kind = read(head)
-    except Exception as error:  # for what numpy raises depends on how the header is wrong
+    except Exception as error:  # what numpy raises depends on how the header is wrong
         reason = (str(error) or type(error).__name__).splitlines()[0][:80]
         raise InputError(f"not a numpy array ({reason})", path=source.name) from error
     if min(shape, default=0) < 0 or math.prod(shape) >= 2**60:
-        raise InputError(f"an array of shape {str(shape)[:80]}: it cannot be", path=source.name)
+        raise InputError(f"an array of shape {str(shape)[:80]} is impossible", path=source.name)
     stream.unread(head.read())
     return _Array(source, stream, shape, by_columns, kind)
 
@@ -182,7 +182,7 @@ def _read_sparse(
         raise InputError(f"no array {missing[0]!r} in this sparse matrix", path=source.name)
     if len(shape) != 2 or shape[0] != shape[1] or shape[0] < 0:
         raise InputError(
-            f"a matrix of shape {tuple(shape)} is not square, so that it is not the adjacency "
+            f"a matrix of shape {tuple(shape)} is not square, so it is not the adjacency "
             "matrix of a graph",
             path=source.name,
         )

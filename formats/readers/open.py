@@ -11,7 +11,7 @@ from functools import partial
 
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges
-from oocbfs.formats.io.limits import Limits
+from oocbfs.formats.io.limits import InputLimits
 from oocbfs.formats.io.streams import Source
 from oocbfs.formats.readers.archive import Archive
 from oocbfs.formats.readers.merge import Merged
@@ -32,7 +32,7 @@ def open_edges(
     *,
     format: str | None = None,
     threads: int = 1,
-    limits: Limits | None = None,
+    limits: InputLimits | None = None,
 ) -> InputEdges:
     """Open inputs as one graph.
 
@@ -41,13 +41,13 @@ def open_edges(
     Parameters
     ----------
     inputs
-        Paths, or "-" for the standard input. An LDBC edge file brings its vertex file with it.
+        Paths, or "-" for the standard input. The vertex file of an LDBC edge file is found by name.
     format
         One of ``table.NAMES``; by default every input is recognised by its content.
     threads
         How many threads parse text.
     limits
-        What reading may take.
+        How much memory reading may take.
     """
     if format is not None and format not in NAMES:
         raise InputError(f"unknown format {format!r}: need one of {', '.join(NAMES)}")
@@ -56,7 +56,7 @@ def open_edges(
         raise InputError("no input was named")
     if paths.count("-") > 1:
         raise InputError("the standard input can be read only once", path="-")
-    limits = limits or Limits()
+    limits = limits or InputLimits()
     parts = []
     for path, vertices in _pair(paths, format):
         beside = None if vertices is None else Source(vertices, limits)
@@ -178,7 +178,7 @@ def _detect(source: Source) -> str:
 
 
 def _pair(paths: list[str], format: str | None) -> list[tuple[str, str | None]]:
-    """Put LDBC vertex files to their edge files; all other inputs stand alone."""
+    """Pair LDBC vertex files with their edge files; all other inputs stay alone."""
     if format not in (None, "ldbc"):
         return [(path, None) for path in paths]
     given = {_stem(path, "v"): path for path in paths if _stem(path, "v")}

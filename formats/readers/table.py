@@ -1,8 +1,8 @@
 """Every input format, one line each; loads no parser until one is needed, so that --help is fast.
 
 To add a format, write a module beside this one and add its line below. The module has a function
-``read(source, declared, threads)`` that yields edges. If content or name can tell the format from the
-others, it also has ``looks_like(sample)``; formats are asked in the order of the table.
+``read(source, declared, threads)`` that yields edges. If content or name can tell the format from
+the others, it also has ``looks_like(sample)``; formats are asked in the order of the table.
 """
 
 from __future__ import annotations

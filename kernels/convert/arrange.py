@@ -49,10 +49,10 @@ def rank_by_class(ranks, classes, num_classes):
 
 @compiled(types.void(_U64, _U64, _U32, _I64, _I64))
 def directed_keys(out, keys, ranks, column_bits, side):
-    """Rename the ends of each key and pack it anew.
+    """Rename the ends of each key and pack it again.
 
-    ``side`` 0 keeps the direction, 1 turns it, 2 writes both (``out`` is then twice as long). An
-    empty ``ranks`` leaves the names as they are.
+    ``side`` 0 keeps the direction, 1 reverses it, 2 writes both (``out`` is then twice as long). An
+    empty ``ranks`` keeps the names.
     """
     bits = np.uint64(column_bits)
     count = 0
@@ -73,7 +73,7 @@ def directed_keys(out, keys, ranks, column_bits, side):
 def sample_arcs(out, keys, column_bits, threshold, both):
     """Collect the keys whose row is one of a pseudo-random sample of rows, turned ones too if both.
 
-    ``out`` has room for two keys per key. A row is in the sample when its hash is below threshold.
+    ``out`` has space for two keys per key. A row is in the sample if its hash is below threshold.
     """
     bits = np.uint64(column_bits)
     kept = 0

@@ -15,8 +15,9 @@ _I64 = types.int64
 NOWHERE = np.uint32(0xFFFFFFFF)
 
 
-# Places in the progress of a ranking: vertices placed, the earliest of them that may have a neighbour
-# without a rank, how many of its neighbours have one for sure, and the first vertex that may have none.
+# Words of the progress of a ranking: the number of vertices placed, the earliest of them that may
+# have a neighbour without a rank, how many of its first neighbours have one, and the first vertex
+# that may have none.
 COUNT, EARLIEST, SEEN, FIRST = range(4)
 PROGRESS_WORDS = 4
 
@@ -33,7 +34,7 @@ def split_arcs(neighbours, lengths, arcs, column_bits):
 
 @njit(nogil=True)
 def _row(ends, u):
-    """Give where the row of u begins and ends."""
+    """Give the begin and the end of the row of u."""
     return np.int64(ends[u - 1]) if u > 0 else np.int64(0), np.int64(ends[u])
 
 

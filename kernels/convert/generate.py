@@ -1,10 +1,10 @@
 """Random and regular edges, each a function of the seed and of its own index alone.
 
-So any batch can be made by any thread, and nothing is remembered between batches. Labels and stubs are
-shuffled by a Feistel network on the next power of two, walked until it lands inside the range again,
-which is a permutation that needs no memory. A permutation is passed around as one array of uint64:
-the number of labels, the bits of the low half, the masks of the low and the high half, and an even
-number of round keys; with no round keys it is the identity.
+So any thread can make any batch, and nothing is kept between batches. Labels and stubs are shuffled
+by a Feistel network on the next power of two, repeated until the result is inside the range; this
+is a permutation that needs no memory. A permutation is one array of uint64: the number of labels,
+the bits of the low half, the masks of the low and the high half, and an even number of round keys;
+with no round keys it is the identity.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def permute(labels: Ids, permutation: Ids) -> None:
 def _quadrant_bits(
     field: np.uint64, a: np.uint64, ab: np.uint64, abc: np.uint64
 ) -> tuple[np.uint64, np.uint64]:
-    """Source and target bit of a random field, without branches: 00 below a, 01, 10, 11 from abc."""
+    """Source and target bit of a random field, without branches: 00 below a, …, 11 from abc on."""
     lower = np.uint64(field >= ab)
     return lower, np.uint64(field >= a) - lower + np.uint64(field >= abc)
 
@@ -107,7 +107,7 @@ def kronecker(
     ab: np.uint64,
     abc: np.uint64,
 ) -> None:
-    """Descend ``scale`` times into a quadrant of the adjacency matrix; thresholds are out of 2^32."""
+    """Choose a quadrant of the adjacency matrix ``scale`` times; thresholds are out of 2^32."""
     draws = np.uint64((scale + 1) // 2)
     for i in range(sources.size):
         counter = (first + np.uint64(i)) * draws
@@ -147,15 +147,15 @@ def _vertex_of_stub(
     guide: Ids,
     shift: np.uint64,
 ) -> np.uint64:
-    """Vertex that owns a stub: its degree class, then its place within the class.
+    """Vertex that owns a stub: its degree class, then its position within the class.
 
-    ``guide`` has the class of every 2^shift-th stub and at least as many entries as there are classes,
-    so that the class of a random stub is, on average, at most one further.
+    ``guide`` has the class of every 2^shift-th stub and at least as many entries as there are
+    classes, so that the class of a random stub is, on average, at most one further.
     """
-    at = guide[stub >> shift]
-    while first_stubs[at + _ONE] <= stub:
-        at += _ONE
-    vertex: np.uint64 = first_vertices[at] + (stub - first_stubs[at]) // degrees[at]
+    c = guide[stub >> shift]
+    while first_stubs[c + _ONE] <= stub:
+        c += _ONE
+    vertex: np.uint64 = first_vertices[c] + (stub - first_stubs[c]) // degrees[c]
     return vertex
 
 
@@ -173,9 +173,9 @@ def match_stubs(
 ) -> None:
     """Let edge k join the vertices of the stubs that the permutation puts at 2k and 2k + 1."""
     for i in range(sources.size):
-        at = (first + np.uint64(i)) * _TWO
-        source = _permuted(at, stubs)
-        target = _permuted(at + _ONE, stubs)
+        stub = (first + np.uint64(i)) * _TWO
+        source = _permuted(stub, stubs)
+        target = _permuted(stub + _ONE, stubs)
         sources[i] = _vertex_of_stub(source, first_stubs, first_vertices, degrees, guide, shift)
         targets[i] = _vertex_of_stub(target, first_stubs, first_vertices, degrees, guide, shift)
 
@@ -184,9 +184,9 @@ def match_stubs(
 def lattice(sources: Ids, targets: Ids, first: np.uint64, shape: Ids, wrap: bool) -> None:
     """Join neighbours in a box of planes, rows and columns; ids are row-major.
 
-    The edges of a plane come first, row by row (along the row, then to the next row), then those to the
-    next plane. The last row and the last plane lead on only where they wrap, so that without wrapping
-    the pattern simply ends early there.
+    The edges of a plane come first, row by row (along the row, then to the next row), then those to
+    the next plane. The last row and the last plane have a next one only if they wrap; without
+    wrapping, the pattern ends early there.
     """
     num_rows, num_columns = shape[1], shape[2]
     per_plane = num_rows * num_columns

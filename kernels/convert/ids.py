@@ -45,7 +45,7 @@ def rank_in_bitmap(out, ids, bitmap, counts):
 def rank_in_list(out, ids, listed, first, shift):
     """Position of each id in a sorted list that holds them all.
 
-    ``first[t]`` is the position of the first listed id whose leading bits (id >> shift) are t or more.
+    ``first[t]`` is the position of the first listed id with leading bits (id >> shift) from t on.
     """
     for i in range(ids.size):
         t = ids[i] >> shift

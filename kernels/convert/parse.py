@@ -1,8 +1,8 @@
-"""Decimal text to ids: lines of pairs (edge lists of every kind) and lines of rows (adjacency, METIS).
+"""Decimal text to ids: lines of pairs (edge lists) and lines of rows (adjacency lists, METIS).
 
-Both take a chunk of whole lines, the last of which ends in a newline too, so that no loop needs a
-bound of its own: every one of them stops at a newline at the latest. They fill ``result`` and return
-a code; after BAD_* the text of the line, which begins at result[WHERE], tells a person what is wrong.
+Both parsers take a chunk of whole lines. The last line ends in a newline too, so that no loop needs
+a limit: each stops at a newline at the latest. They fill ``result`` and return a code; after BAD_*
+the text of the line, which begins at result[WHERE], is what to show.
 """
 
 # numba calls the code generators by position and reads their annotations nowhere.
@@ -27,12 +27,12 @@ _TEXT = types.Array(types.uint8, 1, "C", readonly=True)
 _RESULT = types.Array(types.int64, 1, "C")
 _ADDRESS = types.int64
 
-# Which lines are comments (DIMACS: those that begin with the letters c or n, and the letters a or e
-# may precede a pair); SINGLE: a line holds one id, taken twice; NAMED: a row begins with its own id.
+# Which lines are comments (DIMACS: those that begin with the letters c or n; the letters a or e may
+# precede a pair). SINGLE: a line holds one id, taken twice. NAMED: a row begins with its own id.
 HASH, PERCENT, SLASHES, DIMACS, SINGLE, NAMED = 1, 2, 4, 8, 16, 32
 
-# Codes, and what result holds: edges written, whole lines read, where the line that stopped the
-# parse begins, rows read, and which of these rows, counted from 1, was the last that was not blank.
+# Codes, and what result holds: edges written, whole lines read, the offset of the line that stopped
+# the parse, rows read, and the number, from 1, of the last row that was not blank.
 DONE, FULL, BAD_LINE, BAD_RANGE = 0, 1, 2, 3
 COUNT, LINES, WHERE, ROWS, LAST_ROW, RESULT_SIZE = 0, 1, 2, 3, 4, 5
 
@@ -46,7 +46,7 @@ _TEN = np.uint64(10)
 _MOST = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-def _load_byte(typing_context, at):
+def _load_byte(typing_context, position):
     """Read the byte at an address.
 
     Helpers take addresses, since numba counts references to an array whenever it passes one on.
@@ -67,30 +67,32 @@ def _ends_field(byte: int) -> bool:
 
 
 @compiled(_ADDRESS(_ADDRESS))
-def _skip_blanks(at: int) -> int:
-    while _byte(at) == _SPACE or _byte(at) == _TAB:
-        at += 1
-    return at
+def _skip_blanks(position: int) -> int:
+    while _byte(position) == _SPACE or _byte(position) == _TAB:
+        position += 1
+    return position
 
 
 @compiled(_ADDRESS(_ADDRESS))
-def _skip_separator(at: int) -> int:
+def _skip_separator(position: int) -> int:
     """Pass blanks with at most one comma among them."""
-    at = _skip_blanks(at)
-    if _byte(at) == _COMMA:
-        at = _skip_blanks(at + 1)
-    return at
+    position = _skip_blanks(position)
+    if _byte(position) == _COMMA:
+        position = _skip_blanks(position + 1)
+    return position
 
 
 @compiled(_ADDRESS(_ADDRESS))
-def _next_line(at: int) -> int:
-    """Give where the next line begins, or -1 behind a NUL or a lone carriage return."""
+def _next_line(position: int) -> int:
+    """Give the position of the next line, or -1 after a NUL or a lone carriage return."""
     while True:
-        byte = _byte(at)
-        at += 1
+        byte = _byte(position)
+        position += 1
         if byte == _NEWLINE:
-            return at
-        if byte == _NUL or (byte == _RETURN and _byte(at) != _NEWLINE and _byte(at) != _RETURN):
+            return position
+        if byte == _NUL or (
+            byte == _RETURN and _byte(position) != _NEWLINE and _byte(position) != _RETURN
+        ):
             return -1
 
 
@@ -98,8 +100,8 @@ def _next_line(at: int) -> int:
 def _overflows(first: int, end: int) -> bool:
     """Tell whether the digits from first to end are a number above 2^64 - 1."""
     value = np.uint64(0)
-    for at in range(first, end):
-        digit = np.uint64(_byte(at) - _ZERO)
+    for position in range(first, end):
+        digit = np.uint64(_byte(position) - _ZERO)
         if value > (_MOST - digit) // _TEN:
             return True
         value = value * _TEN + digit
@@ -107,48 +109,48 @@ def _overflows(first: int, end: int) -> bool:
 
 
 @compiled(types.UniTuple(types.int64, 2)(_ADDRESS))
-def _number(at: int) -> tuple[Any, int]:
-    """Read a number, quoted or not, as the bits of a signed one; the end is -1 where there is none."""
-    quoted = _byte(at) == _QUOTE
+def _number(position: int) -> tuple[Any, int]:
+    """Read a number, quoted or not, as the bits of a signed one; the end is -1 if there is none."""
+    quoted = _byte(position) == _QUOTE
     if quoted:
-        at += 1
-    first = at
+        position += 1
+    first = position
     value = np.uint64(0)
-    digit = _byte(at) - _ZERO
+    digit = _byte(position) - _ZERO
     while digit <= _NINE:
         value = value * _TEN + np.uint64(digit)
-        at += 1
-        digit = _byte(at) - _ZERO
-    if at == first or (at - first > 19 and _overflows(first, at)):
+        position += 1
+        digit = _byte(position) - _ZERO
+    if position == first or (position - first > 19 and _overflows(first, position)):
         return 0, -1
     if quoted:
-        if _byte(at) != _QUOTE:
+        if _byte(position) != _QUOTE:
             return 0, -1
-        at += 1
-    return np.int64(value), at
+        position += 1
+    return np.int64(value), position
 
 
 @compiled(types.boolean(_ADDRESS, types.int64))
-def _is_comment(at: int, flags: int) -> bool:
-    byte = _byte(at)
+def _is_comment(position: int, flags: int) -> bool:
+    byte = _byte(position)
     return bool(
         (byte == _HASH and flags & HASH)
         or (byte == _PERCENT and flags & PERCENT)
-        or (byte == _SLASH and flags & SLASHES and _byte(at + 1) == _SLASH)
-        or (byte in (_C, _N) and flags & DIMACS and _ends_field(_byte(at + 1)))
+        or (byte == _SLASH and flags & SLASHES and _byte(position + 1) == _SLASH)
+        or (byte in (_C, _N) and flags & DIMACS and _ends_field(_byte(position + 1)))
     )
 
 
 @compiled(_ADDRESS(_ADDRESS, types.int64))
-def _skip_fields(at: int, fields: int) -> int:
-    """Pass so many fields, or give -1 where the line has fewer."""
+def _skip_fields(position: int, fields: int) -> int:
+    """Pass ``fields`` fields, or give -1 if the line has fewer."""
     for _ in range(fields):
-        at = _skip_separator(at)
-        if _byte(at) == _NEWLINE or _byte(at) == _RETURN:
+        position = _skip_separator(position)
+        if _byte(position) == _NEWLINE or _byte(position) == _RETURN:
             return -1
-        while not _ends_field(_byte(at)):
-            at += 1
-    return at
+        while not _ends_field(_byte(position)):
+            position += 1
+    return position
 
 
 _PAIRS = types.int64(
@@ -158,50 +160,50 @@ _PAIRS = types.int64(
 
 @compiled(_PAIRS)
 def parse_pairs(sources, targets, result, text, flags, columns, low, high):
-    """Parse lines that begin with two ids from low to high and have at least so many columns."""
-    at = start = text.ctypes.data
-    end = at + text.size
+    """Parse lines that begin with two ids from low to high and have ``columns`` columns or more."""
+    position = start = text.ctypes.data
+    end = position + text.size
     lines = count = 0
     code = DONE
-    while at < end:
-        start = at
-        at = _skip_blanks(at)
-        byte = _byte(at)
+    while position < end:
+        start = position
+        position = _skip_blanks(position)
+        byte = _byte(position)
         if byte - _ZERO > _NINE:
-            if byte in (_NEWLINE, _RETURN) or _is_comment(at, flags):
-                at = _next_line(at)
-                if at < 0:
+            if byte in (_NEWLINE, _RETURN) or _is_comment(position, flags):
+                position = _next_line(position)
+                if position < 0:
                     code = BAD_LINE
                     break
                 lines += 1
                 continue
-            if byte in (_A, _E) and flags & DIMACS and _ends_field(_byte(at + 1)):
-                at = _skip_blanks(at + 1)
+            if byte in (_A, _E) and flags & DIMACS and _ends_field(_byte(position + 1)):
+                position = _skip_blanks(position + 1)
         if count == sources.size:
             code = FULL
             break
-        number, at = _number(at)
-        if at < 0 or not _ends_field(_byte(at)):
+        number, position = _number(position)
+        if position < 0 or not _ends_field(_byte(position)):
             code = BAD_LINE
             break
         source = target = np.uint64(number)
         if not flags & SINGLE:
-            number, at = _number(_skip_separator(at))
-            if at < 0 or not _ends_field(_byte(at)):
+            number, position = _number(_skip_separator(position))
+            if position < 0 or not _ends_field(_byte(position)):
                 code = BAD_LINE
                 break
             target = np.uint64(number)
         if source < low or source > high or target < low or target > high:
             code = BAD_RANGE
             break
-        if _byte(at) == _NEWLINE and columns <= 2:
-            at += 1
+        if _byte(position) == _NEWLINE and columns <= 2:
+            position += 1
         else:
             if columns > 2:
-                at = _skip_fields(at, columns - 2)
-            if at >= 0:
-                at = _next_line(at)
-            if at < 0:
+                position = _skip_fields(position, columns - 2)
+            if position >= 0:
+                position = _next_line(position)
+            if position < 0:
                 code = BAD_LINE
                 break
         sources[count] = source
@@ -217,53 +219,53 @@ def parse_pairs(sources, targets, result, text, flags, columns, low, high):
 
 @compiled(_PAIRS)
 def parse_rows(sources, targets, result, text, flags, columns, low, high):
-    """Parse lines of neighbours from low to high; a row is known by its id or, from 1, by its place.
+    """Parse lines of neighbours from low to high; rows have their own ids, or are numbered from 1.
 
-    ``columns`` is twice the number of fields before the neighbours, plus 1 where a weight follows
-    each of them. Rows of neighbours need sources and targets of at least half the size of the text.
-    A row that is named and has no neighbours becomes a loop, since its vertex exists.
+    ``columns`` is twice the number of fields before the neighbours, plus 1 if a weight follows each
+    of them. Rows of neighbours need sources and targets of at least half the size of the text. A
+    row that is named and has no neighbours becomes a loop, since its vertex exists.
     """
-    at = start = text.ctypes.data
-    end = at + text.size
+    position = start = text.ctypes.data
+    end = position + text.size
     lines = count = rows = last = 0
     code = DONE
-    while at < end and code == DONE:
-        start = at
-        at = _skip_blanks(at)
+    while position < end and code == DONE:
+        start = position
+        position = _skip_blanks(position)
         row = np.uint64(rows + 1)
-        blank = _byte(at) == _NEWLINE or _byte(at) == _RETURN
-        if _is_comment(at, flags) or (blank and flags & NAMED):
-            at = _next_line(at)
-            if at < 0:
+        blank = _byte(position) == _NEWLINE or _byte(position) == _RETURN
+        if _is_comment(position, flags) or (blank and flags & NAMED):
+            position = _next_line(position)
+            if position < 0:
                 code = BAD_LINE
             else:
                 lines += 1
             continue
         if flags & NAMED:
-            number, at = _number(at)
-            if at < 0 or not (_ends_field(_byte(at)) or _byte(at) == _COLON):
+            number, position = _number(position)
+            if position < 0 or not (_ends_field(_byte(position)) or _byte(position) == _COLON):
                 code = BAD_LINE
                 break
             row = np.uint64(number)
-            at = _skip_blanks(at)
-            if _byte(at) == _COLON:
-                at += 1
+            position = _skip_blanks(position)
+            if _byte(position) == _COLON:
+                position += 1
         elif columns > 1:
-            at = _skip_fields(at, columns >> 1)
-            if at < 0:
+            position = _skip_fields(position, columns >> 1)
+            if position < 0:
                 code = BAD_LINE
                 break
         before = count
         while True:
-            at = _skip_separator(at)
-            if _byte(at) == _NEWLINE or _byte(at) == _RETURN:
+            position = _skip_separator(position)
+            if _byte(position) == _NEWLINE or _byte(position) == _RETURN:
                 break
-            number, at = _number(at)
-            if at >= 0 and not _ends_field(_byte(at)):
-                at = -1
-            if at >= 0 and columns & 1:
-                at = _skip_fields(at, 1)
-            if at < 0:
+            number, position = _number(position)
+            if position >= 0 and not _ends_field(_byte(position)):
+                position = -1
+            if position >= 0 and columns & 1:
+                position = _skip_fields(position, 1)
+            if position < 0:
                 code = BAD_LINE
                 break
             target = np.uint64(number)
@@ -278,8 +280,8 @@ def parse_rows(sources, targets, result, text, flags, columns, low, high):
         if count == before and flags & NAMED:
             sources[count] = targets[count] = row
             count += 1
-        at = _next_line(at)
-        if at < 0:
+        position = _next_line(position)
+        if position < 0:
             code = BAD_LINE
             break
         lines += 1

@@ -12,8 +12,6 @@ _COUNTS = types.Array(types.int64, 1, "C")
 
 # Keys of a bucket differ in some 35 bits: three passes, with counters that stay in the L1 cache.
 _DIGIT_BITS = 12
-
-
 _TABLE_BITS = 14
 
 
@@ -21,7 +19,7 @@ _TABLE_BITS = 14
 def scatter(out, bounds, keys, splitters):
     """Group keys by bucket: bucket b holds the keys k with splitters[b-1] <= k < splitters[b].
 
-    ``bounds`` has one entry more than there are buckets: bucket b becomes out[bounds[b]:bounds[b+1]].
+    ``bounds`` has one entry more than there are buckets; bucket b is out[bounds[b]:bounds[b+1]].
     """
     top = np.uint64(0)
     for k in keys:
@@ -37,7 +35,7 @@ def scatter(out, bounds, keys, splitters):
         while b < splitters.size and splitters[b] >> shift < np.uint64(t):
             b += 1
         first[t] = b
-    homes = np.empty(keys.size, np.uint16)
+    buckets = np.empty(keys.size, np.uint16)
     bounds[:] = 0
     for i in range(keys.size):
         t = keys[i] >> shift
@@ -49,20 +47,20 @@ def scatter(out, bounds, keys, splitters):
                 low = middle + 1
             else:
                 high = middle
-        homes[i] = low
+        buckets[i] = low
         bounds[low + 1] += 1
     for b in range(bounds.size - 1):
         bounds[b + 1] += bounds[b]
     cursor = bounds.copy()
     for i in range(keys.size):
-        b = homes[i]
+        b = buckets[i]
         out[cursor[b]] = keys[i]
         cursor[b] += 1
 
 
 @compiled(types.int64(_KEYS, _KEYS))
 def sort_unique(keys, spare):
-    """Sort keys in place, drop duplicates, and return how many remain; ``spare`` is as long as keys."""
+    """Sort keys in place, drop duplicates, return how many remain; ``spare`` is as long as keys."""
     if keys.size == 0:
         return 0
     lowest = keys[0]

@@ -50,13 +50,13 @@ def read_jobs(path: Path) -> list[Job]:
         for other in folders[: number - 1]:
             if folder.is_relative_to(other) or other.is_relative_to(folder):
                 raise InputError(
-                    f"job {number} writes where another one does: {folder}", path=str(path)
+                    f"job {number} writes to the folder of another job: {folder}", path=str(path)
                 )
     return jobs
 
 
 def _content(path: Path) -> dict[str, Any]:
-    """Parse the file, whatever somebody may have put there."""
+    """Parse the file, which may hold anything."""
     try:
         if path.exists() and not path.is_file():
             raise InputError("is not a file", path=str(path))
@@ -70,12 +70,12 @@ def _content(path: Path) -> dict[str, Any]:
 
 
 def _spelled(field: str) -> str:
-    """Give the name on the command line of a job's field; ``from_`` is there because Python has a from."""
+    """Give the name of a job's field on the command line; ``from`` is a keyword of Python."""
     return field.rstrip("_").replace("_", "-")
 
 
 def _job(path: Path, number: int, table: dict[str, Any]) -> Job:
-    """Make one job of a table, if every name and every value is one that a job knows."""
+    """Make a job of a table; refuses names and values that a job does not have."""
 
     def refuse(message: str) -> InputError:
         return InputError(f"job {number}: {message}", path=str(path))

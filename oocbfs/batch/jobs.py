@@ -1,9 +1,9 @@
 """Batches: many sources of one graph into one folder, resumable after each group of sources.
 
-The folder holds the manifest, a record for each finished group in ``groups``, and the outputs. A group
-is finished when its record has its name, which it gets after everything the group wrote is on disk.
-When all are, the tables are put together and the records go. Nothing in the folder depends on when or
-how often the job was interrupted.
+The folder holds the manifest, a record for each finished group in ``groups``, and the outputs. A
+group is committed when its record gets its name, after all that it wrote was flushed to disk. When
+all groups are, the tables are put together and the records removed. Nothing in the folder depends on
+when or how often the job was interrupted.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _GROUPS = "groups"
 
 @dataclass(frozen=True)
 class Job:
-    """One graph, one set of sources, one folder; exactly one of the four kinds of sources is set."""
+    """One graph, one set of sources, one folder; sources are given in exactly one of four ways."""
 
     graph: Path
     output: Path
@@ -77,8 +77,8 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """A job whose inputs have been read and found good."""
+class PreparedJob:
+    """A job whose inputs were read and checked."""
 
     job: Job
     sources: list[int]
@@ -87,15 +87,15 @@ class Plan:
 
     @property
     def num_groups(self) -> int:
-        """Groups of sources; each is finished as a whole."""
+        """Groups of sources; each is committed as a whole."""
         return -(-len(self.sources) // WIDTH)
 
 
 @dataclass
-class Outcome:
-    """What a job did: sources in all, those that were done before, and how they were traversed.
+class JobOutcome:
+    """What a job did: number of sources, those done before, and how they were traversed.
 
-    ``disk_bytes`` are those of tails that stayed on disk; ``fallback`` is why the GPU was not used.
+    ``disk_bytes`` were read of tails on disk; ``fallback`` is why the GPU was not used.
     """
 
     num_sources: int
@@ -107,8 +107,8 @@ class Outcome:
     fallback: str | None = None
 
 
-def prepare(job: Job, *, resume: bool) -> Plan:
-    """Read what a job needs and refuse what cannot work, before anything is traversed or written."""
+def prepare(job: Job, *, resume: bool) -> PreparedJob:
+    """Read what a job needs and refuse what cannot work, before traversing or writing anything."""
     for name, value, choices in (
         ("emit", job.emit, Emit),
         ("strategy", job.strategy, Strategy),
@@ -136,11 +136,11 @@ def prepare(job: Job, *, resume: bool) -> Plan:
         sources = _sources(graph, job, pairs)
         graph.positions(sources)
         graph.positions([target for _, target in pairs])
-        graph.release()  # what choosing sources has read is not the program's
+        graph.release()  # pages read to choose sources are not memory of the program
         _divide(graph, job)
         manifest = _manifest(graph, job, sources, pairs)
     _check_folder(job.output, manifest, resume=resume)
-    return Plan(job, sources, pairs, manifest)
+    return PreparedJob(job=job, sources=sources, pairs=pairs, manifest=manifest)
 
 
 def _divide(graph: Graph, job: Job) -> ManyDivision:
@@ -172,7 +172,7 @@ def _sources(graph: Graph, job: Job, pairs: list[tuple[int, int]]) -> list[int]:
 def _manifest(
     graph: Graph, job: Job, sources: list[int], pairs: list[tuple[int, int]]
 ) -> dict[str, Any]:
-    """Describe what determines the outputs, byte by byte."""
+    """List all that determines the bytes of the outputs."""
     listed = json.dumps([sources, pairs]).encode()
     return {
         "oocbfs": __version__,
@@ -190,14 +190,14 @@ def _manifest(
 
 
 def _check_folder(folder: Path, manifest: dict[str, Any], *, resume: bool) -> None:
-    """Refuse a folder that holds something else than this very job."""
+    """Refuse a folder that holds anything but this job."""
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"{folder}: is not a folder; name another")
     if not folder.parent.is_dir():
         raise OutputError(f"{folder}: there is no folder {folder.parent}; create it first")
     path = folder / MANIFEST
     if not path.exists():
-        # A job that was killed before its manifest was whole leaves at most its temporary file.
+        # A job that was killed before its manifest was complete leaves only a temporary file.
         if folder.exists() and any(
             not name.startswith(f".{MANIFEST}.") for name in os.listdir(folder)
         ):
@@ -214,69 +214,71 @@ def _check_folder(folder: Path, manifest: dict[str, Any], *, resume: bool) -> No
             )
 
 
-def run(plan: Plan, *, advance: Callable[[int], object] = lambda done: None) -> Outcome:
-    """Do what is left of a job; ``advance`` is told how many sources more are done."""
-    job = plan.job
+def run(
+    prepared: PreparedJob, *, advance: Callable[[int], object] = lambda done: None
+) -> JobOutcome:
+    """Do what is left of a job; ``advance`` is called with the number of sources just done."""
+    job = prepared.job
     folder = job.output
-    outcome = Outcome(len(plan.sources), 0)
+    outcome = JobOutcome(num_sources=len(prepared.sources), resumed=0)
     try:
         folder.mkdir(exist_ok=True)
-        # First of all: a folder with anything else in it and no manifest is somebody else's.
+        # The manifest comes first: a folder with other files and no manifest is not a batch's.
         if not (folder / MANIFEST).exists():
-            _write_checked(folder / MANIFEST, plan.manifest)
+            _write_checked(folder / MANIFEST, prepared.manifest)
         (folder / _GROUPS).mkdir(exist_ok=True)
     except OSError as error:
         raise OutputError(f"{folder}: cannot be made: {error.strerror}") from error
-    if _is_complete(plan):
-        outcome.resumed = len(plan.sources)
+    if _is_complete(prepared):
+        outcome.resumed = len(prepared.sources)
         advance(outcome.resumed)
     else:
         with (
             open_graph(job.graph, memory=job.memory) as graph,
             Traversals(graph, job.emit, _divide(graph, job)) as work,
         ):
-            _run_groups(graph, plan, work, outcome, advance)
-        _write_tables(plan)
+            _run_groups(graph, prepared, work, outcome, advance)
+        _write_tables(prepared)
     shutil.rmtree(folder / _GROUPS)
     sync(folder)
     return outcome
 
 
-def _is_complete(plan: Plan) -> bool:
+def _is_complete(prepared: PreparedJob) -> bool:
     """Tell whether the tables are there, which are written last."""
-    return _table(plan).exists()
+    return _table(prepared).exists()
 
 
-def _table(plan: Plan) -> Path:
-    name = "pairs.csv" if plan.job.emit == "pairs" else f"summary.{plan.job.table}"
-    return plan.job.output / name
+def _table(prepared: PreparedJob) -> Path:
+    name = "pairs.csv" if prepared.job.emit == "pairs" else f"summary.{prepared.job.table}"
+    return prepared.job.output / name
 
 
 def _run_groups(
     graph: Graph,
-    plan: Plan,
+    prepared: PreparedJob,
     work: Traversals,
-    outcome: Outcome,
+    outcome: JobOutcome,
     advance: Callable[[int], object],
 ) -> None:
     """Traverse the groups that have no record yet."""
-    job = plan.job
+    job = prepared.job
     levels: NpyLevels | ZarrLevels | None = None
     if job.emit == "levels" and job.levels == "npy":
         levels = NpyLevels(job.output)
     elif job.emit == "levels":
-        levels = ZarrLevels(job.output, len(plan.sources), graph.num_vertices)
+        levels = ZarrLevels(job.output, len(prepared.sources), graph.num_vertices)
     wanted: dict[int, list[int]] = {}
-    for source, target in plan.pairs:
+    for source, target in prepared.pairs:
         wanted.setdefault(source, []).append(target)
-    for group in range(plan.num_groups):
+    for group in range(prepared.num_groups):
         first = group * WIDTH
-        sources = plan.sources[first : first + WIDTH]
-        if _record(plan, group).exists():
+        sources = prepared.sources[first : first + WIDTH]
+        if _record(prepared, group).exists():
             outcome.resumed += len(sources)
             advance(len(sources))
             continue
-        targets = [graph.stored(wanted[s]) for s in sources] if plan.pairs else None
+        targets = [graph.stored(wanted[s]) for s in sources] if prepared.pairs else None
         rows = []
         for number, result in enumerate(work.run(sources, targets), first):
             if levels is not None:
@@ -285,8 +287,8 @@ def _run_groups(
             outcome.strategies[result.strategy] = outcome.strategies.get(result.strategy, 0) + 1
             advance(1)
         if levels is not None:
-            levels.settle(first, first + len(sources))
-        _write_checked(_record(plan, group), {"rows": rows})
+            levels.flush(first, first + len(sources))
+        _write_checked(_record(prepared, group), {"rows": rows})
     outcome.reason, outcome.width, outcome.disk_bytes = work.reason, work.width, work.disk_bytes
     outcome.fallback = work.fallback
 
@@ -297,22 +299,24 @@ def _row(result: SourceResult) -> dict[str, Any]:
     return {"source": result.source, "distances": result.distances.tolist()}
 
 
-def _record(plan: Plan, group: int) -> Path:
-    return plan.job.output / _GROUPS / f"{group:06d}.json"
+def _record(prepared: PreparedJob, group: int) -> Path:
+    return prepared.job.output / _GROUPS / f"{group:06d}.json"
 
 
-def _write_tables(plan: Plan) -> None:
+def _write_tables(prepared: PreparedJob) -> None:
     """Put the records of all groups together."""
 
     def rows() -> Iterator[dict[str, Any]]:
-        for group in range(plan.num_groups):
-            yield from _read_checked(_record(plan, group), "delete it and resume again")["rows"]
+        for group in range(prepared.num_groups):
+            yield from _read_checked(_record(prepared, group), "delete it and resume again")["rows"]
 
-    if plan.job.emit == "pairs":
+    if prepared.job.emit == "pairs":
         found = {row["source"]: iter(row["distances"]) for row in rows()}
-        write_pairs(_table(plan), plan.pairs, (next(found[source]) for source, _ in plan.pairs))
+        write_pairs(
+            _table(prepared), prepared.pairs, (next(found[source]) for source, _ in prepared.pairs)
+        )
     else:
-        write_summary(_table(plan), rows())
+        write_summary(_table(prepared), rows())
 
 
 def _write_checked(path: Path, values: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What a batch writes: rows of a table, levels as .npy files or one Zarr array, distances of pairs."""
+"""What a batch reads and writes: sources, pairs, tables, levels as .npy files or a Zarr array."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def summary_row(result: SourceResult) -> dict[str, Any]:
 
 
 def write_summary(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    """Write the table as .csv or .jsonl, one row a source; it appears when it is whole."""
+    """Write the table as .csv or .jsonl, one row per source; it appears when it is complete."""
     lines = _json_lines(rows) if path.suffix == ".jsonl" else _csv_lines(rows)
     with atomic_output(path, force=True) as file:
         for line in lines:
@@ -47,7 +47,7 @@ def _csv_lines(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
 
 
 def write_pairs(path: Path, pairs: list[tuple[int, int]], distances: Iterable[int]) -> None:
-    """Write the distance of each pair, -1 where there is no way, in the order of the pairs."""
+    """Write the distance of each pair, -1 if there is no path, in the order of the pairs."""
     with atomic_output(path, force=True) as file:
         file.write(b"source,target,distance\n")
         for (source, target), distance in zip(pairs, distances, strict=True):
@@ -55,7 +55,7 @@ def write_pairs(path: Path, pairs: list[tuple[int, int]], distances: Iterable[in
 
 
 def read_pairs(path: Path) -> list[tuple[int, int]]:
-    """Read pairs of ids, two to a line, separated by a comma; a first line may name the columns."""
+    """Read pairs of ids, one pair per line, separated by a comma; a header may come first."""
     pairs: list[tuple[int, int]] = []
     for number, line in _lines(path):
         fields = [field.strip().strip('"') for field in line.split(",")]
@@ -74,7 +74,7 @@ def read_pairs(path: Path) -> list[tuple[int, int]]:
 
 
 def read_sources(path: Path) -> list[int]:
-    """Read ids, one to a line; blank lines and lines that begin with # are skipped."""
+    """Read ids, one per line; blank lines and lines that begin with # are skipped."""
     sources = []
     for number, line in _lines(path):
         try:
@@ -94,7 +94,7 @@ def _id(text: str) -> int:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield numbered lines that are not blank and no comments, each bounded: a device has no end."""
+    """Yield numbered lines that are neither blank nor comments; of limited length, for devices."""
     try:
         with path.open("rb") as file:
             for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1):
@@ -109,7 +109,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 class NpyLevels:
-    """One .npy file a source, named by its place in the list of sources and its id."""
+    """One .npy file per source, named by its position in the list of sources and its id."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "levels"
@@ -122,19 +122,19 @@ class NpyLevels:
         with atomic_output(path, force=True) as file:
             np.lib.format.write_array(file, result.levels, allow_pickle=False)
 
-    def settle(self, first: int, stop: int) -> None:
-        """Nothing is left to do: each file is already on disk."""
+    def flush(self, first: int, stop: int) -> None:
+        """Do nothing: each file is already on disk."""
 
 
 class ZarrLevels:
-    """One Zarr array, one row a source, int32."""
+    """One Zarr array of int32, one row per source."""
 
     _CHUNK = 1 << 22
 
     def __init__(self, folder: Path, num_sources: int, num_vertices: int) -> None:
         zarr = import_zarr()
         self._path = folder / "levels.zarr"
-        # What zarr was writing when it was killed.
+        # What zarr was writing when the process was killed.
         for leftover in self._path.rglob("*.partial"):
             leftover.unlink()
         shape = (num_sources, num_vertices)
@@ -156,8 +156,8 @@ class ZarrLevels:
         """Write the levels of one source."""
         self._array[number] = result.levels
 
-    def settle(self, first: int, stop: int) -> None:
-        """See to it that the rows first … stop-1 are on disk."""
+    def flush(self, first: int, stop: int) -> None:
+        """Wait until the rows first … stop-1 are on disk."""
         rows = [self._path / "c" / str(number) for number in range(first, stop)]
         for path in (self._path / "zarr.json", *rows):
             for part in (path, *path.rglob("*")):
@@ -176,7 +176,7 @@ def import_zarr() -> Any:  # noqa: ANN401
 
 
 def sync(path: Path) -> None:
-    """Wait until a file or a folder is on disk; one that does not exist needs no waiting."""
+    """Wait until a file or a folder is on disk, if it exists."""
     if not path.exists():
         return
     descriptor = os.open(path, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""Choose stored vertices to start from, piece by piece: memory is for those chosen, not for all."""
+"""Choose stored vertices to start from, piece by piece: memory is only for the chosen ones."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def choose_random(
             yield linked[allowed(linked)]
 
     total = sum(piece.size for piece in candidates())
-    places = np.random.default_rng(seed).choice(total, min(count, total), replace=False)
-    ascending = np.argsort(places)
-    chosen = np.empty(places.size, np.int64)
+    positions = np.random.default_rng(seed).choice(total, min(count, total), replace=False)
+    ascending = np.argsort(positions)
+    chosen = np.empty(positions.size, np.int64)
     begin = before = 0
     for piece in candidates():
-        end = int(np.searchsorted(places, before + piece.size, sorter=ascending))
+        end = int(np.searchsorted(positions, before + piece.size, sorter=ascending))
         mine = ascending[begin:end]
-        chosen[mine] = piece[places[mine] - before]
+        chosen[mine] = piece[positions[mine] - before]
         begin, before = end, before + piece.size
     return chosen
 

@@ -11,7 +11,7 @@ from oocbfs.conversion.spill import BlockLog
 from oocbfs.formats.edges import Edges, Ids
 
 _LOW32 = np.uint64(0xFFFFFFFF)
-# Edges in a batch: what comes in larger pieces is cut, and what comes in smaller ones put together.
+# Edges in a batch: larger pieces of input are cut, smaller ones put together.
 _BATCH_EDGES = 1 << 18
 
 
@@ -21,7 +21,7 @@ class EdgeLog:
     def __init__(self, folder: str | os.PathLike[str], budget_bytes: int) -> None:
         self._log = BlockLog(folder, budget_bytes)
         self._wide: list[bool] = []
-        # Of the batch that is being put together: one row of both ends, or a row for each end.
+        # The batch that is being put together: one row of both ends, or a row for each end.
         self._pieces: list[NDArray[np.uint64]] = []
         self._size = 0
         self.num_edges = 0
@@ -57,7 +57,7 @@ class EdgeLog:
         return Edges(block >> np.uint64(32), block & _LOW32)
 
     def sample(self, num_edges: int) -> Edges:
-        """Read about so many edges, spread evenly over the batches in at most 64 of them."""
+        """Read about ``num_edges`` edges, spread evenly over at most 64 of the batches."""
         indices = range(0, len(self), max(1, len(self) // 64))
         per_batch = max(1, num_edges // max(1, len(indices)))
         sources, targets = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)]

@@ -18,7 +18,7 @@ _IDS_PER_PIECE = 1 << 18
 
 
 class IdBitmap:
-    """The set of ids seen so far, as long as a bitmap up to the largest one fits its budget."""
+    """The set of ids seen so far, while a bitmap up to the largest one fits its budget."""
 
     def __init__(self, budget_bytes: int) -> None:
         self._max_words = max(1 << 10, budget_bytes // 8)

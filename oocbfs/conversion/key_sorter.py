@@ -19,9 +19,9 @@ from oocbfs.kernels.convert import radix
 Keys = NDArray[np.uint64]
 Result = TypeVar("Result")
 
-# A bucket of this many keys sorts within a core's second-level cache.
+# A bucket of this many keys is sorted within a core's second-level cache.
 _CACHED_KEYS = 1 << 17
-# Scattering is fastest to this many, or else to as many as keep them small.
+# Scattering is fastest to this many buckets; more if they would be too large otherwise.
 _MANY_BUCKETS, _MOST_BUCKETS = 1 << 11, 1 << 13
 # Most that a worker takes for each key of its bucket: two copies to sort, and what is made of it.
 _BYTES_PER_KEY = 50
@@ -32,12 +32,12 @@ _PIECE_KEYS = 1 << 19
 class KeySorter:
     """Collect keys in any order, then go through them sorted and distinct, bucket by bucket.
 
-    Keys added are scattered at once, and kept in memory until ``budget_bytes`` are full; then all of
-    them are written out as one run, ordered by bucket. A bucket is one slice of every run. With
-    ``align_bits`` > 0, keys that agree above their lowest ``align_bits`` bits share a bucket.
+    Keys are scattered when they are added, and kept in memory until ``budget_bytes`` are full; then
+    all of them are written out as one run, ordered by bucket. A bucket is one slice of every run.
+    With ``align_bits`` > 0, keys that agree above their lowest ``align_bits`` bits share a bucket.
 
-    Buckets are cut for a core's cache, and larger only where there are more keys than that makes
-    buckets of; a quarter of the budget is for that. A bucket that came out twice as large is cut again.
+    Buckets fit a core's cache, and are larger only if there would be too many of them; a quarter of
+    the budget is for that. A bucket that came out twice as large as planned is cut again.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class KeySorter:
         with self._lock:
             self._blocks.append((out, bounds))
             self._blocks_bytes += out.nbytes + bounds.nbytes
-            # Short runs would be slow to read, so there are none however little memory is left.
+            # Short runs are slow to read, so there are none, even if little memory is left.
             share = 1 if self._watch.is_over() else 6
             if self._blocks_bytes > self._budget_bytes * share // 8:
                 self._write_run()
@@ -88,8 +88,8 @@ class KeySorter:
         # Long writes, without holding the run twice.
         pieces, size = [], 0
         for bucket in range(self.num_buckets):
-            for block, at in self._blocks:
-                pieces.append(block[at[bucket] : at[bucket + 1]])
+            for block, parts in self._blocks:
+                pieces.append(block[parts[bucket] : parts[bucket + 1]])
                 size += pieces[-1].size
                 if size >= _PIECE_KEYS:
                     self._spill.append(np.concatenate(pieces))
@@ -129,8 +129,8 @@ class KeySorter:
                 self.close()
 
     def _bucket_size(self, bucket: int) -> int:
-        runs = sum(int(at[bucket + 1] - at[bucket]) for _, at in self._runs)
-        return runs + sum(int(at[bucket + 1] - at[bucket]) for _, at in self._blocks)
+        runs = sum(int(bounds[bucket + 1] - bounds[bucket]) for _, bounds in self._runs)
+        return runs + sum(int(bounds[bucket + 1] - bounds[bucket]) for _, bounds in self._blocks)
 
     def _sort(self, bucket: int, size: int, work: Callable[[Keys], Result]) -> Result:
         keys = np.empty(min(size, 2 * self._bucket_keys), np.uint64)
@@ -145,15 +145,17 @@ class KeySorter:
         return work(keys[: radix.sort_unique(keys[:filled], np.empty(filled, np.uint64))])
 
     def _pieces(self, bucket: int, piece_keys: int) -> Iterator[Keys]:
-        """Yield the keys of a bucket, at most so many at a time."""
-        for start, at in self._runs:
-            for first in range(int(at[bucket]), int(at[bucket + 1]), piece_keys):
-                piece = np.empty(min(piece_keys, int(at[bucket + 1]) - first), np.uint64)
+        """Yield the keys of a bucket, at most ``piece_keys`` at a time."""
+        for start, bounds in self._runs:
+            begin, end = int(bounds[bucket]), int(bounds[bucket + 1])
+            for first in range(begin, end, piece_keys):
+                piece = np.empty(min(piece_keys, end - first), np.uint64)
                 self._spill.read_into(piece, start + 8 * first)
                 yield piece
-        for block, at in self._blocks:
-            for first in range(int(at[bucket]), int(at[bucket + 1]), piece_keys):
-                yield block[first : min(first + piece_keys, int(at[bucket + 1]))]
+        for block, bounds in self._blocks:
+            begin, end = int(bounds[bucket]), int(bounds[bucket + 1])
+            for first in range(begin, end, piece_keys):
+                yield block[first : min(first + piece_keys, end)]
 
     def _split(self, bucket: int, size: int) -> KeySorter | None:
         """Scatter a bucket that is too large once more; None if that cannot make it smaller."""

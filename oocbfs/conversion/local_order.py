@@ -1,7 +1,7 @@
 """The local order of a graph's vertices, made in bounded memory.
 
-The neighbours of all vertices wait in a temporary file, sorted, which is mapped: clusters grow along
-it, and its pages are let go every now and then.
+The neighbours of all vertices wait, sorted, in a temporary file that is mapped. Clusters grow along
+it, and its pages are given back from time to time.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from oocbfs.kernels.convert import cluster
 
 # Vertices in a cluster; 256 to 4,096 make no difference to a traversal.
 _CLUSTER = 512
-# Rows between two times that pages are let go; the kernel maps up to 16 pages around one.
-_ROWS_AT_ONCE = 1024
+# Rows after which pages are given back; the kernel maps up to 16 pages around one.
+_ROWS_PER_RELEASE = 1024
 
 
 class LocalOrder:
@@ -49,10 +49,10 @@ class LocalOrder:
         ranks = np.full(self._ends.size, cluster.NOWHERE, np.uint32)
         placed = np.empty_like(ranks)
         progress = np.zeros(cluster.PROGRESS_WORDS, np.int64)
-        with self._neighbours.mapped(np.uint32) as (neighbours, let_go):
+        with self._neighbours.mapped(np.uint32) as (neighbours, release):
             while progress[cluster.COUNT] < ranks.size:
                 cluster.grow(
-                    ranks, placed, progress, neighbours, self._ends, _CLUSTER, _ROWS_AT_ONCE
+                    ranks, placed, progress, neighbours, self._ends, _CLUSTER, _ROWS_PER_RELEASE
                 )
-                let_go()
+                release()
         return ranks

@@ -1,8 +1,8 @@
 """The order in which vertices are stored, chosen by what it costs on a sample of rows.
 
-The local order is only for graphs without hubs and with few edges a vertex, such as meshes and roads:
-the frontiers of their traversals are thin lines, which a natural order spreads over as many cache
-lines and pages as they have vertices. On a grid of 2,000 x 2,000 it saves a third of the time.
+The local order is only for graphs without hubs and with few edges per vertex, such as meshes and
+roads. Their frontiers are thin lines, which a natural order spreads over as many cache lines and
+pages as they have vertices. On a grid of 2,000 x 2,000 it saves a third of the time.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class OrderChoice:
 
 
 class RowSample:
-    """All arcs of some rows, chosen by a hash of the row: the same ones whatever comes in which order."""
+    """All arcs of some rows, chosen by a hash of the row: the order of input does not matter."""
 
     def __init__(self, num_edges: int, column_bits: int, *, both: bool) -> None:
         share = min(1.0, _SAMPLE_ARCS / max(1, 2 * num_edges))
@@ -59,7 +59,7 @@ class RowSample:
 
     def add(self, arcs: NDArray[np.uint64]) -> None:
         """Keep arcs that were taken; where they become too many, keep those of half the rows."""
-        if self._halved:  # since they were taken, perhaps
+        if self._halved:  # perhaps after they were taken
             arcs = self._pick(arcs, False)
         self._parts.append(arcs)
         self._size += arcs.size
@@ -90,7 +90,7 @@ def looks_like_mesh(degrees: Degrees) -> bool:
 
 
 def ranks_for(order: Order, degrees: Degrees) -> NDArray[np.uint32]:
-    """Position of each vertex in an order that follows from the degrees; empty for the natural one."""
+    """Position of each vertex in an order by degrees; empty for the natural order."""
     if order is Order.NATURAL:
         return NO_RANKS
     ranks = np.empty_like(degrees)
@@ -116,7 +116,7 @@ def inverse(ranks: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 
 def head_weights(order: Order, degrees: Degrees, ranks: NDArray[np.uint32]) -> Degrees:
-    """Degrees by stored vertex, to choose heads by; empty where the smallest neighbour is the head."""
+    """Degrees by stored vertex, to choose heads; empty if the smallest neighbour is the head."""
     if order is Order.NATURAL:
         return degrees
     if order is Order.DEGREE:
@@ -129,10 +129,10 @@ def head_weights(order: Order, degrees: Degrees, ranks: NDArray[np.uint32]) -> D
 def choose_order(
     arcs: NDArray[np.uint64], column_bits: int, degrees: Degrees, local: NDArray[np.uint32] | None
 ) -> OrderChoice:
-    """Choose the order in which a sample of rows (row << column_bits | neighbour) takes least space.
+    """Choose the order in which a sample of arcs (row << column_bits | neighbour) is smallest.
 
-    The local order, if its ranks are given, takes the place of the natural one unless it takes more:
-    it saves time.
+    The local order, if its ranks are given, replaces the natural one unless it takes more space,
+    because it saves time.
     """
     if arcs.size == 0:
         return OrderChoice(Order.NATURAL, "the graph has no edges", {})
@@ -164,7 +164,7 @@ def _bits_per_edge(
     num_bits = first = 0
     while first < arcs.size:
         stop = min(first + _PIECE_ARCS, arcs.size)
-        # Behind the row that this falls into.
+        # To the end of the last row.
         row_end = np.uint64(((int(arcs[stop - 1]) >> column_bits) + 1) << column_bits)
         stop = first + int(np.searchsorted(arcs[first:], row_end))
         num_bits += _encoded_bits(arcs[first:stop], column_bits, ranks, weights)

@@ -2,7 +2,7 @@
 
 1. read            edges in input ids, kept as they come, and the ids that occur
 2. name_vertices   which ids are vertices, and the number of each
-3. sort            edges as keys of two vertices, sorted, without loops and duplicates; exact degrees
+3. sort            edges as sorted keys of two vertices, without loops and duplicates; exact degrees
 4. choose_order    the vertex order in which a sample of rows takes the least space
 5. write           every edge into the rows of its ends under that order, sorted again, row by row
 """
@@ -144,7 +144,7 @@ class Conversion(Closing):
         num_vertices, num_edges = self.ids.num_vertices, self._log.num_edges
         self._table_bytes = VERTEX_BYTES[directed] * num_vertices + self.ids.num_bytes
         self._resources.require(self._table_bytes, f"{num_vertices:,} vertices")
-        # Edges in memory need no room of their own: they are the first to be taken.
+        # Edges in memory are not counted: they are the first to be taken.
         free = self._held_bytes - self.ids.num_bytes - 8 * num_vertices
         edges = SortedEdges(
             self._resources,

@@ -1,13 +1,13 @@
 """What a conversion may hold in memory, divided before it begins.
 
     budget = what the process occupies when its kernels are loaded
-           + moving    what is on its way between threads, in whichever phase takes most: text and the
-                       ids in it, batches that are scattered, buckets that are sorted and encoded
-           + held      what waits: edges, keys, tables of vertices, the row of a hub; and while the input
-                       is read, the windows of its compression, long lines and lists of ids
+           + moving    what is on its way between threads, in the phase that takes most: text and
+                       the ids in it, batches to scatter, buckets to sort and encode
+           + held      what waits: edges, keys, tables of vertices, the row of a hub; and while the
+                       input is read, the windows of its compression, long lines and lists of ids
 
-Arrays that were freed stay with the allocator, for fresh pages are dear. So the plan counts what is
-in use, and a `MemoryWatch` sees to it that the rest goes back to the system where the budget is short.
+The allocator keeps freed arrays, because new pages are expensive. So the plan counts what is in
+use, and a `MemoryWatch` gives the rest back to the system when the budget is short.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from functools import cache
 
 from oocbfs import memory
 from oocbfs.errors import BudgetError
-from oocbfs.formats.io.limits import LINE_COPIES, LINE_LIMIT_BYTES, Limits
+from oocbfs.formats.io.limits import LINE_COPIES, LINE_LIMIT_BYTES, InputLimits
 
-# In flight whatever the number of threads, and with each of them; tests/conversion/test_convert_budget.py keeps
-# these honest.
+# In flight for any number of threads, and for each of them. tests/conversion/test_convert_budget.py
+# checks both.
 _MOVING_BYTES = 40 << 20
 _THREAD_BYTES = 20 << 20
 _LEAST_HELD_BYTES = 24 << 20
@@ -31,31 +31,31 @@ VERTEX_BYTES = {False: 20, True: 24}  # undirected, directed
 
 
 class MemoryWatch:
-    """Keeps the process below a line by giving back what the allocator holds for later."""
+    """Keeps the process below a limit by giving back what the allocator keeps for later."""
 
-    def __init__(self, line_bytes: int | None = None) -> None:
-        self._line_bytes = line_bytes
+    def __init__(self, limit_bytes: int | None = None) -> None:
+        self._limit_bytes = limit_bytes
 
     def is_over(self) -> bool:
-        """Tell whether the process is above its line even when all that is free was given back."""
-        if self._line_bytes is None or memory.resident_bytes() <= self._line_bytes:
+        """Tell whether the process is above its limit even after free memory was given back."""
+        if self._limit_bytes is None or memory.resident_bytes() <= self._limit_bytes:
             return False
         give_back()
-        return memory.resident_bytes() > self._line_bytes
+        return memory.resident_bytes() > self._limit_bytes
 
 
 @dataclass(frozen=True)
 class ConvertPlan:
-    """The threads that fit, the bytes that may be held, and who watches over both."""
+    """The threads that fit, the bytes that may be held, and a watch over the whole process."""
 
     threads: int
     held_bytes: int
     watch: MemoryWatch
 
-    def limits(self, folder: str) -> Limits:
-        """Bound what reading may take beside edges in flight."""
+    def limits(self, folder: str) -> InputLimits:
+        """Limit the memory of reading, besides edges in flight."""
         share = self.held_bytes // 5
-        return Limits(
+        return InputLimits(
             window_bytes=share + (8 << 20),
             line_bytes=min(LINE_LIMIT_BYTES, max(1 << 20, share // LINE_COPIES)),
             num_ids=self.held_bytes // (VERTEX_BYTES[False] + LISTED_BYTES),
@@ -64,7 +64,7 @@ class ConvertPlan:
 
 
 def make_plan(budget_bytes: int, threads: int) -> ConvertPlan:
-    """Divide a budget for the whole process, with fewer threads where it is short.
+    """Divide a budget for the whole process, with fewer threads if it is short.
 
     Raises
     ------
@@ -77,12 +77,13 @@ def make_plan(budget_bytes: int, threads: int) -> ConvertPlan:
     if threads < 1:
         least_bytes = budget_bytes - free_bytes + _THREAD_BYTES
         raise BudgetError(
-            f"--memory {memory.format_size(budget_bytes)} is too little: a conversion needs at least "
-            f"{memory.format_size(least_bytes)}"
+            f"--memory {memory.format_size(budget_bytes)} is too little: "
+            f"a conversion needs at least {memory.format_size(least_bytes)}"
         )
     moving_bytes = _MOVING_BYTES + _THREAD_BYTES * threads
     held_bytes = free_bytes + _LEAST_HELD_BYTES - _THREAD_BYTES * threads
-    return ConvertPlan(threads, held_bytes, MemoryWatch(budget_bytes - moving_bytes // 2))
+    watch = MemoryWatch(budget_bytes - moving_bytes // 2)
+    return ConvertPlan(threads=threads, held_bytes=held_bytes, watch=watch)
 
 
 def give_back() -> None:

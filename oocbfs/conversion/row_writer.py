@@ -39,7 +39,7 @@ def encode(
     stop = (int(keys[-1]) >> column_bits) + 1
     if stop - first <= 2 * keys.size:
         rows = np.arange(first, stop)
-    else:  # most of them are empty: those that are not are numbered anew
+    else:  # most of them are empty: number only those that are not
         bits = np.uint64(column_bits)
         every = (keys >> bits).astype(np.int64)
         opening = np.concatenate(([True], every[1:] != every[:-1]))
@@ -49,11 +49,13 @@ def encode(
     heads, lengths, degrees = (np.empty(rows.size, np.uint32) for _ in range(3))
     tails = np.empty(max_tail_bytes(keys.size), np.uint8)
     size = varint.encode_rows(tails, heads, lengths, degrees, keys, weights, first, column_bits)
-    return EncodedRows(rows, heads, lengths, degrees, tails[:size].copy())
+    return EncodedRows(
+        rows=rows, heads=heads, lengths=lengths, degrees=degrees, tails=tails[:size].copy()
+    )
 
 
 def choose_block_shift(degrees: NDArray[np.uint32]) -> int:
-    """Largest block of rows whose tails cannot reach 2^32 bytes, whatever the neighbours are.
+    """Largest block of rows whose tails cannot reach 2^32 bytes, for any neighbours.
 
     ``degrees`` are in stored order. With a shift of 0 every row has its own 64-bit base.
     """
@@ -68,7 +70,7 @@ def choose_block_shift(degrees: NDArray[np.uint32]) -> int:
 
 
 class RowWriter:
-    """Fills the five sections of one direction; the tails begin when their writer is asked to."""
+    """Fills the five sections of one direction; the tails begin with ``begin_tails``."""
 
     def __init__(
         self, container: ContainerWriter, num_vertices: int, block_shift: int, side: int
@@ -94,20 +96,20 @@ class RowWriter:
 
     def write(self, rows: EncodedRows) -> None:
         """Append rows; those skipped since the last call have no neighbours."""
-        at = 0
-        while at < rows.rows.size:
-            first = int(rows.rows[at])
+        start = 0
+        while start < rows.rows.size:
+            first = int(rows.rows[start])
             self._skip_to(first)
             stop = int(np.searchsorted(rows.rows, first + _ROWS_PER_PIECE))
-            index = [values[at:stop] for values in (rows.heads, rows.lengths, rows.degrees)]
+            index = [values[start:stop] for values in (rows.heads, rows.lengths, rows.degrees)]
             num_rows = int(rows.rows[stop - 1]) + 1 - first
-            if num_rows > stop - at:
+            if num_rows > stop - start:
                 spread = np.zeros((3, num_rows), np.uint32)
                 spread[0] = NO_HEAD
-                spread[:, rows.rows[at:stop] - first] = index
+                spread[:, rows.rows[start:stop] - first] = index
                 index = list(spread)
             self._write_index(*index)
-            at = stop
+            start = stop
         self._tails.write(rows.tails)
 
     def _skip_to(self, row: int) -> None:

@@ -106,7 +106,7 @@ class SortedEdges:
         budget_bytes: int,
         keep: bool,
     ) -> KeySorter:
-        """Scatter the arcs of a side by row, under the ranks of an order; no ranks is natural order.
+        """Scatter the arcs of a side by row, under the ranks of an order; none are the natural one.
 
         ``keep`` tells whether the edges are needed once more.
         """

@@ -1,4 +1,4 @@
-"""Data that waits in memory while it fits its share, and in an unnamed file when it does not."""
+"""Data that waits in memory as long as it fits its budget, and in a temporary file after that."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from oocbfs.formats.io.machine import read_at
 
 @contextmanager
 def explained_writes(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Say of an error in writing that it is about temporary data, and what to do."""
+    """Say that an error in writing is about temporary data, and what to do."""
     try:
         yield
     except OSError as error:
@@ -34,13 +34,13 @@ def explained_writes(folder: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def unnamed_file(folder: str | os.PathLike[str]) -> BinaryIO:
-    """Open a temporary file that is gone whatever happens."""
+    """Open a temporary file without a name, which disappears with the process."""
     with explained_writes(folder):
         return tempfile.TemporaryFile(dir=folder)
 
 
 class SpillFile:
-    """A temporary file without a name, so that nothing is left behind however the process ends."""
+    """A temporary file without a name, so that nothing remains however the process ends."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = os.fspath(folder)
@@ -48,7 +48,7 @@ class SpillFile:
         self.size = 0
 
     def append(self, data: NDArray[Any]) -> int:
-        """Write an array's bytes at the end; returns where they begin."""
+        """Write an array's bytes at the end; returns the offset where they begin."""
         view = memoryview(np.ascontiguousarray(data).view(np.uint8).reshape(-1))
         start = self.size
         if self._file is None:
@@ -61,7 +61,7 @@ class SpillFile:
         return start
 
     def read_into(self, out: NDArray[Any], start: int) -> None:
-        """Fill an array from the bytes at ``start``."""
+        """Fill an array with the bytes from offset ``start`` on."""
         view = memoryview(out.view(np.uint8).reshape(-1))
         while len(view):
             count = read_at(self._file.fileno(), view, start)
@@ -73,7 +73,7 @@ class SpillFile:
 
     @contextmanager
     def mapped(self, dtype: DTypeLike) -> Iterator[tuple[NDArray[Any], Callable[[], None]]]:
-        """Map all that was written; the second thing given takes its pages out of the process."""
+        """Map all that was written; also gives a function that releases its pages."""
         if self.size == 0:
             yield np.empty(0, dtype), lambda: None
             return
@@ -88,7 +88,7 @@ class SpillFile:
 
 
 class BlockLog:
-    """Arrays in the order they came: in memory up to a budget, behind that in a spill file."""
+    """Arrays in the order they came: in memory up to a budget, the others in a spill file."""
 
     def __init__(self, folder: str | os.PathLike[str], budget_bytes: int) -> None:
         self._spill = SpillFile(folder)

@@ -1,7 +1,7 @@
-"""Graphs made to order, as streams of edges that a converter or a writer consumes.
+"""Synthetic graphs, as streams of edges for a converter or a writer.
 
-Every edge depends on the parameters, the seed and its own index only: the number of threads and the size
-of the batches change nothing in the output. Memory is a few batches, whatever the size of the graph.
+Every edge depends only on the parameters, the seed and its own index, so that the number of threads
+and the size of the batches do not change the output. Memory is a few batches, for any graph.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class GeneratedEdges:
 def kron(
     scale: int, edge_factor: int = 16, *, seed: int = 1, threads: int | None = None
 ) -> GeneratedEdges:
-    """Graph500's Kronecker graph: 2^scale vertices with shuffled labels, edge_factor times as many edges."""
+    """Graph500's Kronecker graph: 2^scale vertices in random order, edge_factor edges for each."""
     name = f"kron scale={scale} edge_factor={edge_factor} seed={seed}"
     fill = _quadrants(name, scale, edge_factor, (0.57, 0.19, 0.19), seed, shuffle=True)
     return GeneratedEdges(name, 1 << scale, edge_factor << scale, fill, threads=threads)
@@ -96,8 +96,8 @@ def rmat(
 ) -> GeneratedEdges:
     """R-MAT graph with given quadrant probabilities, the fourth being 1 - a - b - c.
 
-    Without ``shuffle``, labels keep the recursive structure: small ids, and ids with few one bits, have
-    high degrees. The direction of the edges is left for the consumer to choose.
+    Without ``shuffle``, labels keep the recursive structure: small ids, and ids with few one bits,
+    have high degrees. Whether edges are directed is left to the converter.
     """
     name = f"rmat scale={scale} edge_factor={edge_factor} a={a:g} b={b:g} c={c:g}"
     name += f" shuffle={'yes' if shuffle else 'no'} seed={seed}"
@@ -118,8 +118,8 @@ def uniform(
 ) -> GeneratedEdges:
     """Graph whose edges join two vertices drawn independently and uniformly.
 
-    The size is either ``scale`` (2^scale vertices) or ``vertices``; there are ``edges`` edges, or else
-    edge_factor times as many as vertices.
+    The size is either ``scale`` (2^scale vertices) or ``vertices``; there are ``edges`` edges, or
+    edge_factor for each vertex.
     """
     _require((scale is None) != (vertices is None), "uniform: give either a scale or vertices")
     if vertices is None:
@@ -143,7 +143,7 @@ def uniform(
 def grid2d(
     rows: int, columns: int, *, wrap: bool = False, threads: int | None = None
 ) -> GeneratedEdges:
-    """Lattice of rows and columns with 4 neighbours each; ids are row-major, ``wrap`` makes a torus."""
+    """Lattice with 4 neighbours for each vertex; ids are row-major, ``wrap`` makes a torus."""
     return _lattice(f"grid2d rows={rows} columns={columns}", (1, rows, columns), wrap, threads)
 
 
@@ -165,8 +165,8 @@ def powerlaw(
 ) -> GeneratedEdges:
     """Random graph with a power-law degree sequence of given mean, maximum and minimum.
 
-    The stubs of an exact degree sequence are paired at random, so degrees are exact as long as loops and
-    repeated edges are counted, and only lower once they are dropped.
+    The stubs of an exact degree sequence are paired at random. Degrees are exact while loops and
+    repeated edges are counted, and lower once they are dropped.
     """
     name = f"powerlaw vertices={vertices} mean_degree={mean_degree:g} max_degree={max_degree}"
     name += f" min_degree={min_degree} seed={seed}"

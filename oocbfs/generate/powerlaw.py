@@ -14,7 +14,7 @@ from oocbfs.formats.edges import Ids
 
 _STEEPEST = 64.0
 _MOST_STUBS = 1 << 62
-# Solving takes a few arrays of this many numbers, and so many bytes for each of them.
+# Solving takes a few arrays of a number for each degree: at most so many, of so many bytes.
 _HIGHEST_DEGREE = 1 << 24
 _SOLVING_BYTES = 64
 
@@ -41,11 +41,11 @@ class DegreeClasses:
         return _starts(self.counts)
 
     def guide(self) -> tuple[Ids, np.uint64]:
-        """Class of every 2^shift-th stub, at least one per class if there are as many, and shift."""
+        """Class of every 2^shift-th stub, as many as there are classes or more, and shift."""
         shift = max(0, (self.num_stubs // self.degrees.size).bit_length() - 1)
         stubs = np.arange(0, self.num_stubs, 1 << shift, dtype=np.uint64)
-        at = np.searchsorted(self.first_stubs(), stubs, side="right") - 1
-        return at.astype(np.uint64), np.uint64(shift)
+        classes = np.searchsorted(self.first_stubs(), stubs, side="right") - 1
+        return classes.astype(np.uint64), np.uint64(shift)
 
 
 def check_memory(max_degree: int, min_degree: int, budget_bytes: int) -> None:
@@ -54,8 +54,8 @@ def check_memory(max_degree: int, min_degree: int, budget_bytes: int) -> None:
     needed = memory.resident_bytes() + _SOLVING_BYTES * degrees
     if needed > budget_bytes:
         raise BudgetError(
-            f"a power law of {degrees:,} degrees needs {memory.format_size(needed)} of memory to be "
-            "solved: raise --memory or lower --max-degree"
+            f"a power law of {degrees:,} degrees needs {memory.format_size(needed)} of memory: "
+            "raise --memory or lower --max-degree"
         )
 
 
@@ -64,16 +64,16 @@ def degree_classes(
 ) -> DegreeClasses:
     """Solve for the power law with a given mean, maximum and minimum, in whole vertices.
 
-    One vertex gets the maximum degree; the degrees d of all others are distributed as d^-exponent on
-    min_degree…max_degree, with an exponent of at least 0. The sum of all degrees is the even number nearest
-    to num_vertices * mean_degree.
+    One vertex gets the maximum degree; the degrees d of all others are distributed as d^-exponent
+    on min_degree…max_degree, with an exponent of at least 0. The sum of all degrees is the even
+    number nearest to num_vertices * mean_degree.
     """
     num_stubs = _checked_stubs(num_vertices, mean_degree, max_degree, min_degree)
     others = num_vertices - 1
     exponent, share = _solve((num_stubs - max_degree) / others, max_degree, min_degree)
-    # above[i] is the number of vertices of degree above min_degree + i. The sum of all degrees is that of
-    # the least ones plus the sum of these, so rounding them, and not the counts, by largest remainder
-    # keeps both the number of vertices and the mean.
+    # above[i] is the number of vertices of degree above min_degree + i. The sum of all degrees is
+    # num_vertices * min_degree plus the sum of these. So rounding them, and not the counts, by
+    # largest remainder keeps both the number of vertices and the mean.
     above = np.cumsum(share[:0:-1])[::-1] * others
     wanted = num_stubs - max_degree - others * min_degree
     total = above.sum()
@@ -110,8 +110,9 @@ def _checked_stubs(num_vertices: int, mean_degree: float, max_degree: int, min_d
     num_stubs = 2 * round(num_vertices * mean_degree / 2)
     if not least <= num_stubs <= most:
         raise QueryError(
-            f"powerlaw: the degrees of {num_vertices} vertices, from {min_degree} to {max_degree}, must have an"
-            f" even sum from {least} to {most}; a mean degree of {mean_degree:g} makes it {num_stubs}"
+            f"powerlaw: the degrees of {num_vertices} vertices, from {min_degree} to {max_degree}, "
+            f"must have an even sum from {least} to {most}; "
+            f"a mean degree of {mean_degree:g} makes it {num_stubs}"
         )
     if num_stubs > _MOST_STUBS:
         raise QueryError("powerlaw: there can be at most 2^61 edges")
@@ -119,7 +120,7 @@ def _checked_stubs(num_vertices: int, mean_degree: float, max_degree: int, min_d
 
 
 def _solve(mean: float, max_degree: int, min_degree: int) -> tuple[float, NDArray[np.float64]]:
-    """Exponent, and share of each degree, of the power law between two degrees with a given mean."""
+    """Exponent and shares of the degrees of a power law with a given mean, between two degrees."""
     degrees = np.arange(min_degree, max_degree + 1, dtype=np.float64)
     logs = np.log(degrees)
     low, high = 0.0, _STEEPEST

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared
-from oocbfs.formats.io.limits import Limits
+from oocbfs.formats.io.limits import InputLimits
 from oocbfs.formats.readers.open import open_edges
 from tests.support.strategies import Pairs, edge_lists
 
@@ -177,7 +177,7 @@ def test_rows_longer_than_a_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for before, line in (("", 1), ("# first\n", 2), ("# first\n" * 40, 41), ("8: 9\n" * 40, 41)):
         (tmp_path / "long").write_text(before + path.read_text())
         with pytest.raises(InputError, match=rf"long:{line}: a line is longer than .* --memory"):
-            list(open_edges([tmp_path / "long"], limits=Limits(line_bytes=1000)).batches())
+            list(open_edges([tmp_path / "long"], limits=InputLimits(line_bytes=1000)).batches())
 
 
 def test_batches_and_chunks_are_bounded(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oocbfs.errors import BudgetError, InputError
-from oocbfs.formats.io.limits import Limits
+from oocbfs.formats.io.limits import InputLimits
 from oocbfs.formats.io.streams import Source
 from oocbfs.formats.readers.open import open_edges
 
@@ -93,9 +93,9 @@ def test_members_are_read_one_after_the_other(tmp_path: Path, name: str) -> None
 
 
 @pytest.mark.parametrize("name", COMPRESSORS)
-def test_garbage_behind_the_end_is_refused(tmp_path: Path, name: str) -> None:
+def test_garbage_after_the_end_is_refused(tmp_path: Path, name: str) -> None:
     for garbage in (b"x", b"3 4\n", b"garbage" * 1000):
-        with pytest.raises(InputError, match="behind the end"):
+        with pytest.raises(InputError, match="after the end"):
             count(write(tmp_path, COMPRESSORS[name](TEXT) + garbage))
 
 
@@ -182,7 +182,7 @@ def test_archives_of_more_and_larger_files_than_usual(
             archive.writestr(f"{part:02}", f"{part} {part + 1}\n")
     assert count(path) == 50
     with pytest.raises(BudgetError, match="the list of files"):
-        open_edges([path], limits=Limits(window_bytes=50 << 10))
+        open_edges([path], limits=InputLimits(window_bytes=50 << 10))
 
 
 def test_archives_that_are_refused(tmp_path: Path) -> None:

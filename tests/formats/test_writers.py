@@ -210,7 +210,7 @@ def test_a_full_disk_is_one_line_and_no_file(tmp_path: Path, suffix: str) -> Non
     """A limit on the size of files stands in for a full disk; it must be set in another process."""
     program = f"""
 import resource
-from oocbfs import generators
+from oocbfs.generate import generators
 from oocbfs.errors import OutputError
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 try:

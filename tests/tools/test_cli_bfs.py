@@ -180,7 +180,7 @@ def test_graph500_block() -> None:
 
 
 def test_graph500_statistics_on_known_numbers() -> None:
-    outcome = graph500.Outcome(
+    outcome = graph500.Graph500Result(
         scale=1,
         edge_factor=1,
         threads=1,
