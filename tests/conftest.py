@@ -10,12 +10,21 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.shared import SharedGraphs
+
 # What no kernel sets in a result is then no number that could be right.
 os.environ.setdefault("OOCBFS_POISON", "1")
 
 # Other work on the machine may make any test slow, which says nothing about it.
 settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared")
+
+
+@pytest.fixture(scope="session")
+def shared_graphs(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> SharedGraphs:
+    """Give graphs that are converted once in a run, whichever worker needs them first."""
+    folder = tmp_path_factory.getbasetemp()
+    return SharedGraphs((folder if worker_id == "master" else folder.parent) / "shared-graphs")
 
 
 @pytest.fixture(scope="session")

@@ -5,8 +5,6 @@ import json
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any, Literal
@@ -19,7 +17,7 @@ from oocbfs.batch.jobs import Job, prepare
 from oocbfs.batch.jobs import run as run_plan
 from oocbfs.errors import OocbfsError
 from oocbfs.generate import generators
-from tests.tools.test_cli import run
+from tests.support.command_line import Started, call, run
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +37,7 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 
 def batch(*arguments: object, **settings: Any) -> None:
-    done = run("batch", *arguments, **settings)
+    done = call("batch", *arguments, **settings)
     assert done.returncode == 0, done.stderr
 
 
@@ -106,9 +104,9 @@ def test_sources_and_pairs(graph: Path, tmp_path: Path) -> None:
 
 
 def test_what_was_chosen_is_said(graph: Path, tmp_path: Path) -> None:
-    shown = run("batch", graph, "--random", 70, "-o", tmp_path / "a").stdout
+    shown = call("batch", graph, "--random", 70, "-o", tmp_path / "a").stdout
     assert "64 64 at a time, 6 one per core" in shown
-    shown = run("batch", graph, "--random", 3, "-o", tmp_path / "b", "--json").stdout
+    shown = call("batch", graph, "--random", 3, "-o", tmp_path / "b", "--json").stdout
     assert json.loads(shown)["traversed"] == "3 one per core: 3 sources share too little"
 
 
@@ -147,7 +145,7 @@ def test_refusals_are_one_line(
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").touch()
     before = tree(tmp_path)
-    done = run("batch", graph, *arguments, cwd=tmp_path)
+    done = call("batch", graph, *arguments, cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     assert len(said(done)) == 1, done.stderr
     assert message in said(done)[0]
@@ -168,7 +166,7 @@ def test_refusals_are_one_line(
     ],
 )
 def test_usage(graph: Path, arguments: list[str]) -> None:
-    assert run("batch", graph, *arguments).returncode == 2
+    assert call("batch", graph, *arguments).returncode == 2
 
 
 def test_another_job_or_a_damaged_manifest_is_refused(graph: Path, tmp_path: Path) -> None:
@@ -184,7 +182,7 @@ def test_another_job_or_a_damaged_manifest_is_refused(graph: Path, tmp_path: Pat
         ([graph, "--random", 70, "--table", "jsonl", "--resume"], "another table"),
         ([copy, "--random", 70, "--resume"], "another graph checksum"),
     ):
-        done = run("batch", *arguments, "-o", out)
+        done = call("batch", *arguments, "-o", out)
         assert done.returncode == 1
         assert message in said(done)[0]
     manifest = out / "manifest.json"
@@ -213,22 +211,19 @@ def test_killed_and_resumed_gives_the_same_bytes(
     if kind == "zarr":
         pytest.importorskip("zarr", reason="Zarr arrays need zarr")
     job = [graph, "--random", 200, "--emit", "levels", "--levels", kind]
-    batch(*job, "-o", tmp_path / "compiled")
+    assert Started(tmp_path / "said", "batch", *job, "-o", tmp_path / "loaded").finish()[0] == 0
     began = time.perf_counter()
-    batch(*job, "-o", tmp_path / "whole")
+    assert Started(tmp_path / "said", "batch", *job, "-o", tmp_path / "whole").finish()[0] == 0
     duration = time.perf_counter() - began
     expected = tree(tmp_path / "whole")
     rng = random.Random(kind)
     interrupted = 0
     for number in range(10):
         out = tmp_path / f"out{number}"
-        command = [sys.executable, "-m", "oocbfs", "batch", *map(str, job), "-o", str(out)]
-        process = subprocess.Popen(
-            [*command, "--resume"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        time.sleep(rng.uniform(0.3, 1.0) * duration)
+        process = Started(tmp_path / "said", "batch", *job, "-o", out, "--resume")
+        time.sleep(rng.uniform(0.1, 1.0) * duration)
         process.send_signal(signal.SIGKILL)
-        interrupted += process.wait() != 0
+        interrupted += process.finish()[0] != 0
         rest = Job(graph, out, random=200, emit="levels", levels=kind)
         run_plan(prepare(rest, resume=True))
         assert tree(out) == expected
@@ -337,7 +332,7 @@ def test_a_bad_job_stops_all_before_they_start(
 ) -> None:
     good = f'graph = "{graph}"\nrandom = 3\noutput = "first"'
     path = job_file(tmp_path, good, job.replace("GRAPH", str(graph)))
-    done = run("batch", path)
+    done = call("batch", path)
     assert done.returncode == 1
     assert len(said(done)) == 1, done.stderr
     assert message in said(done)[0]
@@ -358,7 +353,7 @@ def test_a_failed_job_does_not_stop_the_others(graph: Path, tmp_path: Path) -> N
         'graph = "damaged.ocg"\nrandom = 70\noutput = "a"',
         f'graph = "{graph}"\nrandom = 70\noutput = "b"',
     )
-    done = run("batch", path)
+    done = call("batch", path)
     assert done.returncode == 1
     assert "a: failed:" in said(done)[0]
     assert said(done)[-1] == "oocbfs: 1 of 2 jobs failed"

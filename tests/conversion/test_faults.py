@@ -6,7 +6,6 @@ import random
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 from oocbfs.errors import FormatError
 from oocbfs.formats.container.reader import Container
 from oocbfs.generate import generators
+from tests.support.command_line import Started, call
 
 
 @pytest.fixture(scope="module")
@@ -25,27 +25,10 @@ def edges(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-# Shells start what runs in the background deaf to Ctrl-C, and its children are too.
-HEARING = """
-import runpy, signal
-signal.signal(signal.SIGINT, signal.default_int_handler)
-runpy.run_module("oocbfs", run_name="__main__", alter_sys=True)
-"""
-
-
-def start(*arguments: object) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", HEARING, *map(str, arguments)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
-    """Wait for the end; returns the exit code and what was said."""
-    _, shown = process.communicate()
-    return process.returncode, shown
+def convert(*arguments: object) -> tuple[int, str]:
+    """Convert in this process; gives the exit code and what was said."""
+    done = call("convert", *arguments)
+    return done.returncode, done.stderr
 
 
 def check_nothing_half_written(folder: Path) -> None:
@@ -58,26 +41,34 @@ def check_nothing_half_written(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_killed_at_random_moments(tmp_path: Path, edges: Path, how: signal.Signals) -> None:
+def test_killed_at_random_moments(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, edges: Path, how: signal.Signals
+) -> None:
+    said = tmp_path_factory.mktemp("said") / "messages"
     graph = tmp_path / "g.ocg"
+
+    def start(*arguments: object) -> Started:
+        return Started(said, "convert", edges, "-o", graph, *arguments)
+
+    assert start().finish() == (0, "")
     began = time.perf_counter()
-    assert finish(start("convert", edges, "-o", graph)) == (0, "")
+    assert start("--force").finish() == (0, "")
     whole = time.perf_counter() - began
     before = graph.read_bytes()
     rng = random.Random(int(how))
     unfinished = 0
     for _ in range(12):
-        process = start("convert", edges, "-o", graph, "--force", "--memory", "600M")
-        time.sleep(rng.uniform(0.1, 1.05) * whole)
+        process = start("--force", "--memory", "600M")
+        time.sleep(rng.uniform(0.05, 1.05) * whole)
         process.send_signal(how)
-        code, shown = finish(process)
+        code, shown = process.finish()
         unfinished += code != 0
         assert graph.read_bytes() == before
         check_nothing_half_written(tmp_path)
         if how is not signal.SIGKILL and code:
             assert [path.name for path in tmp_path.iterdir()] == ["g.ocg"], shown
     assert unfinished > 0
-    assert finish(start("convert", edges, "-o", graph, "--force")) == (0, "")
+    assert start("--force").finish() == (0, "")
     assert [path.name for path in tmp_path.iterdir()] == ["g.ocg"]
 
 
@@ -96,7 +87,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.parametrize("settings", [[], ["--zstd"], ["--directed"]])
 def test_full_disk(small_disk: Path, tmp_path: Path, edges: Path, settings: list[str]) -> None:
     (small_disk / "ballast").write_bytes(bytes(2 << 20))
-    code, shown = finish(start("convert", edges, "-o", small_disk / "g.ocg", *settings))
+    code, shown = convert(edges, "-o", small_disk / "g.ocg", *settings)
     assert code == 1
     assert "No space left" in shown.splitlines()[-1]
     assert [path.name for path in small_disk.iterdir()] == ["ballast"]
@@ -124,7 +115,7 @@ def test_full_disk_for_what_is_to_be_compressed(
     """It is the folder for temporary data that is named, not the output."""
     (small_disk / "ballast").write_bytes(bytes(2 << 20))
     settings = ["--zstd", "--tmp", small_disk]
-    code, shown = finish(start("convert", edges, "-o", tmp_path / "g.ocg", *settings))
+    code, shown = convert(edges, "-o", tmp_path / "g.ocg", *settings)
     assert code == 1
     line = shown.splitlines()[-1]
     assert re.search(rf"{small_disk}: cannot write temporary data \(No space left.*--tmp", line)
@@ -141,7 +132,7 @@ def test_read_only_folder(tmp_path: Path, edges: Path) -> None:
     else:
         folder.chmod(0o555)
     try:
-        code, shown = finish(start("convert", edges, "-o", folder / "g.ocg"))
+        code, shown = convert(edges, "-o", folder / "g.ocg")
         assert code == 1
         assert "cannot be written" in shown.splitlines()[-1]
         assert not list(folder.iterdir())
@@ -154,7 +145,7 @@ def test_truncated_gzip_is_an_error_not_a_shorter_graph(tmp_path: Path, edges: P
     packed = gzip.compress(edges.read_bytes()[:1_000_000], 1)
     for size in (10, 1000, len(packed) // 2, len(packed) - 8, len(packed) - 1):
         (tmp_path / "edges.gz").write_bytes(packed[:size])
-        code, shown = finish(start("convert", tmp_path / "edges.gz", "-o", tmp_path / "g.ocg"))
+        code, shown = convert(tmp_path / "edges.gz", "-o", tmp_path / "g.ocg")
         assert code == 1, size
         assert "edges.gz" in shown.splitlines()[-1]
         assert [path.name for path in tmp_path.iterdir()] == ["edges.gz"]

@@ -22,26 +22,7 @@ from oocbfs.kernels.disk.large_level import CHUNK_BYTES
 from oocbfs.kernels.disk.small_level import BLOCK_BYTES
 from oocbfs.memory import read_bytes
 from oocbfs.search.graph import Graph
-from tests.formats.test_round_trip import real_graphs
-from tests.search.test_bfs_real import needs_graphs
 from tests.support.crafting import section_place, sign
-
-
-def hubs(num_vertices: int = 600_000) -> NDArray[np.int64]:
-    """Edges of three hubs whose rows cross chunks, with some thousands of random ones."""
-    rng = np.random.default_rng(3)
-    spokes = [
-        np.stack((np.full(num_vertices, hub), rng.integers(0, num_vertices, num_vertices)), axis=1)
-        for hub in (5, 77_777, 599_000)
-    ]
-    return np.concatenate([*spokes, rng.integers(0, num_vertices, (30_000, 2))])
-
-
-@pytest.fixture(scope="module", params=[False, True], ids=["undirected", "directed"])
-def hub_graph(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("disk") / "hubs.ocg"
-    oocbfs.convert(hubs(), path, directed=request.param, order="natural")
-    return path
 
 
 def traverse(
@@ -110,17 +91,6 @@ def test_long_thin_graphs(tmp_path: Path, cache_bytes: int) -> None:
             if cache_bytes == 1 << 24:
                 pages = graph.rows.tails.size // BLOCK_BYTES + 1
                 assert done.records["disk_bytes"].sum() <= pages * BLOCK_BYTES
-
-
-@needs_graphs
-@pytest.mark.parametrize("path", real_graphs())
-def test_real_graphs(tmp_path: Path, path: Path) -> None:
-    oocbfs.convert(path, tmp_path / "g.ocg")
-    with oocbfs.open(tmp_path / "g.ocg") as graph:
-        for source in np.random.default_rng(9).choice(graph.ids(), 2).tolist():
-            expected = graph.bfs(source, engine="cpu")
-            found = graph.bfs(source, engine="disk", parents=True, validate=True)
-            np.testing.assert_array_equal(found.levels, expected.levels)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts a process's reads")

@@ -27,14 +27,12 @@ from oocbfs.search.graph import Graph
 from oocbfs.search.many import divide
 from oocbfs.search.many_disk import DiskTraversals, Group
 from oocbfs.settings import Settings
-from tests.disk.test_disk_bfs import hub_graph  # noqa: F401
-from tests.formats.test_round_trip import real_graphs
-from tests.plan.test_budget import needed_bytes
-from tests.search.test_bfs import ORDERS
-from tests.search.test_bfs_many import check_against_single
+from tests.support.answers import check_against_single
 from tests.support.crafting import rewrite
-from tests.support.memory_limit import run_limited
-from tests.support.strategies import Pairs, edge_lists, pair_array
+from tests.support.memory_limit import needed_bytes, run_limited
+from tests.support.real_graphs import real_graphs
+from tests.support.shared import SharedGraphs
+from tests.support.strategies import ORDERS, Pairs, edge_lists, pair_array
 
 WIDTHS = plan_disk.WIDTHS
 
@@ -71,7 +69,7 @@ def test_any_graph(
 
 
 @pytest.mark.parametrize("width", [8, 64])
-def test_hubs_that_cross_chunks(hub_graph: Path, width: int) -> None:  # noqa: F811
+def test_hubs_that_cross_chunks(hub_graph: Path, width: int) -> None:
     with oocbfs.open(hub_graph) as graph:
         sources = [5, 6, 599_999, 77_777, 5, 123, 4567, 599_000]
         check_against_single(graph, run_group(graph, sources, width), sources)
@@ -159,9 +157,8 @@ def test_damaged_tails_are_noticed(kron: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", real_graphs(), ids=lambda path: path.name)
-def test_real_graphs(path: Path, tmp_path: Path) -> None:
-    oocbfs.convert(path, tmp_path / "g.ocg")
-    with oocbfs.open(tmp_path / "g.ocg") as graph:
+def test_real_graphs(path: Path, shared_graphs: SharedGraphs) -> None:
+    with oocbfs.open(shared_graphs.convert(path, order="auto")) as graph:
         ids = graph.ids()
         sources = np.random.default_rng(7).choice(ids, 12, replace=ids.size < 12).tolist()
         results = from_disk(graph, sources, 16).run_together(

@@ -1,4 +1,4 @@
-"""Thousands of changed and signed files through every verb and engine; see tests/support/fuzzing.py."""
+"""Thousands of changed and signed files through every verb and engine; see tests/support/fuzzing."""
 
 import random
 from pathlib import Path
@@ -8,10 +8,10 @@ import pytest
 
 import oocbfs
 from oocbfs.arrays import ResultArrays, fresh
-from tests.support.changes import ORIGINALS, Parts, originals
-from tests.support.fuzzing import fuzz
-from tests.support.plain import PlainGraph
-from tests.support.probes import PROBES, Case, ask
+from tests.support.fuzzing.changes import ORIGINALS, Parts, originals
+from tests.support.fuzzing.fuzz import fuzz
+from tests.support.fuzzing.plain import PlainGraph
+from tests.support.fuzzing.probes import PROBES, Case, ask
 
 # 2,200 mutants in parts that can run side by side.
 NUM_PARTS = 4

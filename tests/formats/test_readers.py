@@ -14,23 +14,7 @@ from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared
 from oocbfs.formats.readers.open import open_edges
 from oocbfs.formats.readers.table import NAMES
-from tests.support.strategies import Pairs
-
-
-def read(*paths: Path, format: str | None = None) -> tuple[Pairs, Declared]:
-    stream = open_edges(paths, format=format)
-    found: Pairs = []
-    for batch in stream.batches():
-        found += zip(batch.sources.tolist(), batch.targets.tolist(), strict=True)
-    return found, stream.declared
-
-
-def refuse(path: Path, text: str | bytes, match: str, format: str | None = None) -> None:
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(InputError, match=match) as caught:
-        read(path, format=format)
-    assert str(path) in str(caught.value)
-    assert "\n" not in str(caught.value)
+from tests.support.reading import read, refuse
 
 
 def test_every_format_is_read_when_forced(tmp_path: Path) -> None:

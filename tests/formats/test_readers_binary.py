@@ -19,7 +19,7 @@ from scipy import sparse
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared
 from oocbfs.formats.readers.open import open_edges
-from tests.formats.test_readers import read, refuse
+from tests.support.reading import read, refuse
 from tests.support.strategies import Pairs
 
 

@@ -1,6 +1,6 @@
 """Whole ways: through every writer, reader and order, and every real graph there and back."""
 
-import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +16,25 @@ from oocbfs.formats.edges import Edges
 from oocbfs.formats.output.writers import write_edges
 from oocbfs.formats.readers.open import open_edges
 from oocbfs.graph.verifier import verify
-from tests.support.strategies import Pairs, edge_lists, expected_edges, pair_array, stored_edges
+from tests.support.real_graphs import GRAPHS, UNKNOWN, needs_graphs, real_graphs
+from tests.support.shared import SharedGraphs
+from tests.support.strategies import (
+    ORDERS,
+    Pairs,
+    edge_lists,
+    expected_edges,
+    pair_array,
+    stored_edges,
+)
 
-GRAPHS = os.environ.get("OOCBFS_GRAPHS")
 SUFFIXES = ("el", "tsv", "csv", "u64", "npy", "el.gz", "tsv.zst", "csv.xz", "tsv.bz2")
-# Answers, notes and settings, which are no graphs, and files that are malformed on purpose.
-NOT_GRAPHS = (".md", "-BFS", "-WCC", ".properties", "parents.txt", ".v")
-MALFORMED = ("empty", "lp_afiro", "lp_afiro_structure", "west0067_noheader")
-# WebGraph's formats, which no reader knows.
-UNKNOWN = ("cnr-2000.graph", "cnr-2000.graph-txt.gz")
 
 
 @given(
     edge_lists(),
     st.sampled_from(SUFFIXES),
     st.sampled_from(SUFFIXES),
-    st.sampled_from(["natural", "degree", "dbg", "local"]),
+    st.sampled_from(ORDERS),
     st.booleans(),
 )
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -61,52 +64,41 @@ def test_any_graph_through_any_pair_of_forms(
     assert stored_edges(graph) == stored_edges(again) == expected_edges(edges, directed=directed)
 
 
-def real_graphs() -> list[Path]:
-    if GRAPHS is None:
-        return []
-    files = [p for p in Path(GRAPHS).rglob("*") if p.is_file()]
-    return sorted(
-        p
-        for p in files
-        if not p.name.endswith(NOT_GRAPHS)
-        and p.stem not in MALFORMED
-        and not p.name.startswith("mangled")
-        and p.name not in UNKNOWN
-    )
-
-
-def distinct(edges: NDArray[np.uint64], *, directed: bool) -> NDArray[np.uint64]:
-    kept = edges[edges[:, 0] != edges[:, 1]]
-    return np.unique(kept if directed else np.sort(kept, axis=1), axis=0)
-
-
-@pytest.mark.skipif(GRAPHS is None, reason="OOCBFS_GRAPHS names no folder of public graphs")
+@needs_graphs
 def test_there_are_real_graphs() -> None:
     assert len(real_graphs()) >= 45
 
 
-@pytest.mark.skipif(GRAPHS is None, reason="OOCBFS_GRAPHS names no folder of public graphs")
+@needs_graphs
 @pytest.mark.parametrize("name", UNKNOWN)
 def test_unknown_formats_are_refused(name: str, tmp_path: Path) -> None:
-    (path,) = Path(str(GRAPHS)).rglob(name)
+    (path,) = GRAPHS.rglob(name)
     with pytest.raises(InputError, match=name):
         oocbfs.convert(path, tmp_path / "g.ocg")
     assert not list(tmp_path.iterdir())
 
 
+def distinct(batches: Iterable[Edges], *, directed: bool) -> NDArray[np.uint64]:
+    """Distinct edges without loops as sorted numbers, the first id in their upper 32 bits."""
+    pairs = [np.stack((batch.sources, batch.targets)) for batch in batches]
+    u, v = np.concatenate([np.empty((2, 0), np.uint64), *pairs], axis=1)
+    assert max(u.max(initial=0), v.max(initial=0)) < 2**32
+    first, second = (u, v) if directed else (np.minimum(u, v), np.maximum(u, v))
+    return np.unique((first << np.uint64(32) | second)[u != v])
+
+
 @pytest.mark.parametrize("path", real_graphs(), ids=lambda path: path.name)
-def test_real_graph_round_trip(path: Path, tmp_path: Path) -> None:
+def test_real_graph_round_trip(path: Path, shared_graphs: SharedGraphs) -> None:
     stream = open_edges([path])
-    batches = [np.stack((b.sources, b.targets), axis=1) for b in stream.batches()]
-    read = np.concatenate([np.empty((0, 2), np.uint64), *batches])
+    batches = list(stream.batches())
     directed = bool(stream.declared.directed)
-    expected = distinct(read, directed=directed)
-    graph = tmp_path / "g.ocg"
-    for order in ("auto", "natural", "degree", "dbg", "local"):
-        report = oocbfs.convert(path, graph, order=order, force=True)
-        assert report.edges == expected.shape[0] * (1 if directed else 2)
-        assert report.edges_read == read.shape[0]
+    expected = distinct(batches, directed=directed)
+    for order in ("auto", *ORDERS):
+        graph = shared_graphs.convert(path, order=order)
+        report = shared_graphs.report(graph)
+        assert report.edges == expected.size * (1 if directed else 2)
+        assert report.edges_read == sum(batch.sources.size for batch in batches)
         verify(graph)
         with oocbfs.open(graph) as opened:
-            stored = [np.stack((b.sources, b.targets), axis=1) for b in opened.edges()]
-        np.testing.assert_array_equal(distinct(np.concatenate(stored), directed=directed), expected)
+            stored = distinct(opened.edges(), directed=directed)
+        np.testing.assert_array_equal(stored, expected)

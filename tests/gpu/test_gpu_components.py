@@ -22,8 +22,8 @@ from oocbfs.kernels.cuda import source as cuda_source
 from oocbfs.kernels.cuda.source import KernelOptions
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.emulator.library import Library
+from tests.support.answers import scipy_components
 from tests.support.gpu_graphs import Matrix, matrix_of, mixed_graph, random_graph, rows_of
-from tests.support.scipy_components import scipy_components
 
 SEEDS = range(1, 11)
 # test_sanitizers runs this module again, in a process that has libasan preloaded.

@@ -16,11 +16,9 @@ from oocbfs.gpu.cuda_device import CudaDevice, DeviceError
 from oocbfs.gpu.pinned import Route
 from oocbfs.gpu.result import Direction, Limits
 from oocbfs.search.graph import Graph
-from tests.formats.test_round_trip import real_graphs
 from tests.gpu.test_gpu_bfs import NORMAL, OPTIONS, SMALL, WIDE, check
 from tests.gpu.test_gpu_components import check as check_components
 from tests.gpu.test_gpu_components import sparse_graph, two_worlds
-from tests.search.test_bfs_real import needs_graphs
 from tests.support.gpu_graphs import (
     grid_graph,
     matrix_of,
@@ -28,6 +26,7 @@ from tests.support.gpu_graphs import (
     random_graph,
     wide_hub_graph,
 )
+from tests.support.real_graphs import needs_graphs, real_graphs
 from tests.support.strategies import Pairs, edge_lists, pair_array
 
 pytestmark = pytest.mark.gpu

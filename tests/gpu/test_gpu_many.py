@@ -25,9 +25,8 @@ from oocbfs.kernels.emulator.library import Library
 from oocbfs.kernels.many.spread import spread_deep
 from oocbfs.kernels.many.traverse import Found
 from oocbfs.search.graph import Graph
-from tests.formats.test_round_trip import real_graphs
 from tests.gpu.test_gpu_bfs import CHECKS, FOLDER, SEEDS
-from tests.search.test_bfs_many import check_against_single
+from tests.support.answers import check_against_single
 from tests.support.cuda_double import Runtime
 from tests.support.cupy_double import fake_cupy
 from tests.support.gpu_graphs import (
@@ -40,6 +39,7 @@ from tests.support.gpu_graphs import (
     rows_that_wrap_around,
     wide_hub_graph,
 )
+from tests.support.real_graphs import real_graphs
 
 MOST_VERTICES = 20_000
 # All pushed, as it comes, all pulled.

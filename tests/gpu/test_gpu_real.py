@@ -13,9 +13,9 @@ from oocbfs.gpu.bfs import GpuBfs
 from oocbfs.gpu.components import GpuComponents
 from oocbfs.gpu.result import Direction, Limits
 from oocbfs.kernels.components.connect import connect
-from tests.formats.test_round_trip import real_graphs
 from tests.gpu import test_gpu_components
 from tests.gpu.test_gpu_bfs import NORMAL, SEEDS, WIDE, device
+from tests.support.real_graphs import real_graphs
 
 MOST_VERTICES = 100_000
 DEEP = 300

@@ -2,7 +2,6 @@
 
 import json
 import random
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,8 +14,7 @@ import oocbfs
 from oocbfs.arrays import ResultArrays, is_mapped
 from oocbfs.errors import BudgetError, OutputError
 from oocbfs.generate import generators
-from oocbfs.memory import parse_size
-from tests.support.memory_limit import run_limited
+from tests.support.memory_limit import needed_bytes, run_limited
 
 GRAPHS: dict[str, tuple[Any, dict[str, Any]]] = {
     "kron": (lambda: generators.kron(20, 4), {}),
@@ -37,13 +35,6 @@ def graphs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def command(graph: Path, *arguments: object) -> list[str]:
     return [sys.executable, "-m", "oocbfs", "bfs", str(graph), *map(str, arguments)]
-
-
-def needed_bytes(message: str, what: str = "a traversal") -> int:
-    """What a refusal says is needed, a little more because it is rounded."""
-    needed = re.search(rf"{what} needs ([\d.]+ [MG]B) of memory", message)
-    assert needed, message
-    return parse_size(needed[1]) + (1 << 20)
 
 
 @pytest.mark.parametrize("seed", range(NUM_RUNS))

@@ -28,7 +28,7 @@ from oocbfs.plan.prediction import (
 )
 from oocbfs.progress import Phases
 from oocbfs.search.graph import Graph
-from tests.tools.test_cli import run
+from tests.support.command_line import run
 
 
 def sectors(begin: int, end: int, window: tuple[int, int]) -> set[int]:

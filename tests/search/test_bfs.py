@@ -16,12 +16,9 @@ from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
 from oocbfs.search.graph import Graph
+from tests.support.answers import scipy_levels
 from tests.support.crafting import rewrite
-from tests.support.scipy_levels import scipy_levels
-from tests.support.strategies import Pairs, edge_lists, pair_array
-
-DIRECTIONS: tuple[Any, ...] = ("auto", "top-down", "bottom-up")
-ORDERS: tuple[Any, ...] = ("natural", "degree", "dbg", "local")
+from tests.support.strategies import DIRECTIONS, ORDERS, Pairs, edge_lists, pair_array
 
 
 def expected_levels(graph: Graph, source: int) -> NDArray[np.int64]:

@@ -17,29 +17,14 @@ from oocbfs.generate import generators
 from oocbfs.kernels.many import spread as many_spread
 from oocbfs.kernels.many import traverse as kernels
 from oocbfs.plan.many import ManyDivision, from_mapping
-from oocbfs.results.source import SourceResult
-from oocbfs.search.graph import Graph
 from oocbfs.search.many import Traversals
-from tests.formats.test_round_trip import real_graphs
-from tests.search.test_bfs import ORDERS
+from tests.support.answers import check_against_single, scipy_levels
 from tests.support.crafting import rewrite
-from tests.support.scipy_levels import scipy_levels
-from tests.support.strategies import Pairs, edge_lists, pair_array
+from tests.support.real_graphs import real_graphs
+from tests.support.shared import SharedGraphs
+from tests.support.strategies import ORDERS, Pairs, edge_lists, pair_array
 
 STRATEGIES: tuple[Any, ...] = ("auto", "together", "one-per-core")
-
-
-def check_against_single(graph: Graph, results: list[SourceResult], sources: list[int]) -> None:
-    """Every level of every source."""
-    assert [result.source for result in results] == sources
-    singles = {source: graph.bfs(source, threads=1) for source in set(sources)}
-    for result in results:
-        single = singles[result.source]
-        assert result.levels is not None
-        np.testing.assert_array_equal(result.levels, single.levels)
-        assert result.levels.dtype == (np.int8 if single.depth <= 127 else np.int16)
-        np.testing.assert_array_equal(result.level_sizes, single.level_sizes)
-        assert (result.reached, result.depth) == (single.reached, single.depth)
 
 
 @given(
@@ -276,9 +261,8 @@ def test_damaged_tails_are_noticed(kron: Path, tmp_path: Path, alpha: float) -> 
 
 
 @pytest.mark.parametrize("path", real_graphs(), ids=lambda path: path.name)
-def test_real_graphs(path: Path, tmp_path: Path) -> None:
-    oocbfs.convert(path, tmp_path / "g.ocg", force=True)
-    with oocbfs.open(tmp_path / "g.ocg") as graph:
+def test_real_graphs(path: Path, shared_graphs: SharedGraphs) -> None:
+    with oocbfs.open(shared_graphs.convert(path, order="auto")) as graph:
         rng = np.random.default_rng(7)
         sources = rng.choice(graph.ids(), 20, replace=graph.num_vertices < 20).tolist()
         check_against_single(graph, list(graph.bfs_many(sources, emit="levels")), sources)

@@ -1,24 +1,21 @@
 """Traversals of real graphs against SciPy and published answers."""
 
-import itertools
-import os
 import re
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import oocbfs
-from tests.formats.test_round_trip import real_graphs
-from tests.support.scipy_levels import scipy_levels
+from tests.support.answers import scipy_levels
+from tests.support.exhaustive import ALL, crossing
+from tests.support.real_graphs import GRAPHS, needs_graphs, real_graphs
+from tests.support.shared import SharedGraphs
+from tests.support.strategies import DIRECTIONS, ORDERS
 
-DIRECTIONS: tuple[Any, ...] = ("auto", "top-down", "bottom-up")
-ORDERS: tuple[Any, ...] = ("natural", "degree", "dbg", "local")
-GRAPHS = os.environ.get("OOCBFS_GRAPHS")
-needs_graphs = pytest.mark.skipif(
-    GRAPHS is None, reason="OOCBFS_GRAPHS names no folder of public graphs"
-)
+# Order, threads, direction, engine, and whether there are parents, which are then checked.
+WAYS = crossing(ORDERS, (1, 2, 4), DIRECTIONS, ("cpu", "disk"), (False, True))
 
 
 def published(path: Path) -> dict[int, int]:
@@ -36,19 +33,16 @@ def published(path: Path) -> dict[int, int]:
     ],
 )
 def test_published_answers(
-    tmp_path: Path, graph: str, answer: str, source: int, directed: bool | None
+    shared_graphs: SharedGraphs, graph: str, answer: str, source: int, directed: bool | None
 ) -> None:
-    folder = Path(str(GRAPHS))
-    properties = (folder / graph).with_suffix(".properties")
+    properties = (GRAPHS / graph).with_suffix(".properties")
     if properties.exists():
         (line,) = [x for x in properties.read_text().splitlines() if "bfs.source-vertex" in x]
         assert source == int(line.split("=")[1])
-    expected = published(folder / answer)
+    expected = published(GRAPHS / answer)
     for order in ORDERS:
-        oocbfs.convert(
-            folder / graph, tmp_path / "g.ocg", directed=directed, order=order, force=True
-        )
-        with oocbfs.open(tmp_path / "g.ocg") as opened:
+        converted = shared_graphs.convert(GRAPHS / graph, directed=directed, order=order)
+        with oocbfs.open(converted) as opened:
             for direction in DIRECTIONS:
                 result = opened.bfs(source, direction=direction, validate=True)
                 found = dict(zip(opened.ids().tolist(), result.levels.tolist(), strict=True))
@@ -58,9 +52,8 @@ def test_published_answers(
 @needs_graphs
 def test_karate(tmp_path: Path) -> None:
     """Every level, and a parent among the valid ones, from vertex 30 counted from 0."""
-    folder = Path(str(GRAPHS))
-    text = (folder / "truth" / "lagraph-karate-source30-levels-parents.txt").read_text()
-    oocbfs.convert(folder / "formats" / "mtx" / "karate.mtx", tmp_path / "g.ocg")
+    text = (GRAPHS / "truth" / "lagraph-karate-source30-levels-parents.txt").read_text()
+    oocbfs.convert(GRAPHS / "formats" / "mtx" / "karate.mtx", tmp_path / "g.ocg")
     with oocbfs.open(tmp_path / "g.ocg") as graph:
         result = graph.bfs(31, parents=True, validate=True)
     levels, parents = karate_answers(text)
@@ -81,32 +74,36 @@ def karate_answers(text: str) -> tuple[list[int], list[list[int]]]:
 
 
 @pytest.mark.parametrize("path", real_graphs(), ids=lambda path: path.name)
-def test_real_graphs_from_twenty_sources(path: Path, tmp_path: Path) -> None:
-    """Against SciPy: 20 sources, all orders, 1, 2 and 4 threads, every direction.
+def test_real_graphs_from_twenty_sources(path: Path, shared_graphs: SharedGraphs) -> None:
+    """Against SciPy, from 20 sources: the ways in turn, or with --all every way from each of them.
 
-    Graphs of over 100,000 vertices go through the ways in turn, one for each source, and deep ones
-    end after 60 levels when forced bottom-up, where each level looks at every vertex.
+    Graphs of over 100,000 vertices always go through the ways in turn, and deep ones end after 60
+    levels when forced bottom-up, where each level looks at every vertex.
     """
-    ways = list(itertools.product((1, 2, 4), DIRECTIONS))
-    rng = np.random.default_rng(20)
-    for order in ORDERS:
-        oocbfs.convert(path, tmp_path / "g.ocg", order=order, force=True)
-        with oocbfs.open(tmp_path / "g.ocg") as graph:
-            few = graph.num_vertices <= 100_000
-            matrix = graph.to_scipy()
-            sources = rng.choice(graph.ids(), 20, replace=graph.num_vertices < 20)
-            for number, source in enumerate(sources.tolist()):
-                expected = scipy_levels(matrix, graph.position(source), directed=graph.directed)
-                for threads, direction in ways if few else [ways[number % len(ways)]]:
-                    cut = 60 if direction == "bottom-up" and expected.max() > 100 else 2**30
-                    result = graph.bfs(
-                        source,
-                        threads=threads,
-                        direction=direction,
-                        parents=number % 5 == 0,
-                        validate=number % 5 == 0,
-                        max_depth=cut,
-                    )
-                    np.testing.assert_array_equal(
-                        result.levels, np.where(expected <= cut, expected, -1)
-                    )
+    with ExitStack() as stack:
+        graphs = {
+            order: stack.enter_context(oocbfs.open(shared_graphs.convert(path, order=order)))
+            for order in ORDERS
+        }
+        graph = graphs["natural"]
+        matrix = graph.to_scipy()
+        rng = np.random.default_rng(20)
+        sources = rng.choice(graph.ids(), 20, replace=graph.num_vertices < 20)
+        for number, source in enumerate(sources.tolist()):
+            expected = scipy_levels(matrix, graph.position(source), directed=graph.directed)
+            every_way = ALL and graph.num_vertices <= 100_000
+            ways = WAYS if every_way else [WAYS[number % len(WAYS)]]
+            for order, threads, direction, engine, parents in ways:
+                cut = 60 if direction == "bottom-up" and expected.max() > 100 else 2**30
+                result = graphs[order].bfs(
+                    source,
+                    threads=threads,
+                    direction=direction,
+                    engine=engine,
+                    parents=parents,
+                    validate=parents,
+                    max_depth=cut,
+                )
+                np.testing.assert_array_equal(
+                    result.levels, np.where(expected <= cut, expected, -1)
+                )

@@ -1,6 +1,5 @@
 """Connected components against SciPy and published answers."""
 
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,13 @@ from oocbfs.generate import generators
 from oocbfs.memory import read_bytes
 from oocbfs.results.components import ComponentsResult
 from oocbfs.search.graph import Graph
-from tests.formats.test_round_trip import real_graphs
-from tests.search.test_bfs_real import needs_graphs
+from tests.support.answers import scipy_components
 from tests.support.crafting import section_place, sign
-from tests.support.scipy_components import scipy_components
-from tests.support.strategies import Pairs, edge_lists, pair_array
+from tests.support.exhaustive import crossing
+from tests.support.real_graphs import GRAPHS, needs_graphs, real_graphs
+from tests.support.shared import SharedGraphs
+from tests.support.strategies import ORDERS, Pairs, edge_lists, pair_array
 
-ORDERS: tuple[Any, ...] = ("natural", "degree", "dbg", "local")
 ENGINES: tuple[Any, ...] = ("cpu", "disk")
 
 
@@ -169,20 +168,20 @@ def test_malformed_tails(tmp_path: Path, directed: bool) -> None:
 
 
 @pytest.mark.parametrize("path", real_graphs(), ids=lambda path: path.name)
-def test_real_graphs(path: Path, tmp_path: Path) -> None:
-    for order in ("auto", "degree"):
-        oocbfs.convert(path, tmp_path / "g.ocg", order=order, force=True)
-        with oocbfs.open(tmp_path / "g.ocg") as graph:
-            labels = check(graph, threads=1).labels
-            for threads in (2, 4):
-                np.testing.assert_array_equal(graph.components(threads=threads).labels, labels)
-            np.testing.assert_array_equal(graph.components(engine="disk").labels, labels)
+def test_real_graphs(path: Path, shared_graphs: SharedGraphs) -> None:
+    first = shared_graphs.convert(path, order="auto")
+    with oocbfs.open(first) as graph:
+        labels = check(graph, threads=1).labels
+    for order, threads, engine in crossing(("auto", "degree"), (1, 2, 4), ENGINES):
+        with oocbfs.open(shared_graphs.convert(path, order=order)) as graph:
+            found = graph.components(threads=threads, engine=engine).labels
+            np.testing.assert_array_equal(found, labels)
 
 
 @needs_graphs
 def test_published_answer(tmp_path: Path) -> None:
     """Names differ, so that each pair of names must occur for one component only."""
-    folder = Path(os.environ["OOCBFS_GRAPHS"]) / "p2p"
+    folder = GRAPHS / "p2p"
     oocbfs.convert(folder / "p2p-31.e", tmp_path / "g.ocg", directed=True)
     rows = (line.split() for line in (folder / "p2p-31-WCC").read_text().splitlines())
     published = {int(vertex): int(label) for vertex, label in rows}

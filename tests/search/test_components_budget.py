@@ -10,8 +10,7 @@ import pytest
 import oocbfs
 from oocbfs.errors import BudgetError
 from oocbfs.generate import generators
-from tests.plan.test_budget import needed_bytes
-from tests.support.memory_limit import run_limited
+from tests.support.memory_limit import needed_bytes, run_limited
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 import sys
 import time
@@ -13,9 +14,15 @@ from pathlib import Path
 
 import pytest
 
+from oocbfs.memory import parse_size
+
 _ROOT = Path("/sys/fs/cgroup")
 # The child joins the group before it becomes the command, so that every page is charged to it.
-_JOIN = "import os, sys; open(sys.argv[1], 'w').write(str(os.getpid())); os.execv(sys.argv[2], sys.argv[2:])"
+_JOIN = """
+import os, sys
+open(sys.argv[1], "w").write(str(os.getpid()))
+os.execv(sys.argv[2], sys.argv[2:])
+"""
 
 
 def _own_folders() -> Iterator[tuple[Path, str]]:
@@ -59,3 +66,10 @@ def run_limited(command: Sequence[object], limit_bytes: int) -> subprocess.Compl
         return subprocess.run(
             [*prefix, *map(str, command)], capture_output=True, text=True, check=False
         )
+
+
+def needed_bytes(message: str, what: str = "a traversal") -> int:
+    """Give what a refusal says is needed, a little more because it is rounded."""
+    needed = re.search(rf"{what} needs ([\d.]+ [MG]B) of memory", message)
+    assert needed, message
+    return parse_size(needed[1]) + (1 << 20)

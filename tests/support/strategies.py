@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 
 import oocbfs
 
+ORDERS: tuple[Any, ...] = ("natural", "degree", "dbg", "local")
+DIRECTIONS: tuple[Any, ...] = ("auto", "top-down", "bottom-up")
 Pairs = list[tuple[int, int]]
 
 _small = st.integers(0, 40)

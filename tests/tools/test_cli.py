@@ -4,23 +4,13 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from oocbfs import __version__
 from oocbfs.cli import VERBS, main
-
-
-def run(*arguments: object, **settings: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "oocbfs", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        **settings,
-    )
+from tests.support.command_line import call, run
 
 
 @pytest.fixture
@@ -45,14 +35,14 @@ def test_version_and_help() -> None:
     shown = run("--help").stdout
     assert all(verb in shown for verb in VERBS)
     for verb in VERBS:
-        assert run(verb, "--help").returncode == 0
+        assert call(verb, "--help").returncode == 0
 
 
 def test_usage_errors_exit_with_2() -> None:
     assert run().returncode == 2
-    assert run("convert").returncode == 2
-    assert run("convert", "x", "-o", "y", "--order", "none").returncode == 2
-    assert run("generate", "kron", "-o", "y").returncode == 2
+    assert call("convert").returncode == 2
+    assert call("convert", "x", "-o", "y", "--order", "none").returncode == 2
+    assert call("generate", "kron", "-o", "y").returncode == 2
 
 
 def test_convert_info_verify_export(tmp_path: Path, edges: Path) -> None:
@@ -80,10 +70,10 @@ def test_convert_info_verify_export(tmp_path: Path, edges: Path) -> None:
 
 def test_tables_for_people(tmp_path: Path, edges: Path) -> None:
     graph = tmp_path / "g.ocg"
-    shown = run("convert", edges, "-o", graph, "--directed", "--ids", "compact").stdout
+    shown = call("convert", edges, "-o", graph, "--directed", "--ids", "compact").stdout
     for text in ("directed, with its transpose", "1 dropped", "bits per edge", "peak memory"):
         assert text in shown
-    assert "in_tails" in run("info", graph).stdout
+    assert "in_tails" in call("info", graph).stdout
 
 
 def test_standard_input_and_output(tmp_path: Path) -> None:
@@ -139,7 +129,7 @@ def test_refusals_are_one_line_and_leave_nothing(
 ) -> None:
     (tmp_path / "bad.txt").write_text("1 2\n3 x\n")
     before = sorted(tmp_path.iterdir())
-    done = run(*arguments, cwd=tmp_path)
+    done = call(*arguments, cwd=tmp_path)
     assert done.returncode == 1
     lines = [line for line in done.stderr.splitlines() if "compiling" not in line]
     assert len(lines) == 1, done.stderr
@@ -161,13 +151,13 @@ def test_first_run_says_that_it_compiles(tmp_path: Path, edges: Path) -> None:
 def test_empty_input_is_an_empty_graph(tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_text("# nothing\n")
     graph = tmp_path / "g.ocg"
-    assert run("convert", tmp_path / "empty.txt", "-o", graph).returncode == 0
-    info = json.loads(run("info", graph, "--json").stdout)
+    assert call("convert", tmp_path / "empty.txt", "-o", graph).returncode == 0
+    info = json.loads(call("info", graph, "--json").stdout)
     assert (info["vertices"], info["edges"]) == (0, 0)
-    assert "sound" in run("verify", graph).stdout
+    assert "sound" in call("verify", graph).stdout
 
 
 def test_npy_input(tmp_path: Path) -> None:
     np.save(tmp_path / "edges.npy", np.array([[0, 1], [1, 2]], np.uint32))
-    done = run("convert", tmp_path / "edges.npy", "-o", tmp_path / "g.ocg", "--json")
+    done = call("convert", tmp_path / "edges.npy", "-o", tmp_path / "g.ocg", "--json")
     assert json.loads(done.stdout)["edges"] == 4

@@ -14,8 +14,8 @@ from oocbfs.cli import main
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
 from oocbfs.gpu.nvidia import ask_driver
+from tests.support.command_line import call, run
 from tests.support.crafting import rewrite
-from tests.tools.test_cli import run
 
 
 @pytest.fixture(scope="module")
@@ -42,17 +42,17 @@ def test_json_holds_the_contract(graph: Path) -> None:
 
 
 def test_table_and_path(graph: Path) -> None:
-    done = run("bfs", graph, "--source", 1, "--target", 10)
+    done = call("bfs", graph, "--source", 1, "--target", 10)
     assert "1 → 2 → 3 → 10" in done.stdout
     assert "direction" in done.stdout
     assert "5 of 7 vertices, depth 3" in done.stdout
-    assert "not reached" in run("bfs", graph, "--source", 1, "--target", 60).stdout
+    assert "not reached" in call("bfs", graph, "--source", 1, "--target", 60).stdout
 
 
 def test_level_and_parent_files(graph: Path, tmp_path: Path) -> None:
     for suffix in ("npy", "csv", "tsv"):
         levels, parents = tmp_path / f"l.{suffix}", tmp_path / f"p.{suffix}"
-        done = run("bfs", graph, "--source", "1,60", "--levels", levels, "--parents", parents)
+        done = call("bfs", graph, "--source", "1,60", "--levels", levels, "--parents", parents)
         assert done.returncode == 0, done.stderr
     assert np.load(tmp_path / "l.npy").tolist() == [0, 1, 2, 2, 3, 1, 0]
     assert np.load(tmp_path / "l.npy").dtype == np.int32
@@ -60,7 +60,7 @@ def test_level_and_parent_files(graph: Path, tmp_path: Path) -> None:
     assert (tmp_path / "l.csv").read_text().splitlines()[:3] == ["id,level", "1,0", "2,1"]
     assert (tmp_path / "p.tsv").read_text().splitlines()[-1] == "60\t60"
     alone = tmp_path / "alone.csv"
-    run("bfs", graph, "--source", 50, "--levels", alone)
+    call("bfs", graph, "--source", 50, "--levels", alone)
     assert alone.read_text().splitlines()[1] == "1,-1"
 
 
@@ -68,7 +68,7 @@ def test_plot(graph: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="plots need matplotlib")
     for suffix in ("svg", "png"):
         plot = tmp_path / f"levels.{suffix}"
-        done = run("bfs", graph, "--source", 1, "--plot", plot)
+        done = call("bfs", graph, "--source", 1, "--plot", plot)
         assert done.returncode == 0, done.stderr
         assert plot.stat().st_size > 1000
     assert "<svg" in (tmp_path / "levels.svg").read_text()
@@ -78,7 +78,7 @@ def test_bytes_from_disk_in_table_json_and_plot(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="plots need matplotlib")
     oocbfs.convert(generators.kron(12), tmp_path / "g.ocg")
     arguments = ("bfs", tmp_path / "g.ocg", "--source", 1, "--engine", "disk", "--memory", "4G")
-    done = run(*arguments, "--json", "--plot", tmp_path / "levels.svg")
+    done = call(*arguments, "--json", "--plot", tmp_path / "levels.svg")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["engine"] == "disk"
@@ -86,7 +86,7 @@ def test_bytes_from_disk_in_table_json_and_plot(tmp_path: Path) -> None:
     assert found["slow_bytes_by_tier"] == {"disk": sum(moved)}
     assert found["slow_bytes"] == sum(moved) > 0
     assert (tmp_path / "levels.svg").stat().st_size > 1000
-    table = run(*arguments).stdout
+    table = call(*arguments).stdout
     assert "disk bytes" in table.splitlines()[0]
     assert f"{sum(moved):,} bytes" in table
 
@@ -94,7 +94,7 @@ def test_bytes_from_disk_in_table_json_and_plot(tmp_path: Path) -> None:
 def test_thousands_of_levels_fit_on_a_screen(tmp_path: Path) -> None:
     n = 70_000
     oocbfs.convert((np.arange(n - 1), np.arange(1, n)), tmp_path / "path.ocg")
-    done = run("bfs", tmp_path / "path.ocg", "--source", 0)
+    done = call("bfs", tmp_path / "path.ocg", "--source", 0)
     assert "depth 69,999" in done.stdout
     assert len(done.stdout.splitlines()) < 60
 
@@ -115,7 +115,7 @@ def test_thousands_of_levels_fit_on_a_screen(tmp_path: Path) -> None:
 def test_refusals_are_one_line(
     graph: Path, tmp_path: Path, arguments: list[str], message: str
 ) -> None:
-    done = run("bfs", graph, *arguments, cwd=tmp_path)
+    done = call("bfs", graph, *arguments, cwd=tmp_path)
     assert done.returncode == 1
     lines = [line for line in done.stderr.splitlines() if "compiling" not in line]
     assert len(lines) == 1, done.stderr
@@ -127,7 +127,7 @@ def test_damaged_graph_is_one_line(graph: Path, tmp_path: Path) -> None:
     damaged = tmp_path / "g.ocg"
     damaged.write_bytes(graph.read_bytes())
     rewrite(damaged, Kind.TAILS, 0, 127)
-    done = run("bfs", damaged, "--source", 1, "--direction", "top-down")
+    done = call("bfs", damaged, "--source", 1, "--direction", "top-down")
     assert done.returncode == 1
     assert "verify" in done.stderr
     assert "Traceback" not in done.stderr
@@ -136,37 +136,37 @@ def test_damaged_graph_is_one_line(graph: Path, tmp_path: Path) -> None:
 def test_the_engine_that_auto_falls_back_to_is_named(graph: Path) -> None:
     if ask_driver().problem is None:
         pytest.skip("there is a GPU")
-    done = run("bfs", graph, "--source", 1, "--json")
+    done = call("bfs", graph, "--source", 1, "--json")
     found = json.loads(done.stdout)
     said = [line for line in done.stderr.splitlines() if line.startswith("using the CPU: ")]
     assert len(said) == (find_spec("cupy") is not None)
     assert (found["fallback"] is None) == (not said)
-    assert "using" not in run("bfs", graph, "--source", 1, "--engine", "cpu").stderr
+    assert "using" not in call("bfs", graph, "--source", 1, "--engine", "cpu").stderr
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="the emulator needs a C++ compiler")
 def test_emulator_with_a_plan_and_a_target(graph: Path) -> None:
     arguments = ("bfs", graph, "--source", 1, "--engine", "emulator")
-    done = run(*arguments, "--resident-tails", "50%", "--target", 3, "--json")
+    done = call(*arguments, "--resident-tails", "50%", "--target", 3, "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert (found["depth"], found["reached"], found["path"]) == (2, 4, [1, 2, 3])
     assert found["slow_bytes"] == 64  # two rows have tails; half of these is less than a line
-    whole = json.loads(run(*arguments, "--resident-tails", "100%", "--json").stdout)
+    whole = json.loads(call(*arguments, "--resident-tails", "100%", "--json").stdout)
     assert whole["slow_bytes"] == 0
-    refused = run(*arguments, "--vram", "1K")
+    refused = call(*arguments, "--vram", "1K")
     assert refused.returncode == 1
     assert "1.0 KB of device memory are too little" in refused.stderr
 
 
 def test_usage(graph: Path) -> None:
-    assert run("bfs", graph).returncode == 2
-    assert run("bfs", graph, "--source", "x").returncode == 2
-    assert run("bfs", graph, "--source", 1, "--direction", "up").returncode == 2
+    assert call("bfs", graph).returncode == 2
+    assert call("bfs", graph, "--source", "x").returncode == 2
+    assert call("bfs", graph, "--source", 1, "--direction", "up").returncode == 2
 
 
 def test_graph500_block() -> None:
-    done = run("graph500", "--scale", 9, "--roots", 5, "--json")
+    done = call("graph500", "--scale", 9, "--roots", 5, "--json")
     assert done.returncode == 0, done.stderr
     block = json.loads(done.stdout)
     assert (block["SCALE"], block["edgefactor"], block["NBFS"]) == (9, 16, 5)
@@ -174,7 +174,7 @@ def test_graph500_block() -> None:
     teps = np.array([block["max_nedge"]] * 5) / np.array(block["seconds"])
     assert block["harmonic_mean_TEPS"] == pytest.approx(5 / (1 / teps).sum())
     assert block["min_time"] <= block["median_time"] <= block["max_time"]
-    names = run("graph500", "--scale", 8, "--roots", 2).stdout
+    names = call("graph500", "--scale", 8, "--roots", 2).stdout
     for name in ("construction_time:", "firstquartile_time:", "harmonic_stddev_TEPS:"):
         assert name in names
 

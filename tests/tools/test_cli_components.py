@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import oocbfs
-from tests.tools.test_cli import run
+from tests.support.command_line import call, run
 
 HUGE = 2**64 - 2
 
@@ -42,7 +42,7 @@ def test_json(graph: Path) -> None:
 
 
 def test_tables(graph: Path) -> None:
-    done = run("components", graph)
+    done = call("components", graph)
     rows = [line.split() for line in done.stdout.splitlines()]
     assert rows[1:4] == [
         ["30", "6", "54.5%"],
@@ -57,41 +57,41 @@ def test_tables(graph: Path) -> None:
 def test_many_components_fit_on_a_screen(tmp_path: Path) -> None:
     edges = np.arange(2000).reshape(-1, 2)
     oocbfs.convert(edges, tmp_path / "g.ocg")
-    shown = run("components", tmp_path / "g.ocg").stdout
+    shown = call("components", tmp_path / "g.ocg").stdout
     assert "990 components more" in shown
     assert len(shown.splitlines()) < 25
 
 
 def test_giant(graph: Path, empty: Path) -> None:
-    shown = run("components", graph, "--giant").stdout
+    shown = call("components", graph, "--giant").stdout
     assert [line.split()[0] for line in shown.splitlines()] == ["smallest", "vertices", "edges"]
     assert "6 of 11 (54.5%)" in shown
     assert "10 of 16 (62.5%)" in shown
-    done = run("components", empty, "--giant")
+    done = call("components", empty, "--giant")
     assert (done.returncode, done.stdout) == (0, "the graph has no vertices\n")
-    assert json.loads(run("components", empty, "--json").stdout)["giant"] is None
+    assert json.loads(call("components", empty, "--json").stdout)["giant"] is None
 
 
 def test_label_files(graph: Path, tmp_path: Path) -> None:
     for suffix in ("npy", "csv", "tsv"):
-        done = run("components", graph, "--labels", tmp_path / f"l.{suffix}")
+        done = call("components", graph, "--labels", tmp_path / f"l.{suffix}")
         assert done.returncode == 0, done.stderr
     labels = [10, 10, 30, 30, 30, 30, 30, 30, 10, HUGE - 1, HUGE - 1]
     assert np.load(tmp_path / "l.npy").tolist() == labels
     lines = (tmp_path / "l.csv").read_text().splitlines()
     assert lines[:3] == ["id,component", "10,10", "20,10"]
     assert (tmp_path / "l.tsv").read_text().splitlines()[-1] == f"{HUGE}\t{HUGE - 1}"
-    again = run("components", graph, "--labels", tmp_path / "l.npy")
+    again = call("components", graph, "--labels", tmp_path / "l.npy")
     assert again.returncode == 1
     assert "--force" in again.stderr
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="the emulator needs a C++ compiler")
 def test_device_memory_is_heard(graph: Path) -> None:
-    done = run("components", graph, "--engine", "emulator", "--vram", "1K")
+    done = call("components", graph, "--engine", "emulator", "--vram", "1K")
     assert done.returncode == 1
     assert "too little for this graph" in done.stderr
-    done = run("components", graph, "--engine", "emulator", "--resident-tails", "200%")
+    done = call("components", graph, "--engine", "emulator", "--resident-tails", "200%")
     assert done.returncode == 2
     assert "cannot read '200%' as a share" in done.stderr
 
@@ -100,11 +100,11 @@ def test_device_memory_is_heard(graph: Path) -> None:
 def test_engines(graph: Path, engine: str) -> None:
     if engine == "emulator" and shutil.which("g++") is None:
         pytest.skip("the emulator needs a C++ compiler")
-    found = json.loads(run("components", graph, "--engine", engine, "--json").stdout)
+    found = json.loads(call("components", graph, "--engine", engine, "--json").stdout)
     assert found["engine"] == engine
     assert found["sizes"] == [[2, 1], [3, 1], [6, 1]]
     assert found["slow_bytes"] == sum(found["slow_bytes_by_tier"].values()) > 0
-    shown = run("components", graph, "--engine", engine).stdout
+    shown = call("components", graph, "--engine", engine).stdout
     assert f"{found['slow_bytes']:,} bytes" in shown
 
 
@@ -112,7 +112,7 @@ def test_plot(graph: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="plots need matplotlib")
     for suffix in ("svg", "png"):
         plot = tmp_path / f"sizes.{suffix}"
-        done = run("components", graph, "--plot", plot)
+        done = call("components", graph, "--plot", plot)
         assert done.returncode == 0, done.stderr
         assert plot.stat().st_size > 1000
 
@@ -138,7 +138,7 @@ def test_refusals_are_one_line(
     graph: Path, empty: Path, tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     paths = {"GRAPH": graph, "EMPTY": empty}
-    done = run(*(paths.get(argument, argument) for argument in arguments), cwd=tmp_path)
+    done = call(*(paths.get(argument, argument) for argument in arguments), cwd=tmp_path)
     assert done.returncode == 1
     (line,) = [line for line in done.stderr.splitlines() if "compiling" not in line]
     assert any(words in line for words in message.split("|"))
@@ -146,23 +146,23 @@ def test_refusals_are_one_line(
 
 
 def test_traversal_from_the_giant(graph: Path) -> None:
-    found = json.loads(run("bfs", graph, "--source", "giant", "--json").stdout)
+    found = json.loads(call("bfs", graph, "--source", "giant", "--json").stdout)
     assert (found["source"], found["reached"]) == (30, 6)
 
 
 def test_batch_from_the_giant(graph: Path, tmp_path: Path) -> None:
     arguments = ("batch", graph, "--random", 9, "--seed", 2, "-o", tmp_path / "out")
-    done = run(*arguments, "--from", "giant")
+    done = call(*arguments, "--from", "giant")
     assert done.returncode == 0, done.stderr
     with (tmp_path / "out" / "summary.csv").open() as file:
         assert sorted(int(row["source"]) for row in csv.DictReader(file)) == list(range(30, 36))
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["from"] == "giant"
-    assert "was begun with another from" in run(*arguments, "--resume").stderr
+    assert "was begun with another from" in call(*arguments, "--resume").stderr
     jobs = tmp_path / "jobs.toml"
     jobs.write_text(
         f'[[job]]\ngraph = "{graph}"\nrandom = 9\nseed = 2\nfrom = "giant"\noutput = "again"\n'
     )
-    assert run("batch", jobs).returncode == 0
+    assert call("batch", jobs).returncode == 0
     summaries = [tmp_path / name / "summary.csv" for name in ("out", "again")]
     assert summaries[0].read_bytes() == summaries[1].read_bytes()
 
@@ -170,6 +170,6 @@ def test_batch_from_the_giant(graph: Path, tmp_path: Path) -> None:
 def test_sources_of_a_directed_giant_lead_somewhere(tmp_path: Path) -> None:
     edges = np.array([[1, 2], [3, 2], [4, 2], [7, 8]])
     oocbfs.convert(edges, tmp_path / "g.ocg", directed=True)
-    run("batch", tmp_path / "g.ocg", "--random", 9, "--from", "giant", "-o", tmp_path / "out")
+    call("batch", tmp_path / "g.ocg", "--random", 9, "--from", "giant", "-o", tmp_path / "out")
     with (tmp_path / "out" / "summary.csv").open() as file:
         assert sorted(int(row["source"]) for row in csv.DictReader(file)) == [1, 3, 4]

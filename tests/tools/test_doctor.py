@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from oocbfs.doctor import Finding, examine
-from tests.tools.test_cli import run
+from tests.support.command_line import run
 
 
 def test_every_missing_part_says_what_it_enables_and_how_to_get_it(tmp_path: Path) -> None:

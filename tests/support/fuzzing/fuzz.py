@@ -1,8 +1,8 @@
 """Change graph files, sign them with valid checksums, and ask every verb and engine about them.
 
-``python -m tests.support.fuzzing --mutants 50000 --seed 1 --jobs 2`` does so in child processes, so that a crash or a
-hang is a failure like any other; it names the mutant, which ``--only`` then runs here, with a traceback. A
-mutant follows from the seed and its number alone.
+``python -m tests.support.fuzzing --mutants 50000 --seed 1 --jobs 2`` does so in child processes, so
+that a crash or a hang is a failure like any other; it names the mutant, which ``--only`` then runs
+here, with a traceback. A mutant follows from the seed and its number alone.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.support.changes import CHANGES, ORIGINALS, Parts, change_tables, originals
 from tests.support.crafting import sign
-from tests.support.plain import PlainGraph
-from tests.support.probes import PROBES, Case, ask
+from tests.support.fuzzing.changes import CHANGES, ORIGINALS, Parts, change_tables, originals
+from tests.support.fuzzing.plain import PlainGraph
+from tests.support.fuzzing.probes import PROBES, Case, ask
 
 # Without a word for so long, a child hangs; the first word of all may have to wait for a compiler.
 _PATIENCE_SECONDS = 600
@@ -138,7 +138,7 @@ def fuzz(seed: int, first: int, stop: int, folder: Path) -> tuple[list[str], Cou
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "OOCBFS_POISON": "1"},
-            cwd=Path(__file__).parents[2],
+            cwd=Path(__file__).parents[3],
         ) as process:
             ending = "ends the process"
             for word, value in _listen(process):
@@ -194,7 +194,3 @@ def main() -> int:
                 total += outcomes
     print(f"{options.mutants} mutants, {len(failures)} failures, {dict(total)}")
     return int(bool(failures))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

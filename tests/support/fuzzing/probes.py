@@ -21,7 +21,7 @@ from oocbfs.graph.verifier import verify
 from oocbfs.plan.many import DiskShare, ManyDivision
 from oocbfs.search.many import Traversals
 from oocbfs.settings import Strategy
-from tests.support.plain import PlainGraph
+from tests.support.fuzzing.plain import PlainGraph
 
 
 class Case:

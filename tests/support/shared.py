@@ -1,0 +1,40 @@
+"""Graphs that all workers of a run share: the first one that needs a graph makes it."""
+
+from __future__ import annotations
+
+import fcntl
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import oocbfs
+from oocbfs.conversion.converter import Report
+
+
+class SharedGraphs:
+    """A folder of graphs that tests read and never change; while one is made, others wait."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(exist_ok=True)
+
+    def make(self, name: str, edges: Callable[[], Any], **options: Any) -> Path:
+        """Give the graph of these edges; the name must tell it from all other graphs."""
+        path = self.folder / f"{name}.ocg"
+        with path.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not path.exists():
+                report = oocbfs.convert(edges(), path, **options)
+                path.with_suffix(".report").write_bytes(pickle.dumps(report))
+        return path
+
+    def convert(self, path: Path, **options: Any) -> Path:
+        """Give the graph of a file, converted with these options."""
+        words = [path.name, *(f"{name}={value}" for name, value in sorted(options.items()))]
+        return self.make(",".join(words), lambda: path, **options)
+
+    def report(self, graph: Path) -> Report:
+        """Tell what the conversion said that made this graph."""
+        report: Report = pickle.loads(graph.with_suffix(".report").read_bytes())
+        return report
