@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     shared.add(parser, "graph", metavar="GRAPH.ocg|JOBS.toml", help="a graph, or a file of jobs")
     chosen = parser.add_mutually_exclusive_group()
-    chosen.add_argument("--sources", type=shared.path, metavar="FILE", help="ids, one to a line")
+    chosen.add_argument("--sources", type=shared.path, metavar="FILE", help="ids, one per line")
     chosen.add_argument(
         "--random", type=shared.positive, metavar="N", help="N vertices that have an edge"
     )
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="from_",
         choices=get_args(From),
         default="all",
-        help="giant: --random takes vertices of the largest component only (default: all)",
+        help="giant: --random takes only vertices of the largest component (default: all)",
     )
     shared.add(parser, "--output", required=False, metavar="DIR", help="the folder to write to")
     parser.add_argument(

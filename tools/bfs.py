@@ -29,20 +29,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         type=_ids,
         metavar="ID",
-        help="an id, or several as 1,2,3, or giant: the smallest id of the largest component",
+        help="an id, several such as 1,2,3, or giant: the smallest id of the largest component",
     )
     for name in ("levels", "parents"):
         shared.add_file(parser, f"--{name}", f"write {name} as .npy, .csv or .tsv")
     parser.add_argument(
-        "--target", type=shared.whole_number, metavar="ID", help="stop there and print the path"
+        "--target",
+        type=shared.whole_number,
+        metavar="ID",
+        help="stop at this vertex, print the path",
     )
-    parser.add_argument("--max-depth", type=_DEPTH, metavar="N", help="stop after so many levels")
+    parser.add_argument("--max-depth", type=_DEPTH, metavar="N", help="stop after N levels")
     shared.add_engine_options(parser)
     parser.add_argument(
         "--direction",
         choices=get_args(Direction),
         default="auto",
-        help="force one (default: each level takes the cheaper)",
+        help="use only one (default: each level takes the cheaper)",
     )
     parser.add_argument(
         "--alpha",
@@ -54,15 +57,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--beta",
         type=shared.number,
         default=2.0,
-        help="stay so while they exceed 1 / BETA of those that bottom-up would examine (2)",
+        help="stay bottom-up while they exceed 1 / BETA of those that it would examine (2)",
     )
-    parser.add_argument("--validate", action="store_true", help="check by the rules of Graph500")
+    parser.add_argument("--validate", action="store_true", help="check the result as Graph500 does")
     shared.add_file(parser, "--plot", "draw the levels as .svg or .png")
-    shared.add(parser, "--threads", "--force", "--json")
+    shared.add(parser, "--force", "--json")
 
 
 def _ids(text: str) -> list[int] | None:
-    """Read ids; None is one of the giant's."""
+    """Read ids; None stands for the largest component."""
     return None if text == "giant" else [shared.whole_number(part) for part in text.split(",")]
 
 
@@ -134,7 +137,7 @@ def _levels(result: BfsResult) -> Iterator[str]:
     hidden = len(lines) - _SHOWN_LEVELS
     if hidden > 0:
         half = _SHOWN_LEVELS // 2
-        lines = [*lines[:half], f"  …    {hidden:,} levels more", *lines[-half:]]
+        lines = [*lines[:half], f"  …    {hidden:,} more levels", *lines[-half:]]
     yield from lines
     yield ""
 
@@ -144,7 +147,7 @@ def _rows(
 ) -> Iterator[tuple[str, str]]:
     stats = result.stats
     examined = sum(level.edges_examined or 0 for level in stats.levels)
-    looks = f", {examined:,} looks at one" if examined else ""
+    looks = f", {examined:,} examined" if examined else ""
     reached = f"{result.reached:,} of {result.graph.num_vertices:,} vertices"
     yield "reached", f"{reached}, depth {result.depth:,}"
     yield "edges", f"{stats.edges_traversed:,} in the reached part{looks}"

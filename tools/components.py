@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     shared.add_engine_options(parser)
     shared.add_file(parser, "--plot", "draw the sizes as .svg or .png")
-    shared.add(parser, "--threads", "--force", "--json")
+    shared.add(parser, "--force", "--json")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -80,7 +80,7 @@ def _sizes(result: ComponentsResult) -> Iterator[str]:
         yield f"{component.label:>20}  {component.size:>16,}  {share:>6.1%}"
     hidden = result.num_components - _SHOWN_COMPONENTS
     if hidden > 0:
-        yield f"{'…':>20}  {hidden:,} components more"
+        yield f"{'…':>20}  {hidden:,} more components"
     yield "\n    size of component        components          vertices"
     for smallest, largest, components, vertices in result.size_classes():
         sizes = f"{smallest:,}" if smallest == largest else f"{smallest:,} … {largest:,}"

@@ -13,8 +13,8 @@ from oocbfs.tools import convert
 from oocbfs.tools import options as shared
 
 # What generators count with; a graph file holds fewer vertices.
-_MOST = 1 << 62
-_COUNT = shared.whole(1, _MOST)
+_MAX = 1 << 62
+_COUNT = shared.whole(1, _MAX)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +50,7 @@ def _add_uniform(parser: argparse.ArgumentParser) -> None:
     size = parser.add_mutually_exclusive_group(required=True)
     shared.add(size, "--scale", required=False)
     size.add_argument("--vertices", type=_COUNT)
-    parser.add_argument("--edges", type=shared.whole(0, _MOST))
+    parser.add_argument("--edges", type=shared.whole(0, _MAX))
     shared.add(parser, "--edge-factor")
 
 

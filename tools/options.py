@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, get_args
 
 from oocbfs.errors import BudgetError, QueryError
-from oocbfs.formats.io.ordered import MOST_THREADS
+from oocbfs.formats.io.ordered import MAX_THREADS
 from oocbfs.settings import ZSTD_LEVELS, Engine, OrderName, shown
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def whole(least: int, most: int) -> Callable[[str], int]:
 
 
 positive = whole(1, 2**63 - 1)
-threads = whole(1, MOST_THREADS)
+threads = whole(1, MAX_THREADS)
 
 
 def number(text: str) -> float:
@@ -89,7 +89,7 @@ def path(text: str) -> str:
 
 
 def folder(text: str) -> str:
-    """Read the name of a folder that is there."""
+    """Read the name of a folder that exists."""
     if not os.path.isdir(path(text)):
         raise argparse.ArgumentTypeError(f"{shown(text)} is not a folder that exists")
     return text
@@ -151,7 +151,7 @@ _DECLARED: dict[str, dict[str, Any]] = {
     },
 }
 _SHORT = {"--output": ("-o",)}
-# What ``add_work_options`` and ``add_engine_options`` add, as a program calls it.
+# The options of ``add_work_options`` and ``add_engine_options``, by their names in Python.
 WORK = ("directed", "order", "memory", "tmp", "zstd", "threads", "force")
 ENGINE = ("engine", "vram", "resident_tails", "tmp", "threads")
 
@@ -189,6 +189,7 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
     limit = "limit for the process, such as 4G; a larger graph is read from disk (default: none)"
     add(parser, "--memory", help=limit)
     add(parser, "--tmp", help="folder for results that do not fit in memory (default: the graph's)")
+    add(parser, "--threads")
 
 
 def chosen(options: argparse.Namespace, *names: str) -> dict[str, Any]:
@@ -244,7 +245,7 @@ def print_count(options: argparse.Namespace, num_edges: int, origin: str = "") -
 
 
 def duration(stats: Stats | ComponentsStats) -> str:
-    """Write how long it took, and on what."""
+    """Write how long a command took, with how many threads, on which engine."""
     return f"{stats.seconds:.6f} with {stats.threads} threads on the {stats.engine} engine"
 
 

@@ -28,7 +28,7 @@ class Opened:
     """A file at a path, or of a descriptor that is open already."""
 
     def __init__(
-        self, path: str | os.PathLike[str], descriptor: int | None, least_bytes: int
+        self, path: str | os.PathLike[str], descriptor: int | None, min_bytes: int
     ) -> None:
         self.path = Path(path)
         try:
@@ -42,7 +42,7 @@ class Opened:
                 raise FormatError(
                     f"{self.path}: cannot be opened: is a folder, a pipe or a device; name a file"
                 )
-            if self.size < least_bytes:
+            if self.size < min_bytes:
                 raise FormatError(f"{self.path}: too short to be an .ocg file")
             mapping = mmap.mmap(self.descriptor, self.size, access=mmap.ACCESS_READ)
         except OSError as error:

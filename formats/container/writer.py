@@ -1,4 +1,4 @@
-"""Write a container section by section, each from front to back, the first page last."""
+"""Write a container section by section, each from beginning to end, the first page last."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from oocbfs.formats.container.reader import Container
 
 
 class SectionWriter:
-    """A raw section that grows from front to back and checksums itself by chunks."""
+    """A raw section that grows at its end and computes the checksums of its chunks."""
 
     def __init__(self, descriptor: int, kind: Kind, offset: int) -> None:
         self.kind, self.offset, self.size = kind, offset, 0

@@ -15,7 +15,7 @@ import zstandard
 HEADER_BYTES = 18
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 # Four bytes can stand for a block of 128 KiB, so that at first at most 2 MiB come out at once.
-_ZSTD_LEAST_PIECE_BYTES = 1 << 6
+_MIN_ZSTD_PIECE_BYTES = 1 << 6
 
 
 class WindowError(Exception):
@@ -89,7 +89,7 @@ class _Zstd(_Wrapped):
         # The decoder's own limit is 128 MiB by default; ours was checked above.
         super().__init__(zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj())
         self._waiting = b""
-        self._piece = _ZSTD_LEAST_PIECE_BYTES
+        self._piece = _MIN_ZSTD_PIECE_BYTES
 
     @property
     def needs_input(self) -> bool:
@@ -104,7 +104,7 @@ class _Zstd(_Wrapped):
         piece, self._waiting = self._waiting[: self._piece], self._waiting[self._piece :]
         out: bytes = self._inner.decompress(piece)
         wanted = len(piece) * max_length // max(1, len(out))
-        self._piece = max(_ZSTD_LEAST_PIECE_BYTES, min(2 * self._piece, wanted))
+        self._piece = max(_MIN_ZSTD_PIECE_BYTES, min(2 * self._piece, wanted))
         return out
 
 

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 # If nothing tells how much memory there is.
-_LEAST_BYTES = 1 << 30
+_MIN_BYTES = 1 << 30
 _MEMINFO = Path("/proc/meminfo")
 
 
@@ -24,7 +24,7 @@ def usable_cores() -> int:
 
 def total_bytes() -> int:
     """Tell how much memory the machine has."""
-    return _sysconf_bytes("SC_PHYS_PAGES") or _LEAST_BYTES
+    return _sysconf_bytes("SC_PHYS_PAGES") or _MIN_BYTES
 
 
 def free_bytes() -> int:

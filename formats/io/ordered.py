@@ -14,7 +14,7 @@ from oocbfs.formats.io.machine import usable_cores
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 # More would only wait for each other, and each has buffers of its own.
-MOST_THREADS = 1024
+MAX_THREADS = 1024
 # Numbers of a range that one thread works on at a time.
 _PIECE = 1 << 18
 
@@ -28,11 +28,11 @@ def available_threads(threads: int | None = None) -> int:
         If it is not a number of threads.
     """
     if threads is None:
-        return min(MOST_THREADS, usable_cores())
+        return min(MAX_THREADS, usable_cores())
     whole = hasattr(threads, "__index__") and not isinstance(threads, bool)
-    if not whole or threads not in range(1, MOST_THREADS + 1):
+    if not whole or threads not in range(1, MAX_THREADS + 1):
         raise QueryError(
-            f"threads cannot be {threads!r}: it is a whole number from 1 to {MOST_THREADS}"
+            f"threads cannot be {threads!r}: it is a whole number from 1 to {MAX_THREADS}"
         )
     return int(threads)
 

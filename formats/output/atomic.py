@@ -93,13 +93,13 @@ def check_outputs(
         taken.append((f"the file for {what}", shown))
 
 
-def check_space(path: str | os.PathLike[str], least_bytes: int) -> None:
+def check_space(path: str | os.PathLike[str], needed_bytes: int) -> None:
     """Refuse a file that the disk has no space for, before it is full."""
     folder = Path(os.path.realpath(path)).parent
-    free_bytes = shutil.disk_usage(folder).free if folder.is_dir() else least_bytes
-    if least_bytes > free_bytes:
+    free_bytes = shutil.disk_usage(folder).free if folder.is_dir() else needed_bytes
+    if needed_bytes > free_bytes:
         raise OutputError(
-            f"{os.fspath(path)}: takes at least {least_bytes:,} bytes, and {free_bytes:,} are free"
+            f"{os.fspath(path)}: takes at least {needed_bytes:,} bytes, and {free_bytes:,} are free"
         )
 
 

@@ -33,7 +33,7 @@ Block = bytes | memoryview
 SEPARATORS = {"txt": " ", "el": " ", "tsv": "\t", "csv": ","}
 PAIR_TYPES = {"u32": "<u4", "u64": "<u8", "bin": "<u8", "npy": "<u8", "npy-u32": "<u4"}
 # The least that an edge takes: one digit, a separator, one digit and a line end, or two numbers.
-LEAST_BYTES = dict.fromkeys(SEPARATORS, 4) | {
+MIN_EDGE_BYTES = dict.fromkeys(SEPARATORS, 4) | {
     name: 2 * np.dtype(dtype).itemsize for name, dtype in PAIR_TYPES.items()
 }
 FORMATS = (*SEPARATORS, *PAIR_TYPES)

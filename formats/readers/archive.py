@@ -15,7 +15,7 @@ _LIST_COPIES = 6
 _FILE_MAGIC = b"PK\x01\x02"
 _PIECE_BYTES = 1 << 20
 # The end of an archive tells the size of its list; a comment of up to 64 KiB may follow.
-_END, _END_MAGIC, _MOST_END_BYTES = struct.Struct("<4s4H2LH"), b"PK\x05\x06", (1 << 16) + 22
+_END, _END_MAGIC, _MAX_END_BYTES = struct.Struct("<4s4H2LH"), b"PK\x05\x06", (1 << 16) + 22
 # If that is all ones, there is a larger end before it, and between them a pointer to it.
 _LARGE_END, _LOCATOR = struct.Struct("<4sQ2H2L4Q"), struct.Struct("<4sLQL")
 # Before the data of a file: fixed fields, of which the last two are the lengths of what follows.
@@ -124,7 +124,7 @@ def _list_bytes(path: str) -> int:
     """Estimate the memory for the list of an archive before reading it; 0 if it is damaged."""
     with open(path, "rb") as file:
         size = file.seek(0, os.SEEK_END)
-        tail = max(0, size - _MOST_END_BYTES)
+        tail = max(0, size - _MAX_END_BYTES)
         file.seek(tail)
         data = file.read()
         offset = data.rfind(_END_MAGIC)

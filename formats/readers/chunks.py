@@ -28,7 +28,7 @@ from oocbfs.kernels.convert.parse import Text
 
 CHUNK_BYTES = 1 << 20
 BATCH_EDGES = 1 << 18
-MOST_ID = 2**64 - 1
+MAX_ID = 2**64 - 1
 
 Item = TypeVar("Item")
 
@@ -41,7 +41,7 @@ class Grammar:
     rows: bool = False
     columns: int = 2
     low: int = 0
-    high: int = MOST_ID
+    high: int = MAX_ID
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Lines:
         self.name = source.name
         self.number = 1
         self.counted = False  # a comment has said how many vertices and edges there are
-        self._most_bytes = source.limits.line_bytes
+        self._max_bytes = source.limits.line_bytes
         self._too_long = False  # the line after the last chunk
         self._chunks = self._cut(stream)
         self._chunk = bytearray()
@@ -122,8 +122,8 @@ class Lines:
         """Refuse a line that is too long, after all others."""
         if not self._too_long:
             return
-        most = f"a line is longer than {self._most_bytes / (1 << 20):.1f} MB"
-        if self._most_bytes < LINE_LIMIT_BYTES:
+        most = f"a line is longer than {self._max_bytes / (1 << 20):.1f} MB"
+        if self._max_bytes < LINE_LIMIT_BYTES:
             raise self.error(f"{most}, the limit: allow more --memory")
         raise self.error(f"{most}: not a text of edges")
 
@@ -154,7 +154,7 @@ class Lines:
             if end:
                 del chunk[end:]
                 yield chunk
-            if len(carry) > self._most_bytes:
+            if len(carry) > self._max_bytes:
                 self._too_long = True
                 return
 
@@ -267,7 +267,7 @@ def _explain(line: bytes, grammar: Grammar) -> str:
         if re.fullmatch(rb"-\d+", field):
             return f"negative vertex id {shown}"
         if re.fullmatch(rb"\d+", field):
-            if int(field[:40]) > MOST_ID:
+            if int(field[:40]) > MAX_ID:
                 return f"vertex id {shown} is above 2^64 - 1"
             if not grammar.low <= int(field) <= grammar.high:
                 return f"vertex id {shown} is outside of {grammar.low} … {grammar.high}"

@@ -20,7 +20,7 @@ import numpy as np
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges
 from oocbfs.formats.io.streams import Source, plain_name
-from oocbfs.formats.readers.chunks import MOST_ID, Grammar, Lines, parse
+from oocbfs.formats.readers.chunks import MAX_ID, Grammar, Lines, parse
 from oocbfs.kernels.convert.parse import HASH, PERCENT, SLASHES
 
 COMMENTS = (b"#", b"%", b"//")
@@ -40,7 +40,7 @@ class _Counts:
     num_vertices: int
     num_edges: int
     seen: int = 0
-    low: int = MOST_ID
+    low: int = MAX_ID
     high: int = 0
 
     def see(self, edges: Edges) -> None:
@@ -106,7 +106,7 @@ def _bare_counts(line: bytes, lines: Lines, source: Source) -> _Counts | None:
         return None
     counts = _Counts(int(match[1]), int(match[2]))
     # A number too large for an id is left to the parser, which refuses it.
-    return counts if max(counts.num_vertices, counts.num_edges) <= MOST_ID else None
+    return counts if max(counts.num_vertices, counts.num_edges) <= MAX_ID else None
 
 
 def _julia_counts(match: re.Match[bytes]) -> _Counts:

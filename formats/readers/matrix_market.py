@@ -22,7 +22,7 @@ from oocbfs.kernels.convert.parse import PERCENT, Text
 _MAGIC = b"%%matrixmarket"
 _VALUES = {"pattern": 0, "real": 1, "double": 1, "integer": 1, "unsigned-integer": 1, "complex": 2}
 # A graph of this size has 10^12 pairs of vertices, too many for a file of all of them.
-_MOST_ARRAY_ROWS = 1_000_000
+_MAX_ARRAY_ROWS = 1_000_000
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
 
 
@@ -100,8 +100,8 @@ def _read_size(lines: Lines, banner: _Banner) -> tuple[int, int]:
         raise lines.error(
             "the matrix is not square, so it is not the adjacency matrix of a graph", line
         )
-    if banner.array and num_rows > _MOST_ARRAY_ROWS:
-        raise lines.error(f"an array of more than {_MOST_ARRAY_ROWS} rows", line)
+    if banner.array and num_rows > _MAX_ARRAY_ROWS:
+        raise lines.error(f"an array of more than {_MAX_ARRAY_ROWS} rows", line)
     if banner.array:
         return num_rows, 0
     return num_rows, numbers[2]

@@ -43,7 +43,7 @@ _A, _C, _E, _N = (np.uint8(code) for code in b"acen")
 _NUL = np.uint8(0)
 _NINE = np.uint8(9)
 _TEN = np.uint64(10)
-_MOST = np.uint64(0xFFFFFFFFFFFFFFFF)
+_MAX = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 def _load_byte(typing_context, position):
@@ -102,7 +102,7 @@ def _overflows(first: int, end: int) -> bool:
     value = np.uint64(0)
     for position in range(first, end):
         digit = np.uint64(_byte(position) - _ZERO)
-        if value > (_MOST - digit) // _TEN:
+        if value > (_MAX - digit) // _TEN:
             return True
         value = value * _TEN + digit
     return False

@@ -11,12 +11,12 @@ from typing import Any, get_args
 
 from oocbfs.batch.jobs import Job
 from oocbfs.errors import InputError
-from oocbfs.formats.io.ordered import MOST_THREADS
+from oocbfs.formats.io.ordered import MAX_THREADS
 from oocbfs.settings import Emit, From, LevelFiles, ManyEngine, Strategy, Table
 
 _PATHS = ("graph", "output", "sources", "pairs")
 _COUNTS = ("random", "all-hubs", "threads")
-_MOST = {"threads": MOST_THREADS}
+_MAX = {"threads": MAX_THREADS}
 _CHOICES = {
     "from": get_args(From),
     "emit": get_args(Emit),
@@ -86,7 +86,7 @@ def _job(path: Path, number: int, table: dict[str, Any]) -> Job:
         if name not in known:
             raise refuse(f"unknown name {name!r}; known are {', '.join(sorted(known))}")
         if name in _COUNTS:
-            good = type(value) is int and 0 < value <= _MOST.get(name, 2**63 - 1)
+            good = type(value) is int and 0 < value <= _MAX.get(name, 2**63 - 1)
         elif name == "seed":
             good = type(value) is int and 0 <= value < 2**64
         else:

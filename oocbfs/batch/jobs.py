@@ -2,8 +2,8 @@
 
 The folder holds the manifest, a record for each finished group in ``groups``, and the outputs. A
 group is committed when its record gets its name, after all that it wrote was flushed to disk. When
-all groups are, the tables are put together and the records removed. Nothing in the folder depends on
-when or how often the job was interrupted.
+all groups are, the tables are put together and the records removed. Nothing in the folder depends
+on when or how often the job was interrupted.
 """
 
 from __future__ import annotations
@@ -122,9 +122,9 @@ def prepare(job: Job, *, resume: bool) -> PreparedJob:
     if sum(kind is not None for kind in kinds) != 1:
         raise QueryError("a batch takes one of sources, random, all-hubs and pairs")
     if (job.emit == "pairs") != (job.pairs is not None):
-        raise QueryError("pairs are emitted from a file of pairs, and from nothing else")
+        raise QueryError("emit pairs needs a file of pairs, and a file of pairs needs emit pairs")
     if job.from_ == "giant" and job.random is None:
-        raise QueryError("only random sources are taken from the giant")
+        raise QueryError("from giant is only for random sources")
     if job.emit == "levels" and job.levels == "zarr":
         import_zarr()
     if job.engine == "cuda":
@@ -205,12 +205,12 @@ def _check_folder(folder: Path, manifest: dict[str, Any], *, resume: bool) -> No
         return
     if not resume:
         raise OutputError(f"{folder}: holds a batch already; use --resume, or name another folder")
-    there = _read_checked(path, "start anew in another folder")
+    stored = _read_checked(path, "start again in another folder")
     for name, value in manifest.items():
-        if there.get(name) != value:
+        if stored.get(name) != value:
             raise OutputError(
                 f"{folder}: was begun with another {name.replace('_', ' ')} "
-                f"({there.get(name)}, now {value}); start anew in another folder"
+                f"({stored.get(name)}, now {value}); start again in another folder"
             )
 
 
@@ -228,7 +228,7 @@ def run(
             _write_checked(folder / MANIFEST, prepared.manifest)
         (folder / _GROUPS).mkdir(exist_ok=True)
     except OSError as error:
-        raise OutputError(f"{folder}: cannot be made: {error.strerror}") from error
+        raise OutputError(f"{folder}: cannot be created: {error.strerror}") from error
     if _is_complete(prepared):
         outcome.resumed = len(prepared.sources)
         advance(outcome.resumed)

@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 # A bucket of this many keys is sorted within a core's second-level cache.
 _CACHED_KEYS = 1 << 17
 # Scattering is fastest to this many buckets; more if they would be too large otherwise.
-_MANY_BUCKETS, _MOST_BUCKETS = 1 << 11, 1 << 13
+_MANY_BUCKETS, _MAX_BUCKETS = 1 << 11, 1 << 13
 # Most that a worker takes for each key of its bucket: two copies to sort, and what is made of it.
 _BYTES_PER_KEY = 50
 # Keys that are read or written at a time.
@@ -57,7 +57,7 @@ class KeySorter:
         self._bucket_keys = max(_CACHED_KEYS, share)
         wanted = num_keys // _CACHED_KEYS
         if wanted > _MANY_BUCKETS:
-            wanted = min(max(num_keys // self._bucket_keys, _MANY_BUCKETS), _MOST_BUCKETS)
+            wanted = min(max(num_keys // self._bucket_keys, _MANY_BUCKETS), _MAX_BUCKETS)
         self._splitters = _splitters(sample, wanted, align_bits)
         self.num_buckets = self._splitters.size + 1
         self._blocks: list[tuple[Keys, NDArray[np.int64]]] = []

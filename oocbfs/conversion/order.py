@@ -27,7 +27,7 @@ _MESH_MAX_DEGREE = 64
 # Degree-based grouping: class limits in multiples of the mean degree.
 _GROUPS = (0.5, 1, 2, 4, 8, 16, 32)
 # How many arcs a sample of rows should have, and how many at most, since a row may be long.
-_SAMPLE_ARCS, _MOST_ARCS = 1 << 20, 1 << 21
+_SAMPLE_ARCS, _MAX_ARCS = 1 << 20, 1 << 21
 # Arcs of whole rows that are encoded at a time, and vertices that are renamed.
 _PIECE_ARCS = 1 << 16
 _PIECE_VERTICES = 1 << 18
@@ -63,7 +63,7 @@ class RowSample:
             arcs = self._pick(arcs, False)
         self._parts.append(arcs)
         self._size += arcs.size
-        while self._size > _MOST_ARCS:
+        while self._size > _MAX_ARCS:
             self._threshold >>= np.uint64(1)
             self._halved = True
             self._parts = [self._pick(part, False) for part in self._parts]
@@ -196,5 +196,5 @@ def _sorted(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def max_tail_bytes(num_neighbours: int) -> int:
-    """Most bytes that so many neighbours can take, segments included."""
+    """Give the most bytes that ``num_neighbours`` neighbours can take, segments included."""
     return 5 * num_neighbours + num_neighbours // 16 + 64

@@ -24,7 +24,7 @@ from oocbfs.formats.io.limits import LINE_COPIES, LINE_LIMIT_BYTES, InputLimits
 # checks both.
 _MOVING_BYTES = 40 << 20
 _THREAD_BYTES = 20 << 20
-_LEAST_HELD_BYTES = 24 << 20
+_MIN_HELD_BYTES = 24 << 20
 # Ids that an input lists are held as they are, with a table, beside all tables of vertices.
 LISTED_BYTES = 10
 VERTEX_BYTES = {False: 20, True: 24}  # undirected, directed
@@ -72,16 +72,16 @@ def make_plan(budget_bytes: int, threads: int) -> ConvertPlan:
         If it is too little for one thread.
     """
     give_back()
-    free_bytes = budget_bytes - memory.resident_bytes() - _MOVING_BYTES - _LEAST_HELD_BYTES
+    free_bytes = budget_bytes - memory.resident_bytes() - _MOVING_BYTES - _MIN_HELD_BYTES
     threads = min(threads, free_bytes // _THREAD_BYTES)
     if threads < 1:
-        least_bytes = budget_bytes - free_bytes + _THREAD_BYTES
+        needed_bytes = budget_bytes - free_bytes + _THREAD_BYTES
         raise BudgetError(
             f"--memory {memory.format_size(budget_bytes)} is too little: "
-            f"a conversion needs at least {memory.format_size(least_bytes)}"
+            f"a conversion needs at least {memory.format_size(needed_bytes)}"
         )
     moving_bytes = _MOVING_BYTES + _THREAD_BYTES * threads
-    held_bytes = free_bytes + _LEAST_HELD_BYTES - _THREAD_BYTES * threads
+    held_bytes = free_bytes + _MIN_HELD_BYTES - _THREAD_BYTES * threads
     watch = MemoryWatch(budget_bytes - moving_bytes // 2)
     return ConvertPlan(threads=threads, held_bytes=held_bytes, watch=watch)
 

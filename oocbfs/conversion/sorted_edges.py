@@ -57,7 +57,7 @@ class SortedEdges:
         self._sample = np.empty(0, np.uint64)
 
     def collect(self, sorter: KeySorter, advance: Callable[[int], object]) -> None:
-        """Take all keys of a sorter; ``advance`` is told how many each bucket had."""
+        """Take all keys of a sorter; ``advance`` is called with the number of each bucket."""
         lock = Lock()
         stride = max(1, self._num_edges_read // SAMPLE_EDGES)
 

@@ -17,12 +17,12 @@ from oocbfs.errors import QueryError
 from oocbfs.formats.edges import Declared, Edges, EdgeStream, Ids
 from oocbfs.formats.io.ordered import available_threads, ordered_map
 from oocbfs.formats.output.atomic import check_space
-from oocbfs.formats.output.writers import LEAST_BYTES, choose_format, write_edges
+from oocbfs.formats.output.writers import MIN_EDGE_BYTES, choose_format, write_edges
 from oocbfs.generate.powerlaw import degree_classes
 from oocbfs.kernels.convert import generate as kernels
 
 BATCH_EDGES = 1 << 18
-_MOST = 1 << 62
+_MAX = 1 << 62
 
 # Each purpose has its own random stream, so that edges and labels are independent.
 _EDGES, _LABELS, _STUBS = 0, 1, 2
@@ -46,8 +46,8 @@ class GeneratedEdges:
         threads: int | None = None,
         batch_edges: int = BATCH_EDGES,
     ) -> None:
-        _require(num_vertices <= _MOST, f"{name}: there can be at most 2^62 vertices")
-        _require(num_edges <= _MOST, f"{name}: there can be at most 2^62 edges")
+        _require(num_vertices <= _MAX, f"{name}: there can be at most 2^62 vertices")
+        _require(num_edges <= _MAX, f"{name}: there can be at most 2^62 edges")
         self.name = name
         self.declared = Declared(directed=directed, first_id=0, num_vertices=num_vertices)
         self.total: int | None = num_edges
@@ -131,7 +131,7 @@ def uniform(
     _require(vertices >= 1, f"uniform: there must be at least 1 vertex, not {vertices}")
     _require(edges >= 0, f"uniform: the number of edges cannot be negative, as {edges} is")
     name = f"uniform vertices={vertices} edges={edges} seed={seed}"
-    _require(vertices <= _MOST, f"{name}: there can be at most 2^62 vertices")
+    _require(vertices <= _MAX, f"{name}: there can be at most 2^62 vertices")
     key, bound = _key(seed, _EDGES), np.uint64(vertices)
 
     def fill(sources: Ids, targets: Ids, first: np.uint64) -> None:
@@ -194,7 +194,7 @@ def write_stream(
     """Write a stream as an edge list that names its origin and size; see ``write_edges``."""
     layout, packing = choose_format(path)
     if stream.total is not None and packing is None and os.fspath(path) != "-":
-        check_space(path, stream.total * LEAST_BYTES[layout])
+        check_space(path, stream.total * MIN_EDGE_BYTES[layout])
     comment = stream.name
     if stream.declared.num_vertices is not None and stream.total is not None:
         comment += f"\nNodes: {stream.declared.num_vertices} Edges: {stream.total}"
@@ -242,7 +242,7 @@ def _lattice(
     """Lattice in up to three dimensions; sides of 1 or 2 do not wrap, which would repeat edges."""
     _require(min(shape) >= 1, f"{name}: every side must be at least 1")
     num_vertices = math.prod(shape)
-    _require(num_vertices <= _MOST // 3, f"{name}: there can be at most 2^62 edges")
+    _require(num_vertices <= _MAX // 3, f"{name}: there can be at most 2^62 edges")
     num_edges = sum(
         num_vertices // side * (side if wrap and side > 2 else side - 1) for side in shape
     )

@@ -13,8 +13,8 @@ from oocbfs.errors import BudgetError, QueryError
 from oocbfs.formats.edges import Ids
 
 _STEEPEST = 64.0
-_MOST_STUBS = 1 << 62
-# Solving takes a few arrays of a number for each degree: at most so many, of so many bytes.
+_MAX_STUBS = 1 << 62
+# Solving takes arrays with an entry for each degree; and the bytes for each degree.
 _HIGHEST_DEGREE = 1 << 24
 _SOLVING_BYTES = 64
 
@@ -49,7 +49,7 @@ class DegreeClasses:
 
 
 def check_memory(max_degree: int, min_degree: int, budget_bytes: int) -> None:
-    """Refuse degrees that cannot be solved for within a budget for the whole process."""
+    """Refuse degrees whose power law cannot be solved within a budget for the whole process."""
     degrees = min(max_degree, _HIGHEST_DEGREE) - min_degree + 1
     needed = memory.resident_bytes() + _SOLVING_BYTES * degrees
     if needed > budget_bytes:
@@ -114,7 +114,7 @@ def _checked_stubs(num_vertices: int, mean_degree: float, max_degree: int, min_d
             f"must have an even sum from {least} to {most}; "
             f"a mean degree of {mean_degree:g} makes it {num_stubs}"
         )
-    if num_stubs > _MOST_STUBS:
+    if num_stubs > _MAX_STUBS:
         raise QueryError("powerlaw: there can be at most 2^61 edges")
     return num_stubs
 
