@@ -14,6 +14,7 @@ from oocbfs.kernels.atomics import (
     atomic_add,
     atomic_and,
     compare_and_swap,
+    inlined,
     kernel,
     load_acquire,
     sleep_microseconds,
@@ -78,3 +79,13 @@ def join_region(control, last_epoch):
 def leave_region(control):
     """Report that this worker is done and wrote all it had to write."""
     atomic_add(control, DONE, 1)
+
+
+@inlined
+def take_chunk(control, cursor, chunk, size):
+    """Take the next of ``size`` items from control[cursor]; give the first and the end of the chunk.
+
+    When nothing is left, first and end are the same. Nobody else gets an item that was taken.
+    """
+    first = min(atomic_add(control, cursor, chunk), size)
+    return first, min(first + chunk, size)

@@ -26,7 +26,7 @@ from oocbfs.kernels.bfs.state import (
     VISITED,
 )
 from oocbfs.kernels.constants import SEGMENT_BYTES
-from oocbfs.kernels.region import CURSOR, ONE, ZERO
+from oocbfs.kernels.region import CURSOR, ONE, ZERO, take_chunk
 from oocbfs.kernels.rows import row_begin, take_varint
 
 _WORD_CHUNK = 64
@@ -168,10 +168,10 @@ def bottom_up(rows, state, thread):
     num_bytes = 0
     num_pending = np.int64(0)
     while control[FAILED] == 0:
-        taken = atomic_add(control, CURSOR, _WORD_CHUNK)
-        if taken >= num_words:
+        first_word, end_word = take_chunk(control, CURSOR, _WORD_CHUNK, num_words)
+        if first_word == end_word:
             break
-        for w in range(taken, min(taken + _WORD_CHUNK, num_words)):
+        for w in range(first_word, end_word):
             open_bits = ~visited[w]
             if open_bits == ZERO:
                 after[w] = ZERO

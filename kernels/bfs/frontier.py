@@ -22,7 +22,7 @@ from oocbfs.kernels.bfs.state import (
     VISITED,
 )
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
-from oocbfs.kernels.region import CURSOR, ONE, ZERO
+from oocbfs.kernels.region import CURSOR, ONE, ZERO, take_chunk
 from oocbfs.kernels.rows import row_begin
 
 _WORD_CHUNK = 512
@@ -49,14 +49,13 @@ def clear_results(state):
     levels, parents, control = state.levels, state.parents, state.control
     n = levels.size
     while True:
-        first = atomic_add(control, CURSOR, _FILL_CHUNK)
-        if first >= n:
+        first, end = take_chunk(control, CURSOR, _FILL_CHUNK, n)
+        if first == end:
             return
-        last = min(first + _FILL_CHUNK, n)
-        for v in range(first, last):
+        for v in range(first, end):
             levels[v] = -1
         if parents.size != 0:
-            for v in range(first, last):
+            for v in range(first, end):
                 parents[v] = NO_HEAD
 
 
@@ -83,16 +82,15 @@ def sweep(rows, state):
     found = 0
     edges = 0
     while True:
-        taken = atomic_add(control, CURSOR, _WORD_CHUNK)
-        if taken >= num_words:
+        first, end = take_chunk(control, CURSOR, _WORD_CHUNK, num_words)
+        if first == end:
             break
-        last = min(taken + _WORD_CHUNK, num_words)
         for thread in range(1, MAX_DENSE):
             if control[DENSE_MASK] >> thread & 1:
                 own = bitmaps[own_bitmap(control, thread)]
-                for w in range(taken, last):
+                for w in range(first, end):
                     after[w] |= own[w]
-        for w in range(taken, last):
+        for w in range(first, end):
             bits = after[w] & ~visited[w]
             after[w] = bits
             visited[w] |= bits
@@ -112,13 +110,12 @@ def queue_to_bitmap(state):
     """Set the bits of queue[QUEUE_BEGIN:FRONTIER_END] in the cleared frontier bitmap."""
     queue, control = state.queue, state.control
     front = state.bitmaps[control[FRONT]]
-    end = control[FRONTIER_END]
+    frontier = queue[control[QUEUE_BEGIN] : control[FRONTIER_END]]
     while True:
-        taken = control[QUEUE_BEGIN] + atomic_add(control, CURSOR, _QUEUE_CHUNK)
-        if taken >= end:
+        first, end = take_chunk(control, CURSOR, _QUEUE_CHUNK, frontier.size)
+        if first == end:
             return
-        for q in range(taken, min(taken + _QUEUE_CHUNK, end)):
-            v = queue[q]
+        for v in frontier[first:end]:
             atomic_or(front, np.int64(v >> 6), ONE << np.uint64(v & 63))
 
 
@@ -129,17 +126,16 @@ def bitmap_to_queue(state):
     front = state.bitmaps[control[FRONT]]
     num_words = front.size
     while True:
-        taken = atomic_add(control, CURSOR, _WORD_CHUNK)
-        if taken >= num_words:
+        first, end = take_chunk(control, CURSOR, _WORD_CHUNK, num_words)
+        if first == end:
             return
-        last = min(taken + _WORD_CHUNK, num_words)
         found = 0
-        for w in range(taken, last):
+        for w in range(first, end):
             found += count_ones(front[w])
         if found == 0:
             continue
         place = atomic_add(control, QUEUE_END, found)
-        for w in range(taken, last):
+        for w in range(first, end):
             bits = front[w]
             while bits != ZERO:
                 queue[place] = w * 64 + trailing_zeros(bits)
@@ -151,14 +147,15 @@ def bitmap_to_queue(state):
 def weigh(rows, state):
     """Sum the frontier's degrees and note where its hubs are, as many as there is room for."""
     degrees, queue, control, hubs = rows.degrees, state.queue, state.control, state.hubs
-    end = control[FRONTIER_END]
+    begin = control[QUEUE_BEGIN]
+    count = control[FRONTIER_END] - begin
     limit = control[HUB_LIMIT]
     edges = 0
     while True:
-        taken = control[QUEUE_BEGIN] + atomic_add(control, CURSOR, _QUEUE_CHUNK)
-        if taken >= end:
+        first, end = take_chunk(control, CURSOR, _QUEUE_CHUNK, count)
+        if first == end:
             break
-        for q in range(taken, min(taken + _QUEUE_CHUNK, end)):
+        for q in range(begin + first, begin + end):
             u = np.int64(queue[q])
             degree = np.int64(degrees[u])
             edges += degree

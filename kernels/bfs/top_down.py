@@ -32,7 +32,7 @@ from oocbfs.kernels.bfs.state import (
     VISITED,
 )
 from oocbfs.kernels.constants import SEGMENT_BYTES
-from oocbfs.kernels.region import CURSOR, HUB_CURSOR, ONE, ZERO
+from oocbfs.kernels.region import CURSOR, HUB_CURSOR, ONE, ZERO, take_chunk
 from oocbfs.kernels.rows import BATCH, FULL, NOT_BEGUN, gather_rows, gather_segment, row_begin
 
 SPARSE, DENSE = range(2)
@@ -113,27 +113,27 @@ def _visit(state, bitmap, ids, owners, count):
 def _expand_hubs(rows, state, visited, ids, owners):
     """Take segments of the hubs at the front of the frontier until none are left."""
     control, hubs = state.control, state.hubs
-    begin = control[QUEUE_BEGIN]
+    frontier = state.queue[control[QUEUE_BEGIN] :]
     total = hubs[control[NUM_HUBS]]
     hub = 0
     edges = 0
     num_bytes = 0
     while True:
-        taken = atomic_add(control, HUB_CURSOR, _HUB_CHUNK)
-        if taken >= total:
+        first, end = take_chunk(control, HUB_CURSOR, _HUB_CHUNK, total)
+        if first == end:
             return edges, num_bytes
-        for segment in range(taken, min(taken + _HUB_CHUNK, total)):
+        for segment in range(first, end):
             while segment >= hubs[hub + 1]:
                 hub += 1
-            u = np.int64(state.queue[begin + hub])
+            u = np.int64(frontier[hub])
             count = np.int64(0)
             if segment == hubs[hub]:
                 head = rows.heads[u]
                 ids[0] = head
                 count = np.int64(head < rows.heads.size)
-            at = row_begin(rows, u) + (segment - hubs[hub]) * SEGMENT_BYTES
-            end = min(at + SEGMENT_BYTES, row_begin(rows, u + 1))
-            count = gather_segment(ids, count, rows.tails, at, end, rows.heads.size)
+            begin = row_begin(rows, u) + (segment - hubs[hub]) * SEGMENT_BYTES
+            segment_end = min(begin + SEGMENT_BYTES, row_begin(rows, u + 1))
+            count = gather_segment(ids, count, rows.tails, begin, segment_end, rows.heads.size)
             if count < 0:
                 control[FAILED] = 1
                 return edges, num_bytes
@@ -142,7 +142,7 @@ def _expand_hubs(rows, state, visited, ids, owners):
                     owners[i] = u
             _visit(state, visited, ids, owners, count)
             edges += count
-            num_bytes += end - at
+            num_bytes += segment_end - begin
 
 
 @kernel
@@ -161,18 +161,16 @@ def top_down(rows, state, thread):
         visited = own
         atomic_add(control, DENSE_MASK, np.int64(1) << thread)
     edges, num_bytes = _expand_hubs(rows, state, visited, ids, owners)
-    begin = control[QUEUE_BEGIN] + control[NUM_HUBS]
-    end = control[FRONTIER_END]
+    frontier = state.queue[control[QUEUE_BEGIN] + control[NUM_HUBS] : control[FRONTIER_END]]
     count = np.int64(0)
     while control[FAILED] == 0:
-        q = begin + atomic_add(control, CURSOR, _QUEUE_CHUNK)
-        if q >= end:
+        q, end = take_chunk(control, CURSOR, _QUEUE_CHUNK, frontier.size)
+        if q == end:
             break
-        chunk_end = min(q + _QUEUE_CHUNK, end)
         at = np.int64(NOT_BEGUN)
-        while q < chunk_end:
+        while q < end:
             q, at, count, more = gather_rows(
-                rows, state.queue, q, at, chunk_end, ids, owners, count, with_parents
+                rows, frontier, q, at, end, ids, owners, count, with_parents
             )
             num_bytes += more
             if count < 0:

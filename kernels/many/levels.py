@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from oocbfs.kernels.atomics import atomic_add, kernel, nanoseconds
+from oocbfs.kernels.atomics import kernel, nanoseconds
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.many.pull import pull
 from oocbfs.kernels.many.push import list_frontier, push, push_sparse
@@ -46,6 +46,7 @@ from oocbfs.kernels.region import (
     join_region,
     leave_region,
     open_region,
+    take_chunk,
 )
 
 _BEGIN, _CLEAR, _LIST, _PUSH, _PULL = range(5)
@@ -73,10 +74,10 @@ def _begin(rows_in, state):
     control, seen, heads = state.control, state.words[0], rows_in.heads
     n = heads.size
     while True:
-        begin = atomic_add(control, CURSOR, CHUNK)
-        if begin >= n:
+        begin, end = take_chunk(control, CURSOR, CHUNK, n)
+        if begin == end:
             return
-        for first in range(begin, min(begin + CHUNK, n), BLOCK):
+        for first in range(begin, end, BLOCK):
             stop = min(first + BLOCK, n)
             idle = True
             for v in range(first, stop):
@@ -95,10 +96,10 @@ def _clear(state):
     finds = state.words[3 - control[FRONT]]
     n = finds.size
     while True:
-        begin = atomic_add(control, CURSOR, CHUNK)
-        if begin >= n:
+        begin, end = take_chunk(control, CURSOR, CHUNK, n)
+        if begin == end:
             return
-        for first in range(begin, min(begin + CHUNK, n), BLOCK):
+        for first in range(begin, end, BLOCK):
             if not state.idle[first // BLOCK]:
                 finds[first : min(first + BLOCK, n)] = ZERO
 

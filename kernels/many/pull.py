@@ -26,7 +26,7 @@ from oocbfs.kernels.many.state import (
     PULLING,
     PUSHED,
 )
-from oocbfs.kernels.region import CURSOR, ZERO
+from oocbfs.kernels.region import CURSOR, ZERO, take_chunk
 from oocbfs.kernels.rows import row_begin, take_varint
 
 
@@ -218,10 +218,9 @@ def pull(rows_out, rows_in, state, thread):
     edges = 0
     num_bytes = 0
     while control[FAILED] == 0:
-        begin = atomic_add(control, CURSOR, CHUNK)
-        if begin >= n:
+        begin, end = take_chunk(control, CURSOR, CHUNK, n)
+        if begin == end:
             break
-        end = min(begin + CHUNK, n)
         pending = np.int64(0)
         for first in range(begin, end, BLOCK):
             if state.idle[first // BLOCK]:

@@ -23,7 +23,7 @@ from oocbfs.kernels.many.state import (
     LIST_END,
     PUSHING,
 )
-from oocbfs.kernels.region import CURSOR, ONE, ZERO
+from oocbfs.kernels.region import CURSOR, ONE, ZERO, take_chunk
 from oocbfs.kernels.rows import gather_segment, row_begin
 
 _LIST_CHUNK = 16
@@ -38,10 +38,9 @@ def list_frontier(state):
     pushing = state.masks[PUSHING]
     n = front.size
     while True:
-        begin = atomic_add(control, CURSOR, CHUNK)
-        if begin >= n:
+        begin, end = take_chunk(control, CURSOR, CHUNK, n)
+        if begin == end:
             return
-        end = min(begin + CHUNK, n)
         count = 0
         for v in range(begin, end):
             count += np.int64(front[v] & pushing != ZERO)
@@ -116,14 +115,12 @@ def push(rows, state, thread):
         return
     edges = 0
     num_bytes = 0
-    end = control[LIST_END]
     while control[FAILED] == 0:
-        begin = atomic_add(control, CURSOR, _LIST_CHUNK)
-        if begin >= end:
+        begin, end = take_chunk(control, CURSOR, _LIST_CHUNK, control[LIST_END])
+        if begin == end:
             break
-        stop = min(begin + _LIST_CHUNK, end)
         outcome, more, more_bytes = _push_rows(
-            rows, state, words[own], state.lists[0], False, thread, begin, stop
+            rows, state, words[own], state.lists[0], False, thread, begin, end
         )
         edges += more
         num_bytes += more_bytes
