@@ -25,14 +25,18 @@ from oocbfs.kernels.atomics import (
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
 
-# Words of every control array. What several threads write has a cache line (8 words) of its own.
-GATE, DONE, CURSOR, HUB_CURSOR = 0, 8, 16, 24
+# Words of every control array. What several threads write has a cache line (8 words) of its own; the
+# task lies beside the gate, which whoever joins has just read.
+GATE, TASK, DONE, CURSOR, HUB_CURSOR = 0, 1, 8, 16, 24
 # The first word that is free for other uses.
 REGION_WORDS = 32
 
 OPEN = 1 << 15
 JOINED = OPEN - 1
 FINISH = -1
+
+# How often a level loop returns to Python, which then answers Ctrl-C.
+SLICE_NANOSECONDS = 200_000_000
 
 
 @kernel
@@ -79,6 +83,41 @@ def join_region(control, last_epoch):
 def leave_region(control):
     """Report that this worker is done and wrote all it had to write."""
     atomic_add(control, DONE, 1)
+
+
+def make_region(work):
+    """Make the leader's and the workers' side of regions whose tasks ``work`` knows.
+
+    ``work(rows_out, rows_in, state, thread)`` does one thread's part of state.control[TASK]. numba
+    compiles it into both functions, as if they had been written out.
+    """
+
+    @kernel
+    def run_region(rows_out, rows_in, state, task, shared):
+        """Run a task on the leading thread, together with the workers if it is worth sharing."""
+        control = state.control
+        control[TASK] = task
+        if shared:
+            open_region(control)
+            work(rows_out, rows_in, state, 0)
+            close_region(control)
+        else:
+            control[CURSOR] = 0
+            control[HUB_CURSOR] = 0
+            work(rows_out, rows_in, state, 0)
+
+    @kernel
+    def worker_loop(rows_out, rows_in, state, thread):
+        """Join one region after the other until the leader finishes."""
+        epoch = np.int64(0)
+        while True:
+            epoch = join_region(state.control, epoch)
+            if epoch == FINISH:
+                return np.int64(0)
+            work(rows_out, rows_in, state, thread)
+            leave_region(state.control)
+
+    return run_region, worker_loop
 
 
 @inlined

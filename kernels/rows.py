@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.kernels.atomics import inlined, load_word, pack_sevens, prefetch, trailing_zeros
+from oocbfs.kernels.atomics import inlined, kernel, load_word, pack_sevens, prefetch, trailing_zeros
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
 
 _STOPS = np.uint64(0x8080808080808080)
@@ -107,6 +107,40 @@ def gather_segment(ids, count, tails, at, end, n):
         ids[count] = v
         count += 1
     return count if at <= end else np.int64(-1)
+
+
+def make_tail_walk(look):
+    """Make a walk over the ids of a tail, which ends when ``look`` has seen enough.
+
+    ``look(carry, context, v)`` gives the new carry and whether that is enough. numba compiles it into
+    the walk, as if it had been written out there.
+    """
+
+    @kernel
+    def walk(tails, begin, end, n, carry, context):
+        """Look at the ids of tails[begin:end], whole segments.
+
+        Gives the last carry, how many ids were looked at (-1 if the tail is malformed), and bytes.
+        """
+        at = begin
+        num_ids = np.int64(0)
+        while at < end:
+            segment_end = min(at + SEGMENT_BYTES, end)
+            v = np.int64(-1)
+            while at < segment_end:
+                delta, at = take_varint(tails, at)
+                v += delta + 1
+                num_ids += 1
+                if v >= n:
+                    return carry, np.int64(-1), at - begin
+                carry, enough = look(carry, context, v)
+                if enough:
+                    return carry, num_ids, at - begin
+            if at > segment_end:
+                return carry, np.int64(-1), at - begin
+        return carry, num_ids, at - begin
+
+    return walk
 
 
 @inlined

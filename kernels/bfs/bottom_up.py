@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oocbfs.kernels.atomics import atomic_add, count_ones, kernel, prefetch, trailing_zeros
+from oocbfs.kernels.atomics import atomic_add, count_ones, inlined, kernel, prefetch, trailing_zeros
 from oocbfs.kernels.bfs.frontier import mark
 from oocbfs.kernels.bfs.state import (
     BYTES,
@@ -27,7 +27,7 @@ from oocbfs.kernels.bfs.state import (
 )
 from oocbfs.kernels.constants import SEGMENT_BYTES
 from oocbfs.kernels.region import CURSOR, ONE, ZERO, take_chunk
-from oocbfs.kernels.rows import row_begin, take_varint
+from oocbfs.kernels.rows import make_tail_walk, row_begin, take_varint
 
 _WORD_CHUNK = 64
 # With fewer open vertices than this in a word, their heads are tested one by one.
@@ -65,28 +65,36 @@ def test_few_heads(heads, front, first, bits):
     return hits, none
 
 
+@inlined
+def test_open_heads(heads, front, first, open_bits):
+    """Test the heads of a word's open vertices: all 64 without a branch, or few one by one.
+
+    Gives the bits of those whose head is in the frontier, and of those that have none.
+    """
+    if first + 64 <= heads.size and count_ones(open_bits) > _FEW:
+        hits, none = test_heads(heads, front, first)
+        return hits & open_bits, none & open_bits
+    return test_few_heads(heads, front, first, open_bits)
+
+
+@inlined
+def _look_for_frontier(found, front, v):
+    """Take v if it is in the frontier."""
+    hit = front[v >> 6] >> np.uint64(v & 63) & ONE != ZERO
+    return v if hit else found, hit
+
+
+_probe_tail = make_tail_walk(_look_for_frontier)
+
+
 @kernel
-def probe_segments(tails, n, front, at, end):
+def probe_segments(tails, n, front, begin, end):
     """Look for a frontier vertex in the segments of a tail.
 
     Gives it, or -1 if there is none, or n if the tail is malformed; edges and bytes looked at.
     """
-    begin = at
-    edges = 0
-    while at < end:
-        segment_end = min(at + SEGMENT_BYTES, end)
-        v = np.int64(-1)
-        while at < segment_end:
-            delta, at = take_varint(tails, at)
-            v += delta + 1
-            edges += 1
-            if v >= n:
-                return n, edges, at - begin
-            if front[v >> 6] >> np.uint64(v & 63) & ONE != ZERO:
-                return v, edges, at - begin
-        if at > segment_end:
-            return n, edges, at - begin
-    return np.int64(-1), edges, end - begin
+    found, edges, num_bytes = _probe_tail(tails, begin, end, n, np.int64(-1), front)
+    return n if edges < 0 else found, edges, num_bytes
 
 
 @kernel
@@ -177,12 +185,7 @@ def bottom_up(rows, state, thread):
                 after[w] = ZERO
                 continue
             first = w * 64
-            if first + 64 <= n and count_ones(open_bits) > _FEW:
-                bits, none = test_heads(heads, front, first)
-                bits &= open_bits
-                none &= open_bits
-            else:
-                bits, none = test_few_heads(heads, front, first, open_bits)
+            bits, none = test_open_heads(heads, front, first, open_bits)
             after[w] = bits
             visited[w] |= bits | none
             tested += count_ones(open_bits & ~none)

@@ -45,31 +45,18 @@ from oocbfs.kernels.bfs.state import (
     PROBED,
     QUEUE_BEGIN,
     QUEUE_END,
-    TASK,
     TESTED,
     UNEXPLORED,
     VISITED,
     WEIGHT,
 )
 from oocbfs.kernels.bfs.top_down import DENSE, SPARSE, top_down
-from oocbfs.kernels.region import (
-    CURSOR,
-    FINISH,
-    HUB_CURSOR,
-    ONE,
-    ZERO,
-    close_region,
-    join_region,
-    leave_region,
-    open_region,
-)
+from oocbfs.kernels.region import ONE, SLICE_NANOSECONDS, TASK, ZERO, make_region
 
 AUTO, TOP_DOWN, BOTTOM_UP = range(3)
 _CLEAR, _WEIGH, _TOP_DOWN, _PARTS, _QUEUE_PARTS, _SWEEP, _BOTTOM_UP, _TO_BITMAP, _TO_QUEUE = range(
     9
 )
-# How often the level loop returns to Python, which then answers Ctrl-C.
-_SLICE_NANOSECONDS = 200_000_000
 FINISHED, PAUSED = range(2)
 
 
@@ -113,28 +100,16 @@ def _work(rows_out, rows_in, state, thread):
         clear_results(state)
 
 
-@kernel
-def _region(rows_out, rows_in, state, shared, thread):
-    """Run the step in control[TASK], together with the helpers if it is worth sharing."""
-    control = state.control
-    if shared:
-        open_region(control)
-        _work(rows_out, rows_in, state, thread)
-        close_region(control)
-    else:
-        control[CURSOR] = 0
-        control[HUB_CURSOR] = 0
-        _work(rows_out, rows_in, state, thread)
+_region, worker_loop = make_region(_work)
 
 
 @kernel
-def _weigh_frontier(rows_out, rows_in, state, shared, thread):
+def _weigh_frontier(rows_out, rows_in, state, shared):
     """Give the edges of the queued frontier, and put its hubs in front."""
     control = state.control
     control[EDGES] = 0
     control[NUM_HUBS] = 0
-    control[TASK] = _WEIGH
-    _region(rows_out, rows_in, state, shared and control[FRONTIER] > 16384, thread)
+    _region(rows_out, rows_in, state, _WEIGH, shared and control[FRONTIER] > 16384)
     lead_with_hubs(rows_out, state)
     return control[EDGES]
 
@@ -160,7 +135,7 @@ def _stays_in_parts(state, options, edges):
 
 
 @kernel
-def _choose(rows_out, rows_in, state, options, thread):
+def _choose(rows_out, rows_in, state, options):
     """Choose the direction and bring the frontier into the form it needs.
 
     Gives whether the level is bottom-up, and the frontier's edges or an upper bound of them.
@@ -178,22 +153,20 @@ def _choose(rows_out, rows_in, state, options, thread):
     if not upward:
         if in_bitmap:
             control[QUEUE_BEGIN] = queue_end
-            control[TASK] = _TO_QUEUE
-            _region(rows_out, rows_in, state, shared, thread)
+            _region(rows_out, rows_in, state, _TO_QUEUE, shared)
             control[FRONTIER_END] = control[QUEUE_END]
         edges = count * rows_out.max_degree
         control[NUM_HUBS] = 0
         state.hubs[0] = 0
         if edges > min(limit, options.parts_edges, options.dense_edges):
-            edges = _weigh_frontier(rows_out, rows_in, state, shared, thread)
+            edges = _weigh_frontier(rows_out, rows_in, state, shared)
         upward = options.direction == AUTO and edges > limit
     if upward:
         if in_bitmap:
             control[QUEUE_END] = queue_end
         else:
             state.bitmaps[control[FRONT]][:] = ZERO
-            control[TASK] = _TO_BITMAP
-            _region(rows_out, rows_in, state, shared and count > 16384, thread)
+            _region(rows_out, rows_in, state, _TO_BITMAP, shared and count > 16384)
     return upward, edges
 
 
@@ -206,23 +179,21 @@ def _take_next(control):
 
 
 @kernel
-def _settle(rows_out, rows_in, state, options, thread):
+def _settle(rows_out, rows_in, state, options):
     """Bring a frontier that its finders kept into the queue."""
     control = state.control
     if control[KEPT] != 0:
         control[PARTS_TAKEN] = 0
-        control[TASK] = _QUEUE_PARTS
-        _region(rows_out, rows_in, state, control[FRONTIER] > options.alone_edges, thread)
+        _region(rows_out, rows_in, state, _QUEUE_PARTS, control[FRONTIER] > options.alone_edges)
         control[KEPT] = 0
 
 
 @kernel
-def _expand_bottom_up(rows_out, rows_in, state, options, thread):
+def _expand_bottom_up(rows_out, rows_in, state, options):
     """Let those not visited look for the frontier, which is a bitmap."""
     control = state.control
     mark_visited(state)
-    control[TASK] = _BOTTOM_UP
-    _region(rows_out, rows_in, state, options.threads > 1, thread)
+    _region(rows_out, rows_in, state, _BOTTOM_UP, options.threads > 1)
     still_open = control[TESTED] - control[FOUND]
     control[PROBED] = np.int64(control[EDGES] / max(1, control[TESTED]) * still_open)
     control[WEIGHT] = 0
@@ -230,38 +201,35 @@ def _expand_bottom_up(rows_out, rows_in, state, options, thread):
 
 
 @kernel
-def _expand_parts(rows_out, rows_in, state, thread):
+def _expand_parts(rows_out, rows_in, state):
     """Expand a middling frontier, each thread its part, and leave the finds with their finders."""
     control = state.control
     control[PARTS_TAKEN] = 0
-    control[TASK] = _PARTS
-    _region(rows_out, rows_in, state, True, thread)
+    _region(rows_out, rows_in, state, _PARTS, True)
     reserve_parts(state)
     control[IN_BITMAP] = 0
     control[UNEXPLORED] -= control[EDGES]
 
 
 @kernel
-def _expand_top_down(rows_out, rows_in, state, options, edges, thread):
+def _expand_top_down(rows_out, rows_in, state, options, edges):
     """Expand a large frontier, which is in the queue."""
     control = state.control
     mark_visited(state)
     end = control[FRONTIER_END]
-    control[TASK] = _TOP_DOWN
     if edges > options.dense_edges:
         control[MODE] = DENSE
         control[DENSE_MASK] = 0
-        _region(rows_out, rows_in, state, options.threads > 1, thread)
+        _region(rows_out, rows_in, state, _TOP_DOWN, options.threads > 1)
         examined = control[EDGES]
         control[EDGES] = 0
-        control[TASK] = _SWEEP
-        _region(rows_out, rows_in, state, options.threads > 1, thread)
+        _region(rows_out, rows_in, state, _SWEEP, options.threads > 1)
         control[WEIGHT] = control[EDGES]
         control[EDGES] = examined
         _take_next(control)
     else:
         control[MODE] = SPARSE
-        _region(rows_out, rows_in, state, options.threads > 1, thread)
+        _region(rows_out, rows_in, state, _TOP_DOWN, options.threads > 1)
         control[QUEUE_BEGIN] = end
         control[FRONTIER_END] = control[QUEUE_END]
         control[FRONTIER] = control[QUEUE_END] - end
@@ -270,13 +238,12 @@ def _expand_top_down(rows_out, rows_in, state, options, edges, thread):
 
 
 @kernel
-def _begin(rows_out, rows_in, state, options, thread):
+def _begin(rows_out, rows_in, state, options):
     """Clear the results and visit the sources, which lie in the queue."""
     control, levels, parents = state.control, state.levels, state.parents
     visited = state.bitmaps[control[VISITED]]
     n = levels.size
-    control[TASK] = _CLEAR
-    _region(rows_out, rows_in, state, options.threads > 1, thread)
+    _region(rows_out, rows_in, state, _CLEAR, options.threads > 1)
     if n & 63:
         visited[n >> 6] = ~ZERO << np.uint64(n & 63)
     for q in range(control[FRONTIER]):
@@ -288,13 +255,13 @@ def _begin(rows_out, rows_in, state, options, thread):
 
 
 @kernel
-def lead(rows_out, rows_in, state, options, thread):
+def lead(rows_out, rows_in, state, options):
     """Run levels until the traversal is over or the time slice is."""
     control, records = state.control, state.records
     started = nanoseconds(options.clock)
-    pause = started + _SLICE_NANOSECONDS
+    pause = started + SLICE_NANOSECONDS
     if control[DEPTH] == 0:
-        _begin(rows_out, rows_in, state, options, thread)
+        _begin(rows_out, rows_in, state, options)
     while control[FRONTIER] != 0 and control[DEPTH] != options.max_depth:
         if options.target >= 0 and state.levels[options.target] >= 0:
             break
@@ -306,24 +273,24 @@ def lead(rows_out, rows_in, state, options, thread):
         upward = False
         edges = frontier * rows_out.max_degree
         if control[KEPT] == 0 or not _stays_in_parts(state, options, edges):
-            _settle(rows_out, rows_in, state, options, thread)
+            _settle(rows_out, rows_in, state, options)
             if control[IN_BITMAP] != 0 or edges > options.tiny_edges:
-                upward, edges = _choose(rows_out, rows_in, state, options, thread)
+                upward, edges = _choose(rows_out, rows_in, state, options)
         shared = options.threads > 1 and edges > options.alone_edges
         if not (upward or shared or edges > options.dense_edges):
             control[IN_BITMAP] = 0
-            started = follow_alone(rows_out, state, options, thread, started, pause)
+            started = follow_alone(rows_out, state, options, started, pause)
             if control[FAILED] != 0:
                 break
             continue
         for word in (FOUND, EDGES, HEADS, BYTES, TESTED):
             control[word] = 0
         if upward:
-            _expand_bottom_up(rows_out, rows_in, state, options, thread)
+            _expand_bottom_up(rows_out, rows_in, state, options)
         elif edges <= min(options.parts_edges, options.dense_edges):
-            _expand_parts(rows_out, rows_in, state, thread)
+            _expand_parts(rows_out, rows_in, state)
         else:
-            _expand_top_down(rows_out, rows_in, state, options, edges, thread)
+            _expand_top_down(rows_out, rows_in, state, options, edges)
         if control[FAILED] != 0:
             break
         control[DEPTH] += 1
@@ -336,15 +303,3 @@ def lead(rows_out, rows_in, state, options, thread):
         records[record, 5] += ended - started
         started = ended
     return FINISHED
-
-
-@kernel
-def worker_loop(rows_out, rows_in, state, thread):
-    """Join one region after the other until the leader calls it a day."""
-    epoch = np.int64(0)
-    while True:
-        epoch = join_region(state.control, epoch)
-        if epoch == FINISH:
-            return
-        _work(rows_out, rows_in, state, thread)
-        leave_region(state.control)

@@ -91,7 +91,7 @@ def _follow(rows, state, thread, begin, end, out, place, level):
 
 
 @kernel
-def follow_alone(rows, state, options, thread, started, pause):
+def follow_alone(rows, state, options, started, pause):
     """Expand the queued frontier on the leading thread, and those that follow while they are tiny.
 
     Gives the time at which the last of these levels ended.
@@ -101,7 +101,7 @@ def follow_alone(rows, state, options, thread, started, pause):
     depth = control[DEPTH]
     while True:
         place, edges, num_bytes = _follow(
-            rows, state, thread, begin, end, queue, end, np.int32(depth + 1)
+            rows, state, 0, begin, end, queue, end, np.int32(depth + 1)
         )
         if place < 0:
             control[FAILED] = 1

@@ -15,7 +15,7 @@ QUEUE_END = REGION_WORDS
 # Sums over the threads of a region; FAILED is set when a tail holds what no converter wrote.
 FOUND, EDGES, HEADS, BYTES, FAILED, NUM_HUBS, TESTED = range(40, 47)
 # What the leader tells the helpers about the open region.
-TASK, MODE, LEVEL, QUEUE_BEGIN, FRONTIER_END, FRONT, NEXT, VISITED = range(48, 56)
+MODE, LEVEL, QUEUE_BEGIN, FRONTIER_END, FRONT, NEXT, VISITED = range(48, 55)
 HUB_LIMIT, DENSE_MASK, NUM_PARTS, PARTS_TAKEN, KEPT = range(56, 61)
 # What the leader remembers between two levels.
 UNEXPLORED, PROBED, DEPTH, FRONTIER, WEIGHT, IN_BITMAP, SYNCED, REPEATS = range(64, 72)

@@ -61,11 +61,10 @@ MAX_RECORDS = 1 << 16
 
 @compiled(_nrt=False)
 def _run(rows_out, rows_in, state, options, thread):
-    """Run levels, or help the thread that does."""
+    """Run levels on thread 0, and tasks of their regions on the others."""
     if thread == 0:
-        return lead(rows_out, rows_in, state, options, thread)
-    worker_loop(rows_out, rows_in, state, thread)
-    return np.int64(0)
+        return lead(rows_out, rows_in, state, options)
+    return worker_loop(rows_out, rows_in, state, thread)
 
 
 RECORD = np.dtype(

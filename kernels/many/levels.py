@@ -35,23 +35,18 @@ from oocbfs.kernels.many.state import (
     PULLING,
     PUSHED,
     PUSHING,
-    TASK,
 )
 from oocbfs.kernels.region import (
     CURSOR,
-    FINISH,
     ONE,
+    SLICE_NANOSECONDS,
+    TASK,
     ZERO,
-    close_region,
-    join_region,
-    leave_region,
-    open_region,
+    make_region,
     take_chunk,
 )
 
 _BEGIN, _CLEAR, _LIST, _PUSH, _PULL = range(5)
-# How often the level loop returns to Python, which then answers Ctrl-C.
-_SLICE_NANOSECONDS = 200_000_000
 FINISHED, PAUSED, FULL, TOO_DEEP = range(4)
 
 
@@ -120,18 +115,7 @@ def _work(rows_out, rows_in, state, thread):
         _begin(rows_in, state)
 
 
-@kernel
-def _region(rows_out, rows_in, state, task, options, thread):
-    """Run one step of a dense level, together with the helpers if there are any."""
-    control = state.control
-    control[TASK] = task
-    if options.threads > 1:
-        open_region(control)
-        _work(rows_out, rows_in, state, thread)
-        close_region(control)
-    else:
-        control[CURSOR] = 0
-        _work(rows_out, rows_in, state, thread)
+_region, worker_loop = make_region(_work)
 
 
 @kernel
@@ -162,44 +146,44 @@ def _choose(state, row, options):
 
 
 @kernel
-def _expand_densely(rows_out, rows_in, state, options, thread):
+def _expand_densely(rows_out, rows_in, state, options):
     """Push what is to be pushed, then pull and settle."""
     control = state.control
     control[PUSHED] = state.masks[PUSHING] != ZERO
     if control[PUSHED]:
         if not control[CLEAN]:
-            _region(rows_out, rows_in, state, _CLEAR, options, thread)
+            _region(rows_out, rows_in, state, _CLEAR, options.threads > 1)
         if not control[LISTED]:
             control[LIST_END] = 0
-            _region(rows_out, rows_in, state, _LIST, options, thread)
-        _region(rows_out, rows_in, state, _PUSH, options, thread)
-    _region(rows_out, rows_in, state, _PULL, options, thread)
+            _region(rows_out, rows_in, state, _LIST, options.threads > 1)
+        _region(rows_out, rows_in, state, _PUSH, options.threads > 1)
+    _region(rows_out, rows_in, state, _PULL, options.threads > 1)
     control[CLEAN] = 0
     control[LISTED] = 0
 
 
 @kernel
-def _expand_sparsely(rows_out, rows_in, state, options, thread):
+def _expand_sparsely(rows_out, rows_in, state, options):
     """Push the whole frontier from its list."""
     control = state.control
     if not control[CLEAN]:
-        _region(rows_out, rows_in, state, _CLEAR, options, thread)
+        _region(rows_out, rows_in, state, _CLEAR, options.threads > 1)
     if not control[LISTED]:
         control[LIST_END] = 0
-        _region(rows_out, rows_in, state, _LIST, options, thread)
-    push_sparse(rows_out, state, thread)
+        _region(rows_out, rows_in, state, _LIST, options.threads > 1)
+    push_sparse(rows_out, state)
     control[CLEAN] = 1
     control[LISTED] = 1
 
 
 @kernel
-def lead(rows_out, rows_in, state, options, thread):
+def lead(rows_out, rows_in, state, options):
     """Run levels until the traversal is over, the time slice is, or a result has no more room."""
     control, records, masks = state.control, state.records, state.masks
     started = nanoseconds(options.clock)
-    pause = started + _SLICE_NANOSECONDS
+    pause = started + SLICE_NANOSECONDS
     if control[DEPTH] < 0:
-        _region(rows_out, rows_in, state, _BEGIN, options, thread)
+        _region(rows_out, rows_in, state, _BEGIN, options.threads > 1)
         _visit_sources(rows_out, state)
     while True:
         row = control[DEPTH] - control[DRAINED]
@@ -218,9 +202,9 @@ def lead(rows_out, rows_in, state, options, thread):
         if control[DEPTH] == options.max_levels:
             return TOO_DEEP
         if total <= options.sparse_edges:
-            _expand_sparsely(rows_out, rows_in, state, options, thread)
+            _expand_sparsely(rows_out, rows_in, state, options)
         else:
-            _expand_densely(rows_out, rows_in, state, options, thread)
+            _expand_densely(rows_out, rows_in, state, options)
         control[FRONT] = 3 - control[FRONT]
         control[DEPTH] += 1
         ended = nanoseconds(options.clock)
@@ -257,15 +241,3 @@ def _visit_sources(rows_out, state):
     control[LISTED] = 1
     control[CLEAN] = 1
     control[DEPTH] = 0
-
-
-@kernel
-def worker_loop(rows_out, rows_in, state, thread):
-    """Join one region after the other until the leader calls it a day."""
-    epoch = np.int64(0)
-    while True:
-        epoch = join_region(state.control, epoch)
-        if epoch == FINISH:
-            return
-        _work(rows_out, rows_in, state, thread)
-        leave_region(state.control)

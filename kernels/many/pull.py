@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oocbfs.kernels.atomics import add_where, atomic_add, kernel, prefetch
+from oocbfs.kernels.atomics import add_where, atomic_add, inlined, kernel, prefetch
 from oocbfs.kernels.constants import SEGMENT_BYTES
 from oocbfs.kernels.many.state import (
     ALL,
@@ -27,7 +27,7 @@ from oocbfs.kernels.many.state import (
     PUSHED,
 )
 from oocbfs.kernels.region import CURSOR, ZERO, take_chunk
-from oocbfs.kernels.rows import row_begin, take_varint
+from oocbfs.kernels.rows import make_tail_walk, row_begin, take_varint
 
 
 @kernel
@@ -49,30 +49,24 @@ def _ask_heads(rows, seen, front, finds, pulling, ids, wanted, places, pending, 
     return asked, pending
 
 
+@inlined
+def _look_for_wanted(got, context, v):
+    """Add what v can give; it is enough when that is all that is wanted."""
+    front, want = context
+    got |= front[v]
+    return got, want & ~got == ZERO
+
+
+_ask_until_content = make_tail_walk(_look_for_wanted)
+
+
 @kernel
-def _ask_long_tail(rows, front, finds, u, want, at, end):
+def _ask_long_tail(rows, front, finds, u, want, begin, end):
     """Ask a tail of several segments; give the edges looked at, or -1 if it is malformed, and bytes."""
     n = rows.heads.size
-    begin = at
-    edges = 0
-    got = ZERO
-    while at < end:
-        segment_end = min(at + SEGMENT_BYTES, end)
-        v = np.int64(-1)
-        while at < segment_end:
-            delta, at = take_varint(rows.tails, at)
-            v += delta + 1
-            edges += 1
-            if v >= n:
-                return np.int64(-1), at - begin
-            got |= front[v]
-            if want & ~got == ZERO:
-                finds[u] |= want
-                return edges, at - begin
-        if at > segment_end:
-            return np.int64(-1), at - begin
+    got, edges, num_bytes = _ask_until_content(rows.tails, begin, end, n, ZERO, (front, want))
     finds[u] |= got & want
-    return edges, at - begin
+    return edges, num_bytes
 
 
 @kernel

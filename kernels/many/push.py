@@ -131,15 +131,15 @@ def push(rows, state, thread):
 
 
 @kernel
-def push_sparse(rows, state, thread):
+def push_sparse(rows, state):
     """Push along the whole list on the leading thread, list what is marked, settle and count it."""
     control, seen = state.control, state.words[0]
     front, finds = state.words[control[FRONT]], state.words[3 - control[FRONT]]
     vertices, listed = state.lists[control[LIST]], state.lists[1 - control[LIST]]
     planes, depth = state.planes, control[DEPTH]
-    counts, weights = state.counts[thread], state.weights[thread]
+    counts, weights = state.counts[0], state.weights[0]
     end = control[LIST_END]
-    num_listed, edges, num_bytes = _push_rows(rows, state, finds, listed, True, thread, 0, end)
+    num_listed, edges, num_bytes = _push_rows(rows, state, finds, listed, True, 0, 0, end)
     if num_listed < 0:
         control[FAILED] = 1
         return

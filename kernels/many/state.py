@@ -17,7 +17,7 @@ ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 # Places in State.control behind those of the region. Sums over a region's threads:
 FOUND, EDGES, HEADS, BYTES, FAILED = range(32, 37)
 # What the leader tells the helpers about the open region.
-TASK, FRONT, DEPTH, PUSHED = range(40, 44)
+FRONT, DEPTH, PUSHED = range(40, 43)
 # What the leader remembers between two levels: whether the frontier is listed, which list it is and
 # where it ends, whether the finds are clear, and how many levels Python has taken away.
 LISTED, LIST, LIST_END, CLEAN, DRAINED = range(48, 53)
