@@ -1,9 +1,10 @@
 """How workers join the thread that leads a compiled loop, and how they share its work.
 
 The leader opens a *region* (one parallel step of one level) by storing its epoch in the gate.
-Workers that see an open gate join it, take chunks of work from the cursor until none are left, and
-report that they are done. The leader works too, then closes the gate and waits for those that joined,
-never for those that did not: a worker that has no core, or has not started yet, holds up nobody.
+Workers that see an open gate join it, take chunks of work from the cursor until none are left,
+and report that they are done. The leader works too, then closes the gate and waits for those that
+joined, never for those that did not: a worker that has no core, or has not started yet, delays
+nothing.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from oocbfs.kernels.atomics import (
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
 
-# Words of every control array. What several threads write has a cache line (8 words) of its own; the
-# task lies beside the gate, which whoever joins has just read.
+# Words of every control array. What several threads write has a cache line (8 words) of its own;
+# the task lies beside the gate, which a worker that joins has just read.
 GATE, TASK, DONE, CURSOR, HUB_CURSOR = 0, 1, 8, 16, 24
 # The first word that is free for other uses.
 REGION_WORDS = 32
@@ -34,6 +35,9 @@ REGION_WORDS = 32
 OPEN = 1 << 15
 JOINED = OPEN - 1
 FINISH = -1
+
+# Fields that the records of all level loops end with: what a level looked at, and how long it took.
+WORK_FIELDS = [("edges", "i8"), ("heads", "i8"), ("tail_bytes", "i8"), ("seconds", "f8")]
 
 # How often a level loop returns to Python, which then answers Ctrl-C.
 SLICE_NANOSECONDS = 200_000_000
@@ -122,9 +126,9 @@ def make_region(work):
 
 @inlined
 def take_chunk(control, cursor, chunk, size):
-    """Take the next of ``size`` items from control[cursor]; give the first and the end of the chunk.
+    """Take the next chunk of ``size`` items at control[cursor]; give its first item and its end.
 
-    When nothing is left, first and end are the same. Nobody else gets an item that was taken.
+    When nothing is left, first and end are the same. No other thread gets an item that was taken.
     """
     first = min(atomic_add(control, cursor, chunk), size)
     return first, min(first + chunk, size)

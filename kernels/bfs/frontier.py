@@ -1,26 +1,12 @@
-"""The frontier's two forms, a slice of the queue and a bitmap, and what it costs to expand it."""
+"""The frontier as a slice of the queue and as a bitmap, and how many edges it has."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from oocbfs.kernels.atomics import atomic_add, atomic_or, count_ones, kernel, trailing_zeros
-from oocbfs.kernels.bfs.state import (
-    DENSE_MASK,
-    EDGES,
-    FOUND,
-    FRONT,
-    FRONTIER_END,
-    HUB_LIMIT,
-    LEVEL,
-    MAX_DENSE,
-    MAX_HUBS,
-    NEXT,
-    NUM_HUBS,
-    QUEUE_BEGIN,
-    QUEUE_END,
-    VISITED,
-)
+from oocbfs.kernels.bfs import state as words
+from oocbfs.kernels.bfs.state import MAX_DENSE, MAX_HUBS
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
 from oocbfs.kernels.region import CURSOR, ONE, ZERO, take_chunk
 from oocbfs.kernels.rows import row_begin
@@ -47,9 +33,8 @@ def mark(values, first, bits, value):
 def clear_results(state):
     """Set levels and parents to "not reached"."""
     levels, parents, control = state.levels, state.parents, state.control
-    n = levels.size
     while True:
-        first, end = take_chunk(control, CURSOR, _FILL_CHUNK, n)
+        first, end = take_chunk(control, CURSOR, _FILL_CHUNK, levels.size)
         if first == end:
             return
         for v in range(first, end):
@@ -60,15 +45,25 @@ def clear_results(state):
 
 
 @kernel
+def mark_visited(state):
+    """Set the visited bits of all that entered the queue since they were last right."""
+    control = state.control
+    visited = state.bitmaps[control[words.VISITED_BITMAP]]
+    for v in state.queue[control[words.NUM_MARKED] : control[words.QUEUE_END]]:
+        visited[v >> 6] |= ONE << np.uint64(v & 63)
+    control[words.NUM_MARKED] = control[words.QUEUE_END]
+
+
+@kernel
 def own_bitmap(control, thread):
     """Give the row of the bitmap that is a thread's own during a dense step.
 
     The frontier is in the queue then, and the next one is not yet made: two bitmaps are free.
     """
     if thread == 0:
-        return control[NEXT]
+        return control[words.NEXT_BITMAP]
     if thread == 1:
-        return control[FRONT]
+        return control[words.FRONTIER_BITMAP]
     return np.int64(thread + 1)
 
 
@@ -76,23 +71,23 @@ def own_bitmap(control, thread):
 def sweep(rows, state):
     """Find what a dense step visited: bitmap of the next frontier, levels, count and degrees."""
     degrees, levels, bitmaps, control = rows.degrees, state.levels, state.bitmaps, state.control
-    after, visited = bitmaps[control[NEXT]], bitmaps[control[VISITED]]
-    level = np.int32(control[LEVEL])
-    num_words = visited.size
+    next_frontier = bitmaps[control[words.NEXT_BITMAP]]
+    visited = bitmaps[control[words.VISITED_BITMAP]]
+    level = np.int32(control[words.LEVEL])
     found = 0
     edges = 0
     while True:
-        first, end = take_chunk(control, CURSOR, _WORD_CHUNK, num_words)
+        first, end = take_chunk(control, CURSOR, _WORD_CHUNK, visited.size)
         if first == end:
             break
         for thread in range(1, MAX_DENSE):
-            if control[DENSE_MASK] >> thread & 1:
+            if control[words.DENSE_THREADS] >> thread & 1:
                 own = bitmaps[own_bitmap(control, thread)]
                 for w in range(first, end):
-                    after[w] |= own[w]
+                    next_frontier[w] |= own[w]
         for w in range(first, end):
-            bits = after[w] & ~visited[w]
-            after[w] = bits
+            bits = next_frontier[w] & ~visited[w]
+            next_frontier[w] = bits
             visited[w] |= bits
             if bits == ZERO:
                 continue
@@ -101,45 +96,44 @@ def sweep(rows, state):
             while bits != ZERO:
                 edges += np.int64(degrees[w * 64 + trailing_zeros(bits)])
                 bits &= bits - ONE
-    atomic_add(control, FOUND, found)
-    atomic_add(control, EDGES, edges)
+    atomic_add(control, words.FOUND, found)
+    atomic_add(control, words.EDGES, edges)
 
 
 @kernel
 def queue_to_bitmap(state):
-    """Set the bits of queue[QUEUE_BEGIN:FRONTIER_END] in the cleared frontier bitmap."""
-    queue, control = state.queue, state.control
-    front = state.bitmaps[control[FRONT]]
-    frontier = queue[control[QUEUE_BEGIN] : control[FRONTIER_END]]
+    """Set the bits of the queued frontier in its cleared bitmap."""
+    control = state.control
+    queued = state.queue[control[words.FRONTIER_BEGIN] : control[words.FRONTIER_END]]
+    frontier = state.bitmaps[control[words.FRONTIER_BITMAP]]
     while True:
-        first, end = take_chunk(control, CURSOR, _QUEUE_CHUNK, frontier.size)
+        first, end = take_chunk(control, CURSOR, _QUEUE_CHUNK, queued.size)
         if first == end:
             return
-        for v in frontier[first:end]:
-            atomic_or(front, np.int64(v >> 6), ONE << np.uint64(v & 63))
+        for v in queued[first:end]:
+            atomic_or(frontier, np.int64(v >> 6), ONE << np.uint64(v & 63))
 
 
 @kernel
 def bitmap_to_queue(state):
-    """Append the frontier bitmap's vertices to the queue."""
+    """Append the vertices of the frontier's bitmap to the queue."""
     queue, control = state.queue, state.control
-    front = state.bitmaps[control[FRONT]]
-    num_words = front.size
+    frontier = state.bitmaps[control[words.FRONTIER_BITMAP]]
     while True:
-        first, end = take_chunk(control, CURSOR, _WORD_CHUNK, num_words)
+        first, end = take_chunk(control, CURSOR, _WORD_CHUNK, frontier.size)
         if first == end:
             return
         found = 0
         for w in range(first, end):
-            found += count_ones(front[w])
+            found += count_ones(frontier[w])
         if found == 0:
             continue
-        place = atomic_add(control, QUEUE_END, found)
+        position = atomic_add(control, words.QUEUE_END, found)
         for w in range(first, end):
-            bits = front[w]
+            bits = frontier[w]
             while bits != ZERO:
-                queue[place] = w * 64 + trailing_zeros(bits)
-                place += 1
+                queue[position] = w * 64 + trailing_zeros(bits)
+                position += 1
                 bits &= bits - ONE
 
 
@@ -147,48 +141,49 @@ def bitmap_to_queue(state):
 def weigh(rows, state):
     """Sum the frontier's degrees and note where its hubs are, as many as there is room for."""
     degrees, queue, control, hubs = rows.degrees, state.queue, state.control, state.hubs
-    begin = control[QUEUE_BEGIN]
-    count = control[FRONTIER_END] - begin
-    limit = control[HUB_LIMIT]
+    begin = control[words.FRONTIER_BEGIN]
+    size = control[words.FRONTIER_END] - begin
+    hub_bytes = control[words.HUB_BYTES]
     edges = 0
     while True:
-        first, end = take_chunk(control, CURSOR, _QUEUE_CHUNK, count)
+        first, end = take_chunk(control, CURSOR, _QUEUE_CHUNK, size)
         if first == end:
             break
         for q in range(begin + first, begin + end):
             u = np.int64(queue[q])
             degree = np.int64(degrees[u])
             edges += degree
-            if degree * 5 > limit and row_begin(rows, u + 1) - row_begin(rows, u) > limit:
-                place = atomic_add(control, NUM_HUBS, 1)
-                if place < MAX_HUBS:
-                    hubs[place] = q
-    atomic_add(control, EDGES, edges)
+            # Five bytes hold any id, so that most rows need no closer look.
+            if degree * 5 > hub_bytes and row_begin(rows, u + 1) - row_begin(rows, u) > hub_bytes:
+                number = atomic_add(control, words.NUM_HUBS, 1)
+                if number < MAX_HUBS:
+                    hubs[number] = q
+    atomic_add(control, words.EDGES, edges)
 
 
 @kernel
-def lead_with_hubs(rows, state):
-    """Move the noted hubs to the front of the frontier and number their segments.
+def move_hubs_first(rows, state):
+    """Move the noted hubs to the begin of the frontier and number their segments.
 
     Afterwards hubs[i] is the number of the first segment of the i-th hub, hubs[NUM_HUBS] their sum.
     """
     queue, control, hubs = state.queue, state.control, state.hubs
-    num_hubs = min(control[NUM_HUBS], MAX_HUBS)
-    control[NUM_HUBS] = num_hubs
-    places = hubs[:num_hubs]
+    num_hubs = min(control[words.NUM_HUBS], MAX_HUBS)
+    control[words.NUM_HUBS] = num_hubs
+    positions = hubs[:num_hubs]
     for i in range(1, num_hubs):
-        place = places[i]
-        while i > 0 and places[i - 1] > place:
-            places[i] = places[i - 1]
+        position = positions[i]
+        while i > 0 and positions[i - 1] > position:
+            positions[i] = positions[i - 1]
             i -= 1
-        places[i] = place
+        positions[i] = position
     total = 0
     for i in range(num_hubs):
-        front = control[QUEUE_BEGIN] + i
-        u = queue[places[i]]
-        queue[places[i]] = queue[front]
-        queue[front] = u
+        first = control[words.FRONTIER_BEGIN] + i
+        u = queue[positions[i]]
+        queue[positions[i]] = queue[first]
+        queue[first] = u
         num_bytes = row_begin(rows, np.int64(u) + 1) - row_begin(rows, np.int64(u))
-        places[i] = total
+        hubs[i] = total
         total += (num_bytes + SEGMENT_BYTES - 1) // SEGMENT_BYTES
     hubs[num_hubs] = total

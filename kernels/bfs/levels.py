@@ -1,253 +1,135 @@
-"""The compiled level loop: what one level does, in which direction, and who helps."""
+"""The level loop of a traversal: choose a step, bring the frontier into its form, run the step.
+
+This is the direction-optimizing search of Beamer, Asanović and Patterson (SC 2012), with four ways
+to go top-down instead of one. A step expands one level; SMALL_STEP goes on while levels stay tiny.
+
+    step            the frontier's edges     reads      writes     visited bits  who works
+    --------------  -----------------------  ---------  ---------  ------------  --------------
+    SMALL_STEP      at most alone_edges (1)  IN_QUEUE   IN_QUEUE   not set (2)   the leader
+    PARTS_STEP      at most parts_edges      IN_PARTS,  IN_PARTS   not set (2)   all, by parts
+                                             IN_QUEUE
+    SPARSE_STEP     at most dense_edges      IN_QUEUE   IN_QUEUE   set, atomics  all, by chunks
+    DENSE_STEP      above dense_edges        IN_QUEUE   IN_BITMAP  set by sweep  all, by chunks
+    BOTTOM_UP_STEP  above the turning point  IN_BITMAP  IN_BITMAP  set           all, by words
+
+    form       where the frontier is               converted by     before
+    ---------  ----------------------------------  ---------------  ---------------------------
+    IN_QUEUE   queue[FRONTIER_BEGIN:FRONTIER_END]  queue_to_bitmap  BOTTOM_UP_STEP
+    IN_BITMAP  bitmaps[FRONTIER_BITMAP]            bitmap_to_queue  any other step
+    IN_PARTS   finds, one row a part; its slice    parts_to_queue   any other step, or when the
+               of the queue is not written yet                      parts are out of balance
+
+The sources begin IN_QUEUE. (1) Or at most dense_edges, if there is only one thread. (2) Levels say
+what is visited; ``mark_visited`` sets the bits of queue[NUM_MARKED:QUEUE_END] before one of the
+other three steps. ``plain.py`` is the same search without any of this.
+"""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 
 from oocbfs.kernels.atomics import kernel, nanoseconds
+from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.bottom_up import bottom_up
 from oocbfs.kernels.bfs.frontier import (
     bitmap_to_queue,
     clear_results,
-    lead_with_hubs,
+    mark_visited,
+    move_hubs_first,
     queue_to_bitmap,
     sweep,
     weigh,
 )
-from oocbfs.kernels.bfs.small_level import (
-    balanced,
-    follow_alone,
-    follow_parts,
-    mark_visited,
-    queue_parts,
-    reserve_parts,
-)
+from oocbfs.kernels.bfs.parts import are_balanced, expand_parts, parts_to_queue, reserve_parts
+from oocbfs.kernels.bfs.small_level import record_level, small_levels
 from oocbfs.kernels.bfs.state import (
-    BYTES,
-    DENSE_MASK,
-    DEPTH,
-    EDGES,
-    FAILED,
-    FOUND,
-    FRONT,
-    FRONTIER,
-    FRONTIER_END,
-    HEADS,
+    AUTO,
+    BITMAP_TO_QUEUE,
+    BOTTOM_UP,
+    BOTTOM_UP_STEP,
+    CLEAR,
+    DENSE_STEP,
     IN_BITMAP,
-    KEPT,
-    LEVEL,
-    MODE,
-    NEXT,
-    NUM_HUBS,
-    PARTS_TAKEN,
-    PROBED,
-    QUEUE_BEGIN,
-    QUEUE_END,
-    TESTED,
-    UNEXPLORED,
-    VISITED,
-    WEIGHT,
+    IN_PARTS,
+    IN_QUEUE,
+    PARTS_STEP,
+    PARTS_TO_QUEUE,
+    QUEUE_TO_BITMAP,
+    SMALL_STEP,
+    SPARSE_STEP,
+    SWEEP,
+    WEIGH,
 )
-from oocbfs.kernels.bfs.top_down import DENSE, SPARSE, top_down
+from oocbfs.kernels.bfs.top_down import top_down_dense, top_down_sparse
 from oocbfs.kernels.region import ONE, SLICE_NANOSECONDS, TASK, ZERO, make_region
 
-AUTO, TOP_DOWN, BOTTOM_UP = range(3)
-_CLEAR, _WEIGH, _TOP_DOWN, _PARTS, _QUEUE_PARTS, _SWEEP, _BOTTOM_UP, _TO_BITMAP, _TO_QUEUE = range(
-    9
-)
 FINISHED, PAUSED = range(2)
-
-
-class Options(NamedTuple):
-    """How to traverse; depth and target are -1 when they do not limit."""
-
-    threads: int
-    alpha: float
-    beta: float
-    direction: int
-    max_depth: int
-    target: int
-    clock: int
-    tiny_edges: int
-    alone_edges: int
-    parts_edges: int
-    dense_edges: int
+# Frontiers with fewer vertices are weighed and converted by the leader alone.
+_SHARED_VERTICES = 16384
 
 
 @kernel
 def _work(rows_out, rows_in, state, thread):
     """Do one thread's part of the open region."""
     task = state.control[TASK]
-    if task == _BOTTOM_UP:
+    if task == BOTTOM_UP_STEP:
         bottom_up(rows_in, state, thread)
-    elif task == _TOP_DOWN:
-        top_down(rows_out, state, thread)
-    elif task == _PARTS:
-        follow_parts(rows_out, state, thread)
-    elif task == _QUEUE_PARTS:
-        queue_parts(state, thread)
-    elif task == _SWEEP:
+    elif task == DENSE_STEP:
+        top_down_dense(rows_out, state, thread)
+    elif task == SPARSE_STEP:
+        top_down_sparse(rows_out, state, thread)
+    elif task == PARTS_STEP:
+        expand_parts(rows_out, state, thread)
+    elif task == PARTS_TO_QUEUE:
+        parts_to_queue(state, thread)
+    elif task == SWEEP:
         sweep(rows_out, state)
-    elif task == _WEIGH:
+    elif task == WEIGH:
         weigh(rows_out, state)
-    elif task == _TO_BITMAP:
+    elif task == QUEUE_TO_BITMAP:
         queue_to_bitmap(state)
-    elif task == _TO_QUEUE:
+    elif task == BITMAP_TO_QUEUE:
         bitmap_to_queue(state)
     else:
         clear_results(state)
 
 
-_region, worker_loop = make_region(_work)
+_run_region, worker_loop = make_region(_work)
 
 
 @kernel
-def _weigh_frontier(rows_out, rows_in, state, shared):
-    """Give the edges of the queued frontier, and put its hubs in front."""
+def lead(rows_out, rows_in, state, options):
+    """Run levels until the traversal is over or the time slice is."""
     control = state.control
-    control[EDGES] = 0
-    control[NUM_HUBS] = 0
-    _region(rows_out, rows_in, state, _WEIGH, shared and control[FRONTIER] > 16384)
-    lead_with_hubs(rows_out, state)
-    return control[EDGES]
-
-
-@kernel
-def _turning_point(state, options):
-    """Give the number of the frontier's edges above which a level is bottom-up."""
-    control = state.control
-    if control[PROBED] >= 0:
-        limit = np.int64(control[PROBED] / options.beta)
-    else:
-        limit = np.int64(control[UNEXPLORED] / options.alpha)
-    return max(limit, state.bitmaps.shape[1])
-
-
-@kernel
-def _stays_in_parts(state, options, edges):
-    """Tell whether the kept parts are a frontier to expand as they are."""
-    most = min(options.parts_edges, options.dense_edges)
-    if options.direction == AUTO:
-        most = min(most, _turning_point(state, options))
-    return options.alone_edges < edges <= most and balanced(state)
-
-
-@kernel
-def _choose(rows_out, rows_in, state, options):
-    """Choose the direction and bring the frontier into the form it needs.
-
-    Gives whether the level is bottom-up, and the frontier's edges or an upper bound of them.
-    """
-    control = state.control
-    shared = options.threads > 1
-    count = control[FRONTIER]
-    limit = _turning_point(state, options)
-    in_bitmap = control[IN_BITMAP] != 0
-    upward = options.direction == BOTTOM_UP
-    if options.direction == AUTO and in_bitmap:
-        upward = max(count, control[WEIGHT]) > limit
-    edges = np.int64(0)
-    queue_end = control[QUEUE_END]
-    if not upward:
-        if in_bitmap:
-            control[QUEUE_BEGIN] = queue_end
-            _region(rows_out, rows_in, state, _TO_QUEUE, shared)
-            control[FRONTIER_END] = control[QUEUE_END]
-        edges = count * rows_out.max_degree
-        control[NUM_HUBS] = 0
-        state.hubs[0] = 0
-        if edges > min(limit, options.parts_edges, options.dense_edges):
-            edges = _weigh_frontier(rows_out, rows_in, state, shared)
-        upward = options.direction == AUTO and edges > limit
-    if upward:
-        if in_bitmap:
-            control[QUEUE_END] = queue_end
+    started = nanoseconds(options.clock)
+    pause = started + SLICE_NANOSECONDS
+    if control[words.DEPTH] == 0:
+        _begin(rows_out, rows_in, state, options)
+    while control[words.FRONTIER_SIZE] != 0 and control[words.DEPTH] != options.max_depth:
+        if options.target >= 0 and state.levels[options.target] >= 0:
+            break
+        if started > pause:
+            return PAUSED
+        step = _choose_step(rows_out, rows_in, state, options)
+        if step == SMALL_STEP:
+            started = small_levels(rows_out, state, options, started, pause)
         else:
-            state.bitmaps[control[FRONT]][:] = ZERO
-            _region(rows_out, rows_in, state, _TO_BITMAP, shared and count > 16384)
-    return upward, edges
-
-
-@kernel
-def _take_next(control):
-    """Make the bitmap of the next frontier that of the frontier."""
-    control[FRONT], control[NEXT] = control[NEXT], control[FRONT]
-    control[FRONTIER] = control[FOUND]
-    control[IN_BITMAP] = 1
-
-
-@kernel
-def _settle(rows_out, rows_in, state, options):
-    """Bring a frontier that its finders kept into the queue."""
-    control = state.control
-    if control[KEPT] != 0:
-        control[PARTS_TAKEN] = 0
-        _region(rows_out, rows_in, state, _QUEUE_PARTS, control[FRONTIER] > options.alone_edges)
-        control[KEPT] = 0
-
-
-@kernel
-def _expand_bottom_up(rows_out, rows_in, state, options):
-    """Let those not visited look for the frontier, which is a bitmap."""
-    control = state.control
-    mark_visited(state)
-    _region(rows_out, rows_in, state, _BOTTOM_UP, options.threads > 1)
-    still_open = control[TESTED] - control[FOUND]
-    control[PROBED] = np.int64(control[EDGES] / max(1, control[TESTED]) * still_open)
-    control[WEIGHT] = 0
-    _take_next(control)
-
-
-@kernel
-def _expand_parts(rows_out, rows_in, state):
-    """Expand a middling frontier, each thread its part, and leave the finds with their finders."""
-    control = state.control
-    control[PARTS_TAKEN] = 0
-    _region(rows_out, rows_in, state, _PARTS, True)
-    reserve_parts(state)
-    control[IN_BITMAP] = 0
-    control[UNEXPLORED] -= control[EDGES]
-
-
-@kernel
-def _expand_top_down(rows_out, rows_in, state, options, edges):
-    """Expand a large frontier, which is in the queue."""
-    control = state.control
-    mark_visited(state)
-    end = control[FRONTIER_END]
-    if edges > options.dense_edges:
-        control[MODE] = DENSE
-        control[DENSE_MASK] = 0
-        _region(rows_out, rows_in, state, _TOP_DOWN, options.threads > 1)
-        examined = control[EDGES]
-        control[EDGES] = 0
-        _region(rows_out, rows_in, state, _SWEEP, options.threads > 1)
-        control[WEIGHT] = control[EDGES]
-        control[EDGES] = examined
-        _take_next(control)
-    else:
-        control[MODE] = SPARSE
-        _region(rows_out, rows_in, state, _TOP_DOWN, options.threads > 1)
-        control[QUEUE_BEGIN] = end
-        control[FRONTIER_END] = control[QUEUE_END]
-        control[FRONTIER] = control[QUEUE_END] - end
-        control[IN_BITMAP] = 0
-    control[UNEXPLORED] -= control[EDGES]
+            started = _run_step(rows_out, rows_in, state, options, step, started)
+        if control[words.FAILED] != 0:
+            break
+    return FINISHED
 
 
 @kernel
 def _begin(rows_out, rows_in, state, options):
     """Clear the results and visit the sources, which lie in the queue."""
     control, levels, parents = state.control, state.levels, state.parents
-    visited = state.bitmaps[control[VISITED]]
+    visited = state.bitmaps[control[words.VISITED_BITMAP]]
     n = levels.size
-    _region(rows_out, rows_in, state, _CLEAR, options.threads > 1)
+    _run_region(rows_out, rows_in, state, CLEAR, options.threads > 1)
     if n & 63:
         visited[n >> 6] = ~ZERO << np.uint64(n & 63)
-    for q in range(control[FRONTIER]):
-        v = state.queue[q]
+    for v in state.queue[: control[words.FRONTIER_SIZE]]:
         visited[v >> 6] |= ONE << np.uint64(v & 63)
         levels[v] = 0
         if parents.size != 0:
@@ -255,51 +137,177 @@ def _begin(rows_out, rows_in, state, options):
 
 
 @kernel
-def lead(rows_out, rows_in, state, options):
-    """Run levels until the traversal is over or the time slice is."""
-    control, records = state.control, state.records
-    started = nanoseconds(options.clock)
-    pause = started + SLICE_NANOSECONDS
-    if control[DEPTH] == 0:
-        _begin(rows_out, rows_in, state, options)
-    while control[FRONTIER] != 0 and control[DEPTH] != options.max_depth:
-        if options.target >= 0 and state.levels[options.target] >= 0:
-            break
-        if started > pause:
-            return PAUSED
-        record = min(control[DEPTH], records.shape[0] - 1)
-        control[LEVEL] = control[DEPTH] + 1
-        frontier = control[FRONTIER]
-        upward = False
-        edges = frontier * rows_out.max_degree
-        if control[KEPT] == 0 or not _stays_in_parts(state, options, edges):
-            _settle(rows_out, rows_in, state, options)
-            if control[IN_BITMAP] != 0 or edges > options.tiny_edges:
-                upward, edges = _choose(rows_out, rows_in, state, options)
-        shared = options.threads > 1 and edges > options.alone_edges
-        if not (upward or shared or edges > options.dense_edges):
-            control[IN_BITMAP] = 0
-            started = follow_alone(rows_out, state, options, started, pause)
-            if control[FAILED] != 0:
-                break
-            continue
-        for word in (FOUND, EDGES, HEADS, BYTES, TESTED):
-            control[word] = 0
-        if upward:
-            _expand_bottom_up(rows_out, rows_in, state, options)
-        elif edges <= min(options.parts_edges, options.dense_edges):
-            _expand_parts(rows_out, rows_in, state)
+def _choose_step(rows_out, rows_in, state, options):
+    """Choose the step of the next level, and bring the frontier into the form that it reads."""
+    control = state.control
+    limit = _turning_point(state, options)
+    few_edges = min(options.parts_edges, options.dense_edges)
+    # An upper bound, which is enough to know that a frontier is small.
+    edges = control[words.FRONTIER_SIZE] * rows_out.max_degree
+
+    if control[words.FORM] == IN_PARTS:
+        is_small = edges <= few_edges and (options.direction != AUTO or edges <= limit)
+        if is_small and edges > options.alone_edges and are_balanced(state):
+            return PARTS_STEP
+        _queue_parts(rows_out, rows_in, state, options)
+
+    was_in_bitmap = control[words.FORM] == IN_BITMAP
+    if options.direction == BOTTOM_UP:
+        _make_bitmap(rows_out, rows_in, state, options)
+        return BOTTOM_UP_STEP
+    if was_in_bitmap:
+        known = max(control[words.FRONTIER_SIZE], control[words.FRONTIER_EDGES])
+        if options.direction == AUTO and known > limit:
+            return BOTTOM_UP_STEP
+        _queue_bitmap(rows_out, rows_in, state, options)
+
+    # Here the frontier is IN_QUEUE.
+    control[words.NUM_HUBS] = 0
+    state.hubs[0] = 0
+    if edges > min(limit, few_edges):
+        edges = _weigh_frontier(rows_out, rows_in, state, options)
+    if options.direction == AUTO and edges > limit:
+        if was_in_bitmap:  # then it is still there
+            control[words.QUEUE_END] = control[words.FRONTIER_BEGIN]
+            control[words.FORM] = IN_BITMAP
+        _make_bitmap(rows_out, rows_in, state, options)
+        return BOTTOM_UP_STEP
+    if edges > options.dense_edges:
+        return DENSE_STEP
+    if options.threads == 1 or edges <= options.alone_edges:
+        return SMALL_STEP
+    return PARTS_STEP if edges <= options.parts_edges else SPARSE_STEP
+
+
+@kernel
+def _turning_point(state, options):
+    """Give the number of the frontier's edges above which a level is bottom-up."""
+    control = state.control
+    if control[words.BOTTOM_UP_EDGES] >= 0:
+        limit = np.int64(control[words.BOTTOM_UP_EDGES] / options.beta)
+    else:
+        limit = np.int64(control[words.UNEXPLORED_EDGES] / options.alpha)
+    return max(limit, state.bitmaps.shape[1])
+
+
+@kernel
+def _queue_parts(rows_out, rows_in, state, options):
+    """Convert the frontier from IN_PARTS to IN_QUEUE."""
+    control = state.control
+    shared = control[words.FRONTIER_SIZE] > options.alone_edges
+    control[words.PARTS_TAKEN] = 0
+    _run_region(rows_out, rows_in, state, PARTS_TO_QUEUE, shared)
+    control[words.FORM] = IN_QUEUE
+
+
+@kernel
+def _queue_bitmap(rows_out, rows_in, state, options):
+    """Convert the frontier from IN_BITMAP to IN_QUEUE; the bitmap stays as it is."""
+    control = state.control
+    control[words.FRONTIER_BEGIN] = control[words.QUEUE_END]
+    _run_region(rows_out, rows_in, state, BITMAP_TO_QUEUE, options.threads > 1)
+    control[words.FRONTIER_END] = control[words.QUEUE_END]
+    control[words.FORM] = IN_QUEUE
+
+
+@kernel
+def _make_bitmap(rows_out, rows_in, state, options):
+    """Convert the frontier from IN_QUEUE to IN_BITMAP, unless it is that already."""
+    control = state.control
+    if control[words.FORM] == IN_QUEUE:
+        shared = options.threads > 1 and control[words.FRONTIER_SIZE] > _SHARED_VERTICES
+        state.bitmaps[control[words.FRONTIER_BITMAP]][:] = ZERO
+        _run_region(rows_out, rows_in, state, QUEUE_TO_BITMAP, shared)
+        control[words.FORM] = IN_BITMAP
+
+
+@kernel
+def _weigh_frontier(rows_out, rows_in, state, options):
+    """Give the edges of the queued frontier, and put its hubs first."""
+    control = state.control
+    shared = options.threads > 1 and control[words.FRONTIER_SIZE] > _SHARED_VERTICES
+    control[words.EDGES] = 0
+    control[words.NUM_HUBS] = 0
+    _run_region(rows_out, rows_in, state, WEIGH, shared)
+    move_hubs_first(rows_out, state)
+    return control[words.EDGES]
+
+
+@kernel
+def _run_step(rows_out, rows_in, state, options, step, started):
+    """Expand one level with all threads and record it; give the time at which it ended."""
+    control = state.control
+    size = control[words.FRONTIER_SIZE]
+    control[words.LEVEL] = control[words.DEPTH] + 1
+    control[words.PARTS_TAKEN] = 0
+    control[words.DENSE_THREADS] = 0
+    for word in (words.FOUND, words.EDGES, words.HEADS, words.TAIL_BYTES, words.TESTED):
+        control[word] = 0
+    if step != PARTS_STEP:
+        mark_visited(state)
+    _run_region(rows_out, rows_in, state, step, options.threads > 1)
+    if step == BOTTOM_UP_STEP:
+        _predict_bottom_up(control)
+        _take_next_bitmap(control)
+    else:
+        if step == PARTS_STEP:
+            reserve_parts(state)
+        elif step == SPARSE_STEP:
+            _take_next_slice(control)
         else:
-            _expand_top_down(rows_out, rows_in, state, options, edges)
-        if control[FAILED] != 0:
-            break
-        control[DEPTH] += 1
-        ended = nanoseconds(options.clock)
-        records[record, 0] = upward
-        records[record, 1] += frontier
-        records[record, 2] += control[EDGES]
-        records[record, 3] += control[HEADS]
-        records[record, 4] += control[BYTES]
-        records[record, 5] += ended - started
-        started = ended
-    return FINISHED
+            _sweep_bitmaps(rows_out, rows_in, state, options)
+            _take_next_bitmap(control)
+        control[words.UNEXPLORED_EDGES] -= control[words.EDGES]
+    if control[words.FAILED] != 0:
+        return started
+    ended = nanoseconds(options.clock)
+    record_level(
+        state.records,
+        control[words.DEPTH],
+        step == BOTTOM_UP_STEP,
+        size,
+        control[words.EDGES],
+        control[words.HEADS],
+        control[words.TAIL_BYTES],
+        ended - started,
+    )
+    control[words.DEPTH] += 1
+    return ended
+
+
+@kernel
+def _predict_bottom_up(control):
+    """Predict from a bottom-up level how many edges another one would look at."""
+    still_open = control[words.TESTED] - control[words.FOUND]
+    edges_each = control[words.EDGES] / max(1, control[words.TESTED])
+    control[words.BOTTOM_UP_EDGES] = np.int64(edges_each * still_open)
+    control[words.FRONTIER_EDGES] = 0
+
+
+@kernel
+def _sweep_bitmaps(rows_out, rows_in, state, options):
+    """Make one bitmap of what the threads of a dense step found, and weigh it."""
+    control = state.control
+    examined = control[words.EDGES]
+    control[words.EDGES] = 0
+    _run_region(rows_out, rows_in, state, SWEEP, options.threads > 1)
+    control[words.FRONTIER_EDGES] = control[words.EDGES]
+    control[words.EDGES] = examined
+
+
+@kernel
+def _take_next_slice(control):
+    """Make the next frontier, which a sparse step appended to the queue, the frontier."""
+    control[words.FRONTIER_BEGIN] = control[words.FRONTIER_END]
+    control[words.FRONTIER_END] = control[words.QUEUE_END]
+    control[words.FRONTIER_SIZE] = control[words.FRONTIER_END] - control[words.FRONTIER_BEGIN]
+
+
+@kernel
+def _take_next_bitmap(control):
+    """Make the next frontier, which is a bitmap, the frontier."""
+    bitmap = control[words.FRONTIER_BITMAP]
+    control[words.FRONTIER_BITMAP] = control[words.NEXT_BITMAP]
+    control[words.NEXT_BITMAP] = bitmap
+    control[words.FRONTIER_SIZE] = control[words.FOUND]
+    control[words.FORM] = IN_BITMAP

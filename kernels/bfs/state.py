@@ -1,4 +1,7 @@
-"""The arrays and control words that the threads of one traversal share; see region."""
+"""What the threads of one traversal share: arrays, control words, forms, tasks and records.
+
+Import the module as ``words`` for the control words: control[words.DEPTH].
+"""
 
 # Types come from what the leader passes in; numba reads no annotations.
 from __future__ import annotations
@@ -8,40 +11,84 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.kernels.region import REGION_WORDS
+from oocbfs.kernels.region import REGION_WORDS, WORK_FIELDS
 
-# Words of State.control behind those of the region.
+# Control words after those of the region. The queue's end has a cache line of its own.
 QUEUE_END = REGION_WORDS
 # Sums over the threads of a region; FAILED is set when a tail holds what no converter wrote.
-FOUND, EDGES, HEADS, BYTES, FAILED, NUM_HUBS, TESTED = range(40, 47)
-# What the leader tells the helpers about the open region.
-MODE, LEVEL, QUEUE_BEGIN, FRONTIER_END, FRONT, NEXT, VISITED = range(48, 55)
-HUB_LIMIT, DENSE_MASK, NUM_PARTS, PARTS_TAKEN, KEPT = range(56, 61)
-# What the leader remembers between two levels.
-UNEXPLORED, PROBED, DEPTH, FRONTIER, WEIGHT, IN_BITMAP, SYNCED, REPEATS = range(64, 72)
+FOUND, EDGES, HEADS, TAIL_BYTES, FAILED, NUM_HUBS, TESTED = range(40, 47)
+# What the leader tells the workers about the open region: the level that is being found, the
+# slice of the queue that is the frontier, which bitmap is which, and who takes part how.
+LEVEL, FRONTIER_BEGIN, FRONTIER_END = range(48, 51)
+FRONTIER_BITMAP, NEXT_BITMAP, VISITED_BITMAP = range(51, 54)
+HUB_BYTES, DENSE_THREADS, NUM_PARTS, PARTS_TAKEN, FORM = range(54, 59)
+# What the leader remembers between two levels: how far the traversal is, the edges of the
+# vertices that were not in a frontier yet, those that a bottom-up level would look at (-1: there
+# was none), those of a frontier that a dense step found, and, of the queue, how far visited bits
+# are set and how many vertices may be in it twice.
+DEPTH, FRONTIER_SIZE, UNEXPLORED_EDGES, BOTTOM_UP_EDGES, FRONTIER_EDGES = range(64, 69)
+NUM_MARKED, NUM_REPEATS = range(69, 71)
 CONTROL_WORDS = 72
+
+# Forms of a frontier; levels.py says who writes and who converts which.
+IN_QUEUE, IN_BITMAP, IN_PARTS = range(3)
+# Steps that expand a frontier, and the other tasks of a region.
+SMALL_STEP, PARTS_STEP, SPARSE_STEP, DENSE_STEP, BOTTOM_UP_STEP = range(5)
+CLEAR, WEIGH, SWEEP, QUEUE_TO_BITMAP, BITMAP_TO_QUEUE, PARTS_TO_QUEUE = range(5, 11)
+# Directions that a caller may ask for.
+AUTO, TOP_DOWN, BOTTOM_UP = range(3)
 
 MAX_HUBS = 1024
 # Edges up to which a frontier is expanded in parts, and their largest number.
 PARTS_EDGES = 32768
 MAX_PARTS = 16
-# What is known of a part: its finds, their place in the queue, the edges and bytes it took to find them.
-PART_COUNT, PART_PLACE, PART_EDGES, PART_BYTES = range(4)
+# Columns of BfsState.parts: how much a part found, where that begins in the queue, and the edges
+# and tail bytes it took to find it.
+PART_SIZE, PART_BEGIN, PART_EDGES, PART_BYTES = range(4)
+# Columns are 8 so that each part has a cache line of its own.
+PART_COLUMNS = 8
 # Vertices that one thread probes bottom-up at a time.
 PENDING = 256
 # Threads that take part in a dense step: each but the first two has a bitmap of its own.
 MAX_DENSE = 32
 
+RECORD = np.dtype([("direction", "i8"), ("frontier", "i8"), *WORK_FIELDS])
 
-class State(NamedTuple):
+
+class BfsOptions(NamedTuple):
+    """How to traverse; depth and target are -1 when they do not limit."""
+
+    threads: int
+    alpha: float
+    beta: float
+    direction: int
+    max_depth: int
+    target: int
+    clock: int
+    tiny_edges: int
+    alone_edges: int
+    parts_edges: int
+    dense_edges: int
+
+
+class BfsState(NamedTuple):
     """The arrays that the threads of one traversal share.
 
-    The frontiers of all top-down levels lie in the queue one behind the other. A vertex enters it
-    once, but for those that two parts found at the same time: control[REPEATS] is an upper bound of
-    them, and the queue has room for PARTS_EDGES of them and for one more level. While control[KEPT],
-    the last frontier is still in the finds of the parts that found it, and only its places in the
-    queue are known. The first three bitmaps take turns as frontier, next frontier and visited; ids
-    and places are scratch, one row a thread; finds and parts have one row a part.
+    queue
+        The frontiers of top-down levels, one after the other. A vertex enters it once, but for
+        those that two parts found at the same time: control[NUM_REPEATS] is an upper bound of
+        them, and the queue has room for PARTS_EDGES of them and for one more level.
+    bitmaps
+        Three that take turns as frontier, next frontier and visited, and one for each thread of a
+        dense step but the first two.
+    ids, offsets
+        Scratch, one row a thread.
+    finds, parts
+        What a part found and what is known about it (PART_SIZE …), one row a part.
+    hubs
+        Where in the queue the hubs are, later the number of each one's first segment.
+    records
+        What each level did, one RECORD a level.
     """
 
     levels: NDArray[np.int32]
@@ -49,9 +96,9 @@ class State(NamedTuple):
     queue: NDArray[np.uint32]
     bitmaps: NDArray[np.uint64]
     ids: NDArray[np.uint32]
-    places: NDArray[np.int64]
+    offsets: NDArray[np.int64]
     finds: NDArray[np.uint32]
     parts: NDArray[np.int64]
     hubs: NDArray[np.int64]
-    records: NDArray[np.int64]
+    records: NDArray[np.void]
     control: NDArray[np.int64]

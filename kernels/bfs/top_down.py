@@ -1,12 +1,14 @@
-"""Top-down steps for large frontiers: their rows reach for vertices that nobody visited.
+"""Top-down steps for large frontiers: their rows reach for vertices that are not visited.
 
-A thread gathers the ids of many rows in its scratch before it looks at the bitmap, so that the
-decoder never waits for the memory. What happens to the gathered ids is the *mode*:
+A thread gathers the ids of many rows in its scratch before it looks at a bitmap, so that the
+decoder never waits for the memory. Hubs come first, and threads share them by segment: Merrill,
+Garland and Grimshaw (PPoPP 2012) divide long rows among threads likewise. What happens to
+gathered ids differs:
 
-- SPARSE: several threads claim ids on the visited bitmap: a plain test first, an atomic only where it
-  failed.
-- DENSE: each thread sets bits in a bitmap of its own, no atomics; a sweep over the words
-  (bfs_frontier) then finds what is new and writes levels and sums degrees in the order of the
+- sparse: threads claim ids on the visited bitmap: a plain test first, an atomic only where it
+  failed (Agarwal, Petrini, Pasetto and Bader, SC 2010).
+- dense: each thread sets bits in a bitmap of its own, without atomics; a sweep over the words
+  (frontier.py) then finds what is new and writes levels and sums degrees in the order of the
   memory, which pays when much of the graph is found at once. Two threads that found the same vertex
   both write its parent: each is a valid one, and one of them stays.
 """
@@ -16,26 +18,13 @@ from __future__ import annotations
 import numpy as np
 
 from oocbfs.kernels.atomics import atomic_add, atomic_or, kernel
+from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.frontier import own_bitmap
-from oocbfs.kernels.bfs.state import (
-    BYTES,
-    DENSE_MASK,
-    EDGES,
-    FAILED,
-    FRONTIER_END,
-    LEVEL,
-    MAX_DENSE,
-    MODE,
-    NUM_HUBS,
-    QUEUE_BEGIN,
-    QUEUE_END,
-    VISITED,
-)
+from oocbfs.kernels.bfs.state import MAX_DENSE
 from oocbfs.kernels.constants import SEGMENT_BYTES
 from oocbfs.kernels.region import CURSOR, HUB_CURSOR, ONE, ZERO, take_chunk
 from oocbfs.kernels.rows import BATCH, FULL, NOT_BEGUN, gather_rows, gather_segment, row_begin
 
-SPARSE, DENSE = range(2)
 # How much a thread takes at a time.
 _HUB_CHUNK = 4
 _QUEUE_CHUNK = 64
@@ -43,9 +32,9 @@ _QUEUE_CHUNK = 64
 
 @kernel
 def _claim(state, visited, ids, owners, count):
-    """Claim ids while other threads do the same and level them; move them to the front of ids."""
+    """Claim ids while other threads do the same and level them; move them to the begin of ids."""
     levels, parents = state.levels, state.parents
-    level = state.control[LEVEL]
+    level = state.control[words.LEVEL]
     with_parents = parents.size != 0
     unseen = 0
     for i in range(count):
@@ -63,7 +52,7 @@ def _claim(state, visited, ids, owners, count):
             owners[claimed] = owners[i]
         if atomic_or(visited, np.int64(v >> 6), bit) & bit == ZERO:
             claimed += 1
-    # An atomic waits for all earlier writes, so those that miss the cache come behind the last one.
+    # An atomic waits for all earlier writes, so those that miss the cache come after the last one.
     for i in range(claimed):
         levels[ids[i]] = level
     if with_parents:
@@ -78,9 +67,9 @@ def _visit_sparse(state, visited, ids, owners, count):
     queue = state.queue
     claimed = _claim(state, visited, ids, owners, count)
     if claimed != 0:
-        place = atomic_add(state.control, QUEUE_END, claimed)
+        position = atomic_add(state.control, words.QUEUE_END, claimed)
         for i in range(claimed):
-            queue[place + i] = ids[i]
+            queue[position + i] = ids[i]
 
 
 @kernel
@@ -100,87 +89,97 @@ def _visit_dense(state, own, ids, owners, count):
                 parents[v] = owners[i]
 
 
-@kernel
-def _visit(state, bitmap, ids, owners, count):
-    """Claim the gathered ids in the way of the mode."""
-    if state.control[MODE] == SPARSE:
-        _visit_sparse(state, bitmap, ids, owners, count)
-    else:
-        _visit_dense(state, bitmap, ids, owners, count)
+def _make_expansion(visit):
+    """Make the expansion of a frontier whose gathered ids go to ``visit``."""
 
-
-@kernel
-def _expand_hubs(rows, state, visited, ids, owners):
-    """Take segments of the hubs at the front of the frontier until none are left."""
-    control, hubs = state.control, state.hubs
-    frontier = state.queue[control[QUEUE_BEGIN] :]
-    total = hubs[control[NUM_HUBS]]
-    hub = 0
-    edges = 0
-    num_bytes = 0
-    while True:
-        first, end = take_chunk(control, HUB_CURSOR, _HUB_CHUNK, total)
-        if first == end:
-            return edges, num_bytes
-        for segment in range(first, end):
-            while segment >= hubs[hub + 1]:
-                hub += 1
-            u = np.int64(frontier[hub])
-            count = np.int64(0)
-            if segment == hubs[hub]:
-                head = rows.heads[u]
-                ids[0] = head
-                count = np.int64(head < rows.heads.size)
-            begin = row_begin(rows, u) + (segment - hubs[hub]) * SEGMENT_BYTES
-            segment_end = min(begin + SEGMENT_BYTES, row_begin(rows, u + 1))
-            count = gather_segment(ids, count, rows.tails, begin, segment_end, rows.heads.size)
-            if count < 0:
-                control[FAILED] = 1
+    @kernel
+    def expand_hubs(rows, state, bitmap, ids, owners):
+        """Take segments of the hubs, which come first in the frontier, until none are left."""
+        control, hubs = state.control, state.hubs
+        frontier = state.queue[control[words.FRONTIER_BEGIN] :]
+        total = hubs[control[words.NUM_HUBS]]
+        hub = 0
+        edges = 0
+        num_bytes = 0
+        while True:
+            first, end = take_chunk(control, HUB_CURSOR, _HUB_CHUNK, total)
+            if first == end:
                 return edges, num_bytes
-            if state.parents.size != 0:
-                for i in range(count):
-                    owners[i] = u
-            _visit(state, visited, ids, owners, count)
-            edges += count
-            num_bytes += segment_end - begin
+            for segment in range(first, end):
+                while segment >= hubs[hub + 1]:
+                    hub += 1
+                u = np.int64(frontier[hub])
+                count = np.int64(0)
+                if segment == hubs[hub]:
+                    head = rows.heads[u]
+                    ids[0] = head
+                    count = np.int64(head < rows.heads.size)
+                offset = row_begin(rows, u) + (segment - hubs[hub]) * SEGMENT_BYTES
+                offset_end = min(offset + SEGMENT_BYTES, row_begin(rows, u + 1))
+                count = gather_segment(ids, count, rows.tails, offset, offset_end, rows.heads.size)
+                if count < 0:
+                    control[words.FAILED] = 1
+                    return edges, num_bytes
+                if state.parents.size != 0:
+                    for i in range(count):
+                        owners[i] = u
+                visit(state, bitmap, ids, owners, count)
+                edges += count
+                num_bytes += offset_end - offset
+
+    @kernel
+    def expand(rows, state, bitmap, thread):
+        """Expand the frontier with others: first the hubs by segment, then other rows in chunks."""
+        control = state.control
+        ids, owners = state.ids[thread, :BATCH], state.ids[thread, BATCH:]
+        with_parents = state.parents.size != 0
+        edges, num_bytes = expand_hubs(rows, state, bitmap, ids, owners)
+        begin = control[words.FRONTIER_BEGIN] + control[words.NUM_HUBS]
+        frontier = state.queue[begin : control[words.FRONTIER_END]]
+        count = np.int64(0)
+        while control[words.FAILED] == 0:
+            q, end = take_chunk(control, CURSOR, _QUEUE_CHUNK, frontier.size)
+            if q == end:
+                break
+            offset = np.int64(NOT_BEGUN)
+            while q < end:
+                q, offset, count, more_bytes = gather_rows(
+                    rows, frontier, q, offset, end, ids, owners, count, with_parents
+                )
+                num_bytes += more_bytes
+                if count < 0:
+                    control[words.FAILED] = 1
+                    count = np.int64(0)
+                    break
+                if count >= FULL:
+                    visit(state, bitmap, ids, owners, count)
+                    edges += count
+                    count = np.int64(0)
+        visit(state, bitmap, ids, owners, count)
+        atomic_add(control, words.EDGES, edges + count)
+        atomic_add(control, words.TAIL_BYTES, num_bytes)
+
+    return expand
+
+
+_expand_sparse = _make_expansion(_visit_sparse)
+_expand_dense = _make_expansion(_visit_dense)
 
 
 @kernel
-def top_down(rows, state, thread):
-    """Expand the frontier with others: first the hubs by segment, then the other rows in chunks."""
-    control = state.control
-    ids, owners = state.ids[thread, :BATCH], state.ids[thread, BATCH:]
-    with_parents = state.parents.size != 0
-    visited = state.bitmaps[control[VISITED]]
-    if control[MODE] == DENSE:
-        if thread >= MAX_DENSE:
-            return
-        own = state.bitmaps[own_bitmap(control, thread)]
+def top_down_sparse(rows, state, thread):
+    """Expand the frontier; what is found goes into the queue."""
+    visited = state.bitmaps[state.control[words.VISITED_BITMAP]]
+    _expand_sparse(rows, state, visited, thread)
+
+
+@kernel
+def top_down_dense(rows, state, thread):
+    """Expand the frontier; what is found goes into the thread's own bitmap."""
+    control, bitmaps = state.control, state.bitmaps
+    if thread < MAX_DENSE:
+        visited, own = bitmaps[control[words.VISITED_BITMAP]], bitmaps[own_bitmap(control, thread)]
         for w in range(own.size):
             own[w] = visited[w]
-        visited = own
-        atomic_add(control, DENSE_MASK, np.int64(1) << thread)
-    edges, num_bytes = _expand_hubs(rows, state, visited, ids, owners)
-    frontier = state.queue[control[QUEUE_BEGIN] + control[NUM_HUBS] : control[FRONTIER_END]]
-    count = np.int64(0)
-    while control[FAILED] == 0:
-        q, end = take_chunk(control, CURSOR, _QUEUE_CHUNK, frontier.size)
-        if q == end:
-            break
-        at = np.int64(NOT_BEGUN)
-        while q < end:
-            q, at, count, more = gather_rows(
-                rows, frontier, q, at, end, ids, owners, count, with_parents
-            )
-            num_bytes += more
-            if count < 0:
-                control[FAILED] = 1
-                count = np.int64(0)
-                break
-            if count >= FULL:
-                _visit(state, visited, ids, owners, count)
-                edges += count
-                count = np.int64(0)
-    _visit(state, visited, ids, owners, count)
-    atomic_add(control, EDGES, edges + count)
-    atomic_add(control, BYTES, num_bytes)
+        atomic_add(control, words.DENSE_THREADS, np.int64(1) << thread)
+        _expand_dense(rows, state, own, thread)

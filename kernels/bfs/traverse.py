@@ -1,10 +1,11 @@
 """Direction-optimizing breadth-first search on heads and tails, on all cores.
 
-The level loop is compiled, so that a level costs nothing but its work: small frontiers are expanded
-by the leading thread alone, large ones by all threads (see bfs_state). The direction of a level is
-chosen by edges. Before the first bottom-up level, it is bottom-up when the frontier's edges exceed
-the unexplored ones / alpha; afterwards, when they exceed 1 / beta of the edges that a bottom-up level
-would examine, which the last one and the number of vertices it left open kernels.
+The level loop is compiled, so that a level costs nothing but its work: the leading thread expands
+small frontiers alone, all threads expand large ones (see levels.py). The direction of a level is
+chosen by edges, as Beamer, Asanović and Patterson (SC 2012) do it. Before the first bottom-up
+level, it is bottom-up when the frontier's edges exceed the unexplored ones / alpha; afterwards,
+when they exceed 1 / beta of the edges that a bottom-up level would look at. Those are predicted
+from the last one, and from the number of vertices that it left open.
 """
 
 from __future__ import annotations
@@ -15,27 +16,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from oocbfs.kernels.bfs.levels import AUTO, BOTTOM_UP, PAUSED, TOP_DOWN, Options, lead, worker_loop
+from oocbfs.kernels.bfs import state as words
+from oocbfs.kernels.bfs.levels import PAUSED, lead, worker_loop
 from oocbfs.kernels.bfs.state import (
+    AUTO,
+    BOTTOM_UP,
     CONTROL_WORDS,
-    DEPTH,
-    FAILED,
-    FRONT,
-    FRONTIER,
-    FRONTIER_END,
-    HUB_LIMIT,
     MAX_DENSE,
     MAX_HUBS,
     MAX_PARTS,
-    NEXT,
-    NUM_PARTS,
+    PART_COLUMNS,
     PARTS_EDGES,
     PENDING,
-    PROBED,
-    QUEUE_END,
-    UNEXPLORED,
-    VISITED,
-    State,
+    RECORD,
+    TOP_DOWN,
+    BfsOptions,
+    BfsState,
 )
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import SEGMENT_BYTES
@@ -45,9 +41,18 @@ from oocbfs.kernels.workers import run_together
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["AUTO", "BOTTOM_UP", "TOP_DOWN", "Traversal", "load", "traverse"]
+__all__ = [
+    "AUTO",
+    "BOTTOM_UP",
+    "MAX_RECORDS",
+    "RECORD",
+    "TOP_DOWN",
+    "BfsOutcome",
+    "load",
+    "traverse",
+]
 
-# A frontier with fewer edges is not worth waking the helpers for.
+# A frontier with fewer edges is not worth waking the workers for.
 ALONE_EDGES = 512
 # A frontier with fewer edges is expanded in parts, one a thread.
 PARTS_LIMIT = PARTS_EDGES
@@ -67,20 +72,8 @@ def _run(rows_out, rows_in, state, options, thread):
     return worker_loop(rows_out, rows_in, state, thread)
 
 
-RECORD = np.dtype(
-    [
-        ("direction", "i8"),
-        ("frontier", "i8"),
-        ("edges", "i8"),
-        ("heads", "i8"),
-        ("tail_bytes", "i8"),
-        ("seconds", "f8"),
-    ]
-)
-
-
-class Traversal(NamedTuple):
-    """What a traversal did: one record a level, the number of levels, and whether tails were bad."""
+class BfsOutcome(NamedTuple):
+    """What a traversal did: a record a level, the number of levels, whether tails were bad."""
 
     records: NDArray[np.void]
     depth: int
@@ -100,7 +93,7 @@ def traverse(
     direction: int = AUTO,
     max_depth: int = -1,
     target: int = -1,
-) -> Traversal:
+) -> BfsOutcome:
     """Fill levels (and parents) with the distances from the nearest source, and say how.
 
     Parameters
@@ -121,7 +114,7 @@ def traverse(
     direction
         AUTO, TOP_DOWN or BOTTOM_UP.
     max_depth, target
-        Stop behind this level, or behind the level that holds this vertex; -1 for neither.
+        Stop after this level, or after the level that holds this vertex; -1 for neither.
     """
     n = levels.size
     sources = np.unique(np.asarray(sources, np.uint32))
@@ -132,49 +125,46 @@ def traverse(
     else:
         rows_in = read_only(rows_in)
     control = np.zeros(CONTROL_WORDS, np.int64)
+    control[[words.QUEUE_END, words.FRONTIER_END, words.FRONTIER_SIZE]] = sources.size
+    control[[words.FRONTIER_BITMAP, words.NEXT_BITMAP, words.VISITED_BITMAP]] = 0, 1, 2
+    control[words.UNEXPLORED_EDGES] = rows_out.num_edges
+    control[words.BOTTOM_UP_EDGES] = -1
+    control[words.HUB_BYTES] = HUB_BYTES
+    control[words.NUM_PARTS] = num_parts = min(threads, MAX_PARTS)
+    num_bitmaps = 3 + max(0, min(threads, MAX_DENSE) - 2)
     queue = np.empty(n + 1 + 2 * PARTS_EDGES, np.uint32)
     queue[: sources.size] = sources
-    control[[QUEUE_END, FRONTIER_END, FRONTIER]] = sources.size
-    control[[FRONT, NEXT, VISITED]] = 0, 1, 2
-    control[UNEXPLORED] = rows_out.num_edges
-    control[PROBED] = -1
-    control[HUB_LIMIT] = HUB_BYTES
-    control[NUM_PARTS] = num_parts = min(threads, MAX_PARTS)
-    state = State(
-        levels,
-        np.empty(0, np.uint32) if parents is None else parents,
-        queue,
-        np.zeros((3 + max(0, min(threads, MAX_DENSE) - 2), ((n + 63) >> 6) + 1), np.uint64),
-        np.empty((threads, 2 * BATCH), np.uint32),
-        np.empty((threads, 3 * PENDING), np.int64),
-        np.empty((num_parts, PARTS_EDGES), np.uint32),
-        np.zeros((num_parts, 8), np.int64),
-        np.zeros(MAX_HUBS + 1, np.int64),
-        np.zeros((MAX_RECORDS, 6), np.int64),
-        control,
+    state = BfsState(
+        levels=levels,
+        parents=np.empty(0, np.uint32) if parents is None else parents,
+        queue=queue,
+        bitmaps=np.zeros((num_bitmaps, ((n + 63) >> 6) + 1), np.uint64),
+        ids=np.empty((threads, 2 * BATCH), np.uint32),
+        offsets=np.empty((threads, 3 * PENDING), np.int64),
+        finds=np.empty((num_parts, PARTS_EDGES), np.uint32),
+        parts=np.zeros((num_parts, PART_COLUMNS), np.int64),
+        hubs=np.zeros(MAX_HUBS + 1, np.int64),
+        records=np.zeros(MAX_RECORDS, RECORD),
+        control=control,
     )
-    options = Options(
-        threads,
-        float(alpha),
-        float(beta),
-        direction,
-        max_depth,
-        target,
-        time.CLOCK_MONOTONIC,
-        -1 if direction == BOTTOM_UP else min(ALONE_EDGES, n >> DENSE_SHIFT),
-        ALONE_EDGES,
-        PARTS_LIMIT,
-        n >> DENSE_SHIFT,
+    options = BfsOptions(
+        threads=threads,
+        alpha=float(alpha),
+        beta=float(beta),
+        direction=direction,
+        max_depth=max_depth,
+        target=target,
+        clock=time.CLOCK_MONOTONIC,
+        tiny_edges=min(ALONE_EDGES, n >> DENSE_SHIFT),
+        alone_edges=ALONE_EDGES,
+        parts_edges=PARTS_LIMIT,
+        dense_edges=n >> DENSE_SHIFT,
     )
     together = (rows_out, rows_in, state, options)
     run_together(_run, together, threads, control, paused=PAUSED, wait=False)
-    depth = int(control[DEPTH])
-    num_records = min(depth, MAX_RECORDS)
-    records = np.empty(num_records, RECORD)
-    for i, name in enumerate(RECORD.fields or ()):
-        records[name] = state.records[:num_records, i]
-    records["seconds"] *= 1e-9
-    return Traversal(records, depth, bool(control[FAILED]))
+    depth = int(control[words.DEPTH])
+    records = state.records[: min(depth, MAX_RECORDS)].copy()
+    return BfsOutcome(records, depth, bool(control[words.FAILED]))
 
 
 @cache

@@ -14,93 +14,27 @@ from numba import njit
 
 from oocbfs.kernels import atomics
 from oocbfs.kernels.bfs import traverse as bfs
+from oocbfs.kernels.bfs.plain import plain_bfs
 from oocbfs.kernels.bfs.traverse import AUTO, BOTTOM_UP, TOP_DOWN, traverse
-from oocbfs.kernels.rows import Rows, take_varint
+from oocbfs.kernels.rows import take_varint
+from tests.support.plain_rows import (
+    NONE,
+    SEGMENT,
+    Graph,
+    both_ways,
+    encode_tail,
+    make_rows,
+    random_graph,
+    stretched,
+    varint,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-Graph = list[list[int]]
-
-SEGMENT = 1024
-NONE = 0xFFFFFFFF
 DIRECTIONS = (AUTO, TOP_DOWN, BOTTOM_UP)
-
-
-def varint(value: int) -> bytes:
-    out = bytearray()
-    while value >= 128:
-        out.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*out, value])
-
-
-def stretched(code: bytes, length: int) -> bytes:
-    if len(code) == length:
-        return code
-    padding = b"\x80" * (length - len(code) - 1) + b"\x00"
-    return code[:-1] + bytes([code[-1] | 128]) + padding
-
-
-def encode_tail(ids: Sequence[int]) -> bytes:
-    codes = [varint(v - u - 1) for u, v in zip([-1, *ids], ids, strict=False)]
-    if sum(map(len, codes)) <= SEGMENT:
-        return b"".join(codes)
-    segments: list[list[bytes]] = [[]]
-    room, previous = SEGMENT, -1
-    for v in ids:
-        code = varint(v - previous - 1)
-        if len(code) > room:
-            last = segments[-1][-1]
-            segments[-1][-1] = stretched(last, len(last) + room)
-            segments.append([])
-            room, code = SEGMENT, varint(v)
-        segments[-1].append(code)
-        room, previous = room - len(code), v
-        if room == 0:
-            segments.append([])
-            room, previous = SEGMENT, -1
-    return b"".join(code for segment in segments for code in segment)
-
-
-def make_rows(graph: Graph, weights: Sequence[int], shift: int = 3) -> Rows:
-    n = len(graph)
-    heads, tails, places = [], bytearray(), [0]
-    for row in graph:
-        head = min(row, key=lambda v: (-weights[v], v), default=NONE)
-        heads.append(head)
-        tails += encode_tail([v for v in sorted(row) if v != head])
-        places.append(len(tails))
-    bases = [places[block << shift] for block in range((n >> shift) + 1)]
-    starts = [place - bases[u >> shift] for u, place in enumerate(places)]
-    degrees = [len(row) for row in graph]
-    return Rows(
-        np.array(heads, np.uint32),
-        np.array(bases, np.uint64),
-        np.array(starts, np.uint32),
-        np.frombuffer(bytes(tails) + bytes(16), np.uint8),
-        np.array(degrees, np.uint32),
-        shift,
-        sum(degrees),
-        max(degrees, default=0),
-    )
-
-
-def transpose(graph: Graph) -> Graph:
-    back: Graph = [[] for _ in graph]
-    for u, row in enumerate(graph):
-        for v in row:
-            back[v].append(u)
-    return back
-
-
-def both_ways(graph: Graph, directed: bool) -> tuple[Rows, Rows]:
-    back = transpose(graph)
-    weights = [len(a) + len(b) for a, b in zip(graph, back, strict=True)]
-    out = make_rows(graph, weights)
-    return out, make_rows(back, weights) if directed else out
 
 
 def plain_levels(graph: Graph, sources: Sequence[int], max_depth: int = -1) -> list[int]:
@@ -131,21 +65,6 @@ def check_parents(
         else:
             assert levels[parent] == level - 1
             assert v in graph[parent]
-
-
-def random_graph(seed: int, n: int, edges: int, hubs: int = 0, directed: bool = False) -> Graph:
-    rng = np.random.default_rng(seed)
-    pairs = rng.integers(0, n, (edges, 2))
-    for hub in rng.integers(0, n, hubs):
-        others = rng.permutation(n)[: n // 2]
-        pairs = np.concatenate([pairs, np.stack([np.full_like(others, hub), others], 1)])
-    neighbours: list[set[int]] = [set() for _ in range(n)]
-    for u, v in pairs.tolist():
-        if u != v:
-            neighbours[u].add(v)
-            if not directed:
-                neighbours[v].add(u)
-    return [sorted(row) for row in neighbours]
 
 
 @pytest.fixture
@@ -226,6 +145,22 @@ def test_shared_levels(
 
 
 @pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+def test_the_plain_twin_finds_the_same_levels(directed: bool) -> None:
+    """On rows with several segments, whichever way the twin is made to go."""
+    graph = random_graph(11, 4000, 9000, hubs=2, directed=directed)
+    rows_out, rows_in = both_ways(graph, directed)
+    levels = np.empty(len(graph), np.int32)
+    for sources in ([3], [0, 17, 3999]):
+        expected = plain_levels(graph, sources)
+        for alpha, beta in ((15.0, 18.0), (1e-9, 1.0), (1e9, 1e9)):
+            assert plain_bfs(rows_out, rows_in, sources, alpha=alpha, beta=beta) == expected
+        for direction in DIRECTIONS:
+            traverse(rows_out, rows_in, np.array(sources), levels, threads=2, direction=direction)
+            assert levels.tolist() == plain_bfs(rows_out, rows_in, sources)
+
+
+@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_stretched_varints(direction: int) -> None:
     rng = np.random.default_rng(9)
@@ -252,15 +187,17 @@ def test_varints_of_every_length(monkeypatch: pytest.MonkeyPatch, fast: bool) ->
     for value in values:
         code = varint(value)
         for length in range(len(code), min(len(code) + 4, 9) + 1):
-            num_bytes = stretched(code, length) + b"\xff" * 8
-            assert take(np.frombuffer(num_bytes, np.uint8), 0) == (value, length)
+            data = stretched(code, length) + b"\xff" * 8
+            assert take(np.frombuffer(data, np.uint8), 0) == (value, length)
     assert ("pext" in next(iter(take.inspect_asm().values()))) == fast
 
 
 @pytest.mark.parametrize("threads", [2, 3])
 def test_parts_that_grow_and_shrink(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
-    """A strip of changing width, entered in the middle and at an end: frontiers stay small for long,
-    and what one thread holds of them grows while the other's share dies out."""
+    """A strip of changing width, entered in the middle and at an end.
+
+    Frontiers stay small for long, and one thread's share of them grows while the other's dies out.
+    """
     monkeypatch.setattr(bfs, "ALONE_EDGES", 2)
     rng = np.random.default_rng(3)
     names: dict[tuple[int, int], int] = {}

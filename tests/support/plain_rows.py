@@ -1,0 +1,113 @@
+"""Rows written by a plain encoder from FORMAT.md alone, and graphs to write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from oocbfs.kernels.rows import Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Graph = list[list[int]]
+
+SEGMENT = 1024
+NONE = 0xFFFFFFFF
+
+
+def varint(value: int) -> bytes:
+    """Encode one number, lowest seven bits first."""
+    out = bytearray()
+    while value >= 128:
+        out.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def stretched(code: bytes, length: int) -> bytes:
+    """Make a varint longer without changing its value."""
+    if len(code) == length:
+        return code
+    padding = b"\x80" * (length - len(code) - 1) + b"\x00"
+    return code[:-1] + bytes([code[-1] | 128]) + padding
+
+
+def encode_tail(ids: Sequence[int]) -> bytes:
+    """Encode a tail, in segments if it is long."""
+    codes = [varint(v - u - 1) for u, v in zip([-1, *ids], ids, strict=False)]
+    if sum(map(len, codes)) <= SEGMENT:
+        return b"".join(codes)
+    segments: list[list[bytes]] = [[]]
+    room, previous = SEGMENT, -1
+    for v in ids:
+        code = varint(v - previous - 1)
+        if len(code) > room:
+            last = segments[-1][-1]
+            segments[-1][-1] = stretched(last, len(last) + room)
+            segments.append([])
+            room, code = SEGMENT, varint(v)
+        segments[-1].append(code)
+        room, previous = room - len(code), v
+        if room == 0:
+            segments.append([])
+            room, previous = SEGMENT, -1
+    return b"".join(code for segment in segments for code in segment)
+
+
+def make_rows(graph: Graph, weights: Sequence[int], shift: int = 3) -> Rows:
+    """Write the rows of a graph; heads are the neighbours of the largest weights."""
+    n = len(graph)
+    heads, tails, offsets = [], bytearray(), [0]
+    for row in graph:
+        head = min(row, key=lambda v: (-weights[v], v), default=NONE)
+        heads.append(head)
+        tails += encode_tail([v for v in sorted(row) if v != head])
+        offsets.append(len(tails))
+    bases = [offsets[block << shift] for block in range((n >> shift) + 1)]
+    starts = [offset - bases[u >> shift] for u, offset in enumerate(offsets)]
+    degrees = [len(row) for row in graph]
+    return Rows(
+        heads=np.array(heads, np.uint32),
+        bases=np.array(bases, np.uint64),
+        starts=np.array(starts, np.uint32),
+        tails=np.frombuffer(bytes(tails) + bytes(16), np.uint8),
+        degrees=np.array(degrees, np.uint32),
+        shift=shift,
+        num_edges=sum(degrees),
+        max_degree=max(degrees, default=0),
+    )
+
+
+def transpose(graph: Graph) -> Graph:
+    """Turn all edges around."""
+    back: Graph = [[] for _ in graph]
+    for u, row in enumerate(graph):
+        for v in row:
+            back[v].append(u)
+    return back
+
+
+def both_ways(graph: Graph, directed: bool) -> tuple[Rows, Rows]:
+    """Give the rows of out- and in-neighbours, the same if the graph is undirected."""
+    back = transpose(graph)
+    weights = [len(a) + len(b) for a, b in zip(graph, back, strict=True)]
+    out = make_rows(graph, weights)
+    return out, make_rows(back, weights) if directed else out
+
+
+def random_graph(seed: int, n: int, edges: int, hubs: int = 0, directed: bool = False) -> Graph:
+    """Make a graph of random edges, with some vertices that know half of the others."""
+    rng = np.random.default_rng(seed)
+    pairs = rng.integers(0, n, (edges, 2))
+    for hub in rng.integers(0, n, hubs):
+        others = rng.permutation(n)[: n // 2]
+        pairs = np.concatenate([pairs, np.stack([np.full_like(others, hub), others], 1)])
+    neighbours: list[set[int]] = [set() for _ in range(n)]
+    for u, v in pairs.tolist():
+        if u != v:
+            neighbours[u].add(v)
+            if not directed:
+                neighbours[v].add(u)
+    return [sorted(row) for row in neighbours]
