@@ -1,9 +1,10 @@
 """The dense half of a level: every vertex asks its neighbours for the sources it still wants.
 
-Only sources that go bottom-up are asked for; what others pushed is already among the finds. A thread
-owns the vertices of the chunk it took: all heads first, then the tails of those for whom the head was
-not enough, in rounds of one neighbour each (as in bfs_bottom_up), until nothing is wanted or the row
-is over. Then the chunk's finds become seen and are counted by source.
+Only sources that go bottom-up are asked for; what others pushed is already in the next frontier.
+A thread owns the vertices of the chunk it took: all heads first, then the tails of those for whom
+the head was not enough, in rounds of one neighbour each (as in bfs/bottom_up.py), until nothing
+is wanted or the row is over. Then what is new in the chunk's next frontier becomes seen and is
+counted by source.
 """
 
 from __future__ import annotations
@@ -12,36 +13,25 @@ import numpy as np
 
 from oocbfs.kernels.atomics import add_where, atomic_add, inlined, kernel, prefetch
 from oocbfs.kernels.constants import SEGMENT_BYTES
-from oocbfs.kernels.many.state import (
-    ALL,
-    BLOCK,
-    BYTES,
-    CHUNK,
-    DEPTH,
-    EDGES,
-    FAILED,
-    FOUND,
-    FRONT,
-    HEADS,
-    PULLING,
-    PUSHED,
-)
+from oocbfs.kernels.many import state as words
+from oocbfs.kernels.many.state import ALL, BLOCK, CHUNK, FIRST_OWN, PULLING, SEEN, WIDTH, frontiers
 from oocbfs.kernels.region import CURSOR, ZERO, take_chunk
 from oocbfs.kernels.rows import make_tail_walk, row_begin, take_varint
 
 
 @kernel
-def _ask_heads(rows, seen, front, finds, pulling, ids, wanted, places, pending, begin, end):
+def _ask_heads(rows, state, pulling, ids, wanted, pending, begin, end):
     """Ask the heads of a block; give how many vertices were asked, and how many want more."""
-    heads = rows.heads
+    heads, seen = rows.heads, state.sets[SEEN]
+    frontier, next_frontier = frontiers(state)
     n = np.uint64(heads.size)
     asked = 0
     for v in range(begin, end):
         head = np.uint64(heads[v])
-        # Who has no head wants nothing, and nobody asks the head of who wants nothing.
+        # A vertex without a head wants nothing, and one that wants nothing looks at no head.
         want = pulling & ~seen[v] if head < n else ZERO
-        got = front[head if want != ZERO else ZERO] & want
-        finds[v] |= got
+        got = frontier[head if want != ZERO else ZERO] & want
+        next_frontier[v] |= got
         asked += np.int64(want != ZERO)
         ids[pending] = v
         wanted[pending] = want ^ got
@@ -52,8 +42,8 @@ def _ask_heads(rows, seen, front, finds, pulling, ids, wanted, places, pending, 
 @inlined
 def _look_for_wanted(got, context, v):
     """Add what v can give; it is enough when that is all that is wanted."""
-    front, want = context
-    got |= front[v]
+    frontier, want = context
+    got |= frontier[v]
     return got, want & ~got == ZERO
 
 
@@ -61,16 +51,16 @@ _ask_until_content = make_tail_walk(_look_for_wanted)
 
 
 @kernel
-def _ask_long_tail(rows, front, finds, u, want, begin, end):
-    """Ask a tail of several segments; give the edges looked at, or -1 if it is malformed, and bytes."""
+def _ask_long_tail(rows, frontier, next_frontier, u, want, begin, end):
+    """Ask a tail of several segments; give the edges looked at (-1: malformed) and bytes."""
     n = rows.heads.size
-    got, edges, num_bytes = _ask_until_content(rows.tails, begin, end, n, ZERO, (front, want))
-    finds[u] |= got & want
+    got, edges, num_bytes = _ask_until_content(rows.tails, begin, end, n, ZERO, (frontier, want))
+    next_frontier[u] |= got & want
     return edges, num_bytes
 
 
 @kernel
-def _ask_round(rows, front, finds, ids, wanted, places, ends, last, pending):
+def _ask_round(rows, frontier, next_frontier, ids, wanted, offsets, ends, last, pending):
     """Ask one more neighbour of each pending vertex; give how many are left (-1: malformed), bytes.
 
     All neighbours are decoded, and their words asked for, before the first word is needed.
@@ -80,98 +70,97 @@ def _ask_round(rows, front, finds, ids, wanted, places, ends, last, pending):
     num_bytes = 0
     malformed = False
     for i in range(pending):
-        begin = places[i]
-        delta, at = take_varint(tails, begin)
-        num_bytes += at - begin
+        begin = offsets[i]
+        delta, offset = take_varint(tails, begin)
+        num_bytes += offset - begin
         v = last[i] + delta + 1
-        malformed |= (v >= n) | (at > ends[i])
+        malformed |= (v >= n) | (offset > ends[i])
         last[i] = v
-        places[i] = at
-        prefetch(front, v)
+        offsets[i] = offset
+        prefetch(frontier, v)
     if malformed:
         return np.int64(-1), num_bytes
     left = 0
     for i in range(pending):
         u = ids[i]
-        at = places[i]
+        offset = offsets[i]
         end = ends[i]
         v = last[i]
         want = wanted[i]
-        got = front[v] & want
-        finds[u] |= got
+        got = frontier[v] & want
+        next_frontier[u] |= got
         want ^= got
         ids[left] = u
         wanted[left] = want
-        places[left] = at
+        offsets[left] = offset
         ends[left] = end
         last[left] = v
-        left += np.int64(at < end) & np.int64(want != ZERO)
+        left += np.int64(offset < end) & np.int64(want != ZERO)
     return left, num_bytes
 
 
 @kernel
-def _ask_tails(rows, state, front, finds, ids, wanted, places, pending):
+def _ask_tails(rows, state, frontier, next_frontier, ids, wanted, offsets, pending):
     """Ask the tails of the pending vertices; give the edges looked at and the bytes."""
-    ends, last = places[CHUNK : 2 * CHUNK], places[2 * CHUNK :]
+    ends, last = offsets[CHUNK : 2 * CHUNK], offsets[2 * CHUNK :]
     edges = 0
     num_bytes = 0
     short = 0
     for i in range(pending):
         u = ids[i]
-        at, end = row_begin(rows, np.int64(u)), row_begin(rows, np.int64(u) + 1)
-        if end - at > SEGMENT_BYTES:
-            more, more_bytes = _ask_long_tail(rows, front, finds, u, wanted[i], at, end)
+        offset, end = row_begin(rows, np.int64(u)), row_begin(rows, np.int64(u) + 1)
+        if end - offset > SEGMENT_BYTES:
+            more, more_bytes = _ask_long_tail(
+                rows, frontier, next_frontier, u, wanted[i], offset, end
+            )
             num_bytes += more_bytes
             edges += more
             if more < 0:
-                state.control[FAILED] = 1
+                state.control[words.FAILED] = 1
         else:
             ids[short] = u
             wanted[short] = wanted[i]
-            places[short] = at
+            offsets[short] = offset
             ends[short] = end
             last[short] = -1
-            short += np.int64(at < end)
+            short += np.int64(offset < end)
     while short > 0:
         edges += short
-        short, more_bytes = _ask_round(rows, front, finds, ids, wanted, places, ends, last, short)
+        short, more_bytes = _ask_round(
+            rows, frontier, next_frontier, ids, wanted, offsets, ends, last, short
+        )
         num_bytes += more_bytes
     if short < 0:
-        state.control[FAILED] = 1
+        state.control[words.FAILED] = 1
     return edges, num_bytes
 
 
 @kernel
-def _collect(words, finds, pushed, first, stop):
+def _collect(sets, next_frontier, pushed, first, end):
     """Bring together what the threads pushed to a block, and clear what is not the first's."""
     if not pushed:
-        finds[first:stop] = ZERO
+        next_frontier[first:end] = ZERO
         return
-    for own in range(3, words.shape[0]):
-        others = words[own]
-        for v in range(first, stop):
-            finds[v] |= others[v]
-            others[v] = ZERO
+    for row in range(FIRST_OWN, sets.shape[0]):
+        own = sets[row]
+        for v in range(first, end):
+            next_frontier[v] |= own[v]
+            own[v] = ZERO
 
 
 @kernel
-def _settle(state, degrees, finds, thread, first, stop):
-    """Keep what is new among the finds of a block, and count it; give the number of vertices.
+def _commit(state, degrees, next_frontier, thread, first, end):
+    """Keep what is new in the next frontier of a block, and count it; give the number of vertices.
 
     Weights are estimated: the vertices of a block are taken for equally connected.
     """
-    seen, planes = state.words[0], state.planes
-    num_bytes, counts, weights = (
-        state.num_bytes[thread],
-        state.counts[thread],
-        state.weights[thread],
-    )
+    seen, planes = state.sets[SEEN], state.planes
     some = ZERO
     common = ALL
     degree = ZERO
-    for v in range(first, stop):
-        fresh = finds[v] & ~seen[v]
-        finds[v] = fresh
+    for v in range(first, end):
+        fresh = next_frontier[v] & ~seen[v]
+        next_frontier[v] = fresh
         seen[v] |= fresh
         common &= seen[v]
         some |= fresh
@@ -180,66 +169,73 @@ def _settle(state, degrees, finds, thread, first, stop):
     if some == ZERO:
         return 0
     found = 0
-    for v in range(first, stop):
-        found += np.int64(finds[v] != ZERO)
-    value = state.control[DEPTH] + 2
-    for plane in range(planes.shape[0]):
-        if value >> plane & 1:
-            column = planes[plane]
-            for v in range(first, stop):
-                column[v] |= finds[v]
-    num_bytes[:] = 0
-    for v in range(first, stop):
-        add_where(num_bytes, 0, finds[v], np.uint8(1))
-    mean = np.float64(degree) / (stop - first)
-    for b in range(64):
-        counts[b] += np.int64(num_bytes[b])
-        weights[b] += np.float64(num_bytes[b]) * mean
+    for v in range(first, end):
+        found += np.int64(next_frontier[v] != ZERO)
+    value = state.control[words.DEPTH] + 2
+    for p in range(planes.shape[0]):
+        if value >> p & 1:
+            plane = planes[p]
+            for v in range(first, end):
+                plane[v] |= next_frontier[v]
+    mean_degree = np.float64(degree) / (end - first)
+    _count_sources(state, next_frontier, mean_degree, thread, first, end)
     return found
+
+
+@inlined
+def _count_sources(state, next_frontier, mean_degree, thread, first, end):
+    """Add the vertices and edges of a block's next frontier to the sums of each source."""
+    byte_counts, counts = state.byte_counts[thread], state.counts[thread]
+    weights = state.weights[thread]
+    byte_counts[:] = 0
+    for v in range(first, end):
+        add_where(byte_counts, 0, next_frontier[v], np.uint8(1))
+    for b in range(WIDTH):
+        counts[b] += np.int64(byte_counts[b])
+        weights[b] += np.float64(byte_counts[b]) * mean_degree
 
 
 @kernel
 def pull(rows_out, rows_in, state, thread):
     """Take chunks until none are left."""
-    control, seen, common = state.control, state.words[0], state.common
-    front, finds = state.words[control[FRONT]], state.words[3 - control[FRONT]]
-    ids, wanted, places = state.ids[thread], state.wanted[thread], state.places[thread]
+    control, common = state.control, state.common
+    frontier, next_frontier = frontiers(state)
+    ids, wanted, offsets = state.ids[thread], state.wanted[thread], state.offsets[thread]
     pulling = state.masks[PULLING]
-    pushed = control[PUSHED] != 0
-    n = seen.size
+    pushed = control[words.PUSHED] != 0
     found = 0
     asked = 0
     edges = 0
     num_bytes = 0
-    while control[FAILED] == 0:
-        begin, end = take_chunk(control, CURSOR, CHUNK, n)
+    while control[words.FAILED] == 0:
+        begin, end = take_chunk(control, CURSOR, CHUNK, frontier.size)
         if begin == end:
             break
         pending = np.int64(0)
         for first in range(begin, end, BLOCK):
             if state.idle[first // BLOCK]:
                 continue
-            stop = min(first + BLOCK, end)
-            _collect(state.words, finds, pushed, first, stop)
+            block_end = min(first + BLOCK, end)
+            _collect(state.sets, next_frontier, pushed, first, block_end)
             if pulling & ~common[first // BLOCK] != ZERO:
                 more, pending = _ask_heads(
-                    rows_in, seen, front, finds, pulling, ids, wanted, places, pending, first, stop
+                    rows_in, state, pulling, ids, wanted, pending, first, block_end
                 )
                 asked += more
         if pending != 0:
             more, more_bytes = _ask_tails(
-                rows_in, state, front, finds, ids, wanted, places, pending
+                rows_in, state, frontier, next_frontier, ids, wanted, offsets, pending
             )
             edges += more
             num_bytes += more_bytes
         for first in range(begin, end, BLOCK):
             if state.idle[first // BLOCK]:
                 continue
-            stop = min(first + BLOCK, end)
             if not pushed and pulling & ~common[first // BLOCK] == ZERO:
                 continue
-            found += _settle(state, rows_out.degrees, finds, thread, first, stop)
-    atomic_add(control, FOUND, found)
-    atomic_add(control, HEADS, asked)
-    atomic_add(control, EDGES, edges)
-    atomic_add(control, BYTES, num_bytes)
+            block_end = min(first + BLOCK, end)
+            found += _commit(state, rows_out.degrees, next_frontier, thread, first, block_end)
+    atomic_add(control, words.FOUND, found)
+    atomic_add(control, words.HEADS, asked)
+    atomic_add(control, words.EDGES, edges)
+    atomic_add(control, words.TAIL_BYTES, num_bytes)

@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
+from oocbfs.kernels.array_types import READ_U32
 from oocbfs.kernels.atomics import add_where, inlined
 from oocbfs.kernels.cache import compiled
 
 _PLANES = types.Array(types.uint64, 2, "C")
-_READ_U32 = types.Array(types.uint32, 1, "C", readonly=True)
 _I64 = types.int64
 # Matrices of bits that are turned together, one in each lane of a vector.
 _LANES = 8
@@ -24,7 +24,10 @@ BYTE_PLANES = 7
 
 @inlined
 def _transpose(words):
-    """Turn matrices of 64 words of 64 bits: bit s of words[v] becomes bit v of words[s]."""
+    """Turn matrices of 64 words of 64 bits: bit s of words[v] becomes bit v of words[s].
+
+    Blocks are swapped, half as large each time: Warren, Hacker's Delight, 7-3.
+    """
     width = 32
     mask = np.uint64(0xFFFFFFFF)
     while width != 0:
@@ -41,20 +44,20 @@ def _transpose(words):
 
 @inlined
 def _gather(words, plane, ranks, first, count):
-    """Collect the words of a tile's positions, zeros behind the last."""
+    """Collect the words of a tile's positions, zeros after the last."""
     for i in range(count):
-        place = np.int64(ranks[first + i]) if ranks.size else first + i
-        words[i & 63, i >> 6] = plane[place]
+        v = np.int64(ranks[first + i]) if ranks.size else first + i
+        words[i & 63, i >> 6] = plane[v]
     for i in range(count, _TILE):
         words[i & 63, i >> 6] = np.uint64(0)
 
 
-@compiled(types.void(types.Array(types.int8, 2, "C"), _PLANES, _READ_U32, _I64, _I64, _I64))
+@compiled(types.void(types.Array(types.int8, 2, "C"), _PLANES, READ_U32, _I64, _I64, _I64))
 def spread_bytes(out, planes, ranks, source, first, stop):
     """Give the sources from ``source`` on their levels at positions first … stop-1.
 
-    ``ranks`` are the stored vertices at the positions; empty if they are the same. There are at most
-    BYTE_PLANES planes.
+    ``ranks`` are the stored vertices at the positions; empty if they are the same. There are at
+    most BYTE_PLANES planes.
     """
     words = np.empty((64, _LANES), np.uint64)
     tile = np.empty(64 * _TILE, np.uint8)
@@ -66,8 +69,8 @@ def spread_bytes(out, planes, ranks, source, first, stop):
             _transpose(words)
             for row in range(out.shape[0]):
                 for lane in range(_LANES):
-                    place = row * _TILE + 64 * lane
-                    add_where(tile, place, words[source + row, lane], np.uint8(1 << p))
+                    offset = row * _TILE + 64 * lane
+                    add_where(tile, offset, words[source + row, lane], np.uint8(1 << p))
         for row in range(out.shape[0]):
             levels = out[row, begin : begin + count]
             part = tile[row * _TILE : row * _TILE + count].view(np.int8)
@@ -75,7 +78,7 @@ def spread_bytes(out, planes, ranks, source, first, stop):
                 levels[i] = part[i]
 
 
-@compiled(types.void(types.Array(types.int32, 1, "C"), _PLANES, _READ_U32, _I64))
+@compiled(types.void(types.Array(types.int32, 1, "C"), _PLANES, READ_U32, _I64))
 def spread_deep(out, planes, ranks, source):
     """Give one source its levels, however many planes there are."""
     for position in range(out.size):

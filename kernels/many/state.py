@@ -1,7 +1,8 @@
-"""What the threads of a traversal from up to 64 sources at once share.
+"""What the threads of a traversal from up to 64 sources share: arrays, control words and records.
 
-Every vertex has a word in which bit s belongs to source s: *seen* since the start, in the *frontier*,
-or *found* for the next frontier. The two last take turns. Helpers join as in bfs_state.
+Every vertex has a word in which bit s belongs to source s, as in MS-BFS (Then et al., PVLDB 8(4),
+2014): whether it was *seen* since the start, is in the *frontier*, or in the *next frontier*. The
+two last take turns. Import the module as ``words`` for the control words: control[words.DEPTH].
 """
 
 # Types come from what the leader passes in; numba reads no annotations.
@@ -12,20 +13,30 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.kernels.atomics import inlined
+from oocbfs.kernels.region import REGION_WORDS, WORK_FIELDS
+
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
-# Places in State.control behind those of the region. Sums over a region's threads:
-FOUND, EDGES, HEADS, BYTES, FAILED = range(32, 37)
-# What the leader tells the helpers about the open region.
-FRONT, DEPTH, PUSHED = range(40, 43)
+# Control words after those of the region. Sums over a region's threads:
+FOUND, EDGES, HEADS, TAIL_BYTES, FAILED = range(REGION_WORDS, REGION_WORDS + 5)
+# What the leader tells the workers about the open region: which row of the sets is the frontier,
+# how deep it is, and whether anything was pushed.
+FRONTIER_ROW, DEPTH, PUSHED = range(40, 43)
 # What the leader remembers between two levels: whether the frontier is listed, which list it is and
-# where it ends, whether the finds are clear, and how many levels Python has taken away.
-LISTED, LIST, LIST_END, CLEAN, DRAINED = range(48, 53)
+# where it ends, whether the next frontier is clear, and how many levels Python has taken away.
+IS_LISTED, LIST, LIST_END, IS_CLEAR, NUM_DRAINED = range(48, 53)
 CONTROL_WORDS = 56
 
-# Places in State.masks: sources whose next level is pushed, and those that are pulled.
+# Rows of ManyState.sets: seen, two that take turns, and those of the threads that push.
+SEEN, FIRST_FRONTIER, SECOND_FRONTIER, FIRST_OWN = range(4)
+# Words of ManyState.masks: sources whose next level is pushed, and those that are pulled.
 PUSHING, PULLING = range(2)
+# Tasks of a region.
+BEGIN, CLEAR, LIST_FRONTIER, PUSH, PULL = range(5)
 
+# Sources of one traversal: the bits of a word.
+WIDTH = 64
 # Vertices that are skipped, counted and weighed together: fewer than a byte can count.
 BLOCK = 128
 # Vertices that a thread takes at a time.
@@ -33,13 +44,29 @@ CHUNK = 4 * BLOCK
 # Levels that the compiled loop records before Python takes them away.
 MAX_RECORDS = 1024
 
+RECORD = np.dtype([("pushing", "u8"), ("pulling", "u8"), ("weight", "i8"), *WORK_FIELDS])
 
-class State(NamedTuple):
+
+class ManyOptions(NamedTuple):
+    """How to traverse: a frontier with at most sparse_edges edges is pushed by the leader alone.
+
+    The traversal is given up after max_levels.
+    """
+
+    threads: int
+    alpha: float
+    sparse_edges: int
+    max_levels: int
+    clock: int
+
+
+class ManyState(NamedTuple):
     """The arrays that the threads of one traversal share.
 
-    words
-        Seen, and two that take turns as frontier and finds, one word a vertex each. Seen is all ones
-        where no edge leads. Finds of other threads but the first follow.
+    sets
+        One word a vertex in each row: seen, and two that take turns as frontier and next
+        frontier. Seen is all ones where no edge leads. What threads but the first push goes to
+        rows of their own.
     planes
         Bit p of each vertex's level plus 1, for each source; no planes if nobody asked for levels.
     common, idle
@@ -47,31 +74,44 @@ class State(NamedTuple):
     lists
         The frontier's vertices, if it is listed or when it is pushed, and those that a sparse step
         marked. They take turns.
-    ids, wanted, places
+    ids, wanted, offsets
         Scratch, one row a thread: vertices, their words, and where their tails are read.
     counts, weights
         Vertices and edges of the next frontier by source, one row a thread.
-    num_bytes
+    byte_counts
         Counters of one byte a source, one row a thread.
     unexplored
         Edges of vertices that a source has not seen.
     sizes, records
-        Vertices of each level by source, and what the level did (see many.RECORD), one row a level.
+        Vertices of each level by source, and what the level did (RECORD), one row a level.
     """
 
-    words: NDArray[np.uint64]
+    sets: NDArray[np.uint64]
     planes: NDArray[np.uint64]
     common: NDArray[np.uint64]
     idle: NDArray[np.uint8]
     lists: NDArray[np.uint32]
     ids: NDArray[np.uint32]
     wanted: NDArray[np.uint64]
-    places: NDArray[np.int64]
+    offsets: NDArray[np.int64]
     counts: NDArray[np.int64]
     weights: NDArray[np.float64]
-    num_bytes: NDArray[np.uint8]
+    byte_counts: NDArray[np.uint8]
     masks: NDArray[np.uint64]
     unexplored: NDArray[np.float64]
     sizes: NDArray[np.int64]
-    records: NDArray[np.int64]
+    records: NDArray[np.void]
     control: NDArray[np.int64]
+
+
+@inlined
+def other_row(row):
+    """Give the row of the next frontier if this is the frontier's, and the other way round."""
+    return FIRST_FRONTIER + SECOND_FRONTIER - row
+
+
+@inlined
+def frontiers(state):
+    """Give the words of the frontier and of the next frontier."""
+    row = state.control[FRONTIER_ROW]
+    return state.sets[row], state.sets[other_row(row)]

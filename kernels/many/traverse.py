@@ -10,18 +10,18 @@ import numpy as np
 
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import SEGMENT_BYTES
-from oocbfs.kernels.many.levels import FULL, PAUSED, TOO_DEEP, Options, lead, worker_loop
+from oocbfs.kernels.many import state as words
+from oocbfs.kernels.many.levels import NO_ROOM, PAUSED, TOO_DEEP, lead, worker_loop
 from oocbfs.kernels.many.state import (
     BLOCK,
     CHUNK,
     CONTROL_WORDS,
-    DEPTH,
-    DRAINED,
-    FAILED,
-    FRONT,
-    LIST_END,
+    FIRST_FRONTIER,
     MAX_RECORDS,
-    State,
+    RECORD,
+    WIDTH,
+    ManyOptions,
+    ManyState,
 )
 from oocbfs.kernels.region import GATE
 from oocbfs.kernels.rows import Rows, one_row, read_only
@@ -30,29 +30,25 @@ from oocbfs.kernels.workers import run_together
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Sources of one traversal: the bits of a word.
-WIDTH = 64
+__all__ = [
+    "RECORD",
+    "WIDTH",
+    "ManyFound",
+    "bytes_per_vertex",
+    "load",
+    "num_words",
+    "traverse_many",
+]
+
 # A frontier whose edges are at most n / 32 touches only its own vertices.
 _SPARSE_SHIFT = 5
-# Threads that push at a time: each but the first needs a word a vertex for its finds.
+# Threads that push at a time: each but the first needs a word a vertex for what it marks.
 _MAX_PUSHING = 4
 # Enough for levels 0 … 14; more are added when they are needed.
 _FIRST_PLANES = 4
 
-RECORD = np.dtype(
-    [
-        ("pushing", "u8"),
-        ("pulling", "u8"),
-        ("weight", "i8"),
-        ("edges", "i8"),
-        ("heads", "i8"),
-        ("tail_bytes", "i8"),
-        ("seconds", "f8"),
-    ]
-)
 
-
-class Found(NamedTuple):
+class ManyFound(NamedTuple):
     """What a traversal found.
 
     sizes
@@ -82,12 +78,12 @@ def _run(rows_out, rows_in, state, options, thread):
 
 
 def num_words(threads: int) -> int:
-    """Words that a traversal takes for each vertex: seen, frontier, and finds of those who push."""
+    """Words that a vertex takes: seen, frontier, and one for each thread that pushes."""
     return 2 + min(threads, _MAX_PUSHING)
 
 
 def bytes_per_vertex(threads: int, *, levels: bool) -> int:
-    """Memory that a traversal takes for each vertex: words, lists, and planes, one of them twice."""
+    """Bytes that a vertex takes: words, lists, and planes, one of them twice."""
     return 8 * num_words(threads) + 8 + (8 * (2 * _FIRST_PLANES + 1) if levels else 0)
 
 
@@ -100,8 +96,8 @@ def traverse_many(
     threads: int = 1,
     alpha: float = 30.0,
     max_levels: int = -1,
-    words: NDArray[np.uint64] | None = None,
-) -> Found:
+    sets: NDArray[np.uint64] | None = None,
+) -> ManyFound:
     """Find the distance of every vertex from each of up to 64 sources.
 
     Parameters
@@ -118,68 +114,75 @@ def traverse_many(
         A source is pulled when its frontier has more edges than its unexplored ones / alpha.
     max_levels
         Give up a graph that has more levels; -1 for never.
-    words
+    sets
         Zeros to work in, ``num_words`` times n; None allocates them.
     """
     n = rows_out.heads.size
     control = np.zeros(CONTROL_WORDS, np.int64)
-    control[[DEPTH, FRONT, LIST_END]] = -1, 1, sources.size
+    control[[words.DEPTH, words.FRONTIER_ROW]] = -1, FIRST_FRONTIER
+    control[words.LIST_END] = sources.size
     lists = np.empty((2, n + WIDTH), np.uint32)
     lists[0, : sources.size] = sources
-    state = State(
-        np.zeros((num_words(threads), n), np.uint64) if words is None else words,
-        np.zeros((_FIRST_PLANES if levels else 0, n), np.uint64),
-        np.zeros(n // BLOCK + 1, np.uint64),
-        np.zeros(n // BLOCK + 1, np.uint8),
-        lists,
-        np.empty((threads, max(CHUNK, SEGMENT_BYTES) + 1), np.uint32),
-        np.empty((threads, CHUNK + 1), np.uint64),
-        np.empty((threads, 3 * CHUNK), np.int64),
-        np.zeros((threads, WIDTH), np.int64),
-        np.zeros((threads, WIDTH), np.float64),
-        np.zeros((threads, WIDTH), np.uint8),
-        np.zeros(2, np.uint64),
-        np.zeros(WIDTH, np.float64),
-        np.zeros((MAX_RECORDS, WIDTH), np.int64),
-        np.zeros((MAX_RECORDS, len(RECORD.fields or ())), np.int64),
-        control,
+    if sets is None:
+        sets = np.zeros((num_words(threads), n), np.uint64)
+    state = ManyState(
+        sets=sets,
+        planes=np.zeros((_FIRST_PLANES if levels else 0, n), np.uint64),
+        common=np.zeros(n // BLOCK + 1, np.uint64),
+        idle=np.zeros(n // BLOCK + 1, np.uint8),
+        lists=lists,
+        ids=np.empty((threads, max(CHUNK, SEGMENT_BYTES) + 1), np.uint32),
+        wanted=np.empty((threads, CHUNK + 1), np.uint64),
+        offsets=np.empty((threads, 3 * CHUNK), np.int64),
+        counts=np.zeros((threads, WIDTH), np.int64),
+        weights=np.zeros((threads, WIDTH), np.float64),
+        byte_counts=np.zeros((threads, WIDTH), np.uint8),
+        masks=np.zeros(2, np.uint64),
+        unexplored=np.zeros(WIDTH, np.float64),
+        sizes=np.zeros((MAX_RECORDS, WIDTH), np.int64),
+        records=np.zeros(MAX_RECORDS, RECORD),
+        control=control,
     )
-    options = Options(threads, float(alpha), n >> _SPARSE_SHIFT, max_levels, time.CLOCK_MONOTONIC)
+    options = ManyOptions(
+        threads=threads,
+        alpha=float(alpha),
+        sparse_edges=n >> _SPARSE_SHIFT,
+        max_levels=max_levels,
+        clock=time.CLOCK_MONOTONIC,
+    )
     rows = read_only(rows_out), read_only(rows_in)
     sizes: list[NDArray[np.int64]] = []
     records: list[NDArray[np.void]] = []
-    while (outcome := _run_until_full(*rows, state, options)) == FULL:
+    while (outcome := _run_until_full(*rows, state, options)) == NO_ROOM:
         _drain(state, sizes, records)
-        if levels and control[DEPTH] + 2 >> state.planes.shape[0]:
+        if levels and control[words.DEPTH] + 2 >> state.planes.shape[0]:
             more = np.zeros((1, n), np.uint64)
             state = state._replace(planes=np.concatenate((state.planes, more)))
     _drain(state, sizes, records)
-    return Found(
-        np.concatenate(sizes)[:, : sources.size],
-        state.planes[: int(control[DEPTH] + 1).bit_length()] if levels else None,
-        np.concatenate(records),
-        bool(control[FAILED]),
-        outcome == TOO_DEEP,
+    return ManyFound(
+        sizes=np.concatenate(sizes)[:, : sources.size],
+        planes=state.planes[: int(control[words.DEPTH] + 1).bit_length()] if levels else None,
+        records=np.concatenate(records),
+        malformed=bool(control[words.FAILED]),
+        too_deep=outcome == TOO_DEEP,
     )
 
 
-def _run_until_full(rows_out: Rows, rows_in: Rows, state: State, options: Options) -> int:
+def _run_until_full(rows_out: Rows, rows_in: Rows, state: ManyState, options: ManyOptions) -> int:
     """Run levels until the traversal is over or a result has no more room."""
     state.control[GATE] = 0
     together = (rows_out, rows_in, state, options)
     return run_together(_run, together, options.threads, state.control, paused=PAUSED, wait=True)
 
 
-def _drain(state: State, sizes: list[NDArray[np.int64]], records: list[NDArray[np.void]]) -> None:
+def _drain(
+    state: ManyState, sizes: list[NDArray[np.int64]], records: list[NDArray[np.void]]
+) -> None:
     """Take away what the level loop recorded."""
-    count = int(state.control[DEPTH] - state.control[DRAINED])
-    state.control[DRAINED] = state.control[DEPTH]
+    count = int(state.control[words.DEPTH] - state.control[words.NUM_DRAINED])
+    state.control[words.NUM_DRAINED] = state.control[words.DEPTH]
     sizes.append(state.sizes[:count].copy())
-    taken = np.empty(count, RECORD)
-    for i, name in enumerate(RECORD.names or ()):
-        taken[name] = state.records[:count, i].view(np.uint64 if i < 2 else np.int64)
-    taken["seconds"] *= 1e-9
-    records.append(taken)
+    records.append(state.records[:count].copy())
 
 
 @cache

@@ -23,7 +23,7 @@ from oocbfs.kernels.cuda.source import (
     MOST_MANY_LEVELS,
     Control,
 )
-from oocbfs.kernels.many.traverse import RECORD, WIDTH, Found
+from oocbfs.kernels.many.traverse import RECORD, WIDTH, ManyFound
 from oocbfs.kernels.rows import Rows
 from oocbfs.plan.device import Window, search_arrays
 
@@ -85,7 +85,7 @@ class GpuMany(OnDevice):
         *,
         alpha: float = 30.0,
         max_levels: int = MOST_MANY_LEVELS,
-    ) -> Found:
+    ) -> ManyFound:
         """Traverse from up to 64 stored vertices; give up a graph that has more levels.
 
         A source is pulled when the rows of its frontier have more bytes than the unexplored ones / alpha.
@@ -113,7 +113,7 @@ class GpuMany(OnDevice):
         if self._with_levels:
             used = (len(sizes)).bit_length()
             planes = self._device.download(self._memory["planes"], used * n).reshape(used, n)
-        return Found(
+        return ManyFound(
             np.array(sizes)[:, : sources.size],
             planes,
             np.array(records, RECORD),

@@ -142,13 +142,15 @@ class Traversals:
         whole = self._emit == "levels" and count <= self._rows_at_once
         return np.zeros((count if whole else 0, self._graph.num_vertices), np.int8)
 
-    def _traverse_mapped(self, stored: NDArray[np.int64], block: NDArray[np.int8]) -> kernels.Found:
+    def _traverse_mapped(
+        self, stored: NDArray[np.int64], block: NDArray[np.int8]
+    ) -> kernels.ManyFound:
         """Traverse; the words live where levels will be, because fresh memory is expensive."""
         kernels.load()
-        words = None
+        sets = None
         shape = kernels.num_words(self._threads), self._graph.num_vertices
         if block.nbytes >= 8 * shape[0] * shape[1]:
-            words = block.reshape(-1)[: 8 * shape[0] * shape[1]].view(np.uint64).reshape(shape)
+            sets = block.reshape(-1)[: 8 * shape[0] * shape[1]].view(np.uint64).reshape(shape)
         return kernels.traverse_many(
             self._graph.rows,
             self._graph.in_rows,
@@ -156,12 +158,12 @@ class Traversals:
             levels=self._emit != "summary",
             threads=self._threads,
             max_levels=-1 if self.strategy == "together" else DEEP,
-            words=words,
+            sets=sets,
         )
 
     def _share_out(
         self,
-        found: kernels.Found,
+        found: kernels.ManyFound,
         group: Group,
         block: NDArray[np.int8],
     ) -> Iterator[SourceResult]:
@@ -182,7 +184,7 @@ class Traversals:
             )
 
     def _rows_of_levels(
-        self, found: kernels.Found, count: int, block: NDArray[np.int8]
+        self, found: kernels.ManyFound, count: int, block: NDArray[np.int8]
     ) -> Iterator[Levels]:
         """Yield the levels of each source: from the block, or as many at a time as fit."""
         assert found.planes is not None
@@ -256,7 +258,9 @@ class Traversals:
         return FormatError(f"{self._graph.path}: a row is damaged: run 'oocbfs verify'")
 
 
-def _look_up(found: kernels.Found, number: int, targets: NDArray[np.int64]) -> NDArray[np.int32]:
+def _look_up(
+    found: kernels.ManyFound, number: int, targets: NDArray[np.int64]
+) -> NDArray[np.int32]:
     """Give the distances of stored vertices from one source."""
     assert found.planes is not None
     values = np.zeros(targets.size, np.int32)

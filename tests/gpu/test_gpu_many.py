@@ -23,7 +23,7 @@ from oocbfs.kernels.cuda.source import MANY_KERNELS, KernelOptions
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.emulator.library import Library
 from oocbfs.kernels.many.spread import spread_deep
-from oocbfs.kernels.many.traverse import Found
+from oocbfs.kernels.many.traverse import ManyFound
 from oocbfs.search.graph import Graph
 from tests.gpu.test_gpu_bfs import CHECKS, FOLDER, SEEDS
 from tests.support.answers import check_against_single
@@ -63,7 +63,7 @@ def check(
     *,
     directed: bool = False,
     window: tuple[int, int] = (0, 0),
-) -> Found:
+) -> ManyFound:
     """Traverse, and compare levels and level sizes."""
     rows = rows_of(matrix)
     in_rows = rows_of(matrix.T.tocsr()) if directed else None
