@@ -13,8 +13,9 @@ from numba import config, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-# For functions that only compiled code calls: no wrappers for Python, and no reference counts (numba's
-# own string loops use the same option), which every tuple of arrays would otherwise carry along.
+# For functions that only compiled code calls: no wrappers for Python, and no reference counts
+# (numba's own string loops use the same option), which every tuple of arrays would otherwise
+# carry along.
 kernel = njit(nogil=True, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 # For the smallest ones, which cost less than a call with all those arrays.
 inlined = njit(
@@ -87,14 +88,14 @@ def store_release(typingctx, array, index, value):
 
 
 @intrinsic
-def load_word(typingctx, num_bytes, index):
-    """Read the 8 bytes from num_bytes[index] on as one integer, at any alignment."""
+def load_word(typingctx, data, index):
+    """Read the 8 bytes from data[index] on as one integer, at any alignment."""
 
     def codegen(context, builder, signature, args):
         pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
         return builder.load(builder.bitcast(pointer, _I64.as_pointer()), align=1)
 
-    return types.uint64(num_bytes, types.intp), codegen
+    return types.uint64(data, types.intp), codegen
 
 
 @intrinsic
@@ -103,11 +104,11 @@ def prefetch(typingctx, array, index):
 
     def codegen(context, builder, signature, args):
         pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
-        octet = ir.IntType(8).as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [octet, _I32, _I32, _I32])
+        byte_pointer = ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [byte_pointer, _I32, _I32, _I32])
         function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
         read, keep, data = (ir.Constant(_I32, value) for value in (0, 3, 1))
-        builder.call(function, [builder.bitcast(pointer, octet), read, keep, data])
+        builder.call(function, [builder.bitcast(pointer, byte_pointer), read, keep, data])
         return context.get_dummy_value()
 
     return types.void(array, types.intp), codegen
@@ -146,7 +147,7 @@ def extracts_fast() -> bool:
 
 @intrinsic
 def pack_sevens(typingctx, word):
-    """Put the low seven bits of each of the five lowest bytes next to each other, 35 bits in all."""
+    """Pack the low seven bits of each of the five lowest bytes, 35 bits in all."""
 
     def codegen(context, builder, signature, args):
         if extracts_fast():
@@ -164,8 +165,8 @@ def pack_sevens(typingctx, word):
 
 
 @intrinsic
-def add_where(typingctx, num_bytes, index, word, amount):
-    """Add amount to num_bytes[index + b] for every bit b of the word; wraps around like any byte.
+def add_where(typingctx, counters, index, word, amount):
+    """Add amount to the byte counters[index + b] for every bit b of the word; they wrap around.
 
     The word is a mask of 64 lanes: one instruction where the processor has such masks.
     """
@@ -173,18 +174,18 @@ def add_where(typingctx, num_bytes, index, word, amount):
 
     def codegen(context, builder, signature, args):
         pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
-        place = builder.bitcast(pointer, lanes.as_pointer())
+        vector = builder.bitcast(pointer, lanes.as_pointer())
         mask = builder.bitcast(args[2], ir.VectorType(ir.IntType(1), 64))
         first = ir.Constant(_I32, 0)
         one = builder.insert_element(ir.Constant(lanes, None), args[3], first)
         all_lanes = ir.Constant(ir.VectorType(_I32, 64), [0] * 64)
         amounts = builder.shuffle_vector(one, ir.Constant(lanes, None), all_lanes)
-        old = builder.load(place, align=1)
+        old = builder.load(vector, align=1)
         changed = builder.add(old, amounts)
-        builder.store(builder.select(mask, changed, old), place, align=1)
+        builder.store(builder.select(mask, changed, old), vector, align=1)
         return context.get_dummy_value()
 
-    return types.void(num_bytes, types.intp, types.uint64, types.uint8), codegen
+    return types.void(counters, types.intp, types.uint64, types.uint8), codegen
 
 
 @intrinsic
@@ -218,11 +219,11 @@ def nanoseconds(typingctx, clock):
 
     def codegen(context, builder, signature, args):
         timespec = ir.ArrayType(_I64, 2)
-        place = cgutils.alloca_once(builder, timespec)
+        out = cgutils.alloca_once(builder, timespec)
         kind = ir.FunctionType(_I32, [_I32, timespec.as_pointer()])
         function = cgutils.get_or_insert_function(builder.module, kind, "clock_gettime")
-        builder.call(function, [builder.trunc(args[0], _I32), place])
-        value = builder.load(place)
+        builder.call(function, [builder.trunc(args[0], _I32), out])
+        value = builder.load(out)
         seconds, rest = (builder.extract_value(value, part) for part in (0, 1))
         return builder.add(builder.mul(seconds, ir.Constant(_I64, 1_000_000_000)), rest)
 

@@ -1,8 +1,9 @@
 """Compiled kernels, kept on disk under a key that covers every file they are compiled from.
 
-numba keeps what it compiled as long as the file that holds the function does not change. But a kernel
-also contains the helpers and constants that it takes from other files, and a change of those must not
-leave old code behind. So the key here is a digest of a kernel's file and of all files that it imports.
+numba keeps what it compiled as long as the file that holds the function does not change. But a
+kernel also contains the functions and constants that it takes from other files, and a change of
+those must not leave old code in use. So the key here is a digest of a kernel's file and of all
+files that it imports.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ _IMPORT = re.compile(
 def compiled(*signatures: object, **options: object) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function for these signatures, or for the first arguments that it is called with.
 
-    Options are those of ``numba.njit``. The compiled code is kept on disk, and runs without the GIL.
+    Options are those of ``numba.njit``. The compiled code is kept on disk, and runs without the
+    GIL.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401
@@ -122,7 +124,7 @@ class _Implementation(CompileResultCacheImpl):  # type: ignore[misc]
 
 
 class _KernelCache(FunctionCache):  # type: ignore[misc]
-    """Loads and saves code; a cache that is damaged or cannot be written costs time, not the run."""
+    """Loads and saves code; a cache that is damaged or not writable costs time, not the run."""
 
     _impl_class = _Implementation
 

@@ -2,7 +2,7 @@
 
 SEGMENT_BYTES = 1024
 NO_HEAD = 0xFFFFFFFF
-# Decoders may read this far behind the last tail byte; loaders provide it.
+# Decoders may read this far beyond the end of the tails; loaders provide it.
 SLACK_BYTES = 16
 # No varint is longer, stretched or not.
 MAX_VARINT_BYTES = 9

@@ -5,15 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
+from oocbfs.kernels.array_types import READ_U8, READ_U32, READ_U64, U8, U32, U64
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
 
-_U8 = types.Array(types.uint8, 1, "C")
-_U32 = types.Array(types.uint32, 1, "C")
-_U64 = types.Array(types.uint64, 1, "C")
-_READ_U8 = types.Array(types.uint8, 1, "C", readonly=True)
-_READ_U32 = types.Array(types.uint32, 1, "C", readonly=True)
-_READ_U64 = types.Array(types.uint64, 1, "C", readonly=True)
 _I64 = types.int64
 
 
@@ -28,90 +23,91 @@ def varint_bytes(value):
 
 
 @njit(inline="always")
-def put_varint(out, at, value):
-    """Write one varint and return the position behind it."""
+def put_varint(out, offset, value):
+    """Write one varint and return its end."""
     while value >= 128:
-        out[at] = np.uint8((value & 127) | 128)
-        at += 1
+        out[offset] = np.uint8((value & 127) | 128)
+        offset += 1
         value >>= 7
-    out[at] = np.uint8(value)
-    return at + 1
+    out[offset] = np.uint8(value)
+    return offset + 1
 
 
 @njit(inline="always")
-def get_varint(data, at, end):
-    """Read one varint that ends before ``end``; returns (value, position behind it or -1)."""
+def get_varint(data, offset, end):
+    """Read one varint that ends before ``end``; returns (value, its end or -1)."""
     value = np.int64(0)
     shift = 0
-    while at < end:
-        byte = np.int64(data[at])
-        at += 1
+    while offset < end:
+        byte = np.int64(data[offset])
+        offset += 1
         if shift < 63:
             value |= (byte & 127) << shift
         shift += 7
         if byte < 128:
-            return value, at
+            return value, offset
     return value, -1
 
 
 @njit(inline="always")
 def row_span(bases, starts, shift, tail_bytes, u):
-    """Give the first byte of row u's tail and the one behind its last, never outside the tails."""
-    most = np.uint64(tail_bytes)
-    begin = min(bases[u >> shift] + np.uint64(starts[u]), most)
-    return np.int64(begin), np.int64(min(bases[(u + 1) >> shift] + np.uint64(starts[u + 1]), most))
+    """Give the begin and the end of row u's tail, never outside the tails."""
+    size = np.uint64(tail_bytes)
+    begin = min(bases[u >> shift] + np.uint64(starts[u]), size)
+    end = min(bases[(u + 1) >> shift] + np.uint64(starts[u + 1]), size)
+    return np.int64(begin), np.int64(end)
 
 
-@compiled(_I64(_U8, _I64, _U64, _I64, _I64, _I64, types.uint64))
-def _put_segments(out, at, keys, first, stop, head, mask):
-    """Write keys[first:stop] without position ``head`` as segments; return the end."""
-    segment_end = at + SEGMENT_BYTES
+@compiled(_I64(U8, _I64, U64, _I64, _I64, _I64, types.uint64))
+def _put_segments(out, offset, keys, first, stop, head, mask):
+    """Write keys[first:stop] but keys[head] as segments; return the end."""
+    segment_end = offset + SEGMENT_BYTES
     previous = np.int64(-1)
     for i in range(first, stop):
         if i == head:
             continue
         v = np.int64(keys[i] & mask)
-        if at + varint_bytes(v - previous - 1) > segment_end:
-            if at < segment_end:  # stretch the last varint so that the segment is full
-                out[at - 1] |= np.uint8(128)
-                while at < segment_end - 1:
-                    out[at] = 128
-                    at += 1
-                out[at] = 0
-                at += 1
+        if offset + varint_bytes(v - previous - 1) > segment_end:
+            if offset < segment_end:  # stretch the last varint so that the segment is full
+                out[offset - 1] |= np.uint8(128)
+                while offset < segment_end - 1:
+                    out[offset] = 128
+                    offset += 1
+                out[offset] = 0
+                offset += 1
             segment_end += SEGMENT_BYTES
             previous = -1
-        at = put_varint(out, at, v - previous - 1)
+        offset = put_varint(out, offset, v - previous - 1)
         previous = v
-    return at
+    return offset
 
 
-@compiled(_I64(_U8, _I64, _U64, _I64, _I64, _I64, types.uint64))
-def _put_tail(out, at, keys, first, stop, head, mask):
+@compiled(_I64(U8, _I64, U64, _I64, _I64, _I64, types.uint64))
+def _put_tail(out, offset, keys, first, stop, head, mask):
     """Write one tail, cut into segments if it is long; return the end."""
-    start = at
+    start = offset
     previous = np.int64(-1)
     for i in range(first, stop):
         if i == head:
             continue
         v = np.int64(keys[i] & mask)
-        at = put_varint(out, at, v - previous - 1)
+        offset = put_varint(out, offset, v - previous - 1)
         previous = v
-        if at - start > SEGMENT_BYTES:
+        if offset - start > SEGMENT_BYTES:
             return _put_segments(out, start, keys, first, stop, head, mask)
-    return at
+    return offset
 
 
-@compiled(_I64(_U8, _U32, _U32, _U32, _U64, _U32, _I64, _I64))
+@compiled(_I64(U8, U32, U32, U32, U64, U32, _I64, _I64))
 def encode_rows(tails, heads, lengths, degrees, keys, weights, first_row, column_bits):
     """Encode sorted distinct keys (row << column_bits | neighbour) of whole rows.
 
-    The rows are first_row, first_row + 1, …, one for each entry of ``heads``. ``weights`` holds the
-    degrees that choose the heads; when empty, the order is by degree and the first neighbour is it.
-    Returns the number of tail bytes.
+    The rows are first_row, first_row + 1, …, one for each entry of ``heads``. ``weights`` holds
+    the degrees that choose the heads; when empty, vertices are in the order of their degrees, and
+    the first neighbour of a row is its head. Returns the number of tail bytes.
     """
     mask = np.uint64((np.int64(1) << column_bits) - 1)
-    at = 0
+    offset = 0
     i = 0
     for r in range(heads.size):
         row = np.uint64(first_row + r)
@@ -131,23 +127,23 @@ def encode_rows(tails, heads, lengths, degrees, keys, weights, first_row, column
             lengths[r] = 0
             continue
         heads[r] = keys[head] & mask
-        end = _put_tail(tails, at, keys, first, i, head, mask)
-        lengths[r] = end - at
-        at = end
-    return at
+        end = _put_tail(tails, offset, keys, first, i, head, mask)
+        lengths[r] = end - offset
+        offset = end
+    return offset
 
 
-@compiled(_I64(_U32, _READ_U8, _I64, _I64, _I64))
+@compiled(_I64(U32, READ_U8, _I64, _I64, _I64))
 def decode_tail(out, tails, start, end, num_vertices):
-    """Decode the tail tails[start:end] into ``out``; returns the count, or -1 if it is malformed."""
+    """Decode tails[start:end] into ``out``; returns the count, or -1 if it is malformed."""
     count = 0
-    at = start
-    while at < end:
-        segment_end = min(at + SEGMENT_BYTES, end)
+    offset = start
+    while offset < end:
+        segment_end = min(offset + SEGMENT_BYTES, end)
         v = np.int64(-1)
-        while at < segment_end:
-            delta, at = get_varint(tails, at, segment_end)
-            if at < 0 or delta >= num_vertices:
+        while offset < segment_end:
+            delta, offset = get_varint(tails, offset, segment_end)
+            if offset < 0 or delta >= num_vertices:
                 return -1
             v += delta + 1
             if v >= num_vertices or count >= out.size:
@@ -159,26 +155,26 @@ def decode_tail(out, tails, start, end, num_vertices):
 
 @compiled(
     types.UniTuple(_I64, 2)(
-        _U64, _U64, _READ_U32, _READ_U64, _READ_U32, _I64, _READ_U8, _READ_U32, _READ_U32, _I64,
+        U64, U64, READ_U32, READ_U64, READ_U32, _I64, READ_U8, READ_U32, READ_U32, _I64,
         types.boolean,
     ),
 )  # fmt: skip
 def decode_rows(sources, targets, heads, bases, starts, shift, tails, degrees, order, row, once):
     """Decode whole rows from ``row`` on while they fit; returns (next row, count or -1 if damaged).
 
-    Vertices are given by natural position (order[v], or v if the order is empty); with ``once``, only
-    edges to a larger position.
+    Vertices are given by natural position (order[v], or v if the order is empty); with ``once``,
+    only edges to a larger position.
     """
     n = heads.size
-    at = 0
+    num_edges = 0
     neighbours = np.empty(sources.size, np.uint32)
-    while row < n and at + np.int64(degrees[row]) <= sources.size:
+    while row < n and num_edges + np.int64(degrees[row]) <= sources.size:
         head = heads[row]
         if (head >= n) != (degrees[row] == 0):
             return row, -1
         if head < n:
             start, end = row_span(bases, starts, shift, tails.size, row)
-            count = decode_tail(neighbours[: sources.size - at - 1], tails, start, end, n)
+            count = decode_tail(neighbours[: sources.size - num_edges - 1], tails, start, end, n)
             if count < 0 or count + 1 != degrees[row]:
                 return row, -1
             neighbours[count] = head
@@ -186,35 +182,35 @@ def decode_rows(sources, targets, heads, bases, starts, shift, tails, degrees, o
             for i in range(count + 1):
                 v = order[neighbours[i]] if order.size else neighbours[i]
                 if u < v or not once:
-                    sources[at] = u
-                    targets[at] = v
-                    at += 1
+                    sources[num_edges] = u
+                    targets[num_edges] = v
+                    num_edges += 1
         row += 1
-    return row, at
+    return row, num_edges
 
 
-@compiled(_I64(_U8, _U64))
+@compiled(_I64(U8, U64))
 def pack_keys(out, keys):
     """Write ascending keys as varints of their differences, the first from 0; returns the bytes."""
-    at = 0
+    offset = 0
     previous = np.uint64(0)
     for k in keys:
-        at = put_varint(out, at, k - previous)
+        offset = put_varint(out, offset, k - previous)
         previous = k
-    return at
+    return offset
 
 
-@compiled(types.void(_U64, _READ_U8))
+@compiled(types.void(U64, READ_U8))
 def unpack_keys(out, data):
     """Undo ``pack_keys`` for out.size keys."""
-    at = 0
+    offset = 0
     key = np.uint64(0)
     for i in range(out.size):
         delta = np.uint64(0)
         shift = np.uint64(0)
         while True:
-            byte = np.uint64(data[at])
-            at += 1
+            byte = np.uint64(data[offset])
+            offset += 1
             delta |= (byte & np.uint64(127)) << shift
             shift += np.uint64(7)
             if byte < 128:

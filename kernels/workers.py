@@ -1,8 +1,8 @@
-"""The threads that help a compiled level loop, kept from one traversal to the next.
+"""The threads that work for a compiled level loop, kept from one traversal to the next.
 
-Ctrl-C may come at any moment, also while helpers are being called. Python's own pools lose a thread whose
-start is interrupted, and wait for it when the program ends. So helpers are daemons here, each with a line of
-its own: one that is lost is lost, and nobody waits for it.
+Ctrl-C may come at any moment, also while workers are being called. Python's own pools lose a
+thread whose start is interrupted, and wait for it when the program ends. So workers are daemons
+here, each with a queue of its own: nothing waits for one that is lost.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# How long the end of the program waits for helpers that are still at work, in seconds.
-_PATIENCE = 1.0
+# How long the end of the program waits for workers that are still busy.
+_PATIENCE_SECONDS = 1.0
 
 
 class _Call:
-    """Something to run, by the helper who is told or by nobody."""
+    """Something that one worker runs, unless it is withdrawn first."""
 
     def __init__(self, run: Callable[[], object]) -> None:
         self._run = run
@@ -39,8 +39,8 @@ class _Call:
         self._ended.acquire()
         self._error: Exception | None = None
 
-    def answer(self) -> None:
-        """Run, unless it is too late."""
+    def run(self) -> None:
+        """Run it, unless it was withdrawn."""
         if self._begun.acquire(blocking=False):
             try:
                 self._run()
@@ -50,62 +50,62 @@ class _Call:
                 self._ended.release()
 
     def finish(self, *, wait: bool) -> None:
-        """See to it that it does not begin any more; wait for its end if it has begun."""
+        """Withdraw the call; wait for its end if it has begun."""
         if not self._begun.acquire(blocking=False) and wait:
             self._ended.acquire()
             if self._error is not None:
                 raise self._error
 
 
-class _Helper(threading.Thread):
-    """A thread that answers calls until it is sent home."""
+class _Worker(threading.Thread):
+    """A thread that runs calls until it gets None."""
 
-    def __init__(self, idle: deque[_Helper]) -> None:
+    def __init__(self, idle: deque[_Worker]) -> None:
         super().__init__(name="oocbfs", daemon=True)
         self._idle = idle
         self.calls: SimpleQueue[_Call | None] = SimpleQueue()
 
     def run(self) -> None:
-        """Answer one call after the other."""
+        """Run one call after the other."""
         while (call := self.calls.get()) is not None:
-            call.answer()
+            call.run()
             del call  # which holds arrays
             self._idle.append(self)
 
 
 class _Workers:
-    """Helpers, and which of them wait for a call."""
+    """All workers of a process, and which of them wait for a call."""
 
     def __init__(self) -> None:
-        self._everyone: list[_Helper] = []
-        self._idle: deque[_Helper] = deque()
+        self._all: list[_Worker] = []
+        self._idle: deque[_Worker] = deque()
         atexit.register(self._dismiss)
 
     def call(self, call: _Call) -> None:
-        """Have a helper answer, a new one if all are at work."""
+        """Have a worker run it, a new one if all are busy."""
         try:
             self._idle.pop().calls.put(call)
         except IndexError:
-            helper = _Helper(self._idle)
-            helper.calls.put(call)
-            self._everyone.append(helper)
-            # Where there are no more threads to be had, there are enough.
+            worker = _Worker(self._idle)
+            worker.calls.put(call)
+            self._all.append(worker)
+            # Where the system gives no more threads, those that there are do the work.
             with suppress(RuntimeError):
-                helper.start()
+                worker.start()
 
     def _dismiss(self) -> None:
-        """Send the helpers home before the interpreter goes."""
-        for helper in self._everyone:
-            helper.calls.put(None)
-        deadline = time.monotonic() + _PATIENCE
-        for helper in self._everyone:
-            if helper.is_alive():
-                helper.join(max(0.0, deadline - time.monotonic()))
+        """End the workers before the interpreter goes."""
+        for worker in self._all:
+            worker.calls.put(None)
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        for worker in self._all:
+            if worker.is_alive():
+                worker.join(max(0.0, deadline - time.monotonic()))
 
 
 @cache
 def _workers_of(process: int) -> _Workers:
-    """Give the helpers of this process; one that was forked has none of its parent's."""
+    """Give the workers of this process; a forked one has none of its parent's."""
     return _Workers()
 
 
@@ -118,10 +118,10 @@ def run_together(
     paused: int,
     wait: bool,
 ) -> int:
-    """Call run(*arguments, 0) until it gives something else than paused, with helpers 1, 2, … .
+    """Call run(*arguments, 0) until it gives something else than paused, with workers 1, 2, … .
 
-    Helpers leave when the gate says so: one that sleeps or has no core holds up nobody to the end,
-    unless the caller is to wait for them because it will open the gate again.
+    Workers return when the gate says FINISH. One that sleeps or has no core does not hold up the
+    end, unless the caller wants to wait for all of them because it will open the gate again.
     """
     workers = _workers_of(os.getpid())
     calls = [_Call(partial(run, *arguments, thread)) for thread in range(1, threads)]
@@ -131,7 +131,8 @@ def run_together(
         while (outcome := run(*arguments, 0)) == paused:
             pass
     finally:
-        # First of all, and without a call that Ctrl-C could end: whoever was called comes to an end.
+        # First of all, and without a call that Ctrl-C could interrupt: this makes all workers
+        # return.
         control[GATE] = FINISH
         for call in calls:
             call.finish(wait=wait)

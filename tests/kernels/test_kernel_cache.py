@@ -43,7 +43,7 @@ def imports_by_syntax(path: Path) -> set[Path]:
     return found
 
 
-@pytest.mark.parametrize("path", COMPILED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", COMPILED, ids=lambda path: str(path.relative_to(KERNELS)))
 def test_key_covers_every_file_that_a_kernel_is_compiled_from(path: Path) -> None:
     assert cache.imported_files(path) == imports_by_syntax(path)
 

@@ -11,38 +11,7 @@ from numpy.typing import NDArray
 from oocbfs.conversion.order import max_tail_bytes
 from oocbfs.kernels import varint
 from oocbfs.kernels.constants import NO_HEAD
-
-SEGMENT = 1024
-
-
-def plain_varint(value: int) -> bytes:
-    out = bytearray()
-    while value >= 128:
-        out.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*out, value])
-
-
-def plain_tail(neighbours: list[int]) -> bytes:
-    """Encode a tail as FORMAT.md says, in plain Python."""
-    whole = b"".join(
-        plain_varint(v - p - 1) for p, v in zip([-1, *neighbours], neighbours, strict=False)
-    )
-    if len(whole) <= SEGMENT:
-        return whole
-    segments, previous = [bytearray()], -1
-    for v in neighbours:
-        code = plain_varint(v - previous - 1)
-        if len(segments[-1]) + len(code) > SEGMENT:
-            missing = SEGMENT - len(segments[-1])
-            if missing:
-                segments[-1][-1] |= 128
-                segments[-1] += b"\x80" * (missing - 1) + b"\0"
-            segments.append(bytearray())
-            code = plain_varint(v)
-        segments[-1] += code
-        previous = v
-    return b"".join(segments)
+from tests.support.plain_rows import encode_tail
 
 
 def encode(
@@ -59,17 +28,17 @@ def encode(
 
 def check(rows: list[list[int]], column_bits: int) -> None:
     heads, lengths, tails = encode(rows, column_bits, np.empty(0, np.uint32))
-    expected = [plain_tail(row[1:]) for row in rows]
+    expected = [encode_tail(row[1:]) for row in rows]
     assert tails == b"".join(expected)
     assert heads.tolist() == [row[0] if row else NO_HEAD for row in rows]
-    at = 0
+    offset = 0
     for row, length in zip(rows, lengths.tolist(), strict=True):
         out = np.empty(max(0, len(row) - 1), np.uint32)
         data = np.frombuffer(tails, np.uint8)
-        count = varint.decode_tail(out, data, at, at + length, 1 << column_bits)
+        count = varint.decode_tail(out, data, offset, offset + length, 1 << column_bits)
         assert count == out.size
         assert out.tolist() == row[1:]
-        at += length
+        offset += length
 
 
 rows_of_small_ids = st.lists(st.integers(0, 2**20 - 1), unique=True, max_size=50).map(sorted)
@@ -105,7 +74,7 @@ def test_head_is_the_heaviest_neighbour_and_the_first_among_equals() -> None:
     weights = np.array([1, 5, 9, 9, 2, 0, 0, 0], np.uint32)
     heads, _, tails = encode([[0, 1, 2, 3, 4], [4]], 3, weights)
     assert heads.tolist() == [2, 4]
-    assert tails == plain_tail([0, 1, 3, 4])
+    assert tails == encode_tail([0, 1, 3, 4])
 
 
 @given(st.binary(max_size=2100), st.integers(1, 2**32 - 2))
