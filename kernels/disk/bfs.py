@@ -6,34 +6,45 @@ import numpy as np
 
 from oocbfs.kernels.atomics import kernel, trailing_zeros
 from oocbfs.kernels.cache import compiled
-from oocbfs.kernels.disk.large_level import heads_pass, stream, sweep, visit_heads
-from oocbfs.kernels.disk.small_level import fill, thin_levels
-from oocbfs.kernels.disk.state import FRONT, FRONTIER, QUEUE
+from oocbfs.kernels.disk import state as words
+from oocbfs.kernels.disk.large_level import (
+    heads_pass,
+    stream_down,
+    stream_up,
+    sweep,
+    visit_heads,
+)
+from oocbfs.kernels.disk.small_level import fill, small_levels
 from oocbfs.kernels.region import ONE, ZERO
 
-THIN, FILL_CACHE, HEADS_PASS, VISIT_HEADS, STREAM_DOWN, STREAM_UP, SWEEP, TO_QUEUE = range(8)
+SMALL_LEVELS, FILL_CACHE, HEADS_PASS, VISIT_HEADS, STREAM_DOWN, STREAM_UP, SWEEP, TO_QUEUE = range(
+    8
+)
 
 
 @kernel
 def _to_queue(state):
     """Bring a small frontier from its bitmap into the queue."""
     control = state.control
-    front, queue = state.bitmaps[control[FRONT]], state.queue[control[QUEUE]]
-    place = 0
-    for w in range(front.size):
-        bits = front[w]
+    frontier, queue = (
+        state.bitmaps[state.control[words.FRONTIER]],
+        state.queue[control[words.QUEUE]],
+    )
+    size = 0
+    for w in range(frontier.size):
+        bits = frontier[w]
         while bits != ZERO:
-            queue[place] = w * 64 + trailing_zeros(bits)
-            place += 1
+            queue[size] = w * 64 + trailing_zeros(bits)
+            size += 1
             bits &= bits - ONE
-    control[FRONTIER] = place
+    control[words.FRONTIER_SIZE] = size
 
 
 @compiled(_nrt=False)
 def step(task, rows_out, rows_in, disk_out, disk_in, state, max_depth, target, clock, thread):
     """Run a step; small levels say why they ended."""
-    if task == THIN:
-        return thin_levels(rows_out, disk_out, state, max_depth, target, clock)
+    if task == SMALL_LEVELS:
+        return small_levels(rows_out, disk_out, state, max_depth, target, clock)
     if task == FILL_CACHE:
         fill(disk_out, state)
     elif task == HEADS_PASS:
@@ -41,9 +52,9 @@ def step(task, rows_out, rows_in, disk_out, disk_in, state, max_depth, target, c
     elif task == VISIT_HEADS:
         visit_heads(rows_out, state, thread)
     elif task == STREAM_DOWN:
-        stream(rows_out, disk_out, state, False, thread)
+        stream_down(rows_out, disk_out, state, thread)
     elif task == STREAM_UP:
-        stream(rows_in, disk_in, state, True, thread)
+        stream_up(rows_in, disk_in, state, thread)
     elif task == SWEEP:
         sweep(rows_out, state)
     else:

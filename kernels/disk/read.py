@@ -11,7 +11,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from oocbfs.kernels.atomics import atomic_add, kernel
-from oocbfs.kernels.disk.state import DISK_BYTES, FAILED, READ_FAILED, SYSTEM_ERROR
+from oocbfs.kernels.disk import state as words
 
 PAGE_BYTES = 4096
 _ERRNO = "__error" if sys.platform == "darwin" else "__errno_location"
@@ -33,15 +33,17 @@ def read_at(typingctx, descriptor, out, index, count, offset):
     """Read up to count bytes at an offset into out[index:]; give their number, or minus the errno."""
 
     def codegen(context, builder, signature, args):
-        octet = ir.IntType(8).as_pointer()
+        byte_pointer = ir.IntType(8).as_pointer()
         view = context.make_array(signature.args[1])(context, builder, args[1])
         pointer = cgutils.get_item_pointer(
             context, builder, signature.args[1], view, [args[2]], wraparound=False
         )
-        kind = ir.FunctionType(_I64, [_I32, octet, _I64, _I64])
+        kind = ir.FunctionType(_I64, [_I32, byte_pointer, _I64, _I64])
         read = cgutils.get_or_insert_function(builder.module, kind, "pread")
         descriptor = builder.trunc(args[0], _I32)
-        count = builder.call(read, [descriptor, builder.bitcast(pointer, octet), args[3], args[4]])
+        count = builder.call(
+            read, [descriptor, builder.bitcast(pointer, byte_pointer), args[3], args[4]]
+        )
         where = cgutils.get_or_insert_function(
             builder.module, ir.FunctionType(_I32.as_pointer(), []), _ERRNO
         )
@@ -57,7 +59,7 @@ def read_at(typingctx, descriptor, out, index, count, offset):
 def read_pages(out, index, count, disk, begin, control):
     """Read count bytes of the tails, whole pages from ``begin`` on; tell whether that worked.
 
-    The count is one of whole pages too: the file goes on behind the tails with the chunk table.
+    The count is one of whole pages too: after the tails, the file goes on with the chunk table.
     """
     done = 0
     while done < count:
@@ -65,9 +67,9 @@ def read_pages(out, index, count, disk, begin, control):
         if got == -_INTERRUPTED:
             continue
         if got <= 0:
-            control[SYSTEM_ERROR] = -got
-            control[FAILED] = READ_FAILED
+            control[words.SYSTEM_ERROR] = -got
+            control[words.FAILED] = words.READ_FAILED
             return False
         done += got
-    atomic_add(control, DISK_BYTES, count)
+    atomic_add(control, words.DISK_BYTES, count)
     return True

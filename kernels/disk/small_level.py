@@ -1,6 +1,6 @@
 """Small levels of a traversal whose tails stay on disk: one thread, many levels in one call.
 
-Long thin graphs have thousands of levels, and the pages that one level needs are mostly those of the
+Long graphs have thousands of levels, and the pages that one level needs are mostly those of the
 levels just before. So small frontiers read through a cache of blocks, each of which has one slot where it
 may lie. What a level lacks is read beforehand: a few blocks by the thread itself, many by all threads,
 for which it returns to the driver. A level that needs more blocks than the cache can hold is not small.
@@ -12,29 +12,14 @@ import numpy as np
 
 from oocbfs.kernels.atomics import atomic_add, kernel, nanoseconds
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
-from oocbfs.kernels.disk.large_level import GAP_PAGES, add_row
+from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.read import PAGE_BYTES, read_pages
-from oocbfs.kernels.disk.state import (
-    CURSOR,
-    DEPTH,
-    DISK_BYTES,
-    FAILED,
-    FILLED,
-    FRONT,
-    FRONT_PAGES,
-    FRONT_READS,
-    FRONTIER,
-    MALFORMED,
-    NUM_MISSING,
-    QUEUE,
-    ROW_BYTES,
-    VISITED,
-)
+from oocbfs.kernels.disk.stream import NO_ROWS, add_row
 from oocbfs.kernels.region import ONE, ZERO
 from oocbfs.kernels.rows import BATCH, gather_segment, row_begin
 
-# How the thin levels end: the traversal is over, the time slice is, blocks are to be read by all threads,
-# or the frontier is too wide and lies in its bitmap.
+# How small levels end: the traversal is over, the time slice is, blocks are to be read by all threads,
+# or the frontier is too large and lies in its bitmap.
 FINISHED, PAUSED, FILL, LARGE = range(4)
 
 BLOCK_BYTES = 1 << 14
@@ -62,9 +47,9 @@ def _load(disk, state, block):
 def fill(disk, state):
     """Read missing blocks until none are left."""
     control = state.control
-    while control[FAILED] == 0:
-        i = atomic_add(control, CURSOR, 1)
-        if i >= control[NUM_MISSING]:
+    while control[words.FAILED] == 0:
+        i = atomic_add(control, words.CURSOR, 1)
+        if i >= control[words.NUM_MISSING]:
             return
         _load(disk, state, state.missing[i])
 
@@ -73,12 +58,12 @@ def fill(disk, state):
 def _reserve(rows, state, frontier):
     """Give the blocks that the frontier's rows need their slots; list those that must be read.
 
-    Of two blocks that share a slot, the second stays out: it is read when its row's turn comes.
+    Of two blocks that share a slot, the second stays out: it is read when it is the turn of its row.
     Gives how many there are, or -1 if the level needs more than half of the cache: little of it would
     be there for the next one.
     """
     tags, marks, missing = state.tags, state.marks, state.missing
-    level = np.int32(state.control[DEPTH] + 1)
+    level = np.int32(state.control[words.DEPTH] + 1)
     count = 0
     wanted = 0
     for u in frontier:
@@ -105,34 +90,37 @@ def _reserve(rows, state, frontier):
 
 @kernel
 def _find_row(disk, state, begin, end):
-    """Give an array that holds a row's bytes, and where they begin in it; None of it may be kept."""
+    """Give an array that holds a row's bytes, until the next call, and where they begin in it."""
     tags, cache = state.tags, state.cache
     first = begin // BLOCK_BYTES
     last = (end - 1) // BLOCK_BYTES
-    at = begin
+    copied = begin
     for block in range(first, last + 1):
         slot = block % tags.size
         if tags[slot] != block:
             if not _load(disk, state, block):
                 return cache, np.int64(0)
             tags[slot] = block
-        place = slot * BLOCK_BYTES - block * BLOCK_BYTES
+        shift = slot * BLOCK_BYTES - block * BLOCK_BYTES
         if first == last:
-            return cache, begin + place
+            return cache, begin + shift
         stop = min(end, (block + 1) * BLOCK_BYTES)
-        for i in range(at, stop):
-            state.row[i - begin] = cache[i + place]
-        at = stop
+        for i in range(copied, stop):
+            state.row[i - begin] = cache[i + shift]
+        copied = stop
     return state.row, np.int64(0)
 
 
 @kernel
 def _visit(rows, state, ids, count, owner, level):
-    """Level ids that nobody visited and append them to the next frontier."""
+    """Visit ids that are not visited yet, and append them to the next frontier."""
     control, levels, parents = state.control, state.levels, state.parents
-    visited, after = state.bitmaps[control[VISITED]], state.queue[1 - control[QUEUE]]
-    place = control[FRONTIER]
-    num_bytes = control[ROW_BYTES]
+    visited, next_frontier = (
+        state.bitmaps[state.control[words.VISITED]],
+        state.queue[1 - control[words.QUEUE]],
+    )
+    size = control[words.FRONTIER_SIZE]
+    num_bytes = control[words.ROW_BYTES]
     for i in range(count):
         v = np.int64(ids[i])
         bit = ONE << np.uint64(v & 63)
@@ -141,11 +129,11 @@ def _visit(rows, state, ids, count, owner, level):
             levels[v] = level
             if parents.size != 0:
                 parents[v] = owner
-            after[place] = v
-            place += 1
+            next_frontier[size] = v
+            size += 1
             num_bytes += row_begin(rows, v + 1) - row_begin(rows, v)
-    control[FRONTIER] = place
-    control[ROW_BYTES] = num_bytes
+    control[words.FRONTIER_SIZE] = size
+    control[words.ROW_BYTES] = num_bytes
 
 
 @kernel
@@ -156,8 +144,8 @@ def _expand(rows, disk, state, frontier, level):
     n = rows.heads.size
     edges = 0
     num_bytes = 0
-    control[FRONTIER] = 0
-    control[ROW_BYTES] = 0
+    control[words.FRONTIER_SIZE] = 0
+    control[words.ROW_BYTES] = 0
     for i in range(frontier.size):
         u = np.int64(frontier[i])
         if rows.heads[u] == NO_HEAD:
@@ -166,54 +154,56 @@ def _expand(rows, disk, state, frontier, level):
         count = np.int64(1)
         begin, end = row_begin(rows, u), row_begin(rows, u + 1)
         num_bytes += end - begin
-        row, at = _find_row(disk, state, begin, end) if begin < end else (state.row, np.int64(0))
-        if control[FAILED] != 0:
+        row, offset = (
+            _find_row(disk, state, begin, end) if begin < end else (state.row, np.int64(0))
+        )
+        if control[words.FAILED] != 0:
             break
-        row_end = at + end - begin
+        row_end = offset + end - begin
         while True:
-            segment_end = min(at + SEGMENT_BYTES, row_end)
-            count = gather_segment(ids, count, row, at, segment_end, n)
+            segment_end = min(offset + SEGMENT_BYTES, row_end)
+            count = gather_segment(ids, count, row, offset, segment_end, n)
             if count < 0:
-                control[FAILED] = MALFORMED
+                control[words.FAILED] = words.MALFORMED
                 return edges, num_bytes
             _visit(rows, state, ids, count, u, level)
             edges += count
             count = np.int64(0)
-            at = segment_end
-            if at >= row_end:
+            offset = segment_end
+            if offset >= row_end:
                 break
     return edges, num_bytes
 
 
 @kernel
-def _widen(rows, state, frontier):
-    """Bring the frontier into its bitmap and say what its rows cost to read, whatever their order."""
+def _to_bitmap(rows, state, frontier):
+    """Bring the frontier into its bitmap, and count what reading its rows takes, one by one."""
     control = state.control
-    front = state.bitmaps[control[FRONT]]
-    front[:] = ZERO
+    bits = state.bitmaps[state.control[words.FRONTIER]]
+    bits[:] = ZERO
     pages = 0
     reads = 0
     for i in range(frontier.size):
         u = np.int64(frontier[i])
-        front[u >> 6] |= ONE << np.uint64(u & 63)
+        bits[u >> 6] |= ONE << np.uint64(u & 63)
         begin, end = row_begin(rows, u), row_begin(rows, u + 1)
-        _, pages, reads = add_row(np.int64(-GAP_PAGES - 1), pages, reads, begin, end)
-    control[FRONT_PAGES] = pages
-    control[FRONT_READS] = reads
+        _, pages, reads = add_row(np.int64(NO_ROWS), pages, reads, begin, end)
+    control[words.FRONTIER_PAGES] = pages
+    control[words.FRONTIER_READS] = reads
 
 
 @kernel
 def _prepare(rows, disk, state, frontier):
-    """See to it that the cache holds the frontier's rows; tell what else is to be done first."""
+    """Make the cache hold the frontier's rows; FINISHED if it does, else what is to be done first."""
     control = state.control
-    if control[FRONTIER] > SMALL_VERTICES or control[ROW_BYTES] > SMALL_BYTES:
+    if control[words.FRONTIER_SIZE] > SMALL_VERTICES or control[words.ROW_BYTES] > SMALL_BYTES:
         return LARGE
     num_missing = _reserve(rows, state, frontier)
     if num_missing < 0:
         return LARGE
-    control[NUM_MISSING] = num_missing
+    control[words.NUM_MISSING] = num_missing
     if num_missing > _FEW_BLOCKS:
-        control[FILLED] = 1
+        control[words.FILLED] = 1
         return FILL
     for i in range(num_missing):
         _load(disk, state, state.missing[i])
@@ -221,36 +211,38 @@ def _prepare(rows, disk, state, frontier):
 
 
 @kernel
-def thin_levels(rows, disk, state, max_depth, target, clock):
+def small_levels(rows, disk, state, max_depth, target, clock):
     """Run levels while they are small; say why it stopped."""
     control, records = state.control, state.records
     started = nanoseconds(clock)
     pause = started + _SLICE_NANOSECONDS
-    while control[FRONTIER] != 0 and control[DEPTH] != max_depth:
+    while control[words.FRONTIER_SIZE] != 0 and control[words.DEPTH] != max_depth:
         if target >= 0 and state.levels[target] >= 0:
             break
         if started > pause:
             return PAUSED
-        frontier = state.queue[control[QUEUE], : min(control[FRONTIER], QUEUE_SIZE)]
-        if control[FILLED] == 0:
+        frontier = state.queue[
+            control[words.QUEUE], : min(control[words.FRONTIER_SIZE], QUEUE_SIZE)
+        ]
+        if control[words.FILLED] == 0:
             todo = _prepare(rows, disk, state, frontier)
             if todo == LARGE:
-                _widen(rows, state, frontier)
+                _to_bitmap(rows, state, frontier)
             if todo != FINISHED:
                 return todo
-        control[FILLED] = 0
-        edges, num_bytes = _expand(rows, disk, state, frontier, np.int32(control[DEPTH] + 1))
-        if control[FAILED] != 0:
+        control[words.FILLED] = 0
+        edges, num_bytes = _expand(rows, disk, state, frontier, np.int32(control[words.DEPTH] + 1))
+        if control[words.FAILED] != 0:
             break
-        control[QUEUE] = 1 - control[QUEUE]
-        record = min(control[DEPTH], records.shape[0] - 1)
-        control[DEPTH] += 1
+        control[words.QUEUE] = 1 - control[words.QUEUE]
+        record = records[min(control[words.DEPTH], records.size - 1)]
+        control[words.DEPTH] += 1
         ended = nanoseconds(clock)
-        records[record, 1] += frontier.size
-        records[record, 2] += edges
-        records[record, 4] += num_bytes
-        records[record, 5] += control[DISK_BYTES]
-        records[record, 6] += ended - started
-        control[DISK_BYTES] = 0
+        record.frontier += frontier.size
+        record.edges += edges
+        record.tail_bytes += num_bytes
+        record.disk_bytes += control[words.DISK_BYTES]
+        record.seconds += (ended - started) * 1e-9
+        control[words.DISK_BYTES] = 0
         started = ended
     return FINISHED

@@ -7,22 +7,25 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# Places in State.control. The cursor has a cache line (8 words) of its own.
+# Words of every control array. The cursor has a cache line (8 words) of its own.
 CURSOR = 0
 # Sums over the threads of a step, and how it failed.
 FOUND, EDGES, HEADS, TAIL_BYTES, DISK_BYTES, FAILED, SYSTEM_ERROR = range(8, 15)
+SUMS = slice(FOUND, FAILED)
 # What the rows of the next frontier, and of the vertices whose heads missed, cost to read.
-FRONT_PAGES, FRONT_READS, ROW_BYTES, PENDING_PAGES, PENDING_READS = range(16, 21)
+FRONTIER_PAGES, FRONTIER_READS, ROW_BYTES, PENDING_PAGES, PENDING_READS = range(16, 21)
+COSTS = slice(FRONTIER_PAGES, PENDING_READS + 1)
 # What the driver tells the threads, and what is kept between two levels.
-LEVEL, FRONT, NEXT, VISITED, PENDING, FRONTIER, QUEUE, FILLED, NUM_MISSING, DEPTH = range(24, 34)
+LEVEL, FRONTIER, NEXT_FRONTIER, VISITED, PENDING = range(24, 29)
+FRONTIER_SIZE, QUEUE, FILLED, NUM_MISSING, DEPTH, GIANT = range(29, 35)
 CONTROL_WORDS = 40
 
 # How a step failed: a tail holds what no converter wrote, or the file cannot be read.
 MALFORMED, READ_FAILED = 1, 2
 
 
-class State(NamedTuple):
-    """The arrays that the threads share.
+class DiskState(NamedTuple):
+    """The arrays that the threads of a traversal from one source share.
 
     Four bitmaps take turns as frontier, next frontier, visited and pending, the vertices whose heads
     missed. Buffers and ids are scratch, one row a thread. A frontier that is small lies in a row of
@@ -41,5 +44,5 @@ class State(NamedTuple):
     marks: NDArray[np.int32]
     missing: NDArray[np.int64]
     row: NDArray[np.uint8]
-    records: NDArray[np.int64]
+    records: NDArray[np.void]
     control: NDArray[np.int64]

@@ -1,8 +1,9 @@
 """Breadth-first search with the tails on disk: the driver's part, one level after the other.
 
-A wide level begins with the heads pass, unless the frontier's rows are cheap to read: it needs no disk and
-leaves few vertices pending. What these or the frontier cost to read is known by then, in pages and in
-reads, and the cheaper is read. Small frontiers run many levels in one call (see disk_thin).
+A large level begins with the heads pass, unless the frontier's rows are cheap to read: it needs no disk
+and leaves few vertices pending. What these or the frontier cost to read is known by then, in pages and
+in reads, and the cheaper is read. Small frontiers run many levels in one call (see
+``kernels.disk.small_level``).
 """
 
 from __future__ import annotations
@@ -16,7 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs import memory
-from oocbfs.disk.step import run_step
+from oocbfs.disk.step import (
+    HEADS_WORTH,
+    NO_TAILS,
+    READER_BYTES,
+    READERS,
+    make_buffers,
+    read_cost,
+    run_step,
+)
 from oocbfs.formats.io.direct import page_aligned
 from oocbfs.graph.disk_rows import DiskRows
 from oocbfs.kernels.bfs import traverse as cpu
@@ -24,7 +33,7 @@ from oocbfs.kernels.bfs.traverse import AUTO, BOTTOM_UP, MAX_RECORDS
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.disk import bfs as kernels
 from oocbfs.kernels.disk import state as words
-from oocbfs.kernels.disk.read import PAGE_BYTES, Disk
+from oocbfs.kernels.disk.read import PAGE_BYTES
 from oocbfs.kernels.disk.small_level import (
     BLOCK_BYTES,
     FILL,
@@ -33,21 +42,29 @@ from oocbfs.kernels.disk.small_level import (
     SMALL_BYTES,
     SMALL_VERTICES,
 )
-from oocbfs.kernels.disk.state import CONTROL_WORDS, State
+from oocbfs.kernels.disk.state import DiskState
 from oocbfs.kernels.rows import BATCH, one_row, read_only
-from oocbfs.plan.disk import BUFFER_BYTES, READERS
 
-# A read costs as much as so many bytes more of one that is under way.
-READ_BYTES = 16 << 10
-# From so many bytes a vertex on, reading the frontier's rows costs more than the heads pass.
-_HEADS_WORTH = 1.0
+LEAST_CACHE_BYTES = 4 << 20
+DEFAULT_CACHE_BYTES = 256 << 20
 _NO_PARENTS = np.empty(0, np.uint32)
 
-RECORD = np.dtype([*cpu.RECORD.descr[:-1], ("disk_bytes", "i8"), *cpu.RECORD.descr[-1:]])
-_FIELDS = RECORD.names or ()
+RECORD = np.dtype([*cpu.RECORD.descr, ("disk_bytes", "i8")])
+# What does not depend on the graph: readers, ids, queue, a row, and records.
+SCRATCH_BYTES = (
+    READERS * (READER_BYTES + 8 * BATCH)
+    + 8 * QUEUE_SIZE
+    + SMALL_BYTES
+    + RECORD.itemsize * MAX_RECORDS
+)
 
 
-class Traversal(NamedTuple):
+def bitmap_bytes(num_vertices: int) -> int:
+    """Tell what the four bitmaps take."""
+    return 4 * 8 * ((num_vertices + 63) // 64 + 1)
+
+
+class DiskTraversal(NamedTuple):
     """What a traversal did: one record a level, and the number of levels."""
 
     records: NDArray[np.void]
@@ -65,7 +82,7 @@ def traverse(
     direction: int = AUTO,
     max_depth: int = -1,
     target: int = -1,
-) -> Traversal:
+) -> DiskTraversal:
     """Fill levels (and parents) of stored vertices; see ``kernels.bfs.traverse``."""
     search = _Search(rows, levels, parents, cache_bytes, threads, direction, max_depth, target)
     with ThreadPoolExecutor(max(READERS, threads)) as search.pool:
@@ -93,61 +110,40 @@ class _Search:
         self._threads = threads
         self._direction = direction
         self._max_depth, self._target = max_depth, target
-        num_blocks = rows.out_disk.tail_bytes // BLOCK_BYTES + 1
-        slots = max(2, min(cache_bytes // BLOCK_BYTES, num_blocks))
-        # A level may take half of the cache, or all of it if it holds everything.
-        limit = slots if slots >= num_blocks else slots // 2
-        workers = max(READERS, threads)
-        self._state = State(
-            levels,
-            _NO_PARENTS if parents is None else parents,
-            np.zeros((4, (levels.size + 63) // 64 + 1), np.uint64),
-            page_aligned(workers * BUFFER_BYTES).reshape(workers, BUFFER_BYTES),
-            np.empty((workers, 2 * BATCH), np.uint32),
-            np.empty((2, QUEUE_SIZE), np.uint32),
-            page_aligned(slots * BLOCK_BYTES + PAGE_BYTES),
-            np.full(slots, -1, np.int64),
-            np.zeros(slots, np.int32),
-            np.empty(min(limit, QUEUE_SIZE), np.int64),
-            np.empty(SMALL_BYTES + PAGE_BYTES, np.uint8),
-            np.zeros((MAX_RECORDS, len(_FIELDS)), np.int64),
-            np.zeros(CONTROL_WORDS, np.int64),
+        self._state = _make_state(
+            levels, parents, max(READERS, threads), rows.out_disk.tail_bytes, cache_bytes
         )
         self._control = self._state.control
 
-    def run(self, sources: NDArray[np.int64]) -> Traversal:
+    def run(self, sources: NDArray[np.int64]) -> DiskTraversal:
         """Run level after level until a frontier is empty."""
         control = self._control
         self._start(sources)
-        thin = self._direction != BOTTOM_UP and sources.size <= QUEUE_SIZE
-        while control[words.FRONTIER] and not self._is_over():
-            if thin:
-                thin = self._run_thin()
+        small = self._direction != BOTTOM_UP and sources.size <= QUEUE_SIZE
+        while control[words.FRONTIER_SIZE] and not self._is_over():
+            if small:
+                small = self._run_small_levels()
             else:
-                self._run_wide()
-                thin = self._direction != BOTTOM_UP and self._is_small()
-                if thin:
+                self._run_large_level()
+                small = self._direction != BOTTOM_UP and self._is_small()
+                if small:
                     self._run_step(kernels.TO_QUEUE)
         depth = int(control[words.DEPTH])
-        records = np.empty(min(depth, MAX_RECORDS), RECORD)
-        for i, name in enumerate(_FIELDS):
-            records[name] = self._state.records[: records.size, i]
-        records["seconds"] *= 1e-9
-        return Traversal(records, depth)
+        return DiskTraversal(self._state.records[: min(depth, MAX_RECORDS)].copy(), depth)
 
     def _start(self, sources: NDArray[np.int64]) -> None:
         """Visit the sources; they lie in the bitmap of the frontier, and in the queue if they are few."""
         state, control = self._state, self._control
         bits = np.left_shift(np.uint64(1), (sources & 63).astype(np.uint64))
-        front, visited = state.bitmaps[0], state.bitmaps[2]
-        np.bitwise_or.at(front, sources >> 6, bits)
-        visited[:] = front
+        control[[words.FRONTIER, words.NEXT_FRONTIER, words.VISITED, words.PENDING]] = 0, 1, 2, 3
+        frontier, visited = (state.bitmaps[control[w]] for w in (words.FRONTIER, words.VISITED))
+        np.bitwise_or.at(frontier, sources >> 6, bits)
+        visited[:] = frontier
         if self._num_vertices & 63:
             visited[self._num_vertices >> 6] |= np.uint64(
                 (1 << 64) - (1 << (self._num_vertices & 63))
             )
-        control[[words.FRONT, words.NEXT, words.VISITED, words.PENDING]] = 0, 1, 2, 3
-        control[words.FRONTIER] = sources.size
+        control[words.FRONTIER_SIZE] = sources.size
         state.levels[:] = -1
         state.levels[sources] = 0
         if state.parents.size:
@@ -157,8 +153,8 @@ class _Search:
         state.queue[0, : few.size] = few
         rows = self._rows.out_rows
         begins, ends = (
-            rows.bases[places >> rows.shift] + rows.starts[places]
-            for places in (sources, sources + 1)
+            rows.bases[vertices >> rows.shift] + rows.starts[vertices]
+            for vertices in (sources, sources + 1)
         )
         control[words.ROW_BYTES] = int((ends - begins).sum())
 
@@ -170,45 +166,44 @@ class _Search:
     def _is_small(self) -> bool:
         control = self._control
         return bool(
-            control[words.FRONTIER] <= SMALL_VERTICES and control[words.ROW_BYTES] <= SMALL_BYTES
+            control[words.FRONTIER_SIZE] <= SMALL_VERTICES
+            and control[words.ROW_BYTES] <= SMALL_BYTES
         )
 
-    def _run_thin(self) -> bool:
+    def _run_small_levels(self) -> bool:
         """Run small levels; tell whether the frontier still is in the queue."""
-        todo = self._run_step(kernels.THIN)
+        todo = self._run_step(kernels.SMALL_LEVELS)
         if todo == FILL:
-            start = time.perf_counter_ns()
+            start = time.perf_counter()
             self._run_step(kernels.FILL_CACHE, READERS)
-            self._record()[-1] += time.perf_counter_ns() - start
+            self._record()["seconds"] += time.perf_counter() - start
         return todo in (FILL, PAUSED)
 
-    def _record(self) -> NDArray[np.int64]:
+    def _record(self) -> np.void:
         """Give the record of the level that is being run."""
-        record: NDArray[np.int64] = self._state.records[
-            min(int(self._control[words.DEPTH]), MAX_RECORDS - 1)
-        ]
+        record: np.void = self._state.records[min(self._control[words.DEPTH], MAX_RECORDS - 1)]
         return record
 
-    def _run_wide(self) -> None:
+    def _run_large_level(self) -> None:
         """Run one level, frontier and next frontier in their bitmaps."""
         control = self._control
-        start = time.perf_counter_ns()
+        start = time.perf_counter()
         # A small frontier is here only if the cache cannot hold its rows: then the kernel's has to.
         again = self._direction != BOTTOM_UP and self._is_small()
-        frontier = int(control[words.FRONTIER])
+        frontier_size = control[words.FRONTIER_SIZE]
         control[words.LEVEL] = control[words.DEPTH] + 1
-        down = _cost(control, words.FRONT_PAGES, words.FRONT_READS)
-        control[words.FOUND : words.FAILED] = 0
-        control[words.FRONT_PAGES : words.PENDING_READS + 1] = 0
+        down = read_cost(control[words.FRONTIER_PAGES], control[words.FRONTIER_READS])
+        control[words.SUMS] = 0
+        control[words.COSTS] = 0
         upward = self._direction == BOTTOM_UP
         if upward or (
-            self._direction == AUTO and not again and down > _HEADS_WORTH * self._num_vertices
+            self._direction == AUTO and not again and down > HEADS_WORTH * self._num_vertices
         ):
             self._run_step(kernels.HEADS_PASS, self._threads)
-            up = _cost(control, words.PENDING_PAGES, words.PENDING_READS)
-            upward = upward or up <= down
+            up = read_cost(control[words.PENDING_PAGES], control[words.PENDING_READS])
+            upward = bool(upward or up <= down)
         else:
-            self._state.bitmaps[control[words.NEXT]] = 0
+            self._state.bitmaps[control[words.NEXT_FRONTIER]] = 0
         if upward:
             self._run_step(kernels.STREAM_UP, READERS)
         else:
@@ -218,13 +213,17 @@ class _Search:
             if again:
                 control[words.DISK_BYTES] = memory.read_bytes() - before
         self._run_step(kernels.SWEEP, self._threads)
-        control[[words.FRONT, words.NEXT]] = control[[words.NEXT, words.FRONT]]
-        control[words.FRONTIER] = control[words.FOUND]
+        frontiers = [words.FRONTIER, words.NEXT_FRONTIER]
+        control[frontiers] = control[frontiers[::-1]]
+        control[words.FRONTIER_SIZE] = control[words.FOUND]
         record = self._record()
-        record[0] = upward
-        sums = (words.EDGES, words.HEADS, words.TAIL_BYTES, words.DISK_BYTES)
-        elapsed = time.perf_counter_ns() - start
-        record[1:] += np.array([frontier, *(control[word] for word in sums), elapsed])
+        record["direction"] = upward
+        record["frontier"] += frontier_size
+        record["edges"] += control[words.EDGES]
+        record["heads"] += control[words.HEADS]
+        record["tail_bytes"] += control[words.TAIL_BYTES]
+        record["disk_bytes"] += control[words.DISK_BYTES]
+        record["seconds"] += time.perf_counter() - start
         control[words.DEPTH] += 1
         control[words.DISK_BYTES] = 0
 
@@ -253,29 +252,37 @@ class _Search:
         return returned or 0
 
 
+def _make_state(
+    levels: NDArray[np.int32],
+    parents: NDArray[np.uint32] | None,
+    num_threads: int,
+    tail_bytes: int,
+    cache_bytes: int,
+) -> DiskState:
+    num_blocks = tail_bytes // BLOCK_BYTES + 1
+    slots = max(2, min(cache_bytes // BLOCK_BYTES, num_blocks))
+    # A level may take half of the cache, or all of it if it holds everything.
+    limit = slots if slots >= num_blocks else slots // 2
+    return DiskState(
+        levels=levels,
+        parents=_NO_PARENTS if parents is None else parents,
+        bitmaps=np.zeros((4, (levels.size + 63) // 64 + 1), np.uint64),
+        buffers=make_buffers(num_threads),
+        ids=np.empty((num_threads, 2 * BATCH), np.uint32),
+        queue=np.empty((2, QUEUE_SIZE), np.uint32),
+        cache=page_aligned(slots * BLOCK_BYTES + PAGE_BYTES),
+        tags=np.full(slots, -1, np.int64),
+        marks=np.zeros(slots, np.int32),
+        missing=np.empty(min(limit, QUEUE_SIZE), np.int64),
+        row=np.empty(SMALL_BYTES + PAGE_BYTES, np.uint8),
+        records=np.zeros(MAX_RECORDS, RECORD),
+        control=np.zeros(words.CONTROL_WORDS, np.int64),
+    )
+
+
 @cache
 def load() -> None:
     """Compile the kernels or load them from the cache, so that no traversal's time includes it."""
-    num_bytes, ids, words_ = np.zeros(1, np.uint8), np.zeros(1, np.uint32), np.zeros(1, np.int64)
     rows = read_only(one_row())
-    state = State(
-        np.zeros(1, np.int32),
-        _NO_PARENTS,
-        np.zeros((4, 1), np.uint64),
-        num_bytes.reshape(1, 1),
-        ids.reshape(1, 1),
-        ids.reshape(1, 1),
-        num_bytes,
-        words_,
-        np.zeros(1, np.int32),
-        words_,
-        num_bytes,
-        words_.reshape(1, 1),
-        np.zeros(CONTROL_WORDS, np.int64),
-    )
-    disk = Disk(0, 0, 0)
-    kernels.step(kernels.FILL_CACHE, rows, rows, disk, disk, state, 0, 0, 0, 0)
-
-
-def _cost(control: NDArray[np.int64], pages: int, reads: int) -> int:
-    return int(control[pages]) * PAGE_BYTES + int(control[reads]) * READ_BYTES
+    state = _make_state(np.zeros(1, np.int32), None, 1, 0, 0)
+    kernels.step(kernels.FILL_CACHE, rows, rows, NO_TAILS, NO_TAILS, state, 0, 0, 0, 0)

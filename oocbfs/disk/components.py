@@ -9,16 +9,17 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.disk.step import run_step
-from oocbfs.formats.io.direct import page_aligned
+from oocbfs.disk.step import NO_TAILS, READER_BYTES, READERS, make_buffers, run_step
 from oocbfs.graph.disk_rows import DiskRows
 from oocbfs.kernels.components.connect import COMPRESS, LINK_HEADS, POINT_TO_HEADS, Step, Work
 from oocbfs.kernels.disk import state as words
-from oocbfs.kernels.disk.components import State, stream
-from oocbfs.kernels.disk.large_level import CHUNK_BYTES
+from oocbfs.kernels.disk.components import DiskForestState, link_tails
 from oocbfs.kernels.disk.read import Disk
+from oocbfs.kernels.disk.stream import CHUNK_BYTES
 from oocbfs.kernels.rows import Rows, one_row, read_only
-from oocbfs.plan.disk import BUFFER_BYTES, READERS
+
+# What does not depend on the graph.
+SCRATCH_BYTES = READERS * READER_BYTES
 
 
 def connect(
@@ -30,41 +31,41 @@ def connect(
     """
     work = Work(rows.out_rows, rows.in_rows if both else None, labels, threads)
     work.run("heads", POINT_TO_HEADS, LINK_HEADS)
-    giant, _ = work.find_giant()
-    buffers = page_aligned(READERS * BUFFER_BYTES).reshape(READERS, BUFFER_BYTES)
-    state = State(labels, buffers, np.zeros(words.CONTROL_WORDS, np.int64))
+    state = _make_state(labels, READERS)
+    control = state.control
+    control[words.GIANT], _ = work.find_giant()
     start = time.perf_counter()
-    _read_tails(rows, rows.out_rows, rows.out_disk, state, giant)
+    _read_tails(rows, rows.out_rows, rows.out_disk, state)
     if both:
-        _read_tails(rows, rows.in_rows, rows.in_disk, state, giant)
-    edges, num_bytes, moved = (
-        int(state.control[word]) for word in (words.EDGES, words.TAIL_BYTES, words.DISK_BYTES)
+        _read_tails(rows, rows.in_rows, rows.in_disk, state)
+    work.steps.append(
+        Step(
+            name="tails",
+            edges=int(control[words.EDGES]),
+            tail_bytes=int(control[words.TAIL_BYTES]),
+            seconds=time.perf_counter() - start,
+        )
     )
-    work.steps.append(Step("tails", edges, num_bytes, time.perf_counter() - start))
     work.run("compress", COMPRESS)
-    return work.steps, moved
+    return work.steps, int(control[words.DISK_BYTES])
 
 
-def _read_tails(file_rows: DiskRows, rows: Rows, disk: Disk, state: State, giant: int) -> None:
+def _read_tails(file_rows: DiskRows, rows: Rows, disk: Disk, state: DiskForestState) -> None:
     """Join what the tails of one direction join."""
     readers = min(READERS, disk.tail_bytes // CHUNK_BYTES + 1)
     with ThreadPoolExecutor(readers) as pool:
-        run_step(
-            pool,
-            readers,
-            file_rows.file,
-            state.control,
-            stream,
-            *(rows, disk, state, giant),
-        )
+        run_step(pool, readers, file_rows.file, state.control, link_tails, rows, disk, state)
+
+
+def _make_state(labels: NDArray[np.uint32], num_threads: int) -> DiskForestState:
+    return DiskForestState(
+        labels=labels,
+        buffers=make_buffers(num_threads),
+        control=np.zeros(words.CONTROL_WORDS, np.int64),
+    )
 
 
 @cache
 def load() -> None:
     """Compile the kernels or load them from the cache, so that no run's time includes it."""
-    num_bytes = np.zeros(1, np.uint8)
-    rows = read_only(one_row())
-    state = State(
-        np.zeros(1, np.uint32), num_bytes.reshape(1, 1), np.zeros(words.CONTROL_WORDS, np.int64)
-    )
-    stream(rows, Disk(0, 0, 0), state, 0, 0)
+    link_tails(read_only(one_row()), NO_TAILS, _make_state(np.zeros(1, np.uint32), 1), 0)

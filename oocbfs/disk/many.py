@@ -19,27 +19,37 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.disk.bfs import READ_BYTES
-from oocbfs.disk.step import run_step
-from oocbfs.formats.io.direct import page_aligned
+from oocbfs.disk.step import (
+    HEADS_WORTH,
+    NO_TAILS,
+    READER_BYTES,
+    READERS,
+    make_buffers,
+    read_cost,
+    run_step,
+)
 from oocbfs.graph.disk_rows import DiskRows
 from oocbfs.kernels.disk import many as kernels
 from oocbfs.kernels.disk import state as words
-from oocbfs.kernels.disk.many import FOUND, MOVING, PAGES, PULL, PUSH, READS, State
-from oocbfs.kernels.disk.read import PAGE_BYTES, Disk
+from oocbfs.kernels.disk.many import DiskManyState
+from oocbfs.kernels.disk.read import Disk
 from oocbfs.kernels.rows import BATCH, Rows, one_row, read_only
-from oocbfs.plan.disk import BUFFER_BYTES, READERS, WIDTHS
 
 # Sources of one traversal, and the words that hold a bit for each.
-WORDS = dict(zip(WIDTHS, (np.uint64, np.uint32, np.uint16, np.uint8), strict=True))
+WORDS = {64: np.uint64, 32: np.uint32, 16: np.uint16, 8: np.uint8}
 # More levels than that are too many to share, and to be kept in a byte.
 MOST_LEVELS = 127
-# From so many bytes a vertex on, reading the frontier's rows costs more than the heads pass.
-_HEADS_WORTH = 1.0
 _NO_LEVELS = np.empty((0, 0), np.int8)
+# What does not depend on the graph: readers, ids and sums.
+SCRATCH_BYTES = READERS * (READER_BYTES + 4 * BATCH + 8 * 64 * 4)
 
 
-class Found(NamedTuple):
+def words_bytes(num_vertices: int, width: int) -> int:
+    """Tell what the words of a traversal from so many sources take."""
+    return 2 * num_vertices * width // 8
+
+
+class DiskManyTraversal(NamedTuple):
     """What a traversal found: vertices of each level, one row a level, one column a source.
 
     One mask a step says which sources pushed, and one which pulled. A traversal that is too deep was
@@ -61,7 +71,7 @@ def traverse_many(
     width: int,
     threads: int,
     max_levels: int = MOST_LEVELS,
-) -> Found:
+) -> DiskManyTraversal:
     """Find the distance of every vertex from each of up to ``width`` sources.
 
     Parameters
@@ -102,17 +112,16 @@ class _Search:
         self._sources = sources
         self._threads = threads
         self._max_levels = max_levels
-        workers = max(READERS, threads)
-        self._state = _state(workers, rows.num_linked, width, levels)
+        self._state = _make_state(max(READERS, threads), rows.num_linked, width, levels)
         self._control, self._masks = self._state.control, self._state.masks
         self._is_directed = rows.in_rows is not rows.out_rows
-        self._heads_worth = _HEADS_WORTH * rows.num_linked
+        self._heads_worth = HEADS_WORTH * rows.num_linked
         # Of each source: its frontier, what that costs to read, and all frontiers so far.
         self._frontier = np.zeros(64, np.int64)
-        self._down = np.zeros(64, np.int64)
+        self._costs = np.zeros(64, np.int64)
         self._sizes = np.zeros((max_levels + 1, 64), np.int64)
 
-    def run(self) -> Found:
+    def run(self) -> DiskManyTraversal:
         """Run step after step until no source has a frontier."""
         depths = self._state.depths
         pushing: list[int] = []
@@ -120,7 +129,7 @@ class _Search:
         self._start()
         too_deep = False
         while (active := self._frontier > 0).any() and not too_deep:
-            cheap = active & (self._down <= self._heads_worth)
+            cheap = active & (self._costs <= self._heads_worth)
             moving = cheap if cheap.any() else active
             depths[moving] += 1
             push, pull = self._direct(_mask(moving))
@@ -133,8 +142,14 @@ class _Search:
             pulling.append(pull)
             too_deep = bool((depths[self._frontier > 0] >= self._max_levels).any())
         sizes = self._sizes[: int(depths.max()) + 1, : self._sources.size]
-        sizes[0] = 1  # whoever has no edge has no word, and was not counted
-        return Found(sizes, pushing, pulling, int(self._control[words.DISK_BYTES]), too_deep)
+        sizes[0] = 1  # a source without edges has no words, and was not counted
+        return DiskManyTraversal(
+            sizes=sizes,
+            pushing=pushing,
+            pulling=pulling,
+            disk_bytes=int(self._control[words.DISK_BYTES]),
+            too_deep=too_deep,
+        )
 
     def _start(self) -> None:
         """Make the sources the frontier."""
@@ -143,36 +158,36 @@ class _Search:
             state.levels[:] = -1
             state.levels[np.arange(self._sources.size), self._sources] = 0
         bits = np.left_shift(np.uint64(1), np.arange(self._sources.size, dtype=np.uint64))
-        linked = self._sources < state.words.size // 2
-        marks = 2 * self._sources[linked] + 1
-        np.bitwise_or.at(state.words, marks, bits[linked].astype(state.words.dtype))
+        linked = self._sources < state.pairs.size // 2
+        marks = 2 * self._sources[linked] + kernels.MARK
+        np.bitwise_or.at(state.pairs, marks, bits[linked].astype(state.pairs.dtype))
         self._sweep(np.ones(64, np.bool_))
 
     def _sweep(self, moving: NDArray[np.bool_]) -> None:
         """Make the next frontier the frontier; count it by source, and price it."""
         sums = self._state.sums
         sums[:] = 0
-        self._masks[MOVING] = _mask(moving)
+        self._masks[kernels.MOVING] = _mask(moving)
         self._run_step(kernels.SWEEP, self._rows.out_rows, self._threads)
         totals = sums.sum(axis=0)
-        self._frontier[moving] = totals[FOUND, moving]
-        self._down[moving] = _cost(totals[PAGES], totals[READS])[moving]
-        self._sizes[self._state.depths[moving], np.flatnonzero(moving)] = totals[FOUND, moving]
+        self._frontier[moving] = totals[kernels.FOUND, moving]
+        self._costs[moving] = read_cost(totals[kernels.PAGES], totals[kernels.READS])[moving]
+        self._sizes[self._state.depths[moving], np.flatnonzero(moving)] = self._frontier[moving]
 
     def _direct(self, moving: int) -> tuple[int, int]:
-        """Choose who pushes and who pulls; the heads were asked where that is worth it."""
+        """Choose which sources push and which pull, after the heads pass where that is worth it."""
         if self._price(moving, 0) <= self._heads_worth:
             return moving, 0
-        self._masks[MOVING] = moving
+        self._masks[kernels.MOVING] = moving
         self._run_step(kernels.HEADS_PASS, self._rows.in_rows, self._threads)
         return self._divide(moving)
 
     def _divide(self, moving: int) -> tuple[int, int]:
-        """Let those with the cheapest frontiers push and the others pull, where that costs least.
+        """Let the sources with the cheapest frontiers push and the others pull, as costs least.
 
         How many push is first tried in large steps, then in smaller ones around the best.
         """
-        ranked = [s for s in np.argsort(self._down, kind="stable").tolist() if moving >> s & 1]
+        ranked = [s for s in np.argsort(self._costs, kind="stable").tolist() if moving >> s & 1]
 
         def price(count: int) -> int:
             push = sum(1 << s for s in ranked[:count])
@@ -190,17 +205,17 @@ class _Search:
         return push, moving & ~push
 
     def _price(self, push: int, pull: int) -> int:
-        """Tell what it costs to read all rows that somebody wants."""
+        """Tell what it costs to read all rows that a source wants."""
         control = self._control
-        control[[words.FRONT_PAGES, words.FRONT_READS]] = 0
+        control[[words.FRONTIER_PAGES, words.FRONTIER_READS]] = 0
         for part in self._parts(push, pull):
             self._set(*part)
             rows = self._rows.out_rows if part[0] else self._rows.in_rows
             self._run_step(kernels.PRICE, rows, self._threads)
-        return int(_cost(control[words.FRONT_PAGES], control[words.FRONT_READS]))
+        return int(read_cost(control[words.FRONTIER_PAGES], control[words.FRONTIER_READS]))
 
     def _read(self, push: int, pull: int) -> None:
-        """Read and use all rows that somebody wants."""
+        """Read and use all rows that a source wants."""
         for part in self._parts(push, pull):
             self._set(*part)
             rows, disk = self._rows.out_rows, self._rows.out_disk
@@ -209,42 +224,33 @@ class _Search:
             self._run_step(kernels.STREAM, rows, READERS, disk)
 
     def _parts(self, push: int, pull: int) -> list[tuple[int, int]]:
-        """Give what is read at a time: of a directed graph, rows that push and that pull are others."""
+        """Give what is read at a time: a directed graph has other rows for pushing than for pulling."""
         parts = [(push, 0), (0, pull)] if self._is_directed else [(push, pull)]
         return [part for part in parts if any(part)]
 
     def _set(self, push: int, pull: int) -> None:
-        self._masks[PUSH], self._masks[PULL] = push, pull
+        self._masks[kernels.PUSH], self._masks[kernels.PULL] = push, pull
 
     def _run_step(self, task: int, rows: Rows, threads: int, disk: Disk | None = None) -> None:
         """Run a compiled step on so many threads."""
-        where = disk or self._rows.out_disk
-        run_step(
-            self.pool,
-            threads,
-            self._rows.file,
-            self._control,
-            kernels.step,
-            *(task, rows, where, self._state),
-        )
+        arguments = (task, rows, disk or self._rows.out_disk, self._state)
+        run_step(self.pool, threads, self._rows.file, self._control, kernels.step, *arguments)
 
 
-def _state(workers: int, size: int, width: int, levels: NDArray[np.int8] | None) -> State:
-    return State(
-        np.zeros(2 * size, WORDS[width]),
-        _NO_LEVELS if levels is None else levels,
-        page_aligned(workers * BUFFER_BYTES).reshape(workers, BUFFER_BYTES),
-        np.empty((workers, BATCH), np.uint32),
-        np.zeros((workers, 64), np.int64),
-        np.zeros((workers, 3, 64), np.int64),
-        np.zeros(3, np.uint64),
-        np.zeros(64, np.int64),
-        np.zeros(words.CONTROL_WORDS, np.int64),
+def _make_state(
+    num_threads: int, num_vertices: int, width: int, levels: NDArray[np.int8] | None
+) -> DiskManyState:
+    return DiskManyState(
+        pairs=np.zeros(2 * num_vertices, WORDS[width]),
+        levels=_NO_LEVELS if levels is None else levels,
+        buffers=make_buffers(num_threads),
+        ids=np.empty((num_threads, BATCH), np.uint32),
+        reach=np.zeros((num_threads, 64), np.int64),
+        sums=np.zeros((num_threads, 3, 64), np.int64),
+        masks=np.zeros(3, np.uint64),
+        depths=np.zeros(64, np.int64),
+        control=np.zeros(words.CONTROL_WORDS, np.int64),
     )
-
-
-def _cost(pages: NDArray[np.int64], reads: NDArray[np.int64]) -> NDArray[np.int64]:
-    return pages * PAGE_BYTES + reads * READ_BYTES
 
 
 def _mask(chosen: NDArray[np.bool_]) -> int:
@@ -255,5 +261,5 @@ def _mask(chosen: NDArray[np.bool_]) -> int:
 @cache
 def load(width: int) -> None:
     """Compile the kernels or load them from the cache, so that no traversal's time includes it."""
-    rows = read_only(one_row())
-    kernels.step(kernels.SWEEP, rows, Disk(0, 0, 0), _state(1, 0, width, None), 0)
+    state = _make_state(1, 0, width, None)
+    kernels.step(kernels.SWEEP, read_only(one_row()), NO_TAILS, state, 0)

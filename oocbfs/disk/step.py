@@ -1,16 +1,45 @@
-"""Run a compiled step on threads that read from disk, and explain how it failed."""
+"""What the drivers of all engines on disk share: readers, their buffers, and what reading costs.
+
+There are many more readers than cores: each waits for one read at a time.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor, wait
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import FormatError
-from oocbfs.formats.io.direct import DirectFile
+from oocbfs.formats.io.direct import DirectFile, page_aligned
 from oocbfs.kernels.disk import state as words
+from oocbfs.kernels.disk.read import PAGE_BYTES, Disk
+from oocbfs.kernels.disk.stream import BUFFER_BYTES
+
+_Counts = TypeVar("_Counts", np.int64, NDArray[np.int64])
+
+# Threads that read, each with one read in flight.
+READERS = 16
+# What a reader takes: its buffer and its stack.
+READER_BYTES = BUFFER_BYTES + (128 << 10)
+# From so many bytes a vertex on, reading the frontier's rows costs more than the heads pass.
+HEADS_WORTH = 1.0
+# A read costs as much as so many bytes more of one that is under way.
+_READ_BYTES = 16 << 10
+# A file without tails, on which kernels are compiled before they are needed.
+NO_TAILS = Disk(descriptor=0, offset=0, tail_bytes=0)
+
+
+def make_buffers(num_threads: int) -> NDArray[np.uint8]:
+    """Give each thread a buffer for what it reads."""
+    return page_aligned(num_threads * BUFFER_BYTES).reshape(num_threads, BUFFER_BYTES)
+
+
+def read_cost(pages: _Counts, reads: _Counts) -> _Counts:
+    """Tell what reading so many pages in so many reads costs, in bytes."""
+    return pages * PAGE_BYTES + reads * _READ_BYTES
 
 
 def run_step(

@@ -70,7 +70,7 @@ class DiskTraversals:
 
     def _share_out(
         self,
-        found: disk_many.Found,
+        found: disk_many.DiskManyTraversal,
         group: Group,
         levels: NDArray[np.int8] | None,
     ) -> Iterator[SourceResult]:

@@ -18,8 +18,8 @@ from oocbfs.formats.io.direct import DirectFile
 from oocbfs.generate import generators
 from oocbfs.graph.rows import span
 from oocbfs.kernels.bfs import traverse as cpu
-from oocbfs.kernels.disk.large_level import CHUNK_BYTES
 from oocbfs.kernels.disk.small_level import BLOCK_BYTES
+from oocbfs.kernels.disk.stream import CHUNK_BYTES
 from oocbfs.memory import read_bytes
 from oocbfs.search.graph import Graph
 from tests.support.crafting import section_place, sign
@@ -27,7 +27,7 @@ from tests.support.crafting import section_place, sign
 
 def traverse(
     graph: Graph, source: int, *, with_parents: bool = True, **options: Any
-) -> tuple[NDArray[np.int32], NDArray[np.uint32] | None, disk_bfs.Traversal]:
+) -> tuple[NDArray[np.int32], NDArray[np.uint32] | None, disk_bfs.DiskTraversal]:
     """Traverse a graph in natural order, whose ids are its stored vertices."""
     levels = np.empty(graph.num_vertices, np.int32)
     parents = np.empty(graph.num_vertices, np.uint32) if with_parents else None
