@@ -1,8 +1,9 @@
-"""Connected components on heads and tails, on all cores: Afforest that decodes next to nothing.
+"""Connected components on heads and tails, on all cores: Afforest that decodes almost no tails.
 
-The heads join most of a component in one pass over a flat array. A look at some random vertices then says
-which component is the giant. Where it does not hold nearly everything yet, vertices outside add the first
-neighbour of their tails; in the end, whoever is still outside reads its tail until it gets in.
+The heads join most of a component in one pass over a flat array. A look at some random vertices
+then says which component is the giant. If it does not hold nearly everything yet, vertices outside
+add the first neighbour of their tails. In the end, every vertex that is still outside reads its
+tail until it gets in.
 """
 
 from __future__ import annotations
@@ -15,14 +16,9 @@ import numpy as np
 
 from oocbfs.kernels.atomics import atomic_add, kernel, load_acquire
 from oocbfs.kernels.cache import compiled
+from oocbfs.kernels.components import state as words
+from oocbfs.kernels.components.state import ForestState
 from oocbfs.kernels.components.steps import (
-    BYTES,
-    CONTROL_WORDS,
-    CURSOR,
-    EDGES,
-    FAILED,
-    GIANT,
-    State,
     compress_all,
     link_firsts,
     link_heads,
@@ -30,7 +26,7 @@ from oocbfs.kernels.components.steps import (
     point_to_heads,
 )
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.kernels.region import FINISH, GATE
+from oocbfs.kernels.region import FINISH, GATE, take_chunk
 from oocbfs.kernels.rows import Rows, one_row, read_only
 from oocbfs.kernels.workers import run_together
 
@@ -42,7 +38,7 @@ POINT_TO_HEADS, LINK_HEADS, LINK_FIRSTS, LINK_TAILS, COMPRESS = range(5)
 ENOUGH = 0.9
 _NUM_SAMPLES = 4096
 _CHUNK = 1 << 14
-# Chunks after which the leading thread comes back to Python, so that Ctrl-C is heard.
+# Chunks after which the leading thread returns to Python, which then answers Ctrl-C.
 _SLICE = 64
 _PAUSED = -1
 
@@ -67,6 +63,14 @@ class Connection(NamedTuple):
 
 
 @kernel
+def _link_rows(task, rows, state, first, stop):
+    """Run a step that looks at tails on the rows of one direction; give edges and tail bytes."""
+    if task == LINK_FIRSTS:
+        return link_firsts(rows, state, first, stop)
+    return link_tails(rows, state, first, stop)
+
+
+@kernel
 def _run_chunk(task, rows_out, rows_in, both, state, first, stop):
     """Run a step on vertices first … stop-1; give the edges and tail bytes it looked at."""
     edges = 0
@@ -75,20 +79,14 @@ def _run_chunk(task, rows_out, rows_in, both, state, first, stop):
         point_to_heads(rows_out.heads, state, first, stop)
     elif task == LINK_HEADS:
         link_heads(rows_out, rows_in, both, state, first, stop)
-    elif task == LINK_FIRSTS:
-        edges, num_bytes = link_firsts(rows_out, state, first, stop)
-        if both:
-            more_edges, more_bytes = link_firsts(rows_in, state, first, stop)
-            edges += more_edges
-            num_bytes += more_bytes
-    elif task == LINK_TAILS:
-        edges, num_bytes = link_tails(rows_out, state, first, stop)
-        if both:
-            more_edges, more_bytes = link_tails(rows_in, state, first, stop)
-            edges += more_edges
-            num_bytes += more_bytes
-    else:
+    elif task == COMPRESS:
         compress_all(state, first, stop)
+    else:
+        edges, num_bytes = _link_rows(task, rows_out, state, first, stop)
+        if both:
+            more_edges, more_bytes = _link_rows(task, rows_in, state, first, stop)
+            edges += more_edges
+            num_bytes += more_bytes
     return edges, num_bytes
 
 
@@ -98,15 +96,14 @@ def _step(task, rows_out, rows_in, both, state, thread):
     control = state.control
     n = state.labels.size
     num_chunks = 0
-    # The gate says so when nothing is left to do, or when the leader was interrupted.
-    while control[FAILED] == 0 and load_acquire(control, GATE) != FINISH:
-        first = atomic_add(control, CURSOR, _CHUNK)
-        if first >= n:
+    # The gate is at FINISH when nothing is left to do, or when the leader was interrupted.
+    while control[words.FAILED] == 0 and load_acquire(control, GATE) != FINISH:
+        first, stop = take_chunk(control, words.CURSOR, _CHUNK, n)
+        if first == stop:
             break
-        stop = min(first + _CHUNK, n)
         edges, num_bytes = _run_chunk(task, rows_out, rows_in, both, state, first, stop)
-        atomic_add(control, EDGES, edges)
-        atomic_add(control, BYTES, num_bytes)
+        atomic_add(control, words.EDGES, edges)
+        atomic_add(control, words.TAIL_BYTES, num_bytes)
         num_chunks += 1
         if thread == 0 and num_chunks == _SLICE:
             return _PAUSED
@@ -130,14 +127,14 @@ def guess_giant(roots: NDArray[np.uint32]) -> tuple[int, float]:
 class Work:
     """The steps on one graph, run one after the other by so many threads, this one included.
 
-    Rows without tails will do for all steps but LINK_FIRSTS and LINK_TAILS.
+    Rows without tails are enough for all steps but LINK_FIRSTS and LINK_TAILS.
     """
 
     def __init__(
         self, rows_out: Rows, rows_in: Rows | None, labels: NDArray[np.uint32], threads: int
     ) -> None:
         self._threads = threads
-        self._state = State(labels, np.zeros(CONTROL_WORDS, np.int64))
+        self._state = ForestState(labels=labels, control=np.zeros(words.CONTROL_WORDS, np.int64))
         out = read_only(rows_out)
         both = rows_in is not None
         self._arguments = (out, out if rows_in is None else read_only(rows_in), both, self._state)
@@ -147,20 +144,25 @@ class Work:
     @property
     def malformed(self) -> bool:
         """Whether tails were bad."""
-        return bool(self._state.control[FAILED])
+        return bool(self._state.control[words.FAILED])
 
     def run(self, name: str, *tasks: int) -> int:
         """Run tasks as one step; give the edges it looked at."""
         start = time.perf_counter()
         control = self._state.control
-        control[[EDGES, BYTES]] = 0
+        control[[words.EDGES, words.TAIL_BYTES]] = 0
         for task in tasks:
-            control[[GATE, CURSOR]] = 0
+            control[[GATE, words.CURSOR]] = 0
             arguments = (task, *self._arguments)
             run_together(_step, arguments, self._threads, control, paused=_PAUSED, wait=True)
-        elapsed = time.perf_counter() - start
-        self.steps.append(Step(name, int(control[EDGES]), int(control[BYTES]), elapsed))
-        return self.steps[-1].edges
+        step = Step(
+            name=name,
+            edges=int(control[words.EDGES]),
+            tail_bytes=int(control[words.TAIL_BYTES]),
+            seconds=time.perf_counter() - start,
+        )
+        self.steps.append(step)
+        return step.edges
 
     def find_giant(self) -> tuple[int, float]:
         """Look for the giant, for the steps to come; give a vertex of it and its share."""
@@ -171,8 +173,9 @@ class Work:
         roots, above = picked, labels[picked]
         while not np.array_equal(roots, above):
             roots, above = above, labels[above]
-        self._state.control[GIANT], share = guess_giant(roots)
-        return int(self._state.control[GIANT]), share
+        giant, share = guess_giant(roots)
+        self._state.control[words.GIANT] = giant
+        return giant, share
 
 
 def connect(
@@ -202,5 +205,4 @@ def connect(
 @cache
 def load() -> None:
     """Compile the kernels or load them from the cache, so that no run's time includes it."""
-    rows = one_row()
-    connect(rows, None, np.empty(1, np.uint32))
+    connect(one_row(), None, np.empty(1, np.uint32))

@@ -1,9 +1,11 @@
 """Joining trees of labels, as all engines of connected components do it.
 
-A label names a vertex of the same component that is not larger; a vertex whose label is itself is a *root*.
-Labels only ever lead to smaller vertices, so that there are no cycles, whoever writes when, and the root
-of a finished component is its smallest vertex. A root is hooked below another by an atomic minimum: who finds
-that somebody else was faster goes on with what was there, so that nothing is forgotten.
+A label names a vertex of the same component that is not larger; a vertex whose label is itself is a
+*root*. Labels only lead to smaller vertices, so that there are no cycles, in whatever order threads
+write, and the root of a finished component is its smallest vertex. A root is hooked below another
+by an atomic minimum: a thread that finds another was faster goes on with the label that was there,
+so that no edge is lost. (Hooking and compressing as in Afforest: Sutton, Ben-Nun and Barak, IPDPS
+2018.)
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from oocbfs.kernels.atomics import atomic_min, inlined
 
 @inlined
 def link(labels, a, b):
-    """Join the trees of two vertices; give a vertex of the joint tree, its root if nobody interferes."""
+    """Join two vertices' trees; give a vertex of the joint tree: its root, unless others write."""
     while a != b:
         high = max(a, b)
         low = min(a, b)
@@ -25,7 +27,7 @@ def link(labels, a, b):
             if above == high:
                 return low
         else:
-            # Halve the way for those who come after.
+            # Halve the way for those that follow.
             parent = above
             above = np.int64(labels[parent])
             if above != parent:

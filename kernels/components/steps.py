@@ -1,56 +1,41 @@
 """The steps of connected components in memory, each for one chunk of the vertices.
 
-This is Afforest, with the heads for its first sample. The *giant* is what the driver takes for the largest
-component so far. Its vertices need not be looked at: an edge that leaves it is seen from its other end, and
-one that does not joins nothing. For the same reason a row is read no further once its vertex is in the giant.
+This is Afforest (Sutton, Ben-Nun and Barak, Optimizing Parallel Graph Connectivity Computation via
+Subgraph Sampling, IPDPS 2018), with the heads for its first sample. The *giant* is what the driver
+takes for the largest component so far. Its vertices need not be looked at: an edge that leaves it
+is seen from its other end, and one that does not joins nothing. For the same reason a row is read
+no further once its vertex is in the giant.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
-from oocbfs.kernels.atomics import kernel, load_acquire, prefetch, store_release
+from oocbfs.kernels.atomics import inlined, kernel, load_acquire, prefetch, store_release
+from oocbfs.kernels.components import state as words
 from oocbfs.kernels.components.forest import compress, find, link
-from oocbfs.kernels.constants import SAMPLE_STRIDE, SEGMENT_BYTES
-from oocbfs.kernels.rows import row_begin, take_varint
+from oocbfs.kernels.constants import SAMPLE_STRIDE
+from oocbfs.kernels.rows import make_tail_walk, row_begin, take_varint
 
-# Places in State.control. What several threads write has a cache line (8 words) of its own; the first is
-# the gate of those who help (see workers).
-CURSOR, SETTLED = 8, 16
-# Sums over the threads; FAILED is set when a tail holds what no converter wrote.
-EDGES, BYTES, FAILED = range(24, 27)
-# A vertex of the giant.
-GIANT = 32
-CONTROL_WORDS = 40
-
-# How many vertices ahead a label is asked for; a tail twice as far.
+# How many vertices ahead a label is prefetched; a tail twice as far.
 _AHEAD = 8
-
-
-class State(NamedTuple):
-    """What the threads share."""
-
-    labels: NDArray[np.uint32]
-    control: NDArray[np.int64]
 
 
 @kernel
 def point_to_heads(heads, state, first, stop):
     """Give every vertex its head for a label where that is smaller, and else itself.
 
-    The vertices of the first chunk are the most connected in most orders, and so the heads of most: their
-    own labels are taken as soon as they are known, which leaves next to nothing to compress.
+    The vertices of the first chunk are the most connected in most orders, and so the heads of most
+    others: their own labels are taken as soon as they are known, which leaves almost nothing to
+    compress.
     """
     labels = state.labels
-    settled = np.uint32(load_acquire(state.control, SETTLED))
+    num_labeled = np.uint32(load_acquire(state.control, words.NUM_LABELED))
     for v in range(first, stop):
         label = min(heads[v], np.uint32(v))
-        labels[v] = labels[label] if label < settled else label
+        labels[v] = labels[label] if label < num_labeled else label
     if first == 0:
-        store_release(state.control, SETTLED, stop)
+        store_release(state.control, words.NUM_LABELED, stop)
 
 
 @kernel
@@ -73,72 +58,68 @@ def link_heads(rows_out, rows_in, both, state, first, stop):
 
 @kernel
 def link_firsts(rows, state, first, stop):
-    """Join some vertices outside the giant with the first neighbours in their tails; give edges and bytes.
+    """Join some vertices outside the giant with the first of their tails; give edges and bytes.
 
-    Some, because this is only to show which component will be the giant: the tails come next anyway.
+    Some, because this is only to show which component will be the giant: the tails come next
+    anyway.
     """
     labels, tails = state.labels, rows.tails
     n = labels.size
-    giant = find(labels, state.control[GIANT])
+    giant = find(labels, state.control[words.GIANT])
     edges = 0
     num_bytes = 0
     for v in range(first, stop, SAMPLE_STRIDE):
-        at, end = row_begin(rows, v), row_begin(rows, v + 1)
-        if at >= end or labels[v] == giant:
+        begin, end = row_begin(rows, v), row_begin(rows, v + 1)
+        if begin >= end or labels[v] == giant:
             continue
         prefetch(tails, row_begin(rows, min(v + 2 * _AHEAD * SAMPLE_STRIDE, n)))
         prefetch(labels, take_varint(tails, row_begin(rows, min(v + _AHEAD * SAMPLE_STRIDE, n)))[0])
-        w, behind = take_varint(tails, at)
-        if w >= n or behind > end:
-            state.control[FAILED] = 1
+        w, next_varint = take_varint(tails, begin)
+        if w >= n or next_varint > end:
+            state.control[words.FAILED] = 1
             break
         edges += 1
-        num_bytes += behind - at
+        num_bytes += next_varint - begin
         link(labels, v, w)
     return edges, num_bytes
 
 
+@inlined
+def _link_neighbour(root, context, v):
+    """Join a tree with that of a neighbour, until it is the giant."""
+    labels, giant = context
+    root = link(labels, root, np.int64(labels[v]))
+    return root, root == giant
+
+
+_link_walk = make_tail_walk(_link_neighbour)
+
+
 @kernel
-def link_span(tails, labels, root, giant, at, end):
+def link_tail(tails, labels, root, giant, begin, end):
     """Join a tree with the neighbours in (part of) a tail until it is the giant.
 
-    Gives its root, and the edges and bytes looked at; -1 edges if the tail is malformed.
+    Gives the edges and bytes looked at; -1 edges if the tail is malformed.
     """
-    n = labels.size
-    begin = at
-    edges = 0
-    while at < end:
-        segment_end = min(at + SEGMENT_BYTES, end)
-        w = np.int64(-1)
-        while at < segment_end:
-            delta, at = take_varint(tails, at)
-            w += delta + 1
-            edges += 1
-            if w >= n:
-                return root, -1, at - begin
-            root = link(labels, root, np.int64(labels[w]))
-            if root == giant:
-                return root, edges, at - begin
-        if at > segment_end:
-            return root, -1, at - begin
-    return root, edges, at - begin
+    _, edges, num_bytes = _link_walk(tails, begin, end, labels.size, root, (labels, giant))
+    return edges, num_bytes
 
 
 @kernel
 def link_tails(rows, state, first, stop):
     """Join vertices outside the giant with all their neighbours; give edges and bytes."""
     labels = state.labels
-    giant = find(labels, state.control[GIANT])
+    giant = find(labels, state.control[words.GIANT])
     edges = 0
     num_bytes = 0
     for v in range(first, stop):
         root = compress(labels, v)
         if root == giant:
             continue
-        at, end = row_begin(rows, v), row_begin(rows, v + 1)
-        root, more_edges, more_bytes = link_span(rows.tails, labels, root, giant, at, end)
+        begin, end = row_begin(rows, v), row_begin(rows, v + 1)
+        more_edges, more_bytes = link_tail(rows.tails, labels, root, giant, begin, end)
         if more_edges < 0:
-            state.control[FAILED] = 1
+            state.control[words.FAILED] = 1
             break
         edges += more_edges
         num_bytes += more_bytes

@@ -1,4 +1,4 @@
-"""The compiled steps of a traversal whose tails stay on disk, behind one entry."""
+"""The compiled steps of a traversal whose tails stay on disk, as one compiled function."""
 
 from __future__ import annotations
 
@@ -43,20 +43,21 @@ def _to_queue(state):
 @compiled(_nrt=False)
 def step(task, rows_out, rows_in, disk_out, disk_in, state, max_depth, target, clock, thread):
     """Run a step; small levels say why they ended."""
+    num_words = (state.levels.size + 63) >> 6
     if task == SMALL_LEVELS:
         return small_levels(rows_out, disk_out, state, max_depth, target, clock)
     if task == FILL_CACHE:
         fill(disk_out, state)
     elif task == HEADS_PASS:
-        heads_pass(rows_in, state)
+        heads_pass(rows_in, state, num_words, thread)
     elif task == VISIT_HEADS:
-        visit_heads(rows_out, state, thread)
+        visit_heads(rows_out, state, num_words, thread)
     elif task == STREAM_DOWN:
         stream_down(rows_out, disk_out, state, thread)
     elif task == STREAM_UP:
         stream_up(rows_in, disk_in, state, thread)
     elif task == SWEEP:
-        sweep(rows_out, state)
+        sweep(rows_out, state, num_words, thread)
     else:
         _to_queue(state)
     return np.int64(0)

@@ -1,7 +1,7 @@
 """The tails of connected components, read from disk.
 
-A stream reads the rows of vertices outside the giant (see ``kernels.components.steps``). The giant grows
-meanwhile, so that the further the threads get, the less they read.
+A stream reads the rows of vertices outside the giant (see ``kernels.components.steps``). The giant
+grows meanwhile, so that the further the threads get, the less they read.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from oocbfs.kernels.atomics import inlined, kernel
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.components.forest import compress, find
-from oocbfs.kernels.components.steps import link_span
+from oocbfs.kernels.components.steps import link_tail
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.stream import make_stream, part_in_buffer
 from oocbfs.kernels.rows import row_begin
 
 
 class DiskForestState(NamedTuple):
-    """What the threads share: labels, one buffer a thread, and the control words of ``disk.state``."""
+    """What the threads share; its control words are those of ``kernels.disk.state``."""
 
     labels: NDArray[np.uint32]
     buffers: NDArray[np.uint8]
@@ -48,8 +48,8 @@ def _next_outsider(rows, state, giant, u, end):
 def _link_extent(rows, state, giant, extent, buffer, thread):
     """Join the rows of one read that are outside the giant; give edges and bytes, or -1.
 
-    A vertex of the giant may seem to be outside, because its root has changed since the read. It does
-    not matter: its row lies between others that were read, and so was read as well.
+    A vertex of the giant may seem to be outside, because its root has changed since the read. It
+    does not matter: its row lies between others that were read, and so was read as well.
     """
     labels = state.labels
     edges = 0
@@ -61,7 +61,7 @@ def _link_extent(rows, state, giant, extent, buffer, thread):
         root = compress(labels, u)
         if root == giant:
             continue
-        root, more_edges, more_bytes = link_span(buffer, labels, root, giant, begin, end)
+        more_edges, more_bytes = link_tail(buffer, labels, root, giant, begin, end)
         if more_edges < 0:
             return more_edges, num_bytes
         edges += more_edges

@@ -1,8 +1,8 @@
 """Large levels of a traversal whose tails stay on disk.
 
-The heads pass needs no disk. What it leaves pending is then answered by one of two streams: bottom-up
-through the rows of the pending vertices, or top-down through those of the frontier. A sweep ends the
-level: levels, visited bits, and what the next frontier costs to read.
+The heads pass needs no disk. What it leaves pending is then answered by one of two streams:
+bottom-up through the rows of the pending vertices, or top-down through those of the frontier. A
+sweep ends the level: levels, visited bits, and what the next frontier costs to read.
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ from oocbfs.kernels.atomics import (
     kernel,
     trailing_zeros,
 )
-from oocbfs.kernels.bfs.bottom_up import probe_segments, test_few_heads, test_heads
+from oocbfs.kernels.bfs.bottom_up import probe_segments, test_open_heads
 from oocbfs.kernels.bfs.frontier import mark
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
 from oocbfs.kernels.disk import state as words
+from oocbfs.kernels.disk.passes import make_pass
 from oocbfs.kernels.disk.stream import NO_ROWS, add_row, make_stream, part_in_buffer
-from oocbfs.kernels.region import ONE, ZERO, take_chunk
+from oocbfs.kernels.region import ONE, ZERO
 from oocbfs.kernels.rows import BATCH, FULL, gather_segment, row_begin
 
+# Words of a bitmap that a thread takes at a time.
 _WORD_CHUNK = 512
-_FEW = 16
 
 
 @inlined
-def _price(rows, first, bits, reach, pages, reads):
-    """Count what reading the rows of a word's bits takes, as ``add_row`` does.
+def _add_rows(rows, first, bits, cost):
+    """Add the rows of a word's bits to what is read.
 
-    Gives the bits of the rows that have tails, the bytes of these, and what ``add_row`` gives.
+    Gives the bits of those that have tails, the bytes of these, and the cost with them.
     """
     with_tails = ZERO
     num_bytes = np.int64(0)
@@ -43,88 +44,69 @@ def _price(rows, first, bits, reach, pages, reads):
         begin, end = row_begin(rows, first + b), row_begin(rows, first + b + 1)
         with_tails |= np.uint64(begin < end) << np.uint64(b)
         num_bytes += end - begin
-        reach, pages, reads = add_row(reach, pages, reads, begin, end)
-    return with_tails, num_bytes, reach, pages, reads
+        cost = add_row(cost, begin, end)
+    return with_tails, num_bytes, cost
 
 
 @kernel
-def heads_pass(rows, state):
-    """Answer open vertices by their heads; make the bitmap of the next frontier and of those pending."""
+def _test_words(rows, state, first_word, end_word, thread):
+    """Answer open vertices by their heads; make the bitmaps next frontier and pending."""
     heads, control = rows.heads, state.control
-    frontier = state.bitmaps[state.control[words.FRONTIER]]
-    next_frontier = state.bitmaps[state.control[words.NEXT_FRONTIER]]
-    visited = state.bitmaps[state.control[words.VISITED]]
-    pending = state.bitmaps[state.control[words.PENDING]]
+    frontier = state.bitmaps[control[words.FRONTIER]]
+    next_frontier = state.bitmaps[control[words.NEXT_FRONTIER]]
+    visited = state.bitmaps[control[words.VISITED]]
+    pending = state.bitmaps[control[words.PENDING]]
     with_parents = state.parents.size != 0
-    n = heads.size
-    num_words = (n + 63) >> 6
     tested = 0
     answered = 0
-    pages = 0
-    reads = 0
-    while True:
-        first_word, end_word = take_chunk(control, words.CURSOR, _WORD_CHUNK, num_words)
-        if first_word == end_word:
-            break
-        reach = np.int64(NO_ROWS)
-        for w in range(first_word, end_word):
-            open_bits = ~visited[w]
-            first = w * 64
-            if open_bits == ZERO:
-                next_frontier[w] = ZERO
-                pending[w] = ZERO
-                continue
-            if first + 64 <= n and count_ones(open_bits) > _FEW:
-                hits, none = test_heads(heads, frontier, first)
-            else:
-                hits, none = test_few_heads(heads, frontier, first, open_bits)
-            hits &= open_bits
-            next_frontier[w] = hits
-            visited[w] |= hits | none
-            tested += count_ones(open_bits & ~none)
-            answered += count_ones(hits)
-            open_bits &= ~(hits | none)
-            if with_parents:
-                while hits != ZERO:
-                    u = first + trailing_zeros(hits)
-                    state.parents[u] = heads[u]
-                    hits &= hits - ONE
-            pending[w], _, reach, pages, reads = _price(rows, first, open_bits, reach, pages, reads)
+    cost = NO_ROWS
+    for w in range(first_word, end_word):
+        open_bits = ~visited[w]
+        first = w * 64
+        if open_bits == ZERO:
+            next_frontier[w] = ZERO
+            pending[w] = ZERO
+            continue
+        hits, none = test_open_heads(heads, frontier, first, open_bits)
+        next_frontier[w] = hits
+        visited[w] |= hits | none
+        tested += count_ones(open_bits & ~none)
+        answered += count_ones(hits)
+        open_bits &= ~(hits | none)
+        if with_parents:
+            while hits != ZERO:
+                u = first + trailing_zeros(hits)
+                state.parents[u] = heads[u]
+                hits &= hits - ONE
+        pending[w], _, cost = _add_rows(rows, first, open_bits, cost)
     atomic_add(control, words.EDGES, tested)
     atomic_add(control, words.HEADS, answered)
-    atomic_add(control, words.PENDING_PAGES, pages)
-    atomic_add(control, words.PENDING_READS, reads)
+    atomic_add(control, words.PENDING_PAGES, cost.pages)
+    atomic_add(control, words.PENDING_READS, cost.reads)
 
 
 @kernel
-def sweep(rows, state):
+def _sweep_words(rows, state, first_word, end_word, thread):
     """Give the next frontier its level and count it, and what its rows will cost to read."""
     control, levels = state.control, state.levels
-    next_frontier = state.bitmaps[state.control[words.NEXT_FRONTIER]]
-    visited = state.bitmaps[state.control[words.VISITED]]
+    next_frontier = state.bitmaps[control[words.NEXT_FRONTIER]]
+    visited = state.bitmaps[control[words.VISITED]]
     level = np.int32(control[words.LEVEL])
-    num_words = (levels.size + 63) >> 6
     found = 0
-    pages = 0
-    reads = 0
     num_bytes = 0
-    while True:
-        first_word, end_word = take_chunk(control, words.CURSOR, _WORD_CHUNK, num_words)
-        if first_word == end_word:
-            break
-        reach = np.int64(NO_ROWS)
-        for w in range(first_word, end_word):
-            bits = next_frontier[w]
-            if bits == ZERO:
-                continue
-            visited[w] |= bits
-            found += count_ones(bits)
-            mark(levels, w * 64, bits, level)
-            _, more_bytes, reach, pages, reads = _price(rows, w * 64, bits, reach, pages, reads)
-            num_bytes += more_bytes
+    cost = NO_ROWS
+    for w in range(first_word, end_word):
+        bits = next_frontier[w]
+        if bits == ZERO:
+            continue
+        visited[w] |= bits
+        found += count_ones(bits)
+        mark(levels, w * 64, bits, level)
+        _, more_bytes, cost = _add_rows(rows, w * 64, bits, cost)
+        num_bytes += more_bytes
     atomic_add(control, words.FOUND, found)
-    atomic_add(control, words.FRONTIER_PAGES, pages)
-    atomic_add(control, words.FRONTIER_READS, reads)
+    atomic_add(control, words.FRONTIER_PAGES, cost.pages)
+    atomic_add(control, words.FRONTIER_READS, cost.reads)
     atomic_add(control, words.ROW_BYTES, num_bytes)
 
 
@@ -145,32 +127,31 @@ def _claim(state, ids, owners, count):
 
 
 @kernel
-def visit_heads(rows, state, thread):
+def _visit_words(rows, state, first_word, end_word, thread):
     """Claim the heads of the frontier."""
-    heads, control = rows.heads, state.control
-    frontier = state.bitmaps[state.control[words.FRONTIER]]
+    heads, frontier = rows.heads, state.bitmaps[state.control[words.FRONTIER]]
     ids, owners = state.ids[thread, :BATCH], state.ids[thread, BATCH:]
-    num_words = (heads.size + 63) >> 6
     count = 0
     edges = 0
-    while True:
-        first_word, end_word = take_chunk(control, words.CURSOR, _WORD_CHUNK, num_words)
-        if first_word == end_word:
-            break
-        for w in range(first_word, end_word):
-            bits = frontier[w]
-            while bits != ZERO:
-                u = w * 64 + trailing_zeros(bits)
-                bits &= bits - ONE
-                ids[count] = heads[u]
-                owners[count] = u
-                count += np.int64(heads[u] != NO_HEAD)
-            if count >= BATCH - 64:
-                _claim(state, ids, owners, count)
-                edges += count
-                count = 0
+    for w in range(first_word, end_word):
+        bits = frontier[w]
+        while bits != ZERO:
+            u = w * 64 + trailing_zeros(bits)
+            bits &= bits - ONE
+            ids[count] = heads[u]
+            owners[count] = u
+            count += np.int64(heads[u] != NO_HEAD)
+        if count >= BATCH - 64:
+            _claim(state, ids, owners, count)
+            edges += count
+            count = 0
     _claim(state, ids, owners, count)
-    atomic_add(control, words.EDGES, edges + count)
+    atomic_add(state.control, words.EDGES, edges + count)
+
+
+heads_pass = make_pass(_WORD_CHUNK, _test_words)
+visit_heads = make_pass(_WORD_CHUNK, _visit_words)
+sweep = make_pass(_WORD_CHUNK, _sweep_words)
 
 
 @inlined

@@ -1,12 +1,12 @@
 """Levels of a traversal from many sources at once whose tails stay on disk.
 
-Every vertex has two words with a bit for each source, as wide as memory allows: whether it was *seen*,
-and a *mark*. The frontier is seen and marked, the next frontier is marked and not yet seen. (Words of
-sources, seen and next are those of MS-BFS: Then et al., The More the Merrier, VLDB 2014.) The heads pass
-answers what it can, for all sources. Then one stream reads every row once that any source wants:
-sources that push, because it belongs to their frontier, and sources that pull, because its vertex has
-not seen them. Sources that do not move in a step keep their frontier. Only vertices up to the last that
-has an edge have words.
+Every vertex has two words with a bit for each source, as wide as memory allows: whether it was
+*seen*, and a *mark*. The frontier is seen and marked, the next frontier is marked and not yet seen.
+(Words of sources, seen and next are those of MS-BFS: Then et al., The More the Merrier, VLDB 2014.)
+The heads pass answers what it can, for all sources. Then one stream reads every row once that any
+source wants: sources that push, because it belongs to their frontier, and sources that pull,
+because its vertex has not seen them. Sources that do not move in a step keep their frontier. Only
+vertices up to the last that has an edge have words.
 """
 
 from __future__ import annotations
@@ -20,15 +20,17 @@ from oocbfs.kernels.atomics import atomic_add, atomic_or, inlined, kernel, trail
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
 from oocbfs.kernels.disk import state as words
-from oocbfs.kernels.disk.stream import NO_ROWS, add_row, make_stream, part_in_buffer
-from oocbfs.kernels.region import ONE, ZERO, take_chunk
-from oocbfs.kernels.rows import gather_segment, row_begin, take_varint
+from oocbfs.kernels.disk.passes import make_pass
+from oocbfs.kernels.disk.stream import NO_ROWS, ReadCost, add_row, make_stream, part_in_buffer
+from oocbfs.kernels.region import ONE, ZERO
+from oocbfs.kernels.rows import gather_segment, make_tail_walk, row_begin
 
 # Where a vertex's words are in its pair.
 SEEN, MARK = range(2)
 # Rows of DiskManyState.masks: sources that move in this step, and those of them that push or pull.
 MOVING, PUSH, PULL = range(3)
-# Sums of DiskManyState.sums: vertices of the next frontier, and pages and reads that their rows take.
+# Sums of DiskManyState.sums: vertices of the next frontier, and pages and reads that their rows
+# take.
 FOUND, PAGES, READS = range(3)
 HEADS_PASS, VISIT_HEADS, PRICE, STREAM, SWEEP = range(5)
 # Vertices that a thread takes at a time.
@@ -41,9 +43,10 @@ class DiskManyState(NamedTuple):
     pairs
         Seen and mark of each vertex that has edges, side by side.
     levels
-        One row a source, -1 where not reached; no rows if nobody asked for them.
-    buffers, ids, reach
-        Scratch, one row a thread: pages of tails, decoded ids, and where the rows counted so far end.
+        One row a source, -1 where not reached; no rows if they are not wanted.
+    buffers, ids, end_pages
+        Scratch, one row a thread: pages of tails, decoded ids, and where the rows counted so far
+        end.
     sums
         By thread, kind of sum and source.
     depths
@@ -54,7 +57,7 @@ class DiskManyState(NamedTuple):
     levels: NDArray[np.int8]
     buffers: NDArray[np.uint8]
     ids: NDArray[np.uint32]
-    reach: NDArray[np.int64]
+    end_pages: NDArray[np.int64]
     sums: NDArray[np.int64]
     masks: NDArray[np.uint64]
     depths: NDArray[np.int64]
@@ -84,36 +87,23 @@ def _mark(pairs, v, sources):
 
 
 @kernel
-def _heads_pass(rows, state):
+def _test_heads(rows, state, first, end, thread):
     """Answer by heads what they can."""
-    control, heads, pairs = state.control, rows.heads, state.pairs
-    moving = state.masks[MOVING]
-    size = pairs.size // 2
-    while True:
-        first, end = take_chunk(control, words.CURSOR, _CHUNK, size)
-        if first == end:
-            return
-        for v in range(first, end):
-            wanted = moving & ~np.uint64(pairs[2 * v + SEEN])
-            if wanted == ZERO or heads[v] == NO_HEAD:
-                continue
+    heads, pairs, moving = rows.heads, state.pairs, state.masks[MOVING]
+    for v in range(first, end):
+        wanted = moving & ~np.uint64(pairs[2 * v + SEEN])
+        if wanted != ZERO and heads[v] != NO_HEAD:
             pairs[2 * v + MARK] |= _frontier(pairs, np.int64(heads[v])) & wanted
 
 
 @kernel
-def _visit_heads(rows, state):
+def _push_heads(rows, state, first, end, thread):
     """Push along the heads of the frontier."""
-    control, heads, pairs = state.control, rows.heads, state.pairs
-    pushing = state.masks[PUSH]
-    size = pairs.size // 2
-    while True:
-        first, end = take_chunk(control, words.CURSOR, _CHUNK, size)
-        if first == end:
-            return
-        for v in range(first, end):
-            sources = _frontier(pairs, v) & pushing
-            if sources != ZERO and heads[v] != NO_HEAD:
-                _mark(pairs, np.int64(heads[v]), sources)
+    heads, pairs, pushing = rows.heads, state.pairs, state.masks[PUSH]
+    for v in range(first, end):
+        sources = _frontier(pairs, v) & pushing
+        if sources != ZERO and heads[v] != NO_HEAD:
+            _mark(pairs, np.int64(heads[v]), sources)
 
 
 @inlined
@@ -142,24 +132,16 @@ def _next_wanted(rows, state, wanted, v, end):
 
 
 @kernel
-def _price(rows, state):
-    """Count what reading all wanted rows takes."""
-    control, wanted = state.control, _find_wanted(state)
-    size = state.pairs.size // 2
-    pages = 0
-    reads = 0
-    while True:
-        first, end = take_chunk(control, words.CURSOR, _CHUNK, size)
-        if first == end:
-            break
-        reach = np.int64(NO_ROWS)
-        v = _next_wanted(rows, state, wanted, first, end)
-        while v < end:
-            row, row_end = row_begin(rows, v), row_begin(rows, v + 1)
-            reach, pages, reads = add_row(reach, pages, reads, row, row_end)
-            v = _next_wanted(rows, state, wanted, v + 1, end)
-    atomic_add(control, words.FRONTIER_PAGES, pages)
-    atomic_add(control, words.FRONTIER_READS, reads)
+def _price_rows(rows, state, first, end, thread):
+    """Count what reading the wanted rows takes."""
+    wanted = _find_wanted(state)
+    cost = NO_ROWS
+    v = _next_wanted(rows, state, wanted, first, end)
+    while v < end:
+        cost = add_row(cost, row_begin(rows, v), row_begin(rows, v + 1))
+        v = _next_wanted(rows, state, wanted, v + 1, end)
+    atomic_add(state.control, words.FRONTIER_PAGES, cost.pages)
+    atomic_add(state.control, words.FRONTIER_READS, cost.reads)
 
 
 @kernel
@@ -176,24 +158,24 @@ def _push_part(pairs, buffer, ids, begin, end, sources):
     return True
 
 
+@inlined
+def _look_for_sources(got, context, v):
+    """Take the sources in whose frontier v is, until all that are wanted were found."""
+    pairs, wanted = context
+    got |= _frontier(pairs, v)
+    return got, wanted & ~got == ZERO
+
+
+_pull_walk = make_tail_walk(_look_for_sources)
+
+
 @kernel
-def _pull_part(pairs, buffer, offset, end, u, wanted):
+def _pull_part(pairs, buffer, begin, end, u, wanted):
     """Look for sources among the neighbours in a part of a row; tell whether it is well formed."""
-    got = ZERO
-    while offset < end and wanted & ~got != ZERO:
-        segment_end = min(offset + SEGMENT_BYTES, end)
-        v = np.int64(-1)
-        while offset < segment_end:
-            delta, offset = take_varint(buffer, offset)
-            v += delta + 1
-            if v >= pairs.size // 2:
-                return False
-            got |= _frontier(pairs, v)
-            if wanted & ~got == ZERO:
-                break
-        if offset > segment_end:
-            return False
-        offset = segment_end
+    n = pairs.size // 2
+    got, num_ids, _ = _pull_walk(buffer, begin, end, n, ZERO, (pairs, wanted))
+    if num_ids < 0:
+        return False
     _mark(pairs, u, got & wanted)
     return True
 
@@ -227,47 +209,48 @@ _stream = make_stream(_find_wanted, _next_wanted, _use_extent)
 
 
 @kernel
-def _sweep(rows, state, thread):
+def _sweep_vertices(rows, state, first, end, thread):
     """Make the next frontier the frontier; count it by source, and price its rows."""
-    control, levels, depths, pairs = state.control, state.levels, state.depths, state.pairs
-    sums, reach, moving = state.sums[thread], state.reach[thread], state.masks[MOVING]
-    size = pairs.size // 2
+    levels, depths, pairs = state.levels, state.depths, state.pairs
+    sums, end_pages, moving = state.sums[thread], state.end_pages[thread], state.masks[MOVING]
     with_levels = levels.shape[0] != 0
-    while True:
-        first, end = take_chunk(control, words.CURSOR, _CHUNK, size)
-        if first == end:
-            return
-        reach[:] = NO_ROWS
-        for v in range(first, end):
-            seen, mark = _seen_and_mark(pairs, v)
-            if mark == ZERO:
-                continue
-            sources = mark & ~seen
-            # Those that do not move stay in their frontier.
-            pairs[2 * v + SEEN] = seen | sources
-            pairs[2 * v + MARK] = mark & ~(seen & moving)
-            row, row_end = row_begin(rows, v), row_begin(rows, v + 1)
-            while sources != ZERO:
-                s = trailing_zeros(sources)
-                sources &= sources - ONE
-                sums[FOUND, s] += 1
-                reach[s], sums[PAGES, s], sums[READS, s] = add_row(
-                    reach[s], sums[PAGES, s], sums[READS, s], row, row_end
-                )
-                if with_levels:
-                    levels[s, v] = depths[s]
+    end_pages[:] = NO_ROWS.end_page
+    for v in range(first, end):
+        seen, mark = _seen_and_mark(pairs, v)
+        if mark == ZERO:
+            continue
+        sources = mark & ~seen
+        # Those that do not move stay in their frontier.
+        pairs[2 * v + SEEN] = seen | sources
+        pairs[2 * v + MARK] = mark & ~(seen & moving)
+        row, row_end = row_begin(rows, v), row_begin(rows, v + 1)
+        while sources != ZERO:
+            s = trailing_zeros(sources)
+            sources &= sources - ONE
+            sums[FOUND, s] += 1
+            cost = add_row(ReadCost(end_pages[s], sums[PAGES, s], sums[READS, s]), row, row_end)
+            end_pages[s], sums[PAGES, s], sums[READS, s] = cost
+            if with_levels:
+                levels[s, v] = depths[s]
+
+
+_heads_pass = make_pass(_CHUNK, _test_heads)
+_visit_heads = make_pass(_CHUNK, _push_heads)
+_price = make_pass(_CHUNK, _price_rows)
+_sweep = make_pass(_CHUNK, _sweep_vertices)
 
 
 @compiled(_nrt=False)
 def step(task, rows, disk, state, thread):
     """Run a step."""
+    num_vertices = state.pairs.size // 2
     if task == HEADS_PASS:
-        _heads_pass(rows, state)
+        _heads_pass(rows, state, num_vertices, thread)
     elif task == VISIT_HEADS:
-        _visit_heads(rows, state)
+        _visit_heads(rows, state, num_vertices, thread)
     elif task == PRICE:
-        _price(rows, state)
+        _price(rows, state, num_vertices, thread)
     elif task == STREAM:
         _stream(rows, disk, state, thread)
     else:
-        _sweep(rows, state, thread)
+        _sweep(rows, state, num_vertices, thread)

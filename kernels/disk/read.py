@@ -28,9 +28,13 @@ class Disk(NamedTuple):
     tail_bytes: int
 
 
+# No tails, on which kernels are compiled before they are needed.
+NO_TAILS = Disk(descriptor=0, offset=0, tail_bytes=0)
+
+
 @intrinsic
 def read_at(typingctx, descriptor, out, index, count, offset):
-    """Read up to count bytes at an offset into out[index:]; give their number, or minus the errno."""
+    """Read up to count bytes at an offset into out[index:]; give their number, or -errno."""
 
     def codegen(context, builder, signature, args):
         byte_pointer = ir.IntType(8).as_pointer()

@@ -1,9 +1,10 @@
 """Small levels of a traversal whose tails stay on disk: one thread, many levels in one call.
 
 Long graphs have thousands of levels, and the pages that one level needs are mostly those of the
-levels just before. So small frontiers read through a cache of blocks, each of which has one slot where it
-may lie. What a level lacks is read beforehand: a few blocks by the thread itself, many by all threads,
-for which it returns to the driver. A level that needs more blocks than the cache can hold is not small.
+levels just before. So small frontiers read through a cache of blocks, each of which has one slot
+where it may lie. What a level lacks is read beforehand: a few blocks by the thread itself, many by
+all threads, for which it returns to the driver. A level that needs more blocks than the cache can
+hold is not small.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from oocbfs.kernels.disk.stream import NO_ROWS, add_row
 from oocbfs.kernels.region import ONE, ZERO
 from oocbfs.kernels.rows import BATCH, gather_segment, row_begin
 
-# How small levels end: the traversal is over, the time slice is, blocks are to be read by all threads,
-# or the frontier is too large and lies in its bitmap.
+# How small levels end: the traversal is over, the time slice is, blocks are to be read by all
+# threads, or the frontier is too large and lies in its bitmap.
 FINISHED, PAUSED, FILL, LARGE = range(4)
 
 BLOCK_BYTES = 1 << 14
@@ -58,9 +59,9 @@ def fill(disk, state):
 def _reserve(rows, state, frontier):
     """Give the blocks that the frontier's rows need their slots; list those that must be read.
 
-    Of two blocks that share a slot, the second stays out: it is read when it is the turn of its row.
-    Gives how many there are, or -1 if the level needs more than half of the cache: little of it would
-    be there for the next one.
+    Of two blocks that share a slot, the second stays out: it is read when it is the turn of its
+    row. Gives how many there are, or -1 if the level needs more than half of the cache: little of
+    it would be there for the next one.
     """
     tags, marks, missing = state.tags, state.marks, state.missing
     level = np.int32(state.control[words.DEPTH] + 1)
@@ -186,15 +187,16 @@ def _to_bitmap(rows, state, frontier):
     for i in range(frontier.size):
         u = np.int64(frontier[i])
         bits[u >> 6] |= ONE << np.uint64(u & 63)
-        begin, end = row_begin(rows, u), row_begin(rows, u + 1)
-        _, pages, reads = add_row(np.int64(NO_ROWS), pages, reads, begin, end)
+        cost = add_row(NO_ROWS, row_begin(rows, u), row_begin(rows, u + 1))
+        pages += cost.pages
+        reads += cost.reads
     control[words.FRONTIER_PAGES] = pages
     control[words.FRONTIER_READS] = reads
 
 
 @kernel
 def _prepare(rows, disk, state, frontier):
-    """Make the cache hold the frontier's rows; FINISHED if it does, else what is to be done first."""
+    """Make the cache hold the frontier's rows; FINISHED if it does, else what to do first."""
     control = state.control
     if control[words.FRONTIER_SIZE] > SMALL_VERTICES or control[words.ROW_BYTES] > SMALL_BYTES:
         return LARGE

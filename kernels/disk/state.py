@@ -25,12 +25,20 @@ MALFORMED, READ_FAILED = 1, 2
 
 
 class DiskState(NamedTuple):
-    """The arrays that the threads of a traversal from one source share.
+    """The arrays that the threads of a traversal share.
 
-    Four bitmaps take turns as frontier, next frontier, visited and pending, the vertices whose heads
-    missed. Buffers and ids are scratch, one row a thread. A frontier that is small lies in a row of
-    the queue; its tails are read through the cache, in which the block ``tags[slot]`` lies at
-    ``slot``, which ``marks[slot]`` says was wanted last, and ``missing`` names the blocks it still lacks.
+    bitmaps
+        Four that take turns as frontier, next frontier, visited and pending (vertices whose heads
+        missed); control words say which is which.
+    buffers, ids
+        Scratch, one row a thread.
+    queue
+        Frontier and next frontier of small levels.
+    cache, tags, marks, missing
+        Slots for blocks of tails; the block in each, the level that wanted it last, and the blocks
+        that a level still lacks.
+    row
+        A row that lies in more than one block.
     """
 
     levels: NDArray[np.int32]

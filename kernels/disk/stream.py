@@ -1,7 +1,7 @@
 """Tails read from disk in the order of the file: one stream for all engines whose tails stay there.
 
-The threads take chunks of the tails one after the other. Of a chunk they read only the pages that hold
-rows somebody wants, with small gaps between them: such an *extent* comes in one read. There are many
+The threads take chunks of the tails one after the other. Of a chunk they read only the pages that
+hold wanted rows, with small gaps between them: such an *extent* comes in one read. There are many
 more threads than cores: each waits for one read at a time, so their number is how many reads are in
 flight. A row that crosses into the next chunk is cut where one of its segments begins, so that many
 threads share a hub.
@@ -28,8 +28,18 @@ CHUNK_BYTES = 1 << 18
 BUFFER_BYTES = CHUNK_BYTES + 2 * PAGE_BYTES
 # Pages between two wanted rows that are cheaper to read than another read would be.
 GAP_PAGES = 4
-# Where the rows counted so far end, for ``add_row``, when there are none.
-NO_ROWS = -GAP_PAGES - 1
+
+
+class ReadCost(NamedTuple):
+    """What reading some rows in the order of the file takes, and the page where they end."""
+
+    end_page: int
+    pages: int
+    reads: int
+
+
+# No rows: even those on the first page take a read.
+NO_ROWS = ReadCost(end_page=-GAP_PAGES - 1, pages=0, reads=0)
 
 
 class Extent(NamedTuple):
@@ -48,18 +58,16 @@ class Extent(NamedTuple):
 
 
 @kernel
-def add_row(reach, pages, reads, begin, end):
-    """Count what reading one more row takes after all those before, which end at page ``reach``."""
-    if begin < end:
-        first = begin // PAGE_BYTES
-        last = (end - 1) // PAGE_BYTES + 1
-        if first > reach + GAP_PAGES:
-            reads += 1
-            pages += last - first
-        else:
-            pages += max(0, last - reach)
-        reach = max(reach, last)
-    return reach, pages, reads
+def add_row(cost, begin, end):
+    """Give what reading rows takes with one more, whose tail is at begin … end-1."""
+    if begin >= end:
+        return cost
+    first_page = begin // PAGE_BYTES
+    end_page = (end - 1) // PAGE_BYTES + 1
+    if first_page > cost.end_page + GAP_PAGES:
+        return ReadCost(end_page, cost.pages + end_page - first_page, cost.reads + 1)
+    more_pages = max(0, end_page - cost.end_page)
+    return ReadCost(cost.end_page + more_pages, cost.pages + more_pages, cost.reads)
 
 
 @kernel
@@ -108,13 +116,13 @@ def make_stream(find_wanted, next_wanted, use_extent):
     next_wanted(rows, state, wanted, u, end)
         Gives the first vertex from u on whose row is wanted by these numbers, or the end.
     use_extent(rows, state, wanted, extent, buffer, thread)
-        Uses the rows in the buffer that are still wanted; gives edges and tail bytes, or -1 edges if
-        a row is malformed.
+        Uses the rows in the buffer that are still wanted; gives edges and tail bytes, or -1 edges
+        if a row is malformed.
     """
 
     @kernel
     def next_extent(rows, state, wanted, u, stop, chunk_begin, chunk_end):
-        """Find the next wanted rows that one read brings; the first is ``stop`` if there are none."""
+        """Find the next wanted rows that one read brings; first is ``stop`` if there are none."""
         first = end = stop
         first_page = end_page = np.int64(-1)
         u = next_wanted(rows, state, wanted, u, stop)
@@ -133,7 +141,7 @@ def make_stream(find_wanted, next_wanted, use_extent):
 
     @kernel
     def stream(rows, disk, state, thread):
-        """Take chunks of the tails until none are left, read the wanted rows in them, and use them."""
+        """Take chunks of the tails until none are left; read their wanted rows and use them."""
         control, buffer = state.control, state.buffers[thread]
         edges = 0
         num_bytes = 0

@@ -7,13 +7,8 @@ from numba import njit, types
 
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
+from oocbfs.kernels.results.array_types import I64, READ_U8, READ_U32, READ_U64, U64_ARRAY
 from oocbfs.kernels.varint import get_varint, row_span, varint_bytes
-
-_U8 = types.Array(types.uint8, 1, "C", readonly=True)
-_U32 = types.Array(types.uint32, 1, "C", readonly=True)
-_U64 = types.Array(types.uint64, 1, "C", readonly=True)
-_SUMS = types.Array(types.uint64, 1, "C")
-_I64 = types.int64
 
 # What can be wrong with a row, as the kernels report it.
 PROBLEMS = (
@@ -46,7 +41,7 @@ PROBLEMS = (
 ) = range(len(PROBLEMS))
 
 
-@compiled(types.UniTuple(_I64, 2)(_U32, _U64, _U32, _I64, _I64, _I64, _I64))
+@compiled(types.UniTuple(I64, 2)(READ_U32, READ_U64, READ_U32, I64, I64, I64, I64))
 def check_index(heads, bases, starts, shift, tail_bytes, first, stop):
     """Check all that decoders rely on to stay inside the sections, for rows first … stop-1.
 
@@ -74,7 +69,7 @@ def check_index(heads, bases, starts, shift, tail_bytes, first, stop):
 
 @njit(inline="always")
 def _fingerprint(seed, u, v):
-    """Hash an arc; ``seed`` is drawn anew for every check, so that no file can aim at it."""
+    """Hash an arc; every check draws its own ``seed``, so that no file can be made to pass it."""
     x = (np.uint64(u) << np.uint64(32) | np.uint64(v)) ^ seed
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -82,8 +77,18 @@ def _fingerprint(seed, u, v):
 
 
 @compiled(
-    types.UniTuple(_I64, 2)(
-        _SUMS, _U32, _U64, _U32, _I64, _U8, _U32, _U32, _I64, _I64, types.uint64
+    types.UniTuple(I64, 2)(
+        U64_ARRAY,
+        READ_U32,
+        READ_U64,
+        READ_U32,
+        I64,
+        READ_U8,
+        READ_U32,
+        READ_U32,
+        I64,
+        I64,
+        types.uint64,
     ),
 )
 def check_rows(sums, heads, bases, starts, shift, tails, degrees, weights, first, stop, seed):
@@ -96,10 +101,10 @@ def check_rows(sums, heads, bases, starts, shift, tails, degrees, weights, first
     forward = np.uint64(0)
     backward = np.uint64(0)
     for u in range(first, stop):
-        at, end = row_span(bases, starts, shift, tails.size, u)
+        offset, end = row_span(bases, starts, shift, tails.size, u)
         head = np.int64(heads[u])
         if head >= n:
-            if at != end or degrees[u] != 0:
+            if offset != end or degrees[u] != 0:
                 return BAD_DEGREE, u
             continue
         if head == u:
@@ -108,18 +113,19 @@ def check_rows(sums, heads, bases, starts, shift, tails, degrees, weights, first
         backward += _fingerprint(seed, head, u)
         count = np.int64(1)
         v = np.int64(-1)
-        cut = end - at > SEGMENT_BYTES
-        while at < end:
+        cut = end - offset > SEGMENT_BYTES
+        while offset < end:
             last = v
             v = np.int64(-1)
-            segment_end = min(at + SEGMENT_BYTES, end)
-            while at < segment_end:
-                begin = at
-                delta, at = get_varint(tails, at, segment_end)
-                if at < 0:
+            segment_end = min(offset + SEGMENT_BYTES, end)
+            while offset < segment_end:
+                begin = offset
+                delta, offset = get_varint(tails, offset, segment_end)
+                if offset < 0:
                     return UNENDED, u
-                extra = at - begin - varint_bytes(delta)
-                if extra != 0 and not (extra <= 4 and cut and at == segment_end and at < end):
+                extra = offset - begin - varint_bytes(delta)
+                is_padding = extra <= 4 and cut and offset == segment_end and offset < end
+                if extra != 0 and not is_padding:
                     return OVERLONG, u
                 if delta >= n or v + delta + 1 >= n:
                     return BAD_NEIGHBOUR, u
@@ -142,7 +148,7 @@ def check_rows(sums, heads, bases, starts, shift, tails, degrees, weights, first
     return FINE, 0
 
 
-@compiled(types.uint64(_U32, types.uint64, _I64, _I64))
+@compiled(types.uint64(READ_U32, types.uint64, I64, I64))
 def sum_order(order, seed, first, stop):
     """Sum up the fingerprints of order[first:stop] less those of first … stop-1.
 

@@ -1,4 +1,4 @@
-"""From labels of stored vertices to names of components: their smallest ids, and how many share each."""
+"""From labels of stored vertices to names of components (their smallest ids) and their sizes."""
 
 from __future__ import annotations
 
@@ -7,15 +7,10 @@ from numba import types
 
 from oocbfs.kernels.atomics import atomic_add, atomic_min
 from oocbfs.kernels.cache import compiled
-
-_U32 = types.Array(types.uint32, 1, "C")
-_U64 = types.Array(types.uint64, 1, "C")
-_READ_U32 = types.Array(types.uint32, 1, "C", readonly=True)
-_READ_U64 = types.Array(types.uint64, 1, "C", readonly=True)
-_I64 = types.int64
+from oocbfs.kernels.results.array_types import I64, READ_U32, READ_U64, U32_ARRAY, U64_ARRAY
 
 
-@compiled(types.void(_U32, _READ_U32, _READ_U32, _I64, _I64))
+@compiled(types.void(U32_ARRAY, READ_U32, READ_U32, I64, I64))
 def find_least(least, labels, order, first, stop):
     """Find the smallest natural position among the vertices of each label, while others do too."""
     for v in range(first, stop):
@@ -23,35 +18,36 @@ def find_least(least, labels, order, first, stop):
             atomic_min(least, np.int64(labels[v]), order[v])
 
 
-@compiled(types.void(_U32, _READ_U32, _I64, _I64))
+@compiled(types.void(U32_ARRAY, READ_U32, I64, I64))
 def replace_labels(labels, least, first, stop):
     """Make labels of the smallest natural positions."""
     for v in range(first, stop):
         labels[v] = least[labels[v]]
 
 
-@compiled(types.void(_U32, _READ_U32, _I64, _I64))
+@compiled(types.void(U32_ARRAY, READ_U32, I64, I64))
 def count_members(counts, labels, first, stop):
     """Count the vertices of each label, while others do too."""
     run = 0
     for v in range(first, stop):
         run += 1
-        # Most vertices have the label of the one before, and one addition is enough for all of them.
+        # Most vertices have the label of the one before, and one addition is enough for all of
+        # them.
         if v + 1 == stop or labels[v + 1] != labels[v]:
             if labels[v] < counts.size:
                 atomic_add(counts, np.int64(labels[v]), np.uint32(run))
             run = 0
 
 
-@compiled(types.void(_U64, _I64, _READ_U32, _READ_U32, _READ_U64, types.uint64, _I64, _I64))
+@compiled(types.void(U64_ARRAY, I64, READ_U32, READ_U32, READ_U64, types.uint64, I64, I64))
 def name_components(out, base, labels, order, ids, first_id, first, stop):
     """Give the ids at the natural positions that label first … stop-1 to their natural positions.
 
-    An empty ``order`` is the natural one; empty ``ids`` are consecutive from ``first_id``. ``out`` is a
-    window that begins at position ``base``; what lies outside is left out.
+    An empty ``order`` is the natural one; empty ``ids`` are consecutive from ``first_id``. ``out``
+    is a range that begins at position ``base``; what lies outside is left out.
     """
     for v in range(first, stop):
-        place = (np.int64(order[v]) if order.size else v) - base
+        position = (np.int64(order[v]) if order.size else v) - base
         label = labels[v]
-        if 0 <= place < out.size and label < labels.size:
-            out[place] = ids[label] if ids.size else np.uint64(label) + first_id
+        if 0 <= position < out.size and label < labels.size:
+            out[position] = ids[label] if ids.size else np.uint64(label) + first_id

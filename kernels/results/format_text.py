@@ -7,13 +7,11 @@ from numba import njit, types
 from numpy.typing import NDArray
 
 from oocbfs.kernels.cache import compiled
+from oocbfs.kernels.results.array_types import READ_I64, READ_U64, U8_ARRAY
 
 Ids = NDArray[np.uint64]
 Text = NDArray[np.uint8]
 
-_IDS = types.Array(types.uint64, 1, "C", readonly=True)
-_VALUES = types.Array(types.int64, 1, "C", readonly=True)
-_BYTES = types.Array(types.uint8, 1, "C")
 _TEN = np.uint64(10)
 _HUNDRED = np.uint64(100)
 _NEWLINE = np.uint8(10)
@@ -24,59 +22,59 @@ _DIGIT_PAIRS = np.frombuffer("".join(f"{i:02}" for i in range(100)).encode(), np
 
 
 @njit(inline="always")
-def _put_decimal(out: Text, at: int, value: np.uint64) -> int:
-    """Write one number and return the position behind it."""
-    end = at + 1
+def _put_decimal(out: Text, offset: int, value: np.uint64) -> int:
+    """Write one number and return the offset of its end."""
+    end = offset + 1
     bound = _TEN
     # 10^19 is the largest power of ten that fits, and no id has more than 20 digits.
-    while value >= bound and end - at < 20:
+    while value >= bound and end - offset < 20:
         end += 1
-        bound = bound * _TEN if end - at < 20 else bound
-    place = end
+        bound = bound * _TEN if end - offset < 20 else bound
+    position = end
     while value >= _HUNDRED:
         rest = value // _HUNDRED
         pair = np.int64(value - rest * _HUNDRED) * 2
         value = rest
-        place -= 2
-        out[place] = _DIGIT_PAIRS[pair]
-        out[place + 1] = _DIGIT_PAIRS[pair + 1]
+        position -= 2
+        out[position] = _DIGIT_PAIRS[pair]
+        out[position + 1] = _DIGIT_PAIRS[pair + 1]
     if value >= _TEN:
         pair = np.int64(value) * 2
-        out[at] = _DIGIT_PAIRS[pair]
-        out[at + 1] = _DIGIT_PAIRS[pair + 1]
+        out[offset] = _DIGIT_PAIRS[pair]
+        out[offset + 1] = _DIGIT_PAIRS[pair + 1]
     else:
-        out[at] = np.uint8(value) + np.uint8(48)
+        out[offset] = np.uint8(value) + np.uint8(48)
     return end
 
 
-@compiled(types.int64(_BYTES, _IDS, _IDS, types.uint8))
+@compiled(types.int64(U8_ARRAY, READ_U64, READ_U64, types.uint8))
 def _put_pairs(out: Text, sources: Ids, targets: Ids, separator: np.uint8) -> int:
     """Write a line per pair and return the number of bytes."""
-    at = 0
+    offset = 0
     for i in range(sources.size):
-        at = _put_decimal(out, at, sources[i])
-        out[at] = separator
-        at = _put_decimal(out, at + 1, targets[i])
-        out[at] = _NEWLINE
-        at += 1
-    return at
+        offset = _put_decimal(out, offset, sources[i])
+        out[offset] = separator
+        offset = _put_decimal(out, offset + 1, targets[i])
+        out[offset] = _NEWLINE
+        offset += 1
+    return offset
 
 
-@compiled(types.int64(_BYTES, _IDS, _VALUES, types.uint8))
+@compiled(types.int64(U8_ARRAY, READ_U64, READ_I64, types.uint8))
 def _put_values(out: Text, ids: Ids, values: NDArray[np.int64], separator: np.uint8) -> int:
     """Write a line per id and its value, which may be negative, and return the number of bytes."""
-    at = 0
+    offset = 0
     for i in range(ids.size):
-        at = _put_decimal(out, at, ids[i])
-        out[at] = separator
-        at += 1
+        offset = _put_decimal(out, offset, ids[i])
+        out[offset] = separator
+        offset += 1
         if values[i] < 0:
-            out[at] = _MINUS
-            at += 1
-        at = _put_decimal(out, at, np.uint64(abs(values[i])))
-        out[at] = _NEWLINE
-        at += 1
-    return at
+            out[offset] = _MINUS
+            offset += 1
+        offset = _put_decimal(out, offset, np.uint64(abs(values[i])))
+        out[offset] = _NEWLINE
+        offset += 1
+    return offset
 
 
 def format_values(ids: Ids, values: NDArray[np.int64], separator: str) -> Text:

@@ -7,56 +7,57 @@ from numba import njit, types
 
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.results.array_types import (
+    I8_ARRAY,
+    I32_ARRAY,
+    I64,
+    I64_ARRAY,
+    READ_I8,
+    READ_I32,
+    READ_U8,
+    READ_U32,
+    READ_U64,
+    U8_ARRAY,
+)
 from oocbfs.kernels.varint import get_varint, row_span
-
-_LEVELS = types.Array(types.int32, 1, "C")
-_READ_LEVELS = types.Array(types.int32, 1, "C", readonly=True)
-_BYTES = types.Array(types.int8, 1, "C")
-_READ_BYTES = types.Array(types.int8, 1, "C", readonly=True)
-_U8 = types.Array(types.uint8, 1, "C")
-_I64_ARRAY = types.Array(types.int64, 1, "C")
-_READ_U8 = types.Array(types.uint8, 1, "C", readonly=True)
-_READ_U32 = types.Array(types.uint32, 1, "C", readonly=True)
-_READ_U64 = types.Array(types.uint64, 1, "C", readonly=True)
-_I64 = types.int64
 
 
 @compiled(
-    types.void(_LEVELS, _I64, _READ_LEVELS, _READ_U32, _I64, _I64),
-    types.void(_BYTES, _I64, _READ_BYTES, _READ_U32, _I64, _I64),
+    types.void(I32_ARRAY, I64, READ_I32, READ_U32, I64, I64),
+    types.void(I8_ARRAY, I64, READ_I8, READ_U32, I64, I64),
 )
 def rename_levels(out, base, levels, order, first, stop):
     """Give the levels of stored vertices first … stop-1 to their natural positions.
 
-    ``out`` is a window that begins at position ``base``; what lies outside is left out.
+    ``out`` is a range that begins at position ``base``; what lies outside is left out.
     """
     for v in range(first, stop):
-        place = np.int64(order[v]) - base
-        if 0 <= place < out.size:
-            out[place] = levels[v]
+        position = np.int64(order[v]) - base
+        if 0 <= position < out.size:
+            out[position] = levels[v]
 
 
-@compiled(types.void(_I64_ARRAY, _I64, _READ_U32, _READ_U32, _READ_U64, _I64, _I64, _I64))
+@compiled(types.void(I64_ARRAY, I64, READ_U32, READ_U32, READ_U64, I64, I64, I64))
 def rename_parents(out, base, parents, order, ids, first_id, first, stop):
     """Give the parents of stored vertices first … stop-1 to their natural positions, as input ids.
 
-    An empty ``order`` is the natural one; empty ``ids`` are consecutive from ``first_id``. ``out`` is a
-    window as in ``rename_levels``.
+    An empty ``order`` is the natural one; empty ``ids`` are consecutive from ``first_id``. ``out``
+    is a range as in ``rename_levels``.
     """
     for v in range(first, stop):
-        place = (np.int64(order[v]) if order.size else v) - base
-        if not 0 <= place < out.size:
+        position = (np.int64(order[v]) if order.size else v) - base
+        if not 0 <= position < out.size:
             continue
         parent = np.int64(parents[v])
         if order.size and parent < order.size:
             parent = np.int64(order[parent])
         if parent >= parents.size:
-            out[place] = -1
+            out[position] = -1
         else:
-            out[place] = np.int64(ids[parent]) if ids.size else parent + first_id
+            out[position] = np.int64(ids[parent]) if ids.size else parent + first_id
 
 
-@compiled(types.void(_I64_ARRAY, _READ_LEVELS, _I64, _I64))
+@compiled(types.void(I64_ARRAY, READ_I32, I64, I64))
 def count_levels(sizes, levels, first, stop):
     """Count the vertices of each level among first … stop-1."""
     for v in range(first, stop):
@@ -64,7 +65,7 @@ def count_levels(sizes, levels, first, stop):
             sizes[levels[v]] += 1
 
 
-@compiled(types.UniTuple(_I64, 2)(_READ_LEVELS, _READ_U32, _I64, _I64))
+@compiled(types.UniTuple(I64, 2)(READ_I32, READ_U32, I64, I64))
 def count_reached(levels, degrees, first, stop):
     """Count the vertices reached among first … stop-1, and their edges."""
     vertices = 0
@@ -101,18 +102,19 @@ def _check_arc(confirmed, levels, parents, u, v, last_level, undirected):
 
 
 @compiled(
-    types.UniTuple(_I64, 2)(
-        _U8, _READ_LEVELS, _READ_U32, _READ_U32, _READ_U64, _READ_U32, _I64, _READ_U8,
-        _I64, types.boolean, _I64, _I64,
+    types.UniTuple(I64, 2)(
+        U8_ARRAY, READ_I32, READ_U32, READ_U32, READ_U64, READ_U32, I64, READ_U8,
+        I64, types.boolean, I64, I64,
     ),
 )  # fmt: skip
 def check_levels(
-    confirmed, levels, parents, heads, bases, starts, shift, tails, last_level, undirected, first, stop
+    confirmed, levels, parents, heads, bases, starts, shift, tails, last_level, undirected, first,
+    stop
 ):  # fmt: skip
     """Check the edges of rows first … stop-1; returns (problem, row).
 
-    ``confirmed[v]`` becomes 1 when an edge leads to v from its parent, one level up; without parents,
-    from any vertex one level up. Vertices at ``last_level`` were not expanded.
+    ``confirmed[v]`` becomes 1 when an edge leads to v from its parent, one level up; without
+    parents, from any vertex one level up. Vertices at ``last_level`` were not expanded.
     """
     n = heads.size
     for u in range(first, stop):
@@ -122,13 +124,13 @@ def check_levels(
         problem = _check_arc(confirmed, levels, parents, u, head, last_level, undirected)
         if problem != FINE:
             return problem, u
-        at, end = row_span(bases, starts, shift, tails.size, u)
-        while at < end:
-            segment_end = min(at + SEGMENT_BYTES, end)
+        offset, end = row_span(bases, starts, shift, tails.size, u)
+        while offset < end:
+            segment_end = min(offset + SEGMENT_BYTES, end)
             v = np.int64(-1)
-            while at < segment_end:
-                delta, at = get_varint(tails, at, segment_end)
-                if at < 0 or delta >= n or v + delta + 1 >= n:
+            while offset < segment_end:
+                delta, offset = get_varint(tails, offset, segment_end)
+                if offset < 0 or delta >= n or v + delta + 1 >= n:
                     return DAMAGED, u
                 v += delta + 1
                 problem = _check_arc(confirmed, levels, parents, u, v, last_level, undirected)

@@ -1,8 +1,9 @@
 """What a traversal would read from the slow tier, level by level, from its levels alone.
 
-Rows are counted in sectors of 32 bytes outside of a resident window. Short rows that lie side by side
-share a sector where both are searched in the same level; expanded in the order of a queue, they do not.
-What is on disk, outside of a home window, is counted in blocks, which a level reads once.
+Rows are counted in sectors of 32 bytes outside of the device range. Short rows that lie side by
+side share a sector where both are searched in the same level; expanded in the order of a queue,
+they do not. What is on disk, outside of the host range, is counted in blocks, which a level reads
+once.
 """
 
 from __future__ import annotations
@@ -12,16 +13,19 @@ from numba import njit, types
 
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.results.array_types import (
+    I32_ARRAY,
+    I64,
+    I64_ARRAY,
+    I64_TABLE,
+    READ_I32,
+    READ_U8,
+    READ_U32,
+    READ_U64,
+)
 from oocbfs.kernels.rows import take_varint
 
-_BYTES = types.Array(types.int64, 1, "C")
-_TABLE = types.Array(types.int64, 2, "C")
-_LEVELS = types.Array(types.int32, 1, "C", readonly=True)
-_U8 = types.Array(types.uint8, 1, "C", readonly=True)
-_U32 = types.Array(types.uint32, 1, "C", readonly=True)
-_U64 = types.Array(types.uint64, 1, "C", readonly=True)
-_I64 = types.int64
-# Searched in every level: nobody reaches it.
+# Searched in every level: it is never reached.
 ALWAYS = 1 << 30
 
 
@@ -46,9 +50,9 @@ def _slow_bytes(begin, end, fast_begin, fast_end):
     return last - first - max(inside, 0) if begin < end else 0
 
 
-@compiled(types.void(_TABLE, _LEVELS, _U64, _U32, _I64, _I64, _I64))
+@compiled(types.void(I64_TABLE, READ_I32, READ_U64, READ_U32, I64, I64, I64))
 def count_expanded(expanded, levels, bases, starts, shift, fast_begin, fast_end):
-    """Add up what expanding each level reads, and what of that are all segments but the last of hubs."""
+    """Add up what expanding each level reads, and the part of it before hubs' last segments."""
     for u in range(levels.size):
         if levels[u] >= 0:
             begin, end = _row(bases, starts, shift, u)
@@ -59,26 +63,41 @@ def count_expanded(expanded, levels, bases, starts, shift, fast_begin, fast_end)
 
 @njit(inline="always")
 def _hit_end(levels, tails, begin, end, wanted):
-    """Find the place behind the first neighbour on the wanted level, or the row's end."""
+    """Find the end of the first neighbour on the wanted level, or the row's end."""
     for segment in range(max(begin, 0), min(end, tails.size), SEGMENT_BYTES):
-        at, stop = segment, min(segment + SEGMENT_BYTES, end)
+        offset, stop = segment, min(segment + SEGMENT_BYTES, end)
         v = np.int64(-1)
-        while at < stop:
-            delta, at = take_varint(tails, at)
+        while offset < stop:
+            delta, offset = take_varint(tails, offset)
             v += delta + 1
             if v < levels.size and levels[v] == wanted:
-                return at
+                return offset
     return end
 
 
-@compiled(types.void(_TABLE, _TABLE, _U32, _LEVELS, _U32, _U64, _U32, _U8, _I64, _I64, _I64))
+@compiled(
+    types.void(
+        I64_TABLE,
+        I64_TABLE,
+        READ_U32,
+        READ_I32,
+        READ_U32,
+        READ_U64,
+        READ_U32,
+        READ_U8,
+        I64,
+        I64,
+        I64,
+    )
+)
 def count_searched(
     waiting, found, cuts, levels, heads, bases, starts, tails, shift, fast_begin, fast_end
 ):
     """Add up what searching reads, for the vertices of each level: before that level, and in it.
 
-    Columns are the parts of the vertices between cuts. A vertex whose head is on the level above is found by it and reads nothing. Vertices that are not
-    reached wait in every level; the last place sums them up.
+    Columns are the parts of the vertices between cuts. A vertex whose head is on the level above is
+    found by it and reads nothing. Vertices that are not reached wait in every level; the last row
+    sums them up.
     """
     unreached = waiting.shape[0] - 1
     last_waiting = np.full(unreached + 1, -1)
@@ -91,29 +110,29 @@ def count_searched(
         level = np.int64(levels[u])
         if begin == end or level == 0:
             continue
-        place = level if level > 0 else unreached
+        group = level if level > 0 else unreached
         cost = _slow_bytes(begin, end, fast_begin, fast_end)
-        if cost and last_waiting[place] == begin >> 5:
+        if cost and last_waiting[group] == begin >> 5:
             cost -= 32
-        last_waiting[place] = (end - 1) >> 5
-        waiting[place, part] += cost
+        last_waiting[group] = (end - 1) >> 5
+        waiting[group, part] += cost
         if level > 0 and not _level_above(levels, heads, u, level):
             end = _hit_end(levels, tails, begin, end, level - 1)
             cost = _slow_bytes(begin, end, fast_begin, fast_end)
-            if cost and last_found[place] == begin >> 5:
+            if cost and last_found[group] == begin >> 5:
                 cost -= 32
-            last_found[place] = (end - 1) >> 5
-            found[place, part] += cost
+            last_found[group] = (end - 1) >> 5
+            found[group, part] += cost
 
 
 @njit(inline="always")
-def _outside(begin, end, home_begin, home_end):
-    """Give the parts of a row in front of a window and behind it."""
-    return min(end, max(begin, home_begin)), max(begin, min(end, home_end))
+def _outside(begin, end, host_begin, host_end):
+    """Give the end of a row's part before the host range, and the begin of its part after it."""
+    return min(end, max(begin, host_begin)), max(begin, min(end, host_end))
 
 
-@compiled(types.void(_BYTES, _LEVELS, _U64, _U32, _I64, _I64, _I64, _I64))
-def count_expanded_blocks(blocks, levels, bases, starts, shift, home_begin, home_end, block_bytes):
+@compiled(types.void(I64_ARRAY, READ_I32, READ_U64, READ_U32, I64, I64, I64, I64))
+def count_expanded_blocks(blocks, levels, bases, starts, shift, host_begin, host_end, block_bytes):
     """Count the blocks on disk that expanding each level reads."""
     next_block = np.zeros(blocks.size, np.int64)
     for u in range(levels.size):
@@ -121,8 +140,8 @@ def count_expanded_blocks(blocks, levels, bases, starts, shift, home_begin, home
         if level < 0:
             continue
         begin, end = _row(bases, starts, shift, u)
-        before, behind = _outside(begin, end, home_begin, home_end)
-        for first, last in ((begin, before), (behind, end)):
+        before, after = _outside(begin, end, host_begin, host_end)
+        for first, last in ((begin, before), (after, end)):
             if first < last:
                 block = max(first // block_bytes, next_block[level])
                 stop = (last - 1) // block_bytes + 1
@@ -130,11 +149,9 @@ def count_expanded_blocks(blocks, levels, bases, starts, shift, home_begin, home
                 next_block[level] = max(stop, next_block[level])
 
 
-@compiled(
-    types.void(types.Array(types.int32, 1, "C"), _LEVELS, _U32, _U64, _U32, _I64, _I64, _I64, _I64)
-)
+@compiled(types.void(I32_ARRAY, READ_I32, READ_U32, READ_U64, READ_U32, I64, I64, I64, I64))
 def find_searched_blocks(
-    wanted, levels, heads, bases, starts, shift, home_begin, home_end, block_bytes
+    wanted, levels, heads, bases, starts, shift, host_begin, host_end, block_bytes
 ):
     """Find, for each block on disk, the last level in which searching reads it: 0 is never."""
     for u in range(levels.size):
@@ -144,8 +161,8 @@ def find_searched_blocks(
         elif level > 0 and _level_above(levels, heads, u, level):
             level -= 1
         begin, end = _row(bases, starts, shift, u)
-        before, behind = _outside(begin, end, home_begin, home_end)
-        for first, last in ((begin, before), (behind, end)):
+        before, after = _outside(begin, end, host_begin, host_end)
+        for first, last in ((begin, before), (after, end)):
             if first < last:
                 stop = min((last - 1) // block_bytes + 1, wanted.size)
                 for block in range(max(first // block_bytes, 0), stop):

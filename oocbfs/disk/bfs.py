@@ -1,15 +1,14 @@
 """Breadth-first search with the tails on disk: the driver's part, one level after the other.
 
-A large level begins with the heads pass, unless the frontier's rows are cheap to read: it needs no disk
-and leaves few vertices pending. What these or the frontier cost to read is known by then, in pages and
-in reads, and the cheaper is read. Small frontiers run many levels in one call (see
+A large level begins with the heads pass, unless the frontier's rows are cheap to read: it needs no
+disk and leaves few vertices pending. What these or the frontier cost to read is known by then, in
+pages and in reads, and the cheaper is read. Small frontiers run many levels in one call (see
 ``kernels.disk.small_level``).
 """
 
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import NamedTuple
 
@@ -17,15 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs import memory
-from oocbfs.disk.step import (
-    HEADS_WORTH,
-    NO_TAILS,
-    READER_BYTES,
-    READERS,
-    make_buffers,
-    read_cost,
-    run_step,
-)
+from oocbfs.disk.step import HEADS_WORTH, READER_BYTES, READERS, Readers, make_buffers, read_cost
 from oocbfs.formats.io.direct import page_aligned
 from oocbfs.graph.disk_rows import DiskRows
 from oocbfs.kernels.bfs import traverse as cpu
@@ -33,7 +24,7 @@ from oocbfs.kernels.bfs.traverse import AUTO, BOTTOM_UP, MAX_RECORDS
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.disk import bfs as kernels
 from oocbfs.kernels.disk import state as words
-from oocbfs.kernels.disk.read import PAGE_BYTES
+from oocbfs.kernels.disk.read import NO_TAILS, PAGE_BYTES
 from oocbfs.kernels.disk.small_level import (
     BLOCK_BYTES,
     FILL,
@@ -84,36 +75,34 @@ def traverse(
     target: int = -1,
 ) -> DiskTraversal:
     """Fill levels (and parents) of stored vertices; see ``kernels.bfs.traverse``."""
-    search = _Search(rows, levels, parents, cache_bytes, threads, direction, max_depth, target)
-    with ThreadPoolExecutor(max(READERS, threads)) as search.pool:
+    num_threads = max(READERS, threads)
+    state = _make_state(levels, parents, num_threads, rows.out_disk.tail_bytes, cache_bytes)
+    with Readers(rows.file, state.control, num_threads) as readers:
+        search = _Search(rows, state, readers, threads, direction, max_depth, target)
         return search.run(np.unique(sources))
 
 
 class _Search:
     """One traversal."""
 
-    pool: ThreadPoolExecutor
-
     def __init__(
         self,
         rows: DiskRows,
-        levels: NDArray[np.int32],
-        parents: NDArray[np.uint32] | None,
-        cache_bytes: int,
+        state: DiskState,
+        readers: Readers,
         threads: int,
         direction: int,
         max_depth: int,
         target: int,
     ) -> None:
         self._rows = rows
-        self._num_vertices = levels.size
+        self._state = state
+        self._control = state.control
+        self._readers = readers
+        self._num_vertices = state.levels.size
         self._threads = threads
         self._direction = direction
         self._max_depth, self._target = max_depth, target
-        self._state = _make_state(
-            levels, parents, max(READERS, threads), rows.out_disk.tail_bytes, cache_bytes
-        )
-        self._control = self._state.control
 
     def run(self, sources: NDArray[np.int64]) -> DiskTraversal:
         """Run level after level until a frontier is empty."""
@@ -132,7 +121,7 @@ class _Search:
         return DiskTraversal(self._state.records[: min(depth, MAX_RECORDS)].copy(), depth)
 
     def _start(self, sources: NDArray[np.int64]) -> None:
-        """Visit the sources; they lie in the bitmap of the frontier, and in the queue if they are few."""
+        """Visit the sources: the frontier's bitmap gets them, and the queue if they are few."""
         state, control = self._state, self._control
         bits = np.left_shift(np.uint64(1), (sources & 63).astype(np.uint64))
         control[[words.FRONTIER, words.NEXT_FRONTIER, words.VISITED, words.PENDING]] = 0, 1, 2, 3
@@ -233,23 +222,10 @@ class _Search:
         With ``cached``, tails are read through the page cache.
         """
         rows = self._rows
-        returned = run_step(
-            self.pool,
-            threads,
-            rows.file,
-            self._control,
-            kernels.step,
-            task,
-            rows.out_rows,
-            rows.in_rows,
-            rows.cached_disk if cached else rows.out_disk,
-            rows.in_disk,
-            self._state,
-            self._max_depth,
-            self._target,
-            time.CLOCK_MONOTONIC,
-        )
-        return returned or 0
+        out_disk = rows.cached_disk if cached else rows.out_disk
+        tails = (rows.out_rows, rows.in_rows, out_disk, rows.in_disk)
+        limits = (self._max_depth, self._target, time.CLOCK_MONOTONIC)
+        return self._readers.run(threads, kernels.step, task, *tails, self._state, *limits)
 
 
 def _make_state(

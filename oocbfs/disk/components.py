@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.disk.step import NO_TAILS, READER_BYTES, READERS, make_buffers, run_step
+from oocbfs.disk.step import READER_BYTES, READERS, Readers, make_buffers
 from oocbfs.graph.disk_rows import DiskRows
 from oocbfs.kernels.components.connect import COMPRESS, LINK_HEADS, POINT_TO_HEADS, Step, Work
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.components import DiskForestState, link_tails
-from oocbfs.kernels.disk.read import Disk
+from oocbfs.kernels.disk.read import NO_TAILS, Disk
 from oocbfs.kernels.disk.stream import CHUNK_BYTES
 from oocbfs.kernels.rows import Rows, one_row, read_only
 
@@ -25,9 +24,10 @@ SCRATCH_BYTES = READERS * READER_BYTES
 def connect(
     rows: DiskRows, labels: NDArray[np.uint32], *, both: bool, threads: int
 ) -> tuple[list[Step], int]:
-    """Label stored vertices as ``kernels.components.connect`` does; give the steps and the bytes read.
+    """Label stored vertices as ``kernels.components.connect`` does; give steps and bytes read.
 
-    There is no sample of the tails: it would read a page for each row, and the tails are to be read but once.
+    There is no sample of the tails: it would read a page for each row, and the tails are to be read
+    only once.
     """
     work = Work(rows.out_rows, rows.in_rows if both else None, labels, threads)
     work.run("heads", POINT_TO_HEADS, LINK_HEADS)
@@ -52,9 +52,9 @@ def connect(
 
 def _read_tails(file_rows: DiskRows, rows: Rows, disk: Disk, state: DiskForestState) -> None:
     """Join what the tails of one direction join."""
-    readers = min(READERS, disk.tail_bytes // CHUNK_BYTES + 1)
-    with ThreadPoolExecutor(readers) as pool:
-        run_step(pool, readers, file_rows.file, state.control, link_tails, rows, disk, state)
+    num_readers = min(READERS, disk.tail_bytes // CHUNK_BYTES + 1)
+    with Readers(file_rows.file, state.control, num_readers) as readers:
+        readers.run(num_readers, link_tails, rows, disk, state)
 
 
 def _make_state(labels: NDArray[np.uint32], num_threads: int) -> DiskForestState:

@@ -1,38 +1,30 @@
-"""Breadth-first search from many sources at once with the tails on disk: what is read, is read for all.
+"""Breadth-first search from many sources with the tails on disk: what is read, is read for all.
 
-Sources need not be on the same level. Most of what a traversal reads, it reads in one or two levels, which
-some sources come to sooner than others. So a source whose next level costs much waits until all others
-are as far: they move alone while their frontiers are cheap to read, and then all together.
+Sources need not be on the same level. Most of what a traversal reads, it reads in one or two
+levels, which some sources come to sooner than others. So a source whose next level costs much waits
+until all others are as far: they move alone while their frontiers are cheap to read, and then all
+together.
 
-A step first asks the heads, unless the frontiers are cheap to read. Then some sources push, and their
-frontier's rows are read, and the others pull, and the rows are read that are still pending. A row that
-several want is read once, so what counts is the price of all rows together; those whose frontiers are
-the cheapest push.
+A step first asks the heads, unless the frontiers are cheap to read. Then some sources push, and
+their frontier's rows are read, and the others pull, and the rows are read that are still pending. A
+row that several want is read once, so what counts is the price of all rows together; those whose
+frontiers are the cheapest push.
 """
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.disk.step import (
-    HEADS_WORTH,
-    NO_TAILS,
-    READER_BYTES,
-    READERS,
-    make_buffers,
-    read_cost,
-    run_step,
-)
+from oocbfs.disk.step import HEADS_WORTH, READER_BYTES, READERS, Readers, make_buffers, read_cost
 from oocbfs.graph.disk_rows import DiskRows
 from oocbfs.kernels.disk import many as kernels
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.many import DiskManyState
-from oocbfs.kernels.disk.read import Disk
+from oocbfs.kernels.disk.read import NO_TAILS, Disk
 from oocbfs.kernels.rows import BATCH, Rows, one_row, read_only
 
 # Sources of one traversal, and the words that hold a bit for each.
@@ -52,8 +44,8 @@ def words_bytes(num_vertices: int, width: int) -> int:
 class DiskManyTraversal(NamedTuple):
     """What a traversal found: vertices of each level, one row a level, one column a source.
 
-    One mask a step says which sources pushed, and one which pulled. A traversal that is too deep was
-    given up.
+    One mask a step says which sources pushed, and one which pulled. A traversal that is too deep
+    was given up.
     """
 
     sizes: NDArray[np.int64]
@@ -81,7 +73,7 @@ def traverse_many(
     sources
         Stored vertices; one may come twice.
     levels
-        Where to put the levels of stored vertices, one row a source; None if nobody wants them.
+        Where to put the levels of stored vertices, one row a source; None if they are not wanted.
     width
         Bits of a word, one of WORDS.
     threads
@@ -89,22 +81,21 @@ def traverse_many(
     max_levels
         Give up a graph that has more levels.
     """
-    search = _Search(rows, sources, levels, width, threads, max_levels)
-    with ThreadPoolExecutor(max(READERS, threads)) as search.pool:
-        return search.run()
+    num_threads = max(READERS, threads)
+    state = _make_state(num_threads, rows.num_linked, width, levels)
+    with Readers(rows.file, state.control, num_threads) as readers:
+        return _Search(rows, sources, state, readers, threads, max_levels).run()
 
 
 class _Search:
     """One traversal."""
 
-    pool: ThreadPoolExecutor
-
     def __init__(
         self,
         rows: DiskRows,
         sources: NDArray[np.int64],
-        levels: NDArray[np.int8] | None,
-        width: int,
+        state: DiskManyState,
+        readers: Readers,
         threads: int,
         max_levels: int,
     ) -> None:
@@ -112,8 +103,9 @@ class _Search:
         self._sources = sources
         self._threads = threads
         self._max_levels = max_levels
-        self._state = _make_state(max(READERS, threads), rows.num_linked, width, levels)
-        self._control, self._masks = self._state.control, self._state.masks
+        self._state = state
+        self._control, self._masks = state.control, state.masks
+        self._readers = readers
         self._is_directed = rows.in_rows is not rows.out_rows
         self._heads_worth = HEADS_WORTH * rows.num_linked
         # Of each source: its frontier, what that costs to read, and all frontiers so far.
@@ -224,7 +216,7 @@ class _Search:
             self._run_step(kernels.STREAM, rows, READERS, disk)
 
     def _parts(self, push: int, pull: int) -> list[tuple[int, int]]:
-        """Give what is read at a time: a directed graph has other rows for pushing than for pulling."""
+        """Give what is read at a time: directed graphs have other rows to push than to pull."""
         parts = [(push, 0), (0, pull)] if self._is_directed else [(push, pull)]
         return [part for part in parts if any(part)]
 
@@ -234,7 +226,7 @@ class _Search:
     def _run_step(self, task: int, rows: Rows, threads: int, disk: Disk | None = None) -> None:
         """Run a compiled step on so many threads."""
         arguments = (task, rows, disk or self._rows.out_disk, self._state)
-        run_step(self.pool, threads, self._rows.file, self._control, kernels.step, *arguments)
+        self._readers.run(threads, kernels.step, *arguments)
 
 
 def _make_state(
@@ -245,7 +237,7 @@ def _make_state(
         levels=_NO_LEVELS if levels is None else levels,
         buffers=make_buffers(num_threads),
         ids=np.empty((num_threads, BATCH), np.uint32),
-        reach=np.zeros((num_threads, 64), np.int64),
+        end_pages=np.zeros((num_threads, 64), np.int64),
         sums=np.zeros((num_threads, 3, 64), np.int64),
         masks=np.zeros(3, np.uint64),
         depths=np.zeros(64, np.int64),

@@ -6,8 +6,8 @@ There are many more readers than cores: each waits for one read at a time.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Executor, wait
-from typing import TypeVar
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from oocbfs.errors import FormatError
 from oocbfs.formats.io.direct import DirectFile, page_aligned
 from oocbfs.kernels.disk import state as words
-from oocbfs.kernels.disk.read import PAGE_BYTES, Disk
+from oocbfs.kernels.disk.read import PAGE_BYTES
 from oocbfs.kernels.disk.stream import BUFFER_BYTES
 
 _Counts = TypeVar("_Counts", np.int64, NDArray[np.int64])
@@ -28,8 +28,6 @@ READER_BYTES = BUFFER_BYTES + (128 << 10)
 HEADS_WORTH = 1.0
 # A read costs as much as so many bytes more of one that is under way.
 _READ_BYTES = 16 << 10
-# A file without tails, on which kernels are compiled before they are needed.
-NO_TAILS = Disk(descriptor=0, offset=0, tail_bytes=0)
 
 
 def make_buffers(num_threads: int) -> NDArray[np.uint8]:
@@ -42,35 +40,48 @@ def read_cost(pages: _Counts, reads: _Counts) -> _Counts:
     return pages * PAGE_BYTES + reads * _READ_BYTES
 
 
-def run_step(
-    pool: Executor,
-    threads: int,
-    file: DirectFile,
-    control: NDArray[np.int64],
-    step: Callable[..., int | None],
-    *arguments: object,
-) -> int | None:
-    """Run a step, whose last argument is its thread's number; give what the first thread returned.
+class Readers:
+    """Threads that run one compiled step after the other, and read from a file."""
 
-    Raises
-    ------
-    FormatError
-        If a row is damaged or the file cannot be read.
-    """
-    control[words.CURSOR] = 0
-    if threads == 1:
-        returned = step(*arguments, 0)
-    else:
-        try:
-            futures = [pool.submit(step, *arguments, thread) for thread in range(threads)]
-            wait(futures)
-        except BaseException:
-            # Ctrl-C, maybe before all had begun: those that have stop soon, and the pool's end awaits them.
-            control[words.FAILED] = words.READ_FAILED
-            raise
-        returned, *_ = [future.result() for future in futures]
-    if control[words.FAILED] == words.MALFORMED:
-        raise FormatError(f"{file.path}: a row is damaged: run 'oocbfs verify'")
-    if control[words.FAILED]:
-        raise file.explain(int(control[words.SYSTEM_ERROR]))
-    return returned
+    def __init__(self, file: DirectFile, control: NDArray[np.int64], num_threads: int) -> None:
+        self._file = file
+        self._control = control
+        self._pool = ThreadPoolExecutor(num_threads)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._pool.shutdown()
+
+    def run(self, num_threads: int, step: Callable[..., int | None], *arguments: object) -> int:
+        """Run a step on so many threads; give what the first one returned.
+
+        A step's last argument is the number of its thread.
+
+        Raises
+        ------
+        FormatError
+            If a row is damaged or the file cannot be read.
+        """
+        control = self._control
+        control[words.CURSOR] = 0
+        if num_threads == 1:
+            returned = step(*arguments, 0)
+        else:
+            try:
+                futures = [
+                    self._pool.submit(step, *arguments, thread) for thread in range(num_threads)
+                ]
+                wait(futures)
+            except BaseException:
+                # Ctrl-C, maybe before all had begun: those that have stop soon, and the pool's end
+                # waits for them.
+                control[words.FAILED] = words.READ_FAILED
+                raise
+            returned, *_ = [future.result() for future in futures]
+        if control[words.FAILED] == words.MALFORMED:
+            raise FormatError(f"{self._file.path}: a row is damaged: run 'oocbfs verify'")
+        if control[words.FAILED]:
+            raise self._file.explain(int(control[words.SYSTEM_ERROR]))
+        return returned or 0

@@ -88,7 +88,7 @@ def some_sources(graph: Graph, count: int) -> NDArray[np.int64]:
 
 
 def test_what_is_read_is_read_for_all(kron: Path) -> None:
-    """The bytes are those that the kernel counts, and about a tenth of what single traversals read."""
+    """The kernel counts these bytes; they are about a tenth of what single traversals read."""
     with oocbfs.open(kron) as graph:
         stored = some_sources(graph, 64)
         graph.disk_rows.load()
@@ -150,8 +150,8 @@ def test_deep_graphs_are_given_up(tmp_path: Path) -> None:
 def test_damaged_tails_are_noticed(kron: Path, tmp_path: Path) -> None:
     damaged = tmp_path / "g.ocg"
     damaged.write_bytes(kron.read_bytes())
-    for place in range(100, 105):
-        rewrite(damaged, Kind.TAILS, place, 0x7F | 0x80)
+    for offset in range(100, 105):
+        rewrite(damaged, Kind.TAILS, offset, 0x7F | 0x80)
     with oocbfs.open(damaged) as graph, pytest.raises(FormatError, match="verify"):
         disk_many.traverse_many(graph.disk_rows, np.arange(8), None, width=8, threads=2)
 

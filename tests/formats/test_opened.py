@@ -303,14 +303,16 @@ def test_close_lets_a_traversal_finish(path: Path, monkeypatch: pytest.MonkeyPat
     graph = oocbfs.open(path)
     expected = graph.bfs(0, engine="disk").levels
     reading, closed = threading.Event(), threading.Event()
-    from oocbfs.disk.step import run_step
+    from oocbfs.disk.step import Readers
+
+    run = Readers.run
 
     def step(*arguments: Any) -> Any:
         reading.set()
         assert closed.wait(60)
-        return run_step(*arguments)
+        return run(*arguments)
 
-    monkeypatch.setattr("oocbfs.disk.bfs.run_step", step)
+    monkeypatch.setattr(Readers, "run", step)
     found = []
     thread = threading.Thread(target=lambda: found.append(graph.bfs(0, engine="disk")))
     thread.start()

@@ -136,8 +136,8 @@ def test_counts_what_is_decoded(tmp_path: Path) -> None:
     with oocbfs.open(tmp_path / "g.ocg") as graph:
         steps = graph.components(threads=1).stats.steps
         assert [step.name for step in steps] == ["heads", "first of tails", "tails", "compress"]
-        # Each row's tail is one byte, for the one neighbour that is not its head. The second triangle is
-        # taken for the giant, and vertex 0 is the only one in the sample of tails.
+        # Each row's tail is one byte, for the one neighbour that is not its head. The second
+        # triangle is taken for the giant, and vertex 0 is the only one in the sample of tails.
         assert [step.tail_bytes for step in steps] == [0, 1, 3, 0]
         assert [step.edges for step in steps] == [0, 1, 3, 0]
 
