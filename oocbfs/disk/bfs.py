@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs import memory
-from oocbfs.disk.step import HEADS_WORTH, READER_BYTES, READERS, Readers, make_buffers, read_cost
+from oocbfs.disk.step import HEADS_WORTH, Readers, make_buffers, read_cost
 from oocbfs.formats.io.direct import page_aligned
 from oocbfs.graph.disk_rows import DiskRows
 from oocbfs.kernels.bfs import traverse as cpu
@@ -35,24 +35,11 @@ from oocbfs.kernels.disk.small_level import (
 )
 from oocbfs.kernels.disk.state import DiskState
 from oocbfs.kernels.rows import BATCH, one_row, read_only
+from oocbfs.plan.disk import READERS
 
-LEAST_CACHE_BYTES = 4 << 20
-DEFAULT_CACHE_BYTES = 256 << 20
 _NO_PARENTS = np.empty(0, np.uint32)
 
 RECORD = np.dtype([*cpu.RECORD.descr, ("disk_bytes", "i8")])
-# What does not depend on the graph: readers, ids, queue, a row, and records.
-SCRATCH_BYTES = (
-    READERS * (READER_BYTES + 8 * BATCH)
-    + 8 * QUEUE_SIZE
-    + SMALL_BYTES
-    + RECORD.itemsize * MAX_RECORDS
-)
-
-
-def bitmap_bytes(num_vertices: int) -> int:
-    """Tell what the four bitmaps take."""
-    return 4 * 8 * ((num_vertices + 63) // 64 + 1)
 
 
 class DiskTraversal(NamedTuple):

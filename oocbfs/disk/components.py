@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.disk.step import READER_BYTES, READERS, Readers, make_buffers
+from oocbfs.disk.step import Readers, make_buffers
 from oocbfs.graph.disk_rows import DiskRows
 from oocbfs.kernels.components.connect import COMPRESS, LINK_HEADS, POINT_TO_HEADS, Step, Work
 from oocbfs.kernels.disk import state as words
@@ -16,9 +16,7 @@ from oocbfs.kernels.disk.components import DiskForestState, link_tails
 from oocbfs.kernels.disk.read import NO_TAILS, Disk
 from oocbfs.kernels.disk.stream import CHUNK_BYTES
 from oocbfs.kernels.rows import Rows, one_row, read_only
-
-# What does not depend on the graph.
-SCRATCH_BYTES = READERS * READER_BYTES
+from oocbfs.plan.disk import READERS
 
 
 def connect(

@@ -19,26 +19,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.disk.step import HEADS_WORTH, READER_BYTES, READERS, Readers, make_buffers, read_cost
+from oocbfs.disk.step import HEADS_WORTH, Readers, make_buffers, read_cost
 from oocbfs.graph.disk_rows import DiskRows
 from oocbfs.kernels.disk import many as kernels
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.many import DiskManyState
 from oocbfs.kernels.disk.read import NO_TAILS, Disk
 from oocbfs.kernels.rows import BATCH, Rows, one_row, read_only
+from oocbfs.plan.disk import READERS, WIDTHS
 
 # Sources of one traversal, and the words that hold a bit for each.
-WORDS = {64: np.uint64, 32: np.uint32, 16: np.uint16, 8: np.uint8}
+WORDS = dict(zip(WIDTHS, (np.uint64, np.uint32, np.uint16, np.uint8), strict=True))
 # More levels than that are too many to share, and to be kept in a byte.
 MOST_LEVELS = 127
 _NO_LEVELS = np.empty((0, 0), np.int8)
-# What does not depend on the graph: readers, ids and sums.
-SCRATCH_BYTES = READERS * (READER_BYTES + 4 * BATCH + 8 * 64 * 4)
-
-
-def words_bytes(num_vertices: int, width: int) -> int:
-    """Tell what the words of a traversal from so many sources take."""
-    return 2 * num_vertices * width // 8
 
 
 class DiskManyTraversal(NamedTuple):

@@ -20,10 +20,6 @@ from oocbfs.kernels.disk.stream import BUFFER_BYTES
 
 _Counts = TypeVar("_Counts", np.int64, NDArray[np.int64])
 
-# Threads that read, each with one read in flight.
-READERS = 16
-# What a reader takes: its buffer and its stack.
-READER_BYTES = BUFFER_BYTES + (128 << 10)
 # From so many bytes a vertex on, reading the frontier's rows costs more than the heads pass.
 HEADS_WORTH = 1.0
 # A read costs as much as so many bytes more of one that is under way.

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from oocbfs.kernels.bfs.traverse import MAX_RECORDS, RECORD
-from oocbfs.kernels.disk.large_level import CHUNK_BYTES
-from oocbfs.kernels.disk.read import PAGE_BYTES
 from oocbfs.kernels.disk.small_level import QUEUE_SIZE, SMALL_BYTES
+from oocbfs.kernels.disk.stream import BUFFER_BYTES
 from oocbfs.kernels.rows import BATCH
 
 # Threads that read, each with one read in flight.
 READERS = 16
-BUFFER_BYTES = CHUNK_BYTES + 2 * PAGE_BYTES
 # What a reader takes in any case: its buffer, and its stack.
 _READER_BYTES = BUFFER_BYTES + (128 << 10)
 LEAST_CACHE_BYTES = 4 << 20
@@ -21,7 +19,7 @@ TRAVERSAL_BYTES = (
     READERS * (_READER_BYTES + 8 * BATCH)
     + 8 * QUEUE_SIZE
     + SMALL_BYTES
-    + 8 * (len(RECORD.names or ()) + 1) * MAX_RECORDS
+    + (RECORD.itemsize + 8) * MAX_RECORDS
 )
 COMPONENTS_BYTES = READERS * _READER_BYTES
 # Of traversals from many sources: readers, ids and sums.
