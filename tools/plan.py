@@ -9,7 +9,7 @@ from oocbfs.memory import format_size
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
-    from oocbfs.plan.device import Plan
+    from oocbfs.plan.device import DevicePlan
     from oocbfs.plan.prediction import KnownGpu, Sample
     from oocbfs.search.graph import Graph
 
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--memory",
         type=shared.size,
         metavar="SIZE",
-        help="host memory: what may be pinned for a GPU, and bound for the CPU (default: what is free)",
+        help="host memory: for what a GPU pins, and for the CPU (default: what is free)",
     )
     parser.add_argument(
         "--resident-tails",
@@ -49,8 +49,8 @@ def run(options: argparse.Namespace) -> None:
     """Plan for each GPU and print the decisions."""
     shared.announce_compilation()
     shared.announce_unpacking()
-    from oocbfs.gpu.engine import graph_bytes
     from oocbfs.plan.prediction import MODEL, sample_levels
+    from oocbfs.plan.shape import graph_bytes
     from oocbfs.progress import Phases
     from oocbfs.search import graph
 
@@ -104,9 +104,9 @@ def _decide(
     options: argparse.Namespace,
 ) -> dict[str, Any]:
     from oocbfs.errors import BudgetError
-    from oocbfs.gpu.engine import shape_of
     from oocbfs.memory import available_bytes, parse_size
     from oocbfs.plan.device import plan
+    from oocbfs.plan.shape import shape_of
 
     name, vram_bytes, gpu = target
     head = {"gpu": name, "vram_bytes": vram_bytes, "link": gpu.link if gpu else None}
@@ -126,7 +126,7 @@ def _decide(
         **head,
         "device_bytes": decided.device,
         "resident_tail_bytes": decided.resident_bytes,
-        "windows": decided.windows,
+        "windows": decided.device_ranges,
         "pinned_bytes": decided.pinned_bytes,
         "disk_bytes": decided.disk_bytes,
         "why": decided.why,
@@ -167,7 +167,7 @@ def _plan_cpu(opened: Graph, samples: list[Sample], options: argparse.Namespace)
 
 def _predict(
     opened: Graph,
-    decided: Plan,
+    decided: DevicePlan,
     gpu: KnownGpu | None,
     samples: list[Sample],
     options: argparse.Namespace,
@@ -208,7 +208,8 @@ def _print(summary: dict[str, Any]) -> None:
     shared.print_table([(f"  {name}", text) for name, text in _cpu_lines(summary)])
     if summary["samples"]:
         print(
-            f"\nPredictions, not measurements, from {summary['samples']} sources. {summary['model']}"
+            f"\nPredictions, not measurements, from {summary['samples']} sources. "
+            f"{summary['model']}"
         )
 
 

@@ -1,18 +1,19 @@
-// Bottom-up, first half: every vertex not visited looks whether its head was.
+// Bottom-up (Beamer et al., 2012), first half: each unvisited vertex tests whether its head is
+// visited.
 //
-// An unvisited vertex cannot have a neighbour from before the frontier, so "visited when the level
+// An unvisited vertex has no neighbour on a level before the frontier. So "visited when the level
 // began" means "in the frontier", and no bitmap of the frontier is needed. A warp owns 32 words of
-// the bitmap at a time (lane i word i) and is the only one to write them in `claimed`; the lanes then
-// test the 32 vertices of one word. The ballots of hits and misses are appended to the queue and to
-// the pending list right away, one atomic each. Reads device memory only.
+// the bitmap at a time, lane i word i; no other warp writes them in `claimed`, so those writes
+// need no atomics. The lanes then test the 32 vertices of one word after the other. Hits go to the
+// queue and misses to the pending list at once, with one atomic each. Reads device memory only.
 //
-// PENDING_BYTES grows by what bottom_up_tails is expected to move. A sector that a short row shares
-// with the pending row before it is not counted again; a long row is searched until its first hit,
-// which comes the sooner the larger the frontier's share of all rows is. It is a sum for each part of
-// the vertices between two cuts, which lie between words of the bitmap.
+// PENDING_BYTES grows by the bytes that bottom_up_tails is expected to move. A sector that a short
+// row shares with the pending row before it is counted once. A long row is read until its first
+// hit; the larger the frontier's share of all rows, the sooner that comes. There is one sum for
+// each part of the vertices; parts end at cuts, which lie between words of the bitmap.
 //
-// Does nothing if the frontier would move fewer than `skip_bytes` over the bus: then the host expands
-// it top-down. FOUND_BYTES is not written by this kernel, so all warps decide alike.
+// Does nothing if expanding the frontier moves fewer than `skip_bytes` over the bus: the host then
+// expands it top-down. This kernel does not write FOUND_BYTES, so all warps decide alike.
 #include "bfs/expand.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
@@ -61,7 +62,8 @@ bottom_up_heads(Search search, Rows in_rows, Rows out_rows, u32 level, u64 pendi
         }
       }
       const u64 left_sector = __shfl_up_sync(FULL_WARP, last_sector, 1);
-      if (lane_id() && cost >= 32 && last_sector != ~0ull && left_sector == first_sector) cost -= 32;
+      if (lane_id() && cost >= 32 && last_sector != ~0ull && left_sector == first_sector)
+        cost -= 32;
       pending_bytes += cost;
       append(search.queue, &control[CONTROL_QUEUE_END], 0, found, vertex);
       append(search.pending, &control[CONTROL_PENDING], pending_base, missed, vertex);

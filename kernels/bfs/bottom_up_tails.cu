@@ -1,4 +1,6 @@
 // Bottom-up, second half: vertices whose head missed search their tail for a visited neighbour.
+//
+// A warp takes 32 pending vertices at a time; search.cuh says which lane owns what.
 #include "bfs/search.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
@@ -6,8 +8,7 @@ bottom_up_tails(Search search, Rows in_rows, Rows out_rows, u64 num_pending, u32
   __shared__ Scratch scratch[BLOCK_THREADS / 32];
   Tally tally = {};
   for (u64 first : warp_stride((num_pending + 31) / 32)) {
-    const u64 i = first * 32 + lane_id();
-    const u32 vertex = i < num_pending ? search.pending[i] : NO_VERTEX;
+    const u32 vertex = lane_vertex(search.pending, 0, num_pending, first);
     search_tails(search, tally, scratch[warp_in_block()], in_rows, out_rows, vertex, level);
   }
   add_tally(search, tally);

@@ -1,6 +1,6 @@
-// Top-down expansion of rows, used by the wide and the persistent kernel.
+// Top-down expansion of rows, for kernels of large and of small levels.
 //
-// A vertex belongs to the lane whose atomicOr sets its bit in `claimed`; only that lane writes its
+// A vertex belongs to the lane whose atomicOr sets its bit in `claimed`. Only that lane writes its
 // level and parent and appends it to the queue, so those writes need no atomics.
 #ifndef OOCBFS_EXPAND_CUH
 #define OOCBFS_EXPAND_CUH
@@ -23,7 +23,7 @@ __device__ __forceinline__ void add_tally(const Search& search, const Tally& tal
 }
 
 __device__ __forceinline__ void reach(const Search& search, u32 vertex, u32 parent, u32 level) {
-  *(volatile u32*)&search.levels[vertex] = level;   // top_down_staged looks who is on which level
+  *(volatile u32*)&search.levels[vertex] = level;   // top_down_staged reads levels meanwhile
 #if WITH_PARENTS
   search.parents[vertex] = parent;
 #endif
@@ -37,8 +37,8 @@ __device__ __forceinline__ void claim(const Search& search, Tally& tally, const 
   if (active && vertex < rows.num_vertices && vertex >= search.first_target) {
     const u32 bit = 1u << (vertex & 31u);
     u32* word = &search.claimed[vertex >> 5];
-    // Most neighbours are visited: looking is cheaper than the atomic, and looking too early only
-    // costs that atomic.
+    // Most neighbours are visited, and a read is cheaper than the atomic. A read that comes too
+    // early costs only that atomic.
     if (!(*(volatile u32*)word & bit)) fresh = !(atomicOr(word, bit) & bit);
   }
   if (fresh) {
@@ -65,14 +65,9 @@ __device__ __forceinline__ void expand_short(const Search& search, Tally& tally,
 // One independently decodable span by the whole warp.
 __device__ __forceinline__ void expand_span(const Search& search, Tally& tally, const Rows& rows,
                                             Span span, u32 parent, u32 level) {
-  Cursor cursor = start_cursor<32>(span);
-  while (!cursor.done()) {
-    Decoded decoded;
-    if (!decode_chunk<32>(decoded, cursor, rows, true)) report_damage(search);
-#pragma unroll
-    for (u32 k = 0; k < 4; k++)
-      claim(search, tally, rows, decoded.present >> k & 1u, decoded.ids[k], parent, level);
-  }
+  decode_span(
+      rows, span, [&] { report_damage(search); },
+      [&](bool present, u32 id) { claim(search, tally, rows, present, id, parent, level); });
 }
 
 // Head of one frontier vertex per lane; NO_VERTEX takes no part.
@@ -82,12 +77,12 @@ __device__ __forceinline__ void expand_heads(const Search& search, Tally& tally,
   claim(search, tally, rows, head != NO_VERTEX, head, vertex, level);
 }
 
-// Tail of one frontier vertex per lane; NO_VERTEX takes no part. Hubs are left to the caller: their
-// span is what it gives.
+// Tail of one frontier vertex per lane; NO_VERTEX takes no part. Hubs are left to the caller:
+// returns the span of the lane's hub, or an empty one.
 __device__ __forceinline__ Span expand_tails(const Search& search, Tally& tally, Scratch& scratch,
                                              const Rows& rows, u32 vertex, u32 level) {
   Span span = {0, 0};
-  if (vertex < rows.num_vertices) span = served_span(rows, vertex);
+  if (vertex < rows.num_vertices) span = readable_span(rows, vertex);
   const u64 length = span.end - span.begin;
   const bool is_short = length != 0 && length <= SHORT_BYTES;
   const bool is_hub = length > SEGMENT_BYTES;
@@ -101,11 +96,17 @@ __device__ __forceinline__ Span expand_tails(const Search& search, Tally& tally,
   tally.long_rows += lanes >> lane_id() & 1u;
   for (; lanes; lanes &= lanes - 1) {
     const int owner = __ffs((int)lanes) - 1;
-    const Span row = {__shfl_sync(FULL_WARP, span.begin, owner),
-                      __shfl_sync(FULL_WARP, span.end, owner)};
+    const Span row = share_span(span, owner);
     expand_span(search, tally, rows, row, __shfl_sync(FULL_WARP, vertex, owner), level);
   }
   return is_hub ? span : none;
+}
+
+// Head and tail of one frontier vertex per lane, as above.
+__device__ __forceinline__ Span expand_vertex(const Search& search, Tally& tally, Scratch& scratch,
+                                              const Rows& rows, u32 vertex, u32 level) {
+  expand_heads(search, tally, rows, vertex, level);
+  return expand_tails(search, tally, scratch, rows, vertex, level);
 }
 
 #endif

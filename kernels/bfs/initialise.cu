@@ -1,6 +1,7 @@
-// Forget the last traversal: no levels, no parents, empty bitmap, zero control words.
+// Clear what the last traversal left: levels, parents, the bitmap and the control words.
 //
-// The bits behind the last vertex count as visited, so that no kernel needs to look for them.
+// Each thread owns the items it writes. The bits after the last vertex are set to visited, so that
+// no kernel has to test for them.
 #include "cuda/common.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)

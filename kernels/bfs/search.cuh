@@ -1,11 +1,11 @@
-// Bottom-up search of tails, used by bottom_up_tails and bottom_up_staged.
+// Bottom-up search of tails, for bottom_up_tails, bottom_up_staged and split_level.
 //
-// A warp takes 32 vertices. Short rows are searched by one lane each, from sectors staged together:
-// vertices lie in order, so neighbouring rows often share a sector. Longer rows belong to
-// PROBE_BYTES / 4 lanes each, which load that many aligned bytes at a time and stop at the first hit;
-// the groups of a warp step together, so that every collective has all lanes. `visited` does not
-// change during the level; what is found goes to `claimed`, by an atomic because vertices of one word
-// belong to different lanes.
+// A warp takes 32 vertices. One lane searches a short row, from sectors staged together: vertices
+// lie in order, so neighbouring rows often share a sector. A group of PROBE_BYTES / 4 lanes
+// searches a longer row: it loads PROBE_BYTES aligned bytes at a time and stops at the first hit.
+// The groups of a warp step together, so that every collective has all lanes. `visited` does not
+// change during the level. What is found goes to `claimed`, with an atomic because the vertices of
+// one word belong to different lanes.
 #ifndef OOCBFS_SEARCH_CUH
 #define OOCBFS_SEARCH_CUH
 #include "bfs/expand.cuh"
@@ -69,7 +69,7 @@ __device__ __forceinline__ void search_tails(const Search& search, Tally& tally,
                                              u32 level) {
   const Span none = {0, 0};
   Span span = none;
-  if (vertex != NO_VERTEX) span = served_span(in_rows, vertex);
+  if (vertex != NO_VERTEX) span = readable_span(in_rows, vertex);
   const bool is_short = span.end - span.begin <= SHORT_BYTES;
   tally.short_rows += vertex != NO_VERTEX && is_short;
   tally.long_rows += !is_short;
@@ -81,8 +81,7 @@ __device__ __forceinline__ void search_tails(const Search& search, Tally& tally,
     u32 mine = lanes;
     for (u32 group = lane_id() / GROUP_LANES; group && mine; group--) mine &= mine - 1;
     const int owner = mine ? __ffs((int)mine) - 1 : 0;
-    const Span row = {__shfl_sync(FULL_WARP, span.begin, owner),
-                      __shfl_sync(FULL_WARP, span.end, owner)};
+    const Span row = share_span(span, owner);
     const u32 hit = search_long(search, in_rows, mine ? row : none);
     for (u32 group = 0; group < GROUPS && lanes; group++, lanes &= lanes - 1) {
       const u32 result = __shfl_sync(FULL_WARP, hit, (int)(group * GROUP_LANES));

@@ -1,10 +1,12 @@
 // Many top-down levels in one launch of a single block, while the frontier stays small.
 //
-// Long thin graphs have thousands of levels of a few vertices; a launch and a read-back for each
-// would cost more than their work. Thread 0 looks at the queue's end between two barriers: the one
-// behind a level, after which nobody reads the old end or appends, and the one before the next, after
-// which all see the same frontier. Both also order the queue's writes and reads. Stops when the
-// frontier is empty, too large for one block, or max_levels were run, whose queue ends are recorded.
+// Some graphs have thousands of levels of a few vertices each; a launch and a read-back for each
+// level would cost more than its work. Thread 0 reads the queue's end between two barriers. The
+// barrier that ends a level: after it no thread reads the old end or appends. The barrier that
+// begins the next level: after it all threads see the same frontier. Both also order the writes
+// and reads of the queue. Which lane owns a vertex is as in top_down; a warp takes its hubs,
+// segment by segment. Stops when the frontier is empty, when it is too large for one block, or
+// after max_levels levels. Records where each level ends in the queue.
 #include "bfs/expand.cuh"
 
 extern "C" __global__ void __launch_bounds__(SMALL_BLOCK_THREADS, 1)
@@ -29,16 +31,13 @@ small_levels(Search search, Rows out_rows, u64 begin, Cost base, u32 level, u32 
       break;
     Tally tally = {};
     for (u64 first : warp_stride((end - begin + 31) / 32)) {
-      const u64 i = begin + first * 32 + lane_id();
-      const u32 vertex = i < end ? search.queue[i] : NO_VERTEX;
-      expand_heads(search, tally, out_rows, vertex, level);
+      const u32 vertex = lane_vertex(search.queue, begin, end, first);
       const Span hub =
-          expand_tails(search, tally, scratch[warp_in_block()], out_rows, vertex, level);
+          expand_vertex(search, tally, scratch[warp_in_block()], out_rows, vertex, level);
       for (u32 lanes = __ballot_sync(FULL_WARP, hub.begin < hub.end); lanes; lanes &= lanes - 1) {
         const int owner = __ffs((int)lanes) - 1;
         const u32 parent = __shfl_sync(FULL_WARP, vertex, owner);
-        const Span row = {__shfl_sync(FULL_WARP, hub.begin, owner),
-                          __shfl_sync(FULL_WARP, hub.end, owner)};
+        const Span row = share_span(hub, owner);
         for (u64 segment = 0; segment * SEGMENT_BYTES < row.end - row.begin; segment++)
           expand_span(search, tally, out_rows, segment_span(row, segment), parent, level);
       }

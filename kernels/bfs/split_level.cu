@@ -1,11 +1,13 @@
-// Both directions in one level: of what the heads left, vertices before a cut search their tails, and
-// the frontier reaches for those from the cut on.
+// Both directions in one level. Of the vertices that the heads did not find, those before a cut
+// search their tails; the frontier expands to those from the cut on.
 //
-// The bytes of a top-down level are mostly those of hubs, and half of what a hub's row leads to are the
-// other vertices of high degree, of which few are left to find. The row is sorted, so in degree order
-// they are its first segments: those are skipped, and the few search. Neither direction looks at what
-// the other one finds: `visited` does not change, and nobody reaches for a vertex before the cut.
-// They keep tallies of their own, so that the compiler has registers enough for both.
+// Most bytes of a top-down level belong to hubs. Half of a hub's neighbours are other vertices of
+// high degree, of which few are left to find. A row is sorted, so in degree order these are its
+// first segments: they are skipped, and the few vertices search instead. Neither direction depends
+// on what the other one finds: `visited` does not change, and no lane expands to a vertex before
+// the cut. So each vertex is claimed in one direction only. Lanes own what they own in
+// bottom_up_tails and top_down. Each direction has its own tally, so that the compiler has enough
+// registers for both.
 #include "cuda/hubs.cuh"
 #include "bfs/search.cuh"
 
@@ -14,8 +16,7 @@ __device__ __forceinline__ void search_before_cut(const Search& search, Scratch&
                                                   u64 num_pending, u32 level) {
   Tally tally = {};
   for (u64 first : warp_stride((num_pending + 31) / 32)) {
-    const u64 i = first * 32 + lane_id();
-    u32 vertex = i < num_pending ? search.pending[i] : NO_VERTEX;
+    u32 vertex = lane_vertex(search.pending, 0, num_pending, first);
     if (vertex >= search.first_target) vertex = NO_VERTEX;
     search_tails(search, tally, scratch, in_rows, out_rows, vertex, level);
   }
@@ -27,10 +28,8 @@ __device__ __forceinline__ void expand_from_cut(const Search& search, Scratch& s
                                                 u32 level) {
   Tally tally = {};
   for (u64 first : warp_stride((end - begin + 31) / 32)) {
-    const u64 i = begin + first * 32 + lane_id();
-    const u32 vertex = i < end ? search.queue[i] : NO_VERTEX;
-    expand_heads(search, tally, out_rows, vertex, level);
-    const Span hub = expand_tails(search, tally, scratch, out_rows, vertex, level);
+    const u32 vertex = lane_vertex(search.queue, begin, end, first);
+    const Span hub = expand_vertex(search, tally, scratch, out_rows, vertex, level);
     if (hub.begin < hub.end)
       list_hub(search.hubs, search.hub_segments, &search.control[CONTROL_HUBS], vertex,
                skip_segments(search, out_rows, hub));

@@ -1,7 +1,8 @@
-// Top-down: the frontier queue[begin:end] reaches for what nobody claimed.
+// Top-down: the frontier queue[begin:end] claims its unvisited neighbours.
 //
-// A warp takes 32 frontier vertices: heads and short rows by one thread each, long rows by the warp.
-// Hubs are listed for top_down_hubs.
+// A warp takes 32 vertices of the frontier. One lane expands a head and a short row, the whole
+// warp a long row (after Merrill et al., 2012). Hubs are listed for top_down_hubs. Two lanes may
+// find one vertex: claim decides by an atomic.
 #include "bfs/expand.cuh"
 #include "cuda/hubs.cuh"
 
@@ -10,11 +11,9 @@ top_down(Search search, Rows out_rows, u64 begin, u64 end, u32 level) {
   __shared__ Scratch scratch[BLOCK_THREADS / 32];
   Tally tally = {};
   for (u64 first : warp_stride((end - begin + 31) / 32)) {
-    const u64 i = begin + first * 32 + lane_id();
-    const u32 vertex = i < end ? search.queue[i] : NO_VERTEX;
-    expand_heads(search, tally, out_rows, vertex, level);
+    const u32 vertex = lane_vertex(search.queue, begin, end, first);
     const Span hub =
-        expand_tails(search, tally, scratch[warp_in_block()], out_rows, vertex, level);
+        expand_vertex(search, tally, scratch[warp_in_block()], out_rows, vertex, level);
     if (hub.begin < hub.end)
       list_hub(search.hubs, search.hub_segments, &search.control[CONTROL_HUBS], vertex, hub);
   }

@@ -1,4 +1,7 @@
-// Top-down, hubs: one warp per segment of the hubs that were listed behind `hubs_base`.
+// Top-down, hubs: one warp per segment of the hubs that were listed since `hubs_base`.
+//
+// Several warps may expand one row, since segments decode independently; claim decides by an
+// atomic which lane finds a vertex.
 #include "bfs/expand.cuh"
 #include "cuda/hubs.cuh"
 
@@ -11,7 +14,7 @@ top_down_hubs(Search search, Rows out_rows, u64 hubs_base, u32 level) {
     const u64 segment = first_segment + i;
     const u64 hub = hub_of_segment(search.hub_segments, segment, hubs_base >> 32, listed >> 32);
     const u32 vertex = search.hubs[hub];
-    const Span row = served_span(out_rows, vertex);
+    const Span row = readable_span(out_rows, vertex);
     // The last segments of the row are listed: count them from its end.
     const u64 next_hub = hub + 1 < listed >> 32 ? search.hub_segments[hub + 1] : (u32)listed;
     const u64 number = count_segments(row) - (next_hub - segment);

@@ -1,4 +1,7 @@
-// Visit the distinct sources that lie at the start of the queue: the queue becomes a bitmap.
+// Visit the distinct sources at the start of the queue.
+//
+// A lane owns a source. Its bit is set by an atomic, because sources may share a word of the
+// bitmap.
 #include "bfs/expand.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)

@@ -1,5 +1,7 @@
-// Let every vertex point to its root. The label of a vertex has one writer, but others read it meanwhile
-// on their way up; roots stay what they are.
+// Let every vertex point to its root.
+//
+// A thread owns a vertex and alone writes its label; other threads read it on their way up, which
+// volatile declares. Roots do not change, so no atomic is needed.
 #include "components/forest.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)

@@ -1,5 +1,7 @@
-// Join one of SAMPLE_STRIDE vertices outside the giant with the first neighbour in its tail, to show which
-// component will be the giant. A lane owns a vertex; only the first varint of its row is staged.
+// Join every SAMPLE_STRIDE-th vertex outside the giant with the first neighbour in its tail, to
+// learn which component will be the giant (after Afforest, Sutton et al., 2018).
+//
+// A lane owns a vertex; only the first varint of its row is staged. link joins trees by an atomic.
 #include "components/forest.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
@@ -22,7 +24,7 @@ components_firsts(Forest forest, Rows rows, u32 giant_vertex) {
     else
       report_damage(forest);
     looked.edges++;
-    looked.bytes += row.at;
+    looked.bytes += row.position;
   }
   add_looked(forest, looked);
 }

@@ -1,10 +1,11 @@
-// Trees of labels, as the components_* kernels join them; the numba twin is components_forest.py.
+// Trees of labels, as the components_* kernels join them; the numba twin is components/forest.py.
 //
-// A label names a vertex of the same component that is not larger; a vertex whose label is itself is a
-// root. Labels only ever lead to smaller vertices, so there are no cycles, whoever writes when. A root is
-// hooked below another by an atomic minimum; who finds that somebody else was faster goes on with what was
-// there, so that nothing is forgotten. All other writes replace a label by one further up the same tree:
-// losing one, or reading an old one, only costs steps. Such races are declared by volatile.
+// A label names a vertex of the same component that is not larger. A vertex whose label is itself
+// is a root. Labels only lead to smaller vertices, so in any order of writes there are no cycles.
+// An atomic minimum hooks a root below another. A lane that comes too late continues with the
+// label that it found there, so that no edge is lost. All other writes replace a label by one
+// further up the same tree: if such a write is lost, or an old label is read, that only costs
+// steps. Volatile declares such races.
 #ifndef OOCBFS_COMPONENTS_FOREST_CUH
 #define OOCBFS_COMPONENTS_FOREST_CUH
 #include "cuda/staged.cuh"
@@ -33,7 +34,8 @@ __device__ __forceinline__ u32 find_root(const Forest& forest, u32 v) {
   return v;
 }
 
-// Join the trees of two vertices; gives a vertex of the joint tree, its root if nobody interferes.
+// Join the trees of two vertices. Returns a vertex of the joint tree: its root, if no other lane
+// joins it meanwhile.
 __device__ __forceinline__ u32 link(const Forest& forest, u32 a, u32 b) {
   while (a != b) {
     const u32 high = a > b ? a : b, low = a > b ? b : a;
@@ -42,7 +44,7 @@ __device__ __forceinline__ u32 link(const Forest& forest, u32 a, u32 b) {
       above = atomicMin(&forest.labels[high], low);
       if (above == high) return low;
     } else {
-      // Halve the way for those who come after.
+      // Halve the way for later lanes.
       const u32 parent = above;
       above = label_of(forest, parent);
       if (above != parent) shorten(forest, high, above);

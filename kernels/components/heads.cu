@@ -1,5 +1,7 @@
-// Every vertex gets its head for a label where that is smaller, and else itself: a forest without a
-// single atomic, because each label has one writer. Also forgets the last run's control words.
+// Label every vertex with its head, if that is smaller, and else with itself. Also clear the
+// control words of the last run.
+//
+// A thread owns a vertex and alone writes its label, so this makes a forest without an atomic.
 #include "components/forest.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)

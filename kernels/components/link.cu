@@ -1,4 +1,7 @@
-// Join vertices with their heads: all of them, or those that are larger, which no label says yet.
+// Join vertices with their heads: with all heads, or only with those that are larger than the
+// vertex, which components_heads left out.
+//
+// A thread owns a vertex; link joins trees by an atomic.
 #include "components/forest.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)

@@ -1,4 +1,5 @@
-// Replace sampled vertices by their roots; those without neighbours by NO_VERTEX.
+// Replace sampled vertices by their roots, and those without neighbours by NO_VERTEX. A thread
+// owns a sample; labels do not change meanwhile.
 #include "components/forest.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)

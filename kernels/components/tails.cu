@@ -1,8 +1,10 @@
-// Join vertices outside the giant with the neighbours in their tails, until they are in it.
+// Join vertices outside the giant component with the neighbours in their tails, until they are in
+// it.
 //
-// Vertices of the giant are left out: an edge that leaves it is seen from its other end, and one that
-// does not joins nothing. A warp takes 32 vertices: short rows by one lane each, from sectors staged
-// together, longer ones by the whole warp, which stops when one lane has found the giant.
+// Vertices of the giant are left out: an edge that leaves it is read from its other end, and one
+// inside it joins nothing (Afforest, Sutton et al., 2018). A warp takes 32 vertices. One lane
+// reads a short row, from sectors staged together; the whole warp reads a longer one and stops
+// when one lane has found the giant. link joins trees by an atomic.
 #include "cuda/decode.cuh"
 #include "components/forest.cuh"
 
@@ -21,7 +23,7 @@ __device__ __forceinline__ void join_short(const Forest& forest, Looked& looked,
     }
     root = link(forest, root, neighbour);
   }
-  looked.bytes += row.at;
+  looked.bytes += row.position;
 }
 
 // One row by the whole warp.
@@ -57,7 +59,7 @@ components_tails(Forest forest, Rows rows, u32 giant_vertex) {
   const Span none = {0, 0};
   Looked looked = {0, 0};
   for (u64 first : warp_stride(((u64)rows.num_vertices + 31) / 32)) {
-    // It grows meanwhile, and its root may change.
+    // The giant grows meanwhile, and its root may change.
     const u32 giant = find_root(forest, giant_vertex);
     const u64 v = first * 32 + lane_id();
     Span span = none;
@@ -70,8 +72,7 @@ components_tails(Forest forest, Rows rows, u32 giant_vertex) {
                  giant);
     for (u32 lanes = __ballot_sync(FULL_WARP, length > SHORT_BYTES); lanes; lanes &= lanes - 1) {
       const int owner = __ffs((int)lanes) - 1;
-      const Span row = {__shfl_sync(FULL_WARP, span.begin, owner),
-                        __shfl_sync(FULL_WARP, span.end, owner)};
+      const Span row = share_span(span, owner);
       join_long(forest, looked, rows, row, __shfl_sync(FULL_WARP, (u32)v, owner), giant);
     }
   }

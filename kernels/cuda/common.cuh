@@ -1,8 +1,8 @@
 // What all kernels share: widths, the layout of their arguments, and the one grid-stride helper.
 //
-// NVRTC has no standard headers, so the widths are typedefs. The numbers below that Python knows too
+// NVRTC has no standard headers, so the widths are typedefs. Numbers that Python knows too
 // (SEGMENT_BYTES, BLOCK_THREADS, CONTROL_*, *_STRUCT_BYTES) arrive as -D options from
-// kernels/cuda_source.py, so that they are written down once.
+// kernels/cuda/source.py, so that they are written down once.
 #ifndef OOCBFS_COMMON_CUH
 #define OOCBFS_COMMON_CUH
 
@@ -13,10 +13,11 @@ typedef unsigned long long u64;
 #define FULL_WARP 0xffffffffu
 #define NO_VERTEX 0xffffffffu
 
-// One direction of the graph. Heads and starts live in device memory; the tails in host memory except
-// for the window [fast_begin, fast_end), whose copy starts at `fast`. Both ends of the window are
-// multiples of 128, so that a sector lies wholly inside or outside. A launch sees the segments that
-// begin in [served_begin, served_end): all of them, unless the host cannot hold all tails.
+// One direction of the graph. Heads and starts live in device memory. Tails live in host memory,
+// except for the device range [fast_begin, fast_end), which is copied to `fast`. Both ends of the
+// range are multiples of 128, so a sector lies wholly inside or outside. A launch reads the
+// segments that begin in [readable_begin, readable_end): all of them, unless the host cannot hold
+// all tails.
 struct Rows {
   const u32* heads;
   const u32* starts;
@@ -25,16 +26,17 @@ struct Rows {
   const u8* fast;
   u64 fast_begin;
   u64 fast_end;
-  u64 served_begin;
-  u64 served_end;
+  u64 readable_begin;
+  u64 readable_end;
   u32 num_vertices;
   u32 shift;
 };
 static_assert(sizeof(Rows) == ROWS_STRUCT_BYTES, "Rows differs from its numpy dtype");
 
-// The state of one traversal. A vertex enters the queue once, so the frontiers of all levels lie in
-// it one behind the other. `visited` is what bottom-up steps test and does not change during them;
-// `claimed` is the same plus what this level found, and may be the same memory in a top-down level.
+// The state of one traversal. A vertex enters the queue once, so the queue holds the frontiers of
+// all levels in order. Bottom-up steps test `visited`, which does not change during them.
+// `claimed` is `visited` plus what this level found, and may be the same memory in a top-down
+// level.
 struct Search {
   u32* levels;
   u32* parents;
@@ -49,7 +51,7 @@ struct Search {
   u32* expanded_blocks;   // which blocks of tails a level needs from disk, if it is expanded
   u32* searched_blocks;   // and if what is left is searched
   u32* cuts;              // the vertices that divide the sums of PENDING_BYTES
-  u64 first_target;       // neighbours before it are not reached for: they search
+  u64 first_target;       // the cut: top-down steps skip neighbours before it, because those search
 };
 static_assert(sizeof(Search) == SEARCH_STRUCT_BYTES, "Search differs from its numpy dtype");
 
@@ -57,14 +59,14 @@ __device__ __forceinline__ u32 lane_id() { return threadIdx.x & 31u; }
 __device__ __forceinline__ u32 lanes_below() { return (1u << lane_id()) - 1u; }
 __device__ __forceinline__ u32 warp_in_block() { return threadIdx.x >> 5; }
 
-// Positions first, first + step, … below a count: `for (u64 i : grid_stride(n))`.
+// The numbers first, first + step, ... below a count: `for (u64 i : grid_stride(n))`.
 class Strided {
  public:
   struct Position {
-    u64 at, step;
-    __device__ __forceinline__ u64 operator*() const { return at; }
-    __device__ __forceinline__ void operator++() { at += step; }
-    __device__ __forceinline__ bool operator!=(u64 count) const { return at < count; }
+    u64 index, step;
+    __device__ __forceinline__ u64 operator*() const { return index; }
+    __device__ __forceinline__ void operator++() { index += step; }
+    __device__ __forceinline__ bool operator!=(u64 count) const { return index < count; }
   };
   __device__ __forceinline__ Strided(u64 first, u64 step, u64 count)
       : first_{first, step}, count_(count) {}
@@ -76,8 +78,8 @@ class Strided {
   u64 count_;
 };
 
-// Each position goes to one group of `lanes` consecutive threads of the grid (1: a thread; 32: a
-// warp). Groups of one warp may run out at different times: collectives belong into warp_stride.
+// Each number goes to one group of `lanes` consecutive threads of the grid (1: a thread; 32: a
+// warp). The groups of a warp may end at different times, so collectives belong into warp_stride.
 __device__ __forceinline__ Strided grid_stride(u64 count, u32 lanes = 1) {
   return Strided(((u64)blockIdx.x * blockDim.x + threadIdx.x) / lanes,
                  (u64)gridDim.x * blockDim.x / lanes, count);
@@ -98,14 +100,20 @@ __device__ __forceinline__ void add_total(u64* total, u64 part) {
   if (lane_id() == 0 && part) atomicAdd(total, part);
 }
 
-// Append the chosen lanes' vertices: one atomic reserves the places, the first lane tells the others.
+// The lane's vertex in the warp's turn through list[begin:end], NO_VERTEX past the end.
+__device__ __forceinline__ u32 lane_vertex(const u32* list, u64 begin, u64 end, u64 turn) {
+  const u64 i = begin + turn * 32 + lane_id();
+  return i < end ? list[i] : NO_VERTEX;
+}
+
+// Append the chosen lanes' vertices. One atomic reserves the positions; lane 0 tells the others.
 __device__ __forceinline__ void append(u32* list, u64* count, u64 base, bool chosen, u32 vertex) {
   const u32 lanes = __ballot_sync(FULL_WARP, chosen);
   if (!lanes) return;
-  u64 place = 0;
-  if (lane_id() == 0) place = atomicAdd(count, (u64)__popc(lanes));
-  place = __shfl_sync(FULL_WARP, place, 0) - base;
-  if (chosen) list[place + __popc(lanes & lanes_below())] = vertex;
+  u64 position = 0;
+  if (lane_id() == 0) position = atomicAdd(count, (u64)__popc(lanes));
+  position = __shfl_sync(FULL_WARP, position, 0) - base;
+  if (chosen) list[position + __popc(lanes & lanes_below())] = vertex;
 }
 
 #endif

@@ -1,12 +1,14 @@
-// Delta-varint decoding by a group of lanes: lane i holds word i of an aligned chunk, a chunk is
-// LANES words, and every lane ends with the ids of the varints that end in its word.
+// Delta-varint decoding by a group of lanes.
 //
-// Bytes before the span are made 00 (each ends a varint, none is a value), bytes behind it 80 (no
-// varint ends there). A varint has at most 9 bytes, so the two words before a lane's own hold the
-// rest of any varint that ends in it; only its first 5 bytes carry a value. Ids are sums modulo 2^32,
-// and callers compare each with n before they use it. A value of n or more is reported, so the first
-// id that is wrong lies less than 2^32 behind the one before it: if it wraps around, it is the smaller
-// of the two, which is reported too.
+// A chunk is LANES aligned words. Lane i holds word i, and gets the ids of the varints that end in
+// it. Bytes before the span become 00 (each ends a varint, none is a value); bytes after it become
+// 80 (no varint ends there). A varint has at most 9 bytes, so the two words before a lane's own
+// hold the rest of any varint that ends in it; only its first 5 bytes carry a value.
+//
+// Ids are sums modulo 2^32. Callers compare each with n before they use it. A value of n or more
+// is reported, so the first wrong id is less than 2^32 larger than the id before it: if it wraps
+// around, it is smaller than that id, which is reported too. Lanes share nothing but registers: no
+// atomics.
 #ifndef OOCBFS_DECODE_CUH
 #define OOCBFS_DECODE_CUH
 #include "cuda/rows.cuh"
@@ -17,7 +19,7 @@ struct Decoded {
   u32 present;   // bit k: ids[k] is one
 };
 
-// A group's place in a span that decodes independently (a row, or a segment of one).
+// How far a group has come in a span that decodes independently (a row, or a segment of one).
 struct Cursor {
   Span span;
   u64 chunk;        // aligned offset of the next chunk
@@ -47,8 +49,8 @@ __device__ __forceinline__ u32 join_groups(u64 bytes) {
                (bytes >> 3 & 0x7f << 21) | (bytes >> 4 & 0xfull << 28));
 }
 
-// Value of the varint that ends at byte `last` of the word, behind the 8 bytes `before` the word;
-// `lost` gets the bits of it that 32 cannot hold.
+// Value of the varint that ends in byte `last` of the word; `before` are the 8 bytes before the
+// word. `lost` gets the bits of the value that do not fit into 32.
 __device__ __forceinline__ u32 varint_ending_at(u32 last, u32 word, u64 before, u64& lost) {
   const u64 preceding = last ? before >> (8 * last) | (u64)word << (64 - 8 * last) : before;
   const u64 stops = ~preceding & 0x8080808080808080ull;
@@ -63,8 +65,8 @@ __device__ __forceinline__ u32 varint_ending_at(u32 last, u32 word, u64 before, 
   return join_groups(bytes);
 }
 
-// Whether the word belongs to a varint that goes on for MAX_VARINT_BYTES bytes, which none does; only
-// the first `length` bytes of the word lie in the span.
+// Whether the word continues a varint past MAX_VARINT_BYTES, which no valid row does. Only the
+// first `length` bytes of the word lie in the span.
 __device__ __forceinline__ bool is_endless(u32 word, u64 before, u64 length) {
   const u32 stop = (u32)__ffs((int)(~word & 0x80808080u));
   u32 more = stop ? (stop - 1) >> 3 : 4;
@@ -74,8 +76,8 @@ __device__ __forceinline__ bool is_endless(u32 word, u64 before, u64 length) {
 }
 
 // Decode one chunk. All lanes of the warp call this together; groups that are not `active` load
-// nothing and decode nothing. Gives false in a lane that sees the span end inside a varint, one that is
-// too long, a value that no row of so many vertices holds, or an id that wraps around.
+// and decode nothing. Returns false in a lane that sees damage: a span that ends inside a varint,
+// a varint that is too long, a value of n or more, or an id that wraps around.
 template <u32 LANES>
 __device__ __forceinline__ bool decode_chunk(Decoded& decoded, Cursor& cursor, const Rows& rows,
                                              bool active) {
@@ -121,7 +123,7 @@ __device__ __forceinline__ bool decode_chunk(Decoded& decoded, Cursor& cursor, c
     const u32 left = __shfl_up_sync(FULL_WARP, inclusive, by, LANES);
     if (lane >= by) inclusive += left;
   }
-  u32 last = cursor.sum + inclusive - total;   // as in the cursor: last id + 1
+  u32 last = cursor.sum + inclusive - total;   // last id + 1, as in the cursor
   const u32 base = last - 1;
 #pragma unroll
   for (u32 k = 0; k < 4; k++) {
@@ -135,6 +137,20 @@ __device__ __forceinline__ bool decode_chunk(Decoded& decoded, Cursor& cursor, c
   cursor.word2 = __shfl_sync(FULL_WARP, word, LANES - 2, LANES);
   cursor.chunk += 4 * LANES;
   return whole && !lost;
+}
+
+// Decode one span by the whole warp. All lanes together call visit(present, id) for each byte of
+// their words. Lanes that see damage call damaged().
+template <class Damaged, class Visit>
+__device__ __forceinline__ void decode_span(const Rows& rows, Span span, Damaged damaged,
+                                            Visit visit) {
+  Cursor cursor = start_cursor<32>(span);
+  while (!cursor.done()) {
+    Decoded decoded;
+    if (!decode_chunk<32>(decoded, cursor, rows, true)) damaged();
+#pragma unroll
+    for (u32 k = 0; k < 4; k++) visit(decoded.present >> k & 1u, decoded.ids[k]);
+  }
 }
 
 // Segment `number` of a row; a row of at most SEGMENT_BYTES is its own only segment.

@@ -1,8 +1,9 @@
-// Hubs: rows of several segments, which are listed so that their segments spread over all blocks.
+// Hubs: rows of several segments. They are listed, so that their segments spread over all blocks.
 //
-// One atomic on a word with the number of hubs above that of segments keeps the list sorted by first
-// segment. Segments are numbered through the list, so a warp finds the hub of its segment by bisection.
-// Of a row that was cut, the last segments are listed.
+// A control word holds the number of hubs in its upper half and of their segments in its lower
+// half. One atomic adds to both, which keeps the list sorted by first segment. Segments are
+// numbered through the whole list, so a warp finds the hub of its segment by bisection. Where a
+// level is cut, only the last segments of a row are listed.
 #ifndef OOCBFS_HUBS_CUH
 #define OOCBFS_HUBS_CUH
 #include "cuda/rows.cuh"
@@ -13,9 +14,9 @@ __device__ __forceinline__ u64 count_segments(Span row) {
 
 __device__ __forceinline__ void list_hub(u32* hubs, u32* hub_segments, u64* counts, u32 vertex,
                                          Span row) {
-  const u64 place = atomicAdd(counts, 1ull << 32 | count_segments(row));
-  hubs[place >> 32] = vertex;
-  hub_segments[place >> 32] = (u32)place;
+  const u64 before = atomicAdd(counts, 1ull << 32 | count_segments(row));
+  hubs[before >> 32] = vertex;
+  hub_segments[before >> 32] = (u32)before;
 }
 
 // The first neighbour of a segment, or NO_VERTEX if it is damaged.
@@ -47,7 +48,7 @@ __device__ __forceinline__ Span skip_segments(const Search& search, const Rows& 
   return {row.begin + low * SEGMENT_BYTES, row.end};
 }
 
-// The last hub in [low, high) whose first segment is not behind this one.
+// The last hub in [low, high) whose first segment is not after this one.
 __device__ __forceinline__ u64 hub_of_segment(const u32* hub_segments, u64 segment, u64 low,
                                               u64 high) {
   while (high - low > 1) {

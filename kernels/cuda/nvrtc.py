@@ -22,12 +22,12 @@ from oocbfs.kernels.cuda.source import (
 )
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120")
-# Registers a thread of each kernel may use: what lets the promised number of blocks share the
-# 65,536 of a multiprocessor, and the one block of small_levels have them alone. No kernel may spill.
+# Registers that a thread of each kernel may use: the promised number of blocks share the 65,536 of
+# a multiprocessor; small_levels has only one block. No kernel may spill.
 REGISTERS = dict.fromkeys(KERNELS, 65_536 // (BLOCKS_PER_MULTIPROCESSOR * BLOCK_THREADS)) | {
     "small_levels": 65_536 // SMALL_BLOCK_THREADS
 }
-# Shared memory of a block: what every architecture gives without being asked.
+# Shared memory of a block: what every architecture gives by default.
 SHARED_BYTES = 48 << 10
 
 _ENTRY = re.compile(r"Compiling entry function '(\w+)'")

@@ -1,10 +1,12 @@
-// Vertices found by their level, where no list of them is sorted.
+// Select vertices by their level. Pieces of tails from disk are ranges of vertices; the queue is
+// not sorted, so it cannot tell which vertices of a range are in the frontier.
 #ifndef OOCBFS_ON_LEVEL_CUH
 #define OOCBFS_ON_LEVEL_CUH
 #include "cuda/common.cuh"
 
-// The level of a vertex, which another lane may be about to write: what it writes is neither the
-// frontier's level nor "not reached", and whoever sees the old value sees a vertex still to be found.
+// The level of a vertex. A lane that expands the frontier may write it at the same time, which
+// volatile declares: it replaces "not reached" by the level that is being found, and neither of
+// the two is the frontier's. A vertex that searches has one lane, which alone writes its level.
 __device__ __forceinline__ u32 level_of(const Search& search, u64 vertex) {
   return *(volatile u32*)&search.levels[vertex];
 }

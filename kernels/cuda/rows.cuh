@@ -1,4 +1,5 @@
-// Where a row's tail lies, what reading it costs, and how its bytes are loaded.
+// Where a row's tail lies, what reading it costs, and how its bytes are loaded. Rows never change,
+// so all lanes read them without atomics.
 #ifndef OOCBFS_ROWS_CUH
 #define OOCBFS_ROWS_CUH
 #include "cuda/common.cuh"
@@ -7,14 +8,20 @@ struct Span {
   u64 begin, end;
 };
 
+// The owner lane's span, given to all lanes.
+__device__ __forceinline__ Span share_span(Span span, int owner) {
+  return {__shfl_sync(FULL_WARP, span.begin, owner),
+          __shfl_sync(FULL_WARP, span.end, owner)};
+}
+
 __device__ __forceinline__ Span row_span(const Rows& rows, u32 vertex) {
   const u64 next = (u64)vertex + 1;
   return {rows.bases[vertex >> rows.shift] + rows.starts[vertex],
           rows.bases[next >> rows.shift] + rows.starts[next]};
 }
 
-// The first segment of a row that does not begin before an offset, or the row's end. A row of at most
-// SEGMENT_BYTES is one segment.
+// Where the first segment of a row begins that does not begin before `offset`; the row's end if
+// there is none. A row of at most SEGMENT_BYTES is one segment.
 __device__ __forceinline__ u64 segment_from(Span row, u64 offset) {
   if (offset <= row.begin) return row.begin;
   const u64 begin =
@@ -22,10 +29,10 @@ __device__ __forceinline__ u64 segment_from(Span row, u64 offset) {
   return begin < row.end ? begin : row.end;
 }
 
-// The part of a row that is there to be read.
-__device__ __forceinline__ Span served_span(const Rows& rows, u32 vertex) {
+// The segments of a row that this launch may read.
+__device__ __forceinline__ Span readable_span(const Rows& rows, u32 vertex) {
   const Span row = row_span(rows, vertex);
-  return {segment_from(row, rows.served_begin), segment_from(row, rows.served_end)};
+  return {segment_from(row, rows.readable_begin), segment_from(row, rows.readable_end)};
 }
 
 __device__ __forceinline__ bool is_fast(const Rows& rows, u64 offset) {
@@ -41,8 +48,8 @@ __device__ __forceinline__ u64 slow_bytes(const Rows& rows, Span span) {
   return end - begin - (to > from ? to - from : 0);
 }
 
-// What expanding a vertex moves over the bus, and how much of that a cut can save: all segments of a
-// row but the last may lie wholly before it (see skip_segments).
+// The bytes that expanding a vertex moves over the bus, and how many of them a cut can save: all
+// segments of a row but the last may lie wholly before the cut (see skip_segments).
 struct Cost {
   u64 bytes, skippable;
 
@@ -57,7 +64,7 @@ struct Cost {
   }
 };
 
-// Add the lanes' costs to two control words, one behind the other.
+// Add the lanes' costs to two neighbouring control words.
 __device__ __forceinline__ void add_cost(u64* words, const Cost& cost) {
   add_total(&words[0], cost.bytes);
   add_total(&words[1], cost.skippable);

@@ -14,18 +14,18 @@ from oocbfs.kernels.constants import MAX_VARINT_BYTES, SAMPLE_STRIDE, SEGMENT_BY
 
 FOLDER = Path(__file__).parents[1]
 BLOCK_THREADS = 256
-# Blocks of so many threads that a multiprocessor must be able to hold: the compiler may then use
-# 64 registers a thread, and spills none.
+# Blocks that a multiprocessor must be able to hold at a time: the compiler may then use 64
+# registers a thread, and spills none.
 BLOCKS_PER_MULTIPROCESSOR = 4
 SMALL_BLOCK_THREADS = 512
 # Short rows, which small_levels reads side by side, touch at most two sectors.
 SMALL_BYTES_PER_VERTEX = 64
-# What a level reads from disk or leaves there: the less, the fewer bytes in vain; but a read of 4 KB
-# takes a disk as long as one of 16 (scripts/bench disk).
+# What a level reads from disk, or does not. Smaller blocks waste fewer bytes, but a disk takes as
+# long for a read of 4 KB as for one of 16 KB (scripts/bench disk).
 DISK_BLOCK_BYTES = 16 << 10
-# How many levels one launch of small_levels may run: so many queue ends are recorded.
+# How many levels one launch of small_levels may run, each of which records its queue end.
 MAX_SMALL_LEVELS = 4096
-# Where a level may be cut in two is one of the borders between so many parts of the vertices.
+# Parts of the vertices. A level may be cut in two at one of the borders between them.
 PARTS = 8
 
 # The folder and file of each kernel.
@@ -58,24 +58,24 @@ _MANY = {
     "many_push_hubs": "many/push_hubs",
     "many_heads": "many/heads",
     "many_tails": "many/tails",
-    "many_settle": "many/settle",
+    "many_commit": "many/commit",
 }
 _FILES = {**_BFS, **_COMPONENTS, **_MANY}
 BFS_KERNELS = tuple(_BFS)
 COMPONENTS_KERNELS = tuple(_COMPONENTS)
 MANY_KERNELS = tuple(_MANY)
 KERNELS = tuple(_FILES)
-# Bits of a level plus 1 that those of many sources keep, and the levels that fit.
+# Bits that traversals from many sources keep of a level plus 1, and the number of levels that fit.
 MANY_PLANES = 8
 MOST_MANY_LEVELS = (1 << MANY_PLANES) - 2
 
 
 class Control(IntEnum):
-    """Places of the control words. Sums only grow; the host takes differences between levels."""
+    """Positions of the control words. Sums only grow; the host takes differences between levels."""
 
     QUEUE_END = 0
-    # Slow bytes of the rows of vertices that any kernel but bottom_up_heads found, and of those what a
-    # cut may save. So it is with the other pairs.
+    # Slow bytes of the rows of vertices that any kernel but bottom_up_heads found, and how many of
+    # them a cut can save. The other pairs are alike.
     FOUND_BYTES = 1
     FOUND_SKIPPABLE = 2
     HEADS_RAN = 3
@@ -100,7 +100,7 @@ CONTROL_WORDS = Control.PENDING_BYTES + PARTS
 
 ROWS_STRUCT = np.dtype(
     [(name, "<u8") for name in ("heads", "starts", "bases", "slow", "fast")]
-    + [(name, "<u8") for name in ("fast_begin", "fast_end", "served_begin", "served_end")]
+    + [(name, "<u8") for name in ("fast_begin", "fast_end", "readable_begin", "readable_end")]
     + [("num_vertices", "<u4"), ("shift", "<u4")]
 )
 SEARCH_STRUCT = np.dtype(
@@ -130,8 +130,8 @@ MANY_STRUCT = np.dtype(
         (name, "<u8")
         for name in (
             "seen",
-            "front",
-            "next",
+            "frontier",
+            "next_frontier",
             "planes",
             "queue",
             "pending",
@@ -144,7 +144,7 @@ MANY_STRUCT = np.dtype(
 
 
 class ForestControl(IntEnum):
-    """Places of the control words of connected components."""
+    """Positions of the control words of connected components."""
 
     DAMAGED = 0
     EDGES = 1

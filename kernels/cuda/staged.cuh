@@ -1,5 +1,6 @@
-// Short rows, one per lane: a warp stages the sectors of its 32 rows side by side in shared memory,
-// then every lane decodes its own.
+// Short rows, one per lane. A warp copies the sectors of its 32 rows side by side into shared
+// memory, then each lane decodes its own row. The scratch memory belongs to one warp, so
+// __syncwarp orders all accesses to it and no atomic is needed.
 #ifndef OOCBFS_STAGED_CUH
 #define OOCBFS_STAGED_CUH
 #include "cuda/rows.cuh"
@@ -14,18 +15,18 @@ struct Scratch {
 
 struct StagedRow {
   const u8* bytes;
-  u32 length, at;
+  u32 length, position;
   u32 sum;   // last id + 1
 
-  __device__ __forceinline__ bool done() const { return at >= length; }
+  __device__ __forceinline__ bool done() const { return position >= length; }
 
-  // The next id; `whole` becomes false if the row ends inside its varint, or if that is too long or
-  // leads to none of n vertices.
+  // The next id. `whole` becomes false if the row ends inside the varint, if the varint is too
+  // long, or if the id is none of n vertices.
   __device__ __forceinline__ u32 next(bool& whole, u32 n) {
     u64 value = 0;
     u32 shift = 0, byte = 0x80u;
-    while (at < length && byte & 0x80u) {
-      byte = bytes[at++];
+    while (position < length && byte & 0x80u) {
+      byte = bytes[position++];
       if (shift < 63) value |= (u64)(byte & 0x7fu) << shift;
       shift += 7;
     }
@@ -38,20 +39,20 @@ struct StagedRow {
 
 // Stage every lane's short span; an empty one takes no part. Two lanes load a sector, so that one
 // instruction fetches it whole, and rows that share a sector mostly share the fetch. The barrier
-// between listing and loading also keeps the halves until every lane has decoded its last row.
+// between listing and loading also waits until every lane has decoded its last row.
 __device__ __forceinline__ StagedRow stage_short(Scratch& scratch, const Rows& rows, Span span) {
   const u64 first = span.begin >> 5;
   const u32 count = span.begin < span.end ? (u32)((span.end - 1 >> 5) - first) + 1 : 0;
-  u32 behind = count;
+  u32 end = count;
 #pragma unroll
   for (u32 by = 1; by < 32; by <<= 1) {
-    const u32 left = __shfl_up_sync(FULL_WARP, behind, by);
-    if (lane_id() >= by) behind += left;
+    const u32 left = __shfl_up_sync(FULL_WARP, end, by);
+    if (lane_id() >= by) end += left;
   }
-  const u32 total = __shfl_sync(FULL_WARP, behind, 31);
+  const u32 total = __shfl_sync(FULL_WARP, end, 31);
   for (u32 k = 0; k < count; k++) {
     const u64 sector = first + k << 5;
-    scratch.sectors[behind - count + k] =
+    scratch.sectors[end - count + k] =
         sector | (u64)(span.begin < sector + 16) | (u64)(span.end > sector + 16) << 1;
   }
   __syncwarp();
@@ -62,7 +63,7 @@ __device__ __forceinline__ StagedRow stage_short(Scratch& scratch, const Rows& r
       scratch.halves[2 * i + half] = load_half_sector(rows, (sector & ~31ull) + 16 * half);
     __syncwarp();   // a lane that ran ahead would load its half in another instruction
   }
-  const u8* bytes = (const u8*)scratch.halves + 32 * (behind - count) + (u32)(span.begin & 31u);
+  const u8* bytes = (const u8*)scratch.halves + 32 * (end - count) + (u32)(span.begin & 31u);
   return {bytes, (u32)(span.end - span.begin), 0, 0};
 }
 

@@ -1,5 +1,8 @@
-// Bottom-up, from disk: what nobody reached yet searches a piece of the tails that was read into
-// pinned memory. A piece holds the rows of num_vertices vertices from `first_vertex` on.
+// Bottom-up, from disk: unvisited vertices search a piece of the tails that was read into pinned
+// memory.
+//
+// A piece holds the rows of num_vertices vertices from `first_vertex` on. A lane owns a vertex,
+// which is unvisited if it has no level; search.cuh says which lanes search a row.
 #include "cuda/on_level.cuh"
 #include "bfs/search.cuh"
 

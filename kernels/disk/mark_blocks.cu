@@ -1,5 +1,8 @@
-// Which blocks of the tails a level needs from disk: those of the frontier's rows, if it is expanded,
-// and those of all rows not reached yet, if they are searched. Reads device memory only.
+// Mark the blocks of the tails that a level needs from disk: those of the frontier's rows, if it is
+// expanded, and those of all unvisited rows, if they are searched.
+//
+// A thread owns a vertex. Rows share words of the bitmap, so bits are set by atomics. Reads device
+// memory only.
 #include "cuda/on_level.cuh"
 #include "cuda/rows.cuh"
 
@@ -8,16 +11,17 @@ __device__ __forceinline__ void mark(u32* blocks, u64 begin, u64 end) {
   for (u64 block = begin / DISK_BLOCK_BYTES; block <= (end - 1) / DISK_BLOCK_BYTES; block++) {
     u32* word = &blocks[block >> 5];
     const u32 bit = 1u << (u32)(block & 31u);
-    // Neighbouring rows share a block: looking is cheaper than the atomic.
+    // Neighbouring rows share a block, and a read is cheaper than the atomic.
     if (!(*(volatile u32*)word & bit)) atomicOr(word, bit);
   }
 }
 
-// Mark what is not served of a row: all in front of the part that is, and all behind it.
+// Mark the parts of a row that are not in device or host memory: before and after the readable
+// part.
 __device__ __forceinline__ void mark_row(u32* blocks, const Rows& rows, u32 vertex) {
-  const Span row = row_span(rows, vertex), served = served_span(rows, vertex);
-  mark(blocks, row.begin, served.begin);
-  mark(blocks, served.end, row.end);
+  const Span row = row_span(rows, vertex), readable = readable_span(rows, vertex);
+  mark(blocks, row.begin, readable.begin);
+  mark(blocks, readable.end, row.end);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)

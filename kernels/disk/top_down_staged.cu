@@ -1,7 +1,8 @@
-// Top-down, from disk: the frontier's rows in a piece of the tails that was read into pinned memory.
+// Top-down, from disk: expand the frontier's rows in a piece of the tails that was read into pinned
+// memory.
 //
-// A piece holds the rows of num_vertices vertices from `first_vertex` on; which of them are in the
-// frontier is what their levels say. Their heads were expanded by top_down.
+// A piece holds the rows of num_vertices vertices from `first_vertex` on. A vertex is in the
+// frontier if it is on the level before. Heads were expanded by top_down; lanes own rows as there.
 #include "bfs/expand.cuh"
 #include "cuda/hubs.cuh"
 #include "cuda/on_level.cuh"

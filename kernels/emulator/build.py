@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import platform
@@ -11,7 +12,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import Enum
 from pathlib import Path
 
@@ -34,7 +35,8 @@ class Checks(Enum):
     """What a build watches besides collectives, barriers and host traffic."""
 
     NONE = "none"
-    # Nothing more, but fibers switch by ucontext, as where no switch is written by hand: 40 times slower.
+    # Nothing more, but fibers switch by ucontext, as on machines for which no switch is written by
+    # hand: 40 times slower.
     UCONTEXT = "ucontext"
     # Out-of-bounds accesses and undefined behaviour; python must run with libasan preloaded.
     MEMORY = "memory"
@@ -85,7 +87,7 @@ def build(
     folder: Path = FOLDER,
     sources: Sequence[Path] = (),
 ) -> Path:
-    """Give the shared object for the kernels, compiling it if nobody did.
+    """Give the shared object for the kernels; compile it if it is not in the cache.
 
     The kernels are those of ``sources``, by default the traversal's in ``folder``, which also
     holds what they include. A source may hold several kernels. They are compiled with what CXXFLAGS
@@ -106,15 +108,16 @@ def build(
         (unit, compiler, *options.definitions(), *flags, *_RUNTIME_FLAGS[checks]),
         (*_runtime_files(), *headers(folder), *kernels),
     )
-    if not target.exists():
-        with _workshop(target) as (work, made):
-            generated = work / "kernels.cpp"
-            generated.write_text(unit)
-            more = (*_KERNEL_FLAGS, *options.definitions(), f"-I{folder}")
-            _compile(compiler, generated, work / "kernels.o", (*flags, *more))
+    with _locked(target) as is_missing:
+        if is_missing:
             objects = [_runtime_object(compiler, name, checks) for name in _RUNTIME_UNITS]
-            objects.append(work / "kernels.o")
-            _run([compiler, "-shared", *_LINK_FLAGS[checks], *objects, "-ldl", "-o", made])
+            with _workshop(target) as (work, made):
+                generated = work / "kernels.cpp"
+                generated.write_text(unit)
+                more = (*_KERNEL_FLAGS, *options.definitions(), f"-I{folder}")
+                _compile(compiler, generated, work / "kernels.o", (*flags, *more))
+                objects.append(work / "kernels.o")
+                _run([compiler, "-shared", *_LINK_FLAGS[checks], *objects, "-ldl", "-o", made])
     return target
 
 
@@ -122,9 +125,10 @@ def _runtime_object(compiler: str, name: str, checks: Checks) -> Path:
     """Give a part of the runtime, which all variants of the kernels share."""
     flags = _RUNTIME_FLAGS[checks]
     target = _cached(checks, ".o", (name, compiler, *flags), _runtime_files())
-    if not target.exists():
-        with _workshop(target) as (_, made):
-            _compile(compiler, _RUNTIME / name, made, flags)
+    with _locked(target) as is_missing:
+        if is_missing:
+            with _workshop(target) as (_, made):
+                _compile(compiler, _RUNTIME / name, made, flags)
     return target
 
 
@@ -143,9 +147,26 @@ def _cached(checks: Checks, suffix: str, words: Iterable[str], files: Iterable[P
 
 
 @contextmanager
+def _locked(target: Path) -> Iterator[bool]:
+    """Tell whether a target is missing; of several processes, one makes it and the others wait."""
+    if target.exists():
+        yield False
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    lock = target.with_suffix(".lock")
+    with lock.open("w") as file:
+        # Where the system has no locks, two processes may do the same work.
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            yield not target.exists()
+        finally:
+            lock.unlink(missing_ok=True)
+
+
+@contextmanager
 def _workshop(target: Path) -> Iterator[tuple[Path, Path]]:
     """Give a folder to work in and a file that becomes the target, whole or not at all."""
-    target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as work:
         made = Path(work) / f"made{target.suffix}"
         yield Path(work), made

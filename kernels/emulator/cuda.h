@@ -1,4 +1,5 @@
-// The CUDA names that the kernels use, on the CPU: included before every .cu of the emulator's build.
+// The CUDA names that the kernels use, on the CPU. Included before every .cu of the emulator's
+// build.
 #pragma once
 #include <cstring>
 #include <type_traits>
@@ -113,7 +114,9 @@ EMULATOR_ATOMIC(atomicExch, (void(old), value))
 namespace emulator {
 // Not instrumented: the arguments are the host's memory, and copied before a kernel sees them.
 template <class... Parameters, size_t... Index>
-__attribute__((no_sanitize("thread"))) static void call(void (*kernel)(Parameters...), void** arguments, std::index_sequence<Index...>) {
+__attribute__((no_sanitize("thread"))) static void call(void (*kernel)(Parameters...),
+                                                       void** arguments,
+                                                       std::index_sequence<Index...>) {
   kernel(*static_cast<std::remove_reference_t<Parameters>*>(arguments[Index])...);
 }
 template <class... Parameters>

@@ -1,4 +1,5 @@
-// Fibers: one stack per CUDA thread, switched by hand because ucontext makes two system calls a switch.
+// Fibers: one stack per CUDA thread. They are switched by hand, because ucontext makes two system
+// calls a switch.
 //
 // A fiber only ever switches to the scheduler and back. Under AddressSanitizer every switch is
 // announced, or the sanitizer takes the foreign stack for an overflow.

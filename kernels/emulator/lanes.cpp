@@ -85,7 +85,7 @@ void resolve(Warp* warp, uint32_t lanes) {
   for (uint32_t rest = lanes; rest; rest &= rest - 1) {
     const int i = __builtin_ctz(rest);
     Lane& lane = warp->lanes[i];
-    const int first = i & ~(lane.width - 1), behind = first + lane.width;
+    const int first = i & ~(lane.width - 1), end = first + lane.width;
     int source = -1;
     switch (op) {
       case Op::BALLOT: lane.result = ballot; break;
@@ -93,11 +93,11 @@ void resolve(Warp* warp, uint32_t lanes) {
       case Op::ALL: lane.result = ballot == lanes; break;
       case Op::SHFL: source = first + (lane.parameter & (lane.width - 1)); break;
       case Op::SHFL_UP: source = i - lane.parameter < first ? i : i - lane.parameter; break;
-      case Op::SHFL_DOWN: source = i + lane.parameter >= behind ? i : i + lane.parameter; break;
-      case Op::SHFL_XOR: source = (i ^ lane.parameter) >= behind ? i : i ^ lane.parameter; break;
+      case Op::SHFL_DOWN: source = i + lane.parameter >= end ? i : i + lane.parameter; break;
+      case Op::SHFL_XOR: source = (i ^ lane.parameter) >= end ? i : i ^ lane.parameter; break;
       default: break;
     }
-    if (source >= 0)   // what a lane that takes no part would give is undefined: give nonsense
+    if (source >= 0)   // the value of a lane that takes no part is undefined: give nonsense
       lane.result = lanes >> source & 1 ? warp->lanes[source].value
                                         : 0xBADBADBADBADBADBull ^ random_bits();
   }
@@ -126,7 +126,7 @@ uint64_t collective(Op op, uint32_t mask, uint64_t value, int parameter, int wid
   }
   const uint32_t needed = mask & warp->live();
   const uint32_t here = (needed & warp->waiting) | me;
-  if (here != me) {   // one of those who wait stands for all: each was compared when it came
+  if (here != me) {   // one waiting lane stands for all: each was compared when it came
     const Lane& other = warp->lanes[__builtin_ctz(here & ~me)];
     if (other.op != op || other.mask != mask || !(other.site == site)) {
       fail("%s:%d: lane %u calls %s with mask %08x, but lane %u of its mask waits in %s with mask "

@@ -20,7 +20,7 @@ _LOCK = threading.Lock()
 
 
 class EmulatorError(OocbfsError):
-    """A kernel that deadlocked, raced or misused a collective; names the place in its source."""
+    """A kernel that deadlocked, raced or misused a collective; names the line of its source."""
 
 
 class Counters(ctypes.Structure):

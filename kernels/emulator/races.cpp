@@ -1,10 +1,10 @@
-// The race detector: the kernels are compiled with -fsanitize=thread but linked without its library,
-// so every access calls the functions below.
+// The race detector: the kernels are compiled with -fsanitize=thread but linked without its
+// library, so every access calls the functions below.
 //
-// Two accesses to one 4-byte cell of an allocation conflict if different lanes make them, one writes,
-// not both are atomic (volatile counts as atomic: it declares the race), and nothing orders them: a
-// barrier of their block, or a __syncwarp of their warp. An access outside every allocation is
-// reported too.
+// Two accesses to one 4-byte cell of an allocation conflict if different lanes make them, one
+// writes, not both are atomic (volatile counts as atomic: it declares the race), and nothing
+// orders them: a barrier of their block, or a __syncwarp of their warp. An access outside every
+// allocation is reported too.
 #include "scheduler.h"
 
 #include <dlfcn.h>
@@ -80,44 +80,44 @@ static void note(Cell& cell, const Past& now, const char* where) {
 }
 
 template <class T>
-static bool lies_in(const char* at, const T* first, size_t count) {
-  return at >= reinterpret_cast<const char*>(first) &&
-         at < reinterpret_cast<const char*>(first + count);
+static bool lies_in(const char* byte, const T* first, size_t count) {
+  return byte >= reinterpret_cast<const char*>(first) &&
+         byte < reinterpret_cast<const char*>(first + count);
 }
 
 // What threadIdx and the like read, and the constants of the shared object itself.
-static bool is_runtime(const char* at, const Block* block) {
+static bool is_runtime(const char* byte, const Block* block) {
   Dl_info info;
-  return lies_in(at, &state, 1) || lies_in(at, block, 1) ||
-         lies_in(at, block->lanes.data(), block->lanes.size()) ||
-         lies_in(at, block->warps.data(), block->warps.size()) || dladdr(at, &info);
+  return lies_in(byte, &state, 1) || lies_in(byte, block, 1) ||
+         lies_in(byte, block->lanes.data(), block->lanes.size()) ||
+         lies_in(byte, block->warps.data(), block->warps.size()) || dladdr(byte, &info);
 }
 
 void note_access(const void* address, unsigned bytes, Access kind, void* code) {
   Lane* lane = state.current;
-  const char* at = static_cast<const char*>(address);
-  if (!lane || lane->fiber.owns(at)) return;
+  const char* byte = static_cast<const char*>(address);
+  if (!lane || lane->fiber.owns(byte)) return;
   state.counters.accesses++;
   const Block* block = lane->warp->block;
   const Past now{launch_number,      block->serial, lane->in_block, block->epoch,
                  lane->warp->epoch, kind,          code};
-  if (at >= shared_begin() && at < shared_begin() + shared_bytes()) {
-    const size_t first = size_t(at - shared_begin());
+  if (byte >= shared_begin() && byte < shared_begin() + shared_bytes()) {
+    const size_t first = size_t(byte - shared_begin());
     for (size_t cell = first / 4; cell <= (first + bytes - 1) / 4; cell++)
       note(shared_cells[{block->serial, cell}], now, "shared memory");
     return;
   }
-  auto found = allocations.upper_bound(at);
+  auto found = allocations.upper_bound(byte);
   if (found != allocations.begin()) {
     --found;
-    const size_t first = size_t(at - found->first);
+    const size_t first = size_t(byte - found->first);
     if (first + bytes <= found->second.bytes) {
       for (size_t cell = first / 4; cell <= (first + bytes - 1) / 4; cell++)
         note(found->second.cells[cell], now, "device memory");
       return;
     }
   }
-  if (is_runtime(at, block)) return;
+  if (is_runtime(byte, block)) return;
   fail("block %u thread %u touches %u bytes outside every allocation at +0x%lx", block->serial,
        lane->in_block, bytes, offset_of(code));
 }

@@ -1,8 +1,8 @@
 // The scheduler: blocks, warps and lanes take turns in a seeded random order on one CPU thread.
 //
-// A lane runs until it exits, meets a collective, a barrier or a load from host memory, or loses its
-// turn before an atomic. Loads from host memory are kept back until no other lane of the warp can
-// run: the lanes then waiting at one line of the source are one instruction of the warp.
+// A lane runs until it exits, meets a collective, a barrier or a load from host memory, or loses
+// its turn before an atomic. Loads from host memory wait until no other lane of the warp can run:
+// the lanes that then wait in one line of the source are one instruction of the warp.
 #include <cstdio>
 #include <string>
 
@@ -12,7 +12,7 @@
 namespace emulator {
 
 static std::vector<Block> blocks;
-static Block* loaded;   // whose shared memory is in place
+static Block* loaded;   // the block whose shared memory is loaded
 static void (*entry)(void*);
 static void* entry_arguments;
 static unsigned resident_blocks = 4;
@@ -81,7 +81,7 @@ static void start_block(Block* block, unsigned serial) {
   }
 }
 
-// Nobody in the warp can run: let one instruction that reads host memory happen.
+// No lane of the warp can run: let one instruction that reads host memory happen.
 static bool release_loads(Warp* warp) {
   const Site* first = nullptr;
   uint64_t addresses[32];

@@ -1,7 +1,7 @@
 // What the CUDA names in cuda.h and the scheduler in runtime.cpp share.
 //
-// Everything is hidden inside one shared object, so that several builds (options, sanitizers) can be
-// loaded side by side without one of them using the other's state.
+// Everything is hidden inside one shared object, so that several builds (options, sanitizers) can
+// be loaded side by side without one of them using the other's state.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -81,9 +81,9 @@ struct State {
 extern State state;
 
 inline bool is_host(const void* address) {
-  const char* at = static_cast<const char*>(address);
+  const char* byte = static_cast<const char*>(address);
   for (int i = 0; i < state.num_host_ranges; i++)
-    if (at >= state.host_begin[i] && at < state.host_end[i]) return true;
+    if (byte >= state.host_begin[i] && byte < state.host_end[i]) return true;
   return false;
 }
 
@@ -93,7 +93,7 @@ uint64_t collective(Op op, uint32_t mask, uint64_t value, int parameter, int wid
 void barrier(Site site);
 void load_host(const void* address, unsigned bytes, Site site);
 void maybe_yield();
-// Report what went wrong and stop the lane that did it: the launch ends, it never goes on.
+// Report what went wrong and stop the lane that did it. It never goes on: the launch ends.
 void fail(const char* format, ...) __attribute__((format(printf, 1, 2)));
 int launch(void (*entry)(void*), void* arguments, const unsigned* grid_and_block);
 void begin_atomic(const void* address, unsigned bytes, void* code);

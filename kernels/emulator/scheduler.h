@@ -1,4 +1,5 @@
-// What the two halves of the runtime share: lanes.cpp (what lanes call) and runtime.cpp (who runs).
+// What the two halves of the runtime share: lanes.cpp (what lanes call) and runtime.cpp (which lane
+// runs).
 #pragma once
 #include "runtime.h"
 
@@ -15,7 +16,7 @@ uint32_t random_bits();
 uint32_t random_below(uint32_t bound);
 const char* base_name(const char* path);
 
-// Let the scheduler run another lane until somebody makes this one ready.
+// Let the scheduler run other lanes until this one is ready again.
 void park(Lane* lane, Op op);
 // All lanes of the mask have arrived: give each its result and make them ready.
 void resolve(Warp* warp, uint32_t lanes);

@@ -1,7 +1,7 @@
-// Sources that pull, first half: every vertex asks its head for those it has not seen.
+// Sources that pull, first half: every vertex asks its head for the sources it has not seen.
 //
-// A lane owns the vertex it asks for, so what it finds needs no atomic. Vertices that want more and
-// have a tail are listed for many_tails. Reads device memory only.
+// A lane owns the vertex it asks for, so what it finds needs no atomic. Vertices that still miss a
+// source and have a tail are listed for many_tails. Reads device memory only.
 #include "many/many.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
@@ -14,8 +14,8 @@ many_heads(Many many, Rows in_rows, u64 pulling) {
     if (wanted) {
       const u32 head = in_rows.heads[v];
       if (head < n) {
-        const u64 got = many.front[head] & wanted;
-        if (got) many.next[v] |= got;
+        const u64 got = many.frontier[head] & wanted;
+        if (got) many.next_frontier[v] |= got;
         const Span span = row_span(in_rows, (u32)v);
         missed = got != wanted && span.begin < span.end;
       } else if (head != NO_VERTEX) {

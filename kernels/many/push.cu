@@ -1,7 +1,8 @@
-// Sources that push: the rows of the frontier hand their words to their neighbours.
+// Sources that push: the rows of the frontier give their words to their neighbours.
 //
-// A warp takes 32 vertices of the queue: heads and short rows by one thread each, long rows by the
-// warp. Hubs are listed for many_push_hubs.
+// A warp takes 32 vertices of the queue. One lane handles a head and a short row, the whole warp a
+// long row. Hubs are listed for many_push_hubs. Two lanes may find one vertex: mark uses an
+// atomic.
 #include "cuda/hubs.cuh"
 #include "many/many.cuh"
 
@@ -10,9 +11,8 @@ many_push(Many many, Rows out_rows, u64 num_queued, u64 pushing) {
   __shared__ Scratch scratch[BLOCK_THREADS / 32];
   const u32 n = out_rows.num_vertices;
   for (u64 first : warp_stride((num_queued + 31) / 32)) {
-    const u64 i = first * 32 + lane_id();
-    const u32 vertex = i < num_queued ? many.queue[i] : NO_VERTEX;
-    const u64 sources = vertex < n ? many.front[vertex] & pushing : 0;
+    const u32 vertex = lane_vertex(many.queue, 0, num_queued, first);
+    const u64 sources = vertex < n ? many.frontier[vertex] & pushing : 0;
     Span span = {0, 0};
     if (sources) {
       const u32 head = out_rows.heads[vertex];
@@ -36,8 +36,7 @@ many_push(Many many, Rows out_rows, u64 num_queued, u64 pushing) {
     u32 lanes = __ballot_sync(FULL_WARP, length > SHORT_BYTES && length <= SEGMENT_BYTES);
     for (; lanes; lanes &= lanes - 1) {
       const int owner = __ffs((int)lanes) - 1;
-      const Span longer = {__shfl_sync(FULL_WARP, span.begin, owner),
-                           __shfl_sync(FULL_WARP, span.end, owner)};
+      const Span longer = share_span(span, owner);
       push_span(many, out_rows, longer, __shfl_sync(FULL_WARP, sources, owner));
     }
   }

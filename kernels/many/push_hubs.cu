@@ -1,4 +1,5 @@
-// Sources that push, hubs: one warp per segment of the hubs that many_push listed.
+// Sources that push, hubs: one warp per segment of the hubs that many_push listed. Several warps
+// may find one vertex: mark uses an atomic.
 #include "cuda/hubs.cuh"
 #include "many/many.cuh"
 
@@ -10,6 +11,6 @@ many_push_hubs(Many many, Rows out_rows, u64 pushing) {
     const u32 vertex = many.hubs[hub];
     const Span row = row_span(out_rows, vertex);
     push_span(many, out_rows, segment_span(row, segment - many.hub_segments[hub]),
-              many.front[vertex] & pushing);
+              many.frontier[vertex] & pushing);
   }
 }

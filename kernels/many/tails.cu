@@ -1,12 +1,13 @@
-// Sources that pull, second half: vertices whose head was not enough ask their tails.
+// Sources that pull, second half: vertices whose head did not have all sources ask their tails.
 //
-// A warp takes 32 pending vertices: short rows by one thread each, longer ones by the warp, one line
-// of 128 bytes at a time, until nothing is wanted any more or the row is over. A vertex belongs to one
-// lane, so what it finds needs no atomic.
+// A warp takes 32 pending vertices. One lane reads a short row; the whole warp reads a longer one,
+// in lines of 128 bytes, until no source is wanted any more or the row ends. A vertex belongs to
+// one lane, so what it finds needs no atomic.
 #include "many/many.cuh"
 
-// The sources among `wanted` in whose frontier a neighbour is; the whole warp searches one row.
-__device__ __forceinline__ u64 search_row(const Many& many, const Rows& rows, Span row, u64 wanted) {
+// The sources among `wanted` whose frontier holds a neighbour. The whole warp searches one row.
+__device__ __forceinline__ u64 search_row(const Many& many, const Rows& rows, Span row,
+                                          u64 wanted) {
   u64 found = 0;
   u64 segment = 0;
   Cursor cursor = start_cursor<32>(segment_span(row, 0));
@@ -18,7 +19,7 @@ __device__ __forceinline__ u64 search_row(const Many& many, const Rows& rows, Sp
     for (u32 k = 0; k < 4; k++)
       if (decoded.present >> k & 1u) {
         if (decoded.ids[k] < rows.num_vertices)
-          met |= many.front[decoded.ids[k]];
+          met |= many.frontier[decoded.ids[k]];
         else
           report_damage(many);
       }
@@ -38,13 +39,12 @@ many_tails(Many many, Rows in_rows, u64 pulling) {
   const u32 n = in_rows.num_vertices;
   const u64 num_pending = many.control[CONTROL_PENDING];
   for (u64 first : warp_stride((num_pending + 31) / 32)) {
-    const u64 i = first * 32 + lane_id();
-    const u32 vertex = i < num_pending ? many.pending[i] : NO_VERTEX;
+    const u32 vertex = lane_vertex(many.pending, 0, num_pending, first);
     Span span = {0, 0};
     u64 wanted = 0, found = 0;
     if (vertex < n) {
       span = row_span(in_rows, vertex);
-      wanted = pulling & ~(many.seen[vertex] | many.next[vertex]);
+      wanted = pulling & ~(many.seen[vertex] | many.next_frontier[vertex]);
     }
     const bool is_short = span.end - span.begin <= SHORT_BYTES;
     const Span none = {0, 0};
@@ -53,19 +53,18 @@ many_tails(Many many, Rows in_rows, u64 pulling) {
       bool whole;
       const u32 id = row.next(whole, n);
       if (whole && id < n)
-        found |= many.front[id];
+        found |= many.frontier[id];
       else
         report_damage(many);
     }
     u32 lanes = __ballot_sync(FULL_WARP, !is_short);
     for (; lanes; lanes &= lanes - 1) {
       const int owner = __ffs((int)lanes) - 1;
-      const Span longer = {__shfl_sync(FULL_WARP, span.begin, owner),
-                           __shfl_sync(FULL_WARP, span.end, owner)};
+      const Span longer = share_span(span, owner);
       const u64 result =
           search_row(many, in_rows, longer, __shfl_sync(FULL_WARP, wanted, owner));
       if ((int)lane_id() == owner) found = result;
     }
-    if (found & wanted) many.next[vertex] |= found & wanted;
+    if (found & wanted) many.next_frontier[vertex] |= found & wanted;
   }
 }

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import FormatError
-from oocbfs.gpu.cuda_device import CudaDevice
-from oocbfs.gpu.device import Device, EmulatorDevice
-from oocbfs.gpu.engine import shape_of
-from oocbfs.gpu.rows import OnDevice, ResidentRows
+from oocbfs.gpu.device import Argument, Device, u32, u64
+from oocbfs.gpu.load import load_graph, make_device, usable_bytes
+from oocbfs.gpu.rows import OnDevice, Placement, struct_of
 from oocbfs.kernels.components.connect import ENOUGH, Step, guess_giant, sample_vertices
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.cuda.source import (
@@ -26,8 +24,10 @@ from oocbfs.kernels.cuda.source import (
     KernelOptions,
 )
 from oocbfs.kernels.rows import Rows
-from oocbfs.memory import available_bytes, parse_size
-from oocbfs.plan.device import Window, plan
+from oocbfs.memory import available_bytes
+from oocbfs.plan.device import plan
+from oocbfs.plan.search_arrays import ArrayShape
+from oocbfs.plan.shape import shape_of
 from oocbfs.progress import Phases
 from oocbfs.results.components import ComponentsOutcome
 from oocbfs.settings import Settings
@@ -44,43 +44,34 @@ class GpuComponents(OnDevice):
         device: Device,
         rows: Rows,
         in_rows: Rows | None = None,
-        *,
-        windows: tuple[Window, ...] = ((0, 0),),
-        copied: Callable[[int], object] = lambda _: None,
+        **placement: Unpack[Placement],
     ) -> None:
-        self.device = device
-        sides = [rows] if in_rows is None else [rows, in_rows]
-        with ExitStack() as stack:
-            self._sides = [
-                ResidentRows(device, side, stack, window=window, copied=copied)
-                for side, window in zip(sides, (windows[0], windows[-1]), strict=False)
-            ]
-            self._num_vertices = rows.heads.size
-            self._places = sample_vertices(self._num_vertices).astype(np.uint32)
-            self._memory = {
-                "labels": device.allocate(self._num_vertices, np.uint32),
-                "samples": device.allocate(self._places.size, np.uint32),
-                "control": device.allocate(len(ForestControl), np.uint64),
-            }
-            self._stack = stack.pop_all()
-        self._forest = np.zeros((), FOREST_STRUCT)
-        for name, memory in self._memory.items():
-            self._forest[name] = memory.address
+        super().__init__(device, rows, in_rows, placement)
         self._control = np.zeros(len(ForestControl), np.uint64)
         self.steps: list[Step] = []
 
+    def _prepare(self, stack: ExitStack) -> None:
+        self._samples = sample_vertices(self.num_vertices).astype(np.uint32)
+        arrays = {
+            "labels": ArrayShape(self.num_vertices, np.uint32),
+            "samples": ArrayShape(self._samples.size, np.uint32),
+            "control": ArrayShape(len(ForestControl), np.uint64),
+        }
+        self._memory = self._allocate(arrays)
+        self._forest = struct_of(FOREST_STRUCT, self._memory)
+
     def run(self) -> NDArray[np.uint32]:
-        """Give every stored vertex the smallest of its component for a label."""
-        if self._num_vertices == 0:
+        """Label every stored vertex with the smallest vertex of its component."""
+        if self.num_vertices == 0:
             return np.empty(0, np.uint32)  # not even the giant has a vertex
-        out, *others = (side.struct for side in self._sides)
-        size = np.array(self._num_vertices, np.uint64)
-        compress = ("components_compress", size)
+        out = self.out_rows.struct
+        others = [] if self.in_rows is self.out_rows else [self.in_rows.struct]
+        compress = ("components_compress", u64(self.num_vertices))
         self._run(
             "heads",
             ("components_heads", out),
-            ("components_link", out, np.array(1, np.uint32)),
-            *(("components_link", other, np.array(0, np.uint32)) for other in others),
+            ("components_link", out, u32(1)),
+            *(("components_link", other, u32(0)) for other in others),
             compress,
         )
         giant, share = self._find_giant(out)
@@ -99,9 +90,7 @@ class GpuComponents(OnDevice):
         """Run kernels as one step, and read back what they counted."""
         begin = self.device.mark()
         for kernel, *arguments in launches:
-            most = self.device.num_blocks(kernel, BLOCK_THREADS)
-            blocks = min(most, self._num_vertices // BLOCK_THREADS + 1)
-            self.device.launch(kernel, blocks, BLOCK_THREADS, (self._forest, *arguments))
+            self.device.launch_threads(kernel, (self._forest, *arguments), self.num_vertices)
         end = self.device.mark()
         before = self._control
         self._control = self.device.download(self._memory["control"])
@@ -113,14 +102,14 @@ class GpuComponents(OnDevice):
         )
         self.steps.append(Step(name, edges, num_bytes, self.device.seconds_between(begin, end)))
 
-    def _find_giant(self, rows: NDArray[Any]) -> tuple[NDArray[np.uint32], float]:
-        """Look which component most sampled vertices are in; give a vertex of it and its share."""
-        self.device.upload(self._memory["samples"], self._places)
-        size = np.array(self._places.size, np.uint64)
+    def _find_giant(self, rows: Argument) -> tuple[Argument, float]:
+        """Find the component of most sampled vertices; give a vertex of it and its share."""
+        self.device.upload(self._memory["samples"], self._samples)
+        size = u64(self._samples.size)
         self.device.launch("components_sample", 1, BLOCK_THREADS, (self._forest, rows, size))
         roots = self.device.download(self._memory["samples"])
         giant, share = guess_giant(roots[roots != NO_HEAD])
-        return np.array(giant, np.uint32), share
+        return u32(int(giant)), share
 
 
 def on_device(
@@ -134,32 +123,18 @@ def on_device(
 def _connect(
     graph: StoredGraph, engine: str, labels: NDArray[np.uint32], settings: Settings
 ) -> ComponentsOutcome:
-    """Bring the graph to the device; what is resident is planned as for a traversal, which needs more."""
+    """Bring the graph to the device, planned as for a traversal, which needs more memory."""
     options = KernelOptions(with_parents=False)
     phases = Phases(show=settings.progress)
-    device: Device = (
-        CudaDevice(options, kernels=COMPONENTS_KERNELS, phases=phases)
-        if engine == "cuda"
-        else EmulatorDevice(options, kernels=COMPONENTS_KERNELS)
-    )
-    device.load_kernels()
+    device = make_device(engine, options, COMPONENTS_KERNELS, phases)
     decided = plan(
         # These kernels know no tails on disk.
         replace(shape_of(graph), on_disk=False),
-        vram_bytes=device.free_bytes() if settings.vram is None else parse_size(settings.vram),
+        vram_bytes=usable_bytes(device, settings.vram),
         host_bytes=available_bytes(),
         resident_tails=settings.resident_tails,
     )
-    total = decided.device["heads"] + decided.device["starts"] + decided.resident_bytes
-    with phases("load", total, "B") as bar:
-        search = GpuComponents(
-            device,
-            graph.rows,
-            graph.in_rows if graph.directed else None,
-            windows=decided.windows,
-            copied=bar.update,
-        )
-    with search:
+    with load_graph(GpuComponents, device, graph, decided, phases) as search:
         start = time.perf_counter()
         try:
             labels[:] = search.run()

@@ -56,7 +56,7 @@ def load_cupy() -> Any:  # noqa: ANN401
 
 
 def _find_cache() -> None:
-    """Have CuPy keep what it compiles where this user can write; without a home it would fail."""
+    """Have CuPy keep what it compiles where this user can write; it would fail without a home."""
     usual = Path(os.path.expanduser("~"), ".cupy", "kernel_cache")
     if "CUPY_CACHE_DIR" not in os.environ and not is_writable(usual):
         os.environ["CUPY_CACHE_DIR"] = str(cache_folder() / "cupy")
@@ -137,8 +137,8 @@ class CudaDevice(Device):
         except self._cupy.cuda.memory.OutOfMemoryError as error:
             need = max(size, 1) * np.dtype(dtype).itemsize
             raise DeviceError(
-                f"the GPU has no {format_size(need)} left for the traversal ({_first_line(error)}): "
-                "ask for less by --vram, or close what else uses the GPU"
+                f"the GPU has no {format_size(need)} left for the traversal "
+                f"({_first_line(error)}): ask for less by --vram, or close what else uses the GPU"
             ) from error
         return Memory(int(array.data.ptr), np.dtype(dtype), size, array)
 
@@ -182,7 +182,7 @@ class CudaDevice(Device):
             mark.synchronize()
 
     def seconds_between(self, begin: Any, end: Any) -> float:  # noqa: ANN401
-        """Ask the events, which have happened when something behind them was downloaded."""
+        """Ask the events, which have happened when something after them was downloaded."""
         return float(self._cupy.cuda.get_elapsed_time(begin, end)) / 1000
 
     def _kernel(self, name: str) -> Any:  # noqa: ANN401

@@ -5,58 +5,32 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from oocbfs.errors import BudgetError, FormatError
 from oocbfs.gpu.bfs import GpuBfs
-from oocbfs.gpu.cuda_device import CudaDevice, DeviceError
-from oocbfs.gpu.device import Device, EmulatorDevice
+from oocbfs.gpu.cuda_device import DeviceError
+from oocbfs.gpu.load import load_graph, make_device, usable_bytes
 from oocbfs.gpu.many import GpuMany, many_arrays
 from oocbfs.gpu.pinned import PinError
-from oocbfs.gpu.result import Direction
+from oocbfs.gpu.result import DeviceDirection
 from oocbfs.gpu.staging import DiskTails
-from oocbfs.kernels.cuda.source import MANY_KERNELS, KernelOptions
+from oocbfs.kernels.cuda.source import BFS_KERNELS, MANY_KERNELS, KernelOptions
 from oocbfs.kernels.many.traverse import WIDTH
-from oocbfs.memory import available_bytes, format_size, parse_size
-from oocbfs.plan.device import Shape, Tails, plan, search_arrays
+from oocbfs.memory import available_bytes, format_size
+from oocbfs.plan.device import plan
 from oocbfs.plan.host import pinnable_bytes
+from oocbfs.plan.search_arrays import ArrayShape, search_arrays
+from oocbfs.plan.shape import shape_of, sides_of
 from oocbfs.progress import Phases
 from oocbfs.results.bfs import BfsOutcome, Level, Task
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
-    from oocbfs.kernels.rows import Rows
-
-_PLACES = 4096
 
 # What says that this graph cannot be traversed on this GPU; another engine may.
 UNUSABLE = (DeviceError, PinError, BudgetError)
-
-
-def shape_of(graph: StoredGraph) -> Shape:
-    """Give what a plan needs to know."""
-    tails = tuple(tails_of(side) for side in _sides(graph))
-    on_disk = not graph.sizes.unpacked_bytes
-    return Shape(graph.num_vertices, graph.rows.shift, tails, on_disk)
-
-
-def graph_bytes(graph: StoredGraph) -> int:
-    """Sum up heads and tails, of both directions if there are two."""
-    return sum(side.heads.nbytes + side.tails.nbytes for side in _sides(graph))
-
-
-def _sides(graph: StoredGraph) -> list[Rows]:
-    return [graph.rows, graph.in_rows] if graph.directed else [graph.rows]
-
-
-def tails_of(rows: Rows) -> Tails:
-    """Look where some thousand rows begin."""
-    looked_at = np.linspace(0, rows.heads.size, _PLACES, endpoint=False).astype(np.int64)
-    places = rows.bases[looked_at >> rows.shift] + rows.starts[looked_at]
-    return Tails(rows.tails.size, rows.heads.size, places.astype(np.int64))
 
 
 def on_device(graph: StoredGraph, engine: str, task: Task, settings: Settings) -> BfsOutcome:
@@ -72,7 +46,7 @@ def on_device(graph: StoredGraph, engine: str, task: Task, settings: Settings) -
         try:
             done = search.run(
                 task.sources,
-                Direction(settings.direction),
+                DeviceDirection(settings.direction),
                 max_depth=settings.max_depth,
                 target=task.target,
             )
@@ -84,14 +58,14 @@ def on_device(graph: StoredGraph, engine: str, task: Task, settings: Settings) -
         task.parents[:] = done.parents
     records = [
         Level(
-            step.kind,
-            step.frontier,
-            None,
-            step.heads_found,
-            step.frontier_bytes,
-            step.seconds,
-            step.num_levels,
-            step.slow_bytes,
+            direction=step.kind,
+            frontier=step.frontier,
+            edges_examined=None,
+            heads_answered=step.heads_found,
+            tail_bytes=step.frontier_bytes,
+            seconds=step.seconds,
+            num_levels=step.num_levels,
+            slow_bytes=step.slow_bytes,
         )
         for step in done.steps
         if step.num_levels
@@ -99,23 +73,17 @@ def on_device(graph: StoredGraph, engine: str, task: Task, settings: Settings) -
     by_tier = Counter[str]()
     for step in done.steps:
         by_tier.update(step.slow_bytes)
-    return BfsOutcome(done.depth, seconds, records, dict(by_tier))
+    return BfsOutcome(done.depth, seconds, records, slow_bytes_by_tier=dict(by_tier))
 
 
 def open_many(graph: StoredGraph, engine: str, *, with_levels: bool) -> GpuMany:
     """Bring the graph to a device, for traversals from many sources; close what it gives."""
     graph.release_device()
-    options = KernelOptions(with_parents=False)
-    device: Device = (
-        CudaDevice(options, kernels=MANY_KERNELS)
-        if engine == "cuda"
-        else EmulatorDevice(options, kernels=MANY_KERNELS)
-    )
-    device.load_kernels()
+    device = make_device(engine, KernelOptions(with_parents=False), MANY_KERNELS)
     vram_bytes = device.free_bytes()
     if vram_bytes is not None:
         # The plan counts the arrays of one source.
-        sizes = graph.num_vertices, tuple(side.tails.size for side in _sides(graph))
+        sizes = graph.num_vertices, tuple(side.tails.size for side in sides_of(graph))
         one = search_arrays(*sizes, with_parents=False)
         vram_bytes += _num_bytes(one) - _num_bytes(many_arrays(*sizes, with_levels=with_levels))
         if vram_bytes < 0:
@@ -126,17 +94,11 @@ def open_many(graph: StoredGraph, engine: str, *, with_levels: bool) -> GpuMany:
     # These kernels know no tails on disk.
     shape = replace(shape_of(graph), on_disk=False)
     decided = plan(shape, vram_bytes=vram_bytes, host_bytes=available_bytes())
-    return GpuMany(
-        device,
-        graph.rows,
-        graph.in_rows,
-        with_levels=with_levels,
-        windows=decided.windows,
-    )
+    return load_graph(GpuMany, device, graph, decided, with_levels=with_levels)
 
 
-def _num_bytes(arrays: dict[str, tuple[int, Any]]) -> int:
-    return sum(size * np.dtype(dtype).itemsize for size, dtype in arrays.values())
+def _num_bytes(arrays: dict[str, ArrayShape]) -> int:
+    return sum(array.num_bytes for array in arrays.values())
 
 
 def _disks(graph: StoredGraph) -> tuple[DiskTails, DiskTails]:
@@ -149,26 +111,15 @@ def _load(graph: StoredGraph, engine: str, settings: Settings, *, with_parents: 
     """Bring the graph where a plan wants it."""
     options = KernelOptions(with_parents=with_parents)
     phases = Phases(show=settings.progress)
-    device: Device = (
-        CudaDevice(options, phases=phases) if engine == "cuda" else EmulatorDevice(options)
-    )
-    device.load_kernels()
+    device = make_device(engine, options, BFS_KERNELS, phases)
     decided = plan(
         shape_of(graph),
-        vram_bytes=device.free_bytes() if settings.vram is None else parse_size(settings.vram),
+        vram_bytes=usable_bytes(device, settings.vram),
         host_bytes=pinnable_bytes(graph, settings.memory, with_parents=with_parents),
         resident_tails=settings.resident_tails,
         with_parents=with_parents,
     )
-    total = decided.device["heads"] + decided.device["starts"] + decided.resident_bytes
-    with phases("load", total, "B") as bar:
-        return GpuBfs(
-            device,
-            graph.rows,
-            graph.in_rows,
-            with_parents=with_parents,
-            windows=decided.windows,
-            homes=decided.homes,
-            disks=_disks(graph) if decided.disk_bytes else (),
-            copied=bar.update,
-        )
+    disks = _disks(graph) if decided.disk_bytes else ()
+    return load_graph(
+        GpuBfs, device, graph, decided, phases, with_parents=with_parents, disks=disks
+    )

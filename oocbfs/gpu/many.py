@@ -1,22 +1,20 @@
 """Breadth-first search from up to 64 sources at once on a device: the host's part.
 
-Every source chooses its own direction, as on the CPU (kernels/many_levels.py). A level is at most five
-launches and one small read-back, which says how large the frontier of each source is.
+Every source chooses its own direction, as on the CPU (kernels/many/levels.py). A level is at most
+five launches and one small read-back, which says how large the frontier of each source is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.gpu.device import Device, Memory
-from oocbfs.gpu.rows import OnDevice, ResidentRows
+from oocbfs.gpu.device import Argument, Device, u32, u64
+from oocbfs.gpu.rows import OnDevice, Placement, struct_of
 from oocbfs.kernels.cuda.source import (
-    BLOCK_THREADS,
     CONTROL_WORDS,
     MANY_PLANES,
     MANY_STRUCT,
@@ -25,29 +23,33 @@ from oocbfs.kernels.cuda.source import (
 )
 from oocbfs.kernels.many.traverse import RECORD, WIDTH, ManyFound
 from oocbfs.kernels.rows import Rows
-from oocbfs.plan.device import Window, search_arrays
+from oocbfs.plan.search_arrays import ArrayShape, search_arrays
 
-# A frontier whose rows hold at most an eighth of a byte a vertex is pushed: asking all is not worth it.
+# A frontier whose rows hold at most an eighth of a byte a vertex is pushed: it is not worth it to
+# ask all vertices.
 _SPARSE_SHIFT = 3
 
 
 def many_arrays(
     num_vertices: int, tail_bytes: tuple[int, ...], *, with_levels: bool
-) -> dict[str, tuple[int, Any]]:
-    """Give size and type of each array that a traversal works on; tails as for ``search_arrays``."""
+) -> dict[str, ArrayShape]:
+    """List the arrays of a traversal from many sources; tails as for ``search_arrays``."""
     shared = search_arrays(num_vertices, tail_bytes, with_parents=False)
     return {
-        **dict.fromkeys(("seen", "front", "next"), (num_vertices, np.uint64)),
-        "planes": (MANY_PLANES * num_vertices if with_levels else 1, np.uint64),
-        # Sources, which may be more than vertices, begin in the queue.
-        "queue": (max(num_vertices, WIDTH), np.uint32),
+        "seen": ArrayShape(num_vertices, np.uint64),
+        "frontier": ArrayShape(num_vertices, np.uint64),
+        "next_frontier": ArrayShape(num_vertices, np.uint64),
+        "planes": ArrayShape(MANY_PLANES * num_vertices if with_levels else 1, np.uint64),
+        # The queue first holds the sources, which may be more than vertices.
+        "queue": ArrayShape(max(num_vertices, WIDTH), np.uint32),
         **{name: shared[name] for name in ("pending", "hubs", "hub_segments")},
-        "control": (CONTROL_WORDS + 2 * WIDTH, np.uint64),
+        # The control words, then the vertices and the bytes of the frontier by source.
+        "control": ArrayShape(CONTROL_WORDS + 2 * WIDTH, np.uint64),
     }
 
 
 class GpuMany(OnDevice):
-    """Traversals of one graph on one device."""
+    """Traversals from many sources of one graph on one device."""
 
     def __init__(
         self,
@@ -56,27 +58,17 @@ class GpuMany(OnDevice):
         in_rows: Rows | None = None,
         *,
         with_levels: bool = True,
-        windows: tuple[Window, ...] = ((0, 0),),
-        copied: Callable[[int], object] = lambda _: None,
+        **placement: Unpack[Placement],
     ) -> None:
-        self._device = device
-        with ExitStack() as stack:
-            self._out = self._in = ResidentRows(device, rows, stack, windows[0], copied=copied)
-            if in_rows is not None and in_rows is not rows:
-                self._in = ResidentRows(device, in_rows, stack, windows[-1], copied=copied)
-            n = self._out.num_vertices
-            tail_bytes = (self._out.tail_bytes, self._in.tail_bytes)
-            arrays = many_arrays(n, tail_bytes, with_levels=with_levels)
-            self._memory: dict[str, Memory] = {
-                name: device.allocate(size, dtype) for name, (size, dtype) in arrays.items()
-            }
-            self._stack = stack.pop_all()
-        self._num_vertices = n
         self._with_levels = with_levels
-        self._struct = np.zeros((), MANY_STRUCT)
-        for name, memory in self._memory.items():
-            self._struct[name] = memory.address
-        if not with_levels:
+        super().__init__(device, rows, in_rows, placement)
+
+    def _prepare(self, stack: ExitStack) -> None:
+        tail_bytes = (self.out_rows.tail_bytes, self.in_rows.tail_bytes)
+        arrays = many_arrays(self.num_vertices, tail_bytes, with_levels=self._with_levels)
+        self._memory = self._allocate(arrays)
+        self._struct = struct_of(MANY_STRUCT, self._memory)
+        if not self._with_levels:
             self._struct["planes"] = 0
 
     def run(
@@ -88,15 +80,16 @@ class GpuMany(OnDevice):
     ) -> ManyFound:
         """Traverse from up to 64 stored vertices; give up a graph that has more levels.
 
-        A source is pulled when the rows of its frontier have more bytes than the unexplored ones / alpha.
+        A source is pulled when the rows of its frontier have more bytes than those of all vertices
+        that it has not seen, divided by alpha.
         """
-        n = self._num_vertices
-        self._launch("many_initialise", np.array(n, np.uint64), units=n)
-        self._device.upload(self._memory["queue"], sources)
-        self._launch("many_sources", np.array(sources.size, np.uint64), units=sources.size)
-        control = self._settle(0)
+        n = self.num_vertices
+        self._launch("many_initialise", u64(n), num_threads=n)
+        self.device.upload(self._memory["queue"], sources)
+        self._launch("many_sources", u64(sources.size), num_threads=sources.size)
+        control = self._commit(0)
         counts, weights = _sums(control)
-        unexplored = np.full(WIDTH, self._out.tail_bytes + 4 * n, np.int64)
+        unexplored = np.full(WIDTH, self.out_rows.tail_bytes + 4 * n, np.int64)
         sizes, records = [counts], []
         while counts.any() and len(sizes) <= max_levels and not control[Control.DAMAGED]:
             rising = (counts > 0) & (alpha * weights >= np.maximum(weights, unexplored))
@@ -106,51 +99,46 @@ class GpuMany(OnDevice):
             push, pull = _mask((counts > 0) & ~rising), _mask(rising)
             records.append((push, pull, int(weights.sum()), 0, 0, 0, 0.0))
             self._expand(push, pull, int(control[Control.QUEUE_END]))
-            control = self._settle(len(sizes))
+            control = self._commit(len(sizes))
             counts, weights = _sums(control)
             sizes.append(counts)
         planes = None
         if self._with_levels:
-            used = (len(sizes)).bit_length()
-            planes = self._device.download(self._memory["planes"], used * n).reshape(used, n)
+            used = len(sizes).bit_length()
+            planes = self.device.download(self._memory["planes"], used * n).reshape(used, n)
         return ManyFound(
-            np.array(sizes)[:, : sources.size],
-            planes,
-            np.array(records, RECORD),
-            bool(control[Control.DAMAGED]),
-            bool(counts.any()),
+            sizes=np.array(sizes)[:, : sources.size],
+            planes=planes,
+            records=np.array(records, RECORD),
+            malformed=bool(control[Control.DAMAGED]),
+            too_deep=bool(counts.any()),
         )
 
     def _expand(self, pushing: int, pulling: int, num_queued: int) -> None:
         """Find the next level: first what is pushed, then what is pulled."""
-        push, pull = np.array(pushing, np.uint64), np.array(pulling, np.uint64)
+        push, pull = u64(pushing), u64(pulling)
+        out_rows, in_rows = self.out_rows.struct, self.in_rows.struct
         self._clear()
         if pushing:
-            queued = np.array(num_queued, np.uint64)
-            self._launch("many_push", self._out.struct, queued, push, units=num_queued)
-            self._launch("many_push_hubs", self._out.struct, push)
+            self._launch("many_push", out_rows, u64(num_queued), push, num_threads=num_queued)
+            self._launch("many_push_hubs", out_rows, push)
         if pulling:
-            self._launch("many_heads", self._in.struct, pull, units=self._num_vertices)
-            self._launch("many_tails", self._in.struct, pull)
+            self._launch("many_heads", in_rows, pull, num_threads=self.num_vertices)
+            self._launch("many_tails", in_rows, pull)
 
     def _clear(self) -> None:
         control = self._memory["control"]
-        self._device.upload(control, np.zeros(control.size, np.uint64))
+        self.device.upload(control, np.zeros(control.size, np.uint64))
 
-    def _settle(self, level: int) -> NDArray[np.uint64]:
-        """Make what was found the frontier; give the control words and the sums behind them."""
+    def _commit(self, level: int) -> NDArray[np.uint64]:
+        """Make what was found the frontier; give the control words and the sums after them."""
         if level == 0:
             self._clear()
-        depth = np.array(level, np.uint32)
-        self._launch("many_settle", self._out.struct, depth, units=self._num_vertices)
-        return self._device.download(self._memory["control"])
+        self._launch("many_commit", self.out_rows.struct, u32(level), num_threads=self.num_vertices)
+        return self.device.download(self._memory["control"])
 
-    def _launch(self, kernel: str, *arguments: NDArray[Any], units: int | None = None) -> None:
-        """Launch with no more blocks than there is work for."""
-        blocks = self._device.num_blocks(kernel, BLOCK_THREADS)
-        if units is not None:
-            blocks = min(blocks, units // BLOCK_THREADS + 1)
-        self._device.launch(kernel, blocks, BLOCK_THREADS, (self._struct, *arguments))
+    def _launch(self, kernel: str, *arguments: Argument, num_threads: int | None = None) -> None:
+        self.device.launch_threads(kernel, (self._struct, *arguments), num_threads)
 
 
 def _sums(control: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -6,9 +6,9 @@
    the system may give each its own copy, but nothing of ours reads the file.
 3. Copy into pinned memory of the driver's.
 
-Memory is registered piece by piece, so that a bar moves and Ctrl-C is heard. A piece is noted before
-it is registered: whatever interrupts, nothing stays pinned. Nothing is given back before all kernels
-are over that may read it.
+Memory is registered piece by piece, so that a bar moves and Ctrl-C works. A piece is noted before
+it is registered, so that nothing stays pinned after an interrupt. Memory is given back only after
+all kernels that may read it have ended.
 
 Memory that the host changes meanwhile takes none of these routes: it is allocated pinned.
 """
@@ -69,7 +69,7 @@ def map_pinned(
     phases: Phases | None = None,
     piece_bytes: int = PIECE_BYTES,
 ) -> Iterator[int]:
-    """Give the device's address of the array while the context lasts, and say which route it took."""
+    """Give the device's address of the array, and tell ``chosen`` which route it took."""
     job = _Job(runtime, array, device_id, phases or Phases(show=False), piece_bytes)
     refusals = []
     for route, attempt in (
@@ -97,7 +97,7 @@ def allocate_pinned(
     runtime: Any,  # noqa: ANN401
     size: int,
 ) -> Iterator[tuple[NDArray[np.uint8], int]]:
-    """Give pinned memory on a page boundary, and the device's address of it, while the context lasts."""
+    """Give pinned memory on a page boundary, and the device's address of it."""
     with ExitStack() as stack:
         try:
             pinned = stack.enter_context(_allocate(runtime, size))
@@ -184,14 +184,14 @@ def _allocate(
     runtime: Any,  # noqa: ANN401
     size: int,
 ) -> Iterator[tuple[NDArray[np.uint8], int]]:
-    """Allocate on a page boundary, with zeros behind for decoders that look a little further."""
+    """Allocate on a page boundary, with zeros after the end for decoders that read ahead."""
     whole = size + SLACK_BYTES + _PAGE
     address = int(runtime.hostAlloc(whole, _HOST_ALLOC_MAPPED))
     try:
         first = -address % _PAGE
-        room = np.ctypeslib.as_array((ctypes.c_uint8 * whole).from_address(address))
-        room[first + size :] = 0
-        yield room[first : first + size], _device_address(runtime, address) + first
+        memory = np.ctypeslib.as_array((ctypes.c_uint8 * whole).from_address(address))
+        memory[first + size :] = 0
+        yield memory[first : first + size], _device_address(runtime, address) + first
     finally:
         _give_back(runtime, runtime.freeHost, address)
 
@@ -210,7 +210,7 @@ def _register(job: _Job, address: int, flags: int) -> Iterator[int]:
                 try:
                     runtime.hostRegister(begin, length, flags)
                 except runtime.CUDARuntimeError:
-                    ours.pop()  # perhaps somebody else's, and then not ours to give back
+                    ours.pop()  # it may be registered by others, and is then theirs
                     raise
                 offsets.add(_device_address(runtime, begin) - begin)
                 bar.update(length)
@@ -226,9 +226,9 @@ def _unregister(runtime: Any, pieces: list[int]) -> None:  # noqa: ANN401
 
 
 def _give_back(runtime: Any, how: Callable[[int], object], address: int) -> None:  # noqa: ANN401
-    """Take memory from the device, behind the last kernel that may read it."""
-    # A piece that Ctrl-C kept from being registered is refused, which is as it should be; a device that
-    # failed refuses everything, and the system frees its memory when the process ends.
+    """Take memory from the device, after the last kernel that may read it."""
+    # CUDA refuses a piece that Ctrl-C kept from being registered, which is right. A device that
+    # failed refuses everything; the system frees its memory when the process ends.
     try:
         with suppress(runtime.CUDARuntimeError):
             runtime.deviceSynchronize()

@@ -1,4 +1,4 @@
-"""What a traversal on a device is told, and what it tells."""
+"""What a traversal on a device is told to do, and what it returns."""
 
 from __future__ import annotations
 
@@ -9,31 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Where one kind of step ends to be the best."""
-
-    # A frontier that one block expands in less time than the launches of a wide level take; the
-    # bytes are what its rows may hold beyond two sectors each, because few warps share a hub.
-    small_vertices: int = 8192
-    small_bytes: int = 16 << 10
-    # The heads pass reads about 4 bytes a vertex of device memory, which is some 20 times as fast as
-    # the bus: it pays from so many slow bytes a vertex on.
-    heads_bytes: float = 1 / 8
-
-
-class Direction(Enum):
+class DeviceDirection(Enum):
     """Which steps a traversal may use."""
 
     AUTO = "auto"
     TOP_DOWN = "top-down"
     BOTTOM_UP = "bottom-up"
-    # Every level is cut where three quarters of the tails lie before, unless some are on disk.
+    # Every level is cut after three quarters of the tails, unless some are on disk.
     SPLIT = "split"
 
 
 @dataclass
-class Step:
+class DeviceStep:
     """The launches that finished at least one level; ``slow_bytes`` are by tier, where counted."""
 
     kind: str
@@ -59,5 +46,5 @@ class GpuResult:
     parents: NDArray[np.uint32] | None
     level_sizes: list[int]
     depth: int
-    steps: list[Step] = field(default_factory=list)
+    steps: list[DeviceStep] = field(default_factory=list)
     control: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))

@@ -1,35 +1,44 @@
-"""One direction of a graph on a device."""
+"""The rows of a graph on a device."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Self
+from typing import Any, Self, TypedDict
 
 import numpy as np
 
-from oocbfs.gpu.device import Device
+from oocbfs.gpu.device import Argument, Device, Memory
 from oocbfs.kernels.cuda.source import ROWS_STRUCT
 from oocbfs.kernels.rows import Rows
-from oocbfs.plan.device import Window, align_window, slow_range
+from oocbfs.plan.ranges import ByteRange, align_range, slow_range
+from oocbfs.plan.search_arrays import ArrayShape
 
 
-class OnDevice:
-    """Work on a graph that a device holds; a context manager, because tails are mapped."""
+class Placement(TypedDict, total=False):
+    """Where the tails of a graph live, first those of out-neighbours, last those of in-neighbours.
 
-    _stack: ExitStack
+    Without ranges, the host holds all tails. ``copied`` is called with the bytes of each piece
+    copied.
+    """
 
-    def __enter__(self) -> Self:
-        return self
+    device_ranges: tuple[ByteRange, ...]
+    host_ranges: tuple[ByteRange | None, ...]
+    copied: Callable[[int], object]
 
-    def __exit__(self, *exception: object) -> None:
-        self._stack.close()
+
+def struct_of(dtype: np.dtype[Any], memories: dict[str, Memory]) -> Argument:
+    """Give an argument of kernels whose fields are addresses of device memory; others are 0."""
+    struct = np.zeros((), dtype)
+    for name, memory in memories.items():
+        struct[name] = memory.address
+    return struct
 
 
 class ResidentRows:
-    """Rows as kernels take them: heads, starts and a window of the tails copied, other tails mapped.
+    """Rows as kernels take them: heads, starts and the device range of the tails are copied.
 
-    Tails outside of the home window are neither.
+    The other tails of the host range are mapped. Tails outside of it are neither.
     """
 
     def __init__(
@@ -37,27 +46,68 @@ class ResidentRows:
         device: Device,
         rows: Rows,
         stack: ExitStack,
-        window: Window = (0, 0),
-        home: Window | None = None,
-        copied: Callable[[int], object] = lambda _: None,
+        device_range: ByteRange,
+        host_range: ByteRange | None,
+        copied: Callable[[int], object],
     ) -> None:
         self.host = rows
+        self.num_vertices = rows.heads.size
         self.tail_bytes = rows.tails.size
-        self.home = (0, self.tail_bytes) if home is None else home
-        begin, end = align_window(window, rows.tails.size)
-        self._memories = [
-            device.place(array, copied=copied) for array in (rows.heads, rows.starts, rows.bases)
-        ]
+        self.host_range = (0, self.tail_bytes) if host_range is None else host_range
+        begin, end = align_range(device_range, rows.tails.size)
+        self._memories = {
+            name: device.copy_in(array, copied=copied)
+            for name, array in (
+                ("heads", rows.heads),
+                ("starts", rows.starts),
+                ("bases", rows.bases),
+            )
+        }
         if begin < end:
-            self._memories.append(device.place(rows.tails[begin:end], end - begin, copied))
-        self.struct = np.zeros((), ROWS_STRUCT)
-        for name, memory in zip(("heads", "starts", "bases", "fast"), self._memories, strict=False):
-            self.struct[name] = memory.address
-        first, last = slow_range((begin, end), self.home, rows.tails.size)
+            self._memories["fast"] = device.copy_in(rows.tails[begin:end], end - begin, copied)
+        self.struct = struct_of(ROWS_STRUCT, self._memories)
+        first, last = slow_range((begin, end), self.host_range, rows.tails.size)
         if first < last:
             mapped = stack.enter_context(device.map_host(rows.tails[first:last]))
             self.struct["slow"] = (mapped - first) % (1 << 64)
         self.struct["fast_begin"], self.struct["fast_end"] = begin, end
-        self.struct["served_begin"], self.struct["served_end"] = self.home
+        self.struct["readable_begin"], self.struct["readable_end"] = self.host_range
         self.struct["num_vertices"], self.struct["shift"] = rows.heads.size, rows.shift
-        self.num_vertices = rows.heads.size
+
+
+class OnDevice:
+    """Work on a graph that a device holds; a context manager, because tails are mapped.
+
+    ``in_rows`` are ``out_rows`` unless the graph is directed.
+    """
+
+    def __init__(
+        self, device: Device, rows: Rows, in_rows: Rows | None, placement: Placement
+    ) -> None:
+        device_ranges = placement.get("device_ranges", ((0, 0),))
+        host_ranges = placement.get("host_ranges", (None,))
+        copied = placement.get("copied", lambda _: None)
+        self.device = device
+        with ExitStack() as stack:
+            self.out_rows = self.in_rows = ResidentRows(
+                device, rows, stack, device_ranges[0], host_ranges[0], copied
+            )
+            if in_rows is not None and in_rows is not rows:
+                self.in_rows = ResidentRows(
+                    device, in_rows, stack, device_ranges[-1], host_ranges[-1], copied
+                )
+            self.num_vertices = self.out_rows.num_vertices
+            self._prepare(stack)
+            self._stack = stack.pop_all()
+
+    def _allocate(self, arrays: dict[str, ArrayShape]) -> dict[str, Memory]:
+        return {name: self.device.allocate(*array) for name, array in arrays.items()}
+
+    def _prepare(self, stack: ExitStack) -> None:
+        """Allocate what the work needs besides; the stack gives it back, also if this fails."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.close()

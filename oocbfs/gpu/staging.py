@@ -1,9 +1,9 @@
 """Bring tails from disk to a device, level by level, through a ring of pinned memory.
 
-The tails outside of the home windows are divided into pieces of at most a slot of the ring. A kernel marks the
-blocks that a level needs; those of a piece are read into their places in a slot, many reads in flight,
-while kernels work on the pieces before it. Kernels read slots in place, as they read all pinned
-memory, so that only the sectors of needed rows cross the bus.
+The tails outside of the host ranges are divided into pieces no larger than a slot of the ring. A
+kernel marks the blocks that a level needs. Those of a piece are read into a slot, with many reads
+in flight, while kernels work on the pieces before it. Kernels read slots in place, as they read
+all pinned memory, so that only the sectors of needed rows cross the bus.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from oocbfs.gpu.device import Device, Memory
 from oocbfs.gpu.rows import ResidentRows
 from oocbfs.graph.rows import rows_before
 from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES
-from oocbfs.plan.device import NUM_SLOTS, PAGE_BYTES, Window, slot_bytes
+from oocbfs.plan.device import NUM_SLOTS, slot_bytes
+from oocbfs.plan.ranges import PAGE_BYTES, ByteRange
 
 # Threads that read, each with one read in flight.
 _READERS = 16
@@ -36,7 +37,7 @@ Launch = Callable[[NDArray[Any], int, int], None]
 
 
 class DiskTails(NamedTuple):
-    """Where the tails of one direction are: a file, and the page at which they begin."""
+    """Where the tails of one direction are: a file, and the offset of the page where they begin."""
 
     file: DirectFile
     offset: int
@@ -58,7 +59,7 @@ class _Piece(NamedTuple):
 
 @dataclass
 class _Slot:
-    """A part of the ring, the device's address of it, and a mark behind its last kernel."""
+    """A part of the ring, the device's address of it, and a mark after its last kernel."""
 
     memory: NDArray[np.uint8]
     address: int
@@ -81,8 +82,8 @@ class Side:
     ) -> None:
         self.rows, self.marks, self.disk = rows, marks, disk
         self.marked = np.zeros(32 * marks.size, np.uint8)
-        home = rows.home
-        edges = np.unique([*range(0, rows.tail_bytes, largest_piece), rows.tail_bytes, *home])
+        host_range = rows.host_range
+        edges = np.unique([*range(0, rows.tail_bytes, largest_piece), rows.tail_bytes, *host_range])
         before = rows_before(rows.host, edges)
         # The row that begins before a piece may have segments that begin in it.
         firsts = np.maximum(before[:-1] - 1, 0)
@@ -90,7 +91,7 @@ class Side:
         self.pieces = [
             _Piece(*part)
             for part in np.stack(parts, axis=1).tolist()
-            if not home[0] <= part[0] < home[1]
+            if not host_range[0] <= part[0] < host_range[1]
         ]
 
     @property
@@ -98,10 +99,10 @@ class Side:
         """Bytes of the blocks that the kernel marked."""
         return int(self.marked.sum()) * DISK_BLOCK_BYTES
 
-    def reads_of(self, piece: _Piece) -> list[Window]:
+    def reads_of(self, piece: _Piece) -> list[ByteRange]:
         """Cut the marked blocks of a piece into reads, none if it has none.
 
-        A segment may end on the page behind the piece that it begins in, which is then marked too.
+        A segment may end on the page after the piece that it begins in, which is then marked too.
         """
         first = piece.base // DISK_BLOCK_BYTES
         blocks = self.marked[first : -(-piece.end // DISK_BLOCK_BYTES) + 1]
@@ -110,9 +111,9 @@ class Side:
         last = _whole_pages(min(piece.end + PAGE_BYTES, self.rows.tail_bytes))
         edges = piece.base + DISK_BLOCK_BYTES * np.flatnonzero(np.diff(blocks, prepend=0, append=0))
         return [
-            (at, min(at + _READ_BYTES, end, last))
+            (offset, min(offset + _READ_BYTES, end, last))
             for begin, end in edges.reshape(-1, 2).tolist()
-            for at in range(begin, min(end, last), _READ_BYTES)
+            for offset in range(begin, min(end, last), _READ_BYTES)
         ]
 
 
@@ -121,7 +122,7 @@ def _whole_pages(offset: int) -> int:
 
 
 class Staging:
-    """The ring, its readers, and the sides that it serves; made within a stack that takes it down."""
+    """The ring, its readers, and its two sides; the stack takes it down."""
 
     def __init__(
         self,
@@ -140,10 +141,10 @@ class Staging:
         slots = []
         for _ in range(NUM_SLOTS):
             # The last segment of a piece may end on the page that follows.
-            room = device.allocate_host(size + PAGE_BYTES)
-            slots.append(_Slot(*stack.enter_context(room)))
+            pinned = stack.enter_context(device.allocate_host(size + PAGE_BYTES))
+            slots.append(_Slot(*pinned))
         self._slots = cycle(slots)
-        # Behind the slots in the stack: reads are over before memory is given back.
+        # Entered after the slots, so left before them: reads end before memory is given back.
         self._pool = stack.enter_context(ThreadPoolExecutor(_READERS))
         self._bytes_read = 0
 
@@ -182,7 +183,7 @@ class Staging:
                 for read in left.reads:
                     read.cancel()
 
-    def _begin(self, side: Side, piece: _Piece, reads: list[Window]) -> _Filling:
+    def _begin(self, side: Side, piece: _Piece, reads: list[ByteRange]) -> _Filling:
         slot = next(self._slots)
         if slot.used is not None:
             self._device.wait_for(slot.used)
@@ -201,6 +202,6 @@ class Staging:
         rows = side.rows.struct.copy()
         # Modulo 2^64, as kernels add to it.
         rows["slow"] = (slot.address - piece.base) % (1 << 64)
-        rows["served_begin"], rows["served_end"] = piece.begin, piece.end
+        rows["readable_begin"], rows["readable_end"] = piece.begin, piece.end
         launch(rows, piece.first_vertex, piece.num_vertices)
         slot.used = self._device.mark()

@@ -1,33 +1,31 @@
-"""Breadth-first search on a device: the host's part, one loop for every device.
+"""Breadth-first search on a device: the level loop, which is the same for every device.
 
-A level begins with the heads pass, which reads device memory only; it skips itself on the device if
-the frontier's rows are cheap to read. One small read-back then says what the level costs in slow
-bytes: searching the tails of what the heads left, reading the rows of the frontier, or both, for the
-vertices before and behind a cut (see split). Frontiers that one block can handle run many levels in one
-launch.
+A level begins with the heads pass, which reads device memory only. It skips itself on the device
+if the frontier's rows are cheap to read. One small read-back then says what the level costs in
+slow bytes: searching the tails of what the heads left, reading the rows of the frontier, or both,
+for the vertices before and after a cut (see cuts). Frontiers that one block can handle run many
+levels in one launch.
 
-Tails that neither device nor host can hold stay on disk. The level is then chosen by what it reads from
-there too, and kernels run once more for each piece of it (see staging).
+Tails that neither device nor host can hold stay on disk. What a level reads from there then counts
+too, and kernels run once more for each piece of it (see staging).
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import FormatError
-from oocbfs.gpu.result import Direction, GpuResult, Step
+from oocbfs.gpu.result import DeviceDirection, DeviceStep, GpuResult
+from oocbfs.gpu.search_kernels import SearchKernels
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.cuda.source import (
-    BLOCK_THREADS,
     CONTROL_WORDS,
-    COST_STRUCT,
     MAX_SMALL_LEVELS,
     PARTS,
-    SEARCH_STRUCT,
-    SMALL_BLOCK_THREADS,
     SMALL_BYTES_PER_VERTEX,
     Control,
 )
@@ -35,65 +33,51 @@ from oocbfs.plan.device import DISK_COST
 
 if TYPE_CHECKING:
     from oocbfs.gpu.bfs import GpuBfs
-    from oocbfs.gpu.staging import Staging
 
 
-def _number(value: int, dtype: type[np.unsignedinteger[Any]]) -> NDArray[Any]:
-    return np.array(value % (1 << (8 * np.dtype(dtype).itemsize)), dtype)
-
-
-class Traversal:
-    """What the host keeps between two levels."""
+class LevelLoop:
+    """One traversal: what the host keeps between two levels."""
 
     def __init__(
         self,
         bfs: GpuBfs,
         sources: NDArray[np.uint32],
-        direction: Direction,
+        direction: DeviceDirection,
         max_depth: int | None,
         target: int | None,
     ) -> None:
+        self._bfs = bfs
         self._device = bfs.device
         self._memory = bfs.memory
-        self._bfs = bfs
         self._limits = bfs.limits
         self._staging = bfs.staging
-        self._out, self._in = bfs.out_rows.struct, bfs.in_rows.struct
-        self._num_vertices = bfs.out_rows.num_vertices
+        self._kernels = SearchKernels(bfs)
+        self._num_vertices = bfs.num_vertices
         self._direction = direction
         self._max_depth = self._num_vertices if max_depth is None else max_depth
         self._target = None if target is None else self._memory["levels"].part(target, target + 1)
         self._sources = np.unique(np.asarray(sources, np.uint32))
-        self._search = np.zeros((), SEARCH_STRUCT)
-        for name, memory in self._memory.items():
-            self._search[name] = memory.address
-        self._search["level_ends"] = self._memory["control"].address + 8 * CONTROL_WORDS
-        self._visited, self._spare = (self._memory[name].address for name in ("visited", "claimed"))
         self._control = np.zeros(CONTROL_WORDS, np.uint64)
-        # The frontier is queue[begin:end], and its rows hold so many slow bytes, of which a cut may
-        # save some.
+        # The frontier is queue[begin:end]. Its cost are the slow bytes of its rows, and how many
+        # of them a cut can save.
         self._begin, self._end = 0, self._sources.size
         self._cost = np.zeros(2, np.int64)
         self._level = 1
         self._ends = [self._end]
         # The same of the rows that the last heads pass found: they belong to the next frontier.
         self._heads_cost = np.zeros(2, np.int64)
-        self._steps: list[Step] = []
+        self._steps: list[DeviceStep] = []
         # What the device counted over the bus before.
         self._moved = bfs.device.usage.slow_bytes or 0
         self._marks: list[Any] = []
 
     def run(self) -> GpuResult:
         """Run level after level until a frontier is empty, or what was asked for is found."""
-        self._start()
+        self._kernels.start(self._sources)
         self._marks.append(self._device.mark())
         # Whether the frontier has been read back; the sources are known without that.
         known = True
-        if (
-            self._direction is not Direction.BOTTOM_UP
-            and self._staging is None
-            and not self._is_done()
-        ):
+        if self._may_be_small() and not self._is_done():
             self._run_small_levels()
         while not known or self._begin < self._end:
             stopped = self._is_done()
@@ -123,189 +107,118 @@ class Traversal:
     def _target_level(self) -> int:
         return -1 if self._target is None else int(self._device.download(self._target)[0])
 
-    @property
-    def _bytes(self) -> int:
-        return int(self._cost[0])
-
-    def _pair(self, first: Control) -> NDArray[np.int64]:
-        """Give bytes from the control words, and what a cut may save of them."""
-        return self._control[first : first + 2].astype(np.int64)
-
-    def _start(self) -> None:
-        n = _number(self._num_vertices, np.uint64)
-        self._launch("initialise", n, units=self._num_vertices // 32)
-        self._device.upload(self._memory["queue"], self._sources)
-        count = _number(self._sources.size, np.uint64)
-        self._launch("visit_sources", self._out, count, units=self._sources.size // 32)
+    def _may_be_small(self) -> bool:
+        return self._direction is not DeviceDirection.BOTTOM_UP and self._staging is None
 
     def _is_small(self) -> bool:
         count, limits = self._end - self._begin, self._limits
         return (
-            self._direction is not Direction.BOTTOM_UP
-            and self._staging is None
+            self._may_be_small()
             and count <= limits.small_vertices
             and self._bytes <= limits.small_bytes + count * SMALL_BYTES_PER_VERTEX
         )
 
+    @property
+    def _bytes(self) -> int:
+        return int(self._cost[0])
+
     def _look(self, known: bool, *, with_heads: bool) -> NDArray[np.uint64]:
         """Run the heads pass unless it is not worth it; read back what the level needs to know."""
-        # What rows cost that are on disk is known behind the heads pass only.
+        # What rows cost that are on disk is known after the heads pass only.
         cheap = 0 if self._staging else self._limits.heads_bytes
         worthwhile = int(cheap * self._num_vertices)
         if not with_heads:
             pass
-        elif self._direction is Direction.BOTTOM_UP or (
-            self._direction is not Direction.TOP_DOWN and known and self._bytes >= worthwhile
+        elif self._direction is DeviceDirection.BOTTOM_UP or (
+            self._direction is not DeviceDirection.TOP_DOWN and known and self._bytes >= worthwhile
         ):
-            self._launch_heads(known, skip_bytes=0)
-        elif self._direction is not Direction.TOP_DOWN and not known:
-            self._launch_heads(known, skip_bytes=worthwhile)
+            self._ask_heads(known, skip_bytes=0)
+        elif self._direction is not DeviceDirection.TOP_DOWN and not known:
+            self._ask_heads(known, skip_bytes=worthwhile)
         if self._staging:
-            self._launch_marks(self._staging)
-        found_before = self._pair(Control.FOUND_BYTES)
+            self._staging.clear_marks()
+            self._kernels.mark_blocks(self._level)
+        found_before = _cost_from(self._control, Control.FOUND_BYTES)
         growth = self._read()
         if self._staging:
             self._staging.read_marks()
         if not known:
+            found_after = _cost_from(self._control, Control.FOUND_BYTES)
             self._begin = self._end
             self._end = int(self._control[Control.QUEUE_END] - growth[Control.HEADS_FOUND])
-            self._cost = self._pair(Control.FOUND_BYTES) - found_before + self._heads_cost
+            self._cost = found_after - found_before + self._heads_cost
             self._ends.append(self._end)
-        words = slice(Control.HEADS_FOUND_BYTES, Control.HEADS_FOUND_BYTES + 2)
-        self._heads_cost = growth[words].astype(np.int64)
+        self._heads_cost = _cost_from(growth, Control.HEADS_FOUND_BYTES)
         return growth
 
-    def _launch_heads(self, known: bool, skip_bytes: int) -> None:
+    def _ask_heads(self, known: bool, skip_bytes: int) -> None:
         cost = self._cost if known else self._heads_cost
-        frontier_base = int((self._pair(Control.FOUND_BYTES) - cost)[0])
-        self._search["visited"], self._search["claimed"] = self._visited, self._spare
-        self._launch(
-            "bottom_up_heads",
-            self._in,
-            self._out,
-            _number(self._level, np.uint32),
-            _number(int(self._control[Control.PENDING]), np.uint64),
-            _number(frontier_base, np.uint64),
-            _number(skip_bytes, np.uint64),
-            _number(self._bfs.out_rows.tail_bytes, np.uint64),
-            units=self._num_vertices // 1024 + 1,
-        )
-
-    def _launch_marks(self, staging: Staging) -> None:
-        """Find out which blocks the level needs from disk."""
-        staging.clear_marks()
-        self._launch(
-            "mark_blocks",
-            self._out,
-            self._in,
-            _number(self._level, np.uint32),
-            units=self._num_vertices // 32 + 1,
+        self._kernels.ask_heads(
+            self._level,
+            pending_base=int(self._control[Control.PENDING]),
+            bytes_base=int((_cost_from(self._control, Control.FOUND_BYTES) - cost)[0]),
+            skip_bytes=skip_bytes,
         )
 
     def _finish_after_heads(self, growth: NDArray[np.uint64]) -> None:
         """Find what the heads left, in the direction that moves fewer bytes."""
-        pending, found = int(growth[Control.PENDING]), int(growth[Control.HEADS_FOUND])
+        pending = int(growth[Control.PENDING])
         by_part = growth[Control.PENDING_BYTES :].astype(np.int64)
-        pending_bytes = int(by_part.sum())
-        self._visited, self._spare = self._spare, self._visited
+        counted = {
+            "pending": pending,
+            "pending_bytes": int(by_part.sum()),
+            "heads_found": int(growth[Control.HEADS_FOUND]),
+        }
+        self._kernels.swap_bitmaps()
         cut = self._bfs.cuts.vertex(self._choose_parts(by_part)) if pending else 0
         if not pending:
-            self._note("heads", heads_found=found)
+            self._note("heads", heads_found=counted["heads_found"])
         elif 0 < cut < self._num_vertices:
-            self._search_and_expand(pending, cut)
-            self._note("split", pending, pending_bytes, found)
+            frontier = (self._begin, self._end)
+            self._kernels.split(self._level, pending, frontier, cut, self._hubs_base)
+            self._note("split", **counted)
         elif cut:
-            self._search["visited"], self._search["claimed"] = self._spare, self._visited
-            self._launch(
-                "bottom_up_tails",
-                self._in,
-                self._out,
-                _number(pending, np.uint64),
-                _number(self._level, np.uint32),
-                units=pending // 32 + 1,
-            )
+            self._kernels.search(self._level, pending)
             if self._staging:
-                self._staging.stream(self._staging.in_side, self._search_piece)
-            self._note("bottom-up", pending, pending_bytes, found)
+                search = partial(self._kernels.search_piece, self._level)
+                self._staging.stream(self._staging.in_side, search)
+            self._note("bottom-up", **counted)
         else:
-            self._expand("heads, top-down", pending, pending_bytes, found)
+            self._expand("heads, top-down", **counted)
 
     def _choose_parts(self, pending_bytes: NDArray[np.int64]) -> int:
         """Tell how many parts of the vertices should search."""
-        if self._direction is Direction.BOTTOM_UP:
+        if self._direction is DeviceDirection.BOTTOM_UP:
             return PARTS
         if self._staging:
             search_cost = int(pending_bytes.sum()) + DISK_COST * self._staging.in_side.marked_bytes
             expand_cost = self._bytes + DISK_COST * self._staging.out_side.marked_bytes
             return PARTS if search_cost <= expand_cost else 0
-        if self._direction is Direction.SPLIT:
+        if self._direction is DeviceDirection.SPLIT:
             return 3 * PARTS // 4
         return self._bfs.cuts.choose(pending_bytes, self._cost)
 
-    def _search_and_expand(self, pending: int, cut: int) -> None:
-        """Let pending vertices before a cut search, and reach for the others."""
-        self._search["visited"], self._search["claimed"] = self._spare, self._visited
-        self._search["first_target"] = cut
-        level = _number(self._level, np.uint32)
-        self._launch(
-            "split_level",
-            self._in,
-            self._out,
-            _number(pending, np.uint64),
-            _number(self._begin, np.uint64),
-            _number(self._end, np.uint64),
-            level,
-            units=max(pending, self._end - self._begin) // 32 + 1,
-        )
-        self._launch_hubs(level)
-        self._search["first_target"] = 0
-
-    def _launch_hubs(self, level: NDArray[Any]) -> None:
-        hubs_base = _number(int(self._control[Control.HUBS]), np.uint64)
-        self._launch("top_down_hubs", self._out, hubs_base, level)
-
-    def _expand(self, kind: str, pending: int = 0, pending_bytes: int = 0, found: int = 0) -> None:
-        """Reach for the neighbours of the frontier."""
-        self._search["visited"] = self._search["claimed"] = self._visited
-        level = _number(self._level, np.uint32)
-        begin, end = _number(self._begin, np.uint64), _number(self._end, np.uint64)
-        units = (self._end - self._begin) // 32 + 1
-        self._launch("top_down", self._out, begin, end, level, units=units)
-        self._launch_hubs(level)
+    def _expand(self, kind: str, **counted: int) -> None:
+        """Expand the frontier."""
+        self._kernels.expand(self._level, (self._begin, self._end), self._hubs_base)
         if self._staging:
-            self._staging.stream(self._staging.out_side, self._expand_piece)
-        self._note(kind, pending, pending_bytes, found)
+            expand = partial(self._kernels.expand_piece, self._level)
+            self._staging.stream(self._staging.out_side, expand)
+        self._note(kind, **counted)
 
-    def _search_piece(self, rows: NDArray[Any], first_vertex: int, num_vertices: int) -> None:
-        """Search a piece of the tails that came from disk."""
-        piece = (_number(first_vertex, np.uint64), _number(num_vertices, np.uint64))
-        level = _number(self._level, np.uint32)
-        units = num_vertices // 32 + 1
-        self._launch("bottom_up_staged", rows, self._out, *piece, level, units=units)
-
-    def _expand_piece(self, rows: NDArray[Any], first_vertex: int, num_vertices: int) -> None:
-        """Expand a piece of the tails that came from disk; its hubs begin the list anew."""
-        piece = (_number(first_vertex, np.uint64), _number(num_vertices, np.uint64))
-        level, none = _number(self._level, np.uint32), _number(0, np.uint64)
-        hubs = self._memory["control"].part(Control.HUBS, Control.HUBS + 1)
-        self._device.upload(hubs, none.reshape(1))
-        self._launch("top_down_staged", rows, *piece, level, units=num_vertices // 32 + 1)
-        self._launch("top_down_hubs", rows, none, level)
+    @property
+    def _hubs_base(self) -> int:
+        """The hubs that levels before this one listed."""
+        return int(self._control[Control.HUBS])
 
     def _run_small_levels(self) -> None:
-        """Run levels on the device for as long as they stay small, and learn where they ended."""
-        self._search["visited"] = self._search["claimed"] = self._visited
-        base = (self._pair(Control.FOUND_BYTES) - self._cost).astype(np.uint64)
-        self._launch(
-            "small_levels",
-            self._out,
-            _number(self._begin, np.uint64),
-            base.view(COST_STRUCT).reshape(()),
-            _number(self._level, np.uint32),
-            _number(min(MAX_SMALL_LEVELS, self._max_depth + 1 - self._level), np.uint32),
-            _number(self._limits.small_vertices, np.uint64),
-            _number(self._limits.small_bytes, np.uint64),
-            units=1,
+        """Run levels on the device for as long as they stay small, and read where they ended."""
+        self._kernels.run_small_levels(
+            self._level,
+            begin=self._begin,
+            cost_base=_cost_from(self._control, Control.FOUND_BYTES) - self._cost,
+            max_levels=min(MAX_SMALL_LEVELS, self._max_depth + 1 - self._level),
+            limits=self._limits,
         )
         self._read(CONTROL_WORDS + MAX_SMALL_LEVELS // 2)
         num_levels = int(self._control[Control.LEVELS_RUN])
@@ -313,7 +226,8 @@ class Traversal:
         self._ends.extend(int(end) for end in self._level_ends[:num_levels])
         if num_levels:
             self._begin, self._end = ([0, *self._ends])[-2:]
-        self._cost = self._pair(Control.FOUND_BYTES) - self._pair(Control.FRONTIER_BYTES_BASE)
+        before = _cost_from(self._control, Control.FRONTIER_BYTES_BASE)
+        self._cost = _cost_from(self._control, Control.FOUND_BYTES) - before
         self._heads_cost[:] = 0
         self._level += num_levels
 
@@ -326,27 +240,18 @@ class Traversal:
             raise FormatError("a row is damaged: run 'oocbfs verify'")
         return self._control - before
 
-    def _note(
-        self,
-        kind: str,
-        pending: int = 0,
-        pending_bytes: int = 0,
-        heads_found: int = 0,
-        num_levels: int = 1,
-    ) -> None:
+    def _note(self, kind: str, num_levels: int = 1, **counted: int) -> None:
+        """Record a step; ``counted`` are fields of it."""
         self._marks.append(self._device.mark())
-        frontier = self._end - self._begin
         self._steps.append(
-            Step(
-                kind,
-                self._level,
-                num_levels,
-                frontier,
-                self._bytes,
-                pending,
-                pending_bytes,
-                heads_found,
-                self._take_slow_bytes(),
+            DeviceStep(
+                kind=kind,
+                level=self._level,
+                num_levels=num_levels,
+                frontier=self._end - self._begin,
+                frontier_bytes=self._bytes,
+                slow_bytes=self._take_slow_bytes(),
+                **counted,
             )
         )
 
@@ -359,15 +264,6 @@ class Traversal:
             self._moved = moved
         return taken
 
-    def _launch(self, kernel: str, *arguments: NDArray[Any], units: int | None = None) -> None:
-        """Launch with no more blocks than there are warps' worth of work."""
-        small = kernel == "small_levels"
-        threads = SMALL_BLOCK_THREADS if small else BLOCK_THREADS
-        blocks = self._device.num_blocks(kernel, threads)
-        if units is not None:
-            blocks = min(blocks, units * 32 // threads + 1)
-        self._device.launch(kernel, 1 if small else blocks, threads, (self._search, *arguments))
-
     def _result(self) -> GpuResult:
         ends = np.array([0, *self._ends])
         sizes = [int(size) for size in np.diff(ends) if size]
@@ -376,11 +272,23 @@ class Traversal:
         parents = self._device.download(self._memory["parents"]) if self._bfs.with_parents else None
         last = self._target_level()
         if last >= 0:
-            # One launch may have run many levels, also behind the target's.
+            # One launch may have run many levels, also some after the target's.
             depth, sizes = last, sizes[: last + 1]
             if parents is not None:
                 parents[levels > last] = NO_HEAD
             levels[levels > last] = -1
         for step, begin, end in zip(self._steps, self._marks, self._marks[1:], strict=False):
             step.seconds = self._device.seconds_between(begin, end)
-        return GpuResult(levels, parents, sizes, depth, self._steps, self._control)
+        return GpuResult(
+            levels=levels,
+            parents=parents,
+            level_sizes=sizes,
+            depth=depth,
+            steps=self._steps,
+            control=self._control,
+        )
+
+
+def _cost_from(words: NDArray[np.uint64], first: Control) -> NDArray[np.int64]:
+    """Give bytes from the control words, and how many of them a cut can save."""
+    return words[first : first + 2].astype(np.int64)

@@ -1,8 +1,9 @@
-"""Where a level is cut in two: vertices before the cut search, the others are reached for.
+"""Where a level is cut in two: vertices before the cut search, the frontier expands to the others.
 
-Reaching reads the rows of the frontier, mostly those of hubs, and much of what hubs lead to are other
-vertices of high degree, of which few are left to find. In degree order these come first, in the numbering
-and so in every row: a cut lets them search, and saves the first segments of every hub.
+Expanding reads the rows of the frontier, mostly those of hubs. Many neighbours of hubs are other
+vertices of high degree, of which few are left to find. In degree order these have the smallest
+numbers, so they come first in every row: a cut lets them search, and saves the first segments of
+every hub.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Cuts:
         self._rows = rows
 
     def vertex(self, parts: int) -> int:
-        """Give the first vertex behind so many parts: 0 where none searches, as many as there are for all."""
+        """Give the first vertex after so many parts: 0 for none of them, num_vertices for all."""
         return int([0, *self.vertices, self._rows.heads.size][parts])
 
     @cached_property
@@ -57,9 +58,10 @@ class Cuts:
     def costs(
         self, pending_bytes: NDArray[np.int64], cost: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Tell how many bytes a level moves in which no part searches, the first one, and so on to all.
+        """Tell how many bytes a level moves if no part searches, the first one, and so on to all.
 
-        Parts have so many pending bytes each; the frontier has a cost in bytes, of which some may be saved.
+        ``pending_bytes`` are by part; ``cost`` are the frontier's bytes, and how many of them a
+        cut can save.
         """
         frontier_bytes, skippable = cost
         skipped = np.append(0, self._skipped)

@@ -1,4 +1,4 @@
-"""Predict what a traversal reads from disk and over PCIe on GPUs that are not here, and how long it takes.
+"""Predict what a traversal on a GPU reads from disk and over PCIe, and how long it takes.
 
 Nothing in this module is a measurement of a GPU: see MODEL.
 """
@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 from oocbfs.arrays import fresh
 from oocbfs.errors import FormatError
 from oocbfs.formats.io.ordered import available_threads
-from oocbfs.gpu.result import Limits
 from oocbfs.kernels.bfs import traverse as cpu
 from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES, PARTS, SMALL_BYTES_PER_VERTEX
 from oocbfs.kernels.results import prediction as kernels
 from oocbfs.plan.cuts import Cuts
-from oocbfs.plan.device import DISK_COST, Plan, Window, block_words
+from oocbfs.plan.device import DISK_COST, DevicePlan
+from oocbfs.plan.limits import StepLimits
+from oocbfs.plan.ranges import ByteRange
+from oocbfs.plan.search_arrays import block_words
 
 if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
@@ -27,19 +29,20 @@ if TYPE_CHECKING:
     from oocbfs.progress import Phases
 
 MODEL = (
-    "The levels of sampled sources are found on the CPU. PCIe bytes: a small frontier costs its rows, a "
-    "large one the cheapest of its rows, of searching the rows whose head missed, and of both, before and "
-    "behind one of seven cuts, in sectors of 32 bytes outside of the resident tails. Disk bytes: blocks of "
-    "16 KB, each read once in a level, where memory does not hold the tails; a byte from there costs as "
-    "much as 8 over PCIe. Seconds: bytes from disk at "
-    "2 GB/s; those over PCIe at the rate at which the link carries sectors (66 % of its rate for "
-    "copies), results at the rate for copies, one pass over heads and bitmaps for each large frontier, "
-    "20 µs for each of those and 5 µs for each small one. How many reads a GPU keeps under way is not "
-    "modelled."
+    "The levels of sampled sources are found on the CPU. PCIe bytes: a small frontier costs its "
+    "rows; a large one costs the least of its rows, of searching the rows whose head missed, and "
+    "of both, before and after one of seven cuts, in sectors of 32 bytes outside of the resident "
+    "tails. Disk bytes: blocks of 16 KB, each read once in a level, where memory does not hold "
+    "the tails; a byte from there costs as much as 8 over PCIe. Seconds: bytes from disk at 2 "
+    "GB/s; those over PCIe at the rate at which the link carries sectors (66 % of its rate for "
+    "copies), results at the rate for copies, one pass over heads and bitmaps for each large "
+    "frontier, 20 µs for each of those and 5 µs for each small one. How many reads a GPU keeps "
+    "under way is not modelled."
 )
 
 # A read of 32 bytes brings some 20 bytes of headers with it, as one of 256 does (PCI Express
-# throughput as explained in Intel's "Throughput for Reads": a completion has 20 bytes around its data).
+# throughput as explained in Intel's "Throughput for Reads": a completion has 20 bytes around its
+# data).
 _SECTOR_RATE = (32 / (32 + 20)) / (256 / (256 + 20))
 _LARGE_LEVEL_SECONDS = 20e-6
 _SMALL_LEVEL_SECONDS = 5e-6
@@ -58,9 +61,9 @@ class KnownGpu:
     copy_bandwidth: float
 
 
-# Memory bandwidth: bus width times data rate (RTX 3060 Laptop 192 bit × 14 Gbit/s, RTX 4070 192 × 21,
-# RTX 4090 384 × 21), or as published (A100 80GB; H100 PCIe product brief PB-11133-001).
-# Copies from pinned memory: 24.8 GB/s over PCIe 4.0 x16, by nvbandwidth on an A100
+# Memory bandwidth: bus width times data rate (RTX 3060 Laptop 192 bit × 14 Gbit/s, RTX 4070 192 ×
+# 21, RTX 4090 384 × 21), or as published (A100 80GB; H100 PCIe product brief PB-11133-001). Copies
+# from pinned memory: 24.8 GB/s over PCIe 4.0 x16, by nvbandwidth on an A100
 # (forums.developer.nvidia.com/t/352186); 55.6 GB/s over PCIe 5.0 x16, in NVIDIA's article on
 # nvbandwidth (developer.nvidia.com/blog, ?p=115566). Half of the former is assumed for the 8 lanes
 # that most laptops give the GPU, all of it for every 4.0 x16 link.
@@ -90,7 +93,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What one traversal is expected to cost: bytes over PCIe and from disk, and its levels by size."""
+    """What one traversal is expected to cost: bytes over PCIe and from disk, and its levels."""
 
     slow_bytes: int
     large_levels: int
@@ -119,7 +122,7 @@ def sample_levels(graph: StoredGraph, count: int, phases: Phases, seed: int = 1)
     return samples
 
 
-def predict_bytes(graph: StoredGraph, decided: Plan, sample: Sample) -> Forecast:
+def predict_bytes(graph: StoredGraph, decided: DevicePlan, sample: Sample) -> Forecast:
     """Say what a traversal with this plan would read over PCIe."""
     rows, in_rows = (_read_only(side) for side in (graph.rows, graph.in_rows))
     cuts = Cuts(rows, in_rows)
@@ -128,7 +131,7 @@ def predict_bytes(graph: StoredGraph, decided: Plan, sample: Sample) -> Forecast
     levels = sample.levels.view()
     levels.flags.writeable = False
     kernels.count_expanded(
-        expanded, levels, rows.bases, rows.starts, rows.shift, *decided.windows[0]
+        expanded, levels, rows.bases, rows.starts, rows.shift, *decided.device_ranges[0]
     )
     kernels.count_searched(
         waiting,
@@ -140,14 +143,17 @@ def predict_bytes(graph: StoredGraph, decided: Plan, sample: Sample) -> Forecast
         in_rows.starts,
         in_rows.tails,
         in_rows.shift,
-        *decided.windows[-1],
+        *decided.device_ranges[-1],
     )
-    # Level d is found by expanding d-1, or by searching for d while all behind it, reached or not, wait.
-    behind = np.cumsum(waiting[::-1], axis=0)[::-1]
-    searched = np.concatenate([found[1:-1] + behind[2:], waiting[-1:]])
+    # Level d is found by expanding level d-1, or by searching for d, while all vertices of later
+    # levels and all that are never reached search in vain.
+    later = np.cumsum(waiting[::-1], axis=0)[::-1]
+    searched = np.concatenate([found[1:-1] + later[2:], waiting[-1:]])
     if decided.disk_bytes:
         return _follow_from_disk(
-            expanded[:, 0], searched.sum(axis=1), *predict_blocks(graph, decided.homes, sample)
+            expanded[:, 0],
+            searched.sum(axis=1),
+            *predict_blocks(graph, decided.host_ranges, sample),
         )
     cheapest = np.array(
         [cuts.costs(*level).min() for level in zip(searched, expanded, strict=True)], np.int64
@@ -156,9 +162,9 @@ def predict_bytes(graph: StoredGraph, decided: Plan, sample: Sample) -> Forecast
 
 
 def predict_blocks(
-    graph: StoredGraph, homes: tuple[Window, ...], sample: Sample
+    graph: StoredGraph, host_ranges: tuple[ByteRange, ...], sample: Sample
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Say what expanding and what searching would read from disk, outside of homes, level by level."""
+    """Say what expanding and searching would read from disk, outside of host ranges, by level."""
     rows, in_rows = (_read_only(side) for side in (graph.rows, graph.in_rows))
     levels = sample.levels.view()
     levels.flags.writeable = False
@@ -169,7 +175,7 @@ def predict_blocks(
         rows.bases,
         rows.starts,
         rows.shift,
-        *homes[0],
+        *host_ranges[0],
         DISK_BLOCK_BYTES,
     )
     wanted = np.zeros(32 * block_words(in_rows.tails.size), np.int32)
@@ -180,7 +186,7 @@ def predict_blocks(
         in_rows.bases,
         in_rows.starts,
         in_rows.shift,
-        *homes[-1],
+        *host_ranges[-1],
         DISK_BLOCK_BYTES,
     )
     last = np.bincount(np.minimum(wanted, sample.num_levels), minlength=sample.num_levels + 1)
@@ -199,7 +205,7 @@ def _follow_from_disk(
     expanded_from_disk: NDArray[np.int64],
     searched_from_disk: NDArray[np.int64],
 ) -> Forecast:
-    """Choose what each level reads as the level loop does where tails are on disk: no level is small."""
+    """Choose what each level reads as the level loop does with tails on disk: none is small."""
     upward = searched + DISK_COST * searched_from_disk <= expanded + DISK_COST * expanded_from_disk
     return Forecast(
         slow_bytes=int(np.where(upward, searched, expanded).sum()),
@@ -216,17 +222,19 @@ def _follow(
     num_vertices: int,
 ) -> Forecast:
     """Choose what each level reads as the level loop does, if it knew what searching will read."""
-    limits = Limits()
+    limits = StepLimits()
     most = limits.small_bytes + SMALL_BYTES_PER_VERTEX * frontiers
     small = ((frontiers <= limits.small_vertices) & (expanded <= most)).tolist()
-    # A heads pass runs before anybody knows how small the frontier is, unless its rows are cheap.
+    # A heads pass runs before the frontier's size is known, unless its rows are cheap.
     heads_run = (expanded >= limits.heads_bytes * num_vertices).tolist()
     total, num_small, known = 0, 0, True
     for level, cost in enumerate(expanded.tolist()):
         known = small[level] and (known or not heads_run[level])
         num_small += known
         total += int(cheapest[level]) if heads_run[level] and not known else cost
-    return Forecast(total, frontiers.size - num_small, num_small)
+    return Forecast(
+        slow_bytes=total, large_levels=frontiers.size - num_small, small_levels=num_small
+    )
 
 
 def predict_seconds(

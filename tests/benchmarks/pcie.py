@@ -1,9 +1,9 @@
 """Bytes over PCIe per traversal, as a share of the graph's heads and tails.
 
-The table is the independent count of tests/support/sector_count.py, which takes the level loop's decisions
-itself and keeps queue and pending list ascending, because emulating every case takes hours.
-``--emulate N`` runs the kernels in the emulator from N sources of each graph and prints both counts:
-the one that follows the emulator's own order must be equal.
+The table is the independent count of tests/support/gpu/sector_count.py, which takes the level
+loop's decisions itself and keeps queue and pending list ascending, because emulating every case
+takes hours. ``--emulate N`` runs the kernels in the emulator from N sources of each graph and
+prints both counts: the one that follows the emulator's own order must be equal.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from numpy.typing import NDArray
 import oocbfs
 from oocbfs.generate import generators
 from oocbfs.gpu.bfs import GpuBfs
-from oocbfs.gpu.engine import shape_of
-from oocbfs.gpu.result import Limits
 from oocbfs.kernels.cuda.source import SMALL_BYTES_PER_VERTEX, KernelOptions
 from oocbfs.kernels.rows import Rows
 from oocbfs.plan.cuts import Cuts
-from oocbfs.plan.device import LINE_BYTES, Window, plan
+from oocbfs.plan.device import plan
+from oocbfs.plan.limits import StepLimits
+from oocbfs.plan.ranges import LINE_BYTES, ByteRange
+from oocbfs.plan.shape import shape_of
 from oocbfs.search.graph import Graph
 from tests.benchmarks.common import show
-from tests.support import sector_count
-from tests.support.slow_bytes import RecordingDevice, expected_sectors
+from tests.support.gpu import sector_count
+from tests.support.gpu.slow_bytes import RecordingDevice, expected_sectors
 
 
 class Case(NamedTuple):
@@ -47,13 +48,13 @@ class Case(NamedTuple):
         which = " as planned" if self.planned else ""
         return f"{heads}, {self.resident:.0%} of the tails{which}, {self.probe_bytes}-byte probes"
 
-    def window(self, graph: Graph) -> Window:
+    def device_range(self, graph: Graph) -> ByteRange:
         """Give the resident tails: the first, or those that a plan takes."""
         tail_bytes = graph.rows.tails.size
         if not self.planned:
             return 0, int(self.resident * tail_bytes) // LINE_BYTES * LINE_BYTES
         share = f"{self.resident:%}"
-        return plan(shape_of(graph), vram_bytes=None, resident_tails=share).windows[0]
+        return plan(shape_of(graph), vram_bytes=None, resident_tails=share).device_ranges[0]
 
 
 CASES = [
@@ -144,17 +145,17 @@ def share(graph: Graph, source: int, case: Case) -> float:
     levels = graph.bfs(int(graph.ids_of(np.array([source]))[0])).levels
     stored = levels if graph.order is None else levels[np.asarray(graph.order)]
     graph_bytes = rows.heads.nbytes + rows.tails.nbytes
-    return count_bytes(rows, stored, case, case.window(graph)) / graph_bytes
+    return count_bytes(rows, stored, case, case.device_range(graph)) / graph_bytes
 
 
-def count_bytes(rows: Rows, levels: NDArray[np.int32], case: Case, window: Window) -> int:
+def count_bytes(rows: Rows, levels: NDArray[np.int32], case: Case, device_range: ByteRange) -> int:
     """Count the bytes of a traversal of an undirected graph that found these levels."""
-    limits = Limits()
+    limits = StepLimits()
     n = levels.size
     index = (rows.bases, rows.starts, rows.shift)
     cuts = Cuts(rows, rows)
     tails = np.asarray(rows.tails)
-    fast = np.array(window) // 32
+    fast = np.array(device_range) // 32
     by_level = np.argsort(levels, kind="stable")
     ends = np.cumsum(np.bincount(levels + 1))
     visited = np.zeros(n, np.bool_)
@@ -169,7 +170,7 @@ def count_bytes(rows: Rows, levels: NDArray[np.int32], case: Case, window: Windo
         small = frontier.size <= limits.small_vertices and (
             frontier_bytes <= limits.small_bytes + frontier.size * SMALL_BYTES_PER_VERTEX
         )
-        # Behind a wide level the device looks at the heads before the host knows the frontier's size.
+        # After a large level the device asks heads before the host knows the frontier's size.
         looks = not (small and known) and frontier_bytes >= int(limits.heads_bytes * n)
         known = small and not looks
         cut = 0

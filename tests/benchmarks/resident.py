@@ -1,6 +1,7 @@
 """Bytes over PCIe by how much of the tails is resident, and where: counted by the emulator.
 
-The window that the plan chooses against the first bytes, and what the plan predicts against the count.
+The device range that the plan chooses against the first bytes, and what the plan predicts against
+the count.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ import numpy as np
 
 import oocbfs
 from oocbfs.gpu.bfs import GpuBfs
-from oocbfs.gpu.device import EmulatorDevice
-from oocbfs.gpu.engine import shape_of
+from oocbfs.gpu.emulator_device import EmulatorDevice
 from oocbfs.kernels.cuda.source import KernelOptions
-from oocbfs.plan.device import Plan, align_window, plan
+from oocbfs.plan.device import DevicePlan, plan
 from oocbfs.plan.prediction import Sample, predict_bytes, sample_levels
+from oocbfs.plan.ranges import align_range
+from oocbfs.plan.shape import shape_of
 from oocbfs.progress import Phases
 from oocbfs.search.graph import Graph
 from tests.benchmarks.common import show
@@ -46,8 +48,8 @@ def _row(graph: Graph, share: int, samples: list[Sample]) -> list[str]:
     planned = plan(shape, vram_bytes=None, resident_tails=f"{share}%")
     first = replace(
         planned,
-        windows=tuple(
-            align_window((0, side.num_bytes * share // 100), side.num_bytes) for side in shape.tails
+        device_ranges=tuple(
+            align_range((0, side.num_bytes * share // 100), side.num_bytes) for side in shape.tails
         ),
     )
     graph_bytes = graph.rows.heads.nbytes + graph.rows.tails.nbytes
@@ -61,7 +63,7 @@ def _row(graph: Graph, share: int, samples: list[Sample]) -> list[str]:
     return [*cells, f"{ratios.min():.2f} … {ratios.max():.2f}"]
 
 
-def _count(graph: Graph, decided: Plan, samples: list[Sample]) -> np.ndarray:
+def _count(graph: Graph, decided: DevicePlan, samples: list[Sample]) -> np.ndarray:
     device = EmulatorDevice(KernelOptions(with_parents=False))
     counted = [0]
     with GpuBfs(
@@ -69,7 +71,7 @@ def _count(graph: Graph, decided: Plan, samples: list[Sample]) -> np.ndarray:
         graph.rows,
         graph.in_rows,
         with_parents=False,
-        windows=decided.windows,
+        device_ranges=decided.device_ranges,
     ) as search:
         for sample in samples:
             search.run(np.flatnonzero(sample.levels == 0).astype(np.uint32))

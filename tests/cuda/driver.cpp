@@ -1,4 +1,5 @@
-// A driver as far as oocbfs asks one without CuPy: two GPUs, or the trouble that DOUBLE_PROBLEM names.
+// A driver, as far as oocbfs asks one without CuPy: it has two GPUs, or the problem that
+// DOUBLE_PROBLEM names.
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>

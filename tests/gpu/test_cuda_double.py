@@ -16,8 +16,8 @@ import pytest
 from oocbfs.formats.io.direct import page_aligned
 from oocbfs.kernels.cuda.source import KernelOptions, source
 from oocbfs.kernels.emulator.library import Library
-from tests.support.cuda_double import CUDARuntimeError, Runtime
-from tests.support.cupy_double import NO_HEADERS, OutOfMemoryError, fake_cupy
+from tests.support.gpu.cuda_double import CUDARuntimeError, Runtime
+from tests.support.gpu.cupy_double import NO_HEADERS, OutOfMemoryError, fake_cupy
 
 PAGE = mmap.PAGESIZE
 MAPPED = 2

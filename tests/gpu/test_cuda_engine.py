@@ -17,15 +17,17 @@ import oocbfs
 from oocbfs.errors import BudgetError
 from oocbfs.generate import generators
 from oocbfs.gpu.cuda_device import DeviceError
-from oocbfs.gpu.engine import shape_of
 from oocbfs.gpu.many import many_arrays
 from oocbfs.gpu.nvidia import ask_driver
 from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES, KERNELS, KernelOptions, sources
 from oocbfs.kernels.emulator.library import Library
-from oocbfs.plan.device import PAGE_BYTES, plan, search_arrays
+from oocbfs.plan.device import plan
+from oocbfs.plan.ranges import PAGE_BYTES
+from oocbfs.plan.search_arrays import search_arrays
+from oocbfs.plan.shape import shape_of
 from oocbfs.search.graph import Graph
-from tests.support.cuda_double import CUDARuntimeError, Runtime
-from tests.support.cupy_double import fake_cupy
+from tests.support.gpu.cuda_double import CUDARuntimeError, Runtime
+from tests.support.gpu.cupy_double import fake_cupy
 
 pytestmark = pytest.mark.skipif(
     shutil.which("g++") is None, reason="the emulator needs a C++ compiler"
@@ -122,7 +124,7 @@ def test_the_graph_stays_on_the_device(graph: Graph, monkeypatch: pytest.MonkeyP
 def test_tails_that_the_host_cannot_hold_come_from_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: tuple[str, ...]
 ) -> None:
-    """Every slot of the ring is filled again only behind the kernels that read it."""
+    """Every slot of the ring is filled again only after the kernels that read it."""
     oocbfs.convert(generators.rmat(12, seed=5), tmp_path / "g.ocg", directed=True)
     graph = oocbfs.open(tmp_path / "g.ocg")
     runtime = Runtime(offset=0, refused=refused)
@@ -171,7 +173,7 @@ def test_a_gpu_that_fails_leaves_nothing_pinned(
 def test_a_gpu_that_fails_for_good_is_one_line(
     graph: Graph, monkeypatch: pytest.MonkeyPatch, refused: tuple[str, ...]
 ) -> None:
-    """It refuses everything that comes behind, also to let go of pages."""
+    """It refuses everything that follows, also to let go of pages."""
     runtime = Runtime(offset=0, refused=refused)
     broken = CUDARuntimeError("cudaErrorIllegalAddress")
     use(monkeypatch, runtime, broken=broken, broken_after=2)
@@ -196,7 +198,7 @@ def test_ctrl_c_unpins_nothing_that_kernels_read(
     }[verb]
     interrupted = 0
     for waits in range(1, 6):
-        # Batches have no room for tails on the device.
+        # There is no memory for tails on the device.
         runtime = Runtime(offset=0, free_bytes=RESERVED_BYTES + least_for_many(graph), **refusals)
         runtime.waits_left = waits
         launched = use(monkeypatch, runtime)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from functools import cache
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,95 +14,46 @@ import oocbfs
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.generate import generators
 from oocbfs.gpu.components import GpuComponents
-from oocbfs.gpu.device import Device, EmulatorDevice, align_tails
+from oocbfs.gpu.emulator_device import align_tails
 from oocbfs.graph.rows import span
-from oocbfs.kernels.components.connect import Step
-from oocbfs.kernels.cuda import source as cuda_source
-from oocbfs.kernels.cuda.source import KernelOptions
+from oocbfs.kernels.cuda.source import COMPONENTS_KERNELS
 from oocbfs.kernels.emulator.build import Checks
-from oocbfs.kernels.emulator.library import Library
-from tests.support.answers import scipy_components
-from tests.support.gpu_graphs import Matrix, matrix_of, mixed_graph, random_graph, rows_of
+from tests.support.gpu import emulated
+from tests.support.gpu.device_checks import check_components
+from tests.support.gpu.emulated import SEEDS
+from tests.support.gpu.gpu_graphs import matrix_of, mixed_graph, rows_of, sparse_graph, two_worlds
 
-SEEDS = range(1, 11)
-# test_sanitizers runs this module again, in a process that has libasan preloaded.
-CHECKS = Checks(os.environ.get("OOCBFS_TEST_CHECKS", Checks.NONE.value))
-# test_mutants runs it again with broken kernels.
-FOLDER = Path(os.environ.get("OOCBFS_TEST_KERNELS", cuda_source.FOLDER))
-
-
-@cache
-def library(checks: Checks = CHECKS) -> Library:
-    kernels = cuda_source.sources(cuda_source.COMPONENTS_KERNELS, FOLDER)
-    return Library(KernelOptions(count_rows=True), checks, FOLDER, kernels)
-
-
-def device(seed: int = 1, checks: Checks = CHECKS, num_blocks: int = 3) -> EmulatorDevice:
-    return EmulatorDevice(seed=seed, library=library(checks), num_blocks=num_blocks)
-
-
-def check(
-    made: Device,
-    matrix: Matrix,
-    *,
-    directed: bool = False,
-    window: tuple[int, int] = (0, 0),
-    weights_seed: int | None = None,
-) -> list[Step]:
-    """Find the components and compare; with a seed, heads are any neighbours, so that tails matter more."""
-    weights = None
-    if weights_seed is not None:
-        rng = np.random.default_rng(weights_seed)
-        weights = rng.permutation(matrix.shape[0]).astype(np.uint32)
-    rows = rows_of(matrix, weights=weights)
-    in_rows = rows_of(matrix.T.tocsr(), weights=weights) if directed else None
-    with GpuComponents(made, rows, in_rows, windows=(window,)) as found:
-        labels = found.run()
-    np.testing.assert_array_equal(labels, scipy_components(matrix, directed=directed))
-    return found.steps
-
-
-def sparse_graph(seed: int, *, directed: bool = False) -> Matrix:
-    """A random graph of many components, one of them large."""
-    return random_graph(seed, 6000, 5000, directed=directed)
-
-
-def two_worlds() -> tuple[Matrix, int]:
-    """A star, and apart from it rows of every class; gives the number of vertices of the star too."""
-    mixed, size = mixed_graph(3).tocoo(), 20_000
-    star = np.stack([np.zeros(size - 1, np.int64), np.arange(1, size)], axis=1)
-    others = np.stack([mixed.row, mixed.col], axis=1) + size
-    return matrix_of(size + mixed.shape[0], np.concatenate([star, others])), size
+device = partial(emulated.device, kernels=COMPONENTS_KERNELS)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_labels_under_ten_schedules(seed: int) -> None:
-    check(device(seed), mixed_graph(1), weights_seed=seed)
-    check(device(seed), sparse_graph(1))
-    steps = check(device(seed), sparse_graph(2), weights_seed=seed)
+    check_components(device(seed), mixed_graph(1), weights_seed=seed)
+    check_components(device(seed), sparse_graph(1))
+    steps = check_components(device(seed), sparse_graph(2), weights_seed=seed)
     assert [step.name for step in steps] == ["heads", "first of tails", "tails", "compress"]
     assert steps[1].edges > 100
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_directed_labels_under_ten_schedules(seed: int) -> None:
-    check(device(seed), mixed_graph(2, directed=True), directed=True, weights_seed=seed)
-    check(device(seed), sparse_graph(3, directed=True), directed=True)
+    check_components(device(seed), mixed_graph(2, directed=True), directed=True, weights_seed=seed)
+    check_components(device(seed), sparse_graph(3, directed=True), directed=True)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_no_races(seed: int) -> None:
-    made = device(seed, Checks.RACES)
-    check(made, mixed_graph(1), weights_seed=seed)
-    check(made, sparse_graph(1))
-    check(made, sparse_graph(2, directed=True), directed=True, weights_seed=seed)
+    made = device(seed, checks=Checks.RACES)
+    check_components(made, mixed_graph(1), weights_seed=seed)
+    check_components(made, sparse_graph(1))
+    check_components(made, sparse_graph(2, directed=True), directed=True, weights_seed=seed)
     assert made.library.counters().accesses > 100_000
 
 
 def test_rows_outside_the_giant_are_decoded_once_and_wholly() -> None:
     matrix, size = two_worlds()
     rows = rows_of(matrix)
-    steps = {step.name: step for step in check(device(), matrix)}
+    steps = {step.name: step for step in check_components(device(), matrix)}
     begins = [span(rows, vertex) for vertex in range(size, matrix.shape[0])]
     lengths = np.array([end - begin for begin, end in begins])
     assert lengths.max() > 2048
@@ -114,16 +64,16 @@ def test_rows_outside_the_giant_are_decoded_once_and_wholly() -> None:
 
 
 def test_rows_are_read_no_further_than_the_giant() -> None:
-    steps = {step.name: step for step in check(device(), mixed_graph(1), weights_seed=1)}
+    steps = {step.name: step for step in check_components(device(), mixed_graph(1), weights_seed=1)}
     assert 0 < steps["tails"].tail_bytes < 0.2 * rows_of(mixed_graph(1)).tails.size
 
 
-@pytest.mark.parametrize("window", [(0, 1 << 30), (1024, 8192), (128, 128)])
-def test_resident_windows(window: tuple[int, int]) -> None:
+@pytest.mark.parametrize("device_range", [(0, 1 << 30), (1024, 8192), (128, 128)])
+def test_device_ranges(device_range: tuple[int, int]) -> None:
     made = device()
-    check(made, two_worlds()[0], window=window)
+    check_components(made, two_worlds()[0], device_range=device_range)
     assert made.usage.slow_bytes is not None
-    assert (made.usage.slow_bytes == 0) == (window[1] == 1 << 30)
+    assert (made.usage.slow_bytes == 0) == (device_range[1] == 1 << 30)
 
 
 @given(
@@ -142,11 +92,11 @@ def test_arbitrary_graphs(
 ) -> None:
     n, edges = graph
     matrix = matrix_of(n, np.array(edges, np.int64), directed=directed)
-    check(device(seed, num_blocks=2), matrix, directed=directed, weights_seed=seed)
+    check_components(device(seed, num_blocks=2), matrix, directed=directed, weights_seed=seed)
 
 
 def test_damaged_tails_are_reported() -> None:
-    """A number of almost 2^32 in a row for one lane, in one for a warp and in a segment of a hub."""
+    """A number of almost 2^32 in a row for a lane, in one for a warp, in a segment of a hub."""
     matrix, size = two_worlds()
     rows = rows_of(matrix)
     spans = [span(rows, vertex) for vertex in range(size, matrix.shape[0])]

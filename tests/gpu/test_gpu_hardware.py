@@ -14,17 +14,19 @@ import oocbfs
 from oocbfs.generate import generators
 from oocbfs.gpu.cuda_device import CudaDevice, DeviceError
 from oocbfs.gpu.pinned import Route
-from oocbfs.gpu.result import Direction, Limits
+from oocbfs.gpu.result import DeviceDirection
+from oocbfs.plan.limits import StepLimits
 from oocbfs.search.graph import Graph
-from tests.gpu.test_gpu_bfs import NORMAL, OPTIONS, SMALL, WIDE, check
-from tests.gpu.test_gpu_components import check as check_components
-from tests.gpu.test_gpu_components import sparse_graph, two_worlds
-from tests.support.gpu_graphs import (
+from tests.support.gpu.device_checks import check, check_components
+from tests.support.gpu.emulated import LARGE, NORMAL, OPTIONS, SMALL
+from tests.support.gpu.gpu_graphs import (
     grid_graph,
+    long_hub_graph,
     matrix_of,
     mixed_graph,
     random_graph,
-    wide_hub_graph,
+    sparse_graph,
+    two_worlds,
 )
 from tests.support.real_graphs import needs_graphs, real_graphs
 from tests.support.strategies import Pairs, edge_lists, pair_array
@@ -42,14 +44,14 @@ def gpu() -> CudaDevice:
         pytest.skip(str(error))
 
 
-@pytest.mark.parametrize("limits", [WIDE, SMALL, NORMAL])
-@pytest.mark.parametrize("direction", Direction)
-def test_levels(gpu: CudaDevice, direction: Direction, limits: Limits) -> None:
-    for matrix in (mixed_graph(1), wide_hub_graph(1), random_graph(1, 60_000, 500_000)):
+@pytest.mark.parametrize("limits", [LARGE, SMALL, NORMAL])
+@pytest.mark.parametrize("direction", DeviceDirection)
+def test_levels(gpu: CudaDevice, direction: DeviceDirection, limits: StepLimits) -> None:
+    for matrix in (mixed_graph(1), long_hub_graph(1), random_graph(1, 60_000, 500_000)):
         check(gpu, matrix, [300], direction, limits=limits)
     directed = mixed_graph(2, directed=True)
     check(gpu, directed, [17], direction, directed=True, limits=limits)
-    check(gpu, mixed_graph(4), [17, 300], direction, window=(1024, 8192), limits=limits)
+    check(gpu, mixed_graph(4), [17, 300], direction, device_range=(1024, 8192), limits=limits)
 
 
 def test_components(gpu: CudaDevice) -> None:
@@ -57,7 +59,7 @@ def test_components(gpu: CudaDevice) -> None:
         check_components(gpu, mixed_graph(seed), weights_seed=seed)
         check_components(gpu, sparse_graph(seed, directed=True), directed=True)
         check_components(gpu, random_graph(seed, 60_000, 500_000), weights_seed=seed)
-    check_components(gpu, two_worlds()[0], window=(1024, 8192))
+    check_components(gpu, two_worlds()[0], device_range=(1024, 8192))
 
 
 def test_long_grid(gpu: CudaDevice) -> None:
@@ -71,7 +73,7 @@ def test_long_grid(gpu: CudaDevice) -> None:
 def test_arbitrary_graphs(gpu: CudaDevice, edges: Pairs) -> None:
     small = pair_array(edges).astype(np.int64) % 3001
     matrix = matrix_of(3001, small)
-    for direction in Direction:
+    for direction in DeviceDirection:
         check(gpu, matrix, [int(small[0, 0]) if small.size else 0], direction, limits=NORMAL)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,108 +15,67 @@ from hypothesis import strategies as st
 import oocbfs
 from oocbfs.errors import BudgetError, QueryError
 from oocbfs.generate import generators
-from oocbfs.gpu.device import Device, EmulatorDevice
 from oocbfs.gpu.many import GpuMany
-from oocbfs.kernels.cuda import source as cuda_source
-from oocbfs.kernels.cuda.source import MANY_KERNELS, KernelOptions
+from oocbfs.kernels.cuda.source import MANY_KERNELS
 from oocbfs.kernels.emulator.build import Checks
-from oocbfs.kernels.emulator.library import Library
-from oocbfs.kernels.many.spread import spread_deep
-from oocbfs.kernels.many.traverse import ManyFound
 from oocbfs.search.graph import Graph
-from tests.gpu.test_gpu_bfs import CHECKS, FOLDER, SEEDS
-from tests.support.answers import check_against_single
-from tests.support.cuda_double import Runtime
-from tests.support.cupy_double import fake_cupy
-from tests.support.gpu_graphs import (
-    Matrix,
-    levels_by_scipy,
+from tests.support.gpu import emulated
+from tests.support.gpu.cuda_double import Runtime
+from tests.support.gpu.cupy_double import fake_cupy
+from tests.support.gpu.device_checks import check_many
+from tests.support.gpu.emulated import schedules
+from tests.support.gpu.gpu_graphs import (
+    long_hub_graph,
     matrix_of,
     mixed_graph,
     random_graph,
     rows_of,
     rows_that_wrap_around,
-    wide_hub_graph,
 )
-from tests.support.real_graphs import real_graphs
 
-MOST_VERTICES = 20_000
 # All pushed, as it comes, all pulled.
 ALPHAS = (1e-9, 30.0, 1e9)
 
 
-@cache
-def library(checks: Checks = CHECKS) -> Library:
-    return Library(KernelOptions(), checks, FOLDER, cuda_source.sources(MANY_KERNELS, FOLDER))
-
-
-def device(seed: int = 1, checks: Checks = CHECKS, num_blocks: int = 3) -> EmulatorDevice:
-    return EmulatorDevice(seed=seed, library=library(checks), num_blocks=num_blocks)
-
-
-def check(
-    made: Device,
-    matrix: Matrix,
-    sources: list[int],
-    alpha: float = 30.0,
-    *,
-    directed: bool = False,
-    window: tuple[int, int] = (0, 0),
-) -> ManyFound:
-    """Traverse, and compare levels and level sizes."""
-    rows = rows_of(matrix)
-    in_rows = rows_of(matrix.T.tocsr()) if directed else None
-    with GpuMany(made, rows, in_rows, windows=(window,)) as many:
-        found = many.run(np.array(sources, np.uint32), alpha=alpha)
-    assert found.planes is not None
-    expected = {vertex: levels_by_scipy(matrix, [vertex]) for vertex in set(sources)}
-    for number, vertex in enumerate(sources):
-        spread = np.empty(matrix.shape[0], np.int32)
-        spread_deep(spread, found.planes, np.empty(0, np.uint32), number)
-        levels = expected[vertex]
-        assert np.array_equal(spread, levels)
-        sizes = np.trim_zeros(found.sizes[:, number], "b")
-        assert sizes.tolist() == np.bincount(levels[levels >= 0]).tolist()
-    return found
+device = partial(emulated.device, kernels=MANY_KERNELS)
+library = partial(emulated.library, MANY_KERNELS)
 
 
 def some_sources(n: int, count: int = 64) -> list[int]:
     return [17, 300, 300, *np.random.default_rng(1).integers(0, n, count - 3).tolist()]
 
 
-@pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("seed", SEEDS)
-def test_levels_under_ten_schedules(seed: int, alpha: float) -> None:
-    directed = seed % 2 == 0
+@pytest.mark.parametrize(("seed", "alpha", "directed"), schedules(ALPHAS, (False, True)))
+def test_levels_under_ten_schedules(seed: int, alpha: float, directed: bool) -> None:
     matrix = mixed_graph(seed, directed=directed)
-    check(device(seed), matrix, some_sources(9000, 6 + seed), alpha, directed=directed)
+    check_many(device(seed), matrix, some_sources(9000, 6 + seed), alpha, directed=directed)
 
 
 def test_sources_go_both_ways_at_once() -> None:
     matrix = mixed_graph(1)
-    found = check(device(), matrix, some_sources(9000))
+    found = check_many(device(), matrix, some_sources(9000))
     assert any(record["pushing"] and record["pulling"] for record in found.records)
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_no_races(alpha: float) -> None:
-    made = device(1, Checks.RACES)
-    check(made, mixed_graph(1), some_sources(9000, 9), alpha)
-    check(made, mixed_graph(2, directed=True), some_sources(9000, 9), alpha, directed=True)
+    made = device(checks=Checks.RACES)
+    check_many(made, mixed_graph(1), some_sources(9000, 9), alpha)
+    check_many(made, mixed_graph(2, directed=True), some_sources(9000, 9), alpha, directed=True)
     assert made.library.counters().accesses > 100_000
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_segments_with_stretched_varints(alpha: float) -> None:
-    check(device(), wide_hub_graph(1), [0, 1, 5000], alpha)
+    check_many(device(), long_hub_graph(1), [0, 1, 5000], alpha)
 
 
-@pytest.mark.parametrize("window", [(0, 1 << 30), (1024, 8192)])
+@pytest.mark.parametrize("device_range", [(0, 1 << 30), (1024, 8192)])
 @pytest.mark.parametrize("alpha", ALPHAS)
-def test_resident_windows(alpha: float, window: tuple[int, int]) -> None:
+def test_device_ranges(alpha: float, device_range: tuple[int, int]) -> None:
     made = device()
-    check(made, mixed_graph(4), some_sources(9000, 5), alpha, window=window)
-    assert (made.usage.slow_bytes == 0) == (window[1] == 1 << 30)
+    check_many(made, mixed_graph(4), some_sources(9000, 5), alpha, device_range=device_range)
+    assert (made.usage.slow_bytes == 0) == (device_range[1] == 1 << 30)
 
 
 def test_bytes_are_shared() -> None:
@@ -150,7 +108,7 @@ def test_arbitrary_graphs(
 ) -> None:
     n, edges, sources = graph
     matrix = matrix_of(n, np.array(edges, np.int64), directed=directed)
-    check(device(seed, num_blocks=2), matrix, sources, alpha, directed=directed)
+    check_many(device(seed, num_blocks=2), matrix, sources, alpha, directed=directed)
 
 
 def test_deep_graphs_are_given_up() -> None:
@@ -158,18 +116,6 @@ def test_deep_graphs_are_given_up() -> None:
     with GpuMany(device(), rows_of(path)) as many:
         assert many.run(np.array([0], np.uint32), max_levels=99).too_deep
         assert not many.run(np.array([0], np.uint32), max_levels=100).too_deep
-
-
-@pytest.mark.parametrize("path", real_graphs(), ids=lambda path: path.name)
-def test_real_graphs(path: Path, tmp_path: Path) -> None:
-    oocbfs.convert(path, tmp_path / "g.ocg")
-    with oocbfs.open(tmp_path / "g.ocg") as graph:
-        if not 0 < graph.num_vertices <= MOST_VERTICES:
-            pytest.skip(f"{graph.num_vertices:,} vertices: the emulator would take long")
-        ids = graph.ids()
-        sources = np.random.default_rng(7).choice(ids, 64, replace=ids.size < 64).tolist()
-        found = graph.bfs_many(sources, emit="levels", engine="emulator")
-        check_against_single(graph, list(found), sources)
 
 
 @pytest.fixture(scope="module")

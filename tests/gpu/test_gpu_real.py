@@ -1,9 +1,10 @@
-"""The CUDA kernels on every small real graph, in ten schedules: the same as the CPU engine."""
+"""The CUDA kernels on every small real graph, under ten schedules: the same as the CPU engine."""
 
 from __future__ import annotations
 
-import itertools
-from pathlib import Path
+from collections.abc import Iterator
+from itertools import cycle, islice
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -11,53 +12,87 @@ import pytest
 import oocbfs
 from oocbfs.gpu.bfs import GpuBfs
 from oocbfs.gpu.components import GpuComponents
-from oocbfs.gpu.result import Direction, Limits
+from oocbfs.gpu.result import DeviceDirection
 from oocbfs.kernels.components.connect import connect
-from tests.gpu import test_gpu_components
-from tests.gpu.test_gpu_bfs import NORMAL, SEEDS, WIDE, device
+from oocbfs.kernels.cuda.source import COMPONENTS_KERNELS
+from oocbfs.plan.limits import StepLimits
+from oocbfs.search.graph import Graph
+from tests.support.answers import check_against_single
+from tests.support.exhaustive import ALL
+from tests.support.gpu.emulated import LARGE, NORMAL, SEEDS, device
 from tests.support.real_graphs import real_graphs
 
+# The emulator would take long for larger ones.
 MOST_VERTICES = 100_000
+MOST_VERTICES_OF_MANY = 20_000
 DEEP = 300
 
 
-@pytest.mark.parametrize("path", real_graphs(), ids=lambda path: path.name)
-def test_levels_of_real_graphs(path: Path, tmp_path: Path) -> None:
-    oocbfs.convert(path, tmp_path / "g.ocg")
-    with oocbfs.open(tmp_path / "g.ocg") as graph:
+class RealGraph(NamedTuple):
+    """A graph, and its number, so that the schedules take turns."""
+
+    graph: Graph
+    number: int
+
+    def seeds(self, count: int) -> list[int]:
+        """Choose some of the ten schedules; all of them with ``scripts/test --all``."""
+        first = self.number * count
+        return list(islice(cycle(SEEDS), first, first + (len(SEEDS) if ALL else count)))
+
+
+@pytest.fixture(
+    scope="module", params=enumerate(real_graphs()), ids=lambda numbered: numbered[1].name
+)
+def real(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RealGraph]:
+    number, path = request.param
+    converted = tmp_path_factory.mktemp("real") / "g.ocg"
+    oocbfs.convert(path, converted)
+    with oocbfs.open(converted) as graph:
         if not 0 < graph.num_vertices <= MOST_VERTICES:
             pytest.skip(f"{graph.num_vertices:,} vertices: the emulator would take long")
-        order = np.arange(graph.num_vertices) if graph.order is None else np.asarray(graph.order)
-        rng = np.random.default_rng(5)
-        sources = rng.choice(np.flatnonzero(np.asarray(graph.rows.degrees)), 2).astype(np.uint32)
-        expected = [graph.bfs(int(graph.ids_of(sources[[i]])[0])).levels[order] for i in (0, 1)]
-        # Wide kernels in every direction, and the choice with everything that a user gets.
-        ways: list[tuple[Direction, Limits]] = [
-            (Direction.TOP_DOWN, WIDE),
-            (Direction.BOTTOM_UP, WIDE),
-            (Direction.SPLIT, WIDE),
-            (Direction.AUTO, NORMAL),
-        ]
-        # Thousands of wide launches take the emulator minutes: deep graphs run in one block.
-        if max(int(levels.max()) for levels in expected) > DEEP:
-            ways = [(Direction.TOP_DOWN, NORMAL), (Direction.AUTO, NORMAL)]
-        for seed, (direction, limits) in zip(SEEDS, itertools.cycle(ways), strict=False):
-            made = device(seed)
-            with GpuBfs(made, graph.rows, graph.in_rows, limits=limits) as bfs:
-                found = bfs.run(sources[[seed % 2]], direction)
-            assert np.array_equal(found.levels, expected[seed % 2]), (seed, direction)
+        yield RealGraph(graph, number)
 
 
-@pytest.mark.parametrize("path", real_graphs(), ids=lambda path: path.name)
-def test_components_of_real_graphs(path: Path, tmp_path: Path) -> None:
-    oocbfs.convert(path, tmp_path / "g.ocg")
-    with oocbfs.open(tmp_path / "g.ocg") as graph:
-        if graph.num_vertices > MOST_VERTICES:
-            pytest.skip(f"{graph.num_vertices:,} vertices: the emulator would take long")
-        in_rows = graph.in_rows if graph.directed else None
-        expected = np.empty(graph.num_vertices, np.uint32)
-        connect(graph.rows, in_rows, expected)
-        for seed in SEEDS:
-            made = test_gpu_components.device(seed)
-            with GpuComponents(made, graph.rows, in_rows) as found:
-                np.testing.assert_array_equal(found.run(), expected)
+def test_levels(real: RealGraph) -> None:
+    graph = real.graph
+    order = np.arange(graph.num_vertices) if graph.order is None else np.asarray(graph.order)
+    rng = np.random.default_rng(5)
+    sources = rng.choice(np.flatnonzero(np.asarray(graph.rows.degrees)), 2).astype(np.uint32)
+    expected = [graph.bfs(int(graph.ids_of(sources[[i]])[0])).levels[order] for i in (0, 1)]
+    # Kernels of large levels in every direction, and the choice with everything that a user gets.
+    ways: list[tuple[DeviceDirection, StepLimits]] = [
+        (DeviceDirection.TOP_DOWN, LARGE),
+        (DeviceDirection.BOTTOM_UP, LARGE),
+        (DeviceDirection.SPLIT, LARGE),
+        (DeviceDirection.AUTO, NORMAL),
+    ]
+    # Thousands of launches for large levels take the emulator minutes: deep graphs run in one
+    # block.
+    if max(int(levels.max()) for levels in expected) > DEEP:
+        ways = [(DeviceDirection.TOP_DOWN, NORMAL), (DeviceDirection.AUTO, NORMAL)]
+    for seed, (direction, limits) in zip(real.seeds(len(ways)), cycle(ways), strict=False):
+        with GpuBfs(device(seed), graph.rows, graph.in_rows, limits=limits) as bfs:
+            found = bfs.run(sources[[seed % 2]], direction)
+        assert np.array_equal(found.levels, expected[seed % 2]), (seed, direction)
+
+
+def test_components(real: RealGraph) -> None:
+    graph = real.graph
+    in_rows = graph.in_rows if graph.directed else None
+    expected = np.empty(graph.num_vertices, np.uint32)
+    connect(graph.rows, in_rows, expected)
+    for seed in real.seeds(3):
+        made = device(seed, kernels=COMPONENTS_KERNELS)
+        with GpuComponents(made, graph.rows, in_rows) as found:
+            np.testing.assert_array_equal(found.run(), expected)
+
+
+def test_many_sources(real: RealGraph) -> None:
+    if real.graph.num_vertices > MOST_VERTICES_OF_MANY:
+        pytest.skip(f"{real.graph.num_vertices:,} vertices: the emulator would take long")
+    ids = real.graph.ids()
+    sources = np.random.default_rng(7).choice(ids, 64, replace=ids.size < 64).tolist()
+    found = real.graph.bfs_many(sources, emit="levels", engine="emulator")
+    check_against_single(real.graph, list(found), sources)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from functools import cache
+from contextlib import ExitStack
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -16,18 +16,19 @@ import pytest
 import oocbfs
 from oocbfs.errors import BudgetError, FormatError
 from oocbfs.gpu.bfs import GpuBfs
-from oocbfs.gpu.device import EmulatorDevice
-from oocbfs.gpu.engine import shape_of
-from oocbfs.gpu.result import Direction, GpuResult
+from oocbfs.gpu.emulator_device import EmulatorDevice
+from oocbfs.gpu.result import DeviceDirection, GpuResult
 from oocbfs.gpu.staging import DiskTails
 from oocbfs.graph.rows import rows_before, span
-from oocbfs.kernels.cuda import source as cuda_source
-from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES, Control, KernelOptions
+from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES, Control
 from oocbfs.kernels.emulator.build import Checks
-from oocbfs.kernels.emulator.library import Library
-from oocbfs.plan.device import NUM_SLOTS, PAGE_BYTES, plan, slot_bytes
+from oocbfs.plan.device import NUM_SLOTS, plan, slot_bytes
+from oocbfs.plan.ranges import PAGE_BYTES, ByteRange
+from oocbfs.plan.shape import shape_of
 from oocbfs.search.graph import Graph
-from tests.support.gpu_graphs import check_parents, levels_by_scipy, matrix_of
+from tests.support.exhaustive import crossing
+from tests.support.gpu.emulated import CHECKS, device
+from tests.support.gpu.gpu_graphs import check_parents, levels_by_scipy, matrix_of
 
 pytestmark = pytest.mark.skipif(
     shutil.which("g++") is None, reason="the emulator needs a C++ compiler"
@@ -35,10 +36,6 @@ pytestmark = pytest.mark.skipif(
 
 N = 20_000
 SOURCE = 1234
-# test_sanitizers runs this module again, in a process that has libasan preloaded.
-CHECKS = Checks(os.environ.get("OOCBFS_TEST_CHECKS", Checks.NONE.value))
-# test_mutants runs it again with broken kernels.
-FOLDER = Path(os.environ.get("OOCBFS_TEST_KERNELS", cuda_source.FOLDER))
 
 
 def edges(*, directed: bool) -> Any:
@@ -50,20 +47,22 @@ def edges(*, directed: bool) -> Any:
     return np.concatenate(parts)
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["undirected", "directed"])
-def graph(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Graph]:
-    path = tmp_path_factory.mktemp("staging") / "g.ocg"
-    made = edges(directed=request.param)
-    oocbfs.convert(made, path, directed=request.param, order="natural", ids="dense")
-    with oocbfs.open(path) as opened:
+@pytest.fixture(scope="module")
+def graphs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[bool, Graph]]:
+    """Give the graphs that are not directed and directed."""
+    with ExitStack() as stack:
+        opened = {}
+        for directed in (False, True):
+            path = tmp_path_factory.mktemp("staging") / "g.ocg"
+            made = edges(directed=directed)
+            oocbfs.convert(made, path, directed=directed, order="natural", ids="dense")
+            opened[directed] = stack.enter_context(oocbfs.open(path))
         yield opened
 
 
-@cache
-def library(checks: Checks = CHECKS) -> Library:
-    return Library(KernelOptions(count_rows=True), checks, FOLDER)
+@pytest.fixture(params=[False, True], ids=["undirected", "directed"])
+def graph(request: pytest.FixtureRequest, graphs: dict[bool, Graph]) -> Graph:
+    return graphs[request.param]
 
 
 def disks_of(graph: Graph) -> tuple[DiskTails, DiskTails]:
@@ -73,25 +72,25 @@ def disks_of(graph: Graph) -> tuple[DiskTails, DiskTails]:
 
 def traverse(
     graph: Graph,
-    homes: tuple[tuple[int, int], ...],
-    direction: Direction,
+    host_ranges: tuple[ByteRange, ...],
+    direction: DeviceDirection,
     *,
     seed: int = 1,
     checks: Checks = CHECKS,
-    windows: tuple[tuple[int, int], ...] = ((0, 0),),
+    device_ranges: tuple[ByteRange, ...] = ((0, 0),),
 ) -> tuple[GpuResult, EmulatorDevice]:
-    device = EmulatorDevice(seed=seed, library=library(checks))
+    made = device(seed, checks=checks)
     in_rows = graph.in_rows if graph.directed else None
     with GpuBfs(
-        device,
+        made,
         graph.rows,
         in_rows,
-        windows=windows,
-        homes=homes,
+        device_ranges=device_ranges,
+        host_ranges=host_ranges,
         disks=disks_of(graph),
         slot_bytes=2 * DISK_BLOCK_BYTES,
     ) as bfs:
-        return bfs.run(np.array([SOURCE], np.uint32), direction), device
+        return bfs.run(np.array([SOURCE], np.uint32), direction), made
 
 
 def check(graph: Graph, result: GpuResult) -> None:
@@ -110,39 +109,53 @@ def test_the_graph_crosses_pieces(graph: Graph) -> None:
 
 @pytest.mark.parametrize(
     ("seed", "direction"),
-    [*zip(range(1, 11), cycle((Direction.TOP_DOWN, Direction.BOTTOM_UP))), (1, Direction.AUTO)],
+    [
+        *zip(range(1, 11), cycle((DeviceDirection.TOP_DOWN, DeviceDirection.BOTTOM_UP))),
+        (1, DeviceDirection.AUTO),
+    ],
 )
-def test_nothing_at_home_under_ten_schedules(graph: Graph, seed: int, direction: Direction) -> None:
+def test_all_on_disk_under_ten_schedules(
+    graph: Graph, seed: int, direction: DeviceDirection
+) -> None:
     result, _ = traverse(graph, ((0, 0),), direction, seed=seed)
     check(graph, result)
-    if direction is Direction.TOP_DOWN:
+    if direction is DeviceDirection.TOP_DOWN:
         assert int(result.control[Control.HUB_ROWS]) >= 1
 
 
-@pytest.mark.parametrize("direction", Direction)
-@pytest.mark.parametrize(
-    ("home", "window"),
-    [
-        ((0, 50_001), (0, 0)),
-        ((70_000, 70_010), (0, 0)),
-        ((40_007, 1 << 30), (0, 0)),
-        ((40_000, 100_003), (40_064, 60_032)),
-        ((0, 30_080), (0, 30_080)),
-    ],
+# Host and device range of the tails.
+RANGES = (
+    ((0, 50_001), (0, 0)),
+    ((70_000, 70_010), (0, 0)),
+    ((40_007, 1 << 30), (0, 0)),
+    ((40_000, 100_003), (40_064, 60_032)),
+    ((0, 30_080), (0, 30_080)),
 )
-def test_homes_and_windows(
-    graph: Graph, home: tuple[int, int], window: tuple[int, int], direction: Direction
+
+
+@pytest.mark.parametrize(
+    ("directed", "ranges", "direction"), crossing([False, True], RANGES, tuple(DeviceDirection))
+)
+def test_host_and_device_ranges(
+    graphs: dict[bool, Graph],
+    directed: bool,
+    ranges: tuple[ByteRange, ByteRange],
+    direction: DeviceDirection,
 ) -> None:
-    homes = tuple((home[0], min(home[1], side.tails.size)) for side in (graph.rows, graph.in_rows))
-    result, _ = traverse(graph, homes, direction, windows=(window,))
+    graph = graphs[directed]
+    host_range, device_range = ranges
+    host_ranges = tuple(
+        (host_range[0], min(host_range[1], side.tails.size)) for side in (graph.rows, graph.in_rows)
+    )
+    result, _ = traverse(graph, host_ranges, direction, device_ranges=(device_range,))
     check(graph, result)
 
 
-@pytest.mark.parametrize("direction", [Direction.TOP_DOWN, Direction.BOTTOM_UP])
-def test_no_races(graph: Graph, direction: Direction) -> None:
-    result, device = traverse(graph, ((60_000, 90_000),), direction, checks=Checks.RACES)
+@pytest.mark.parametrize("direction", [DeviceDirection.TOP_DOWN, DeviceDirection.BOTTOM_UP])
+def test_no_races(graph: Graph, direction: DeviceDirection) -> None:
+    result, made = traverse(graph, ((60_000, 90_000),), direction, checks=Checks.RACES)
     check(graph, result)
-    assert device.library.counters().accesses > 100_000
+    assert made.library.counters().accesses > 100_000
 
 
 def blocks_of(graph: Graph, vertices: Any, *, searched: bool) -> set[int]:
@@ -158,21 +171,21 @@ def blocks_of(graph: Graph, vertices: Any, *, searched: bool) -> set[int]:
 
 
 def test_bytes_are_those_of_the_blocks_needed(graph: Graph) -> None:
-    result, _ = traverse(graph, ((0, 0),), Direction.TOP_DOWN)
+    result, _ = traverse(graph, ((0, 0),), DeviceDirection.TOP_DOWN)
     pieces = -(-graph.rows.tails.size // (2 * DISK_BLOCK_BYTES))
     for step in result.steps:
         frontier = np.flatnonzero(result.levels == step.level - 1)
         needed = len(blocks_of(graph, frontier, searched=False)) * DISK_BLOCK_BYTES
-        # The last block is cut; a page behind each piece may be read with it.
+        # The last block is cut; a page after each piece may be read with it.
         assert needed - DISK_BLOCK_BYTES < step.slow_bytes["disk"] <= needed + pieces * PAGE_BYTES
 
 
 def test_every_level_takes_the_cheaper_direction(graph: Graph) -> None:
-    result, _ = traverse(graph, ((0, 0),), Direction.AUTO)
+    result, _ = traverse(graph, ((0, 0),), DeviceDirection.AUTO)
     assert {step.kind for step in result.steps} >= {"heads, top-down"}
     forced = [
         sum(step.slow_bytes["disk"] for step in traverse(graph, ((0, 0),), direction)[0].steps)
-        for direction in (Direction.TOP_DOWN, Direction.BOTTOM_UP)
+        for direction in (DeviceDirection.TOP_DOWN, DeviceDirection.BOTTOM_UP)
     ]
     assert sum(step.slow_bytes["disk"] for step in result.steps) <= min(forced)
 
@@ -209,7 +222,7 @@ def test_plans_keep_to_the_host_budget(graph: Graph, share: float, vram_share: f
     if decided.disk_bytes:
         assert decided.pinned_bytes <= host_bytes
     for (begin, end), (first, last), side in zip(
-        decided.windows, decided.homes, shape.tails, strict=True
+        decided.device_ranges, decided.host_ranges, shape.tails, strict=True
     ):
         assert 0 <= first <= last <= side.num_bytes
         assert begin == end or (first <= begin and min(end, side.num_bytes) <= last)
@@ -246,9 +259,7 @@ def test_a_file_cut_short_is_one_error(graph: Graph, tmp_path: Path) -> None:
     with oocbfs.open(copy) as opened:
         _ = opened.rows, opened.in_rows
         disks = disks_of(opened)
-        with GpuBfs(
-            EmulatorDevice(library=library()), opened.rows, homes=((0, 0),), disks=disks
-        ) as bfs:
+        with GpuBfs(device(), opened.rows, host_ranges=((0, 0),), disks=disks) as bfs:
             os.truncate(copy, disks[0].offset + DISK_BLOCK_BYTES)
             with pytest.raises(FormatError, match="cut short by another program"):
                 bfs.run(np.array([SOURCE], np.uint32))

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oocbfs.gpu.device import EmulatorDevice, align_tails
+from oocbfs.gpu.emulator_device import EmulatorDevice, align_tails
 from oocbfs.kernels.cuda.source import ROWS_STRUCT, KernelOptions
 from oocbfs.kernels.emulator.library import Library
-from tests.gpu.test_gpu_bfs import CHECKS, FOLDER
+from tests.support.gpu.emulated import CHECKS, FOLDER
 
 PROBE = Path(__file__).parents[1] / "cuda" / "probe_decode.cu"
 
@@ -48,7 +48,7 @@ def decode(
     num_vertices: int = 2**32 - 1,
     damaged: int = 0,
 ) -> list[list[int]]:
-    """Decode spans that lie in one buffer behind gaps of hostile bytes; so many must be reported.
+    """Decode spans that lie in one buffer after gaps of hostile bytes; so many must be reported.
 
     One lane takes short spans only; none gives the first id alone, or what is no vertex.
     """
@@ -58,11 +58,11 @@ def decode(
         begins.append(len(data))
         data += span
         ends.append(len(data))
-    room = max(map(len, spans), default=0) + 1
+    max_ids = max(map(len, spans), default=0) + 1
     device = EmulatorDevice(library=library(), seed=seed)
-    ids = device.allocate(len(spans) * room, np.uint32)
-    counts = device.place(np.zeros(2 * len(spans), np.uint32))
-    first, behind = (device.place(np.array(places, np.uint64)) for places in (begins, ends))
+    ids = device.allocate(len(spans) * max_ids, np.uint32)
+    counts = device.copy_in(np.zeros(2 * len(spans), np.uint32))
+    borders = [device.copy_in(np.array(offsets, np.uint64)) for offsets in (begins, ends)]
     rows = np.zeros((), ROWS_STRUCT)
     with device.map_host(align_tails(np.frombuffer(bytes(data), np.uint8))) as address:
         rows["slow"], rows["num_vertices"] = address, num_vertices
@@ -73,14 +73,14 @@ def decode(
             (
                 *(np.array(memory.address, np.uint64) for memory in (ids, counts)),
                 rows,
-                *(np.array(memory.address, np.uint64) for memory in (first, behind)),
+                *(np.array(memory.address, np.uint64) for memory in borders),
                 np.array(len(spans), np.uint32),
-                np.array(room, np.uint32),
+                np.array(max_ids, np.uint32),
             ),
         )
     found = device.download(counts)
     assert found[len(spans) :].sum() == damaged
-    table = device.download(ids).reshape(len(spans), room)
+    table = device.download(ids).reshape(len(spans), max_ids)
     return [table[i, : found[i]].tolist() for i in range(len(spans))]
 
 
@@ -152,7 +152,7 @@ def test_values_that_no_row_holds_are_noticed(gap: int, lanes: int) -> None:
     # The value n - 1 is the last one a row of n vertices can hold.
     assert decode([encode([999])], [gap], lanes, num_vertices=1000) == [[999]]
     decode([encode([1000])], [gap], lanes, num_vertices=1000, damaged=1)
-    # Bits that 32 cannot hold, in the fifth byte and behind it.
+    # Bits that 32 cannot hold, in the fifth byte and after it.
     for bits in range(4, 7):
         decode([bytes([0x81, 0x80, 0x80, 0x80, 1 << bits])], [gap], lanes, damaged=1)
     for more in range(5, 9):
@@ -162,10 +162,10 @@ def test_values_that_no_row_holds_are_noticed(gap: int, lanes: int) -> None:
 
 
 def test_first_neighbours_that_no_row_holds_are_noticed() -> None:
-    """Cuts skip segments by their first neighbour; nobody else looks at those."""
+    """Cuts skip segments by their first neighbour; no other test looks at those."""
     for ids in ([0], [127, 128], [2**32 - 2]):
         spans = [encode(ids)] * 40
         assert decode(spans, list(range(40)), 0) == [ids[:1]] * 40
-    wide, endless = bytes([0x81, 0x80, 0x80, 0x80, 0x10]), bytes([0x81] * 5 + [0])
-    for span in (wide, endless, b"\x80", encode([2**32 - 1])):
+    too_large, endless = bytes([0x81, 0x80, 0x80, 0x80, 0x10]), bytes([0x81] * 5 + [0])
+    for span in (too_large, endless, b"\x80", encode([2**32 - 1])):
         assert decode([span] * 40, list(range(40)), 0) == [[2**32 - 1]] * 40

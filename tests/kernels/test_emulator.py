@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from oocbfs.errors import OocbfsError
-from oocbfs.gpu.device import EmulatorDevice, Memory
+from oocbfs.gpu.device import Memory
+from oocbfs.gpu.emulator_device import EmulatorDevice
 from oocbfs.kernels.cuda.source import KernelOptions
 from oocbfs.kernels.emulator import build
 from oocbfs.kernels.emulator.build import Checks

@@ -2,54 +2,60 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from oocbfs.kernels.cuda.source import FOLDER
-from tests.support.bfs_mutants import BFS_MUTANTS
-from tests.support.mutant import Mutant
-from tests.support.other_mutants import OTHER_MUTANTS
+from oocbfs.kernels.cuda.source import FOLDER, KERNELS, headers, sources
+from tests.support.mutants.bfs_mutants import BFS_MUTANTS
+from tests.support.mutants.mutant import Mutant
+from tests.support.mutants.mutant_runner import Runner
+from tests.support.mutants.other_mutants import OTHER_MUTANTS
 
 TESTS = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[Runner]:
+    made = Runner()
+    yield made
+    made.close()
+
+
+def copy_kernels(folder: Path) -> None:
+    for path in (*sources(KERNELS), *headers()):
+        copy = folder / path.relative_to(FOLDER)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
 
 
 @pytest.mark.parametrize(
     "mutant", [*BFS_MUTANTS, *OTHER_MUTANTS], ids=lambda mutant: mutant.name.replace(" ", "-")
 )
-def test_mutants_are_caught(mutant: Mutant, tmp_path: Path) -> None:
+def test_mutants_are_caught(mutant: Mutant, runner: Runner, tmp_path: Path) -> None:
     folder = tmp_path / "kernels"
-    for path in (*FOLDER.glob("*/*.cu"), *FOLDER.glob("*/*.cuh")):
-        copy = folder / path.relative_to(FOLDER)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, copy)
+    copy_kernels(folder)
     path = folder / mutant.source
     text = path.read_text()
     assert text.count(mutant.old) == 1, "the mutant does not fit its source any more"
     path.write_text(text.replace(mutant.old, mutant.new))
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"),
-            str(TESTS / mutant.caught_by),
-        ],
-        env={
-            **os.environ,
-            "OOCBFS_TEST_KERNELS": str(folder),
-            "OOCBFS_TEST_CHECKS": mutant.checks.value,
-            "CXXFLAGS": "-O0",
-            # Zarr's would import all of Zarr and CuPy.
-            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-        },
-        cwd=TESTS.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
+    done = runner.run(
+        str(TESTS / mutant.caught_by),
+        tmp_path / "report",
+        {"OOCBFS_TEST_KERNELS": str(folder), "OOCBFS_TEST_CHECKS": mutant.checks.value},
     )
-    assert "could not be compiled" not in done.stdout, done.stdout
-    assert done.returncode != 0
-    assert any(words in done.stdout for words in mutant.report.split("|")), done.stdout
+    assert "could not be compiled" not in done.report, done.report
+    assert done.code == pytest.ExitCode.TESTS_FAILED, done.report
+    assert any(words in done.report for words in mutant.report.split("|")), done.report
+
+
+def test_the_runner_passes_what_is_not_broken(runner: Runner, tmp_path: Path) -> None:
+    """Or a runner that fails every test would seem to catch all mutants."""
+    folder = tmp_path / "kernels"
+    copy_kernels(folder)
+    test = str(TESTS / BFS_MUTANTS[0].caught_by)
+    done = runner.run(test, tmp_path / "report", {"OOCBFS_TEST_KERNELS": str(folder)})
+    assert done.code == pytest.ExitCode.OK, done.report
+    assert "1 passed" in done.report

@@ -11,16 +11,23 @@ from numpy.typing import NDArray
 import oocbfs
 from oocbfs.generate import generators
 from oocbfs.gpu.bfs import GpuBfs
-from oocbfs.gpu.device import Argument, EmulatorDevice, align_tails
-from oocbfs.gpu.result import Direction
+from oocbfs.gpu.device import Argument
+from oocbfs.gpu.emulator_device import EmulatorDevice, align_tails
+from oocbfs.gpu.result import DeviceDirection
 from oocbfs.graph.rows import neighbours, span
 from oocbfs.kernels.cuda.source import PARTS, Control
 from oocbfs.kernels.rows import Rows
 from oocbfs.plan.cuts import Cuts
-from tests.gpu.test_gpu_bfs import WIDE, device, library
-from tests.support.gpu_graphs import levels_by_scipy, matrix_of, mixed_graph, random_graph, rows_of
-from tests.support.sector_count import frontier_cost, look_at_heads
-from tests.support.slow_bytes import RecordingDevice, expected_sectors
+from tests.support.gpu.emulated import LARGE, device, library
+from tests.support.gpu.gpu_graphs import (
+    levels_by_scipy,
+    matrix_of,
+    mixed_graph,
+    random_graph,
+    rows_of,
+)
+from tests.support.gpu.sector_count import frontier_cost, look_at_heads
+from tests.support.gpu.slow_bytes import RecordingDevice, expected_sectors
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -29,9 +36,9 @@ def test_levels_where_heads_do_not_help(seed: int) -> None:
     matrix = mixed_graph(1)
     degrees = np.diff(matrix.indptr)
     rows = rows_of(matrix, weights=(degrees.max() - degrees).astype(np.uint32))
-    with GpuBfs(device(seed), rows, limits=WIDE) as bfs:
+    with GpuBfs(device(seed), rows, limits=LARGE) as bfs:
         for source in (17, 300, 4000):
-            result = bfs.run(np.array([source], np.uint32), Direction.SPLIT)
+            result = bfs.run(np.array([source], np.uint32), DeviceDirection.SPLIT)
             assert "split" in {step.kind for step in result.steps}
             np.testing.assert_array_equal(result.levels, levels_by_scipy(matrix, [source]))
 
@@ -69,7 +76,7 @@ def test_cuts_of_next_to_nothing(n: int) -> None:
 
 
 def hub_and_clique(hub: int) -> object:
-    """A hub whose row holds almost all bytes, and vertices behind a leaf of it that their heads leave."""
+    """Give a hub whose row holds almost all bytes, and a clique at a leaf of it."""
     n = 4096
     leaves = np.delete(np.arange(n - 6), hub)[::2]
     edges = [(hub, leaf) for leaf in leaves]
@@ -84,10 +91,10 @@ def test_levels_are_not_cut_where_one_side_has_no_vertices(hub: int, cut: int) -
     matrix = hub_and_clique(hub)
     rows = rows_of(matrix)
     made = RecordingDevice(library=library(), seed=1)
-    with GpuBfs(made, rows, limits=WIDE) as bfs:
+    with GpuBfs(made, rows, limits=LARGE) as bfs:
         made.bfs, made.pending = bfs, []
         bfs.cuts.vertices[:] = cut
-        result = bfs.run(np.array([2], np.uint32), Direction.SPLIT)
+        result = bfs.run(np.array([2], np.uint32), DeviceDirection.SPLIT)
     np.testing.assert_array_equal(result.levels, levels_by_scipy(matrix, [2]))
     kinds = {step.kind for step in result.steps}
     assert kinds >= {"bottom-up" if cut else "heads, top-down"}
@@ -116,7 +123,7 @@ def saved(rows: Rows, hub: int, cut: int) -> int:
 
 
 def test_savings_are_near_those_of_all_hubs(rows: Rows) -> None:
-    """Hubs weigh as often as they are somebody's neighbour."""
+    """Hubs weigh as often as they are a neighbour."""
     cuts = Cuts(rows, rows)
     lengths = np.array([np.subtract(*span(rows, v)[::-1]) for v in range(rows.heads.size)])
     hubs = np.flatnonzero(lengths > 1024)
@@ -132,7 +139,7 @@ def test_savings_are_near_those_of_all_hubs(rows: Rows) -> None:
 
 
 class CountingDevice(EmulatorDevice):
-    """Keeps the control words behind every heads pass, and what had been visited before."""
+    """Keeps the control words after every heads pass, and what had been visited before."""
 
     bfs: GpuBfs
     passes: list[tuple[NDArray[np.uint64], NDArray[np.bool_]]]
@@ -147,17 +154,17 @@ class CountingDevice(EmulatorDevice):
 @pytest.mark.parametrize(
     "matrix", [mixed_graph(1), random_graph(1, 20_000, 160_000)], ids=["mixed", "random"]
 )
-@pytest.mark.parametrize("window", [(0, 0), (4096, 16384)])
-def test_the_device_sums_up_what_decides(matrix: object, window: tuple[int, int]) -> None:
+@pytest.mark.parametrize("device_range", [(0, 0), (4096, 16384)])
+def test_the_device_sums_up_what_decides(matrix: object, device_range: tuple[int, int]) -> None:
     rows = rows_of(matrix)
     made = CountingDevice(library=library())
     made.passes = []
-    with GpuBfs(made, rows, windows=(window,), limits=WIDE) as bfs:
+    with GpuBfs(made, rows, device_ranges=(device_range,), limits=LARGE) as bfs:
         made.bfs = bfs
-        result = bfs.run(np.array([17], np.uint32), Direction.BOTTOM_UP)
-    index, fast = (rows.bases, rows.starts, rows.shift), np.array(window) // 32
+        result = bfs.run(np.array([17], np.uint32), DeviceDirection.BOTTOM_UP)
+    index, fast = (rows.bases, rows.starts, rows.shift), np.array(device_range) // 32
     cuts = Cuts(rows, rows).vertices
-    room = np.empty(rows.heads.size, np.int64)
+    pending = np.empty(rows.heads.size, np.int64)
     before = np.zeros(made.passes[0][0].size, np.uint64)
     assert len(made.passes) > 3
     for level, (control, visited) in enumerate(made.passes):
@@ -167,7 +174,7 @@ def test_the_device_sums_up_what_decides(matrix: object, window: tuple[int, int]
         cost = frontier_cost(*index, frontier, fast)
         expected_search = 32 + rows.tails.size // (int(cost[0]) + 1)
         count, by_part = look_at_heads(
-            rows.heads, *index, visited, fast, expected_search, room, cuts
+            rows.heads, *index, visited, fast, expected_search, pending, cuts
         )
         assert growth[Control.PENDING] == count
         parts = growth[Control.PENDING_BYTES : Control.PENDING_BYTES + PARTS]
@@ -186,14 +193,14 @@ def test_the_device_sums_up_what_decides(matrix: object, window: tuple[int, int]
 def test_segments_before_the_cut_are_not_listed(rows: Rows) -> None:
     source = np.flatnonzero(rows.degrees)[-1:].astype(np.uint32)
     listed = {}
-    for direction in (Direction.TOP_DOWN, Direction.SPLIT):
-        with GpuBfs(device(), rows, limits=WIDE) as bfs:
+    for direction in (DeviceDirection.TOP_DOWN, DeviceDirection.SPLIT):
+        with GpuBfs(device(), rows, limits=LARGE) as bfs:
             result = bfs.run(source, direction)
         kinds = {step.kind for step in result.steps}
-        assert ("split" in kinds) == (direction is Direction.SPLIT)
+        assert ("split" in kinds) == (direction is DeviceDirection.SPLIT)
         hubs, segments = divmod(int(result.control[Control.HUBS]), 1 << 32)
         listed[direction] = segments / hubs
-    assert listed[Direction.SPLIT] < 0.9 * listed[Direction.TOP_DOWN]
+    assert listed[DeviceDirection.SPLIT] < 0.9 * listed[DeviceDirection.TOP_DOWN]
 
 
 def test_auto_cuts_a_level(rows: Rows) -> None:

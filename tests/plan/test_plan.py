@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from oocbfs.errors import BudgetError
 from oocbfs.gpu.bfs import GpuBfs
-from oocbfs.gpu.device import EmulatorDevice, Memory
-from oocbfs.gpu.engine import tails_of
-from oocbfs.plan.device import LINE_BYTES, PAGE_BYTES, Shape, Tails, align_window, plan, slow_range
-from tests.gpu.test_gpu_bfs import library
-from tests.support.gpu_graphs import levels_by_scipy, mixed_graph, rows_of
+from oocbfs.gpu.device import Memory
+from oocbfs.gpu.emulator_device import EmulatorDevice
+from oocbfs.plan.device import plan
+from oocbfs.plan.ranges import LINE_BYTES, PAGE_BYTES, align_range, slow_range
+from oocbfs.plan.shape import Shape, Tails, tails_of
+from tests.support.gpu.emulated import library
+from tests.support.gpu.gpu_graphs import levels_by_scipy, mixed_graph, rows_of
 
 
 @st.composite
@@ -29,8 +31,8 @@ def shapes(draw: st.DrawFn) -> Shape:
 
 def tails(lengths: list[int], rows_each: int = 1) -> Tails:
     """Tails of so many rows in each of some lengths."""
-    places = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return Tails(int(places[-1]), len(lengths) * rows_each, places[:-1])
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return Tails(int(offsets[-1]), len(lengths) * rows_each, offsets[:-1])
 
 
 @given(shapes(), st.integers(0, 2_000_000), st.booleans())
@@ -43,13 +45,13 @@ def test_never_more_than_device_memory(shape: Shape, vram: int, with_parents: bo
     found = plan(shape, vram_bytes=vram, with_parents=with_parents)
     assert found.device_bytes <= vram
     assert found.mandatory_bytes + found.resident_bytes == found.device_bytes
-    for (begin, end), side in zip(found.windows, shape.tails, strict=True):
+    for (begin, end), side in zip(found.device_ranges, shape.tails, strict=True):
         assert 0 <= begin <= end <= -(-side.num_bytes // LINE_BYTES) * LINE_BYTES
         assert begin % LINE_BYTES == end % LINE_BYTES == 0
         first, last = slow_range((begin, end), (0, side.num_bytes), side.num_bytes)
         assert first % PAGE_BYTES == 0 or first == last
         outside = set(range(0, side.num_bytes, 64)) - set(range(begin, end, 64))
-        assert all(first <= place < last for place in outside)
+        assert all(first <= offset < last for offset in outside)
 
 
 @given(shapes(), st.integers(0, 500_000), st.integers(0, 500_000))
@@ -60,7 +62,8 @@ def test_more_memory_never_holds_less(shape: Shape, less: int, more: int) -> Non
     )
     assert small.resident_bytes <= large.resident_bytes
     assert all(
-        s[1] - s[0] <= g[1] - g[0] for s, g in zip(small.windows, large.windows, strict=True)
+        s[1] - s[0] <= g[1] - g[0]
+        for s, g in zip(small.device_ranges, large.device_ranges, strict=True)
     )
 
 
@@ -68,7 +71,7 @@ def test_more_memory_never_holds_less(shape: Shape, less: int, more: int) -> Non
 def test_a_graph_that_fits_is_resident_and_nothing_is_pinned(shape: Shape) -> None:
     asked = plan(shape, vram_bytes=None, resident_tails="100%")
     exact = plan(shape, vram_bytes=asked.device_bytes)
-    assert exact.windows == asked.windows
+    assert exact.device_ranges == asked.device_ranges
     assert exact.pinned_bytes == 0
     assert exact.why == "the whole graph is resident"
     if shape.tail_bytes:
@@ -77,16 +80,16 @@ def test_a_graph_that_fits_is_resident_and_nothing_is_pinned(shape: Shape) -> No
 
 
 @given(shapes(), st.integers(0, 300_000), st.integers(0, 300_000))
-def test_asking_for_an_amount_gives_it_or_an_error(shape: Shape, amount: int, room: int) -> None:
+def test_asking_for_an_amount_gives_it_or_an_error(shape: Shape, amount: int, free: int) -> None:
     least = plan(shape, vram_bytes=None).mandatory_bytes
     try:
-        found = plan(shape, vram_bytes=least + room, resident_tails=amount)
+        found = plan(shape, vram_bytes=least + free, resident_tails=amount)
     except BudgetError:
-        assert room < max(
+        assert free < max(
             amount, plan(shape, vram_bytes=None, resident_tails="100%").resident_bytes
         )
         return
-    assert found.resident_bytes <= room
+    assert found.resident_bytes <= free
     if amount < shape.tail_bytes:
         assert found.resident_bytes <= amount
 
@@ -101,26 +104,26 @@ def test_host_memory_bounds_what_is_pinned(shape: Shape, host: int) -> None:
         assert plan(shape, vram_bytes=None, host_bytes=host).pinned_bytes == needed
 
 
-def test_the_window_lies_where_most_rows_are() -> None:
-    def window(lengths: list[int], amount: int, rows_each: int = 1000) -> tuple[int, int]:
+def test_the_device_range_lies_where_most_rows_are() -> None:
+    def device_range(lengths: list[int], amount: int, rows_each: int = 1000) -> tuple[int, int]:
         shape = Shape(1000, 4, (tails(lengths, rows_each),))
-        return plan(shape, vram_bytes=None, resident_tails=amount).windows[0]
+        return plan(shape, vram_bytes=None, resident_tails=amount).device_ranges[0]
 
     by_degree = [64_000, 32_000, 16_000, 8_000, 0, 0]
     end = -(-sum(by_degree) // LINE_BYTES) * LINE_BYTES
-    assert window(by_degree, 8192) == (end - 8192, end)
-    begin, end = window([64_000, 64_000, 8_000, 64_000], 7168)
+    assert device_range(by_degree, 8192) == (end - 8192, end)
+    begin, end = device_range([64_000, 64_000, 8_000, 64_000], 7168)
     assert 128_000 - LINE_BYTES <= begin < end <= 136_000 + LINE_BYTES
-    assert window([8_000, 8_100, 8_050, 8_200], 8192) == (0, 8192)
+    assert device_range([8_000, 8_100, 8_050, 8_200], 8192) == (0, 8192)
     # Rows of 80 bytes and more waste little of a sector: expanding hubs costs most.
-    assert window(by_degree, 8192, rows_each=100) == (0, 8192)
+    assert device_range(by_degree, 8192, rows_each=100) == (0, 8192)
 
 
-def test_windows_move_to_lines() -> None:
-    assert align_window((0, 0), 3) == (0, 0)
-    assert align_window((0, 3), 3) == (0, 128)
-    assert align_window((130, 400), 1000) == (128, 384)
-    assert align_window((130, 999), 1000) == (128, 1024)
+def test_ranges_move_to_lines() -> None:
+    assert align_range((0, 0), 3) == (0, 0)
+    assert align_range((0, 3), 3) == (0, 128)
+    assert align_range((130, 400), 1000) == (128, 384)
+    assert align_range((130, 999), 1000) == (128, 1024)
 
 
 class CountingDevice(EmulatorDevice):
@@ -151,7 +154,7 @@ def test_a_device_allocates_what_the_plan_says(extra: int, sides: int) -> None:
     least = plan(shape, vram_bytes=None, with_parents=True).mandatory_bytes
     found = plan(shape, vram_bytes=least + extra, with_parents=True)
     device = CountingDevice(library=library())
-    with GpuBfs(device, rows, in_rows, windows=found.windows) as search:
+    with GpuBfs(device, rows, in_rows, device_ranges=found.device_ranges) as search:
         assert device.allocated_bytes == found.device_bytes <= least + extra
         assert device.mapped_bytes == found.pinned_bytes
         result = search.run(np.array([17], np.uint32))

@@ -1,4 +1,4 @@
-"""What is predicted from levels alone: exactly what a plain count gives, and near what kernels move."""
+"""What is predicted from levels alone: what a plain count gives, and near what kernels move."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ import pytest
 
 import oocbfs
 from oocbfs.generate import generators
-from oocbfs.gpu.engine import shape_of
 from oocbfs.graph.rows import span
 from oocbfs.kernels.rows import Rows
 from oocbfs.plan.cuts import Cuts
-from oocbfs.plan.device import Plan, plan
+from oocbfs.plan.device import DevicePlan, plan
 from oocbfs.plan.prediction import (
     KNOWN_GPUS,
     Sample,
@@ -26,17 +25,18 @@ from oocbfs.plan.prediction import (
     predict_seconds,
     sample_levels,
 )
+from oocbfs.plan.shape import shape_of
 from oocbfs.progress import Phases
 from oocbfs.search.graph import Graph
 from tests.support.command_line import run
 
 
-def sectors(begin: int, end: int, window: tuple[int, int]) -> set[int]:
+def sectors(begin: int, end: int, device_range: tuple[int, int]) -> set[int]:
     touched = set(range(begin // 32, -(-end // 32))) if begin < end else set()
-    return {sector for sector in touched if not window[0] <= 32 * sector < window[1]}
+    return {sector for sector in touched if not device_range[0] <= 32 * sector < device_range[1]}
 
 
-def plain_count(graph: Graph, decided: Plan, sample: Sample) -> int:
+def plain_count(graph: Graph, decided: DevicePlan, sample: Sample) -> int:
     """Count level by level, as the module says, with sets and lists."""
     total = 0
     alone = True
@@ -45,23 +45,26 @@ def plain_count(graph: Graph, decided: Plan, sample: Sample) -> int:
     for level in range(1, sample.num_levels + 1):
         expanded = skippable = 0
         for begin, end in (span(graph.rows, int(u)) for u in np.flatnonzero(levels == level - 1)):
-            expanded += len(sectors(begin, end, decided.windows[0]))
+            expanded += len(sectors(begin, end, decided.device_ranges[0]))
             last = begin + 1024 * ((end - begin - 1) // 1024)
-            skippable += len(sectors(begin, last, decided.windows[0]))
+            skippable += len(sectors(begin, last, decided.device_ranges[0]))
         size = int((levels == level - 1).sum())
-        wide = 32 * expanded >= graph.num_vertices / 8
+        large = 32 * expanded >= graph.num_vertices / 8
         fits = size <= 8192 and 32 * expanded <= 64 * size + (16 << 10)
-        alone = fits and (alone or not wide)
-        if wide and not alone:
-            waiting = searched(graph.in_rows, levels, level, decided.windows[-1], cuts)
+        alone = fits and (alone or not large)
+        if large and not alone:
+            waiting = searched(graph.in_rows, levels, level, decided.device_ranges[-1], cuts)
             total += int(cuts.costs(32 * waiting, np.array([32 * expanded, 32 * skippable])).min())
         else:
             total += 32 * expanded
     return total
 
 
-def searched(rows: Rows, levels: Any, level: int, window: tuple[int, int], cuts: Cuts) -> Any:
-    """Sectors of the vertices that wait in a level, by part; of each level, side by side ones share one."""
+def searched(rows: Rows, levels: Any, level: int, device_range: tuple[int, int], cuts: Cuts) -> Any:
+    """Count the sectors of the vertices that wait in a level, by part.
+
+    Neighbouring vertices of one level share a sector.
+    """
     count = np.zeros(cuts.vertices.size + 1, np.int64)
     last: dict[int, int] = {}
     for u in np.flatnonzero((levels < 0) | (levels >= level)).tolist():
@@ -72,7 +75,7 @@ def searched(rows: Rows, levels: Any, level: int, window: tuple[int, int], cuts:
             continue
         if here == level:
             end = hit_end(rows, levels, begin, end, level - 1)
-        touched = sectors(begin, end, window)
+        touched = sectors(begin, end, device_range)
         part = int((cuts.vertices <= u).sum())
         count[part] += len(touched) - (bool(touched) and last.get(here) == begin // 32)
         last[here] = (end - 1) // 32
@@ -82,14 +85,14 @@ def searched(rows: Rows, levels: Any, level: int, window: tuple[int, int], cuts:
 def hit_end(rows: Rows, levels: Any, begin: int, end: int, wanted: int) -> int:
     for segment in range(begin, end, 1024):
         vertex, value, shift = -1, 0, 0
-        for at in range(segment, min(segment + 1024, end)):
-            byte = int(rows.tails[at])
+        for offset in range(segment, min(segment + 1024, end)):
+            byte = int(rows.tails[offset])
             value |= (byte & 127) << shift
             shift += 7
             if byte < 128:
                 vertex += value + 1
                 if levels[vertex] == wanted:
-                    return at + 1
+                    return offset + 1
                 value = shift = 0
     return end
 
@@ -103,7 +106,7 @@ def graph(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.mark.parametrize("share", ["0%", "10%", "60%"])
-def test_foretold_bytes_equal_a_plain_count(graph: Graph, share: str) -> None:
+def test_predicted_bytes_equal_a_plain_count(graph: Graph, share: str) -> None:
     decided = plan(shape_of(graph), vram_bytes=None, resident_tails=share)
     samples = sample_levels(graph, 3, Phases(show=False))
     assert len(samples) == 3
@@ -114,7 +117,7 @@ def test_foretold_bytes_equal_a_plain_count(graph: Graph, share: str) -> None:
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="the emulator needs a C++ compiler")
-def test_foretold_bytes_are_near_what_kernels_move(graph: Graph) -> None:
+def test_predicted_bytes_are_near_what_kernels_move(graph: Graph) -> None:
     for share in ("0%", "10%"):
         decided = plan(shape_of(graph), vram_bytes=None, resident_tails=share)
         for sample in sample_levels(graph, 3, Phases(show=False)):
@@ -125,36 +128,38 @@ def test_foretold_bytes_are_near_what_kernels_move(graph: Graph) -> None:
             assert moved / 2 <= predicted <= moved * 2
 
 
-def disk_blocks(graph: Graph, homes: Any, levels: Any, level: int) -> tuple[int, int]:
+def disk_blocks(graph: Graph, host_ranges: Any, levels: Any, level: int) -> tuple[int, int]:
     """Count the blocks that expanding and searching read to find a level, with sets."""
     both = []
     heads = graph.in_rows.heads
     found = [u for u in np.flatnonzero(levels == level) if levels[heads[u]] != level - 1]
     waiting = [*found, *np.flatnonzero((levels < 0) | (levels > level))]
-    for rows, home, vertices in (
-        (graph.rows, homes[0], np.flatnonzero(levels == level - 1)),
-        (graph.in_rows, homes[-1], waiting),
+    for rows, host_range, vertices in (
+        (graph.rows, host_ranges[0], np.flatnonzero(levels == level - 1)),
+        (graph.in_rows, host_ranges[-1], waiting),
     ):
         needed = set()
         for begin, end in (span(rows, int(u)) for u in vertices):
-            for first, last in ((begin, min(end, home[0])), (max(begin, home[1]), end)):
+            for first, last in ((begin, min(end, host_range[0])), (max(begin, host_range[1]), end)):
                 needed |= set(range(first >> 14, ((last - 1) >> 14) + 1)) if first < last else set()
         both.append(len(needed))
     return both[0], both[1]
 
 
-@pytest.mark.parametrize("home", [(0, 0), (20_000, 50_000), (60_000, 1 << 40)])
-def test_foretold_disk_bytes_equal_a_plain_count(graph: Graph, home: tuple[int, int]) -> None:
+@pytest.mark.parametrize("host_range", [(0, 0), (20_000, 50_000), (60_000, 1 << 40)])
+def test_predicted_disk_bytes_equal_a_plain_count(
+    graph: Graph, host_range: tuple[int, int]
+) -> None:
     for sample in sample_levels(graph, 2, Phases(show=False)):
-        found = np.stack(predict_blocks(graph, (home,), sample), axis=1)
+        found = np.stack(predict_blocks(graph, (host_range,), sample), axis=1)
         plain = [
-            disk_blocks(graph, (home,), sample.levels, level)
+            disk_blocks(graph, (host_range,), sample.levels, level)
             for level in range(1, sample.num_levels + 1)
         ]
         np.testing.assert_array_equal(found, np.array(plain) * (16 << 10))
 
 
-def test_foretold_disk_bytes_are_near_what_is_read(tmp_path: Path) -> None:
+def test_predicted_disk_bytes_are_near_what_is_read(tmp_path: Path) -> None:
     path = tmp_path / "g.ocg"
     oocbfs.convert(generators.rmat(16, seed=3), path, order="degree")
     with oocbfs.open(path) as opened:

@@ -17,9 +17,9 @@ import oocbfs
 from oocbfs.errors import BudgetError, FormatError, OocbfsError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
-from oocbfs.gpu.engine import shape_of
 from oocbfs.gpu.nvidia import ask_driver
 from oocbfs.plan.device import plan
+from oocbfs.plan.shape import shape_of
 from oocbfs.search.graph import Graph
 from tests.support.crafting import rewrite
 

@@ -1,13 +1,19 @@
-"""Kernels of breadth-first searches broken on purpose: what is changed, and the test that must notice."""
+"""Kernels of breadth-first searches broken on purpose, and the tests that must notice."""
 
 from __future__ import annotations
 
 from oocbfs.kernels.emulator.build import Checks
-from tests.support.mutant import Mutant
+from tests.support.mutants.mutant import Mutant
 
-LEVELS = "gpu/test_gpu_bfs.py::test_levels_under_ten_schedules[{}]"
-STAGED = "gpu/test_staging.py::test_nothing_at_home_under_ten_schedules[{}]"
-RACES = "gpu/test_gpu_bfs.py::test_no_races[{}]"
+_LEVELS = "gpu/test_gpu_bfs.py::test_levels_under_ten_schedules[{}]"
+TOP_DOWN = _LEVELS.format("1-DeviceDirection.TOP_DOWN-False")
+BOTTOM_UP = _LEVELS.format("3-DeviceDirection.BOTTOM_UP-False")
+SPLIT = _LEVELS.format("5-DeviceDirection.SPLIT-False")
+_RACES = "gpu/test_gpu_bfs.py::test_no_races[{}]"
+TOP_DOWN_RACES = _RACES.format("2-DeviceDirection.TOP_DOWN-large")
+SMALL_RACES = _RACES.format("1-DeviceDirection.TOP_DOWN-small")
+BOTTOM_UP_RACES = _RACES.format("3-DeviceDirection.BOTTOM_UP-large")
+STAGED = "gpu/test_staging.py::test_all_on_disk_under_ten_schedules[{}]"
 
 BFS_MUTANTS = [
     Mutant(
@@ -15,7 +21,7 @@ BFS_MUTANTS = [
         "bfs/expand.cuh",
         "fresh = !(atomicOr(word, bit) & bit);",
         "{ fresh = true; *word |= bit; }",
-        RACES.format("1-Direction.TOP_DOWN"),
+        TOP_DOWN_RACES,
         "race on device memory",
     ),
     Mutant(
@@ -23,7 +29,7 @@ BFS_MUTANTS = [
         "bfs/expand.cuh",
         "if (!(*(volatile u32*)word & bit))",
         "if (!(*word & bit))",
-        RACES.format("1-Direction.TOP_DOWN"),
+        TOP_DOWN_RACES,
         "race on device memory",
     ),
     Mutant(
@@ -31,16 +37,17 @@ BFS_MUTANTS = [
         "cuda/staged.cuh",
         "  __syncwarp();\n  for (u32 from",
         "  for (u32 from",
-        RACES.format("1-Direction.TOP_DOWN"),
+        TOP_DOWN_RACES,
         "race on shared memory",
     ),
     Mutant(
         "lanes run ahead while staging",
         "cuda/staged.cuh",
-        "    __syncwarp();   // a lane that ran ahead would load its half in another instruction\n  }",
+        "    __syncwarp();   // a lane that ran ahead would load its half in another "
+        "instruction\n  }",
         "  }\n  __syncwarp();",
         "gpu/test_slow_bytes.py::test_sectors_equal_an_independent_count"
-        "[window0-32-Direction.TOP_DOWN-0]",
+        "[0-DeviceDirection.TOP_DOWN-128-4096to16384]",
         "assert moved == expected_sectors",
     ),
     Mutant(
@@ -48,7 +55,7 @@ BFS_MUTANTS = [
         "bfs/search.cuh",
         "(FULL_WARP >> (32u - GROUP_LANES)) << group_first",
         "FULL_WARP >> (32u - GROUP_LANES)",
-        LEVELS.format("1-Direction.BOTTOM_UP"),
+        BOTTOM_UP,
         "assert np.array_equal(result.levels, expected)",
     ),
     Mutant(
@@ -56,7 +63,7 @@ BFS_MUTANTS = [
         "cuda/common.cuh",
         "const u32 lanes = __ballot_sync(FULL_WARP, chosen);",
         "const u32 lanes = __ballot_sync(0x7fffffffu, chosen);",
-        LEVELS.format("1-Direction.TOP_DOWN"),
+        TOP_DOWN,
         "which does not name it",
     ),
     Mutant(
@@ -89,15 +96,15 @@ BFS_MUTANTS = [
         "cuda/decode.cuh",
         "row.begin + number * SEGMENT_BYTES;",
         "row.begin + number * (SEGMENT_BYTES - 1);",
-        "gpu/test_gpu_bfs.py::test_segments_with_stretched_varints[Direction.TOP_DOWN]",
+        "gpu/test_gpu_bfs.py::test_segments_with_stretched_varints[DeviceDirection.TOP_DOWN]",
         "Error",
     ),
     Mutant(
         "queue reservation without broadcast",
         "cuda/common.cuh",
-        "place = __shfl_sync(FULL_WARP, place, 0) - base;",
-        "place = place - base;",
-        LEVELS.format("1-Direction.TOP_DOWN"),
+        "position = __shfl_sync(FULL_WARP, position, 0) - base;",
+        "position = position - base;",
+        TOP_DOWN,
         "assert np.array_equal(result.levels, expected)",
     ),
     Mutant(
@@ -105,16 +112,16 @@ BFS_MUTANTS = [
         "cuda/common.cuh",
         "__popc(lanes & lanes_below())",
         "__popc(lanes & (lanes_below() << 1 | 1u))",
-        LEVELS.format("1-Direction.BOTTOM_UP"),
+        BOTTOM_UP,
         "race on device memory|outside every allocation",
         Checks.RACES,
     ),
     Mutant(
-        "bits behind the last vertex not set",
+        "bits after the last vertex not set",
         "bfs/initialise.cu",
         "cut ? 0xffffffffu << (u32)(num_vertices & 31) : 0;",
         "cut ? 0 : 0;",
-        RACES.format("1-Direction.BOTTOM_UP"),
+        BOTTOM_UP_RACES,
         "outside every allocation",
     ),
     Mutant(
@@ -122,15 +129,15 @@ BFS_MUTANTS = [
         "bfs/search.cuh",
         "test_bit(search.visited, id)",
         "test_bit(search.claimed, id)",
-        RACES.format("1-Direction.BOTTOM_UP"),
+        BOTTOM_UP_RACES,
         "race on device memory",
     ),
     Mutant(
-        "heads pass forgets who was visited",
+        "heads pass forgets what was visited",
         "bfs/bottom_up_heads.cu",
         "visited |= hits;",
         "visited = hits;",
-        LEVELS.format("1-Direction.BOTTOM_UP"),
+        BOTTOM_UP,
         "race on device memory|outside every allocation",
         Checks.RACES,
     ),
@@ -139,7 +146,7 @@ BFS_MUTANTS = [
         "bfs/bottom_up_heads.cu",
         "if (lane_id() == owner) visited |= hits;",
         "",
-        LEVELS.format("1-Direction.BOTTOM_UP"),
+        BOTTOM_UP,
         "race on device memory|outside every allocation",
         Checks.RACES,
     ),
@@ -148,7 +155,7 @@ BFS_MUTANTS = [
         "bfs/small_levels.cu",
         "    }\n    __syncthreads();\n    const u64 end",
         "    }\n    const u64 end",
-        RACES.format("1-Direction.TOP_DOWN"),
+        SMALL_RACES,
         "race on shared memory",
     ),
     Mutant(
@@ -156,7 +163,7 @@ BFS_MUTANTS = [
         "bfs/small_levels.cu",
         "    levels_run++;\n    __syncthreads();\n",
         "    levels_run++;\n",
-        RACES.format("1-Direction.TOP_DOWN"),
+        SMALL_RACES,
         "race on shared memory",
     ),
     Mutant(
@@ -164,7 +171,7 @@ BFS_MUTANTS = [
         "bfs/expand.cuh",
         "while (__any_sync(FULL_WARP, !row.done())) {",
         "while (!row.done()) {",
-        LEVELS.format("1-Direction.TOP_DOWN"),
+        TOP_DOWN,
         "small_levels: |top_down: ",
     ),
     Mutant(
@@ -172,7 +179,7 @@ BFS_MUTANTS = [
         "cuda/hubs.cuh",
         "hub_segments[middle] <= segment",
         "hub_segments[middle] < segment",
-        LEVELS.format("1-Direction.TOP_DOWN"),
+        TOP_DOWN,
         "Error",
     ),
     Mutant(
@@ -180,24 +187,24 @@ BFS_MUTANTS = [
         "cuda/hubs.cuh",
         "1ull << 32 | count_segments(row)",
         "1ull << 32 | (count_segments(row) - 1)",
-        LEVELS.format("1-Direction.TOP_DOWN"),
+        TOP_DOWN,
         "assert np.array_equal(result.levels, expected)",
     ),
     Mutant(
-        "vertices before the cut reached for too",
+        "vertices before the cut expanded to as well",
         "bfs/expand.cuh",
         " && vertex >= search.first_target",
         "",
-        LEVELS.format("1-Direction.SPLIT"),
+        SPLIT,
         "race on device memory|outside every allocation",
         Checks.RACES,
     ),
     Mutant(
-        "vertices behind the cut search too",
+        "vertices after the cut search too",
         "bfs/split_level.cu",
         "if (vertex >= search.first_target) vertex = NO_VERTEX;",
         "",
-        LEVELS.format("1-Direction.SPLIT"),
+        SPLIT,
         "race on device memory|outside every allocation",
         Checks.RACES,
     ),
@@ -205,7 +212,8 @@ BFS_MUTANTS = [
         "the segment with the cut skipped too",
         "cuda/hubs.cuh",
         "return {row.begin + low * SEGMENT_BYTES, row.end};",
-        "return {high < count_segments(row) ? row.begin + high * SEGMENT_BYTES : row.end, row.end};",
+        "return {high < count_segments(row) ? row.begin + high * SEGMENT_BYTES : row.end, "
+        "row.end};",
         "plan/test_cuts.py::test_levels_where_heads_do_not_help[1]",
         "Arrays are not equal",
     ),
@@ -222,7 +230,7 @@ BFS_MUTANTS = [
         "bfs/bottom_up_heads.cu",
         "        pending_bytes = 0;\n",
         "",
-        "plan/test_cuts.py::test_the_device_sums_up_what_decides[window0-mixed]",
+        "plan/test_cuts.py::test_the_device_sums_up_what_decides[device_range0-mixed]",
         "Arrays are not equal",
     ),
     Mutant(
@@ -230,7 +238,7 @@ BFS_MUTANTS = [
         "bfs/expand.cuh",
         "if (active && vertex < rows.num_vertices && ",
         "if (active && ",
-        "gpu/test_gpu_bfs.py::test_damaged_tails_are_reported[Direction.TOP_DOWN]",
+        "gpu/test_gpu_bfs.py::test_damaged_tails_are_reported[DeviceDirection.TOP_DOWN]",
         "outside every allocation",
         Checks.RACES,
     ),
@@ -239,7 +247,7 @@ BFS_MUTANTS = [
         "cuda/staged.cuh",
         " && sum + value < n;",
         ";",
-        "gpu/test_gpu_bfs.py::test_values_that_wrap_around_are_reported[Direction.TOP_DOWN]",
+        "gpu/test_gpu_bfs.py::test_values_that_wrap_around_are_reported[DeviceDirection.TOP_DOWN]",
         "DID NOT RAISE",
     ),
     Mutant(
@@ -247,7 +255,7 @@ BFS_MUTANTS = [
         "cuda/decode.cuh",
         "whole = whole && value < rows.num_vertices;",
         "",
-        "gpu/test_gpu_bfs.py::test_values_that_wrap_around_are_reported[Direction.TOP_DOWN]",
+        "gpu/test_gpu_bfs.py::test_values_that_wrap_around_are_reported[DeviceDirection.TOP_DOWN]",
         "DID NOT RAISE",
     ),
     Mutant(
@@ -275,11 +283,11 @@ BFS_MUTANTS = [
         ".sum() == damaged",
     ),
     Mutant(
-        "resident window one byte too long",
+        "device range one byte too long",
         "cuda/rows.cuh",
         "offset - rows.fast_begin < rows.fast_end - rows.fast_begin",
         "offset - rows.fast_begin <= rows.fast_end - rows.fast_begin",
-        "gpu/test_gpu_bfs.py::test_resident_windows[Direction.TOP_DOWN-window1]",
+        "gpu/test_gpu_bfs.py::test_device_ranges[DeviceDirection.TOP_DOWN-device_range1]",
         "outside every allocation",
         Checks.RACES,
     ),
@@ -288,7 +296,7 @@ BFS_MUTANTS = [
         "cuda/rows.cuh",
         "(offset - row.begin + SEGMENT_BYTES - 1) / SEGMENT_BYTES",
         "(offset - row.begin) / SEGMENT_BYTES",
-        STAGED.format("undirected-1-Direction.TOP_DOWN"),
+        STAGED.format("undirected-1-DeviceDirection.TOP_DOWN"),
         "reads host memory that is not mapped",
     ),
     Mutant(
@@ -296,7 +304,7 @@ BFS_MUTANTS = [
         "disk/mark_blocks.cu",
         "block <= (end - 1) / DISK_BLOCK_BYTES",
         "block < (end - 1) / DISK_BLOCK_BYTES",
-        STAGED.format("undirected-2-Direction.BOTTOM_UP"),
+        STAGED.format("undirected-2-DeviceDirection.BOTTOM_UP"),
         "assert_array_equal|damaged",
     ),
     Mutant(
@@ -304,7 +312,7 @@ BFS_MUTANTS = [
         "disk/mark_blocks.cu",
         "found == level - 1",
         "found == level",
-        STAGED.format("directed-1-Direction.TOP_DOWN"),
+        STAGED.format("directed-1-DeviceDirection.TOP_DOWN"),
         "assert_array_equal|damaged",
     ),
     Mutant(
@@ -312,7 +320,7 @@ BFS_MUTANTS = [
         "cuda/on_level.cuh",
         "*(volatile u32*)&search.levels",
         "search.levels",
-        "gpu/test_staging.py::test_no_races[undirected-Direction.TOP_DOWN]",
+        "gpu/test_staging.py::test_no_races[undirected-DeviceDirection.TOP_DOWN]",
         "race on device memory",
     ),
 ]

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.gpu.bfs import GpuBfs
-from oocbfs.gpu.device import Argument, EmulatorDevice
+from oocbfs.gpu.device import Argument
+from oocbfs.gpu.emulator_device import EmulatorDevice
 from oocbfs.gpu.result import GpuResult
 from oocbfs.kernels.rows import Rows
-from tests.support.sector_count import NO_CUT, count_bottom_up, count_top_down
+from tests.support.gpu.sector_count import NO_CUT, count_bottom_up, count_top_down
 
 
 class RecordingDevice(EmulatorDevice):
@@ -24,18 +25,22 @@ class RecordingDevice(EmulatorDevice):
         if kernel in ("bottom_up_tails", "split_level"):
             pending = self.bfs.memory["pending"].owner[: int(arguments[3])].copy()
             cut = int(arguments[0]["first_target"]) if kernel == "split_level" else NO_CUT
-            assert cut > 0  # or nobody would search
+            assert cut > 0  # or no vertex would search
             self.pending.append((pending, cut))
         super().launch(kernel, blocks, threads, arguments)
 
 
 def expected_sectors(
-    device: RecordingDevice, rows: Rows, result: GpuResult, window: tuple[int, int], probe: int
+    device: RecordingDevice,
+    rows: Rows,
+    result: GpuResult,
+    device_range: tuple[int, int],
+    probe: int,
 ) -> int:
     """Count what the steps of a traversal must have moved."""
     ends = np.cumsum([0, *result.level_sizes])
     queue = device.bfs.memory["queue"].owner
-    fast = np.array(window, np.int64) // 32
+    fast = np.array(device_range, np.int64) // 32
     index = (rows.bases, rows.starts, rows.shift, rows.tails)
     pending = iter(device.pending)
     total = 0

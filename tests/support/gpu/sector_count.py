@@ -16,17 +16,17 @@ from oocbfs.kernels.constants import SEGMENT_BYTES
 
 SHORT_BYTES = 32
 SECTORS_PER_INSTRUCTION = 16
-# Behind every vertex.
+# After every vertex.
 NO_CUT = 1 << 32
 
 
-@njit
+@njit(cache=True)
 def _span(bases, starts, shift, u):
     begin = np.int64(bases[u >> shift]) + np.int64(starts[u])
     return begin, np.int64(bases[(u + 1) >> shift]) + np.int64(starts[u + 1])
 
 
-@njit
+@njit(cache=True)
 def _distinct(sectors, count):
     found = 0
     for i in range(count):
@@ -37,7 +37,7 @@ def _distinct(sectors, count):
     return found
 
 
-@njit
+@njit(cache=True)
 def _staged(begins, ends, fast):
     """Sectors of up to 32 short rows: listed in the order of the lanes, loaded 16 at a time."""
     listed = np.empty(64, np.int64)
@@ -55,7 +55,7 @@ def _staged(begins, ends, fast):
     return moved
 
 
-@njit
+@njit(cache=True)
 def _whole(begin, end, fast):
     moved = 0
     for sector in range(begin >> 5, (end - 1 >> 5) + 1):
@@ -63,23 +63,23 @@ def _whole(begin, end, fast):
     return moved
 
 
-@njit
+@njit(cache=True)
 def _skip_segments(tails, begin, end, cut, fast):
-    """Bisect for the segment that the cut lies in; gives its begin and the sectors that this moved."""
+    """Bisect for the segment with the cut; give its begin and the sectors that this moved."""
     low, high = 0, (end - begin + SEGMENT_BYTES - 1) // SEGMENT_BYTES
     moved = 0
     while high - low > 1:
         middle = (low + high) // 2
-        at = begin + middle * SEGMENT_BYTES
+        offset = begin + middle * SEGMENT_BYTES
         first, length = np.int64(0), 0
         while True:
             # Every word is an instruction of its own.
-            if length == 0 or at % 4 == 0:
-                moved += _whole(at, at + 1, fast)
-            first |= (np.int64(tails[at]) & 127) << (7 * length)
+            if length == 0 or offset % 4 == 0:
+                moved += _whole(offset, offset + 1, fast)
+            first |= (np.int64(tails[offset]) & 127) << (7 * length)
             length += 1
-            at += 1
-            if tails[at - 1] < 128:
+            offset += 1
+            if tails[offset - 1] < 128:
                 break
         if first <= cut:
             low = middle
@@ -88,12 +88,12 @@ def _skip_segments(tails, begin, end, cut, fast):
     return begin + low * SEGMENT_BYTES, moved
 
 
-@njit
+@njit(cache=True)
 def count_top_down(bases, starts, shift, tails, frontier, fast, cut=0):
-    """Sectors of expanding a frontier; fast is the resident window in sectors.
+    """Sectors of expanding a frontier; fast is the device range in sectors.
 
-    Segments of hubs that lead to vertices before the cut alone are skipped; none lies before 0, which is
-    no cut.
+    Segments of hubs that lead to vertices before the cut alone are skipped; none lies before 0,
+    which is no cut.
     """
     moved = 0
     begins, ends = np.empty(32, np.int64), np.empty(32, np.int64)
@@ -112,7 +112,7 @@ def count_top_down(bases, starts, shift, tails, frontier, fast, cut=0):
     return moved
 
 
-@njit
+@njit(cache=True)
 def _probes(tails, begin, end, visited, probe, out):
     """Offsets of the chunks that a search of a long row loads, up to its first hit."""
     count = 0
@@ -120,15 +120,15 @@ def _probes(tails, begin, end, visited, probe, out):
     while segment < end:
         segment_end = min(segment + SEGMENT_BYTES, end)
         chunk = segment // probe * probe
-        at = segment
+        offset = segment
         v = np.int64(-1)
         hit_chunk = np.int64(-1)
-        while at < segment_end and hit_chunk < 0:
+        while offset < segment_end and hit_chunk < 0:
             delta = np.int64(0)
             shift = 0
             while True:
-                byte = np.int64(tails[at])
-                at += 1
+                byte = np.int64(tails[offset])
+                offset += 1
                 if shift < 35:
                     delta |= (byte & 127) << shift
                 shift += 7
@@ -136,7 +136,7 @@ def _probes(tails, begin, end, visited, probe, out):
                     break
             v += delta + 1
             if visited[v]:
-                hit_chunk = (at - 1) // probe * probe
+                hit_chunk = (offset - 1) // probe * probe
         last = hit_chunk if hit_chunk >= 0 else (segment_end - 1) // probe * probe
         while chunk <= last:
             out[count, 0] = max(chunk, segment)
@@ -149,7 +149,7 @@ def _probes(tails, begin, end, visited, probe, out):
     return count
 
 
-@njit
+@njit(cache=True)
 def count_bottom_up(bases, starts, shift, tails, pending, visited, fast, probe, cut=NO_CUT):
     """Sectors of searching the tails of pending vertices before the cut for a visited neighbour."""
     moved = 0
@@ -189,13 +189,13 @@ def count_bottom_up(bases, starts, shift, tails, pending, visited, fast, probe, 
     return moved
 
 
-@njit
+@njit(cache=True)
 def _slow_bytes(begin, end, fast):
-    """What the kernels take a row to cost: its sectors outside the resident window."""
+    """What the kernels take a row to cost: its sectors outside the device range."""
     return 32 * _whole(begin, end, fast) if begin < end else 0
 
 
-@njit
+@njit(cache=True)
 def frontier_cost(bases, starts, shift, frontier, fast):
     """What reading the rows of a frontier is taken to cost, and what of that a cut may save."""
     cost = np.zeros(2, np.int64)
@@ -208,9 +208,9 @@ def frontier_cost(bases, starts, shift, frontier, fast):
     return cost
 
 
-@njit
+@njit(cache=True)
 def look_at_heads(heads, bases, starts, shift, visited, fast, expected_search, pending, cuts):
-    """Give the number of pending vertices and what searching them is taken to cost, between cuts."""
+    """Count pending vertices, and estimate what searching them costs, between cuts."""
     count = part = 0
     cost = np.zeros(cuts.size + 1, np.int64)
     last_vertex = last_sector = np.int64(-1)
@@ -235,7 +235,7 @@ def look_at_heads(heads, bases, starts, shift, visited, fast, expected_search, p
     return count, cost
 
 
-@njit
+@njit(cache=True)
 def count_heads_pass(visited):
     """Sectors of heads that a heads pass would move: those with a vertex not visited."""
     moved = 0
@@ -244,7 +244,7 @@ def count_heads_pass(visited):
     return moved
 
 
-@njit
+@njit(cache=True)
 def count_frontier_heads(frontier):
     """Sectors of heads that expanding a frontier would move, 32 vertices an instruction."""
     moved = 0

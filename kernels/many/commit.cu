@@ -1,21 +1,22 @@
-// The end of a level: what was found becomes seen and is the frontier, levelled, listed and counted.
+// End a level: the next frontier becomes the frontier, and its vertices are seen, get their level,
+// and are listed and counted.
 //
-// A lane owns a vertex. Lane s of each warp sums up sources s and s + 32, and adds its sums to the
-// control words once. The bytes are estimated: the vertices of a warp that were found are taken for
-// equally connected.
+// A lane owns a vertex, so its words need no atomics. Lane s of each warp sums up sources s and s
+// + 32 and adds its sums to the control words once, with atomics. The bytes are estimates: all
+// vertices that a warp finds at once count with the mean of their rows.
 #include "many/many.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
-many_settle(Many many, Rows out_rows, u32 level) {
+many_commit(Many many, Rows out_rows, u32 level) {
   const u64 n = out_rows.num_vertices;
   u64 counts[2] = {0, 0}, bytes[2] = {0, 0};
   for (u64 first : warp_stride((n + 31) / 32)) {
     const u64 v = first * 32 + lane_id();
-    const u64 fresh = v < n ? many.next[v] : 0;
+    const u64 fresh = v < n ? many.next_frontier[v] : 0;
     if (v < n) {
-      many.front[v] = fresh;
+      many.frontier[v] = fresh;
       if (fresh) many.seen[v] |= fresh;
-      if (fresh) many.next[v] = 0;
+      if (fresh) many.next_frontier[v] = 0;
     }
     if (fresh && many.planes)
       for (u32 p = 0; p < MANY_PLANES; p++)

@@ -1,4 +1,4 @@
-"""Graphs for the kernel tests: small, but with every class of row, in memory and as SciPy matrices."""
+"""Graphs for the kernel tests: small, but with every class of row, as rows and SciPy matrices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from oocbfs.gpu.device import align_tails
+from oocbfs.gpu.emulator_device import align_tails
 from oocbfs.graph.rows import span
 from oocbfs.kernels import varint
 from oocbfs.kernels.rows import Rows
@@ -29,7 +29,7 @@ def matrix_of(n: int, edges: NDArray[np.int64], *, directed: bool = False) -> Ma
 
 
 def rows_of(matrix: Matrix, shift: int = 4, weights: NDArray[np.uint32] | None = None) -> Rows:
-    """Encode a matrix as the converter would, in natural order; weights other than degrees choose heads."""
+    """Encode a matrix as the converter does, in natural order; by default degrees choose heads."""
     n = matrix.shape[0]
     if weights is None:
         weights = (np.diff(matrix.indptr) + np.diff(matrix.tocsc().indptr)).astype(np.uint32)
@@ -110,7 +110,20 @@ def mixed_graph(seed: int, *, directed: bool = False) -> Matrix:
     return matrix_of(n, np.concatenate(parts), directed=directed)
 
 
-def wide_hub_graph(seed: int) -> Matrix:
+def sparse_graph(seed: int, *, directed: bool = False) -> Matrix:
+    """Give a random graph of many components, one of them large."""
+    return random_graph(seed, 6000, 5000, directed=directed)
+
+
+def two_worlds() -> tuple[Matrix, int]:
+    """Give a star and, apart from it, rows of every class; and the star's number of vertices."""
+    mixed, size = mixed_graph(3).tocoo(), 20_000
+    star = np.stack([np.zeros(size - 1, np.int64), np.arange(1, size)], axis=1)
+    others = np.stack([mixed.row, mixed.col], axis=1) + size
+    return matrix_of(size + mixed.shape[0], np.concatenate([star, others])), size
+
+
+def long_hub_graph(seed: int) -> Matrix:
     """Give a graph whose hubs have tails of several segments with many two-byte varints."""
     rng = np.random.default_rng(seed)
     n = 230_000

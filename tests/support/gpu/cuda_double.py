@@ -1,8 +1,8 @@
 """A double of the CUDA runtime: it refuses what CUDA refuses, and is as late as CUDA may be.
 
-Kernels and copies to the device wait in a queue until somebody waits for them. Host memory is the
-device's to read only while it is pinned: a kernel that runs too late faults, and every call behind a
-fault is refused, as by CUDA.
+Kernels and copies to the device wait in a queue until the host waits for them. Host memory is the
+device's to read only while it is pinned: a kernel that runs too late faults, and every call after
+a fault is refused, as by CUDA.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from oocbfs.kernels.emulator.library import EmulatorError, Library
+from oocbfs.plan.ranges import LINE_BYTES
 
 # Where the double's device sees host memory.
 DEVICE_OFFSET = 1 << 40
@@ -45,7 +46,7 @@ class Pinned(NamedTuple):
 
     begin: int
     end: int
-    room: Any = None
+    memory: Any = None
 
 
 class Runtime:
@@ -133,7 +134,7 @@ class Runtime:
 
     def hostUnregister(self, address: int) -> None:  # noqa: N802
         self._record("hostUnregister", address)
-        if address not in self.pinned or self.pinned[address].room is not None:
+        if address not in self.pinned or self.pinned[address].memory is not None:
             name = "cudaErrorHostMemoryNotRegistered"
             raise _refusal(713, name, "pointer does not correspond to a registered memory region")
         self._unpin(address)
@@ -142,14 +143,14 @@ class Runtime:
         self._record("hostAlloc", size, flags)
         if size <= 0:
             raise _invalid("nothing is asked for")
-        room = ctypes.create_string_buffer(size)
-        begin = ctypes.addressof(room)
-        self._pin(Pinned(begin, begin + size, room))
+        memory = ctypes.create_string_buffer(size)
+        begin = ctypes.addressof(memory)
+        self._pin(Pinned(begin, begin + size, memory))
         return begin
 
     def freeHost(self, address: int) -> None:  # noqa: N802
         self._record("freeHost", address)
-        if address not in self.pinned or self.pinned[address].room is None:
+        if address not in self.pinned or self.pinned[address].memory is None:
             raise _invalid("this was never allocated, or is freed")
         self._unpin(address)
 
@@ -166,7 +167,7 @@ class Runtime:
             self.library.map_host(one.begin, one.end - one.begin)
 
     def _unpin(self, address: int) -> None:
-        """Take memory from the device; who has not waited for its kernels cannot know that they are over."""
+        """Take memory from the device; fails if kernels still wait that may read it."""
         del self.pinned[address]
         if self.library:
             self.library.unmap_host(address)
@@ -180,7 +181,7 @@ class Runtime:
             if self.library:
                 self.library.unmap_host(address)
 
-    # What runs on the device, one behind the other.
+    # What runs on the device, in order.
 
     def queue(self, work: Callable[[], None]) -> int:
         """Note work for the device; gives its number."""
@@ -223,7 +224,8 @@ class Runtime:
         name = "cudaErrorIllegalAddress"
         self.fault = _refusal(700, name, f"an illegal memory access was encountered: {words}")
 
-    # Device memory, as CuPy's pool hands it out: what is freed stays until the kernels before are done.
+    # Device memory, as CuPy's pool hands it out: what is freed stays until the kernels before are
+    # done.
 
     def allocate(self, size: int) -> tuple[int, Any] | None:
         """Give memory for so many bytes, None if there is no more."""
@@ -232,9 +234,9 @@ class Runtime:
         from_pool = min(size, self.pooled_bytes)
         self.pooled_bytes -= from_pool
         self.free_bytes -= size - from_pool
-        room = np.full(size, 0xAB, np.uint8)
-        self._device_memory[room.ctypes.data] = room
-        return room.ctypes.data, room
+        memory = np.full(size, 0xAB, np.uint8)
+        self._device_memory[memory.ctypes.data] = memory
+        return memory.ctypes.data, memory
 
     def free(self, address: int) -> None:
         self._freed.append(address)
@@ -244,6 +246,15 @@ class Runtime:
     def _drop_freed(self) -> None:
         while self._freed:
             self.pooled_bytes += self._device_memory.pop(self._freed.pop()).size
+
+
+def off_the_page(array: np.ndarray) -> np.ndarray:
+    """Copy to memory that surely begins inside a page: such is never registered as it is."""
+    memory = np.empty(array.size + 2 * mmap.PAGESIZE, np.uint8)
+    begin = -memory.ctypes.data % mmap.PAGESIZE + LINE_BYTES
+    copy = memory[begin : begin + array.size]
+    copy[:] = array
+    return copy
 
 
 def _rights(begin: int, end: int) -> str:

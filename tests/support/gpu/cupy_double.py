@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.support.cuda_double import CUDARuntimeError, Runtime
+from tests.support.gpu.cuda_double import CUDARuntimeError, Runtime
 
 # What a multiprocessor of the double has: that of the Turing generation.
 MULTIPROCESSORS = 30
@@ -39,7 +39,7 @@ class Block:
         made = runtime.allocate(whole)
         if made is None:
             raise OutOfMemoryError(f"Out of memory allocating {whole:,} bytes")
-        self.address, self.room = made
+        self.address, self.memory = made
         weakref.finalize(self, runtime.free, self.address).atexit = False
 
 
@@ -72,14 +72,14 @@ class Event:
 
     def __init__(self, runtime: Runtime, launched: list[Any]) -> None:
         self._runtime, self._launched = runtime, launched
-        self.at = self.number = -1
+        self.position = self.number = -1
 
     def record(self) -> None:
-        self.at, self.number = len(self._launched), self._runtime.num_queued
+        self.position, self.number = len(self._launched), self._runtime.num_queued
 
     def synchronize(self) -> None:
-        assert self.at >= 0
-        self._launched.append(("wait", self.at))
+        assert self.position >= 0
+        self._launched.append(("wait", self.position))
         self._runtime.run_queue(self.number)
 
 
@@ -136,7 +136,7 @@ class Cupy:
 
     def empty(self, size: int, dtype: Any) -> Array:
         block = Block(self.runtime, size * np.dtype(dtype).itemsize)
-        return Array(self.runtime, block, block.room.view(dtype)[:size])
+        return Array(self.runtime, block, block.memory.view(dtype)[:size])
 
     def compile(self, name: str, code: str, options: tuple[str, ...], backend: str) -> RawKernel:
         assert f"{name}(" in code
@@ -158,7 +158,7 @@ class Cupy:
     def elapsed(self, begin: Event, end: Event) -> float:
         if not (self.runtime.is_done(begin.number) and self.runtime.is_done(end.number)):
             raise CUDARuntimeError("cudaErrorNotReady: device not ready", 600)
-        return float(end.at - begin.at)
+        return float(end.position - begin.position)
 
 
 def fake_cupy(runtime: Runtime, launched: list[Any], **trouble: Any) -> SimpleNamespace:

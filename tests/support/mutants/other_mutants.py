@@ -1,13 +1,15 @@
-"""Kernels of components and of many sources at once broken on purpose, and the test that must notice."""
+"""Kernels of components and of many sources broken on purpose, and the tests that must notice."""
 
 from __future__ import annotations
 
 from oocbfs.kernels.emulator.build import Checks
-from tests.support.mutant import Mutant
+from tests.support.mutants.mutant import Mutant
 
 LABELS = "gpu/test_gpu_components.py::test_labels_under_ten_schedules[1]"
 LABEL_RACES = "gpu/test_gpu_components.py::test_no_races[1]"
-MANY = "gpu/test_gpu_many.py::test_levels_under_ten_schedules[{}]"
+_MANY = "gpu/test_gpu_many.py::test_levels_under_ten_schedules[{}]"
+PUSHED = _MANY.format("1-1e-09-False")
+PULLED = _MANY.format("5-1000000000.0-False")
 
 OTHER_MUTANTS = [
     Mutant(
@@ -20,7 +22,7 @@ OTHER_MUTANTS = [
         Checks.RACES,
     ),
     Mutant(
-        "who was overtaken gives up",
+        "a lane that comes too late gives up",
         "components/forest.cuh",
         "if (above == high) return low;",
         "return low;",
@@ -45,7 +47,7 @@ OTHER_MUTANTS = [
         "race on device memory",
     ),
     Mutant(
-        "heads behind a vertex forgotten",
+        "heads larger than their vertex forgotten",
         "components/link.cu",
         "head > v || !only_larger",
         "!only_larger",
@@ -53,7 +55,7 @@ OTHER_MUTANTS = [
         "Arrays are not equal",
     ),
     Mutant(
-        "segments behind the first forgotten",
+        "segments after the first forgotten",
         "components/tails.cu",
         "segment * SEGMENT_BYTES < row.end - row.begin; segment++",
         "segment < 1; segment++",
@@ -89,7 +91,7 @@ OTHER_MUTANTS = [
         "many/heads.cu",
         "missed = got != wanted &&",
         "missed = !got &&",
-        MANY.format("1-1000000000.0"),
+        PULLED,
         "assert np.array_equal(spread, levels)",
     ),
     Mutant(
@@ -97,7 +99,7 @@ OTHER_MUTANTS = [
         "many/tails.cu",
         "found |= join_words(met);",
         "join_words(met);\n    found |= __shfl_sync(FULL_WARP, met, 0);",
-        MANY.format("1-1000000000.0"),
+        PULLED,
         "assert np.array_equal(spread, levels)",
     ),
     Mutant(
@@ -105,15 +107,15 @@ OTHER_MUTANTS = [
         "many/push_hubs.cu",
         "segment - many.hub_segments[hub]",
         "segment",
-        MANY.format("1-1e-09"),
+        PUSHED,
         "assert|Error",
     ),
     Mutant(
         "finds of the last level stay",
-        "many/settle.cu",
-        "      if (fresh) many.next[v] = 0;\n",
+        "many/commit.cu",
+        "      if (fresh) many.next_frontier[v] = 0;\n",
         "",
-        MANY.format("1-30.0"),
-        "assert",
+        "gpu/test_gpu_many.py::test_deep_graphs_are_given_up",
+        "assert not",
     ),
 ]

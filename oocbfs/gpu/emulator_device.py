@@ -1,0 +1,125 @@
+"""The device that is the CPU pretending to be a GPU: the CUDA sources run in the emulator."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.formats.io.direct import page_aligned
+from oocbfs.gpu.device import Argument, Device, Memory, Usage
+from oocbfs.kernels.constants import SLACK_BYTES
+from oocbfs.kernels.cuda.source import BFS_KERNELS, KernelOptions, sources
+from oocbfs.kernels.emulator.build import Checks
+from oocbfs.kernels.emulator.library import Library
+from oocbfs.plan.ranges import LINE_BYTES
+
+
+def align_tails(tails: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Copy tails to a line boundary, with readable bytes after them."""
+    memory = np.empty(tails.size + SLACK_BYTES + LINE_BYTES, np.uint8)
+    first = -memory.ctypes.data % LINE_BYTES
+    aligned = memory[first : first + tails.size + SLACK_BYTES]
+    aligned[: tails.size] = tails
+    aligned[tails.size :] = 0
+    return aligned[: tails.size]
+
+
+class EmulatorDevice(Device):
+    """Runs the CUDA sources on one CPU thread in a random order that the seed decides."""
+
+    def __init__(
+        self,
+        options: KernelOptions | None = None,
+        *,
+        kernels: Sequence[str] = BFS_KERNELS,
+        checks: Checks = Checks.NONE,
+        seed: int = 1,
+        num_blocks: int = 3,
+        resident_blocks: int = 2,
+        yield_probability: float = 1 / 16,
+        library: Library | None = None,
+    ) -> None:
+        self._num_blocks = num_blocks
+        self.library = library or Library(
+            options or KernelOptions(), checks, sources=sources(kernels)
+        )
+        self.library.configure(seed, resident_blocks, yield_probability)
+        self.library.counters(reset=True)
+        self.usage = Usage(slow_bytes=0)
+
+    def num_blocks(self, kernel: str, threads: int) -> int:
+        """Give as many as it was told to, whatever the kernel."""
+        return self._num_blocks
+
+    def free_bytes(self) -> int | None:
+        """Know no limit: the memory is the host's."""
+        return None
+
+    def load_kernels(self) -> None:
+        """Do nothing: the library is compiled before there is a device."""
+
+    def allocate(self, size: int, dtype: Any) -> Memory:  # noqa: ANN401
+        """Give memory of the process, filled with a pattern that is no sensible value."""
+        array = np.empty(max(size, 1), dtype)
+        array.view(np.uint8)[:] = 0xAB
+        self.library.allocated(array.ctypes.data, array.nbytes)
+        weakref.finalize(array, self.library.freed, array.ctypes.data).atexit = False
+        return Memory(array.ctypes.data, array.dtype, size, array)
+
+    def upload(self, memory: Memory, array: NDArray[Any]) -> None:
+        """Copy at once."""
+        memory.owner[: array.size] = array
+
+    def download(self, memory: Memory, size: int | None = None) -> NDArray[Any]:
+        """Copy; kernels have finished when their launch returns."""
+        self.usage.read_backs += 1
+        copy: NDArray[Any] = memory.owner[: memory.size if size is None else size].copy()
+        return copy
+
+    @contextmanager
+    def map_host(self, array: NDArray[np.uint8]) -> Iterator[int]:
+        """Count loads from the array, and from the slack after it, as bytes over the bus."""
+        if array.ctypes.data % LINE_BYTES:  # else the sectors counted were not the sectors moved
+            array = align_tails(array)
+        with self._mapped(array.ctypes.data, array.size + SLACK_BYTES) as address:
+            yield address
+
+    @contextmanager
+    def allocate_host(self, size: int) -> Iterator[tuple[NDArray[np.uint8], int]]:
+        """Count loads from this memory as bytes over the bus too."""
+        memory = page_aligned(size + SLACK_BYTES)
+        with self._mapped(memory.ctypes.data, size + SLACK_BYTES) as address:
+            yield memory[:size], address
+
+    @contextmanager
+    def _mapped(self, address: int, size: int) -> Iterator[int]:
+        self.library.map_host(address, size)
+        self.library.allocated(address, size)
+        try:
+            yield address
+        finally:
+            self.library.unmap_host(address)
+            self.library.freed(address)
+
+    def launch(self, kernel: str, blocks: int, threads: int, arguments: Sequence[Argument]) -> None:
+        """Run the kernel to its end."""
+        self.usage.launches += 1
+        self.library.launch(kernel, blocks, threads, arguments)
+        self.usage.slow_bytes = 32 * int(self.library.counters().host_sectors)
+
+    def mark(self) -> float:
+        """Read the clock; kernels have finished when their launch returns."""
+        return time.perf_counter()
+
+    def wait_for(self, mark: float) -> None:
+        """Do nothing: it has passed."""
+
+    def seconds_between(self, begin: float, end: float) -> float:
+        """Subtract."""
+        return end - begin

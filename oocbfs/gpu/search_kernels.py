@@ -1,0 +1,173 @@
+"""The kernels of one traversal, each with its arguments and with the two bitmaps that it uses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.gpu.device import Argument, u32, u64
+from oocbfs.gpu.rows import struct_of
+from oocbfs.kernels.cuda.source import (
+    CONTROL_WORDS,
+    COST_STRUCT,
+    SEARCH_STRUCT,
+    SMALL_BLOCK_THREADS,
+    Control,
+)
+from oocbfs.plan.limits import StepLimits
+
+if TYPE_CHECKING:
+    from oocbfs.gpu.bfs import GpuBfs
+
+
+class SearchKernels:
+    """Launches, by what they do to a level.
+
+    Two bitmaps take turns. A level that begins with a heads pass reads one, and writes what is
+    visited afterwards to the other; ``swap_bitmaps`` says that it did. Top-down levels need only
+    one of them.
+    """
+
+    def __init__(self, bfs: GpuBfs) -> None:
+        self._device = bfs.device
+        self._out, self._in = bfs.out_rows.struct, bfs.in_rows.struct
+        self._num_vertices = bfs.num_vertices
+        self._tail_bytes = bfs.out_rows.tail_bytes
+        self._queue = bfs.memory["queue"]
+        control = bfs.memory["control"]
+        self._hubs = control.part(Control.HUBS, Control.HUBS + 1)
+        self._search = struct_of(SEARCH_STRUCT, bfs.memory)
+        self._search["level_ends"] = control.part(CONTROL_WORDS, control.size).address
+        self._visited = bfs.memory["visited"].address
+        self._spare = bfs.memory["claimed"].address
+
+    def start(self, sources: NDArray[np.uint32]) -> None:
+        """Clear what the last traversal left, and visit the sources."""
+        self._launch("initialise", u64(self._num_vertices), num_threads=self._num_vertices)
+        self._device.upload(self._queue, sources)
+        self._launch("visit_sources", self._out, u64(sources.size), num_threads=sources.size)
+
+    def swap_bitmaps(self) -> None:
+        """Take what the heads pass wrote for what is visited."""
+        self._visited, self._spare = self._spare, self._visited
+
+    def ask_heads(self, level: int, *, pending_base: int, bytes_base: int, skip_bytes: int) -> None:
+        """Run the heads pass, which skips itself if the frontier has fewer than so many bytes."""
+        self._set_bitmaps(visited=self._visited, claimed=self._spare)
+        self._launch(
+            "bottom_up_heads",
+            self._in,
+            self._out,
+            u32(level),
+            u64(pending_base),
+            u64(bytes_base),
+            u64(skip_bytes),
+            u64(self._tail_bytes),
+            num_threads=32 * (self._num_vertices // 1024 + 1),
+        )
+
+    def mark_blocks(self, level: int) -> None:
+        """Find out which blocks the level needs from disk."""
+        num_threads = 32 * (self._num_vertices // 32 + 1)
+        self._launch("mark_blocks", self._out, self._in, u32(level), num_threads=num_threads)
+
+    def search(self, level: int, num_pending: int) -> None:
+        """Let all pending vertices search, after a heads pass."""
+        self._set_bitmaps(visited=self._spare, claimed=self._visited)
+        self._launch(
+            "bottom_up_tails",
+            self._in,
+            self._out,
+            u64(num_pending),
+            u32(level),
+            num_threads=32 * (num_pending // 32 + 1),
+        )
+
+    def search_piece(
+        self, level: int, rows: Argument, first_vertex: int, num_vertices: int
+    ) -> None:
+        """Search a piece of the tails that came from disk, after ``search``."""
+        self._launch(
+            "bottom_up_staged",
+            rows,
+            self._out,
+            u64(first_vertex),
+            u64(num_vertices),
+            u32(level),
+            num_threads=32 * (num_vertices // 32 + 1),
+        )
+
+    def split(
+        self, level: int, num_pending: int, frontier: tuple[int, int], cut: int, hubs_base: int
+    ) -> None:
+        """Let pending vertices before a cut search, and expand the frontier to the others."""
+        begin, end = frontier
+        self._set_bitmaps(visited=self._spare, claimed=self._visited)
+        self._search["first_target"] = cut
+        self._launch(
+            "split_level",
+            self._in,
+            self._out,
+            u64(num_pending),
+            u64(begin),
+            u64(end),
+            u32(level),
+            num_threads=32 * (max(num_pending, end - begin) // 32 + 1),
+        )
+        self._launch("top_down_hubs", self._out, u64(hubs_base), u32(level))
+        self._search["first_target"] = 0
+
+    def expand(self, level: int, frontier: tuple[int, int], hubs_base: int) -> None:
+        """Expand the frontier, a part of the queue."""
+        begin, end = frontier
+        self._set_bitmaps(visited=self._visited, claimed=self._visited)
+        num_threads = 32 * ((end - begin) // 32 + 1)
+        self._launch(
+            "top_down", self._out, u64(begin), u64(end), u32(level), num_threads=num_threads
+        )
+        self._launch("top_down_hubs", self._out, u64(hubs_base), u32(level))
+
+    def expand_piece(
+        self, level: int, rows: Argument, first_vertex: int, num_vertices: int
+    ) -> None:
+        """Expand a piece of the tails that came from disk, after ``expand``, with its own hubs."""
+        self._device.upload(self._hubs, np.zeros(1, np.uint64))
+        self._launch(
+            "top_down_staged",
+            rows,
+            u64(first_vertex),
+            u64(num_vertices),
+            u32(level),
+            num_threads=32 * (num_vertices // 32 + 1),
+        )
+        self._launch("top_down_hubs", rows, u64(0), u32(level))
+
+    def run_small_levels(
+        self,
+        level: int,
+        *,
+        begin: int,
+        cost_base: NDArray[np.int64],
+        max_levels: int,
+        limits: StepLimits,
+    ) -> None:
+        """Expand levels in one block for as long as they stay small."""
+        self._set_bitmaps(visited=self._visited, claimed=self._visited)
+        arguments = (
+            self._out,
+            u64(begin),
+            cost_base.astype(np.uint64).view(COST_STRUCT).reshape(()),
+            u32(level),
+            u32(max_levels),
+            u64(limits.small_vertices),
+            u64(limits.small_bytes),
+        )
+        self._device.launch("small_levels", 1, SMALL_BLOCK_THREADS, (self._search, *arguments))
+
+    def _set_bitmaps(self, *, visited: int, claimed: int) -> None:
+        self._search["visited"], self._search["claimed"] = visited, claimed
+
+    def _launch(self, kernel: str, *arguments: Argument, num_threads: int | None = None) -> None:
+        self._device.launch_threads(kernel, (self._search, *arguments), num_threads)

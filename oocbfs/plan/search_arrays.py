@@ -1,0 +1,90 @@
+"""The arrays that a traversal on a device works on: how large they are, and what they are for."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.cuda.source import CONTROL_WORDS, DISK_BLOCK_BYTES, MAX_SMALL_LEVELS, PARTS
+from oocbfs.plan.shape import Shape
+
+# CuPy's pool gives memory in such units.
+UNIT_BYTES = 512
+
+# What the arrays of a traversal are for.
+_PURPOSES = {
+    "levels": "levels",
+    "parents": "parents",
+    "queue": "queues",
+    "pending": "queues",
+    "visited": "bitmaps",
+    "claimed": "bitmaps",
+    "hubs": "queues",
+    "hub_segments": "queues",
+    "control": "queues",
+    "expanded_blocks": "bitmaps",
+    "searched_blocks": "bitmaps",
+    "cuts": "queues",
+}
+
+
+class ArrayShape(NamedTuple):
+    """How many items of which type."""
+
+    size: int
+    dtype: type[np.generic]
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of all items."""
+        return self.size * np.dtype(self.dtype).itemsize
+
+
+def search_arrays(
+    num_vertices: int, tail_bytes: tuple[int, ...], *, with_parents: bool
+) -> dict[str, ArrayShape]:
+    """List the arrays of a traversal from one source; tails are out and, if directed, in."""
+    words = (num_vertices + 31) // 32
+    num_hubs = tail_bytes[0] // (SEGMENT_BYTES + 1) + 1
+    return {
+        "levels": ArrayShape(num_vertices, np.int32),
+        "parents": ArrayShape(num_vertices if with_parents else 1, np.uint32),
+        "queue": ArrayShape(num_vertices, np.uint32),
+        "pending": ArrayShape(num_vertices, np.uint32),
+        "visited": ArrayShape(words, np.uint32),
+        "claimed": ArrayShape(words, np.uint32),
+        "hubs": ArrayShape(num_hubs, np.uint32),
+        "hub_segments": ArrayShape(num_hubs, np.uint32),
+        # The recorded level ends follow the control words, so that one copy reads both.
+        "control": ArrayShape(CONTROL_WORDS + MAX_SMALL_LEVELS // 2, np.uint64),
+        "expanded_blocks": ArrayShape(block_words(tail_bytes[0]), np.uint32),
+        "searched_blocks": ArrayShape(block_words(tail_bytes[-1]), np.uint32),
+        "cuts": ArrayShape(PARTS - 1, np.uint32),
+    }
+
+
+def block_words(tail_bytes: int) -> int:
+    """Count the words that have a bit for every block of tails on disk, and for one block more."""
+    return -(-tail_bytes // DISK_BLOCK_BYTES) // 32 + 1
+
+
+def mandatory_bytes(shape: Shape, *, with_parents: bool) -> dict[str, int]:
+    """Sum up the arrays that are always in device memory by what they are for."""
+    tail_bytes = tuple(side.num_bytes for side in shape.tails)
+    arrays = search_arrays(shape.num_vertices, tail_bytes, with_parents=with_parents)
+    found = dict.fromkeys(("bitmaps", "queues", "levels", "parents"), 0)
+    for name, (size, dtype) in arrays.items():
+        found[_PURPOSES[name]] += allocated_bytes(max(size, 1) * np.dtype(dtype).itemsize)
+    found["heads"] = len(shape.tails) * allocated_bytes(4 * max(shape.num_vertices, 1))
+    num_bases = (shape.num_vertices >> shape.shift) + 1
+    found["starts"] = len(shape.tails) * (
+        allocated_bytes(4 * (shape.num_vertices + 1)) + allocated_bytes(8 * num_bases)
+    )
+    return found
+
+
+def allocated_bytes(num_bytes: int) -> int:
+    """Tell how much CuPy's pool takes for so many bytes."""
+    return -(-num_bytes // UNIT_BYTES) * UNIT_BYTES
