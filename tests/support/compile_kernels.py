@@ -1,0 +1,44 @@
+"""Compile every kernel, or load it from the cache, before workers start that need the same ones.
+
+``python -m tests.support.compile_kernels NUMBER`` compiles one part of them.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+# Folders of kernels in parts that take about the same time.
+PARTS = (
+    ("oocbfs.kernels.bfs", "oocbfs.kernels.components", "oocbfs.kernels.convert"),
+    ("oocbfs.kernels.many", "oocbfs.kernels.results", "oocbfs.kernels.disk", "oocbfs.disk"),
+)
+
+
+def compile_all() -> None:
+    """Compile the parts side by side."""
+    command = [sys.executable, "-m", "tests.support.compile_kernels"]
+    root = Path(__file__).parents[2]
+    started = [subprocess.Popen([*command, str(number)], cwd=root) for number in range(len(PARTS))]
+    ends = [process.wait() for process in started]
+    if any(ends):
+        raise RuntimeError(f"kernels cannot be compiled: {command} ended with {ends}")
+
+
+def compile_part(number: int) -> None:
+    """Import the modules of some folders, which compiles some kernels, and load the others."""
+    for package in PARTS[number]:
+        for info in pkgutil.iter_modules(import_module(package).__path__):
+            module = import_module(f"{package}.{info.name}")
+            if module.__name__ == "oocbfs.disk.many":
+                for width in module.WORDS:
+                    module.load(width)
+            elif hasattr(module, "load"):
+                module.load()
+
+
+if __name__ == "__main__":
+    compile_part(int(sys.argv[1]))
