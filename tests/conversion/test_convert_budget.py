@@ -1,6 +1,7 @@
 """Conversions in control groups of exactly their budget: none is killed, and too small ones are refused.
 
-``OOCBFS_CONVERT_RUNS=60`` tries as many combinations of input and budget instead of a few.
+``scripts/test --all`` tries 60 combinations of input and budget instead of 6, and
+``OOCBFS_CONVERT_RUNS`` as many as it says.
 """
 
 import bz2
@@ -26,9 +27,10 @@ import oocbfs
 from oocbfs.generate import generators
 from oocbfs.graph.verifier import verify
 from oocbfs.memory import parse_size
+from tests.support.exhaustive import ALL
 from tests.support.memory_limit import run_limited
 
-NUM_RUNS = int(os.environ.get("OOCBFS_CONVERT_RUNS", "6"))
+NUM_RUNS = int(os.environ.get("OOCBFS_CONVERT_RUNS", "60" if ALL else "6"))
 Pairs = NDArray[np.uint64]
 
 
@@ -213,9 +215,9 @@ def zip_window(path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
         archive.writestr("a.el", b"12 13\n" * 1000)
     data = bytearray(path.read_bytes())
-    # Behind the header and the name: version, size of the properties, the first of them.
-    at = 30 + len("a.el") + 5
-    data[at : at + 4] = (1 << 30).to_bytes(4, "little")
+    # After the header and the name: version, size of the properties, the first of them.
+    begin = 30 + len("a.el") + 5
+    data[begin : begin + 4] = (1 << 30).to_bytes(4, "little")
     path.write_bytes(data)
 
 

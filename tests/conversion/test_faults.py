@@ -40,6 +40,7 @@ def check_nothing_half_written(folder: Path) -> None:
                 Container(path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_killed_at_random_moments(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, edges: Path, how: signal.Signals

@@ -197,6 +197,7 @@ def uniform(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_widths_follow_the_budget(uniform: Path) -> None:
     """In a process of its own: what other tests left in this one's memory counts too."""
     code = "import sys; from tests.disk import test_disk_many as t; t.check_widths(sys.argv[1])"
@@ -206,6 +207,7 @@ def test_widths_follow_the_budget(uniform: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_batches_are_never_killed(uniform: Path, tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)

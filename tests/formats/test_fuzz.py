@@ -25,6 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", range(NUM_PARTS))
 def test_no_mutant_crashes_hangs_or_invents(folder: Path, part: int) -> None:
     first = part * MUTANTS_EACH

@@ -1,12 +1,8 @@
 """A graph is the file that was opened: changed, closed or dropped, it never gives a wrong answer."""
 
-import gc
 import os
 import shutil
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from functools import cached_property
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +15,6 @@ from oocbfs.batch import sources as choice
 from oocbfs.cli import main
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container.layout import Kind
-from oocbfs.formats.io import direct
 from oocbfs.generate import generators
 from oocbfs.graph.verifier import verify
 from oocbfs.plan import prediction
@@ -259,108 +254,6 @@ def test_results_of_a_closed_graph(path: Path, tmp_path: Path) -> None:
     with oocbfs.open(tmp_path / "small.ocg") as graph:
         found = graph.bfs(0)
     assert found.level_of(2) == 2
-
-
-def descriptors() -> Iterator[str]:
-    """What this process has open, but for what it has open to find out."""
-    for name in os.listdir("/proc/self/fd"):
-        with suppress(OSError):
-            yield os.readlink(f"/proc/self/fd/{name}")
-
-
-@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="counts descriptors in /proc")
-def test_nothing_stays_open_when_a_graph_is_dropped(path: Path) -> None:
-    def use() -> None:
-        graph = oocbfs.open(path)
-        graph.bfs(0, engine="disk")
-        graph.bfs(0, engine="cpu")
-
-    use()
-    gc.collect()
-    assert str(path) not in set(descriptors())
-
-
-@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="counts descriptors in /proc")
-def test_nothing_stays_open_where_direct_reads_are_refused(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Some file systems open a file for direct reads and then refuse the first."""
-    monkeypatch.setattr(os, "preadv", refuse)
-    file = direct.DirectFile(path)
-    monkeypatch.undo()
-    assert not file.direct
-    assert list(descriptors()).count(str(path)) == 2
-    file.close()
-    assert str(path) not in set(descriptors())
-
-
-def refuse(*arguments: object) -> int:
-    raise OSError(22, "Invalid argument")
-
-
-def test_close_lets_a_traversal_finish(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It neither waits for the other thread nor takes its descriptor away: another file may get it."""
-    graph = oocbfs.open(path)
-    expected = graph.bfs(0, engine="disk").levels
-    reading, closed = threading.Event(), threading.Event()
-    from oocbfs.disk.step import Readers
-
-    run = Readers.run
-
-    def step(*arguments: Any) -> Any:
-        reading.set()
-        assert closed.wait(60)
-        return run(*arguments)
-
-    monkeypatch.setattr(Readers, "run", step)
-    found = []
-    thread = threading.Thread(target=lambda: found.append(graph.bfs(0, engine="disk")))
-    thread.start()
-    assert reading.wait(60)
-    graph.close()
-    others = [os.open(os.devnull, os.O_RDONLY) for _ in range(8)]
-    with pytest.raises(QueryError, match="is closed"):
-        graph.neighbors(0)
-    closed.set()
-    thread.join()
-    for descriptor in others:
-        os.close(descriptor)
-    np.testing.assert_array_equal(found[0].levels, expected)
-    gc.collect()
-    assert str(path) not in set(descriptors())
-
-
-def test_threads_load_a_part_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads that share a graph share what it loads, also where Python locks no cached property."""
-    from oocbfs.graph import disk_rows
-    from oocbfs.graph.rows import load_rows
-    from oocbfs.search import graph
-
-    loads = []
-    start = threading.Barrier(4)
-
-    def load(*arguments: Any, **options: Any) -> Any:
-        loads.append(threading.get_ident())
-        return load_rows(*arguments, **options)
-
-    monkeypatch.setattr("oocbfs.graph.stored.load_rows", load)
-    for name in ("rows", "in_rows", "order", "ranks", "disk_rows", "kept_search"):
-        assert not isinstance(getattr(graph.Graph, name), cached_property)
-    assert not any(isinstance(p, cached_property) for p in vars(disk_rows.DiskRows).values())
-    with oocbfs.open(path) as opened:
-        parts: list[int] = []
-
-        def ask() -> None:
-            start.wait()
-            parts.extend((id(opened.rows), id(opened.disk_rows), id(opened.kept_search)))
-
-        threads = [threading.Thread(target=ask) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(set(parts)) == 3
-        assert len(loads) == 1
 
 
 @pytest.mark.parametrize("verb", ["info", "verify", "bfs", "components", "export", "plan"])

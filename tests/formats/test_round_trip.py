@@ -87,6 +87,7 @@ def distinct(batches: Iterable[Edges], *, directed: bool) -> NDArray[np.uint64]:
     return np.unique((first << np.uint64(32) | second)[u != v])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", real_graphs(), ids=lambda path: path.name)
 def test_real_graph_round_trip(path: Path, shared_graphs: SharedGraphs) -> None:
     stream = open_edges([path])

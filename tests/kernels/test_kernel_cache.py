@@ -80,6 +80,7 @@ class Checkout:
         )
 
 
+@pytest.mark.long
 def test_changed_constants_reach_kernels_that_a_user_without_a_home_kept(tmp_path: Path) -> None:
     checkout = Checkout(tmp_path)
     graph = ROOT / "tests" / "golden" / "worked.ocg"

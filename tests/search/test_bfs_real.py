@@ -73,6 +73,7 @@ def karate_answers(text: str) -> tuple[list[int], list[list[int]]]:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", real_graphs(), ids=lambda path: path.name)
 def test_real_graphs_from_twenty_sources(path: Path, shared_graphs: SharedGraphs) -> None:
     """Against SciPy, from 20 sources: the ways in turn, or with --all every way from each of them.

@@ -167,6 +167,7 @@ def test_malformed_tails(tmp_path: Path, directed: bool) -> None:
                 graph.components(engine=engine)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", real_graphs(), ids=lambda path: path.name)
 def test_real_graphs(path: Path, shared_graphs: SharedGraphs) -> None:
     first = shared_graphs.convert(path, order="auto")

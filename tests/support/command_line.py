@@ -45,6 +45,26 @@ def call(*arguments: object, cwd: Path | None = None) -> Done:
     return subprocess.CompletedProcess(words, code, shown, said)
 
 
+def said(done: Done) -> list[str]:
+    """Give what was said, but for a word about kernels that are compiled."""
+    return [line for line in done.stderr.splitlines() if "compiling" not in line]
+
+
+def batch(*arguments: object) -> None:
+    """Run ``oocbfs batch`` in this process to a good end."""
+    done = call("batch", *arguments)
+    assert done.returncode == 0, done.stderr
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Give every file of a folder."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
 class Started:
     """``oocbfs`` in a process that a signal is to end.
 

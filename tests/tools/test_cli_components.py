@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import oocbfs
-from tests.support.command_line import call, run
+from tests.support.command_line import call, run, said
 
 HUGE = 2**64 - 2
 
@@ -140,7 +140,7 @@ def test_refusals_are_one_line(
     paths = {"GRAPH": graph, "EMPTY": empty}
     done = call(*(paths.get(argument, argument) for argument in arguments), cwd=tmp_path)
     assert done.returncode == 1
-    (line,) = [line for line in done.stderr.splitlines() if "compiling" not in line]
+    (line,) = said(done)
     assert any(words in line for words in message.split("|"))
     assert not list(tmp_path.iterdir())
 

@@ -1,0 +1,55 @@
+"""How much memory a traversal takes beyond the file."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import oocbfs
+from oocbfs.generate import generators
+
+# Prints the bytes for each vertex, after the kernels were loaded for a small graph.
+PEAK = """
+import sys, numpy as np, oocbfs
+from oocbfs.memory import peak_bytes
+small, large, parents = sys.argv[1], sys.argv[2], sys.argv[3] == "yes"
+def anonymous():
+    lines = dict(line.split(":") for line in open("/proc/self/status") if ":" in line)
+    return int(lines["RssAnon"].split()[0]) * 1024
+with oocbfs.open(small) as graph:
+    graph.bfs(0, parents=parents, threads=2)
+import threading, time
+peak = before = anonymous()
+stop = False
+def watch():
+    global peak
+    while not stop:
+        peak = max(peak, anonymous()); time.sleep(0.0005)
+watcher = threading.Thread(target=watch); watcher.start()
+with oocbfs.open(large) as graph:
+    result = graph.bfs(0, parents=parents, threads=2, direction="top-down")
+stop = True; watcher.join()
+print((peak - before) / graph.num_vertices)
+"""
+
+
+@pytest.mark.long
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="anonymous memory is read from /proc"
+)
+def test_memory_beyond_the_file(tmp_path: Path) -> None:
+    """At most 13 bytes a vertex for levels and 4 more with parents, on top of a fixed amount."""
+    stream = generators.uniform(vertices=8_000_000, edges=12_000_000)
+    oocbfs.convert(stream, tmp_path / "g.ocg", order="degree")
+    oocbfs.convert(np.array([[0, 1]]), tmp_path / "small.ocg")
+    for parents, most in (("no", 13), ("yes", 17)):
+        done = subprocess.run(
+            [sys.executable, "-c", PEAK, tmp_path / "small.ocg", tmp_path / "g.ocg", parents],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        per_vertex = float(done.stdout)
+        assert 4 < per_vertex <= most + 0.75  # 6 MB for stacks, batches and records
