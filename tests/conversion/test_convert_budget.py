@@ -1,4 +1,4 @@
-"""Conversions in control groups of exactly their budget: none is killed, and too small ones are refused.
+"""Conversions in control groups of exactly their budget: none is killed, small ones are refused.
 
 ``scripts/test --all`` tries 60 combinations of input and budget instead of 6, and
 ``OOCBFS_CONVERT_RUNS`` as many as it says.

@@ -60,7 +60,7 @@ def oocbfs_check(
 
 
 def test_every_kind_of_level_is_met(tmp_path: Path) -> None:
-    """Small and large levels, top-down and bottom-up: one traversal of a Kronecker graph has them all."""
+    """Small, large and top-down, bottom-up: one traversal of a Kronecker graph has them all."""
     oocbfs.convert(generators.kron(17), tmp_path / "g.ocg", order="natural")
     with oocbfs.open(tmp_path / "g.ocg") as graph:
         source = int(np.flatnonzero(graph.degrees == 1)[0])

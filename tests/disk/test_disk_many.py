@@ -76,10 +76,10 @@ def test_hubs_that_cross_chunks(hub_graph: Path, width: int) -> None:
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["undirected", "directed"])
-def kron(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("many") / "kron.ocg"
-    oocbfs.convert(generators.kron(17), path, directed=request.param)
-    return path
+def kron(request: pytest.FixtureRequest, shared_graphs: SharedGraphs) -> Path:
+    directed = request.param
+    name = "kron17-directed" if directed else "kron17"
+    return shared_graphs.make(name, lambda: generators.kron(17), directed=directed)
 
 
 def some_sources(graph: Graph, count: int) -> NDArray[np.int64]:
@@ -190,11 +190,9 @@ def check_widths(path: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def uniform(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def uniform(shared_graphs: SharedGraphs) -> Path:
     """A graph with so many vertices that the words of 64 sources do not fit into small budgets."""
-    path = tmp_path_factory.mktemp("budget") / "uniform.ocg"
-    oocbfs.convert(generators.uniform(21, 2), path, order="degree")
-    return path
+    return shared_graphs.make("uniform21", lambda: generators.uniform(21, 2), order="degree")
 
 
 @pytest.mark.long

@@ -56,7 +56,7 @@ def test_one_process_writes_a_file_once_at_a_time(tmp_path: Path) -> None:
 
 
 def test_only_leftovers_are_removed(tmp_path: Path) -> None:
-    """A file that nobody has locked is one; one that is being written is not, whoever writes it."""
+    """A file that nobody has locked is one; one that is being written is not, no matter by whom."""
     digits = "0123456789abcdef"
     stale = [f".a.{digits}.tmp"]
     kept = [f".b.{digits}.tmp", ".a.tmp", ".a.123.tmp", f".a.{digits.upper()}.tmp"]

@@ -68,7 +68,7 @@ def test_heads_lost_to_ones_do_not_crash(path: Path) -> None:
 
 
 def overwritten(path: str, **fields: int) -> Rows:
-    """Load rows, then give all numbers of some fields one value, as if the file had been overwritten."""
+    """Load rows, then give all numbers of some fields one value, as if the file was overwritten."""
     with oocbfs.open(path) as graph:
         rows = read_only(graph.rows)
     arrays: dict[str, Any] = {}
@@ -104,11 +104,12 @@ def run_kernels(path: str, **fields: int) -> None:
     bfs.traverse(sound, sound, sources, levels, parents)
     index = rows.bases, rows.starts
     results.check_levels(
-        np.zeros(n, np.uint8), levels, parents, rows.heads, *index, rows.shift, rows.tails, 9, True, 0, n
+        np.zeros(n, np.uint8), levels, parents, rows.heads, *index, rows.shift, rows.tails,
+        9, True, 0, n,
     )  # fmt: skip
     check.check_rows(
-        np.zeros(2, np.uint64), rows.heads, *index, rows.shift, rows.tails, rows.degrees, rows.degrees,
-        0, n, np.uint64(1),
+        np.zeros(2, np.uint64), rows.heads, *index, rows.shift, rows.tails,
+        rows.degrees, rows.degrees, 0, n, np.uint64(1),
     )  # fmt: skip
     ends = np.empty((2, 4 * n), np.uint64)
     no_order = np.empty(0, np.uint32)

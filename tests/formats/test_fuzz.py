@@ -1,4 +1,4 @@
-"""Thousands of changed and signed files through every verb and engine; see tests/support/fuzzing."""
+"""Thousands of changed and signed files through all verbs and engines: tests/support/fuzzing."""
 
 import random
 from pathlib import Path

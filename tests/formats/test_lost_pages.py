@@ -1,4 +1,4 @@
-"""A file that is cut short while it is mapped is one clear line, whoever touches it."""
+"""A file that is cut short while it is mapped is one clear line, wherever it is read."""
 
 import os
 import subprocess

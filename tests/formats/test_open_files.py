@@ -62,7 +62,7 @@ def refuse(*arguments: object) -> int:
 
 
 def test_close_lets_a_traversal_finish(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It neither waits for the other thread nor takes its descriptor away: another file may get it."""
+    """It neither waits for the other thread nor takes away its descriptor, which others may get."""
     graph = oocbfs.open(path)
     expected = graph.bfs(0, engine="disk").levels
     reading, closed = threading.Event(), threading.Event()
@@ -94,7 +94,7 @@ def test_close_lets_a_traversal_finish(path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_threads_load_a_part_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads that share a graph share what it loads, also where Python locks no cached property."""
+    """Threads that share a graph share what it loads, also if Python locks no cached property."""
     from oocbfs.graph import disk_rows
     from oocbfs.graph.rows import load_rows
     from oocbfs.search import graph

@@ -1,4 +1,4 @@
-"""A graph is the file that was opened: changed, closed or dropped, it never gives a wrong answer."""
+"""A graph is the file that was opened: changed, closed or dropped, it gives no wrong answer."""
 
 import os
 import shutil
@@ -191,8 +191,9 @@ def test_choosing_sources_and_plans_notice(
         ("oocbfs.graph.verifier._check_names", lambda container: None),
     ):
         monkeypatch.setattr(target, changing(function))
-    for number, chosen in enumerate(({"random": 3}, {"all_hubs": 3})):
-        job = batch.Job(graph=path, output=tmp_path / str(number), **chosen)  # type: ignore[arg-type]
+    for number, chosen in enumerate(("random", "all_hubs")):
+        count: dict[str, Any] = {chosen: 3}
+        job = batch.Job(graph=path, output=tmp_path / str(number), **count)
         with pytest.raises(FormatError, match="changed by another program"):
             batch.prepare(job, resume=False)
     from oocbfs import graph500

@@ -1,4 +1,4 @@
-"""Files, pipes and archives: everything that is stored comes out, and damage never goes unnoticed."""
+"""Files, pipes and archives: all that is stored comes out, and damage never goes unnoticed."""
 
 from __future__ import annotations
 

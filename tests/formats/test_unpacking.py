@@ -1,4 +1,4 @@
-"""Compressed graphs, which take memory when they are used: it is told, and refused where it does not fit."""
+"""Compressed graphs take memory when used: it is told, and refused where it does not fit."""
 
 from __future__ import annotations
 

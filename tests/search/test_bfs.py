@@ -288,7 +288,7 @@ def test_damaged_tails_are_an_error_not_a_crash(kron: Path, tmp_path: Path) -> N
 
 
 def test_parts_that_find_the_same_vertices(tmp_path: Path) -> None:
-    """Layers joined completely: all threads find the same vertices at the same time, level by level.
+    """Layers joined completely: on each level all threads find the same vertices at the same time.
 
     The queue then fills with repetitions and must start anew without losing or inventing any.
     """

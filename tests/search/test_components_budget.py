@@ -1,6 +1,7 @@
 """Budgets that hold for components too: under the kernel's own limit nothing is killed."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -11,13 +12,17 @@ import oocbfs
 from oocbfs.errors import BudgetError
 from oocbfs.generate import generators
 from tests.support.memory_limit import needed_bytes, run_limited
+from tests.support.shared import SharedGraphs
 
 
 @pytest.fixture(scope="module")
-def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sparse, so that there are many components, and stored by degree, so that names need room."""
+def graph(shared_graphs: SharedGraphs, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sparse, so that there are many components, and stored by degree, so that names need room.
+
+    A link in a folder of this worker's own, in which no run may leave anything.
+    """
     path = tmp_path_factory.mktemp("budget") / "sparse.ocg"
-    oocbfs.convert(generators.uniform(21, 1), path, order="degree")
+    os.link(shared_graphs.make("sparse", lambda: generators.uniform(21, 1), order="degree"), path)
     return path
 
 

@@ -101,11 +101,12 @@ def test_target(graph: Graph, direction: Any) -> None:
 
 
 def test_target_on_a_long_path(tmp_path: Path) -> None:
-    """One launch runs many levels: those behind the target must not show."""
+    """One launch runs many levels: those after the target must not show."""
     oocbfs.convert(np.stack([np.arange(6000), np.arange(1, 6001)], axis=1), tmp_path / "g.ocg")
     with oocbfs.open(tmp_path / "g.ocg") as graph:
-        for settings in ({"target": 4500}, {"max_depth": 4500}):
-            found = graph.bfs(0, engine="emulator", parents=True, **settings)  # type: ignore[arg-type]
+        stops: list[dict[str, Any]] = [{"target": 4500}, {"max_depth": 4500}]
+        for stop in stops:
+            found = graph.bfs(0, engine="emulator", parents=True, **stop)
             assert found.depth == 4500
             assert found.reached == 4501
             assert (found.levels[4501:] == -1).all()

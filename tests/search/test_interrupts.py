@@ -21,7 +21,9 @@ graph = oocbfs.open(sys.argv[1])
 SOURCES = list(range(70))
 VERBS = {
     "bfs": lambda: graph.bfs(0, engine="cpu", threads=4).level_sizes.tolist(),
-    "disk": lambda: graph.bfs(0, engine="disk", threads=4, direction="bottom-up").level_sizes.tolist(),
+    "disk": lambda: graph.bfs(
+        0, engine="disk", threads=4, direction="bottom-up"
+    ).level_sizes.tolist(),
     "components": lambda: graph.components(engine="cpu", threads=4).num_components,
     "disk components": lambda: graph.components(engine="disk", threads=4).num_components,
     "together": lambda: [r.reached for r in graph.bfs_many(SOURCES, threads=4, engine="cpu")],
@@ -41,7 +43,7 @@ def check_quiet():
     sys.exit("threads are still at work")
 """
 
-# Ctrl-C is heard right after the k-th thread was started, by whoever waits for its start.
+# Ctrl-C comes right after the k-th thread was started, while its starter still waits.
 DETERMINISTIC = (
     BEGIN
     + """
@@ -74,13 +76,13 @@ RANDOM = (
     BEGIN
     + """
 armed = stopping = False
-def hear(number, frame):
+def interrupt(number, frame):
     if armed:
         raise KeyboardInterrupt
 def stop(number, frame):
     global stopping
     stopping = True
-signal.signal(signal.SIGINT, hear)
+signal.signal(signal.SIGINT, interrupt)
 signal.signal(signal.SIGTERM, stop)
 print("ready", flush=True)
 interrupted = 0

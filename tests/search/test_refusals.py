@@ -94,7 +94,8 @@ def test_engines_that_only_others_know(graph: Graph) -> None:
 
 @pytest.mark.parametrize("name", ["from_", "table", "levels"])
 def test_files_of_batches(path: Path, tmp_path: Path, name: str) -> None:
-    job = batch.Job(graph=path, output=tmp_path / "out", random=1, **{name: "other"})  # type: ignore[arg-type]
+    wrong: dict[str, Any] = {name: "other"}
+    job = batch.Job(graph=path, output=tmp_path / "out", random=1, **wrong)
     with pytest.raises(QueryError, match=f"{name.rstrip('_')} cannot be 'other'"):
         batch.prepare(job, resume=False)
 

@@ -99,7 +99,7 @@ class Started:
 
 
 def _run_for_signals(messages: Path, words: list[str]) -> None:
-    """Run the command line; a process in the background may have been started deaf to Ctrl-C."""
+    """Run the command line; what starts in the background may ignore Ctrl-C at first."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.dup2(os.open(messages, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)

@@ -69,7 +69,7 @@ def rewrite(path: Path, kind: Kind, index: int, value: int) -> None:
 
 
 def write_archive(path: Path, num_vertices: int) -> None:
-    """Write a compressed graph of many vertices and no edges: a small file that unpacks to a large one."""
+    """Write a compressed graph of many vertices and no edges: a small file that becomes large."""
     sizes = {kind: layout.raw_bytes(kind, num_vertices, _SHIFT) or 0 for kind in layout.ROW_KINDS}
     table = np.zeros(len(sizes), layout.SECTION)
     all_chunks: list[NDArray[np.void]] = []

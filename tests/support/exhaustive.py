@@ -14,7 +14,7 @@ ALL = os.environ.get("OOCBFS_TEST_ALL") == "1"
 
 
 def crossing(*options: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Give combinations of one value for each option: all, or few that hold every pair of values."""
+    """Give combinations of one value of each option: all, or few that hold all pairs."""
     return list(itertools.product(*options)) if ALL else pairwise(*options)
 
 

@@ -26,7 +26,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 
 def _own_folders() -> Iterator[tuple[Path, str]]:
-    """Give the group of this process in the memory controller, v1 or v2, and the name of its limit."""
+    """Give this process's group in the memory controller, v1 or v2, and the name of its limit."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text().splitlines():
             number, controllers, path = line.split(":", 2)
@@ -38,7 +38,7 @@ def _own_folders() -> Iterator[tuple[Path, str]]:
 
 @contextmanager
 def memory_limit(limit_bytes: int) -> Iterator[list[str]]:
-    """Make a group with this limit; yields what to put before a command. Skips where there is none."""
+    """Make a group with this limit; yields what to put before a command. Skips if there is none."""
     for parent, name in _own_folders():
         group = parent / f"oocbfs-{os.getpid()}-{time.monotonic_ns()}"
         try:

@@ -23,7 +23,7 @@ from oocbfs.generate import generators
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A grid, whose export is larger than a pipe holds, under a name that is neither ASCII nor UTF-8."""
+    """A grid, whose export is larger than a pipe, under a name that is neither ASCII nor UTF-8."""
     folder = tmp_path_factory.mktemp("console")
     path = os.fsdecode(os.fsencode(folder) + "/é→".encode() + b"\xff.ocg")
     oocbfs.convert(generators.grid2d(100, 120), path)

@@ -103,7 +103,7 @@ def test_headers_are_looked_for_as_cupy_does(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_extra_brings_headers() -> None:
-    """Whoever installs it has CuPy; no toolkit must be needed besides."""
+    """With this extra comes CuPy; no toolkit must be needed besides."""
     pytest.importorskip("cupy", reason="cupy-cuda12x is not installed")
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     wheels = [

@@ -39,9 +39,8 @@ def test_the_script_takes_its_flag_away(tmp_path: Path) -> None:
     (tmp_path / "test").write_bytes(SCRIPT.read_bytes())
     (tmp_path / "environment").write_text("set -euo pipefail\n")
     python = tmp_path / "python"
-    python.write_text(
-        f"#!{sys.executable}\nimport os, sys\nprint(os.environ.get('OOCBFS_TEST_ALL'), sys.argv[1:])"
-    )
+    told = "os.environ.get('OOCBFS_TEST_ALL'), sys.argv[1:]"
+    python.write_text(f"#!{sys.executable}\nimport os, sys\nprint({told})")
     python.chmod(0o755)
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     environment.pop("OOCBFS_TEST_ALL", None)

@@ -44,7 +44,7 @@ def _hub(num_spokes: int, num_vertices: int, others: int, factor: int = 1) -> Ca
     return make
 
 
-# A tail of more than 1,024 bytes has segments; one of more than 16 times that is shared between threads.
+# A tail of more than 1,024 bytes has segments; threads share one of more than 16 times that.
 ORIGINALS = {
     "natural": Original(_few(70, 150), {"order": "natural"}, 5),
     "degree": Original(lambda: 7 * _few(80, 200)() + 3, {"order": "degree", "ids": "compact"}, 6),

@@ -88,7 +88,7 @@ def try_mutant(seed: int, number: int, folder: Path, outcomes: Counter[str]) -> 
 
 
 def _child(seed: int, first: int, stop: int, folder: Path) -> None:
-    """Try mutants one after the other, and say what goes on: a line before each, one for each failure."""
+    """Try mutants in their order; say a line before each, and one for each failure."""
     outcomes: Counter[str] = Counter()
     for number in range(first, stop):
         _say("trying", number)
@@ -126,7 +126,7 @@ def _listen(process: subprocess.Popen[str]) -> Iterator[tuple[str, Any]]:
 
 
 def fuzz(seed: int, first: int, stop: int, folder: Path) -> tuple[list[str], Counter[str]]:
-    """Try mutants first … stop-1 in child processes; give the failures, and what came of the others."""
+    """Try mutants first … stop-1 in child processes; give failures, and what came of the others."""
     failures: list[str] = []
     outcomes: Counter[str] = Counter()
     number = first

@@ -1,4 +1,4 @@
-"""A second, slow reader of graph files, written from FORMAT.md alone, and what it takes a graph for.
+"""A second, slow reader of graph files, from FORMAT.md alone, and what it takes a graph for.
 
 It shares no code with oocbfs, so that whatever both take a damaged file for is what the file says.
 """
@@ -175,7 +175,7 @@ class PlainGraph:
 
 
 def _decode_segment(num_bytes: list[int]) -> list[int]:
-    """Decode varints that fill a segment: the first is a number, each next one a distance less 1."""
+    """Decode varints that fill a segment: a number, then distances less 1."""
     found = []
     value = shift = 0
     previous = -1

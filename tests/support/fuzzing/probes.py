@@ -1,4 +1,4 @@
-"""What is asked of a damaged graph, and what is no answer: garbage, a traceback, more than one line."""
+"""What is asked of a damaged graph, and what is no answer: garbage, a traceback, many lines."""
 
 from __future__ import annotations
 
@@ -133,9 +133,9 @@ def _many(division: Callable[[], ManyDivision]) -> Callable[[Case], None]:
     """Traverse from many sources, and take summaries, levels or pairs."""
 
     def probe(case: Case) -> None:
-        emit = case.rng.choice(("summary", "levels", "pairs"))
+        emit: Any = case.rng.choice(("summary", "levels", "pairs"))
         sources = case.pick(case.rng.choice((1, 3, 9)))
-        with case.graph() as graph, Traversals(graph, emit, division()) as work:  # type: ignore[arg-type]
+        with case.graph() as graph, Traversals(graph, emit, division()) as work:
             wanted = case.pick(4)
             targets = [graph.stored(wanted)] * len(sources) if emit == "pairs" else None
             for source, found in zip(sources, work.run(sources, targets), strict=True):
