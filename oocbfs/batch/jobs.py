@@ -124,7 +124,7 @@ def prepare(job: Job, *, resume: bool) -> PreparedJob:
     if (job.emit == "pairs") != (job.pairs is not None):
         raise QueryError("emit pairs needs a file of pairs, and a file of pairs needs emit pairs")
     if job.from_ == "giant" and job.random is None:
-        raise QueryError("from giant is only for random sources")
+        raise QueryError("from giant takes only random sources")
     if job.emit == "levels" and job.levels == "zarr":
         import_zarr()
     if job.engine == "cuda":
