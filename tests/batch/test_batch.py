@@ -167,7 +167,7 @@ def test_job_file(graph: Path, tmp_path: Path) -> None:
         ('graph = "GRAPH"\nrandom = "3"\noutput = "a"', "job 2: random cannot be '3'"),
         ('graph = "GRAPH"\nrandom = true\noutput = "a"', "job 2: random cannot be True"),
         ('graph = "GRAPH"\nrandom = 3\noutput = "a"\nemit = "all"', "job 2: emit cannot be 'all'"),
-        ('graph = "GRAPH"\nrandom = 3\noutput = "first"', "job 2 writes where another"),
+        ('graph = "GRAPH"\nrandom = 3\noutput = "first"', "job 2 writes to the folder of another"),
         ('graph = "GRAPH"\noutput = "a"', "takes one of sources"),
         ('graph = "GRAPH"\nrandom = 3\nall-hubs = 3\noutput = "a"', "takes one of sources"),
         ('graph = "none.ocg"\nrandom = 3\noutput = "a"', "none.ocg: cannot be opened"),
