@@ -27,7 +27,7 @@ def _to_queue(state):
     """Bring a small frontier from its bitmap into the queue."""
     control = state.control
     frontier, queue = (
-        state.bitmaps[state.control[words.FRONTIER]],
+        state.bitmaps[state.control[words.FRONTIER_BITMAP]],
         state.queue[control[words.QUEUE]],
     )
     size = 0

@@ -52,10 +52,10 @@ def _add_rows(rows, first, bits, cost):
 def _test_words(rows, state, first_word, end_word, thread):
     """Answer open vertices by their heads; make the bitmaps next frontier and pending."""
     heads, control = rows.heads, state.control
-    frontier = state.bitmaps[control[words.FRONTIER]]
-    next_frontier = state.bitmaps[control[words.NEXT_FRONTIER]]
-    visited = state.bitmaps[control[words.VISITED]]
-    pending = state.bitmaps[control[words.PENDING]]
+    frontier = state.bitmaps[control[words.FRONTIER_BITMAP]]
+    next_frontier = state.bitmaps[control[words.NEXT_BITMAP]]
+    visited = state.bitmaps[control[words.VISITED_BITMAP]]
+    pending = state.bitmaps[control[words.PENDING_BITMAP]]
     with_parents = state.parents.size != 0
     tested = 0
     answered = 0
@@ -89,8 +89,8 @@ def _test_words(rows, state, first_word, end_word, thread):
 def _sweep_words(rows, state, first_word, end_word, thread):
     """Give the next frontier its level and count it, and what its rows will cost to read."""
     control, levels = state.control, state.levels
-    next_frontier = state.bitmaps[control[words.NEXT_FRONTIER]]
-    visited = state.bitmaps[control[words.VISITED]]
+    next_frontier = state.bitmaps[control[words.NEXT_BITMAP]]
+    visited = state.bitmaps[control[words.VISITED_BITMAP]]
     level = np.int32(control[words.LEVEL])
     found = 0
     num_bytes = 0
@@ -114,8 +114,8 @@ def _sweep_words(rows, state, first_word, end_word, thread):
 def _claim(state, ids, owners, count):
     """Claim ids on the visited bitmap while others do the same, for the next frontier."""
     parents = state.parents
-    next_frontier = state.bitmaps[state.control[words.NEXT_FRONTIER]]
-    visited = state.bitmaps[state.control[words.VISITED]]
+    next_frontier = state.bitmaps[state.control[words.NEXT_BITMAP]]
+    visited = state.bitmaps[state.control[words.VISITED_BITMAP]]
     for i in range(count):
         v = ids[i]
         bit = ONE << np.uint64(v & 63)
@@ -129,7 +129,7 @@ def _claim(state, ids, owners, count):
 @kernel
 def _visit_words(rows, state, first_word, end_word, thread):
     """Claim the heads of the frontier."""
-    heads, frontier = rows.heads, state.bitmaps[state.control[words.FRONTIER]]
+    heads, frontier = rows.heads, state.bitmaps[state.control[words.FRONTIER_BITMAP]]
     ids, owners = state.ids[thread, :BATCH], state.ids[thread, BATCH:]
     count = 0
     edges = 0
@@ -157,13 +157,13 @@ sweep = make_pass(_WORD_CHUNK, _sweep_words)
 @inlined
 def _pending(state):
     """Name the bitmap of the rows that a stream bottom-up wants."""
-    return state.control[words.PENDING]
+    return state.control[words.PENDING_BITMAP]
 
 
 @inlined
 def _frontier(state):
     """Name the bitmap of the rows that a stream top-down wants."""
-    return state.control[words.FRONTIER]
+    return state.control[words.FRONTIER_BITMAP]
 
 
 @inlined
@@ -172,7 +172,7 @@ def _next_wanted(rows, state, wanted, u, end):
 
     Bottom-up, a vertex may be found while others still read parts of its row.
     """
-    bitmap, found = state.bitmaps[wanted], state.bitmaps[state.control[words.NEXT_FRONTIER]]
+    bitmap, found = state.bitmaps[wanted], state.bitmaps[state.control[words.NEXT_BITMAP]]
     if u >= end:
         return end
     w = u >> 6
@@ -188,8 +188,8 @@ def _next_wanted(rows, state, wanted, u, end):
 @kernel
 def _probe_extent(rows, state, wanted, extent, buffer, thread):
     """Look for frontier vertices in the pending rows of one read; give edges and bytes, or -1."""
-    frontier = state.bitmaps[state.control[words.FRONTIER]]
-    next_frontier = state.bitmaps[state.control[words.NEXT_FRONTIER]]
+    frontier = state.bitmaps[state.control[words.FRONTIER_BITMAP]]
+    next_frontier = state.bitmaps[state.control[words.NEXT_BITMAP]]
     n = rows.heads.size
     edges = 0
     num_bytes = 0

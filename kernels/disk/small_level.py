@@ -16,7 +16,7 @@ from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.read import PAGE_BYTES, read_pages
 from oocbfs.kernels.disk.stream import NO_ROWS, add_row
-from oocbfs.kernels.region import ONE, ZERO
+from oocbfs.kernels.region import ONE, SLICE_NANOSECONDS, ZERO
 from oocbfs.kernels.rows import BATCH, gather_segment, row_begin
 
 # How small levels end: the traversal is over, the time slice is, blocks are to be read by all
@@ -31,7 +31,6 @@ SMALL_BYTES = 1 << 18
 QUEUE_SIZE = SMALL_VERTICES + SMALL_BYTES
 # Missing blocks that the thread reads itself.
 _FEW_BLOCKS = 4
-_SLICE_NANOSECONDS = 200_000_000
 
 
 @kernel
@@ -117,7 +116,7 @@ def _visit(rows, state, ids, count, owner, level):
     """Visit ids that are not visited yet, and append them to the next frontier."""
     control, levels, parents = state.control, state.levels, state.parents
     visited, next_frontier = (
-        state.bitmaps[state.control[words.VISITED]],
+        state.bitmaps[state.control[words.VISITED_BITMAP]],
         state.queue[1 - control[words.QUEUE]],
     )
     size = control[words.FRONTIER_SIZE]
@@ -180,7 +179,7 @@ def _expand(rows, disk, state, frontier, level):
 def _to_bitmap(rows, state, frontier):
     """Bring the frontier into its bitmap, and count what reading its rows takes, one by one."""
     control = state.control
-    bits = state.bitmaps[state.control[words.FRONTIER]]
+    bits = state.bitmaps[state.control[words.FRONTIER_BITMAP]]
     bits[:] = ZERO
     pages = 0
     reads = 0
@@ -217,7 +216,7 @@ def small_levels(rows, disk, state, max_depth, target, clock):
     """Run levels while they are small; say why it stopped."""
     control, records = state.control, state.records
     started = nanoseconds(clock)
-    pause = started + _SLICE_NANOSECONDS
+    pause = started + SLICE_NANOSECONDS
     while control[words.FRONTIER_SIZE] != 0 and control[words.DEPTH] != max_depth:
         if target >= 0 and state.levels[target] >= 0:
             break

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
+from oocbfs.kernels.array_types import READ_U8, READ_U32, READ_U64, U64
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
-from oocbfs.kernels.results.array_types import I64, READ_U8, READ_U32, READ_U64, U64_ARRAY
 from oocbfs.kernels.varint import get_varint, row_span, varint_bytes
 
+_I64 = types.int64
 # What can be wrong with a row, as the kernels report it.
 PROBLEMS = (
     "",
@@ -41,7 +42,7 @@ PROBLEMS = (
 ) = range(len(PROBLEMS))
 
 
-@compiled(types.UniTuple(I64, 2)(READ_U32, READ_U64, READ_U32, I64, I64, I64, I64))
+@compiled(types.UniTuple(_I64, 2)(READ_U32, READ_U64, READ_U32, _I64, _I64, _I64, _I64))
 def check_index(heads, bases, starts, shift, tail_bytes, first, stop):
     """Check all that decoders rely on to stay inside the sections, for rows first … stop-1.
 
@@ -77,19 +78,19 @@ def _fingerprint(seed, u, v):
 
 
 @compiled(
-    types.UniTuple(I64, 2)(
-        U64_ARRAY,
+    types.UniTuple(_I64, 2)(
+        U64,
         READ_U32,
         READ_U64,
         READ_U32,
-        I64,
+        _I64,
         READ_U8,
         READ_U32,
         READ_U32,
-        I64,
-        I64,
+        _I64,
+        _I64,
         types.uint64,
-    ),
+    )
 )
 def check_rows(sums, heads, bases, starts, shift, tails, degrees, weights, first, stop, seed):
     """Decode rows first … stop-1 and check every promise; returns (problem, row).
@@ -148,7 +149,7 @@ def check_rows(sums, heads, bases, starts, shift, tails, degrees, weights, first
     return FINE, 0
 
 
-@compiled(types.uint64(READ_U32, types.uint64, I64, I64))
+@compiled(types.uint64(READ_U32, types.uint64, _I64, _I64))
 def sum_order(order, seed, first, stop):
     """Sum up the fingerprints of order[first:stop] less those of first … stop-1.
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
+from oocbfs.kernels.array_types import READ_U32, READ_U64, U32, U64
 from oocbfs.kernels.atomics import atomic_add, atomic_min
 from oocbfs.kernels.cache import compiled
-from oocbfs.kernels.results.array_types import I64, READ_U32, READ_U64, U32_ARRAY, U64_ARRAY
+
+_I64 = types.int64
 
 
-@compiled(types.void(U32_ARRAY, READ_U32, READ_U32, I64, I64))
+@compiled(types.void(U32, READ_U32, READ_U32, _I64, _I64))
 def find_least(least, labels, order, first, stop):
     """Find the smallest natural position among the vertices of each label, while others do too."""
     for v in range(first, stop):
@@ -18,14 +20,14 @@ def find_least(least, labels, order, first, stop):
             atomic_min(least, np.int64(labels[v]), order[v])
 
 
-@compiled(types.void(U32_ARRAY, READ_U32, I64, I64))
+@compiled(types.void(U32, READ_U32, _I64, _I64))
 def replace_labels(labels, least, first, stop):
     """Make labels of the smallest natural positions."""
     for v in range(first, stop):
         labels[v] = least[labels[v]]
 
 
-@compiled(types.void(U32_ARRAY, READ_U32, I64, I64))
+@compiled(types.void(U32, READ_U32, _I64, _I64))
 def count_members(counts, labels, first, stop):
     """Count the vertices of each label, while others do too."""
     run = 0
@@ -39,7 +41,7 @@ def count_members(counts, labels, first, stop):
             run = 0
 
 
-@compiled(types.void(U64_ARRAY, I64, READ_U32, READ_U32, READ_U64, types.uint64, I64, I64))
+@compiled(types.void(U64, _I64, READ_U32, READ_U32, READ_U64, types.uint64, _I64, _I64))
 def name_components(out, base, labels, order, ids, first_id, first, stop):
     """Give the ids at the natural positions that label first … stop-1 to their natural positions.
 

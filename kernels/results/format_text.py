@@ -6,9 +6,10 @@ import numpy as np
 from numba import njit, types
 from numpy.typing import NDArray
 
+from oocbfs.kernels.array_types import READ_I64, READ_U64, U8
 from oocbfs.kernels.cache import compiled
-from oocbfs.kernels.results.array_types import READ_I64, READ_U64, U8_ARRAY
 
+_I64 = types.int64
 Ids = NDArray[np.uint64]
 Text = NDArray[np.uint8]
 
@@ -47,7 +48,7 @@ def _put_decimal(out: Text, offset: int, value: np.uint64) -> int:
     return end
 
 
-@compiled(types.int64(U8_ARRAY, READ_U64, READ_U64, types.uint8))
+@compiled(types.int64(U8, READ_U64, READ_U64, types.uint8))
 def _put_pairs(out: Text, sources: Ids, targets: Ids, separator: np.uint8) -> int:
     """Write a line per pair and return the number of bytes."""
     offset = 0
@@ -60,7 +61,7 @@ def _put_pairs(out: Text, sources: Ids, targets: Ids, separator: np.uint8) -> in
     return offset
 
 
-@compiled(types.int64(U8_ARRAY, READ_U64, READ_I64, types.uint8))
+@compiled(types.int64(U8, READ_U64, READ_I64, types.uint8))
 def _put_values(out: Text, ids: Ids, values: NDArray[np.int64], separator: np.uint8) -> int:
     """Write a line per id and its value, which may be negative, and return the number of bytes."""
     offset = 0

@@ -5,26 +5,27 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
-from oocbfs.kernels.cache import compiled
-from oocbfs.kernels.constants import SEGMENT_BYTES
-from oocbfs.kernels.results.array_types import (
-    I8_ARRAY,
-    I32_ARRAY,
+from oocbfs.kernels.array_types import (
+    I8,
+    I32,
     I64,
-    I64_ARRAY,
     READ_I8,
     READ_I32,
     READ_U8,
     READ_U32,
     READ_U64,
-    U8_ARRAY,
+    U8,
 )
+from oocbfs.kernels.cache import compiled
+from oocbfs.kernels.constants import SEGMENT_BYTES
 from oocbfs.kernels.varint import get_varint, row_span
+
+_I64 = types.int64
 
 
 @compiled(
-    types.void(I32_ARRAY, I64, READ_I32, READ_U32, I64, I64),
-    types.void(I8_ARRAY, I64, READ_I8, READ_U32, I64, I64),
+    types.void(I32, _I64, READ_I32, READ_U32, _I64, _I64),
+    types.void(I8, _I64, READ_I8, READ_U32, _I64, _I64),
 )
 def rename_levels(out, base, levels, order, first, stop):
     """Give the levels of stored vertices first … stop-1 to their natural positions.
@@ -37,7 +38,7 @@ def rename_levels(out, base, levels, order, first, stop):
             out[position] = levels[v]
 
 
-@compiled(types.void(I64_ARRAY, I64, READ_U32, READ_U32, READ_U64, I64, I64, I64))
+@compiled(types.void(I64, _I64, READ_U32, READ_U32, READ_U64, _I64, _I64, _I64))
 def rename_parents(out, base, parents, order, ids, first_id, first, stop):
     """Give the parents of stored vertices first … stop-1 to their natural positions, as input ids.
 
@@ -57,7 +58,7 @@ def rename_parents(out, base, parents, order, ids, first_id, first, stop):
             out[position] = np.int64(ids[parent]) if ids.size else parent + first_id
 
 
-@compiled(types.void(I64_ARRAY, READ_I32, I64, I64))
+@compiled(types.void(I64, READ_I32, _I64, _I64))
 def count_levels(sizes, levels, first, stop):
     """Count the vertices of each level among first … stop-1."""
     for v in range(first, stop):
@@ -65,7 +66,7 @@ def count_levels(sizes, levels, first, stop):
             sizes[levels[v]] += 1
 
 
-@compiled(types.UniTuple(I64, 2)(READ_I32, READ_U32, I64, I64))
+@compiled(types.UniTuple(_I64, 2)(READ_I32, READ_U32, _I64, _I64))
 def count_reached(levels, degrees, first, stop):
     """Count the vertices reached among first … stop-1, and their edges."""
     vertices = 0
@@ -102,9 +103,9 @@ def _check_arc(confirmed, levels, parents, u, v, last_level, undirected):
 
 
 @compiled(
-    types.UniTuple(I64, 2)(
-        U8_ARRAY, READ_I32, READ_U32, READ_U32, READ_U64, READ_U32, I64, READ_U8,
-        I64, types.boolean, I64, I64,
+    types.UniTuple(_I64, 2)(
+        U8, READ_I32, READ_U32, READ_U32, READ_U64, READ_U32, _I64, READ_U8,
+        _I64, types.boolean, _I64, _I64,
     ),
 )  # fmt: skip
 def check_levels(

@@ -11,20 +11,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
+from oocbfs.kernels.array_types import I32, I64, READ_I32, READ_U8, READ_U32, READ_U64
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import SEGMENT_BYTES
-from oocbfs.kernels.results.array_types import (
-    I32_ARRAY,
-    I64,
-    I64_ARRAY,
-    I64_TABLE,
-    READ_I32,
-    READ_U8,
-    READ_U32,
-    READ_U64,
-)
 from oocbfs.kernels.rows import take_varint
 
+_TABLE = types.Array(types.int64, 2, "C")
+_I64 = types.int64
 # Searched in every level: it is never reached.
 ALWAYS = 1 << 30
 
@@ -50,7 +43,7 @@ def _slow_bytes(begin, end, fast_begin, fast_end):
     return last - first - max(inside, 0) if begin < end else 0
 
 
-@compiled(types.void(I64_TABLE, READ_I32, READ_U64, READ_U32, I64, I64, I64))
+@compiled(types.void(_TABLE, READ_I32, READ_U64, READ_U32, _I64, _I64, _I64))
 def count_expanded(expanded, levels, bases, starts, shift, fast_begin, fast_end):
     """Add up what expanding each level reads, and the part of it before hubs' last segments."""
     for u in range(levels.size):
@@ -77,17 +70,7 @@ def _hit_end(levels, tails, begin, end, wanted):
 
 @compiled(
     types.void(
-        I64_TABLE,
-        I64_TABLE,
-        READ_U32,
-        READ_I32,
-        READ_U32,
-        READ_U64,
-        READ_U32,
-        READ_U8,
-        I64,
-        I64,
-        I64,
+        _TABLE, _TABLE, READ_U32, READ_I32, READ_U32, READ_U64, READ_U32, READ_U8, _I64, _I64, _I64
     )
 )
 def count_searched(
@@ -131,7 +114,7 @@ def _outside(begin, end, host_begin, host_end):
     return min(end, max(begin, host_begin)), max(begin, min(end, host_end))
 
 
-@compiled(types.void(I64_ARRAY, READ_I32, READ_U64, READ_U32, I64, I64, I64, I64))
+@compiled(types.void(I64, READ_I32, READ_U64, READ_U32, _I64, _I64, _I64, _I64))
 def count_expanded_blocks(blocks, levels, bases, starts, shift, host_begin, host_end, block_bytes):
     """Count the blocks on disk that expanding each level reads."""
     next_block = np.zeros(blocks.size, np.int64)
@@ -149,7 +132,7 @@ def count_expanded_blocks(blocks, levels, bases, starts, shift, host_begin, host
                 next_block[level] = max(stop, next_block[level])
 
 
-@compiled(types.void(I32_ARRAY, READ_I32, READ_U32, READ_U64, READ_U32, I64, I64, I64, I64))
+@compiled(types.void(I32, READ_I32, READ_U32, READ_U64, READ_U32, _I64, _I64, _I64, _I64))
 def find_searched_blocks(
     wanted, levels, heads, bases, starts, shift, host_begin, host_end, block_bytes
 ):

@@ -9,6 +9,7 @@ pages and in reads, and the cheaper is read. Small frontiers run many levels in 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
@@ -65,60 +66,62 @@ def traverse(
     num_threads = max(READERS, threads)
     state = _make_state(levels, parents, num_threads, rows.out_disk.tail_bytes, cache_bytes)
     with Readers(rows.file, state.control, num_threads) as readers:
-        search = _Search(rows, state, readers, threads, direction, max_depth, target)
+        search = _Search(
+            rows=rows,
+            state=state,
+            readers=readers,
+            threads=threads,
+            direction=direction,
+            max_depth=max_depth,
+            target=target,
+        )
         return search.run(np.unique(sources))
 
 
+@dataclass(frozen=True)
 class _Search:
     """One traversal."""
 
-    def __init__(
-        self,
-        rows: DiskRows,
-        state: DiskState,
-        readers: Readers,
-        threads: int,
-        direction: int,
-        max_depth: int,
-        target: int,
-    ) -> None:
-        self._rows = rows
-        self._state = state
-        self._control = state.control
-        self._readers = readers
-        self._num_vertices = state.levels.size
-        self._threads = threads
-        self._direction = direction
-        self._max_depth, self._target = max_depth, target
+    rows: DiskRows
+    state: DiskState
+    readers: Readers
+    threads: int
+    direction: int
+    max_depth: int
+    target: int
+
+    @property
+    def control(self) -> NDArray[np.int64]:
+        return self.state.control
 
     def run(self, sources: NDArray[np.int64]) -> DiskTraversal:
         """Run level after level until a frontier is empty."""
-        control = self._control
+        control = self.control
         self._start(sources)
-        small = self._direction != BOTTOM_UP and sources.size <= QUEUE_SIZE
+        small = self.direction != BOTTOM_UP and sources.size <= QUEUE_SIZE
         while control[words.FRONTIER_SIZE] and not self._is_over():
             if small:
                 small = self._run_small_levels()
             else:
                 self._run_large_level()
-                small = self._direction != BOTTOM_UP and self._is_small()
+                small = self.direction != BOTTOM_UP and self._is_small()
                 if small:
                     self._run_step(kernels.TO_QUEUE)
         depth = int(control[words.DEPTH])
-        return DiskTraversal(self._state.records[: min(depth, MAX_RECORDS)].copy(), depth)
+        return DiskTraversal(self.state.records[: min(depth, MAX_RECORDS)].copy(), depth)
 
     def _start(self, sources: NDArray[np.int64]) -> None:
         """Visit the sources: the frontier's bitmap gets them, and the queue if they are few."""
-        state, control = self._state, self._control
+        state, control = self.state, self.control
+        n = state.levels.size
         bits = np.left_shift(np.uint64(1), (sources & 63).astype(np.uint64))
-        control[[words.FRONTIER, words.NEXT_FRONTIER, words.VISITED, words.PENDING]] = 0, 1, 2, 3
-        frontier, visited = (state.bitmaps[control[w]] for w in (words.FRONTIER, words.VISITED))
+        control[words.BITMAPS] = 0, 1, 2, 3
+        frontier = state.bitmaps[control[words.FRONTIER_BITMAP]]
+        visited = state.bitmaps[control[words.VISITED_BITMAP]]
         np.bitwise_or.at(frontier, sources >> 6, bits)
         visited[:] = frontier
-        if self._num_vertices & 63:
-            visited[self._num_vertices >> 6] |= np.uint64(
-                (1 << 64) - (1 << (self._num_vertices & 63))
-            )
+        if n & 63:
+            visited[n >> 6] |= np.uint64((1 << 64) - (1 << (n & 63)))
         control[words.FRONTIER_SIZE] = sources.size
         state.levels[:] = -1
         state.levels[sources] = 0
@@ -127,7 +130,7 @@ class _Search:
             state.parents[sources] = sources
         few = sources[:QUEUE_SIZE]
         state.queue[0, : few.size] = few
-        rows = self._rows.out_rows
+        rows = self.rows.out_rows
         begins, ends = (
             rows.bases[vertices >> rows.shift] + rows.starts[vertices]
             for vertices in (sources, sources + 1)
@@ -135,12 +138,12 @@ class _Search:
         control[words.ROW_BYTES] = int((ends - begins).sum())
 
     def _is_over(self) -> bool:
-        if self._target >= 0 and self._state.levels[self._target] >= 0:
+        if self.target >= 0 and self.state.levels[self.target] >= 0:
             return True
-        return bool(self._control[words.DEPTH] == self._max_depth)
+        return bool(self.control[words.DEPTH] == self.max_depth)
 
     def _is_small(self) -> bool:
-        control = self._control
+        control = self.control
         return bool(
             control[words.FRONTIER_SIZE] <= SMALL_VERTICES
             and control[words.ROW_BYTES] <= SMALL_BYTES
@@ -157,39 +160,39 @@ class _Search:
 
     def _record(self) -> np.void:
         """Give the record of the level that is being run."""
-        record: np.void = self._state.records[min(self._control[words.DEPTH], MAX_RECORDS - 1)]
+        record: np.void = self.state.records[min(self.control[words.DEPTH], MAX_RECORDS - 1)]
         return record
 
     def _run_large_level(self) -> None:
         """Run one level, frontier and next frontier in their bitmaps."""
-        control = self._control
+        control = self.control
         start = time.perf_counter()
-        # A small frontier is here only if the cache cannot hold its rows: then the kernel's has to.
-        again = self._direction != BOTTOM_UP and self._is_small()
+        # A small frontier is here only if our cache cannot hold its rows. The page cache has to.
+        cached = self.direction != BOTTOM_UP and self._is_small()
         frontier_size = control[words.FRONTIER_SIZE]
         control[words.LEVEL] = control[words.DEPTH] + 1
         down = read_cost(control[words.FRONTIER_PAGES], control[words.FRONTIER_READS])
         control[words.SUMS] = 0
         control[words.COSTS] = 0
-        upward = self._direction == BOTTOM_UP
+        upward = self.direction == BOTTOM_UP
         if upward or (
-            self._direction == AUTO and not again and down > HEADS_WORTH * self._num_vertices
+            self.direction == AUTO and not cached and down > HEADS_WORTH * self.state.levels.size
         ):
-            self._run_step(kernels.HEADS_PASS, self._threads)
+            self._run_step(kernels.HEADS_PASS, self.threads)
             up = read_cost(control[words.PENDING_PAGES], control[words.PENDING_READS])
             upward = bool(upward or up <= down)
         else:
-            self._state.bitmaps[control[words.NEXT_FRONTIER]] = 0
+            self.state.bitmaps[control[words.NEXT_BITMAP]] = 0
         if upward:
             self._run_step(kernels.STREAM_UP, READERS)
         else:
-            self._run_step(kernels.VISIT_HEADS, self._threads)
-            before = memory.read_bytes() if again else 0
-            self._run_step(kernels.STREAM_DOWN, READERS, cached=again)
-            if again:
+            self._run_step(kernels.VISIT_HEADS, self.threads)
+            before = memory.read_bytes() if cached else 0
+            self._run_step(kernels.STREAM_DOWN, READERS, cached=cached)
+            if cached:
                 control[words.DISK_BYTES] = memory.read_bytes() - before
-        self._run_step(kernels.SWEEP, self._threads)
-        frontiers = [words.FRONTIER, words.NEXT_FRONTIER]
+        self._run_step(kernels.SWEEP, self.threads)
+        frontiers = [words.FRONTIER_BITMAP, words.NEXT_BITMAP]
         control[frontiers] = control[frontiers[::-1]]
         control[words.FRONTIER_SIZE] = control[words.FOUND]
         record = self._record()
@@ -208,11 +211,11 @@ class _Search:
 
         With ``cached``, tails are read through the page cache.
         """
-        rows = self._rows
+        rows = self.rows
         out_disk = rows.cached_disk if cached else rows.out_disk
         tails = (rows.out_rows, rows.in_rows, out_disk, rows.in_disk)
-        limits = (self._max_depth, self._target, time.CLOCK_MONOTONIC)
-        return self._readers.run(threads, kernels.step, task, *tails, self._state, *limits)
+        limits = (self.max_depth, self.target, time.CLOCK_MONOTONIC)
+        return self.readers.run(threads, kernels.step, task, *tails, self.state, *limits)
 
 
 def _make_state(
