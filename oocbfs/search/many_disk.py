@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Group(NamedTuple):
-    """Sources that are traversed together: their ids, stored vertices, and those of their targets."""
+    """Sources that are traversed together: ids, stored vertices, and those of their targets."""
 
     sources: list[int]
     stored: NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Many sources: 64 at a time against 64 runs with all cores, one run per core, and what PyPI offers."""
+"""Many sources: 64 at a time against 64 runs, one run per core, and what PyPI offers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def measure_disk(graph: Graph, options: argparse.Namespace) -> None:
-    """Print the bytes that a batch reads from disk, and those of single runs within the same budget."""
+    """Print the bytes that a batch reads from disk, and those of single runs in the same budget."""
     file_bytes = graph.sizes.file_bytes
     budget = options.memory
     if budget.endswith("%"):
@@ -82,7 +82,8 @@ def measure_disk(graph: Graph, options: argparse.Namespace) -> None:
     if not rows[1][1]:
         raise SystemExit("nothing was read from disk: allow less memory than the file's size")
     show(
-        f"{Path(graph.path).name}, {len(sources)} sources, {format_size(parse_size(budget))} of memory "
+        f"{Path(graph.path).name}, {len(sources)} sources, "
+        f"{format_size(parse_size(budget))} of memory "
         f"for a file of {format_size(file_bytes)}, cold",
         ("how", "bytes of tails / file", "ratio", "by the kernel's count", "seconds"),
         [

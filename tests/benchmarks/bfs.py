@@ -55,7 +55,8 @@ def main(arguments: Sequence[str]) -> None:
         for name, path in _graphs(options, Path(folder)):
             rows += measure(name, path, options)
     show(
-        f"{options.threads} threads where a peer has them, {options.sources} sources, load excluded; "
+        f"{options.threads} threads where a peer has them, "
+        f"{options.sources} sources, load excluded; "
         f"median over sources of the best of {options.rounds}",
         ("graph", "who", "ms", "oocbfs / who"),
         [

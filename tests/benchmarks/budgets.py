@@ -1,4 +1,4 @@
-"""Traversals of one graph within memory budgets, each in a control group of exactly that, the file cold."""
+"""Traversals of one graph within memory budgets, each in a control group, the file cold."""
 
 from __future__ import annotations
 

@@ -63,7 +63,8 @@ def measure(graph: Graph, folder: Path, options: argparse.Namespace) -> None:
             ]
         )
     show(
-        f"{Path(graph.path).name}, {options.threads} threads where a peer has them, milliseconds; ours "
+        f"{Path(graph.path).name}, {options.threads} threads where a peer has them, "
+        "milliseconds; ours "
         "without naming and counting, which peers do not do",
         ("who", "each round", "oocbfs / who, median", "each round"),
         rows,

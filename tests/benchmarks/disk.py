@@ -1,4 +1,4 @@
-"""What the disk gives, cold: large and small reads, in order and at random, direct, buffered and mapped."""
+"""What the disk gives, cold: large and small reads, in order and not, direct or mapped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cold traversals from disk against reading the whole file once, and warm ones against the memory engine."""
+"""Cold traversals from disk against reading the file once; warm ones against memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def main(arguments: Sequence[str]) -> None:
         paths = options.graph or make_graphs(Path(folder), options)
         rows = [row for path in paths for row in measure(path, options)]
     show(
-        f"{options.sources} sources, caches dropped before each; medians, and the worst in brackets",
+        f"{options.sources} sources, caches dropped before each; "
+        "medians, and the worst in brackets",
         ("graph", "what", "seconds", "/ reading the file", "bytes / file"),
         rows,
     )

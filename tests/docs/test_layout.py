@@ -1,4 +1,4 @@
-"""The tree: links, mapping and wheel agree, rooms import one way, and nothing outgrows a screenful."""
+"""The tree: links, mapping and wheel agree, rooms import one way, nothing is too large."""
 
 import shutil
 import subprocess

@@ -55,7 +55,7 @@ def test_every_kernel_that_is_kept_is_kept_by_this_key() -> None:
 
 
 class Checkout:
-    """A copy of the program whose kernels cannot be kept beside it, run by a user without a home."""
+    """A copy of the program that cannot keep kernels beside it, run by a user without a home."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

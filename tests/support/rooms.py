@@ -1,7 +1,7 @@
-"""Which room imports which, by the syntax of every module: ``python -m tests.support.rooms`` prints it.
+"""Which room imports which: ``python -m tests.support.rooms`` prints it.
 
-Imports inside functions and for type checkers count like all others. A room is a folder; modules that
-lie beside the folders are rooms of their own.
+Imports inside functions and for type checkers count like all others. A room is a folder; modules
+that lie beside the folders are rooms of their own.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def imports(path: Path) -> Iterator[str]:
 
 
 def room_of(module: str) -> str:
-    """Give the folder of a module below its package, or the module itself if it lies beside folders."""
+    """Give the folder of a module below its package, or the module if it is in none."""
     package = next(name for name in PACKAGES if f"{module}.".startswith(f"{name}."))
     inside = module[len(package) + 1 :].split(".")
     folder = ROOT / PACKAGES[package] / inside[0]
