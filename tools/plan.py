@@ -10,7 +10,7 @@ from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
     from oocbfs.plan.device import DevicePlan
-    from oocbfs.plan.prediction import KnownGpu, Sample
+    from oocbfs.plan.prediction import KnownGpu, LevelSample
     from oocbfs.search.graph import Graph
 
 
@@ -100,7 +100,7 @@ def _targets(options: argparse.Namespace) -> list[tuple[str, int, KnownGpu | Non
 def _decide(
     opened: Graph,
     target: tuple[str, int, KnownGpu | None],
-    samples: list[Sample],
+    samples: list[LevelSample],
     options: argparse.Namespace,
 ) -> dict[str, Any]:
     from oocbfs.errors import BudgetError
@@ -134,7 +134,9 @@ def _decide(
     }
 
 
-def _plan_cpu(opened: Graph, samples: list[Sample], options: argparse.Namespace) -> dict[str, Any]:
+def _plan_cpu(
+    opened: Graph, samples: list[LevelSample], options: argparse.Namespace
+) -> dict[str, Any]:
     """Tell whether a traversal on the CPU would read tails from disk, and how much."""
     from statistics import median
 
@@ -169,7 +171,7 @@ def _predict(
     opened: Graph,
     decided: DevicePlan,
     gpu: KnownGpu | None,
-    samples: list[Sample],
+    samples: list[LevelSample],
     options: argparse.Namespace,
 ) -> dict[str, Any] | None:
     """Give the median and the worst of the sampled sources."""

@@ -47,7 +47,7 @@ __all__ = [
     "MAX_RECORDS",
     "RECORD",
     "TOP_DOWN",
-    "BfsOutcome",
+    "BfsFound",
     "load",
     "traverse",
 ]
@@ -72,7 +72,7 @@ def _run(rows_out, rows_in, state, options, thread):
     return worker_loop(rows_out, rows_in, state, thread)
 
 
-class BfsOutcome(NamedTuple):
+class BfsFound(NamedTuple):
     """What a traversal did: a record a level, the number of levels, whether tails were bad."""
 
     records: NDArray[np.void]
@@ -93,7 +93,7 @@ def traverse(
     direction: int = AUTO,
     max_depth: int = -1,
     target: int = -1,
-) -> BfsOutcome:
+) -> BfsFound:
     """Fill levels (and parents) with the distances from the nearest source, and say how.
 
     Parameters
@@ -164,7 +164,7 @@ def traverse(
     run_together(_run, together, threads, control, paused=PAUSED, wait=False)
     depth = int(control[words.DEPTH])
     records = state.records[: min(depth, MAX_RECORDS)].copy()
-    return BfsOutcome(records, depth, bool(control[words.FAILED]))
+    return BfsFound(records, depth, bool(control[words.FAILED]))
 
 
 @cache

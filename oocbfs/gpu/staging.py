@@ -74,7 +74,7 @@ class _Filling(NamedTuple):
     reads: list[Future[None]]
 
 
-class Side:
+class StagedSide:
     """One direction's tails on disk, in pieces, and which blocks of them a kernel marked."""
 
     def __init__(
@@ -136,7 +136,7 @@ class Staging:
         self._device = device
         size = min(largest_slot, slot_bytes(max(side.tail_bytes for side in rows)))
         self.out_side, self.in_side = (
-            Side(*side, size) for side in zip(rows, marks, (disks[0], disks[-1]), strict=True)
+            StagedSide(*side, size) for side in zip(rows, marks, (disks[0], disks[-1]), strict=True)
         )
         slots = []
         for _ in range(NUM_SLOTS):
@@ -164,7 +164,7 @@ class Staging:
         taken, self._bytes_read = self._bytes_read, 0
         return taken
 
-    def stream(self, side: Side, launch: Launch) -> None:
+    def stream(self, side: StagedSide, launch: Launch) -> None:
         """Read the marked blocks piece by piece, and start kernels on each piece as it arrives."""
         filling: deque[_Filling] = deque()
         try:
@@ -183,7 +183,7 @@ class Staging:
                 for read in left.reads:
                     read.cancel()
 
-    def _begin(self, side: Side, piece: _Piece, reads: list[ByteRange]) -> _Filling:
+    def _begin(self, side: StagedSide, piece: _Piece, reads: list[ByteRange]) -> _Filling:
         slot = next(self._slots)
         if slot.used is not None:
             self._device.wait_for(slot.used)
@@ -195,7 +195,7 @@ class Staging:
             self._bytes_read += end - begin
         return _Filling(piece, slot, submitted)
 
-    def _finish(self, side: Side, filling: _Filling, launch: Launch) -> None:
+    def _finish(self, side: StagedSide, filling: _Filling, launch: Launch) -> None:
         piece, slot, reads = filling
         for read in reads:
             read.result()

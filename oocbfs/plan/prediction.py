@@ -79,7 +79,7 @@ USABLE_SHARE = 0.9
 
 
 @dataclass(frozen=True)
-class Sample:
+class LevelSample:
     """Levels of stored vertices from one source."""
 
     levels: NDArray[np.int32]
@@ -101,7 +101,9 @@ class Forecast:
     disk_bytes: int = 0
 
 
-def sample_levels(graph: StoredGraph, count: int, phases: Phases, seed: int = 1) -> list[Sample]:
+def sample_levels(
+    graph: StoredGraph, count: int, phases: Phases, seed: int = 1
+) -> list[LevelSample]:
     """Traverse on the CPU from random vertices that have neighbours."""
     rows, in_rows = graph.rows, graph.in_rows
     candidates = np.flatnonzero(rows.degrees)
@@ -117,12 +119,12 @@ def sample_levels(graph: StoredGraph, count: int, phases: Phases, seed: int = 1)
                 done = cpu.traverse(rows, in_rows, sources, levels, threads=available_threads())
                 if done.malformed:
                     raise FormatError(f"{graph.path}: a row is damaged: run 'oocbfs verify'")
-            samples.append(Sample(levels, np.bincount(levels[levels >= 0])))
+            samples.append(LevelSample(levels, np.bincount(levels[levels >= 0])))
             bar.update(1)
     return samples
 
 
-def predict_bytes(graph: StoredGraph, decided: DevicePlan, sample: Sample) -> Forecast:
+def predict_bytes(graph: StoredGraph, decided: DevicePlan, sample: LevelSample) -> Forecast:
     """Say what a traversal with this plan would read over PCIe."""
     rows, in_rows = (_read_only(side) for side in (graph.rows, graph.in_rows))
     cuts = Cuts(rows, in_rows)
@@ -162,7 +164,7 @@ def predict_bytes(graph: StoredGraph, decided: DevicePlan, sample: Sample) -> Fo
 
 
 def predict_blocks(
-    graph: StoredGraph, host_ranges: tuple[ByteRange, ...], sample: Sample
+    graph: StoredGraph, host_ranges: tuple[ByteRange, ...], sample: LevelSample
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Say what expanding and searching would read from disk, outside of host ranges, by level."""
     rows, in_rows = (_read_only(side) for side in (graph.rows, graph.in_rows))
@@ -194,7 +196,7 @@ def predict_blocks(
     return DISK_BLOCK_BYTES * expanded, DISK_BLOCK_BYTES * searched
 
 
-def predict_disk_bytes(graph: StoredGraph, sample: Sample) -> int:
+def predict_disk_bytes(graph: StoredGraph, sample: LevelSample) -> int:
     """Say what a traversal on the CPU would read with all tails on disk."""
     return int(np.minimum(*predict_blocks(graph, ((0, 0),), sample)).sum())
 

@@ -18,7 +18,7 @@ from oocbfs.gpu.bfs import GpuBfs
 from oocbfs.gpu.emulator_device import EmulatorDevice
 from oocbfs.kernels.cuda.source import KernelOptions
 from oocbfs.plan.device import DevicePlan, plan
-from oocbfs.plan.prediction import Sample, predict_bytes, sample_levels
+from oocbfs.plan.prediction import LevelSample, predict_bytes, sample_levels
 from oocbfs.plan.ranges import align_range
 from oocbfs.plan.shape import shape_of
 from oocbfs.progress import Phases
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> None:
         show(title, header, rows)
 
 
-def _row(graph: Graph, share: int, samples: list[Sample]) -> list[str]:
+def _row(graph: Graph, share: int, samples: list[LevelSample]) -> list[str]:
     shape = shape_of(graph)
     planned = plan(shape, vram_bytes=None, resident_tails=f"{share}%")
     first = replace(
@@ -63,7 +63,7 @@ def _row(graph: Graph, share: int, samples: list[Sample]) -> list[str]:
     return [*cells, f"{ratios.min():.2f} … {ratios.max():.2f}"]
 
 
-def _count(graph: Graph, decided: DevicePlan, samples: list[Sample]) -> np.ndarray:
+def _count(graph: Graph, decided: DevicePlan, samples: list[LevelSample]) -> np.ndarray:
     device = EmulatorDevice(KernelOptions(with_parents=False))
     counted = [0]
     with GpuBfs(

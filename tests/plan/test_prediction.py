@@ -18,7 +18,7 @@ from oocbfs.plan.cuts import Cuts
 from oocbfs.plan.device import DevicePlan, plan
 from oocbfs.plan.prediction import (
     KNOWN_GPUS,
-    Sample,
+    LevelSample,
     predict_blocks,
     predict_bytes,
     predict_disk_bytes,
@@ -36,7 +36,7 @@ def sectors(begin: int, end: int, device_range: tuple[int, int]) -> set[int]:
     return {sector for sector in touched if not device_range[0] <= 32 * sector < device_range[1]}
 
 
-def plain_count(graph: Graph, decided: DevicePlan, sample: Sample) -> int:
+def plain_count(graph: Graph, decided: DevicePlan, sample: LevelSample) -> int:
     """Count level by level, as the module says, with sets and lists."""
     total = 0
     alone = True
