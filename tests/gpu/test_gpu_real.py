@@ -21,6 +21,7 @@ from tests.support.answers import check_against_single
 from tests.support.exhaustive import ALL
 from tests.support.gpu.emulated import LARGE, NORMAL, SEEDS, device
 from tests.support.real_graphs import real_graphs
+from tests.support.shared import SharedGraphs
 
 # The emulator would take long for larger ones.
 MOST_VERTICES = 100_000
@@ -43,13 +44,9 @@ class RealGraph(NamedTuple):
 @pytest.fixture(
     scope="module", params=enumerate(real_graphs()), ids=lambda numbered: numbered[1].name
 )
-def real(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[RealGraph]:
+def real(request: pytest.FixtureRequest, shared_graphs: SharedGraphs) -> Iterator[RealGraph]:
     number, path = request.param
-    converted = tmp_path_factory.mktemp("real") / "g.ocg"
-    oocbfs.convert(path, converted)
-    with oocbfs.open(converted) as graph:
+    with oocbfs.open(shared_graphs.convert(path, order="auto")) as graph:
         if not 0 < graph.num_vertices <= MOST_VERTICES:
             pytest.skip(f"{graph.num_vertices:,} vertices: the emulator would take long")
         yield RealGraph(graph, number)
