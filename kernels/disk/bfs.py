@@ -26,10 +26,8 @@ SMALL_LEVELS, FILL_CACHE, HEADS_PASS, VISIT_HEADS, STREAM_DOWN, STREAM_UP, SWEEP
 def _to_queue(state):
     """Bring a small frontier from its bitmap into the queue."""
     control = state.control
-    frontier, queue = (
-        state.bitmaps[state.control[words.FRONTIER_BITMAP]],
-        state.queue[control[words.QUEUE]],
-    )
+    frontier = state.bitmaps[control[words.FRONTIER_BITMAP]]
+    queue = state.queue[control[words.QUEUE]]
     size = 0
     for w in range(frontier.size):
         bits = frontier[w]

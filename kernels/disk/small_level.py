@@ -115,10 +115,8 @@ def _find_row(disk, state, begin, end):
 def _visit(rows, state, ids, count, owner, level):
     """Visit ids that are not visited yet, and append them to the next frontier."""
     control, levels, parents = state.control, state.levels, state.parents
-    visited, next_frontier = (
-        state.bitmaps[state.control[words.VISITED_BITMAP]],
-        state.queue[1 - control[words.QUEUE]],
-    )
+    visited = state.bitmaps[control[words.VISITED_BITMAP]]
+    next_frontier = state.queue[1 - control[words.QUEUE]]
     size = control[words.FRONTIER_SIZE]
     num_bytes = control[words.ROW_BYTES]
     for i in range(count):
@@ -179,7 +177,7 @@ def _expand(rows, disk, state, frontier, level):
 def _to_bitmap(rows, state, frontier):
     """Bring the frontier into its bitmap, and count what reading its rows takes, one by one."""
     control = state.control
-    bits = state.bitmaps[state.control[words.FRONTIER_BITMAP]]
+    bits = state.bitmaps[control[words.FRONTIER_BITMAP]]
     bits[:] = ZERO
     pages = 0
     reads = 0

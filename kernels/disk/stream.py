@@ -45,7 +45,7 @@ NO_ROWS = ReadCost(end_page=-GAP_PAGES - 1, pages=0, reads=0)
 class Extent(NamedTuple):
     """What one read brings: bytes of the rows first … end-1, as far as they lie in the chunk.
 
-    Nobody wants the rows between end and next_row.
+    No row between end and next_row is wanted.
     """
 
     first: int
