@@ -38,6 +38,7 @@ SMALLER = {
     "--rows 2000 --columns 2000": "--rows 20 --columns 20",
     "--random 1000": "--random 70",
     "random = 1000": "random = 70",
+    "--mutants 50000": "--mutants 8",
 }
 # What some lines need beyond a plain installation.
 NEEDS = {
@@ -103,7 +104,11 @@ def run_line(line: str) -> None:
         import_module(f"tests.benchmarks.{words[1]}").main(words[2:])
     else:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        subprocess.run(["sh", "-c", line], check=True, env={**os.environ, "PATH": path})
+        # Tests are run from the checkout.
+        folder = ROOT if re.match(r"python -m (pytest tests/|tests\.)", line) else None
+        subprocess.run(
+            ["sh", "-c", line], check=True, env={**os.environ, "PATH": path}, cwd=folder
+        )
 
 
 @pytest.mark.parametrize("page", PAGES)
