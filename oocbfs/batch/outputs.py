@@ -39,11 +39,12 @@ def _json_lines(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
 
 
 def _csv_lines(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Level sizes are one field, separated by spaces."""
+    """Lists, such as level sizes, are one field, separated by spaces."""
     yield ",".join(COLUMNS) + "\n"
     for row in rows:
-        sizes = " ".join(map(str, row["level_sizes"]))
-        yield ",".join(str(row[name]) for name in COLUMNS[:-1]) + f",{sizes}\n"
+        values = (row[name] for name in COLUMNS)
+        fields = (" ".join(map(str, v)) if isinstance(v, list) else str(v) for v in values)
+        yield ",".join(fields) + "\n"
 
 
 def write_pairs(path: Path, pairs: list[tuple[int, int]], distances: Iterable[int]) -> None:

@@ -97,12 +97,14 @@ def ranks_for(order: Order, degrees: Degrees) -> NDArray[np.uint32]:
     if order is Order.DEGREE:
         largest = int(degrees.max(initial=0))
         arrange.rank_by_class(ranks, np.uint32(largest) - degrees, largest + 1)
-    else:
+    elif order is Order.DBG:
         # An isolated vertex is in the last class even where half the mean degree is below 1.
         limits = np.maximum(1, np.array(_GROUPS) * degrees.mean()) if degrees.size else _GROUPS
         values = np.arange(int(degrees.max(initial=0)) + 1)
         class_of = len(_GROUPS) - np.searchsorted(limits, values, side="right")
         arrange.rank_by_class(ranks, class_of.astype(np.uint32)[degrees], len(_GROUPS) + 1)
+    else:
+        raise ValueError(f"{order!r} does not follow from degrees")
     return ranks
 
 
