@@ -166,23 +166,33 @@ def _frontier(state):
     return state.control[words.FRONTIER_BITMAP]
 
 
-@inlined
-def _next_wanted(rows, state, wanted, u, end):
-    """Find the next vertex from u on that is wanted and not in the next frontier.
-
-    Bottom-up, a vertex may be found while others still read parts of its row.
-    """
-    bitmap, found = state.bitmaps[wanted], state.bitmaps[state.control[words.NEXT_BITMAP]]
+@kernel
+def _next_bit(bitmap, u, end):
+    """Find the next vertex from u on whose bit is set, or the end."""
     if u >= end:
         return end
     w = u >> 6
-    bits = bitmap[w] & ~found[w] & (~ZERO << np.uint64(u & 63))
+    bits = bitmap[w] & (~ZERO << np.uint64(u & 63))
     while bits == ZERO:
         w += 1
         if w * 64 >= end:
             return end
-        bits = bitmap[w] & ~found[w]
+        bits = bitmap[w]
     return min(w * 64 + trailing_zeros(bits), end)
+
+
+@inlined
+def _next_wanted(rows, state, wanted, u, end):
+    """Find the next vertex from u on that is wanted and was not found meanwhile.
+
+    Other threads write the bitmap of those found all the time. So each bit is tested by a branch,
+    which is easy to predict: if the next vertex depended on that word, a core would wait for it.
+    """
+    bitmap, found = state.bitmaps[wanted], state.bitmaps[state.control[words.NEXT_BITMAP]]
+    u = _next_bit(bitmap, u, end)
+    while u < end and found[u >> 6] >> np.uint64(u & 63) & ONE != ZERO:
+        u = _next_bit(bitmap, u + 1, end)
+    return u
 
 
 @kernel
