@@ -39,7 +39,7 @@ def _json_lines(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
 
 
 def _csv_lines(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Lists, such as level sizes, are one field, separated by spaces."""
+    """Write lists, such as level sizes, as one field, separated by spaces."""
     yield ",".join(COLUMNS) + "\n"
     for row in rows:
         values = (row[name] for name in COLUMNS)

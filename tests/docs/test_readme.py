@@ -106,9 +106,7 @@ def run_line(line: str) -> None:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         # Tests are run from the checkout.
         folder = ROOT if re.match(r"python -m (pytest tests/|tests\.)", line) else None
-        subprocess.run(
-            ["sh", "-c", line], check=True, env={**os.environ, "PATH": path}, cwd=folder
-        )
+        subprocess.run(["sh", "-c", line], check=True, env={**os.environ, "PATH": path}, cwd=folder)
 
 
 @pytest.mark.parametrize("page", PAGES)
