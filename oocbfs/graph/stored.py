@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,6 @@ from oocbfs.formats.container.layout import VERSION, Kind
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.edges import Edges, Ids
 from oocbfs.formats.io.closing import Closing
-from oocbfs.graph.disk_rows import DiskRows
 from oocbfs.graph.kept import KeptSearch
 from oocbfs.graph.rows import decode_edges, load_rows, neighbours
 from oocbfs.graph.sizes import Sizes
@@ -21,6 +20,9 @@ from oocbfs.graph.vertices import Vertices
 from oocbfs.kernels.rows import Rows
 from oocbfs.lazy import lazy
 from oocbfs.memory import allow_unpacking, parse_size
+
+if TYPE_CHECKING:
+    from oocbfs.graph.disk_rows import DiskRows
 
 
 class StoredGraph(Vertices, Closing):
@@ -57,6 +59,8 @@ class StoredGraph(Vertices, Closing):
     @lazy
     def disk_rows(self) -> DiskRows:
         """Heads and starts in memory of their own, and the way to the tails on disk."""
+        from oocbfs.graph.disk_rows import DiskRows
+
         return DiskRows(self._container)
 
     @lazy

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oocbfs.formats.container.reader import Container
 from oocbfs.graph.stored import StoredGraph
 from oocbfs.memory import parse_size
-from oocbfs.results.bfs import BfsResult
-from oocbfs.results.components import ComponentsResult
-from oocbfs.results.source import SourceResult
-from oocbfs.search import bfs as search
-from oocbfs.search import components as connected
-from oocbfs.search import many
 from oocbfs.settings import Direction, Emit, Engine, ManyEngine, Settings, Strategy
+
+# Searches are imported when they are asked for: opening a graph needs none of their kernels.
+if TYPE_CHECKING:
+    from oocbfs.results.bfs import BfsResult
+    from oocbfs.results.components import ComponentsResult
+    from oocbfs.results.source import SourceResult
 
 
 class Graph(StoredGraph):
@@ -94,6 +94,8 @@ class Graph(StoredGraph):
         BudgetError
             If device or host memory, or ``memory``, is too small; says how much is needed.
         """
+        from oocbfs.search.bfs import bfs
+
         settings = self._settings(
             memory,
             threads=threads,
@@ -109,7 +111,7 @@ class Graph(StoredGraph):
             target=target,
             validate=validate,
         )
-        return search.bfs(self, source, parents=parents, settings=settings)
+        return bfs(self, source, parents=parents, settings=settings)
 
     def bfs_many(
         self,
@@ -154,8 +156,10 @@ class Graph(StoredGraph):
         FormatError
             If the graph is damaged.
         """
+        from oocbfs.search.many import bfs_many
+
         settings = self._settings(memory, threads=threads, engine=engine)
-        return many.bfs_many(
+        return bfs_many(
             self, sources, emit=emit, targets=targets, strategy=strategy, settings=settings
         )
 
@@ -186,9 +190,11 @@ class Graph(StoredGraph):
         BudgetError
             If device or host memory, or ``memory``, is too small; says how much is needed.
         """
+        from oocbfs.search.components import components
+
         device = {"vram": vram, "resident_tails": resident_tails, "progress": progress}
         settings = self._settings(memory, threads=threads, engine=engine, tmp=tmp, **device)
-        return connected.components(self, settings)
+        return components(self, settings)
 
     def _settings(self, memory: str | int | None, **others: Any) -> Settings:  # noqa: ANN401
         """Put settings together; the budget is by default that of ``open``."""
