@@ -1,6 +1,6 @@
 """What can be asked for: the choices that verbs share, and the one place that refuses all others.
 
-The number of threads is refused where it is used, by ``formats.ordered.available_threads``.
+The number of threads is refused where it is used, by ``formats.io.ordered.available_threads``.
 """
 
 from __future__ import annotations
