@@ -97,18 +97,24 @@ def make_region(work):
     """
 
     @kernel
-    def run_region(rows_out, rows_in, state, task, shared):
-        """Run a task on the leading thread, together with the workers if it is worth sharing."""
+    def run_task(rows_out, rows_in, state, shared):
+        """Run the task on the leading thread, together with the workers if it is worth sharing."""
         control = state.control
-        control[TASK] = task
         if shared:
             open_region(control)
-            work(rows_out, rows_in, state, 0)
-            close_region(control)
         else:
             control[CURSOR] = 0
             control[HUB_CURSOR] = 0
-            work(rows_out, rows_in, state, 0)
+        # Not 0: numba would compile ``work`` for that number, and once more for all others.
+        work(rows_out, rows_in, state, np.int64(0))
+        if shared:
+            close_region(control)
+
+    @inlined
+    def run_region(rows_out, rows_in, state, task, shared):
+        """Run a task; what is compiled for each number of a task is only this."""
+        state.control[TASK] = task
+        run_task(rows_out, rows_in, state, shared)
 
     @kernel
     def worker_loop(rows_out, rows_in, state, thread):

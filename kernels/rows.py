@@ -7,18 +7,46 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.kernels.atomics import inlined, kernel, load_word, pack_sevens, prefetch, trailing_zeros
+from oocbfs.kernels.atomics import (
+    count_ones,
+    extract_bits,
+    extracts_fast,
+    inlined,
+    kernel,
+    leading_zeros,
+    load_word,
+    pack_sevens,
+    prefetch,
+    spread_bytes,
+    store_ids,
+    trailing_zeros,
+)
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
 
 _STOPS = np.uint64(0x8080808080808080)
+_BYTE = np.uint64(8)
+# Shorter tails are decoded one varint after the other: guessing their number is cheaper.
+_SHORT = 12
+_EXTRACTS_FAST = extracts_fast()
+# For each choice of four varints that have two bytes, not one: where their bytes go.
+_LANES = np.array(
+    [
+        sum(((0xFFFF if i >> lane & 1 else 0xFF) << 16 * lane) for lane in range(4))
+        for i in range(16)
+    ],
+    np.uint64,
+)
+# Ids are stored 8 at a time, wherever fewer are left.
+SPARE = 8
 # Ids that one thread gathers before it looks at what they are; a segment adds at most
 # SEGMENT_BYTES + 1.
 BATCH = 4096
-FULL = BATCH - SEGMENT_BYTES - 1
+FULL = BATCH - SEGMENT_BYTES - 1 - SPARE
 # How many rows ahead a row is asked for; its start twice as far.
 _AHEAD = 6
 # Instead of an offset in the tails: the row has not been begun.
 NOT_BEGUN = -1
+_ZERO = np.uint64(0)
 _ONE = np.uint64(1)
 
 
@@ -63,6 +91,13 @@ def read_only(rows: Rows) -> Rows:
     )
 
 
+def first_rows(rows: Rows, count: int) -> Rows:
+    """Give the first rows only."""
+    return rows._replace(
+        heads=rows.heads[:count], starts=rows.starts[: count + 1], degrees=rows.degrees[:count]
+    )
+
+
 def one_row() -> Rows:
     """Give a graph of one vertex, on which kernels are compiled before they are needed."""
     return Rows(
@@ -100,17 +135,68 @@ def take_varint(tails, offset):
 
 
 @inlined
+def take_word(ids, count, tails, offset, end, v):
+    """Append the ids of the varints that end within the next 8 bytes before ``end``.
+
+    ``v`` is the id before. Gives the new count, the offset of the next varint and the last id.
+
+    Where varints have at most two bytes, as most have, all are decoded at once: each is moved into
+    two bytes of its own, and their gaps are summed up in a vector. Nothing is guessed, whether a
+    varint has one byte or two.
+    """
+    num_bytes = min(end - offset, 8)
+    word = load_word(tails, offset) & ~_ZERO >> np.uint64(64 - 8 * num_bytes)
+    stops = ~word & _STOPS & ~_ZERO >> np.uint64(64 - 8 * num_bytes)
+    if stops == _ZERO:
+        delta, offset = take_varint(tails, offset)
+        ids[count] = v + delta + 1
+        return count + 1, offset, v + delta + 1
+    num_bits = np.uint64(64 - leading_zeros(stops))
+    word &= ~_ZERO >> np.uint64(64) - num_bits
+    longer = word & _STOPS
+    if _EXTRACTS_FAST and longer & longer << _BYTE == _ZERO:
+        ones = extract_bits(longer, _STOPS)
+        firsts = ~(ones << _ONE) & ~_ZERO >> np.uint64(64) - (num_bits >> np.uint64(3))
+        twos = extract_bits(ones, firsts)
+        low = _LANES[twos & np.uint64(15)]
+        high = _LANES[twos >> np.uint64(4)]
+        used = np.uint64(4 + count_ones(twos & np.uint64(15))) * _BYTE
+        rest = word >> np.uint64(32) >> used - np.uint64(32)
+        num_ids = count_ones(stops)
+        v += store_ids(ids, count, v, spread_bytes(word, low), spread_bytes(rest, high))
+        return count + num_ids, offset + np.int64(num_bits >> np.uint64(3)), v - 8 + num_ids
+    # The word stays in a register: going back to memory would take twice as long.
+    offset += np.int64(num_bits >> np.uint64(3))
+    while stops != _ZERO:
+        bits = np.uint64(trailing_zeros(stops))
+        v += np.int64(pack_sevens(word & (stops ^ (stops - _ONE)))) + 1
+        ids[count] = v
+        count += 1
+        word = word >> bits >> _ONE
+        stops = stops >> bits >> _ONE
+    return count, offset, v
+
+
+@inlined
 def gather_segment(ids, count, tails, offset, end, n):
-    """Append the ids of one segment; give the new count, or -1 if it is malformed."""
+    """Append the ids of one segment; give the new count, or -1 if it is malformed.
+
+    ``ids`` needs SPARE more elements than there are ids.
+    """
     v = np.int64(-1)
+    if end - offset > _SHORT:
+        # A segment begins with a whole id, which is longer than the gaps that follow.
+        v, offset = take_varint(tails, offset)
+        ids[count] = v
+        count += 1
+        while offset < end:
+            count, offset, v = take_word(ids, count, tails, offset, end, v)
     while offset < end:
         delta, offset = take_varint(tails, offset)
         v += delta + 1
-        if v >= n:
-            return np.int64(-1)
         ids[count] = v
         count += 1
-    return count if offset <= end else np.int64(-1)
+    return count if offset <= end and v < n else np.int64(-1)
 
 
 def make_tail_walk(look):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import os
 import tempfile
+import weakref
 from typing import Any
 
 import numpy as np
@@ -13,6 +16,9 @@ from oocbfs.errors import OutputError
 
 # What debugging fills fresh results with: no level, no vertex and no likely id.
 _POISON = 0xAA
+# Smaller results are not worth pooling; more than this many are not kept.
+_LEAST_POOLED = 1 << 16
+_MOST_POOLED = 4
 
 
 def fresh(shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:  # noqa: ANN401
@@ -26,20 +32,61 @@ def _poison(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
+class ResultPool:
+    """Memory of results that nobody holds any more, for the next ones.
+
+    Asking the system for memory and touching it for the first time can take longer than a search.
+    """
+
+    def __init__(self) -> None:
+        self._free: list[mmap.mmap] = []
+
+    def allocate(self, size: int, dtype: Any) -> NDArray[Any]:  # noqa: ANN401
+        """Allocate an array; its memory comes back when the last view of it is gone."""
+        num_bytes = size * np.dtype(dtype).itemsize
+        if num_bytes < _LEAST_POOLED:
+            return fresh(size, dtype)
+        memory = self._take(num_bytes)
+        lease = (ctypes.c_char * num_bytes).from_buffer(memory)
+        weakref.finalize(lease, self._give_back, memory).atexit = False
+        return _poison(np.frombuffer(lease, dtype))
+
+    def _take(self, num_bytes: int) -> mmap.mmap:
+        """Take memory that came back, or new memory."""
+        for i, memory in enumerate(self._free):
+            if len(memory) == num_bytes:
+                del self._free[i]
+                return memory
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        memory = mmap.mmap(-1, num_bytes, flags=flags)
+        if hasattr(mmap, "MADV_HUGEPAGE"):
+            memory.madvise(mmap.MADV_HUGEPAGE)
+        return memory
+
+    def _give_back(self, memory: mmap.mmap) -> None:
+        """Keep memory for the next result."""
+        if len(self._free) < _MOST_POOLED:
+            self._free.append(memory)
+
+
 class ResultArrays:
-    """Memory that may still be taken; None is without bound."""
+    """Memory that may still be taken; None is without bound, and then may come from a pool."""
 
     def __init__(
-        self, free_bytes: int | None = None, folder: str | os.PathLike[str] | None = None
+        self,
+        free_bytes: int | None = None,
+        folder: str | os.PathLike[str] | None = None,
+        pool: ResultPool | None = None,
     ) -> None:
         self._free_bytes = free_bytes
+        self._pool = pool
         self._folder = tempfile.gettempdir() if folder is None else os.fspath(folder)
 
     def allocate(self, size: int, dtype: Any) -> NDArray[Any]:  # noqa: ANN401
         """Allocate an array, in memory or else in a file without a name that is mapped."""
         num_bytes = size * np.dtype(dtype).itemsize
         if self._free_bytes is None:
-            return fresh(size, dtype)
+            return fresh(size, dtype) if self._pool is None else self._pool.allocate(size, dtype)
         if num_bytes <= self._free_bytes:
             self._free_bytes -= num_bytes
             return fresh(size, dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -100,7 +101,12 @@ def _save(figure: Any, path: str | os.PathLike[str], *, force: bool) -> None:  #
         figure.savefig(file, format=os.path.splitext(path)[1][1:].lower(), dpi=120)
 
 
-def _draw(axes: Any, levels: list[Level], values: list[int], label: str) -> None:  # noqa: ANN401
+def _draw(
+    axes: Any,  # noqa: ANN401
+    levels: Sequence[Level],
+    values: list[int],
+    label: str,
+) -> None:
     """Draw bars while they can be told apart, dots if there are thousands of levels.
 
     Levels that ran in one launch share a bar, which is as wide as they are many.

@@ -5,7 +5,6 @@ The number of threads is refused where it is used, by ``formats.io.ordered.avail
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import dataclass
 from operator import index
@@ -47,17 +46,6 @@ def check_whole(name: str, value: object, allowed: range) -> None:
         )
 
 
-def check_positive(name: str, value: object) -> None:
-    """Refuse what is not a number above zero."""
-    try:
-        number = float(value)  # type: ignore[arg-type]
-        good = not isinstance(value, (bool, str)) and 0 < number < math.inf
-    except (TypeError, ValueError, OverflowError):
-        good = False
-    if not good:
-        raise QueryError(f"{name} cannot be {shown(value)}: it is a number above 0")
-
-
 def is_whole(value: object) -> bool:
     """Tell whether something is a whole number of Python's or NumPy's, and no truth value."""
     if isinstance(value, bool):
@@ -88,8 +76,6 @@ class Settings:
     tmp: str | os.PathLike[str] | None = None
     # Only traversals from one source, or from the nearest of several, look at what follows.
     direction: Direction = "auto"
-    alpha: float = 15.0
-    beta: float = 2.0
     max_depth: int | None = None
     target: int | None = None
     validate: bool = False
@@ -98,8 +84,6 @@ class Settings:
         """Refuse what no engine knows."""
         check_choice("engine", self.engine, Engine)
         check_choice("direction", self.direction, Direction)
-        check_positive("alpha", self.alpha)
-        check_positive("beta", self.beta)
         check_whole("max_depth", self.max_depth, DEPTHS)
 
     @property

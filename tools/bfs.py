@@ -47,18 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="use only one (default: each level takes the cheaper)",
     )
-    parser.add_argument(
-        "--alpha",
-        type=shared.number,
-        default=15.0,
-        help="go bottom-up when the frontier's edges exceed the unexplored ones / ALPHA (15)",
-    )
-    parser.add_argument(
-        "--beta",
-        type=shared.number,
-        default=2.0,
-        help="stay bottom-up while they exceed 1 / BETA of those that it would examine (2)",
-    )
     parser.add_argument("--validate", action="store_true", help="check the result as Graph500 does")
     shared.add_file(parser, "--plot", "draw the levels as .svg or .png")
     shared.add(parser, "--force", "--json")
@@ -89,8 +77,7 @@ def run(options: argparse.Namespace) -> None:
             options.source or _giant(opened, options),
             parents=options.parents is not None,
             progress=True,
-            **shared.chosen(options, "direction", "alpha", "beta"),
-            **shared.chosen(options, "max_depth", "target", "validate"),
+            **shared.chosen(options, "direction", "max_depth", "target", "validate"),
             **shared.chosen(options, *shared.ENGINE),
         )
         for path, name in ((options.levels, "level"), (options.parents, "parent")):
@@ -152,7 +139,7 @@ def _rows(
     yield "reached", f"{reached}, depth {result.depth:,}"
     yield "edges", f"{stats.edges_traversed:,} in the reached part{looks}"
     yield "seconds", shared.duration(stats)
-    yield "renaming", f"{stats.map_seconds:.6f} s into input ids"
+    yield "of these", shared.parts_of(stats)
     yield "edges/second", f"{stats.edges_per_second:,.0f}"
     for tier, moved in stats.slow_bytes_by_tier.items():
         share = moved / max(1, stats.graph_bytes)

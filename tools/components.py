@@ -94,7 +94,7 @@ def _rows(result: ComponentsResult) -> Iterator[tuple[str, str]]:
     share = decoded / max(1, stats.tail_bytes)
     yield "components", f"{result.num_components:,} in {result.graph.num_vertices:,} vertices"
     yield "seconds", shared.duration(stats)
-    yield "naming", f"{stats.map_seconds:.6f} s into input ids"
+    yield "of these", shared.parts_of(stats)
     yield "tails decoded", f"{decoded:,} bytes, {share:.1%} of all"
     for tier, moved in stats.slow_bytes_by_tier.items():
         yield shared.TIERS[tier], f"{moved:,} bytes"

@@ -249,6 +249,14 @@ def duration(stats: Stats | ComponentsStats) -> str:
     return f"{stats.seconds:.6f} with {stats.threads} threads on the {stats.engine} engine"
 
 
+def parts_of(stats: Stats | ComponentsStats) -> str:
+    """Write how long the parts of a command took."""
+    return (
+        f"{stats.load_seconds:.6f} loading, {stats.traversal_seconds:.6f} searching, "
+        f"{stats.naming_seconds:.6f} naming results by id"
+    )
+
+
 def tell_fallback(reason: str | None) -> None:
     """Say on standard error why the CPU was used, if a GPU could have been."""
     if reason:

@@ -5,7 +5,8 @@ tails. A thread owns the words of the chunk it took, so nothing here is atomic. 
 whole word are tested without a branch. The vertices whose heads missed are probed in rounds: each
 round decodes one more neighbour of all that are still pending, so that no guess of a branch can
 be wrong and the rows' cache misses overlap. A round appends the vertices that hit and keeps the
-others, without a branch too.
+others, without a branch too. After a round with few hits, each row that is left is read to its end:
+then most of them miss, and rows are read faster one after the other.
 """
 
 from __future__ import annotations
@@ -18,81 +19,65 @@ from oocbfs.kernels.atomics import (
     inlined,
     kernel,
     prefetch,
+    store_where,
     trailing_zeros,
 )
 from oocbfs.kernels.bfs import state as words
-from oocbfs.kernels.bfs.frontier import mark
-from oocbfs.kernels.bfs.state import PENDING
+from oocbfs.kernels.bfs.frontier import mark_levels
+from oocbfs.kernels.bfs.state import DEEP, OTHER_WORDS, PENDING, SAMPLED_WORDS, UNREACHED
 from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.heads import test_open_heads
 from oocbfs.kernels.region import CURSOR, ONE, ZERO, take_chunk
-from oocbfs.kernels.rows import make_tail_walk, row_begin, take_varint
+from oocbfs.kernels.rows import BATCH, row_begin, take_varint, take_word
 
 _WORD_CHUNK = 64
-# With fewer open vertices than this in a word, their heads are tested one by one.
-_FEW = 16
+# A round of probes is followed by another if one of so many hit.
+_WORTH_A_ROUND = 4
+_SAMPLE_CHUNK = 4
+# The edges of a frontier are estimated from one word of eight.
+WEIGHED_WORDS = 8
+_UNWEIGHED = 64 * (WEIGHED_WORDS - 1)
 
 
 @kernel
-def test_heads(heads, frontier, first):
-    """Test 64 heads at once; give the bits of those in the frontier and of those that are none."""
-    hits = ZERO
-    none = ZERO
-    pad = np.uint64(frontier.size - 1)
-    num_heads = np.uint64(heads.size)
-    for b in range(64):
-        head = np.uint64(heads[first + b])
-        word = frontier[min(head >> np.uint64(6), pad)]
-        hits |= (word >> (head & np.uint64(63)) & ONE) << np.uint64(b)
-        none |= np.uint64(head >= num_heads) << np.uint64(b)
-    return hits, none
+def _probe_segment(tails, n, frontier, ids, offset, end, v):
+    """Look for a frontier vertex among the ids that follow v in a segment, 8 bytes at a time.
 
-
-@kernel
-def test_few_heads(heads, frontier, first, bits):
-    """Test the heads of these bits one by one."""
-    hits = ZERO
-    none = ZERO
-    while bits != ZERO:
-        b = trailing_zeros(bits)
-        head = heads[first + b]
-        if head >= heads.size:
-            none |= ONE << np.uint64(b)
-        else:
-            hits |= (frontier[head >> 6] >> np.uint64(head & 63) & ONE) << np.uint64(b)
-        bits &= bits - ONE
-    return hits, none
-
-
-@inlined
-def test_open_heads(heads, frontier, first, open_bits):
-    """Test the heads of a word's open vertices: all 64 without a branch, or few one by one.
-
-    Gives the bits of those whose head is in the frontier, and of those that have none.
+    Gives it, or -1 if there is none, or n if the segment is malformed; edges looked at, and offset.
+    ``ids`` is scratch.
     """
-    if first + 64 <= heads.size and count_ones(open_bits) > _FEW:
-        hits, none = test_heads(heads, frontier, first)
-        return hits & open_bits, none & open_bits
-    return test_few_heads(heads, frontier, first, open_bits)
-
-
-@inlined
-def _look_for_frontier(found, frontier, v):
-    """Take v if it is in the frontier."""
-    hit = frontier[v >> 6] >> np.uint64(v & 63) & ONE != ZERO
-    return v if hit else found, hit
-
-
-_probe_tail = make_tail_walk(_look_for_frontier)
+    edges = np.int64(0)
+    while offset < end:
+        count, offset, v = take_word(ids, np.int64(0), tails, offset, end, v)
+        if v >= n or offset > end:
+            return n, edges, offset
+        hits = ZERO
+        for i in range(count):
+            u = ids[i]
+            hits |= (frontier[u >> 6] >> np.uint64(u & 63) & ONE) << np.uint64(i)
+        if hits != ZERO:
+            first = trailing_zeros(hits)
+            return np.int64(ids[first]), edges + first + 1, offset
+        edges += count
+    return np.int64(-1), edges, offset
 
 
 @kernel
-def probe_segments(tails, n, frontier, begin, end):
+def probe_segments(tails, n, frontier, ids, begin, end):
     """Look for a frontier vertex in the segments of a tail.
 
     Gives it, or -1 if there is none, or n if the tail is malformed; edges and bytes looked at.
     """
-    found, edges, num_bytes = _probe_tail(tails, begin, end, n, np.int64(-1), frontier)
-    return n if edges < 0 else found, edges, num_bytes
+    offset = begin
+    edges = np.int64(0)
+    found = np.int64(-1)
+    while offset < end and found < 0:
+        segment_end = min(offset + SEGMENT_BYTES, end)
+        found, more_edges, offset = _probe_segment(
+            tails, n, frontier, ids, offset, segment_end, np.int64(-1)
+        )
+        edges += more_edges
+    return found, edges, offset - begin
 
 
 @inlined
@@ -102,7 +87,10 @@ def _find(state, u, parent):
     bit = ONE << np.uint64(u & 63)
     state.bitmaps[control[words.NEXT_BITMAP], u >> 6] |= bit
     state.bitmaps[control[words.VISITED_BITMAP], u >> 6] |= bit
-    state.levels[u] = np.int32(control[words.LEVEL])
+    level = control[words.LEVEL]
+    state.levels[u] = np.uint8(min(level, DEEP))
+    if level >= DEEP:
+        state.deep_levels[u] = level
     if state.parents.size != 0:
         state.parents[u] = parent
 
@@ -125,7 +113,7 @@ def _answer_by_heads(heads, state, w):
     num_hits = 0
     if hits != ZERO:
         num_hits = count_ones(hits)
-        mark(state.levels, first, hits, np.int32(control[words.LEVEL]))
+        mark_levels(state, first, hits)
         if parents.size != 0:
             bits = hits
             while bits != ZERO:
@@ -135,13 +123,20 @@ def _answer_by_heads(heads, state, w):
     return count_ones(open_bits & ~none), num_hits, open_bits & ~(hits | none)
 
 
+@inlined
+def _weigh(degrees, u):
+    """Give the degree of a vertex if its word is one of those by which frontiers are weighed."""
+    return np.int64(degrees[u]) if u & _UNWEIGHED == 0 else np.int64(0)
+
+
 @kernel
-def _probe_long_row(rows, state, u, begin, end):
+def _probe_long_row(rows, state, thread, u, begin, end):
     """Probe a tail of several segments at once; give 1 if it hit, edges and bytes."""
     control = state.control
     n = rows.heads.size
     frontier = state.bitmaps[control[words.FRONTIER_BITMAP]]
-    v, edges, num_bytes = probe_segments(rows.tails, n, frontier, begin, end)
+    ids = state.ids[thread, BATCH:]
+    v, edges, num_bytes = probe_segments(rows.tails, n, frontier, ids, begin, end)
     if v >= n:
         control[words.FAILED] = 1
     elif v >= 0:
@@ -183,48 +178,88 @@ def _probe_round(
 
 
 @kernel
-def _probe_pending(rows, state, thread, num_pending):
-    """Probe the tails of pending vertices, find those that hit; give their number, edges, bytes."""
+def _probe_pending(rows, degrees, state, thread, num_pending):
+    """Probe the tails of pending vertices, and find those that hit.
+
+    Gives their number, the edges and bytes looked at, and the edges of those that are weighed.
+    """
     control, ids, offsets = state.control, state.ids[thread], state.offsets[thread]
     frontier = state.bitmaps[control[words.FRONTIER_BITMAP]]
     hits, found_by = ids[PENDING : 2 * PENDING + 1], ids[2 * PENDING + 1 :]
+    scratch = ids[BATCH:]
+    n = rows.heads.size
     ends, last = offsets[PENDING : 2 * PENDING], offsets[2 * PENDING :]
     edges = 0
     num_bytes = 0
     num_hits = 0
-    while num_pending > 0:
+    few_hits = False
+    while num_pending > 0 and not few_hits:
         edges += num_pending
+        num_tried, hits_before = num_pending, num_hits
         num_pending, num_hits, more_bytes = _probe_round(
             rows, frontier, ids, offsets, ends, last, num_pending, hits, found_by, num_hits
         )
         num_bytes += more_bytes
+        few_hits = _WORTH_A_ROUND * (num_hits - hits_before) < num_tried
+    for i in range(num_pending):
+        u = ids[i]
+        v, more_edges, offset = _probe_segment(
+            rows.tails, n, frontier, scratch, offsets[i], ends[i], last[i]
+        )
+        edges += more_edges
+        num_bytes += offset - offsets[i]
+        if v >= n:
+            num_pending = -1
+            break
+        hits[num_hits] = u
+        found_by[num_hits] = v
+        num_hits += np.int64(v >= 0)
     if num_pending < 0:
         control[words.FAILED] = 1
+    weight = np.int64(0)
     for i in range(num_hits):
-        _find(state, np.int64(hits[i]), found_by[i])
-    return num_hits, edges, num_bytes
+        u = np.int64(hits[i])
+        _find(state, u, found_by[i])
+        weight += _weigh(degrees, u)
+    return num_hits, edges, num_bytes, weight
 
 
 @kernel
-def bottom_up(rows, state, thread):
-    """Take chunks of words until none are left; count vertices, edges, heads and tail bytes."""
+def bottom_up(rows, degrees, state, thread):
+    """Take chunks of words until none are left; count vertices, edges, heads and tail bytes.
+
+    ``degrees`` are those of the rows that a top-down step would expand.
+    """
     tails, control = rows.tails, state.control
     ids, offsets = state.ids[thread], state.offsets[thread]
     num_words = (rows.heads.size + 63) >> 6
+    which, shift, chunk = control[words.WHICH_WORDS], np.int64(0), _WORD_CHUNK
+    if which == SAMPLED_WORDS:
+        shift, chunk = control[words.SAMPLE_SHIFT], _SAMPLE_CHUNK
+    skipped = (np.int64(1) << control[words.SAMPLE_SHIFT]) - 1
     tested = 0
     answered = 0
     found = 0
     edges = 0
     num_bytes = 0
+    weight = np.int64(0)
     num_pending = np.int64(0)
     while control[words.FAILED] == 0:
-        first_word, end_word = take_chunk(control, CURSOR, _WORD_CHUNK, num_words)
-        if first_word == end_word:
+        first, end_word = take_chunk(control, CURSOR, chunk, (num_words - 1 >> shift) + 1)
+        if first == end_word:
             break
-        for w in range(first_word, end_word):
+        for number in range(first, end_word):
+            w = number << shift
+            if which == OTHER_WORDS and w & skipped == 0:
+                continue
             more_tested, more_answered, open_bits = _answer_by_heads(rows.heads, state, w)
             tested += more_tested
             answered += more_answered
+            if more_answered != 0 and w % WEIGHED_WORDS == 0:
+                bits = state.bitmaps[control[words.NEXT_BITMAP], w]
+                while bits != ZERO:
+                    weight += np.int64(degrees[w * 64 + trailing_zeros(bits)])
+                    bits &= bits - ONE
             while open_bits != ZERO:
                 u = w * 64 + trailing_zeros(open_bits)
                 open_bits &= open_bits - ONE
@@ -232,7 +267,10 @@ def bottom_up(rows, state, thread):
                 prefetch(tails, begin)
                 prefetch(tails, begin + 64)
                 if end - begin > SEGMENT_BYTES:
-                    hits, more_edges, more_bytes = _probe_long_row(rows, state, u, begin, end)
+                    hits, more_edges, more_bytes = _probe_long_row(
+                        rows, state, thread, u, begin, end
+                    )
+                    weight += hits * _weigh(degrees, u)
                     found += hits
                     edges += more_edges
                     num_bytes += more_bytes
@@ -243,14 +281,32 @@ def bottom_up(rows, state, thread):
                 offsets[num_pending + 2 * PENDING] = -1
                 num_pending += np.int64(begin < end)
             if num_pending > PENDING - 64:
-                hits, more_edges, more_bytes = _probe_pending(rows, state, thread, num_pending)
+                hits, more_edges, more_bytes, more_weight = _probe_pending(
+                    rows, degrees, state, thread, num_pending
+                )
+                weight += more_weight
                 found += hits
                 edges += more_edges
                 num_bytes += more_bytes
                 num_pending = np.int64(0)
-    hits, more_edges, more_bytes = _probe_pending(rows, state, thread, num_pending)
+    hits, more_edges, more_bytes, more_weight = _probe_pending(
+        rows, degrees, state, thread, num_pending
+    )
+    atomic_add(control, words.FRONTIER_EDGES, WEIGHED_WORDS * (weight + more_weight))
     atomic_add(control, words.TESTED, tested)
     atomic_add(control, words.FOUND, found + answered + hits)
     atomic_add(control, words.EDGES, edges + tested + more_edges)
     atomic_add(control, words.HEADS, answered)
     atomic_add(control, words.TAIL_BYTES, num_bytes + more_bytes)
+
+
+@kernel
+def undo_sample(rows, state):
+    """Forget what a bottom-up step found in the sampled words."""
+    control = state.control
+    next_frontier = state.bitmaps[control[words.NEXT_BITMAP]]
+    visited = state.bitmaps[control[words.VISITED_BITMAP]]
+    num_words = (rows.heads.size + 63) >> 6
+    for w in range(0, num_words, np.int64(1) << control[words.SAMPLE_SHIFT]):
+        visited[w] &= ~next_frontier[w]
+        store_where(state.levels, w * 64, next_frontier[w], np.uint8(UNREACHED))

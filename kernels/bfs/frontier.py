@@ -1,12 +1,20 @@
-"""The frontier as a slice of the queue and as a bitmap, and how many edges it has."""
+"""The frontier as a slice of the queue and as a bitmap, how many edges it has, and what is next."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from oocbfs.kernels.atomics import atomic_add, atomic_or, count_ones, kernel, trailing_zeros
+from oocbfs.kernels.atomics import (
+    atomic_add,
+    atomic_or,
+    count_ones,
+    inlined,
+    kernel,
+    store_where,
+    trailing_zeros,
+)
 from oocbfs.kernels.bfs import state as words
-from oocbfs.kernels.bfs.state import MAX_DENSE, MAX_HUBS
+from oocbfs.kernels.bfs.state import DEEP, IN_BITMAP, MAX_DENSE, MAX_HUBS, UNREACHED
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
 from oocbfs.kernels.region import CURSOR, ONE, ZERO, take_chunk
 from oocbfs.kernels.rows import row_begin
@@ -16,31 +24,30 @@ _QUEUE_CHUNK = 4096
 _FILL_CHUNK = 1 << 16
 
 
-@kernel
-def mark(values, first, bits, value):
-    """Store value in values[first + b] for every bit b that is set."""
-    if count_ones(bits) > 12:
-        for b in range(64):
-            if bits >> np.uint64(b) & ONE != ZERO:
-                values[first + b] = value
-    else:
+@inlined
+def mark_levels(state, first, bits):
+    """Give the level that is being found to the vertex first + b for every bit b that is set."""
+    level = state.control[words.LEVEL]
+    store_where(state.levels, first, bits, np.uint8(min(level, DEEP)))
+    if level >= DEEP:
         while bits != ZERO:
-            values[first + trailing_zeros(bits)] = value
+            state.deep_levels[first + trailing_zeros(bits)] = level
             bits &= bits - ONE
 
 
 @kernel
 def clear_results(state):
-    """Set levels and parents to "not reached"."""
+    """Set levels and parents to "not reached", and visited bits to none."""
     levels, parents, control = state.levels, state.parents, state.control
+    visited = state.bitmaps[control[words.VISITED_BITMAP]]
     while True:
         first, end = take_chunk(control, CURSOR, _FILL_CHUNK, levels.size)
         if first == end:
             return
-        for v in range(first, end):
-            levels[v] = -1
+        levels[first:end] = UNREACHED
+        visited[first >> 6 : (end + 63) >> 6] = ZERO
         if parents.size != 0:
-            for v in range(first, end):
+            for v in range(first, min(end, parents.size)):
                 parents[v] = NO_HEAD
 
 
@@ -70,10 +77,9 @@ def own_bitmap(control, thread):
 @kernel
 def sweep(rows, state):
     """Find what a dense step visited: bitmap of the next frontier, levels, count and degrees."""
-    degrees, levels, bitmaps, control = rows.degrees, state.levels, state.bitmaps, state.control
+    degrees, bitmaps, control = rows.degrees, state.bitmaps, state.control
     next_frontier = bitmaps[control[words.NEXT_BITMAP]]
     visited = bitmaps[control[words.VISITED_BITMAP]]
-    level = np.int32(control[words.LEVEL])
     found = 0
     edges = 0
     while True:
@@ -92,12 +98,12 @@ def sweep(rows, state):
             if bits == ZERO:
                 continue
             found += count_ones(bits)
-            mark(levels, w * 64, bits, level)
+            mark_levels(state, w * 64, bits)
             while bits != ZERO:
                 edges += np.int64(degrees[w * 64 + trailing_zeros(bits)])
                 bits &= bits - ONE
     atomic_add(control, words.FOUND, found)
-    atomic_add(control, words.EDGES, edges)
+    atomic_add(control, words.FRONTIER_EDGES, edges)
 
 
 @kernel
@@ -187,3 +193,41 @@ def move_hubs_first(rows, state):
         hubs[i] = total
         total += (num_bytes + SEGMENT_BYTES - 1) // SEGMENT_BYTES
     hubs[num_hubs] = total
+
+
+@kernel
+def begin_level(state):
+    """Begin to count what a level does."""
+    control = state.control
+    control[words.LEVEL] = control[words.DEPTH] + 1
+    control[words.PARTS_TAKEN] = 0
+    control[words.DENSE_THREADS] = 0
+    control[words.FRONTIER_EDGES] = 0
+    for word in (words.FOUND, words.EDGES, words.HEADS, words.TAIL_BYTES, words.TESTED):
+        control[word] = 0
+
+
+@kernel
+def predict_bottom_up(control):
+    """Predict from a bottom-up level how many edges another one would look at."""
+    still_open = control[words.TESTED] - control[words.FOUND]
+    edges_each = control[words.EDGES] / max(1, control[words.TESTED])
+    control[words.BOTTOM_UP_EDGES] = np.int64(edges_each * still_open)
+
+
+@kernel
+def take_next_slice(control):
+    """Make the next frontier, which a sparse step appended to the queue, the frontier."""
+    control[words.FRONTIER_BEGIN] = control[words.FRONTIER_END]
+    control[words.FRONTIER_END] = control[words.QUEUE_END]
+    control[words.FRONTIER_SIZE] = control[words.FRONTIER_END] - control[words.FRONTIER_BEGIN]
+
+
+@kernel
+def take_next_bitmap(control):
+    """Make the next frontier, which is a bitmap, the frontier."""
+    bitmap = control[words.FRONTIER_BITMAP]
+    control[words.FRONTIER_BITMAP] = control[words.NEXT_BITMAP]
+    control[words.NEXT_BITMAP] = bitmap
+    control[words.FRONTIER_SIZE] = control[words.FOUND]
+    control[words.FORM] = IN_BITMAP

@@ -30,19 +30,30 @@ import numpy as np
 
 from oocbfs.kernels.atomics import kernel, nanoseconds
 from oocbfs.kernels.bfs import state as words
-from oocbfs.kernels.bfs.bottom_up import bottom_up
+from oocbfs.kernels.bfs.bottom_up import bottom_up, undo_sample
 from oocbfs.kernels.bfs.frontier import (
+    begin_level,
     bitmap_to_queue,
     clear_results,
     mark_visited,
     move_hubs_first,
+    predict_bottom_up,
     queue_to_bitmap,
     sweep,
+    take_next_bitmap,
+    take_next_slice,
     weigh,
 )
-from oocbfs.kernels.bfs.parts import are_balanced, expand_parts, parts_to_queue, reserve_parts
-from oocbfs.kernels.bfs.small_level import record_level, small_levels
+from oocbfs.kernels.bfs.small_levels import (
+    are_balanced,
+    expand_parts,
+    parts_to_queue,
+    record_level,
+    reserve_parts,
+    small_levels,
+)
 from oocbfs.kernels.bfs.state import (
+    ALL_WORDS,
     AUTO,
     BITMAP_TO_QUEUE,
     BOTTOM_UP,
@@ -52,12 +63,15 @@ from oocbfs.kernels.bfs.state import (
     IN_BITMAP,
     IN_PARTS,
     IN_QUEUE,
+    OTHER_WORDS,
     PARTS_STEP,
     PARTS_TO_QUEUE,
     QUEUE_TO_BITMAP,
+    SAMPLED_WORDS,
     SMALL_STEP,
     SPARSE_STEP,
     SWEEP,
+    UNREACHED,
     WEIGH,
 )
 from oocbfs.kernels.bfs.top_down import top_down_dense, top_down_sparse
@@ -66,6 +80,12 @@ from oocbfs.kernels.region import ONE, SLICE_NANOSECONDS, TASK, ZERO, make_regio
 FINISHED, PAUSED = range(2)
 # Frontiers with fewer vertices are weighed and converted by the leader alone.
 _SHARED_VERTICES = 16384
+# What an edge costs in nanoseconds: in a row of the frontier, by a head, and in a tail.
+_ROW_COST, _HEAD_COST, _TAIL_COST = 2.0, 0.7, 3.0
+# Words that a sample of a bottom-up step has at least: fewer say nothing.
+_LEAST_SAMPLE = 3
+# Before this level there are no parts: few graphs have many middling levels, and those have more.
+_FIRST_PARTS = 32
 
 
 @kernel
@@ -73,7 +93,7 @@ def _work(rows_out, rows_in, state, thread):
     """Do one thread's part of the open region."""
     task = state.control[TASK]
     if task == BOTTOM_UP_STEP:
-        bottom_up(rows_in, state, thread)
+        bottom_up(rows_in, rows_out.degrees, state, thread)
     elif task == DENSE_STEP:
         top_down_dense(rows_out, state, thread)
     elif task == SPARSE_STEP:
@@ -106,7 +126,7 @@ def lead(rows_out, rows_in, state, options):
     if control[words.DEPTH] == 0:
         _begin(rows_out, rows_in, state, options)
     while control[words.FRONTIER_SIZE] != 0 and control[words.DEPTH] != options.max_depth:
-        if options.target >= 0 and state.levels[options.target] >= 0:
+        if options.target >= 0 and state.levels[options.target] != UNREACHED:
             break
         if started > pause:
             return PAUSED
@@ -117,6 +137,7 @@ def lead(rows_out, rows_in, state, options):
             started = _run_step(rows_out, rows_in, state, options, step, started)
         if control[words.FAILED] != 0:
             break
+    control[words.NUM_FOUND] += control[words.FRONTIER_SIZE]
     return FINISHED
 
 
@@ -125,7 +146,7 @@ def _begin(rows_out, rows_in, state, options):
     """Clear the results and visit the sources, which lie in the queue."""
     control, levels, parents = state.control, state.levels, state.parents
     visited = state.bitmaps[control[words.VISITED_BITMAP]]
-    n = levels.size
+    n = rows_out.heads.size
     _run_region(rows_out, rows_in, state, CLEAR, options.threads > 1)
     if n & 63:
         visited[n >> 6] = ~ZERO << np.uint64(n & 63)
@@ -140,10 +161,12 @@ def _begin(rows_out, rows_in, state, options):
 def _choose_step(rows_out, rows_in, state, options):
     """Choose the step of the next level, and bring the frontier into the form that it reads."""
     control = state.control
-    limit = _turning_point(state, options)
+    limit = _least_edges(rows_in, state)
     few_edges = min(options.parts_edges, options.dense_edges)
     # An upper bound, which is enough to know that a frontier is small.
     edges = control[words.FRONTIER_SIZE] * rows_out.max_degree
+    control[words.WHICH_WORDS] = ALL_WORDS
+    control[words.WASTED_EDGES] = 0
 
     if control[words.FORM] == IN_PARTS:
         is_small = edges <= few_edges and (options.direction != AUTO or edges <= limit)
@@ -151,14 +174,16 @@ def _choose_step(rows_out, rows_in, state, options):
             return PARTS_STEP
         _queue_parts(rows_out, rows_in, state, options)
 
-    was_in_bitmap = control[words.FORM] == IN_BITMAP
     if options.direction == BOTTOM_UP:
         _make_bitmap(rows_out, rows_in, state, options)
         return BOTTOM_UP_STEP
-    if was_in_bitmap:
+    may_turn = options.direction == AUTO
+    if control[words.FORM] == IN_BITMAP:
         known = max(control[words.FRONTIER_SIZE], control[words.FRONTIER_EDGES])
-        if options.direction == AUTO and known > limit:
+        turns = may_turn and known > limit
+        if turns and _prefers_bottom_up(rows_out, rows_in, state, options, known):
             return BOTTOM_UP_STEP
+        may_turn = False
         _queue_bitmap(rows_out, rows_in, state, options)
 
     # Here the frontier is IN_QUEUE.
@@ -166,28 +191,71 @@ def _choose_step(rows_out, rows_in, state, options):
     state.hubs[0] = 0
     if edges > min(limit, few_edges):
         edges = _weigh_frontier(rows_out, rows_in, state, options)
-    if options.direction == AUTO and edges > limit:
-        if was_in_bitmap:  # then it is still there
-            control[words.QUEUE_END] = control[words.FRONTIER_BEGIN]
-            control[words.FORM] = IN_BITMAP
+    if may_turn and edges > limit:
         _make_bitmap(rows_out, rows_in, state, options)
-        return BOTTOM_UP_STEP
+        if _prefers_bottom_up(rows_out, rows_in, state, options, edges):
+            return BOTTOM_UP_STEP
+        control[words.FORM] = IN_QUEUE
     if edges > options.dense_edges:
         return DENSE_STEP
     if options.threads == 1 or edges <= options.alone_edges:
         return SMALL_STEP
-    return PARTS_STEP if edges <= options.parts_edges else SPARSE_STEP
+    is_middling = edges <= options.parts_edges and control[words.DEPTH] >= _FIRST_PARTS
+    return PARTS_STEP if is_middling else SPARSE_STEP
 
 
 @kernel
-def _turning_point(state, options):
-    """Give the number of the frontier's edges above which a level is bottom-up."""
+def _least_edges(rows, state):
+    """Give the number of the frontier's edges below which bottom-up cannot be cheaper."""
     control = state.control
     if control[words.BOTTOM_UP_EDGES] >= 0:
-        limit = np.int64(control[words.BOTTOM_UP_EDGES] / options.beta)
+        cost = control[words.BOTTOM_UP_EDGES] * _TAIL_COST
     else:
-        limit = np.int64(control[words.UNEXPLORED_EDGES] / options.alpha)
-    return max(limit, state.bitmaps.shape[1])
+        cost = _num_open(rows, control) * _HEAD_COST
+    return np.int64(cost / _ROW_COST) + state.bitmaps.shape[1]
+
+
+@kernel
+def _num_open(rows, control):
+    """Count the vertices that are not visited."""
+    return rows.heads.size - control[words.NUM_FOUND] - control[words.FRONTIER_SIZE]
+
+
+@kernel
+def _prefers_bottom_up(rows_out, rows_in, state, options, edges):
+    """Tell whether to look for a frontier with so many edges bottom-up, by trying a few words.
+
+    How many neighbours a vertex looks at before one is in the frontier cannot be known: in
+    communities, most vertices look at all of theirs in vain, again and again. So a bottom-up step
+    goes over a sample of the words. What that finds stays found, unless top-down turns out to be
+    cheaper. At worst, the sample takes a sixteenth of the edges.
+    """
+    control = state.control
+    if control[words.BOTTOM_UP_EDGES] >= 0 or control[words.UNEXPLORED_EDGES] <= edges:
+        return True
+    num_words = rows_in.heads.size + 63 >> 6
+    edges_each = control[words.UNEXPLORED_EDGES] / num_words
+    wanted = edges / 16 / edges_each
+    shift = 0
+    while num_words >> (shift + 1) >= wanted:
+        shift += 1
+    if wanted < _LEAST_SAMPLE or shift == 0:
+        return edges * 8 > control[words.UNEXPLORED_EDGES]
+    control[words.WHICH_WORDS] = SAMPLED_WORDS
+    control[words.SAMPLE_SHIFT] = shift
+    begin_level(state)
+    mark_visited(state)
+    _run_region(rows_out, rows_in, state, BOTTOM_UP_STEP, options.threads > 1)
+    scale = num_words / ((num_words - 1 >> shift) + 1)
+    tails = control[words.EDGES] - control[words.TESTED]
+    cost = scale * (tails * _TAIL_COST + control[words.TESTED] * _HEAD_COST)
+    if cost <= edges * _ROW_COST:
+        control[words.WHICH_WORDS] = OTHER_WORDS
+        return True
+    undo_sample(rows_in, state)
+    control[words.WHICH_WORDS] = ALL_WORDS
+    control[words.WASTED_EDGES] = control[words.EDGES]
+    return False
 
 
 @kernel
@@ -238,25 +306,23 @@ def _run_step(rows_out, rows_in, state, options, step, started):
     """Expand one level with all threads and record it; give the time at which it ended."""
     control = state.control
     size = control[words.FRONTIER_SIZE]
-    control[words.LEVEL] = control[words.DEPTH] + 1
-    control[words.PARTS_TAKEN] = 0
-    control[words.DENSE_THREADS] = 0
-    for word in (words.FOUND, words.EDGES, words.HEADS, words.TAIL_BYTES, words.TESTED):
-        control[word] = 0
+    control[words.NUM_FOUND] += size
+    if control[words.WHICH_WORDS] == ALL_WORDS:
+        begin_level(state)
     if step != PARTS_STEP:
         mark_visited(state)
     _run_region(rows_out, rows_in, state, step, options.threads > 1)
     if step == BOTTOM_UP_STEP:
-        _predict_bottom_up(control)
-        _take_next_bitmap(control)
+        predict_bottom_up(control)
+        take_next_bitmap(control)
     else:
         if step == PARTS_STEP:
             reserve_parts(state)
         elif step == SPARSE_STEP:
-            _take_next_slice(control)
+            take_next_slice(control)
         else:
-            _sweep_bitmaps(rows_out, rows_in, state, options)
-            _take_next_bitmap(control)
+            _run_region(rows_out, rows_in, state, SWEEP, options.threads > 1)
+            take_next_bitmap(control)
         control[words.UNEXPLORED_EDGES] -= control[words.EDGES]
     if control[words.FAILED] != 0:
         return started
@@ -266,48 +332,10 @@ def _run_step(rows_out, rows_in, state, options, step, started):
         control[words.DEPTH],
         step == BOTTOM_UP_STEP,
         size,
-        control[words.EDGES],
+        control[words.EDGES] + control[words.WASTED_EDGES],
         control[words.HEADS],
         control[words.TAIL_BYTES],
         ended - started,
     )
     control[words.DEPTH] += 1
     return ended
-
-
-@kernel
-def _predict_bottom_up(control):
-    """Predict from a bottom-up level how many edges another one would look at."""
-    still_open = control[words.TESTED] - control[words.FOUND]
-    edges_each = control[words.EDGES] / max(1, control[words.TESTED])
-    control[words.BOTTOM_UP_EDGES] = np.int64(edges_each * still_open)
-    control[words.FRONTIER_EDGES] = 0
-
-
-@kernel
-def _sweep_bitmaps(rows_out, rows_in, state, options):
-    """Make one bitmap of what the threads of a dense step found, and weigh it."""
-    control = state.control
-    examined = control[words.EDGES]
-    control[words.EDGES] = 0
-    _run_region(rows_out, rows_in, state, SWEEP, options.threads > 1)
-    control[words.FRONTIER_EDGES] = control[words.EDGES]
-    control[words.EDGES] = examined
-
-
-@kernel
-def _take_next_slice(control):
-    """Make the next frontier, which a sparse step appended to the queue, the frontier."""
-    control[words.FRONTIER_BEGIN] = control[words.FRONTIER_END]
-    control[words.FRONTIER_END] = control[words.QUEUE_END]
-    control[words.FRONTIER_SIZE] = control[words.FRONTIER_END] - control[words.FRONTIER_BEGIN]
-
-
-@kernel
-def _take_next_bitmap(control):
-    """Make the next frontier, which is a bitmap, the frontier."""
-    bitmap = control[words.FRONTIER_BITMAP]
-    control[words.FRONTIER_BITMAP] = control[words.NEXT_BITMAP]
-    control[words.NEXT_BITMAP] = bitmap
-    control[words.FRONTIER_SIZE] = control[words.FOUND]
-    control[words.FORM] = IN_BITMAP

@@ -6,12 +6,14 @@ Import the module as ``words`` for the control words: control[words.DEPTH].
 # Types come from what the leader passes in; numba reads no annotations.
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.kernels.region import REGION_WORDS, WORK_FIELDS
+from oocbfs.kernels.rows import BATCH
 
 # Control words after those of the region. The queue's end has a cache line of its own.
 QUEUE_END = REGION_WORDS
@@ -22,19 +24,25 @@ FOUND, EDGES, HEADS, TAIL_BYTES, FAILED, NUM_HUBS, TESTED = range(40, 47)
 LEVEL, FRONTIER_BEGIN, FRONTIER_END = range(48, 51)
 FRONTIER_BITMAP, NEXT_BITMAP, VISITED_BITMAP = range(51, 54)
 HUB_BYTES, DENSE_THREADS, NUM_PARTS, PARTS_TAKEN, FORM = range(54, 59)
+# Which words a bottom-up region goes over: all, or every 2**SAMPLE_SHIFT-th, or the rest of them.
+# WASTED_EDGES are those that a sample looked at before another direction was chosen.
+WHICH_WORDS, SAMPLE_SHIFT, WASTED_EDGES = range(59, 62)
 # What the leader remembers between two levels: how far the traversal is, the edges of the
 # vertices that were not in a frontier yet, those that a bottom-up level would look at (-1: there
-# was none), those of a frontier that a dense step found, and, of the queue, how far visited bits
-# are set and how many vertices may be in it twice.
+# was none), those of a frontier that is a bitmap, if only estimated, and, of the queue, how far
+# visited bits are set and how many vertices may be in it twice; last, how many were found so far.
 DEPTH, FRONTIER_SIZE, UNEXPLORED_EDGES, BOTTOM_UP_EDGES, FRONTIER_EDGES = range(64, 69)
-NUM_MARKED, NUM_REPEATS = range(69, 71)
-CONTROL_WORDS = 72
+NUM_MARKED, NUM_REPEATS, NUM_FOUND = range(69, 72)
+# When levels are named in the end: cursors, and how much is done; a cache line each.
+NAME_CURSOR, NAMED, WORD_CURSOR, WORDS_SUMMED, SUMMED_EDGES = range(72, 112, 8)
+CONTROL_WORDS = 112
 
 # Forms of a frontier; levels.py says who writes and who converts which.
 IN_QUEUE, IN_BITMAP, IN_PARTS = range(3)
 # Steps that expand a frontier, and the other tasks of a region.
 SMALL_STEP, PARTS_STEP, SPARSE_STEP, DENSE_STEP, BOTTOM_UP_STEP = range(5)
 CLEAR, WEIGH, SWEEP, QUEUE_TO_BITMAP, BITMAP_TO_QUEUE, PARTS_TO_QUEUE = range(5, 11)
+ALL_WORDS, SAMPLED_WORDS, OTHER_WORDS = range(3)
 # Directions that a caller may ask for.
 AUTO, TOP_DOWN, BOTTOM_UP = range(3)
 
@@ -49,6 +57,11 @@ PART_SIZE, PART_BEGIN, PART_EDGES, PART_BYTES = range(4)
 PART_COLUMNS = 8
 # Vertices that one thread probes bottom-up at a time.
 PENDING = 256
+# Levels are bytes, which leaves most of them in the caches: these say that a vertex was not
+# reached, and that its level is in ``deep_levels``.
+UNREACHED, DEEP = 255, 254
+# Levels beyond these are summed up in the last record.
+MAX_RECORDS = 1 << 16
 # Threads that take part in a dense step: each but the first two has a bitmap of its own.
 MAX_DENSE = 32
 
@@ -59,8 +72,6 @@ class BfsOptions(NamedTuple):
     """How to traverse; depth and target are -1 when they do not limit."""
 
     threads: int
-    alpha: float
-    beta: float
     direction: int
     max_depth: int
     target: int
@@ -87,11 +98,14 @@ class BfsState(NamedTuple):
         What a part found and what is known about it (PART_SIZE …), one row a part.
     hubs
         Where in the queue the hubs are, later the number of each one's first segment.
+    deep_levels
+        The levels of vertices whose byte in ``levels`` is DEEP; others are not set.
     records
         What each level did, one RECORD a level.
     """
 
-    levels: NDArray[np.int32]
+    levels: NDArray[np.uint8]
+    deep_levels: NDArray[np.int32]
     parents: NDArray[np.uint32]
     queue: NDArray[np.uint32]
     bitmaps: NDArray[np.uint64]
@@ -102,3 +116,35 @@ class BfsState(NamedTuple):
     hubs: NDArray[np.int64]
     records: NDArray[np.void]
     control: NDArray[np.int64]
+
+
+class BfsScratch:
+    """What a traversal needs besides its results, kept from one to the next."""
+
+    def __init__(self, num_vertices: int, threads: int) -> None:
+        self.key = (num_vertices, threads)
+        num_words = (num_vertices + 63) >> 6
+        num_parts = min(threads, MAX_PARTS)
+        num_bitmaps = 3 + max(0, min(threads, MAX_DENSE) - 2)
+        # One more word, which is for what has no level: vertices without edges at the end.
+        self.levels = np.empty(64 * num_words + 64, np.uint8)
+        self.queue = np.empty(num_vertices + 1 + 2 * PARTS_EDGES, np.uint32)
+        self.bitmaps = np.zeros((num_bitmaps, num_words + 1), np.uint64)
+        self.ids = np.empty((threads, 2 * BATCH), np.uint32)
+        self.offsets = np.empty((threads, 3 * PENDING), np.int64)
+        self.finds = np.empty((num_parts, PARTS_EDGES), np.uint32)
+        self.parts = np.zeros((num_parts, PART_COLUMNS), np.int64)
+        self.hubs = np.zeros(MAX_HUBS + 1, np.int64)
+        self.records = np.zeros(min(num_vertices + 1, MAX_RECORDS), RECORD)
+        self.counts = np.zeros((threads, self.records.size + 1), np.uint32)
+        self._num_vertices = num_vertices
+
+    @cached_property
+    def deep_levels(self) -> NDArray[np.int32]:
+        """Levels of more than a byte, where the result has no room for them meanwhile."""
+        return np.empty(self._num_vertices, np.int32)
+
+    @cached_property
+    def parents(self) -> NDArray[np.uint32]:
+        """Parents of stored vertices, from which those of ids are made."""
+        return np.empty(self._num_vertices, np.uint32)

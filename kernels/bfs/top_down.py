@@ -20,7 +20,7 @@ import numpy as np
 from oocbfs.kernels.atomics import atomic_add, atomic_or, kernel
 from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.frontier import own_bitmap
-from oocbfs.kernels.bfs.state import MAX_DENSE
+from oocbfs.kernels.bfs.state import DEEP, MAX_DENSE
 from oocbfs.kernels.constants import SEGMENT_BYTES
 from oocbfs.kernels.region import CURSOR, HUB_CURSOR, ONE, ZERO, take_chunk
 from oocbfs.kernels.rows import BATCH, FULL, NOT_BEGUN, gather_rows, gather_segment, row_begin
@@ -53,8 +53,12 @@ def _claim(state, visited, ids, owners, count):
         if atomic_or(visited, np.int64(v >> 6), bit) & bit == ZERO:
             claimed += 1
     # An atomic waits for all earlier writes, so those that miss the cache come after the last one.
+    short = np.uint8(min(level, DEEP))
     for i in range(claimed):
-        levels[ids[i]] = level
+        levels[ids[i]] = short
+    if level >= DEEP:
+        for i in range(claimed):
+            state.deep_levels[ids[i]] = level
     if with_parents:
         for i in range(claimed):
             parents[ids[i]] = owners[i]
@@ -77,7 +81,13 @@ def _visit_dense(state, own, ids, owners, count):
     """Set the bits of ids in the thread's own bitmap."""
     parents = state.parents
     if parents.size == 0:
+        # Most are known already; without writes for them, reads need not wait for writes.
+        unseen = 0
         for i in range(count):
+            v = ids[i]
+            ids[unseen] = v
+            unseen += np.int64(~own[v >> 6] >> np.uint64(v & 63) & ONE)
+        for i in range(unseen):
             v = ids[i]
             own[v >> 6] |= ONE << np.uint64(v & 63)
     else:

@@ -1,41 +1,37 @@
 """Direction-optimizing breadth-first search on heads and tails, on all cores.
 
 The level loop is compiled, so that a level costs nothing but its work: the leading thread expands
-small frontiers alone, all threads expand large ones (see levels.py). The direction of a level is
-chosen by edges, as Beamer, Asanović and Patterson (SC 2012) do it. Before the first bottom-up
-level, it is bottom-up when the frontier's edges exceed the unexplored ones / alpha; afterwards,
-when they exceed 1 / beta of the edges that a bottom-up level would look at. Those are predicted
-from the last one, and from the number of vertices that it left open.
+small frontiers alone, all threads expand large ones (see levels.py).
 """
 
 from __future__ import annotations
 
 import time
-from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import suppress
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from oocbfs.kernels.bfs import state as words
+from oocbfs.kernels.bfs.finish import finish
 from oocbfs.kernels.bfs.levels import PAUSED, lead, worker_loop
 from oocbfs.kernels.bfs.state import (
     AUTO,
     BOTTOM_UP,
     CONTROL_WORDS,
-    MAX_DENSE,
-    MAX_HUBS,
-    MAX_PARTS,
-    PART_COLUMNS,
+    MAX_RECORDS,
     PARTS_EDGES,
-    PENDING,
     RECORD,
     TOP_DOWN,
     BfsOptions,
+    BfsScratch,
     BfsState,
 )
 from oocbfs.kernels.cache import compiled
-from oocbfs.kernels.constants import SEGMENT_BYTES
-from oocbfs.kernels.rows import BATCH, Rows, one_row, read_only
+from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
+from oocbfs.kernels.results.levels import count_levels
+from oocbfs.kernels.rows import Rows, one_row, read_only
 from oocbfs.kernels.workers import run_together
 
 if TYPE_CHECKING:
@@ -48,6 +44,8 @@ __all__ = [
     "RECORD",
     "TOP_DOWN",
     "BfsFound",
+    "BfsScratch",
+    "Names",
     "load",
     "traverse",
 ]
@@ -60,8 +58,6 @@ PARTS_LIMIT = PARTS_EDGES
 DENSE_SHIFT = 6
 # A tail this long is shared between threads.
 HUB_BYTES = 16 * SEGMENT_BYTES
-# Levels beyond these are summed up in the last record.
-MAX_RECORDS = 1 << 16
 
 
 @compiled(_nrt=False)
@@ -72,12 +68,37 @@ def _run(rows_out, rows_in, state, options, thread):
     return worker_loop(rows_out, rows_in, state, thread)
 
 
+class Names(NamedTuple):
+    """How results are put in the order of ids; an empty array stands for what is as it is stored.
+
+    ``ranks`` are stored vertices by position, ``order`` is the inverse of it, ``ids`` are those of
+    the positions, by default consecutive from ``first_id``.
+    """
+
+    ranks: NDArray[np.uint32]
+    order: NDArray[np.uint32]
+    ids: NDArray[np.uint64]
+    first_id: int
+
+
 class BfsFound(NamedTuple):
-    """What a traversal did: a record a level, the number of levels, whether tails were bad."""
+    """What a traversal did.
+
+    A record a level, the number of levels, whether tails were bad, how many vertices each level
+    has, how many edges those have that were reached, and how long the naming took.
+    """
 
     records: NDArray[np.void]
     depth: int
     malformed: bool
+    sizes: NDArray[np.int64]
+    edges: int
+    naming_seconds: float
+
+
+_NONE = np.empty(0, np.uint32)
+_NO_IDS = np.empty(0, np.int64)
+_STORED = Names(_NONE, _NONE, np.empty(0, np.uint64), 0)
 
 
 def traverse(
@@ -85,14 +106,14 @@ def traverse(
     rows_in: Rows | None,
     sources: NDArray[np.uint32],
     levels: NDArray[np.int32],
-    parents: NDArray[np.uint32] | None = None,
+    parents: NDArray[Any] | None = None,
     *,
+    names: Names | None = None,
     threads: int = 1,
-    alpha: float = 15.0,
-    beta: float = 2.0,
     direction: int = AUTO,
     max_depth: int = -1,
     target: int = -1,
+    kept: list[BfsScratch] | None = None,
 ) -> BfsFound:
     """Fill levels (and parents) with the distances from the nearest source, and say how.
 
@@ -100,23 +121,25 @@ def traverse(
     ----------
     rows_out, rows_in
         Out- and in-neighbours, the same object for undirected graphs; without rows_in, every
-        level is top-down.
+        level is top-down. Vertices without edges may be left out at the end.
     sources
-        Vertices at level 0, at least one, each below n.
+        Vertices at level 0, at least one, each with a row.
     levels
         Gets the levels; -1 where nothing was reached.
     parents
         Gets a neighbour one level nearer, NO_HEAD where nothing was reached; None costs nothing.
+    names
+        Put levels in the order of ids, and give parents as ids, int64, -1 where nothing was
+        reached.
     threads
         Threads to use, this one included.
-    alpha, beta
-        When to turn around, see above; larger values turn bottom-up earlier and stay so longer.
     direction
         AUTO, TOP_DOWN or BOTTOM_UP.
     max_depth, target
         Stop after this level, or after the level that holds this vertex; -1 for neither.
+    kept
+        Memory of earlier traversals of the same rows, which saves asking the system for it.
     """
-    n = levels.size
     sources = np.unique(np.asarray(sources, np.uint32))
     rows_out = read_only(rows_out)
     if rows_in is None:
@@ -124,47 +147,123 @@ def traverse(
         rows_in = rows_out
     else:
         rows_in = read_only(rows_in)
+    scratch = _take_scratch(kept, rows_out.heads.size, threads)
+    state = _make_state(scratch, sources, levels, parents, rows_out, names)
+    control = state.control
+    options = BfsOptions(
+        threads=threads,
+        direction=direction,
+        max_depth=max_depth,
+        target=target if target < rows_out.heads.size else -1,
+        clock=time.CLOCK_MONOTONIC,
+        tiny_edges=min(ALONE_EDGES, rows_out.heads.size >> DENSE_SHIFT),
+        alone_edges=ALONE_EDGES,
+        parts_edges=PARTS_LIMIT,
+        dense_edges=rows_out.heads.size >> DENSE_SHIFT,
+    )
+    in_order = _STORED if names is None else names
+    naming_began = 0.0
+
+    def end(thread: int) -> None:
+        nonlocal naming_began
+        if thread == 0:
+            naming_began = time.perf_counter()
+        name(thread)
+
+    name = partial(
+        finish,
+        control,
+        state.levels,
+        state.deep_levels,
+        state.parents,
+        in_order.ranks,
+        in_order.order,
+        in_order.ids,
+        in_order.first_id,
+        rows_out.degrees,
+        scratch.counts,
+        levels,
+        _NO_IDS if names is None or parents is None else parents,
+    )
+    together = (rows_out, rows_in, state, options)
+    run_together(_run, together, threads, control, paused=PAUSED, wait=False, finish=end)
+    naming_seconds = time.perf_counter() - naming_began
+    found = _sum_up(scratch, control, levels, rows_out)._replace(naming_seconds=naming_seconds)
+    if kept is not None:
+        kept.append(scratch)
+    return found
+
+
+def _take_scratch(kept: list[BfsScratch] | None, num_vertices: int, threads: int) -> BfsScratch:
+    """Take memory that was kept, or new memory; other threads may do so at the same time."""
+    while kept:
+        with suppress(IndexError):
+            scratch = kept.pop()
+            if scratch.key == (num_vertices, threads):
+                return scratch
+    return BfsScratch(num_vertices, threads)
+
+
+def _make_state(
+    scratch: BfsScratch,
+    sources: NDArray[np.uint32],
+    levels: NDArray[np.int32],
+    parents: NDArray[Any] | None,
+    rows: Rows,
+    names: Names | None,
+) -> BfsState:
+    """Put together what threads share. Control words are new: a late worker may still read them."""
     control = np.zeros(CONTROL_WORDS, np.int64)
     control[[words.QUEUE_END, words.FRONTIER_END, words.FRONTIER_SIZE]] = sources.size
     control[[words.FRONTIER_BITMAP, words.NEXT_BITMAP, words.VISITED_BITMAP]] = 0, 1, 2
-    control[words.UNEXPLORED_EDGES] = rows_out.num_edges
+    control[words.UNEXPLORED_EDGES] = rows.num_edges
     control[words.BOTTOM_UP_EDGES] = -1
     control[words.HUB_BYTES] = HUB_BYTES
-    control[words.NUM_PARTS] = num_parts = min(threads, MAX_PARTS)
-    num_bitmaps = 3 + max(0, min(threads, MAX_DENSE) - 2)
-    queue = np.empty(n + 1 + 2 * PARTS_EDGES, np.uint32)
-    queue[: sources.size] = sources
-    state = BfsState(
-        levels=levels,
-        parents=np.empty(0, np.uint32) if parents is None else parents,
-        queue=queue,
-        bitmaps=np.zeros((num_bitmaps, ((n + 63) >> 6) + 1), np.uint64),
-        ids=np.empty((threads, 2 * BATCH), np.uint32),
-        offsets=np.empty((threads, 3 * PENDING), np.int64),
-        finds=np.empty((num_parts, PARTS_EDGES), np.uint32),
-        parts=np.zeros((num_parts, PART_COLUMNS), np.int64),
-        hubs=np.zeros(MAX_HUBS + 1, np.int64),
-        records=np.zeros(MAX_RECORDS, RECORD),
+    control[words.NUM_PARTS] = scratch.parts.shape[0]
+    scratch.queue[: sources.size] = sources
+    if parents is None:
+        parents = _NONE
+    elif names is not None:
+        parents = scratch.parents
+    else:
+        parents[rows.heads.size :] = NO_HEAD
+    return BfsState(
+        levels=scratch.levels,
+        deep_levels=levels if names is None else scratch.deep_levels,
+        parents=parents,
+        queue=scratch.queue,
+        bitmaps=scratch.bitmaps,
+        ids=scratch.ids,
+        offsets=scratch.offsets,
+        finds=scratch.finds,
+        parts=scratch.parts,
+        hubs=scratch.hubs,
+        records=scratch.records,
         control=control,
     )
-    options = BfsOptions(
-        threads=threads,
-        alpha=float(alpha),
-        beta=float(beta),
-        direction=direction,
-        max_depth=max_depth,
-        target=target,
-        clock=time.CLOCK_MONOTONIC,
-        tiny_edges=min(ALONE_EDGES, n >> DENSE_SHIFT),
-        alone_edges=ALONE_EDGES,
-        parts_edges=PARTS_LIMIT,
-        dense_edges=n >> DENSE_SHIFT,
-    )
-    together = (rows_out, rows_in, state, options)
-    run_together(_run, together, threads, control, paused=PAUSED, wait=False)
+
+
+def _sum_up(
+    scratch: BfsScratch, control: NDArray[np.int64], levels: NDArray[np.int32], rows: Rows
+) -> BfsFound:
+    """Say what was found, and clear what the next traversal expects to be clear."""
     depth = int(control[words.DEPTH])
-    records = state.records[: min(depth, MAX_RECORDS)].copy()
-    return BfsFound(records, depth, bool(control[words.FAILED]))
+    records = scratch.records[: min(depth, scratch.records.size)].copy()
+    scratch.records[: records.size] = 0
+    if depth >= scratch.records.size:
+        sizes = np.zeros(depth + 1, np.int64)
+        count_levels(sizes, levels, 0, levels.size)
+    elif control[words.NUM_REPEATS] > 0:
+        sizes = scratch.counts[:, : depth + 1].sum(axis=0, dtype=np.int64)
+    else:
+        sizes = np.append(records["frontier"], control[words.FRONTIER_SIZE])
+    scratch.counts[:, : depth + 1] = 0
+    edges = int(control[words.SUMMED_EDGES])
+    if 2 * control[words.NUM_FOUND] >= rows.heads.size:
+        edges = rows.num_edges - edges
+    if sizes[-1] == 0:  # nothing was found any more
+        sizes = sizes[:-1]
+    return BfsFound(records, depth, bool(control[words.FAILED]), sizes, edges, 0.0)
 
 
 @cache

@@ -17,12 +17,12 @@ from oocbfs.kernels.atomics import (
     kernel,
     trailing_zeros,
 )
-from oocbfs.kernels.bfs.bottom_up import probe_segments, test_open_heads
-from oocbfs.kernels.bfs.frontier import mark
+from oocbfs.kernels.bfs.bottom_up import probe_segments
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.passes import make_pass
 from oocbfs.kernels.disk.stream import NO_ROWS, add_row, make_stream, part_in_buffer
+from oocbfs.kernels.heads import test_open_heads
 from oocbfs.kernels.region import ONE, ZERO
 from oocbfs.kernels.rows import BATCH, FULL, gather_segment, row_begin
 
@@ -86,6 +86,19 @@ def _test_words(rows, state, first_word, end_word, thread):
 
 
 @kernel
+def _mark(values, first, bits, value):
+    """Store value in values[first + b] for every bit b that is set."""
+    if count_ones(bits) > 12:
+        for b in range(64):
+            if bits >> np.uint64(b) & ONE != ZERO:
+                values[first + b] = value
+    else:
+        while bits != ZERO:
+            values[first + trailing_zeros(bits)] = value
+            bits &= bits - ONE
+
+
+@kernel
 def _sweep_words(rows, state, first_word, end_word, thread):
     """Give the next frontier its level and count it, and what its rows will cost to read."""
     control, levels = state.control, state.levels
@@ -101,7 +114,7 @@ def _sweep_words(rows, state, first_word, end_word, thread):
             continue
         visited[w] |= bits
         found += count_ones(bits)
-        mark(levels, w * 64, bits, level)
+        _mark(levels, w * 64, bits, level)
         _, more_bytes, cost = _add_rows(rows, w * 64, bits, cost)
         num_bytes += more_bytes
     atomic_add(control, words.FOUND, found)
@@ -207,7 +220,9 @@ def _probe_extent(rows, state, wanted, extent, buffer, thread):
     while u < extent.end:
         begin, end = part_in_buffer(rows, u, extent)
         if begin < end:
-            v, more_edges, more_bytes = probe_segments(buffer, n, frontier, begin, end)
+            v, more_edges, more_bytes = probe_segments(
+                buffer, n, frontier, state.ids[thread], begin, end
+            )
             if v >= n:
                 return np.int64(-1), num_bytes
             edges += more_edges

@@ -24,7 +24,7 @@ from oocbfs.kernels.many.state import (
     ManyState,
 )
 from oocbfs.kernels.region import GATE
-from oocbfs.kernels.rows import Rows, one_row, read_only
+from oocbfs.kernels.rows import SPARE, Rows, one_row, read_only
 from oocbfs.kernels.workers import run_together
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def traverse_many(
         common=np.zeros(n // BLOCK + 1, np.uint64),
         idle=np.zeros(n // BLOCK + 1, np.uint8),
         lists=lists,
-        ids=np.empty((threads, max(CHUNK, SEGMENT_BYTES) + 1), np.uint32),
+        ids=np.empty((threads, max(CHUNK, SEGMENT_BYTES) + 1 + SPARE), np.uint32),
         wanted=np.empty((threads, CHUNK + 1), np.uint64),
         offsets=np.empty((threads, 3 * CHUNK), np.int64),
         counts=np.zeros((threads, WIDTH), np.int64),

@@ -35,7 +35,7 @@ UNUSABLE = (DeviceError, PinError, BudgetError)
 
 def on_device(graph: StoredGraph, engine: str, task: Task, settings: Settings) -> BfsOutcome:
     """Fill levels and parents of stored vertices."""
-    with_parents = task.parents is not None
+    with_parents = task.with_parents
     key = (engine, with_parents, settings.vram, settings.resident_tails, settings.memory)
 
     def load() -> GpuBfs:

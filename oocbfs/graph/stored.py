@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.arrays import ResultPool
 from oocbfs.formats.container.layout import VERSION, Kind
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.edges import Edges, Ids
@@ -17,12 +18,15 @@ from oocbfs.graph.kept import KeptSearch
 from oocbfs.graph.rows import decode_edges, load_rows, neighbours
 from oocbfs.graph.sizes import Sizes
 from oocbfs.graph.vertices import Vertices
-from oocbfs.kernels.rows import Rows
+from oocbfs.kernels.rows import Rows, first_rows
 from oocbfs.lazy import lazy
 from oocbfs.memory import allow_unpacking, parse_size
 
 if TYPE_CHECKING:
     from oocbfs.graph.disk_rows import DiskRows
+
+# Degrees that are looked at at a time.
+_PIECE = 1 << 16
 
 
 class StoredGraph(Vertices, Closing):
@@ -55,6 +59,28 @@ class StoredGraph(Vertices, Closing):
     def in_rows(self) -> Rows:
         """In-neighbours of each stored vertex; the same as ``rows`` if the graph is undirected."""
         return load_rows(self._container, transposed=True) if self.directed else self.rows
+
+    @lazy
+    def connected_rows(self) -> tuple[Rows, Rows]:
+        """``rows`` and ``in_rows`` without the vertices at the end that have no edges.
+
+        In the order of degrees those are all that have none: half of a Kronecker graph.
+        """
+        if not self.directed:
+            rows = first_rows(self.rows, _num_connected(self.rows.degrees))
+            return rows, rows
+        count = max(_num_connected(side.degrees) for side in (self.rows, self.in_rows))
+        return first_rows(self.rows, count), first_rows(self.in_rows, count)
+
+    @cached_property
+    def kept_scratch(self) -> list[Any]:
+        """Memory of traversals on the CPU, for the next one; see ``kernels.bfs.traverse``."""
+        return []
+
+    @cached_property
+    def result_pool(self) -> ResultPool:
+        """Memory of earlier results, for the next ones."""
+        return ResultPool()
 
     @lazy
     def disk_rows(self) -> DiskRows:
@@ -177,8 +203,18 @@ class StoredGraph(Vertices, Closing):
 
     def _drop(self) -> None:
         self.release_device()
-        for name in ("rows", "in_rows", "order", "ranks"):
+        kept = ("kept_scratch", "result_pool")
+        for name in ("rows", "in_rows", "connected_rows", "order", "ranks", *kept):
             self.__dict__.pop(name, None)
         if "disk_rows" in self.__dict__:
             self.__dict__.pop("disk_rows").close()
         self._container.drop()
+
+
+def _num_connected(degrees: NDArray[np.uint32]) -> int:
+    """Count the vertices up to the last one that has an edge."""
+    for end in range(degrees.size, 0, -_PIECE):
+        found = np.flatnonzero(degrees[max(0, end - _PIECE) : end])
+        if found.size:
+            return max(0, end - _PIECE) + int(found[-1]) + 1
+    return 0

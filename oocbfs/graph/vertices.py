@@ -19,7 +19,7 @@ from oocbfs.lazy import lazy
 from oocbfs.settings import is_whole, shown
 
 Item = TypeVar("Item")
-# Below this many ids, scanning the order for each is cheaper than inverting it.
+# So few ids are sought one by one.
 _FEW = 4
 _PIECE = 1 << 18
 
@@ -70,8 +70,10 @@ class Vertices:
     def ranks(self) -> NDArray[np.uint32]:
         """Stored vertex at each natural position."""
         assert self.order is not None
-        ranks = np.zeros(self.num_vertices, np.uint32)
-        ranks[self.order] = np.arange(self.num_vertices, dtype=np.uint32)
+        ranks = np.empty(self.num_vertices, np.uint32)
+        for first in range(0, ranks.size, _PIECE):
+            piece = self.order[first : first + _PIECE]
+            ranks[piece] = np.arange(first, first + piece.size, dtype=np.uint32)
         return ranks
 
     @property
@@ -205,8 +207,7 @@ class Vertices:
         with self.reading():
             if self.order is None:
                 return natural
-            few = natural.size <= _FEW or self.budget_bytes is not None
-            if "ranks" not in self.__dict__ and few:
+            if self.budget_bytes is not None and "ranks" not in self.__dict__:
                 return self._search_order(self.order, natural)
             return self.ranks[natural].astype(np.int64)
 

@@ -57,13 +57,14 @@ def traversal_needs(
     n = graph.num_vertices
     check_bytes = 4 * n * validate
     queue_bytes = 4 * n
+    byte_levels_bytes = n
     bitmaps_bytes = (n // 8 + 16) * max(3, threads + 1)
     scratch_bytes = (1 << 20) * threads
     return Needs(
         what="a traversal",
         # Levels of stored vertices and of ids, and parents of both.
         results_bytes=4 * n + (4 * n if graph.is_reordered else 0) + 12 * n * with_parents,
-        mapped_bytes=check_bytes + queue_bytes + bitmaps_bytes + scratch_bytes,
+        mapped_bytes=check_bytes + queue_bytes + byte_levels_bytes + bitmaps_bytes + scratch_bytes,
         disk_bytes=check_bytes + disk.bitmap_bytes(n) + disk.TRAVERSAL_BYTES,
         least_cache_bytes=disk.LEAST_CACHE_BYTES,
         default_cache_bytes=disk.DEFAULT_CACHE_BYTES,
@@ -100,7 +101,9 @@ def divide(
     if engine == "auto":
         mapped_bytes = max(mapped_bytes, graph.sizes.file_bytes)
     if engine != "disk":
-        if budget_bytes is None or mapped_bytes <= budget_bytes:
+        if budget_bytes is None:
+            return Division(arrays=ResultArrays(pool=graph.result_pool))
+        if mapped_bytes <= budget_bytes:
             return Division()
         if engine == "cpu":
             raise _too_small(graph, needs.what, mapped_bytes, budget_bytes)

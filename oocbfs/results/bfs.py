@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.arrays import ResultArrays
 from oocbfs.errors import FormatError, QueryError
 
 if TYPE_CHECKING:
@@ -39,37 +40,106 @@ class Level:
     slow_bytes: dict[str, int] = field(default_factory=dict)
 
 
-class Task(NamedTuple):
+class LevelTable(Sequence[Level]):
+    """The work of each level as the CPU recorded it; a ``Level`` is made when it is asked for.
+
+    The last record sums up all levels that had no record of their own.
+    """
+
+    def __init__(self, records: NDArray[np.void], depth: int, sizes: NDArray[np.int64]) -> None:
+        self._records = records
+        self._num_levels = np.ones(records.size, np.int64)
+        if records.size:
+            self._num_levels[-1] += depth - records.size
+            # Two threads may have counted a vertex that both found.
+            records["frontier"] = sizes[: records.size]
+            records["frontier"][-1] = sizes[records.size - 1 : depth].sum()
+        self._unexpanded = int(sizes[-1]) if sizes.size > depth else 0
+
+    def __len__(self) -> int:
+        return len(self._records) + (self._unexpanded > 0)
+
+    @overload
+    def __getitem__(self, number: int) -> Level: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Level]: ...
+    def __getitem__(self, number: int | slice) -> Level | list[Level]:
+        if isinstance(number, slice):
+            return [self[i] for i in range(*number.indices(len(self)))]
+        number = range(len(self))[number]
+        from_disk = "disk_bytes" in (self._records.dtype.names or ())
+        if number == len(self._records):
+            moved = {"disk": 0} if from_disk else {}
+            return Level(STOPPED, self._unexpanded, 0, 0, 0, 0.0, slow_bytes=moved)
+        record = self._records[number]
+        return Level(
+            direction=("top-down", "bottom-up")[int(record["direction"])],
+            frontier=int(record["frontier"]),
+            edges_examined=int(record["edges"]),
+            heads_answered=int(record["heads"]),
+            tail_bytes=int(record["tail_bytes"]),
+            seconds=float(record["seconds"]),
+            num_levels=int(self._num_levels[number]),
+            slow_bytes={"disk": int(record["disk_bytes"])} if from_disk else {},
+        )
+
+
+@dataclass
+class Task:
     """What an engine is given, in stored vertices: where to start, what to fill, where to stop."""
 
     sources: NDArray[np.uint32]
     levels: NDArray[np.int32]
-    parents: NDArray[np.uint32] | None
     target: int | None
+    with_parents: bool
+    arrays: ResultArrays
+
+    @cached_property
+    def parents(self) -> NDArray[np.uint32] | None:
+        """The array for parents, if they are wanted."""
+        if not self.with_parents:
+            return None
+        # Kernels know only plain arrays, mapped or not.
+        return np.asarray(self.arrays.allocate(self.levels.size, np.uint32))
+
+
+class Named(NamedTuple):
+    """Results in the order of ids, how many edges were reached, and how long that took."""
+
+    levels: NDArray[np.int32]
+    parents: NDArray[np.int64] | None
+    sizes: NDArray[np.int64]
+    edges: int
+    seconds: float
 
 
 class BfsOutcome(NamedTuple):
-    """What an engine did, besides filling levels and parents."""
+    """What an engine did, besides filling levels and parents; ``seconds`` are its own."""
 
     depth: int
     seconds: float
-    records: list[Level]
+    records: NDArray[np.void] | list[Level]
     slow_bytes_by_tier: dict[str, int]
+    named: Named | None = None
 
 
 @dataclass(frozen=True)
 class Stats:
-    """How a traversal went; ``seconds`` is the traversal alone, ``map_seconds`` the renaming.
+    """How a traversal went; ``seconds`` is the whole call.
 
+    Its parts are ``load_seconds`` (what there was to load or to compile first),
+    ``traversal_seconds`` and ``naming_seconds``, which brings results into the order of ids.
     ``fallback`` says why the GPU was not used, where one was expected.
     """
 
     engine: str
     threads: int
     seconds: float
-    map_seconds: float
+    load_seconds: float
+    traversal_seconds: float
+    naming_seconds: float
     edges_traversed: int
-    levels: list[Level] = field(repr=False)
+    levels: Sequence[Level] = field(repr=False)
     slow_bytes_by_tier: dict[str, int] = field(default_factory=dict)
     graph_bytes: int = 0
     fallback: str | None = None
@@ -169,7 +239,9 @@ class BfsResult:
             "depth": self.depth,
             "level_sizes": self.level_sizes.tolist(),
             "seconds": self.stats.seconds,
-            "map_seconds": self.stats.map_seconds,
+            "load_seconds": self.stats.load_seconds,
+            "traversal_seconds": self.stats.traversal_seconds,
+            "naming_seconds": self.stats.naming_seconds,
             "edges_traversed": self.stats.edges_traversed,
             "edges_per_second": self.stats.edges_per_second,
             "engine": self.stats.engine,

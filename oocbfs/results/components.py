@@ -37,16 +37,20 @@ class ComponentsOutcome(NamedTuple):
 
 @dataclass(frozen=True)
 class ComponentsStats:
-    """How it went; ``seconds`` is finding the components, ``map_seconds`` naming and counting them.
+    """How it went; ``seconds`` is the whole call.
 
-    ``tail_bytes`` are those of the whole graph; ``fallback`` says why the GPU was not used, where
-    one was expected.
+    Its parts are ``load_seconds`` (what there was to load or to compile first),
+    ``traversal_seconds``, which found the components, and ``naming_seconds``, which named and
+    counted them. ``tail_bytes`` are those of the whole graph; ``fallback`` says why the GPU was not
+    used, where one was expected.
     """
 
     engine: str
     threads: int
     seconds: float
-    map_seconds: float
+    load_seconds: float
+    traversal_seconds: float
+    naming_seconds: float
     steps: list[Step] = field(repr=False)
     tail_bytes: int
     slow_bytes_by_tier: dict[str, int] = field(default_factory=dict)
@@ -175,7 +179,9 @@ class ComponentsResult:
             "giant": None if giant is None else giant._asdict(),
             "sizes": [list(pair) for pair in self.histogram.items()],
             "seconds": self.stats.seconds,
-            "map_seconds": self.stats.map_seconds,
+            "load_seconds": self.stats.load_seconds,
+            "traversal_seconds": self.stats.traversal_seconds,
+            "naming_seconds": self.stats.naming_seconds,
             "engine": self.stats.engine,
             "threads": self.stats.threads,
             "fallback": self.stats.fallback,

@@ -35,16 +35,21 @@ def name_levels(
     return out
 
 
-def name_parents(
-    graph: StoredGraph, parents: NDArray[np.uint32], arrays: ResultArrays, threads: int
-) -> NDArray[np.int64]:
-    """Parents by natural position, as input ids."""
+def check_parents(graph: StoredGraph) -> None:
+    """Refuse to give parents whose ids are damaged or have no room in 64 bits with a sign."""
     graph.check_ids()
     if graph.num_vertices and graph.largest_id >= 2**63:
         raise QueryError(
             f"{graph.path}: parents cannot be given as numbers, because ids reach "
             f"{graph.largest_id}; convert the graph with smaller ids"
         )
+
+
+def name_parents(
+    graph: StoredGraph, parents: NDArray[np.uint32], arrays: ResultArrays, threads: int
+) -> NDArray[np.int64]:
+    """Parents by natural position, as input ids."""
+    check_parents(graph)
     out = arrays.allocate(parents.size, np.int64)
     order = _NO_ORDER if graph.order is None else graph.order
     ids = _NO_IDS if graph.listed_ids is None else graph.listed_ids

@@ -5,19 +5,29 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.arrays import ResultArrays
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.edges import Ids
 from oocbfs.formats.io.ordered import available_threads, over_ranges
 from oocbfs.kernels.bfs import traverse as cpu
 from oocbfs.kernels.results import levels as kernels
 from oocbfs.plan.host import Division, divide, traversal_needs
-from oocbfs.results.bfs import STOPPED, BfsOutcome, BfsResult, Level, Stats, Task
-from oocbfs.results.naming import name_levels, name_parents
+from oocbfs.results.bfs import (
+    STOPPED,
+    BfsOutcome,
+    BfsResult,
+    Level,
+    LevelTable,
+    Named,
+    Stats,
+    Task,
+)
+from oocbfs.results.naming import check_parents, name_levels, name_parents
 from oocbfs.search.engine import Choice, run_on_best
 from oocbfs.search.validation import validate
 from oocbfs.settings import Settings
@@ -25,6 +35,8 @@ from oocbfs.settings import Settings
 if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
 
+_NO_ORDER = np.empty(0, np.uint32)
+_NO_IDS = np.empty(0, np.uint64)
 _DIRECTIONS = {"auto": cpu.AUTO, "top-down": cpu.TOP_DOWN, "bottom-up": cpu.BOTTOM_UP}
 
 
@@ -32,53 +44,45 @@ def bfs(
     graph: StoredGraph, source: int | Iterable[int], *, parents: bool, settings: Settings
 ) -> BfsResult:
     """Traverse a graph; see ``Graph.bfs``."""
+    start = time.perf_counter()
     settings.check()
     sources = graph.as_ids(source)
     if not sources.size:
         raise QueryError("a traversal needs at least one source")
     with graph.reading():
-        return _bfs(graph, sources, parents, settings)
+        return _bfs(graph, sources, parents, settings, start)
 
 
-def _bfs(graph: StoredGraph, sources: Ids, parents: bool, settings: Settings) -> BfsResult:
+def _bfs(
+    graph: StoredGraph, sources: Ids, parents: bool, settings: Settings, start: float
+) -> BfsResult:
     """Traverse from ids."""
     graph.expect_unpacking()
     division = _divide(graph, parents, settings)
-    arrays = division.arrays
     stored = graph.stored(sources)
     target = None if settings.target is None else graph.stored_one(settings.target)
-    levels = arrays.allocate(graph.num_vertices, np.int32)
-    found_parents = arrays.allocate(graph.num_vertices, np.uint32) if parents else None
+    levels = division.arrays.allocate(graph.num_vertices, np.int32)
     # Kernels know only plain arrays, mapped or not.
-    plain_parents = None if found_parents is None else np.asarray(found_parents)
-    task = Task(stored.astype(np.uint32), np.asarray(levels), plain_parents, target)
+    task = Task(stored.astype(np.uint32), np.asarray(levels), target, parents, division.arrays)
     found, (engine, fallback) = _run(graph, task, settings, division)
     threads = available_threads(settings.threads) if engine in ("cpu", "disk") else 1
-    sizes = _level_sizes(levels, found.depth + 1)
-    if settings.validate:
-        # A traversal that stops early leaves its last level unexpanded.
-        validate(graph, stored, levels, found_parents, last_level=found.depth, threads=threads)
-    edges = sum(
-        count
-        for _, count in over_ranges(
-            kernels.count_reached, levels.size, threads, task.levels, graph.degrees
-        )
-    )
-    start = time.perf_counter()
-    named_levels = name_levels(graph, levels, arrays, threads)
-    del levels, task
-    named_parents = (
-        None if found_parents is None else name_parents(graph, found_parents, arrays, threads)
-    )
+    named = found.named or _name(graph, task, levels, found.depth, settings, threads)
     if engine == "disk":
         graph.release()
+    edges = named.edges if graph.directed else named.edges // 2
+    records = found.records
+    seconds = time.perf_counter() - start
     stats = Stats(
         engine=engine,
         threads=threads,
-        seconds=found.seconds,
-        map_seconds=time.perf_counter() - start,
-        edges_traversed=edges if graph.directed else edges // 2,
-        levels=_count_frontiers(found, sizes),
+        seconds=seconds,
+        load_seconds=seconds - found.seconds - named.seconds,
+        traversal_seconds=found.seconds,
+        naming_seconds=named.seconds,
+        edges_traversed=edges,
+        levels=LevelTable(records, found.depth, named.sizes)
+        if isinstance(records, np.ndarray)
+        else _count_frontiers(records, found, named.sizes),
         slow_bytes_by_tier=found.slow_bytes_by_tier,
         graph_bytes=graph.sizes.graph_bytes,
         fallback=fallback,
@@ -87,13 +91,43 @@ def _bfs(graph: StoredGraph, sources: Ids, parents: bool, settings: Settings) ->
     def again() -> NDArray[np.int64]:
         return bfs(graph, sources, parents=True, settings=settings).parents
 
-    return BfsResult(graph, sources.tolist(), named_levels, sizes, stats, named_parents, again)
+    return BfsResult(
+        graph, sources.tolist(), named.levels, named.sizes, stats, named.parents, again
+    )
+
+
+def _name(
+    graph: StoredGraph,
+    task: Task,
+    levels: NDArray[np.int32],
+    depth: int,
+    settings: Settings,
+    threads: int,
+) -> Named:
+    """Bring levels and parents of stored vertices into the order of ids; check them if wanted."""
+    start = time.perf_counter()
+    if settings.validate:
+        # A traversal that stops early leaves its last level unexpanded.
+        sources = task.sources.astype(np.int64)
+        validate(graph, sources, levels, task.parents, last_level=depth, threads=threads)
+    sizes = np.zeros(depth + 2, np.int64)
+    kernels.count_levels(sizes, task.levels, 0, levels.size)
+    counts = over_ranges(kernels.count_reached, levels.size, threads, task.levels, graph.degrees)
+    return Named(
+        levels=name_levels(graph, levels, task.arrays, threads),
+        parents=None
+        if task.parents is None
+        else name_parents(graph, task.parents, task.arrays, threads),
+        sizes=np.trim_zeros(sizes, "b"),
+        edges=sum(edges for _, edges in counts),
+        seconds=time.perf_counter() - start,
+    )
 
 
 def _divide(graph: StoredGraph, parents: bool, settings: Settings) -> Division:
     """Decide what stays in memory, and with a budget on the engine too; see ``plan.host``."""
     if not settings.on_host:
-        return Division(settings.engine)
+        return Division(settings.engine, ResultArrays(pool=graph.result_pool))
     cpu.load()
     threads = available_threads(settings.threads)
     needs = traversal_needs(
@@ -130,26 +164,48 @@ def _run(
 
 def _on_cpu(graph: StoredGraph, task: Task, settings: Settings) -> BfsOutcome:
     """Traverse on all cores, straight from the mapped file."""
-    rows, in_rows = graph.rows, graph.in_rows
+    rows, in_rows = graph.connected_rows
+    if task.sources.max() >= rows.heads.size:
+        rows, in_rows = graph.rows, graph.in_rows
     cpu.load()
+    # A budget has no room for the ranks of all vertices, and checks want stored vertices.
+    in_order = settings.memory is None and not settings.validate
+    parents: NDArray[Any] | None = None
+    if not in_order:
+        parents = task.parents
+    elif task.with_parents:
+        check_parents(graph)
+        parents = task.arrays.allocate(task.levels.size, np.int64)
     start = time.perf_counter()
     done = cpu.traverse(
         rows,
         in_rows,
         task.sources,
         task.levels,
-        task.parents,
+        parents,
+        names=_names(graph, task) if in_order else None,
         threads=available_threads(settings.threads),
-        alpha=settings.alpha,
-        beta=settings.beta,
         direction=_DIRECTIONS[settings.direction],
         max_depth=-1 if settings.max_depth is None else settings.max_depth,
         target=-1 if task.target is None else task.target,
+        kept=graph.kept_scratch if in_order else None,
     )
     seconds = time.perf_counter() - start
     if done.malformed:
         raise FormatError(f"{graph.path}: a row is damaged: run 'oocbfs verify'")
-    return BfsOutcome(done.depth, seconds, _levels(done.records, done.depth), {})
+    named = Named(task.levels, parents, done.sizes, done.edges, done.naming_seconds)
+    return BfsOutcome(
+        done.depth, seconds - done.naming_seconds, done.records, {}, named if in_order else None
+    )
+
+
+def _names(graph: StoredGraph, task: Task) -> cpu.Names:
+    """Say how stored vertices become positions and, for parents, ids."""
+    ids = _NO_IDS if graph.listed_ids is None else graph.listed_ids
+    first_id = graph.first_id if task.with_parents else 0
+    if graph.order is None:
+        return cpu.Names(_NO_ORDER, _NO_ORDER, ids, first_id)
+    return cpu.Names(graph.ranks, graph.order, ids, first_id)
 
 
 def _on_disk(graph: StoredGraph, task: Task, settings: Settings, cache_bytes: int) -> BfsOutcome:
@@ -172,39 +228,20 @@ def _on_disk(graph: StoredGraph, task: Task, settings: Settings, cache_bytes: in
             target=-1 if task.target is None else task.target,
         )
         seconds = time.perf_counter() - start
-    records = _levels(done.records, done.depth)
-    return BfsOutcome(
-        done.depth, seconds, records, {"disk": sum(r.slow_bytes["disk"] for r in records)}
-    )
+    moved = int(done.records["disk_bytes"].sum())
+    return BfsOutcome(done.depth, seconds, done.records, {"disk": moved})
 
 
-def _levels(records: NDArray[np.void], depth: int) -> list[Level]:
-    """Describe the levels that were expanded; the last record may sum up many."""
-    from_disk = "disk_bytes" in (records.dtype.names or ())
-    return [
-        Level(
-            direction=("top-down", "bottom-up")[int(record["direction"])],
-            frontier=int(record["frontier"]),
-            edges_examined=int(record["edges"]),
-            heads_answered=int(record["heads"]),
-            tail_bytes=int(record["tail_bytes"]),
-            seconds=float(record["seconds"]),
-            num_levels=1 if number < records.size else depth - records.size + 1,
-            slow_bytes={"disk": int(record["disk_bytes"])} if from_disk else {},
-        )
-        for number, record in enumerate(records, 1)
-    ]
-
-
-def _count_frontiers(found: BfsOutcome, sizes: NDArray[np.int64]) -> list[Level]:
+def _count_frontiers(
+    records: list[Level], found: BfsOutcome, sizes: NDArray[np.int64]
+) -> list[Level]:
     """Give the records the sizes of their levels, and one to the level where a traversal stopped.
 
-    Engines do not know better: two threads may queue a vertex that both found, and one launch may
-    run levels after that of the target.
+    One launch on a device may run levels after that of the target.
     """
     levels: list[Level] = []
     first = 0
-    for record in found.records:
+    for record in records:
         count = min(record.num_levels, found.depth - first)
         frontier = int(sizes[first : first + count].sum())
         if (frontier, count) != (record.frontier, record.num_levels):
@@ -216,9 +253,3 @@ def _count_frontiers(found: BfsOutcome, sizes: NDArray[np.int64]) -> list[Level]
         moved = dict.fromkeys(found.slow_bytes_by_tier, 0)
         levels.append(Level(STOPPED, int(sizes[-1]), edges, 0, 0, 0.0, slow_bytes=moved))
     return levels
-
-
-def _level_sizes(levels: NDArray[np.int32], most: int) -> NDArray[np.int64]:
-    sizes = np.zeros(most + 1, np.int64)
-    kernels.count_levels(sizes, np.asarray(levels), 0, levels.size)
-    return np.trim_zeros(sizes, "b")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.arrays import fresh
+from oocbfs.arrays import ResultArrays, fresh
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.kernels.components import connect as cpu
@@ -24,26 +24,30 @@ if TYPE_CHECKING:
 
 def components(graph: StoredGraph, settings: Settings) -> ComponentsResult:
     """Find the components of a graph; see ``Graph.components``."""
+    start = time.perf_counter()
     settings.check()
     with graph.reading():
-        return _components(graph, settings)
+        return _components(graph, settings, start)
 
 
-def _components(graph: StoredGraph, settings: Settings) -> ComponentsResult:
+def _components(graph: StoredGraph, settings: Settings, start: float) -> ComponentsResult:
     graph.expect_unpacking()
     division = _divide(graph, settings)
     labels = fresh(graph.num_vertices, np.uint32)
     found, (engine, fallback) = _run(graph, labels, settings, division.engine)
     threads = available_threads(settings.threads)
-    start = time.perf_counter()
+    found_at = time.perf_counter()
     named, counts = name_components(graph, labels, division.arrays, threads)
     if engine == "disk":
         graph.release()
+    end = time.perf_counter()
     stats = ComponentsStats(
         engine=engine,
         threads=threads if engine in ("cpu", "disk") else 1,
-        seconds=found.seconds,
-        map_seconds=time.perf_counter() - start,
+        seconds=end - start,
+        load_seconds=found_at - start - found.seconds,
+        traversal_seconds=found.seconds,
+        naming_seconds=end - found_at,
         steps=found.steps,
         tail_bytes=graph.sizes.tail_bytes,
         slow_bytes_by_tier=found.slow_bytes_by_tier,
@@ -57,7 +61,7 @@ def _divide(graph: StoredGraph, settings: Settings) -> Division:
     if settings.on_device and settings.memory is not None:
         raise QueryError(f"the {settings.engine} engine keeps to no memory budget: leave it out")
     if not settings.on_host:
-        return Division(settings.engine)
+        return Division(settings.engine, ResultArrays(pool=graph.result_pool))
     cpu.load()
     return divide(graph, components_needs(graph), settings, _load_disk)
 

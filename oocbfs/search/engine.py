@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from functools import cache
 from importlib.util import find_spec
 from typing import NamedTuple, TypeVar
 
-from oocbfs.gpu.nvidia import ask_driver
+from oocbfs.gpu.nvidia import Driver, ask_driver
 from oocbfs.settings import Settings
 
 Outcome = TypeVar("Outcome")
@@ -26,12 +28,20 @@ def choose_engine(engine: str, settings: Settings) -> Choice:
         return Choice(engine)
     if engine != "auto":
         return Choice(engine, unused)
-    problem = ask_driver().problem
-    if find_spec("cupy") is None:
+    problem, has_cupy = _look_for_gpu(ask_driver, find_spec, "cupy" in sys.modules)
+    if not has_cupy:
         # Who installed CuPy, or asked for device memory, wants the GPU and is told why not.
         missing = problem or "CuPy is not installed: pip install 'oocbfs[gpu]'"
         return Choice("cpu", missing if unused is not None else None)
     return Choice("cuda") if problem is None else Choice("cpu", f"CuPy is installed, but {problem}")
+
+
+@cache
+def _look_for_gpu(
+    ask: Callable[[], Driver], find: Callable[[str], object], is_imported: bool
+) -> tuple[str | None, bool]:
+    """Tell why there is no GPU, if there is none, and whether there is CuPy; look only once."""
+    return ask().problem, is_imported or find("cupy") is not None
 
 
 def run_on_best(

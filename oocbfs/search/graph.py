@@ -28,8 +28,6 @@ class Graph(StoredGraph):
         parents: bool = False,
         threads: int | None = None,
         direction: Direction = "auto",
-        alpha: float = 15.0,
-        beta: float = 2.0,
         max_depth: int | None = None,
         target: int | None = None,
         validate: bool = False,
@@ -53,11 +51,7 @@ class Graph(StoredGraph):
         threads
             How many cores to use; None is all.
         direction
-            Choose the direction of each level by the edges it costs, or force one.
-        alpha, beta
-            A level becomes bottom-up when its frontier has more edges than the unexplored ones /
-            alpha, and stays so while it has more than 1 / beta of those that bottom-up would
-            examine.
+            Choose the direction of each level by what it costs, or force one.
         max_depth
             Stop after so many levels.
         target
@@ -105,8 +99,6 @@ class Graph(StoredGraph):
             progress=progress,
             tmp=tmp,
             direction=direction,
-            alpha=alpha,
-            beta=beta,
             max_depth=max_depth,
             target=target,
             validate=validate,

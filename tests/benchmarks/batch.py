@@ -18,9 +18,9 @@ from oocbfs.memory import format_size, parse_size, read_bytes
 from oocbfs.search.graph import Graph
 from oocbfs.search.many import Traversals, divide
 from oocbfs.settings import Settings, Strategy
-from tests.benchmarks.bfs import python_peers
 from tests.benchmarks.common import show
 from tests.benchmarks.outofcore import drop_cache
+from tests.benchmarks.peers import python_peers
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -169,10 +169,6 @@ def _ways(graph: Graph, sources: list[int], threads: int) -> dict[str, Callable[
             graph.bfs(source, threads=threads, engine="cpu").stats.seconds for source in sources
         )
 
-    def named_singles() -> float:
-        runs = (graph.bfs(source, threads=threads, engine="cpu").stats for source in sources)
-        return sum(stats.seconds + stats.map_seconds for stats in runs)
-
     return {
         "batch, summary": many(strategy="together"),
         "batch, all levels kept": many(strategy="together", emit="levels"),
@@ -181,7 +177,6 @@ def _ways(graph: Graph, sources: list[int], threads: int) -> dict[str, Callable[
         ),
         "touching memory for all levels": lambda: touch(len(sources) * graph.num_vertices),
         "single runs, all cores each": singles,
-        "single runs, all cores each, levels in input ids": named_singles,
         "single runs, one per core, summary": many(strategy="one-per-core"),
         "single runs, one per core, all levels kept": many(strategy="one-per-core", emit="levels"),
     }

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import gzip
 import os
 import re
 import subprocess
+import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,21 +22,32 @@ import oocbfs
 from oocbfs.generate import generators
 from oocbfs.search.graph import Graph
 from tests.benchmarks.common import gapbs, huge_pages, show
+from tests.benchmarks.peers import Peer, Runner, python_peers, timed_each
 
-Runner = Callable[[list[int]], list[float]]
+_NOTHING: Runner = lambda sources: []
+_GAPBS = "GAPBS, huge pages"
+
+
+class Row(NamedTuple):
+    """One line of the table."""
+
+    graph: str
+    who: str
+    seconds: float
+    ratio: float
+    more: str
 
 
 @dataclass
-class Peer:
-    """Something that traverses from each source and tells the seconds of each."""
+class Ours(Peer):
+    """The whole call as a user times it; also its level loop, and how much it looked at."""
 
-    name: str
-    run: Runner
-    seconds: list[list[float]] = field(default_factory=list)
+    loop: list[float] = field(default_factory=list)
+    examined: float = 0.0
 
-    def median(self) -> float:
-        """Median over the sources of the best of all rounds."""
-        return float(np.median(np.min(self.seconds, axis=0)))
+    def spread(self) -> str:
+        """Say how the call compares with its level loop, and the most edges examined of all m."""
+        return f"{self.median() / np.median(self.loop):.2f}, {self.examined:.2f} m"
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -42,35 +55,52 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="scripts/bench bfs", description=__doc__)
     parser.add_argument("--scale", type=int, default=20, help="of kron and uniform (default 20)")
     parser.add_argument("--side", type=int, default=2000, help="of the grid (default 2000)")
-    parser.add_argument("--graphs", default="kron,uniform,grid2d,road")
+    parser.add_argument(
+        "--graphs",
+        default="kron,uniform,grid2d,path,cnr,facebook,notredame,FLA,NY,p2p,epinions",
+        help="some of these, the default; real ones are left out without OOCBFS_GRAPHS",
+    )
     parser.add_argument("--peers", default="gapbs,scipy,networkit,igraph,graphblas")
     parser.add_argument("--sources", type=int, default=16)
-    parser.add_argument("--rounds", type=int, default=3, help="best of so many, in turns")
+    parser.add_argument("--rounds", type=int, default=4, help="so many, all peers in turns")
+    parser.add_argument("--busy", type=int, default=0, help="processes that compute meanwhile")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--plot", type=Path, help="draw the ratios as .svg or .png")
     parser.add_argument("--folder", type=Path, help="for the files (default: a temporary one)")
     options = parser.parse_args(arguments)
-    rows: list[tuple[str, str, float, float]] = []
-    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder, _busy(options.busy):
         for name, path in _graphs(options, Path(folder)):
             rows += measure(name, path, options)
     show(
-        f"{options.threads} threads where a peer has them, "
-        f"{options.sources} sources, load excluded; "
-        f"median over sources of the best of {options.rounds}",
-        ("graph", "who", "ms", "oocbfs / who"),
+        f"{options.threads} threads where a peer has them, whole calls, load excluded; medians of "
+        f"{options.rounds} rounds of {options.sources} sources, all in turns; "
+        f"load of the machine {os.getloadavg()[0]:.1f}",
+        ("graph", "who", "ms", "oocbfs / who", "call / loop, examined"),
         [
-            [graph, who, f"{1e3 * seconds:.1f}", f"{ratio:.3f}"]
-            for graph, who, seconds, ratio in rows
+            [row.graph, row.who, f"{1e3 * row.seconds:.2f}", f"{row.ratio:.3f}", row.more]
+            for row in rows
         ],
     )
+    ratios = [row.ratio for row in rows if row.who == _GAPBS]
+    if ratios:
+        print(f"\ngeometric mean of oocbfs / GAPBS: {np.exp(np.mean(np.log(ratios))):.3f}")
     if options.plot:
         _plot(rows, options.plot)
 
 
 def _graphs(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Path]]:
     """Make each graph when its turn comes, and remove it afterwards."""
-    roads = Path(os.environ.get("OOCBFS_GRAPHS", "none")) / "road" / "FLA.gr.xz"
+    graphs = Path(os.environ.get("OOCBFS_GRAPHS", "none"))
+    real = {
+        "cnr": "web/cnr-2000.graph-txt.gz",
+        "facebook": "social/facebook100-part.txt.xz",
+        "notredame": "web/web-NotreDame.txt.gz",
+        "FLA": "road/FLA.gr.xz",
+        "NY": "road/NY.gr.xz",
+        "p2p": "p2p/p2p-31.e",
+        "epinions": "social/soc-Epinions1.txt.gz",
+    }
     makers: dict[str, tuple[str, Callable[[], Any]]] = {
         "kron": (f"kron {options.scale}", lambda: generators.kron(options.scale)),
         "uniform": (f"uniform {options.scale}", lambda: generators.uniform(options.scale)),
@@ -78,21 +108,50 @@ def _graphs(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Pa
             f"grid {options.side}²",
             lambda: generators.grid2d(options.side, options.side),
         ),
-        "road": ("road FLA", lambda: roads),
+        "path": (f"path {options.side**2 // 4:,}", lambda: _path(options.side**2 // 4)),
     }
     for wanted in options.graphs.split(","):
-        if wanted == "road" and not roads.exists():
+        if wanted in real and not (graphs / real[wanted]).exists():
             continue
-        title, make = makers[wanted]
+        if wanted in real:
+            title, edges = wanted, _read(graphs / real[wanted])
+        else:
+            title, make = makers[wanted]
+            edges = make()
         path = folder / f"{wanted}.ocg"
-        oocbfs.convert(make(), path)
+        oocbfs.convert(edges, path, directed=False)
         yield title, path
         path.unlink()
 
 
-def measure(
-    name: str, path: Path, options: argparse.Namespace
-) -> list[tuple[str, str, float, float]]:
+def _path(vertices: int) -> NDArray[np.int64]:
+    """Give the edges of a path, a level a vertex."""
+    return np.stack([np.arange(vertices - 1), np.arange(1, vertices)], axis=1)
+
+
+def _read(path: Path) -> Path | NDArray[np.int64]:
+    """Give a file that can be converted, or the edges of an ASCII graph of WebGraph's."""
+    if ".graph-txt" not in path.name:
+        return path
+    with gzip.open(path, "rt") as file:
+        _, *rows = file.read().split("\n")
+    pairs = [(u, int(v)) for u, row in enumerate(rows) for v in row.split()]
+    return np.array(pairs, np.int64)
+
+
+@contextmanager
+def _busy(number: int) -> Iterator[None]:
+    """Keep processors busy with other work."""
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(number)]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+def measure(name: str, path: Path, options: argparse.Namespace) -> list[Row]:
     """Run all peers in turns on one graph; give their medians and the ratio of ours to each."""
     with oocbfs.open(path) as graph:
         matrix = graph.to_scipy()
@@ -101,45 +160,58 @@ def measure(
         wanted = options.peers.split(",")
         if "gapbs" in wanted and gapbs("bfs") is not None:
             write_sg(serialized, matrix)
-            sources = _gapbs_sources(serialized, options.sources)
+            sources = [s + graph.first_id for s in _gapbs_sources(serialized, options.sources)]
         else:
             candidates = np.flatnonzero(np.diff(matrix.indptr))
-            sources = np.random.default_rng(27).choice(candidates, options.sources).tolist()
+            chosen = np.random.default_rng(27).choice(candidates, options.sources)
+            sources = (chosen + graph.first_id).tolist()
         threads = options.threads
-        ours = Peer(f"oocbfs, {threads} threads", _ours(graph, threads))
-        peers = [ours, Peer("oocbfs, 1 thread", _ours(graph, 1))]
+        ours = Ours(f"oocbfs, {threads} threads", _NOTHING)
+        with_parents = Ours(f"oocbfs, {threads} threads, parents", _NOTHING)
+        peers: list[Peer] = [ours, with_parents, Peer("oocbfs, 1 thread", _calls(graph, threads=1))]
+        ours.run = _calls(graph, ours, threads=threads)
+        with_parents.run = _calls(graph, with_parents, threads=threads, parents=True)
         if serialized.exists():
-            peers.append(Peer("GAPBS, huge pages", _gapbs(serialized, threads)))
-            if graph.order is not None:
+            peers.append(Peer(_GAPBS, _gapbs(serialized, threads)))
+            if graph.order is not None and "kron" in path.name:
                 write_sg(ordered, _by_rank(matrix, graph))
                 peers.append(Peer("GAPBS, degree-ordered, huge pages", _gapbs(ordered, threads)))
         peers += [peer for peer in python_peers(matrix, threads) if peer.name.split()[0] in wanted]
         for peer in peers:
             # Long ones run from fewer sources, once.
             peer.run(sources[:1])
+        ours.loop.clear()
+        with_parents.loop.clear()
         for _ in range(options.rounds):
             for peer in peers:
                 degree = "degree-ordered" in peer.name
-                chosen = graph.stored(sources).tolist() if degree else sources
-                peer.seconds.append(peer.run(chosen))
+                peer.seconds += peer.run(graph.stored(sources).tolist() if degree else sources)
         for leftover in (serialized, ordered):
             leftover.unlink(missing_ok=True)
     best = ours.median()
-    return [(name, peer.name, peer.median(), best / peer.median()) for peer in peers]
+    return [
+        Row(
+            name,
+            peer.name,
+            peer.median(),
+            best / peer.median(),
+            peer.spread() if isinstance(peer, Ours) else "",
+        )
+        for peer in peers
+    ]
 
 
-def _timed(work: Callable[[int], object], sources: list[int]) -> list[float]:
-    seconds = []
-    for source in sources:
-        start = time.perf_counter()
-        work(source)
-        seconds.append(time.perf_counter() - start)
-    return seconds
+def _calls(graph: Graph, ours: Ours | None = None, **options: Any) -> Runner:
+    """Whole calls, with levels in input ids."""
 
+    def call(source: int) -> None:
+        stats = graph.bfs(source, **options).stats
+        if ours is not None:
+            ours.loop.append(stats.traversal_seconds)
+            examined = sum(level.edges_examined or 0 for level in stats.levels[:1000])
+            ours.examined = max(ours.examined, examined / max(1, graph.num_edges))
 
-def _ours(graph: Graph, threads: int) -> Runner:
-    """The traversal as its result reports it: without renaming, which peers have no need of."""
-    return lambda sources: [graph.bfs(s, threads=threads).stats.seconds for s in sources]
+    return lambda sources: timed_each(call, sources)
 
 
 def write_sg(path: Path, matrix: Any) -> None:
@@ -195,67 +267,7 @@ def _gapbs(path: Path, threads: int) -> Runner:
     return run
 
 
-def python_peers(matrix: Any, threads: int) -> Iterator[Peer]:
-    """Whatever of the peers on PyPI is installed."""
-    from scipy.sparse.csgraph import breadth_first_order
-
-    yield Peer("scipy", lambda sources: _timed(lambda s: breadth_first_order(matrix, s), sources))
-    try:
-        import networkit
-
-        networkit.setNumberOfThreads(threads)
-        coo = matrix.tocoo()
-        upper = coo.row < coo.col
-        made = networkit.GraphFromCoo(
-            (coo.row[upper], coo.col[upper]), n=matrix.shape[0], directed=False
-        )
-        yield Peer(
-            "networkit",
-            lambda sources: _timed(
-                lambda s: networkit.distance.BFS(made, s, storePaths=False).run(), sources
-            ),
-        )
-    except ImportError:
-        pass
-    try:
-        import igraph
-
-        coo = matrix.tocoo()
-        upper = coo.row < coo.col
-        linked = igraph.Graph(
-            n=matrix.shape[0], edges=np.stack((coo.row[upper], coo.col[upper]), axis=1)
-        )
-        yield Peer("igraph", lambda sources: _timed(lambda s: linked.bfs(s), sources))
-    except ImportError:
-        pass
-    try:
-        import graphblas
-
-        yield Peer("graphblas", _graphblas(graphblas, matrix, threads))
-    except ImportError:
-        pass
-
-
-def _graphblas(graphblas: Any, matrix: Any, threads: int) -> Runner:
-    """Push and pull by masked products, the level of each vertex kept."""
-    graphblas.ss.config["nthreads"] = threads
-    graph = graphblas.io.from_scipy_sparse(matrix.astype(bool))
-    any_pair = graphblas.semiring.any_pair
-
-    def traverse(source: int) -> None:
-        levels = graphblas.Vector(int, graph.nrows)
-        frontier = graphblas.Vector(bool, graph.nrows)
-        frontier[source] = True
-        depth = 0
-        while frontier.nvals:
-            levels(frontier.S) << depth
-            frontier(~levels.S, replace=True) << any_pair(frontier @ graph)
-            depth += 1
-
-    return lambda sources: _timed(traverse, sources)
-
-
-def _plot(rows: list[tuple[str, str, float, float]], path: Path) -> None:
+def _plot(rows: list[Row], path: Path) -> None:
     """Bars of the time of each peer in units of ours, one group a graph."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -263,9 +275,9 @@ def _plot(rows: list[tuple[str, str, float, float]], path: Path) -> None:
     figure = Figure(figsize=(9, 0.3 * len(rows) + 1.5), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()
-    labels = [f"{graph}: {who}" for graph, who, _, _ in rows]
-    colours = ["#ef8636" if who.startswith("oocbfs") else "#3b75af" for _, who, _, _ in rows]
-    axes.barh(range(len(rows)), [1 / ratio for *_, ratio in rows], color=colours)
+    labels = [f"{row.graph}: {row.who}" for row in rows]
+    colours = ["#ef8636" if row.who.startswith("oocbfs") else "#3b75af" for row in rows]
+    axes.barh(range(len(rows)), [1 / row.ratio for row in rows], color=colours)
     axes.set_yticks(range(len(rows)), labels)
     axes.invert_yaxis()
     axes.set_xscale("log")

@@ -35,8 +35,6 @@ BAD: dict[str, list[Any]] = {
     "emit": ["all", None],
     "strategy": ["alone", None],
     "threads": BAD_THREADS,
-    "alpha": [0, -1.0, float("nan"), float("inf"), "15", None, True],
-    "beta": [0, -1.0, float("nan"), None],
     "max_depth": [-1, 2**63, 1.0, True, "3"],
     "order": ["random", None, 1],
     "ids": ["listed", None],
@@ -46,7 +44,7 @@ BAD: dict[str, list[Any]] = {
 VERBS: dict[str, tuple[Callable[..., Any], list[str]]] = {
     "bfs": (
         lambda graph, path, folder, **options: graph.bfs(0, **options),
-        ["engine", "direction", "threads", "alpha", "beta", "max_depth", "memory"],
+        ["engine", "direction", "threads", "max_depth", "memory"],
     ),
     "bfs_many": (
         lambda graph, path, folder, **options: list(graph.bfs_many([0], **options)),

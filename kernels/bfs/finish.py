@@ -1,0 +1,125 @@
+"""The end of a traversal on the CPU: levels and parents by id, and what was reached.
+
+All threads of the traversal take chunks, the leader too, which waits for the others in the end.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+
+from oocbfs.kernels.array_types import I32, I64, READ_I32, READ_U8, READ_U32, READ_U64
+from oocbfs.kernels.atomics import (
+    atomic_add,
+    inlined,
+    kernel,
+    load_acquire,
+    trailing_zeros,
+    where_equal,
+    yield_core,
+)
+from oocbfs.kernels.bfs import state as words
+from oocbfs.kernels.bfs.state import DEEP, UNREACHED
+from oocbfs.kernels.cache import compiled
+from oocbfs.kernels.constants import NO_HEAD
+from oocbfs.kernels.region import ONE, ZERO, take_chunk
+
+_CHUNK = 1 << 14
+_WORD_CHUNK = 1 << 10
+_I64 = types.int64
+_COUNTS = types.Array(types.uint32, 2, "C")
+
+
+@kernel
+def _sum_degrees(control, levels, degrees):
+    """Sum up the degrees of those that were reached; of the others, if they are fewer."""
+    n = degrees.size
+    num_words = (n + 63) >> 6
+    few_found = 2 * control[words.NUM_FOUND] < n
+    flip = ~ZERO if few_found else ZERO
+    while True:
+        first, end = take_chunk(control, words.WORD_CURSOR, _WORD_CHUNK, num_words)
+        if first == end:
+            return
+        edges = np.int64(0)
+        for w in range(first, end):
+            bits = where_equal(levels, w * 64, np.uint8(UNREACHED)) ^ flip
+            if w * 64 + 64 > n:
+                bits &= ~ZERO >> np.uint64(w * 64 + 64 - n)
+            while bits != ZERO:
+                edges += np.int64(degrees[w * 64 + trailing_zeros(bits)])
+                bits &= bits - ONE
+        atomic_add(control, words.SUMMED_EDGES, edges)
+        atomic_add(control, words.WORDS_SUMMED, end - first)
+
+
+@inlined
+def _parent_id(parent, order, ids, first_id, n):
+    """Give the id of a parent, -1 of none: without a branch, as above."""
+    known = np.int64(parent < n)
+    position = np.int64(parent) * known
+    if order.size:
+        position = np.int64(order[position])
+    position = np.int64(ids[position]) if ids.size else position + first_id
+    return position * known + known - 1
+
+
+@kernel
+def _wait(control, word, number):
+    """Wait until others have done what they took."""
+    spins = 0
+    while load_acquire(control, word) != number:
+        spins += 1
+        if spins > 1000:
+            yield_core()
+
+
+@compiled(
+    types.void(
+        I64, READ_U8, READ_I32, READ_U32, READ_U32, READ_U32, READ_U64, _I64, READ_U32, _COUNTS,
+        I32, I64, _I64,
+    ),
+)  # fmt: skip
+def finish(
+    control, levels, deep_levels, parents, ranks, order, ids, first_id, degrees, counts, out,
+    out_parents, thread
+):  # fmt: skip
+    """Do one thread's part: sum up degrees, then fill ``out`` and ``out_parents`` by position.
+
+    ``levels`` are those of stored vertices, ``ranks`` their numbers by position; empty ranks are
+    the positions. There are ranks and parents for fewer vertices than positions where the last
+    ones have no edges.
+    """
+    _sum_degrees(control, levels, degrees)
+    last, last_parent = np.int64(levels.size - 1), np.int64(parents.size - 1)
+    while True:
+        first, end = take_chunk(control, words.NAME_CURSOR, _CHUNK, out.size)
+        if first == end:
+            break
+        # Which vertices were reached cannot be guessed, so there is no branch.
+        if control[words.DEPTH] < DEEP:
+            for i in range(first, end):
+                level = np.int32(levels[min(np.int64(ranks[i]) if ranks.size else i, last)])
+                out[i] = level - (np.int32(level == UNREACHED) << 8)
+        else:
+            for i in range(first, end):
+                v = min(np.int64(ranks[i]) if ranks.size else i, last)
+                level = np.int32(levels[v])
+                if level == DEEP:
+                    level = deep_levels[v]  # which may be ``out``
+                elif level == UNREACHED:
+                    level = np.int32(-1)
+                out[i] = level
+        if control[words.NUM_REPEATS]:
+            own = counts[thread]
+            for i in range(first, end):
+                own[out[i]] += np.uint32(out[i] >= 0)
+        if out_parents.size:
+            for i in range(first, end):
+                v = np.int64(ranks[i]) if ranks.size else i
+                parent = parents[min(v, last_parent)] | (np.uint32(v > last_parent) * NO_HEAD)
+                out_parents[i] = _parent_id(parent, order, ids, first_id, parents.size)
+        atomic_add(control, words.NAMED, end - first)
+    if thread == 0:
+        _wait(control, words.NAMED, out.size)
+        _wait(control, words.WORDS_SUMMED, (degrees.size + 63) >> 6)

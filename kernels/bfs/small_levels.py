@@ -1,0 +1,238 @@
+"""Small and middling levels: what is visited is looked up in the levels themselves.
+
+A path has a million levels of one vertex each, so a level must cost nothing but its rows: what a
+row reaches is looked up in the levels and gets its own there, without bitmaps, atomics or other
+threads. The leader alone expands such levels, one after the other.
+
+Meshes and roads have middling levels by the thousand. Each thread expands its part, and what that
+finds becomes the same part of the next frontier, so that a region of the graph stays in the cache
+of one core. A level only ever changes from none to the one that is being found, so it does not
+matter which thread writes it: a vertex that two threads find at the same time is in the finds of
+both and is expanded twice, to no effect. Merrill, Garland and Grimshaw (PPoPP 2012) let such
+duplicates pass for the same reason.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oocbfs.kernels.atomics import atomic_or, inlined, kernel, nanoseconds
+from oocbfs.kernels.bfs import state as words
+from oocbfs.kernels.bfs.frontier import mark_visited
+from oocbfs.kernels.bfs.state import (
+    DEEP,
+    IN_PARTS,
+    PART_BEGIN,
+    PART_BYTES,
+    PART_EDGES,
+    PART_SIZE,
+    PARTS_EDGES,
+    UNREACHED,
+)
+from oocbfs.kernels.rows import BATCH, NOT_BEGUN, gather_rows
+
+
+@inlined
+def _visit(state, out, out_end, ids, owners, count, level):
+    """Level the ids that have no level yet and append them to out; give its new end."""
+    levels, parents = state.levels, state.parents
+    first = out_end
+    short = np.uint8(min(level, DEEP))
+    if parents.size == 0:
+        for i in range(count):
+            v = ids[i]
+            old = levels[v]
+            levels[v] = short if old == UNREACHED else old
+            out[out_end] = v
+            out_end += np.int64(old == UNREACHED)
+    else:
+        for i in range(count):
+            v = ids[i]
+            if levels[v] == UNREACHED:
+                levels[v] = short
+                parents[v] = owners[i]
+                out[out_end] = v
+                out_end += 1
+    if level >= DEEP:
+        for i in range(first, out_end):
+            state.deep_levels[out[i]] = level
+    return out_end
+
+
+@inlined
+def expand_by_levels(rows, state, thread, begin, end, out, out_end, level):
+    """Expand queue[begin:end]; append what is found to out[:out_end].
+
+    Gives the new end of out (-1 if a row is damaged), the edges, and the bytes.
+    """
+    ids, owners = state.ids[thread, :BATCH], state.ids[thread, BATCH:]
+    with_parents = state.parents.size != 0
+    edges = np.int64(0)
+    num_bytes = np.int64(0)
+    q = begin
+    offset = np.int64(NOT_BEGUN)
+    while q < end:
+        q, offset, count, more_bytes = gather_rows(
+            rows, state.queue, q, offset, end, ids, owners, np.int64(0), with_parents
+        )
+        if count < 0 or out_end + count > out.size:  # a wrong id, or more than the degrees promised
+            return np.int64(-1), edges, num_bytes
+        out_end = _visit(state, out, out_end, ids, owners, count, level)
+        edges += count
+        num_bytes += more_bytes
+    return out_end, edges, num_bytes
+
+
+@kernel
+def small_levels(rows, state, options, started, pause):
+    """Expand the queued frontier on the leading thread, and those that follow while they are tiny.
+
+    Gives the time at which the last of these levels ended.
+    """
+    control, queue = state.control, state.queue
+    begin, end = control[words.FRONTIER_BEGIN], control[words.FRONTIER_END]
+    depth = control[words.DEPTH]
+    while True:
+        next_end, edges, num_bytes = expand_by_levels(
+            rows, state, np.int64(0), begin, end, queue, end, np.int32(depth + 1)
+        )
+        if next_end < 0:
+            control[words.FAILED] = 1
+            break
+        ended = nanoseconds(options.clock)
+        record_level(state.records, depth, False, end - begin, edges, 0, num_bytes, ended - started)
+        control[words.NUM_FOUND] += end - begin
+        control[words.UNEXPLORED_EDGES] -= edges
+        started = ended
+        begin, end = end, next_end
+        depth += 1
+        if (
+            begin == end
+            or (end - begin) * rows.max_degree > options.tiny_edges
+            or depth == options.max_depth
+            or started > pause
+            or (options.target >= 0 and state.levels[options.target] != UNREACHED)
+        ):
+            break
+    control[words.FRONTIER_BEGIN] = begin
+    control[words.FRONTIER_END] = end
+    control[words.QUEUE_END] = end
+    control[words.FRONTIER_SIZE] = end - begin
+    control[words.DEPTH] = depth
+    return started
+
+
+@inlined
+def record_level(records, depth, upward, frontier, edges, heads, tail_bytes, duration):
+    """Record what a level did; levels beyond the last record are summed up there."""
+    record = records[min(depth, records.size - 1)]
+    record.direction = np.int64(upward)
+    record.frontier += frontier
+    record.edges += edges
+    record.heads += heads
+    record.tail_bytes += tail_bytes
+    record.seconds += duration * 1e-9
+
+
+@inlined
+def _take_part(control, part):
+    """Tell whether this thread is the first to ask for a part."""
+    bit = np.int64(1) << part
+    is_taken = control[words.PARTS_TAKEN] & bit != 0
+    return not is_taken and atomic_or(control, words.PARTS_TAKEN, bit) & bit == 0
+
+
+@inlined
+def _queue_part(state, part):
+    """Copy a part's finds to where the queue has room for them."""
+    queue, finds = state.queue, state.finds[part]
+    begin = state.parts[part, PART_BEGIN]
+    for i in range(state.parts[part, PART_SIZE]):
+        queue[begin + i] = finds[i]
+
+
+@kernel
+def expand_parts(rows, state, thread):
+    """Expand this thread's part of the frontier, then those parts whose threads did not come.
+
+    A part is what the same part found at the level before, or, if the frontier is not in parts, an
+    equal share of the queued frontier.
+    """
+    control, parts = state.control, state.parts
+    num_parts = control[words.NUM_PARTS]
+    frontier_begin = control[words.FRONTIER_BEGIN]
+    size = control[words.FRONTIER_END] - frontier_begin
+    level = np.int32(control[words.LEVEL])
+    for i in range(num_parts):
+        part = (thread + i) % num_parts
+        if not _take_part(control, part):
+            continue
+        if control[words.FORM] == IN_PARTS:
+            _queue_part(state, part)
+            begin = parts[part, PART_BEGIN]
+            end = begin + parts[part, PART_SIZE]
+        else:
+            begin = frontier_begin + size * part // num_parts
+            end = frontier_begin + size * (part + 1) // num_parts
+        found, edges, num_bytes = expand_by_levels(
+            rows, state, thread, begin, end, state.finds[part], np.int64(0), level
+        )
+        if found < 0:
+            control[words.FAILED] = 1
+            found = 0
+        parts[part, PART_SIZE] = found
+        parts[part, PART_EDGES] = edges
+        parts[part, PART_BYTES] = num_bytes
+
+
+@kernel
+def parts_to_queue(state, thread):
+    """Append the finds to the queue, each part by the thread that is likely to expand it next."""
+    num_parts = state.control[words.NUM_PARTS]
+    for i in range(num_parts):
+        part = (thread + i) % num_parts
+        if _take_part(state.control, part):
+            _queue_part(state, part)
+
+
+@kernel
+def reserve_parts(state):
+    """Sum up what the parts did, and give the finds of each room in the queue.
+
+    What is in the finds of two parts is at most all that the largest part does not hold. When the
+    queue may hold too many repetitions, it starts anew: earlier frontiers are not needed any more.
+    """
+    control, parts = state.control, state.parts
+    largest = np.int64(0)
+    total = np.int64(0)
+    for part in range(control[words.NUM_PARTS]):
+        largest = max(largest, parts[part, PART_SIZE])
+        total += parts[part, PART_SIZE]
+        control[words.EDGES] += parts[part, PART_EDGES]
+        control[words.TAIL_BYTES] += parts[part, PART_BYTES]
+    if total > PARTS_EDGES:  # more than the degrees promised, and than the queue has room for
+        control[words.FAILED] = 1
+        return
+    control[words.NUM_REPEATS] += total - largest
+    if control[words.NUM_REPEATS] > PARTS_EDGES:
+        mark_visited(state)
+        control[words.QUEUE_END] = 0
+        control[words.NUM_MARKED] = 0
+        control[words.NUM_REPEATS] = total - largest
+    control[words.FRONTIER_BEGIN] = control[words.QUEUE_END]
+    for part in range(control[words.NUM_PARTS]):
+        parts[part, PART_BEGIN] = control[words.QUEUE_END]
+        control[words.QUEUE_END] += parts[part, PART_SIZE]
+    control[words.FRONTIER_END] = control[words.QUEUE_END]
+    control[words.FRONTIER_SIZE] = total
+    control[words.FORM] = IN_PARTS
+
+
+@kernel
+def are_balanced(state):
+    """Tell whether the largest part of the frontier is at most an eighth above the mean."""
+    num_parts = state.control[words.NUM_PARTS]
+    largest = np.int64(0)
+    for part in range(num_parts):
+        largest = max(largest, state.parts[part, PART_SIZE])
+    return 8 * largest * num_parts <= 9 * state.control[words.FRONTIER_SIZE]

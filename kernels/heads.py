@@ -1,0 +1,54 @@
+"""Bottom-up by heads: a word of 64 vertices asks whether their heads are in the frontier."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oocbfs.kernels.atomics import count_ones, inlined, kernel, trailing_zeros
+from oocbfs.kernels.region import ONE, ZERO
+
+# With fewer open vertices than this in a word, their heads are tested one by one.
+_FEW = 16
+
+
+@kernel
+def test_heads(heads, frontier, first):
+    """Test 64 heads at once; give the bits of those in the frontier and of those that are none."""
+    hits = ZERO
+    none = ZERO
+    pad = np.uint64(frontier.size - 1)
+    num_heads = np.uint64(heads.size)
+    for b in range(64):
+        head = np.uint64(heads[first + b])
+        word = frontier[min(head >> np.uint64(6), pad)]
+        hits |= (word >> (head & np.uint64(63)) & ONE) << np.uint64(b)
+        none |= np.uint64(head >= num_heads) << np.uint64(b)
+    return hits, none
+
+
+@kernel
+def test_few_heads(heads, frontier, first, bits):
+    """Test the heads of these bits one by one."""
+    hits = ZERO
+    none = ZERO
+    while bits != ZERO:
+        b = trailing_zeros(bits)
+        head = heads[first + b]
+        if head >= heads.size:
+            none |= ONE << np.uint64(b)
+        else:
+            hits |= (frontier[head >> 6] >> np.uint64(head & 63) & ONE) << np.uint64(b)
+        bits &= bits - ONE
+    return hits, none
+
+
+@inlined
+def test_open_heads(heads, frontier, first, open_bits):
+    """Test the heads of a word's open vertices: all 64 without a branch, or few one by one.
+
+    Gives the bits of those whose head is in the frontier, and of those that have none.
+    """
+    if first + 64 <= heads.size and count_ones(open_bits) > _FEW:
+        hits, none = test_heads(heads, frontier, first)
+        return hits & open_bits, none & open_bits
+    return test_few_heads(heads, frontier, first, open_bits)
