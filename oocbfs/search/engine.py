@@ -28,7 +28,7 @@ def choose_engine(engine: str, settings: Settings) -> Choice:
         return Choice(engine)
     if engine != "auto":
         return Choice(engine, unused)
-    problem, has_cupy = _look_for_gpu(ask_driver, find_spec, "cupy" in sys.modules)
+    problem, has_cupy = _look_for_gpu(ask_driver, find_spec, _imported("cupy"))
     if not has_cupy:
         # Who installed CuPy, or asked for device memory, wants the GPU and is told why not.
         missing = problem or "CuPy is not installed: pip install 'oocbfs[gpu]'"
@@ -38,10 +38,15 @@ def choose_engine(engine: str, settings: Settings) -> Choice:
 
 @cache
 def _look_for_gpu(
-    ask: Callable[[], Driver], find: Callable[[str], object], is_imported: bool
+    ask: Callable[[], Driver], find: Callable[[str], object], has_cupy: bool | None
 ) -> tuple[str | None, bool]:
     """Tell why there is no GPU, if there is none, and whether there is CuPy; look only once."""
-    return ask().problem, is_imported or find("cupy") is not None
+    return ask().problem, find("cupy") is not None if has_cupy is None else has_cupy
+
+
+def _imported(name: str) -> bool | None:
+    """Tell whether a module is imported, or cannot be; None if nobody tried."""
+    return sys.modules[name] is not None if name in sys.modules else None
 
 
 def run_on_best(
