@@ -33,7 +33,7 @@ _I32 = ir.IntType(32)
 _I64 = ir.IntType(64)
 
 
-def _pointer(context, builder, array_type, array, index):
+def element_pointer(context, builder, array_type, array, index):
     """Give the address of array[index] without a bounds or wrap-around test."""
     view = context.make_array(array_type)(context, builder, array)
     return cgutils.get_item_pointer(context, builder, array_type, view, [index], wraparound=False)
@@ -42,7 +42,7 @@ def _pointer(context, builder, array_type, array, index):
 def _read_modify_write(operation, ordering):
     def typed(typingctx, array, index, value):
         def codegen(context, builder, signature, args):
-            pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
+            pointer = element_pointer(context, builder, signature.args[0], args[0], args[1])
             return builder.atomic_rmw(operation, pointer, args[2], ordering)
 
         return array.dtype(array, types.intp, array.dtype), codegen
@@ -63,7 +63,7 @@ def compare_and_swap(typingctx, array, index, expected, desired):
     """Store desired in array[index] if it holds expected; tell whether it did."""
 
     def codegen(context, builder, signature, args):
-        pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
+        pointer = element_pointer(context, builder, signature.args[0], args[0], args[1])
         pair = builder.cmpxchg(pointer, args[2], args[3], "acq_rel", "monotonic")
         return builder.extract_value(pair, 1)
 
@@ -75,7 +75,7 @@ def load_acquire(typingctx, array, index):
     """Read array[index]; later reads see what its writer stored before releasing it."""
 
     def codegen(context, builder, signature, args):
-        pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
+        pointer = element_pointer(context, builder, signature.args[0], args[0], args[1])
         return builder.load_atomic(pointer, "acquire", signature.args[0].dtype.bitwidth // 8)
 
     return array.dtype(array, types.intp), codegen
@@ -86,7 +86,7 @@ def store_release(typingctx, array, index, value):
     """Write array[index] after everything this thread wrote before."""
 
     def codegen(context, builder, signature, args):
-        pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
+        pointer = element_pointer(context, builder, signature.args[0], args[0], args[1])
         width = signature.args[0].dtype.bitwidth // 8
         builder.store_atomic(args[2], pointer, "release", width)
         return context.get_dummy_value()
@@ -99,7 +99,7 @@ def load_word(typingctx, data, index):
     """Read the 8 bytes from data[index] on as one integer, at any alignment."""
 
     def codegen(context, builder, signature, args):
-        pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
+        pointer = element_pointer(context, builder, signature.args[0], args[0], args[1])
         return builder.load(builder.bitcast(pointer, _I64.as_pointer()), align=1)
 
     return types.uint64(data, types.intp), codegen
@@ -110,7 +110,7 @@ def prefetch(typingctx, array, index):
     """Ask for the cache line of array[index]; any address is harmless."""
 
     def codegen(context, builder, signature, args):
-        pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
+        pointer = element_pointer(context, builder, signature.args[0], args[0], args[1])
         byte_pointer = ir.IntType(8).as_pointer()
         kind = ir.FunctionType(ir.VoidType(), [byte_pointer, _I32, _I32, _I32])
         function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
@@ -179,122 +179,6 @@ def pack_sevens(typingctx, word):
         return value
 
     return types.uint64(types.uint64), codegen
-
-
-@intrinsic
-def spread_bytes(typingctx, word, mask):
-    """Move the lowest bits of the word to where the mask has ones; see ``extracts_fast``."""
-
-    def codegen(context, builder, signature, args):
-        kind = ir.FunctionType(_I64, [_I64, _I64])
-        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.bmi.pdep.64")
-        return builder.call(function, args)
-
-    return types.uint64(types.uint64, types.uint64), codegen
-
-
-@intrinsic
-def extract_bits(typingctx, word, mask):
-    """Move the bits of the word where the mask has ones to the lowest; see ``extracts_fast``."""
-
-    def codegen(context, builder, signature, args):
-        kind = ir.FunctionType(_I64, [_I64, _I64])
-        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.bmi.pext.64")
-        return builder.call(function, args)
-
-    return types.uint64(types.uint64, types.uint64), codegen
-
-
-@intrinsic
-def store_ids(typingctx, out, index, base, low, high):
-    """Store the 8 ids that follow ``base`` by gaps in out[index:]; give the sum of the gaps.
-
-    ``low`` and ``high`` are varints of at most two bytes, each in two bytes of its own. A gap is
-    one more than its varint.
-    """
-    lanes, shorts = ir.VectorType(_I32, 8), ir.VectorType(ir.IntType(16), 8)
-
-    def codegen(context, builder, signature, args):
-        pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
-        zeros = ir.Constant(lanes, None)
-        both = ir.Constant(ir.VectorType(_I64, 2), None)
-        both = builder.insert_element(both, args[3], ir.Constant(_I32, 0))
-        both = builder.insert_element(both, args[4], ir.Constant(_I32, 1))
-        varints = builder.bitcast(both, shorts)
-        lower = builder.and_(varints, ir.Constant(shorts, [0x7F] * 8))
-        upper = builder.lshr(varints, ir.Constant(shorts, [1] * 8))
-        upper = builder.and_(upper, ir.Constant(shorts, [0x3F80] * 8))
-        sums = builder.zext(builder.or_(lower, upper), lanes)
-        sums = builder.add(sums, ir.Constant(lanes, [1] * 8))
-        for distance in (1, 2, 4):
-            sources = [8 + i if i < distance else i - distance for i in range(8)]
-            moved = builder.shuffle_vector(sums, zeros, ir.Constant(lanes, sources))
-            sums = builder.add(sums, moved)
-        bases = _splat(builder, lanes, builder.trunc(args[2], _I32))
-        vector = builder.bitcast(pointer, lanes.as_pointer())
-        builder.store(builder.add(sums, bases), vector, align=4)
-        return builder.zext(builder.extract_element(sums, ir.Constant(_I32, 7)), _I64)
-
-    return types.int64(out, types.intp, types.int64, types.uint64, types.uint64), codegen
-
-
-@intrinsic
-def store_where(typingctx, out, index, word, value):
-    """Store value in the byte out[index + b] for every bit b of the word."""
-    lanes = ir.VectorType(ir.IntType(8), 64)
-
-    def codegen(context, builder, signature, args):
-        pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
-        vector = builder.bitcast(pointer, lanes.as_pointer())
-        mask = builder.bitcast(args[2], ir.VectorType(ir.IntType(1), 64))
-        old = builder.load(vector, align=1)
-        values = _splat(builder, lanes, args[3])
-        builder.store(builder.select(mask, values, old), vector, align=1)
-        return context.get_dummy_value()
-
-    return types.void(out, types.intp, types.uint64, types.uint8), codegen
-
-
-@intrinsic
-def where_equal(typingctx, values, index, value):
-    """Give a word whose bit b says whether the byte values[index + b] is this value."""
-    lanes = ir.VectorType(ir.IntType(8), 64)
-
-    def codegen(context, builder, signature, args):
-        pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
-        found = builder.load(builder.bitcast(pointer, lanes.as_pointer()), align=1)
-        equal = builder.icmp_unsigned("==", found, _splat(builder, lanes, args[2]))
-        return builder.bitcast(equal, _I64)
-
-    return types.uint64(values, types.intp, types.uint8), codegen
-
-
-def _splat(builder, lanes, value):
-    """Give a vector whose lanes all hold the value."""
-    zeros = ir.Constant(lanes, None)
-    one = builder.insert_element(zeros, value, ir.Constant(_I32, 0))
-    first = ir.Constant(ir.VectorType(_I32, lanes.count), None)
-    return builder.shuffle_vector(one, zeros, first)
-
-
-@intrinsic
-def add_where(typingctx, counters, index, word, amount):
-    """Add amount to the byte counters[index + b] for every bit b of the word; they wrap around.
-
-    The word is a mask of 64 lanes: one instruction where the processor has such masks.
-    """
-    lanes = ir.VectorType(ir.IntType(8), 64)
-
-    def codegen(context, builder, signature, args):
-        pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
-        vector = builder.bitcast(pointer, lanes.as_pointer())
-        mask = builder.bitcast(args[2], ir.VectorType(ir.IntType(1), 64))
-        old = builder.load(vector, align=1)
-        changed = builder.add(old, _splat(builder, lanes, args[3]))
-        builder.store(builder.select(mask, changed, old), vector, align=1)
-        return context.get_dummy_value()
-
-    return types.void(counters, types.intp, types.uint64, types.uint8), codegen
 
 
 @intrinsic

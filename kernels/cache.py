@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import threading
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -24,6 +25,8 @@ from oocbfs.kernels.cache_folder import cache_folder, is_writable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+# Several threads may call a kernel for the first time.
+_preparing = threading.RLock()
 _PACKAGE = "oocbfs.kernels"
 _ROOT = Path(__file__).parent
 _IMPORT = re.compile(
@@ -35,17 +38,27 @@ _IMPORT = re.compile(
 def compiled(*signatures: object, **options: object) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function for these signatures, or for the first arguments that it is called with.
 
-    Options are those of ``numba.njit``. The compiled code is kept on disk, and runs without the
-    GIL.
+    Options are those of ``numba.njit``. The function is compiled when it is first called: a command
+    needs few of all kernels that it imports. The compiled code is kept on disk, and runs without
+    the GIL.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401
         dispatcher = njit(nogil=True, **options)(function)
         dispatcher._cache = _KernelCache(function)
-        for signature in signatures:
-            dispatcher.compile(signature)
+
+        def prepare(*_: object) -> object:
+            """Compile all signatures, or load them from the cache."""
+            with _preparing:
+                if dispatcher._can_compile:
+                    for signature in signatures:
+                        dispatcher.compile(signature)
+                    dispatcher.disable_compile()
+            return dispatcher
+
         if signatures:
-            dispatcher.disable_compile()
+            # numba asks this for what to call when it has no code for some arguments.
+            dispatcher._compile_for_args = dispatcher.prepare = prepare
         return dispatcher
 
     return decorate

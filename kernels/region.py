@@ -9,6 +9,8 @@ nothing.
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 from oocbfs.kernels.atomics import (
@@ -18,6 +20,7 @@ from oocbfs.kernels.atomics import (
     inlined,
     kernel,
     load_acquire,
+    nanoseconds,
     sleep_microseconds,
     store_release,
     yield_core,
@@ -28,7 +31,8 @@ ZERO = np.uint64(0)
 
 # Words of every control array. What several threads write has a cache line (8 words) of its own;
 # the task lies beside the gate, which a worker that joins has just read.
-GATE, TASK, DONE, CURSOR, HUB_CURSOR = 0, 1, 8, 16, 24
+# ALONE says that the leader shares no more work, because it had to wait for a worker too long.
+GATE, TASK, ALONE, DONE, CURSOR, HUB_CURSOR = 0, 1, 2, 8, 16, 24
 # The first word that is free for other uses.
 REGION_WORDS = 32
 
@@ -38,6 +42,12 @@ FINISH = -1
 
 # Fields that the records of all level loops end with: what a level looked at, and how long it took.
 WORK_FIELDS = [("edges", "i8"), ("heads", "i8"), ("tail_bytes", "i8"), ("seconds", "f8")]
+
+# How long the leader spins for the last worker of a region before it yields its core, and how long
+# a worker may keep it waiting: several times as long as the longest chunk takes.
+_SPINS = 10_000
+_PATIENCE_NANOSECONDS = 1_000_000
+_CLOCK = time.CLOCK_MONOTONIC
 
 # How often a level loop returns to Python, which then answers Ctrl-C.
 SLICE_NANOSECONDS = 200_000_000
@@ -54,14 +64,29 @@ def open_region(control):
 
 
 @kernel
+def wait_for(control, word, number):
+    """Wait until a control word has a value; what was written before is visible afterwards.
+
+    A worker that takes long has lost its core to another program, and will again: from then on
+    the leader works alone.
+    """
+    spins = 0
+    started = np.int64(0)
+    while load_acquire(control, word) != number:
+        spins += 1
+        if spins == _SPINS:
+            started = nanoseconds(_CLOCK)
+        elif spins > _SPINS:
+            yield_core()
+            if nanoseconds(_CLOCK) - started > _PATIENCE_NANOSECONDS:
+                control[ALONE] = 1
+
+
+@kernel
 def close_region(control):
     """Wait until all that joined are done; what they wrote is visible afterwards."""
     joined = atomic_and(control, GATE, ~OPEN) & JOINED
-    spins = 0
-    while load_acquire(control, DONE) != joined:
-        spins += 1
-        if spins > 1000:
-            yield_core()
+    wait_for(control, DONE, joined)
 
 
 @kernel
@@ -100,6 +125,7 @@ def make_region(work):
     def run_task(rows_out, rows_in, state, shared):
         """Run the task on the leading thread, together with the workers if it is worth sharing."""
         control = state.control
+        shared = shared and control[ALONE] == 0
         if shared:
             open_region(control)
         else:
@@ -128,6 +154,12 @@ def make_region(work):
             leave_region(state.control)
 
     return run_region, worker_loop
+
+
+@inlined
+def chunk_for(size, least, most):
+    """Give the size of chunks of which there are some dozens, so that threads end together."""
+    return max(np.int64(least), min(np.int64(most), size >> 6))
 
 
 @inlined

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from oocbfs.kernels.atomics import (
     count_ones,
-    extract_bits,
     extracts_fast,
     inlined,
     kernel,
@@ -17,14 +16,15 @@ from oocbfs.kernels.atomics import (
     load_word,
     pack_sevens,
     prefetch,
-    spread_bytes,
-    store_ids,
     trailing_zeros,
 )
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
+from oocbfs.kernels.vectors import extract_bits, spread_bytes, store_copies, store_ids
 
 _STOPS = np.uint64(0x8080808080808080)
 _BYTE = np.uint64(8)
+# Tails of so many bytes have at most 9 ids.
+_SHORTEST = 9
 # Shorter tails are decoded one varint after the other: guessing their number is cheaper.
 _SHORT = 12
 _EXTRACTS_FAST = extracts_fast()
@@ -36,8 +36,8 @@ _LANES = np.array(
     ],
     np.uint64,
 )
-# Ids are stored 8 at a time, wherever fewer are left.
-SPARE = 8
+# Ids are stored 8 at a time, and owners 16, wherever fewer are left.
+SPARE = 16
 # Ids that one thread gathers before it looks at what they are; a segment adds at most
 # SEGMENT_BYTES + 1.
 BATCH = 4096
@@ -177,7 +177,7 @@ def take_word(ids, count, tails, offset, end, v):
     return count, offset, v
 
 
-@inlined
+@kernel
 def gather_segment(ids, count, tails, offset, end, n):
     """Append the ids of one segment; give the new count, or -1 if it is malformed.
 
@@ -234,6 +234,35 @@ def make_tail_walk(look):
 
 
 @inlined
+def _take_short_tail(ids, count, tails, begin, end):
+    """Append the ids of a tail of at most _SHORTEST bytes without a branch.
+
+    Gives the new count, the largest id, and whether this was possible: no gap after the first id
+    has more than two bytes, and the tail is well formed.
+    """
+    v, offset = take_varint(tails, begin)
+    has_tail = np.int64(begin < end)
+    ids[count] = v
+    count += has_tail
+    half = np.uint64(4 * min(max(end - offset, 0), 8) * has_tail)
+    inside = ~(~_ZERO << half << half)
+    word = load_word(tails, offset) & inside
+    stops = ~word & _STOPS & inside
+    longer = word & _STOPS
+    ones = extract_bits(longer, _STOPS)
+    firsts = ~(ones << _ONE) & ~(~_ZERO << (half >> np.uint64(2)))
+    twos = extract_bits(ones, firsts)
+    used = np.uint64(4 + count_ones(twos & np.uint64(15))) * _BYTE
+    rest = word >> np.uint64(32) >> used - np.uint64(32)
+    num_ids = count_ones(stops)
+    low, high = _LANES[twos & np.uint64(15)], _LANES[twos >> np.uint64(4)]
+    v += store_ids(ids, count, v, spread_bytes(word, low), spread_bytes(rest, high)) - 8 + num_ids
+    ends_well = np.uint64(64 - leading_zeros(stops)) == half << _ONE and offset <= end
+    possible = (longer & longer << _BYTE == _ZERO and ends_well) or has_tail == 0
+    return count + num_ids, v * has_tail, possible
+
+
+@kernel
 def gather_rows(rows, queue, q, offset, end, ids, owners, count, with_parents):
     """Append the ids of the rows queue[q:end] until FULL, those of the first from ``offset`` on.
 
@@ -260,6 +289,15 @@ def gather_rows(rows, queue, q, offset, end, ids, owners, count, with_parents):
             head = heads[u]
             ids[count] = head
             count += np.int64(head < heads.size)
+            if _EXTRACTS_FAST and row_end - offset <= _SHORTEST:
+                new_count, largest, possible = _take_short_tail(ids, count, tails, offset, row_end)
+                if possible and largest < heads.size:
+                    if with_parents:
+                        store_copies(owners, first, u)
+                    count = new_count
+                    q += 1
+                    offset = np.int64(NOT_BEGUN)
+                    continue
         segment_end = min(offset + SEGMENT_BYTES, row_end)
         count = gather_segment(ids, count, tails, offset, segment_end, heads.size)
         if count < 0:

@@ -13,27 +13,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from oocbfs.kernels.atomics import (
-    atomic_add,
-    count_ones,
-    inlined,
-    kernel,
-    prefetch,
-    store_where,
-    trailing_zeros,
-)
+from oocbfs.kernels.atomics import atomic_add, count_ones, inlined, kernel, prefetch, trailing_zeros
 from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.frontier import mark_levels
 from oocbfs.kernels.bfs.state import DEEP, OTHER_WORDS, PENDING, SAMPLED_WORDS, UNREACHED
 from oocbfs.kernels.constants import SEGMENT_BYTES
 from oocbfs.kernels.heads import test_open_heads
-from oocbfs.kernels.region import CURSOR, ONE, ZERO, take_chunk
+from oocbfs.kernels.region import CURSOR, ONE, ZERO, chunk_for, take_chunk
 from oocbfs.kernels.rows import BATCH, row_begin, take_varint, take_word
+from oocbfs.kernels.vectors import store_where
 
-_WORD_CHUNK = 64
+_LEAST_WORDS, _MOST_WORDS = 4, 64
 # A round of probes is followed by another if one of so many hit.
 _WORTH_A_ROUND = 4
-_SAMPLE_CHUNK = 4
 # The edges of a frontier are estimated from one word of eight.
 WEIGHED_WORDS = 8
 _UNWEIGHED = 64 * (WEIGHED_WORDS - 1)
@@ -233,9 +225,10 @@ def bottom_up(rows, degrees, state, thread):
     tails, control = rows.tails, state.control
     ids, offsets = state.ids[thread], state.offsets[thread]
     num_words = (rows.heads.size + 63) >> 6
-    which, shift, chunk = control[words.WHICH_WORDS], np.int64(0), _WORD_CHUNK
+    which, shift = control[words.WHICH_WORDS], np.int64(0)
     if which == SAMPLED_WORDS:
-        shift, chunk = control[words.SAMPLE_SHIFT], _SAMPLE_CHUNK
+        shift = control[words.SAMPLE_SHIFT]
+    chunk = chunk_for(num_words >> shift, _LEAST_WORDS, _MOST_WORDS)
     skipped = (np.int64(1) << control[words.SAMPLE_SHIFT]) - 1
     tested = 0
     answered = 0

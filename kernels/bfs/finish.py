@@ -9,20 +9,13 @@ import numpy as np
 from numba import types
 
 from oocbfs.kernels.array_types import I32, I64, READ_I32, READ_U8, READ_U32, READ_U64
-from oocbfs.kernels.atomics import (
-    atomic_add,
-    inlined,
-    kernel,
-    load_acquire,
-    trailing_zeros,
-    where_equal,
-    yield_core,
-)
+from oocbfs.kernels.atomics import atomic_add, inlined, kernel, trailing_zeros
 from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.state import DEEP, UNREACHED
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.kernels.region import ONE, ZERO, take_chunk
+from oocbfs.kernels.region import ALONE, ONE, ZERO, take_chunk, wait_for
+from oocbfs.kernels.vectors import where_equal
 
 _CHUNK = 1 << 14
 _WORD_CHUNK = 1 << 10
@@ -64,16 +57,6 @@ def _parent_id(parent, order, ids, first_id, n):
     return position * known + known - 1
 
 
-@kernel
-def _wait(control, word, number):
-    """Wait until others have done what they took."""
-    spins = 0
-    while load_acquire(control, word) != number:
-        spins += 1
-        if spins > 1000:
-            yield_core()
-
-
 @compiled(
     types.void(
         I64, READ_U8, READ_I32, READ_U32, READ_U32, READ_U32, READ_U64, _I64, READ_U32, _COUNTS,
@@ -90,6 +73,8 @@ def finish(
     the positions. There are ranks and parents for fewer vertices than positions where the last
     ones have no edges.
     """
+    if thread != 0 and control[ALONE] != 0:
+        return
     _sum_degrees(control, levels, degrees)
     last, last_parent = np.int64(levels.size - 1), np.int64(parents.size - 1)
     while True:
@@ -121,5 +106,5 @@ def finish(
                 out_parents[i] = _parent_id(parent, order, ids, first_id, parents.size)
         atomic_add(control, words.NAMED, end - first)
     if thread == 0:
-        _wait(control, words.NAMED, out.size)
-        _wait(control, words.WORDS_SUMMED, (degrees.size + 63) >> 6)
+        wait_for(control, words.NAMED, out.size)
+        wait_for(control, words.WORDS_SUMMED, (degrees.size + 63) >> 6)

@@ -10,14 +10,14 @@ from oocbfs.kernels.atomics import (
     count_ones,
     inlined,
     kernel,
-    store_where,
     trailing_zeros,
 )
 from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.state import DEEP, IN_BITMAP, MAX_DENSE, MAX_HUBS, UNREACHED
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
-from oocbfs.kernels.region import CURSOR, ONE, ZERO, take_chunk
+from oocbfs.kernels.region import CURSOR, ONE, ZERO, chunk_for, take_chunk
 from oocbfs.kernels.rows import row_begin
+from oocbfs.kernels.vectors import store_where
 
 _WORD_CHUNK = 512
 _QUEUE_CHUNK = 4096
@@ -82,8 +82,9 @@ def sweep(rows, state):
     visited = bitmaps[control[words.VISITED_BITMAP]]
     found = 0
     edges = 0
+    chunk = chunk_for(visited.size, 64, _WORD_CHUNK)
     while True:
-        first, end = take_chunk(control, CURSOR, _WORD_CHUNK, visited.size)
+        first, end = take_chunk(control, CURSOR, chunk, visited.size)
         if first == end:
             break
         for thread in range(1, MAX_DENSE):
@@ -150,9 +151,10 @@ def weigh(rows, state):
     begin = control[words.FRONTIER_BEGIN]
     size = control[words.FRONTIER_END] - begin
     hub_bytes = control[words.HUB_BYTES]
+    chunk = chunk_for(size, 256, _QUEUE_CHUNK)
     edges = 0
     while True:
-        first, end = take_chunk(control, CURSOR, _QUEUE_CHUNK, size)
+        first, end = take_chunk(control, CURSOR, chunk, size)
         if first == end:
             break
         for q in range(begin + first, begin + end):

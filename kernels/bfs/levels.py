@@ -84,8 +84,6 @@ _SHARED_VERTICES = 16384
 _ROW_COST, _HEAD_COST, _TAIL_COST = 2.0, 0.7, 3.0
 # Words that a sample of a bottom-up step has at least: fewer say nothing.
 _LEAST_SAMPLE = 3
-# Before this level there are no parts: few graphs have many middling levels, and those have more.
-_FIRST_PARTS = 32
 
 
 @kernel
@@ -200,7 +198,7 @@ def _choose_step(rows_out, rows_in, state, options):
         return DENSE_STEP
     if options.threads == 1 or edges <= options.alone_edges:
         return SMALL_STEP
-    is_middling = edges <= options.parts_edges and control[words.DEPTH] >= _FIRST_PARTS
+    is_middling = edges <= options.parts_edges and control[words.DEPTH] >= options.first_parts
     return PARTS_STEP if is_middling else SPARSE_STEP
 
 

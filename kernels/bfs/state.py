@@ -79,6 +79,7 @@ class BfsOptions(NamedTuple):
     tiny_edges: int
     alone_edges: int
     parts_edges: int
+    first_parts: int
     dense_edges: int
 
 
@@ -137,6 +138,8 @@ class BfsScratch:
         self.hubs = np.zeros(MAX_HUBS + 1, np.int64)
         self.records = np.zeros(min(num_vertices + 1, MAX_RECORDS), RECORD)
         self.counts = np.zeros((threads, self.records.size + 1), np.uint32)
+        # How many more traversals are left to the leader alone.
+        self.calls_alone = 0
         self._num_vertices = num_vertices
 
     @cached_property

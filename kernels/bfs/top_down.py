@@ -22,12 +22,12 @@ from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.frontier import own_bitmap
 from oocbfs.kernels.bfs.state import DEEP, MAX_DENSE
 from oocbfs.kernels.constants import SEGMENT_BYTES
-from oocbfs.kernels.region import CURSOR, HUB_CURSOR, ONE, ZERO, take_chunk
+from oocbfs.kernels.region import CURSOR, HUB_CURSOR, ONE, ZERO, chunk_for, take_chunk
 from oocbfs.kernels.rows import BATCH, FULL, NOT_BEGUN, gather_rows, gather_segment, row_begin
 
 # How much a thread takes at a time.
 _HUB_CHUNK = 4
-_QUEUE_CHUNK = 64
+_LEAST_ROWS, _MOST_ROWS = 8, 64
 
 
 @kernel
@@ -146,9 +146,10 @@ def _make_expansion(visit):
         edges, num_bytes = expand_hubs(rows, state, bitmap, ids, owners)
         begin = control[words.FRONTIER_BEGIN] + control[words.NUM_HUBS]
         frontier = state.queue[begin : control[words.FRONTIER_END]]
+        chunk = chunk_for(frontier.size, _LEAST_ROWS, _MOST_ROWS)
         count = np.int64(0)
         while control[words.FAILED] == 0:
-            q, end = take_chunk(control, CURSOR, _QUEUE_CHUNK, frontier.size)
+            q, end = take_chunk(control, CURSOR, chunk, frontier.size)
             if q == end:
                 break
             offset = np.int64(NOT_BEGUN)

@@ -30,6 +30,7 @@ from oocbfs.kernels.bfs.state import (
 )
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
+from oocbfs.kernels.region import ALONE
 from oocbfs.kernels.results.levels import count_levels
 from oocbfs.kernels.rows import Rows, one_row, read_only
 from oocbfs.kernels.workers import run_together
@@ -54,8 +55,12 @@ __all__ = [
 ALONE_EDGES = 512
 # A frontier with fewer edges is expanded in parts, one a thread.
 PARTS_LIMIT = PARTS_EDGES
+# But not before this level: only meshes, roads and the like have many middling levels.
+FIRST_PARTS = 32
 # A frontier with more edges than n / 64 is expanded densely.
 DENSE_SHIFT = 6
+# After a traversal that had to wait for a worker, so many are left to the leader alone.
+CALLS_ALONE = 8
 # A tail this long is shared between threads.
 HUB_BYTES = 16 * SEGMENT_BYTES
 
@@ -150,6 +155,8 @@ def traverse(
     scratch = _take_scratch(kept, rows_out.heads.size, threads)
     state = _make_state(scratch, sources, levels, parents, rows_out, names)
     control = state.control
+    if scratch.calls_alone > 0:
+        threads = 1
     options = BfsOptions(
         threads=threads,
         direction=direction,
@@ -159,6 +166,7 @@ def traverse(
         tiny_edges=min(ALONE_EDGES, rows_out.heads.size >> DENSE_SHIFT),
         alone_edges=ALONE_EDGES,
         parts_edges=PARTS_LIMIT,
+        first_parts=FIRST_PARTS,
         dense_edges=rows_out.heads.size >> DENSE_SHIFT,
     )
     in_order = _STORED if names is None else names
@@ -188,6 +196,7 @@ def traverse(
     together = (rows_out, rows_in, state, options)
     run_together(_run, together, threads, control, paused=PAUSED, wait=False, finish=end)
     naming_seconds = time.perf_counter() - naming_began
+    scratch.calls_alone = CALLS_ALONE if control[ALONE] else max(0, scratch.calls_alone - 1)
     found = _sum_up(scratch, control, levels, rows_out)._replace(naming_seconds=naming_seconds)
     if kept is not None:
         kept.append(scratch)

@@ -9,8 +9,9 @@ import numpy as np
 from numba import types
 
 from oocbfs.kernels.array_types import READ_U32
-from oocbfs.kernels.atomics import add_where, inlined
+from oocbfs.kernels.atomics import inlined
 from oocbfs.kernels.cache import compiled
+from oocbfs.kernels.vectors import add_where
 
 _PLANES = types.Array(types.uint64, 2, "C")
 _I64 = types.int64

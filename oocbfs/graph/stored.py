@@ -15,15 +15,15 @@ from oocbfs.formats.container.reader import Container
 from oocbfs.formats.edges import Edges, Ids
 from oocbfs.formats.io.closing import Closing
 from oocbfs.graph.kept import KeptSearch
-from oocbfs.graph.rows import decode_edges, load_rows, neighbours
 from oocbfs.graph.sizes import Sizes
 from oocbfs.graph.vertices import Vertices
-from oocbfs.kernels.rows import Rows, first_rows
 from oocbfs.lazy import lazy
 from oocbfs.memory import allow_unpacking, parse_size
 
+# Kernels are imported when they are asked for: what a file says about itself needs none.
 if TYPE_CHECKING:
     from oocbfs.graph.disk_rows import DiskRows
+    from oocbfs.kernels.rows import Rows
 
 # Degrees that are looked at at a time.
 _PIECE = 1 << 16
@@ -53,11 +53,15 @@ class StoredGraph(Vertices, Closing):
     @lazy
     def rows(self) -> Rows:
         """Neighbours of each stored vertex; out-neighbours if the graph is directed."""
+        from oocbfs.graph.rows import load_rows
+
         return load_rows(self._container)
 
     @lazy
     def in_rows(self) -> Rows:
         """In-neighbours of each stored vertex; the same as ``rows`` if the graph is undirected."""
+        from oocbfs.graph.rows import load_rows
+
         return load_rows(self._container, transposed=True) if self.directed else self.rows
 
     @lazy
@@ -66,6 +70,8 @@ class StoredGraph(Vertices, Closing):
 
         In the order of degrees those are all that have none: half of a Kronecker graph.
         """
+        from oocbfs.kernels.rows import first_rows
+
         if not self.directed:
             rows = first_rows(self.rows, _num_connected(self.rows.degrees))
             return rows, rows
@@ -125,6 +131,8 @@ class StoredGraph(Vertices, Closing):
         return self._neighbors(vertex, inward=True)
 
     def _neighbors(self, vertex: int, *, inward: bool) -> Ids:
+        from oocbfs.graph.rows import neighbours
+
         with self.reading():
             rows = self.in_rows if inward else self.rows
             found = self.ids_of(neighbours(rows, self.stored_one(vertex)))
@@ -134,6 +142,8 @@ class StoredGraph(Vertices, Closing):
     def to_scipy(self) -> Any:  # noqa: ANN401
         """Give a small graph as a SciPy sparse array of ones, rows and columns by ascending id."""
         from scipy.sparse import csr_array
+
+        from oocbfs.graph.rows import decode_edges
 
         with self.reading():
             parts = list(decode_edges(self.rows, self.order, once=False))
@@ -150,6 +160,8 @@ class StoredGraph(Vertices, Closing):
         return self.each(self._decode_edges())
 
     def _decode_edges(self) -> Iterator[Edges]:
+        from oocbfs.graph.rows import decode_edges
+
         for sources, targets in decode_edges(self.rows, self.order, once=not self.directed):
             yield Edges(self._natural_ids(sources), self._natural_ids(targets))
 

@@ -14,7 +14,6 @@ from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container.layout import Kind, Order
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.edges import Ids
-from oocbfs.graph.rows import is_permutation
 from oocbfs.lazy import lazy
 from oocbfs.settings import is_whole, shown
 
@@ -58,6 +57,8 @@ class Vertices:
     @lazy
     def order(self) -> NDArray[np.uint32] | None:
         """Natural position of each stored vertex; None if they are the same."""
+        from oocbfs.graph.rows import is_permutation
+
         if self._container.order is Order.NATURAL:
             return None
         self._container.expect(Kind.ORDER)

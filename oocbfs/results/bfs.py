@@ -151,7 +151,7 @@ class Stats:
 
     @property
     def edges_per_second(self) -> float:
-        """Edges of the reached part, undirected ones counted once, for each second."""
+        """Edges of the reached part, undirected ones counted once, for each second of the call."""
         return self.edges_traversed / self.seconds if self.seconds else 0.0
 
 

@@ -106,7 +106,7 @@ def test_threads_load_a_part_once(path: Path, monkeypatch: pytest.MonkeyPatch) -
         loads.append(threading.get_ident())
         return load_rows(*arguments, **options)
 
-    monkeypatch.setattr("oocbfs.graph.stored.load_rows", load)
+    monkeypatch.setattr("oocbfs.graph.rows.load_rows", load)
     for name in ("rows", "in_rows", "order", "ranks", "disk_rows", "kept_search"):
         assert not isinstance(getattr(graph.Graph, name), cached_property)
     assert not any(isinstance(p, cached_property) for p in vars(disk_rows.DiskRows).values())

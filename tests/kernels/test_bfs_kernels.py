@@ -72,6 +72,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every level worth sharing and every long row a hub, however small the graph is."""
     monkeypatch.setattr(bfs, "ALONE_EDGES", -1)
     monkeypatch.setattr(bfs, "PARTS_LIMIT", 64)
+    monkeypatch.setattr(bfs, "FIRST_PARTS", 0)
     monkeypatch.setattr(bfs, "HUB_BYTES", SEGMENT)
 
 

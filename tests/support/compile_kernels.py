@@ -29,7 +29,7 @@ def compile_all() -> None:
 
 
 def compile_part(number: int) -> None:
-    """Import the modules of some folders, which compiles some kernels, and load the others."""
+    """Prepare the kernels of some folders."""
     for package in PARTS[number]:
         for info in pkgutil.iter_modules(import_module(package).__path__):
             module = import_module(f"{package}.{info.name}")
@@ -38,6 +38,9 @@ def compile_part(number: int) -> None:
                     module.load(width)
             elif hasattr(module, "load"):
                 module.load()
+            for value in vars(module).values():
+                if hasattr(value, "prepare"):
+                    value.prepare()
 
 
 if __name__ == "__main__":

@@ -138,6 +138,15 @@ def test_refusals_are_one_line_and_leave_nothing(
 
 
 @pytest.mark.long
+def test_info_needs_no_kernels() -> None:
+    program = (
+        "import sys; from oocbfs.cli import main; main(['info', sys.argv[1]]); "
+        "assert 'numba' not in sys.modules"
+    )
+    graph = Path(__file__).parents[1] / "golden" / "worked.ocg"
+    subprocess.run([sys.executable, "-c", program, graph], check=True, capture_output=True)
+
+
 def test_first_run_says_that_it_compiles(tmp_path: Path) -> None:
     import os
 
