@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> None:
             plot_levels(result, options.plot, force=options.force)
         path_found = _path(result, options.target)
         summary = result.summary()
-    shared.tell_fallback(result.stats.fallback)
+    shared.tell_engine(result.stats)
     summary |= {"path": path_found, "validated": options.validate}
     rows = _rows(result, options, path_found)
     shared.print_report(options, summary, rows, above=_levels(result))

@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
             from oocbfs.plot import plot_components
 
             plot_components(result, options.plot, force=options.force)
-        shared.tell_fallback(result.stats.fallback)
+        shared.tell_engine(result.stats)
         if options.giant:
             nothing = () if result.giant else ("the graph has no vertices",)
             shared.print_report(options, result.summary(), _giant_rows(result), above=nothing)

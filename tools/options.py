@@ -257,6 +257,13 @@ def parts_of(stats: Stats | ComponentsStats) -> str:
     )
 
 
+def tell_engine(stats: Stats | ComponentsStats) -> None:
+    """Say on standard error why the CPU was used, if a GPU could have been, and why the disk."""
+    tell_fallback(stats.fallback)
+    if stats.engine_reason:
+        print(f"reading from disk: {stats.engine_reason}", file=sys.stderr)
+
+
 def tell_fallback(reason: str | None) -> None:
     """Say on standard error why the CPU was used, if a GPU could have been."""
     if reason:

@@ -14,6 +14,7 @@ from oocbfs.formats.container.layout import VERSION, Kind
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.edges import Edges, Ids
 from oocbfs.formats.io.closing import Closing
+from oocbfs.formats.io.page_cache import cached_share
 from oocbfs.graph.kept import KeptSearch
 from oocbfs.graph.sizes import Sizes
 from oocbfs.graph.vertices import Vertices
@@ -164,6 +165,13 @@ class StoredGraph(Vertices, Closing):
 
         for sources, targets in decode_edges(self.rows, self.order, once=not self.directed):
             yield Edges(self._natural_ids(sources), self._natural_ids(targets))
+
+    def cached_share(self) -> float | None:
+        """Estimate how much of the tails is in memory; None if the system does not tell."""
+        record = self._container.sections[Kind.TAILS]
+        begin = int(record["offset"])
+        end = begin + int(record["stored_bytes"])
+        return cached_share(self._container.file.descriptor, begin, end)
 
     def release(self) -> None:
         """Let go of mapped pages, so that they count as memory of this process no more."""

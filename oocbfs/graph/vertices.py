@@ -54,6 +54,11 @@ class Vertices:
         """Whether stored vertices have another order than ids."""
         return self._container.order is not Order.NATURAL
 
+    @property
+    def is_by_degree(self) -> bool:
+        """Whether vertices with many edges come first."""
+        return self._container.order in (Order.DEGREE, Order.DBG)
+
     @lazy
     def order(self) -> NDArray[np.uint32] | None:
         """Natural position of each stored vertex; None if they are the same."""

@@ -129,7 +129,8 @@ class Stats:
 
     Its parts are ``load_seconds`` (what there was to load or to compile first),
     ``traversal_seconds`` and ``naming_seconds``, which brings results into the order of ids.
-    ``fallback`` says why the GPU was not used, where one was expected.
+    ``fallback`` says why the GPU was not used, where one was expected, and ``engine_reason`` why
+    ``auto`` read from disk.
     """
 
     engine: str
@@ -143,6 +144,7 @@ class Stats:
     slow_bytes_by_tier: dict[str, int] = field(default_factory=dict)
     graph_bytes: int = 0
     fallback: str | None = None
+    engine_reason: str | None = None
 
     @property
     def slow_bytes(self) -> int | None:
@@ -247,6 +249,7 @@ class BfsResult:
             "engine": self.stats.engine,
             "threads": self.stats.threads,
             "fallback": self.stats.fallback,
+            "engine_reason": self.stats.engine_reason,
             "slow_bytes": self.stats.slow_bytes,
             "slow_bytes_by_tier": self.stats.slow_bytes_by_tier,
             "graph_bytes": self.stats.graph_bytes,

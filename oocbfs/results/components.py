@@ -55,6 +55,7 @@ class ComponentsStats:
     tail_bytes: int
     slow_bytes_by_tier: dict[str, int] = field(default_factory=dict)
     fallback: str | None = None
+    engine_reason: str | None = None
 
     @property
     def tail_bytes_decoded(self) -> int:
@@ -185,6 +186,7 @@ class ComponentsResult:
             "engine": self.stats.engine,
             "threads": self.stats.threads,
             "fallback": self.stats.fallback,
+            "engine_reason": self.stats.engine_reason,
             "tail_bytes_decoded": self.stats.tail_bytes_decoded,
             "tail_bytes": self.stats.tail_bytes,
             "slow_bytes": sum(self.stats.slow_bytes_by_tier.values())

@@ -16,7 +16,8 @@ from oocbfs.formats.edges import Ids
 from oocbfs.formats.io.ordered import available_threads, over_ranges
 from oocbfs.kernels.bfs import traverse as cpu
 from oocbfs.kernels.results import levels as kernels
-from oocbfs.plan.host import Division, divide, traversal_needs
+from oocbfs.plan.disk import DEFAULT_CACHE_BYTES
+from oocbfs.plan.host import Division, divide, traversal_needs, why_disk
 from oocbfs.results.bfs import (
     STOPPED,
     BfsOutcome,
@@ -64,7 +65,7 @@ def _bfs(
     levels = division.arrays.allocate(graph.num_vertices, np.int32)
     # Kernels know only plain arrays, mapped or not.
     task = Task(stored.astype(np.uint32), np.asarray(levels), target, parents, division.arrays)
-    found, (engine, fallback) = _run(graph, task, settings, division)
+    found, (engine, fallback, reason) = _run(graph, task, settings, division)
     threads = available_threads(settings.threads) if engine in ("cpu", "disk") else 1
     named = found.named or _name(graph, task, levels, found.depth, settings, threads)
     if engine == "disk":
@@ -86,6 +87,7 @@ def _bfs(
         slow_bytes_by_tier=found.slow_bytes_by_tier,
         graph_bytes=graph.sizes.graph_bytes,
         fallback=fallback,
+        engine_reason=reason,
     )
 
     def again() -> NDArray[np.int64]:
@@ -127,7 +129,8 @@ def _name(
 def _divide(graph: StoredGraph, parents: bool, settings: Settings) -> Division:
     """Decide what stays in memory, and with a budget on the engine too; see ``plan.host``."""
     if not settings.on_host:
-        return Division(settings.engine, ResultArrays(pool=graph.result_pool))
+        arrays = ResultArrays(pool=graph.result_pool)
+        return Division(settings.engine, arrays, DEFAULT_CACHE_BYTES)
     cpu.load()
     threads = available_threads(settings.threads)
     needs = traversal_needs(
@@ -159,6 +162,7 @@ def _run(
         on_cpu=lambda: _on_cpu(graph, task, settings),
         on_disk=lambda: _on_disk(graph, task, settings, division.cache_bytes),
         on_device=on_device,
+        why_disk=lambda: why_disk(graph),
     )
 
 
@@ -212,6 +216,7 @@ def _on_disk(graph: StoredGraph, task: Task, settings: Settings, cache_bytes: in
     """Traverse on all cores, heads and starts in memory, tails on disk."""
     from oocbfs.disk import bfs as disk
 
+    disk.load()
     rows = graph.disk_rows
     with rows.lock:
         rows.load()

@@ -12,7 +12,7 @@ from oocbfs.arrays import ResultArrays, fresh
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.kernels.components import connect as cpu
-from oocbfs.plan.host import Division, components_needs, divide
+from oocbfs.plan.host import Division, components_needs, divide, why_disk
 from oocbfs.results.components import ComponentsOutcome, ComponentsResult, ComponentsStats
 from oocbfs.results.naming import name_components
 from oocbfs.search.engine import Choice, run_on_best
@@ -34,7 +34,7 @@ def _components(graph: StoredGraph, settings: Settings, start: float) -> Compone
     graph.expect_unpacking()
     division = _divide(graph, settings)
     labels = fresh(graph.num_vertices, np.uint32)
-    found, (engine, fallback) = _run(graph, labels, settings, division.engine)
+    found, (engine, fallback, reason) = _run(graph, labels, settings, division.engine)
     threads = available_threads(settings.threads)
     found_at = time.perf_counter()
     named, counts = name_components(graph, labels, division.arrays, threads)
@@ -52,6 +52,7 @@ def _components(graph: StoredGraph, settings: Settings, start: float) -> Compone
         tail_bytes=graph.sizes.tail_bytes,
         slow_bytes_by_tier=found.slow_bytes_by_tier,
         fallback=fallback,
+        engine_reason=reason,
     )
     return ComponentsResult(graph, named, stats, counts)
 
@@ -89,6 +90,7 @@ def _run(
         on_cpu=lambda: _on_cpu(graph, labels, threads),
         on_disk=lambda: _on_disk(graph, labels, threads),
         on_device=on_device,
+        why_disk=lambda: why_disk(graph),
     )
 
 
@@ -108,6 +110,7 @@ def _on_disk(graph: StoredGraph, labels: NDArray[np.uint32], threads: int) -> Co
     """Work on all cores, heads and starts in memory, tails on disk."""
     from oocbfs.disk import components as disk
 
+    disk.load()
     rows = graph.disk_rows
     with rows.lock:
         rows.load()

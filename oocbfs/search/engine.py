@@ -15,10 +15,11 @@ Outcome = TypeVar("Outcome")
 
 
 class Choice(NamedTuple):
-    """An engine, and why it is not the GPU, where one was expected."""
+    """An engine, why it is not the GPU, where one was expected, and why it is this one."""
 
     engine: str
     fallback: str | None = None
+    reason: str | None = None
 
 
 def choose_engine(engine: str, settings: Settings) -> Choice:
@@ -56,8 +57,12 @@ def run_on_best(
     on_cpu: Callable[[], Outcome],
     on_disk: Callable[[], Outcome],
     on_device: Callable[[str], Outcome],
+    why_disk: Callable[[], str | None] = lambda: None,
 ) -> tuple[Outcome, Choice]:
-    """Run on an engine; ``auto`` is a GPU that can take the graph, else the CPU."""
+    """Run on an engine; ``auto`` is a GPU that can take the graph, else the CPU.
+
+    Without a GPU or a budget, ``why_disk`` may say why reading from disk is faster.
+    """
     choice = choose_engine(engine, settings)
     if choice.engine == "disk":
         return on_disk(), choice
@@ -70,6 +75,8 @@ def run_on_best(
             if settings.engine != "auto":
                 raise
             choice = Choice("cpu", str(error))
+    if engine == "auto" and (reason := why_disk()) is not None:
+        return on_disk(), Choice("disk", choice.fallback, reason)
     return on_cpu(), choice
 
 

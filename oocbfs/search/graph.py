@@ -63,9 +63,10 @@ class Graph(StoredGraph):
             from disk as they are needed; ``"emulator"`` runs the CUDA kernels on the CPU and counts
             the bytes they would move over PCIe; ``"cuda"`` runs them on a GPU. ``"auto"`` is the
             GPU where CuPy finds one that can take the graph, else the CPU; ``stats.fallback`` says
-            why. With ``memory`` it is the CPU, or the disk where the file is larger. What a
-            traversal brings to a device stays there for the next with the same options, until
-            ``close`` or ``release_device``.
+            why. With ``memory`` it is the CPU, or the disk where the file is larger. Without, it is
+            the disk for the first traversal of a large file that is not in memory yet;
+            ``stats.engine_reason`` says so. What a traversal brings to a device stays there for the
+            next with the same options, until ``close`` or ``release_device``.
         vram
             Device memory to use, such as ``"5G"``; None is what is free. The emulator has no limit,
             and keeps no tails in device memory unless it is given one.
