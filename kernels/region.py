@@ -31,8 +31,8 @@ ZERO = np.uint64(0)
 
 # Words of every control array. What several threads write has a cache line (8 words) of its own;
 # the task lies beside the gate, which a worker that joins has just read.
-# ALONE says that the leader shares no more work, because it had to wait for a worker too long.
-GATE, TASK, ALONE, DONE, CURSOR, HUB_CURSOR = 0, 1, 2, 8, 16, 24
+# ALONE says that the leader shares no more work, because it WAITED too long since it STARTED.
+GATE, TASK, ALONE, WAITED, STARTED, DONE, CURSOR, HUB_CURSOR = 0, 1, 2, 3, 4, 8, 16, 24
 # The first word that is free for other uses.
 REGION_WORDS = 32
 
@@ -44,9 +44,9 @@ FINISH = -1
 WORK_FIELDS = [("edges", "i8"), ("heads", "i8"), ("tail_bytes", "i8"), ("seconds", "f8")]
 
 # How long the leader spins for the last worker of a region before it yields its core, and how long
-# a worker may keep it waiting: several times as long as the longest chunk takes.
+# it waits in all before it goes on alone: a core that was lost is lost for some milliseconds.
 _SPINS = 10_000
-_PATIENCE_NANOSECONDS = 1_000_000
+_PATIENCE_NANOSECONDS = 2_000_000
 _CLOCK = time.CLOCK_MONOTONIC
 
 # How often a level loop returns to Python, which then answers Ctrl-C.
@@ -67,19 +67,22 @@ def open_region(control):
 def wait_for(control, word, number):
     """Wait until a control word has a value; what was written before is visible afterwards.
 
-    A worker that takes long has lost its core to another program, and will again: from then on
-    the leader works alone.
+    Workers that take long have lost their core to another program, and will again: when the leader
+    has waited for a fifth of the time, it goes on alone.
     """
     spins = 0
-    started = np.int64(0)
+    began = np.int64(0)
     while load_acquire(control, word) != number:
         spins += 1
         if spins == _SPINS:
-            started = nanoseconds(_CLOCK)
+            began = nanoseconds(_CLOCK)
         elif spins > _SPINS:
             yield_core()
-            if nanoseconds(_CLOCK) - started > _PATIENCE_NANOSECONDS:
-                control[ALONE] = 1
+    if spins > _SPINS:
+        now = nanoseconds(_CLOCK)
+        control[WAITED] += now - began
+        if control[WAITED] > max(_PATIENCE_NANOSECONDS, (now - control[STARTED]) // 5):
+            control[ALONE] = 1
 
 
 @kernel

@@ -25,7 +25,7 @@ from oocbfs.kernels.vectors import store_where
 
 _LEAST_WORDS, _MOST_WORDS = 4, 64
 # A round of probes is followed by another if one of so many hit.
-_WORTH_A_ROUND = 4
+_WORTH_A_ROUND = 8
 # The edges of a frontier are estimated from one word of eight.
 WEIGHED_WORDS = 8
 _UNWEIGHED = 64 * (WEIGHED_WORDS - 1)

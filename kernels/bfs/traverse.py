@@ -30,7 +30,7 @@ from oocbfs.kernels.bfs.state import (
 )
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
-from oocbfs.kernels.region import ALONE
+from oocbfs.kernels.region import ALONE, STARTED
 from oocbfs.kernels.results.levels import count_levels
 from oocbfs.kernels.rows import Rows, one_row, read_only
 from oocbfs.kernels.workers import run_together
@@ -228,6 +228,7 @@ def _make_state(
     control[words.UNEXPLORED_EDGES] = rows.num_edges
     control[words.BOTTOM_UP_EDGES] = -1
     control[words.HUB_BYTES] = HUB_BYTES
+    control[STARTED] = time.monotonic_ns()
     control[words.NUM_PARTS] = scratch.parts.shape[0]
     scratch.queue[: sources.size] = sources
     if parents is None:

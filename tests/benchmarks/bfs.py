@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ import oocbfs
 from oocbfs.generate import generators
 from oocbfs.search.graph import Graph
 from tests.benchmarks.common import gapbs, huge_pages, show
-from tests.benchmarks.peers import Peer, Runner, python_peers, timed_each
+from tests.benchmarks.peers import Peer, Runner, python_peers
 
 _NOTHING: Runner = lambda sources: []
 _GAPBS = "GAPBS, huge pages"
@@ -204,14 +205,19 @@ def measure(name: str, path: Path, options: argparse.Namespace) -> list[Row]:
 def _calls(graph: Graph, ours: Ours | None = None, **options: Any) -> Runner:
     """Whole calls, with levels in input ids."""
 
-    def call(source: int) -> None:
-        stats = graph.bfs(source, **options).stats
-        if ours is not None:
-            ours.loop.append(stats.traversal_seconds)
-            examined = sum(level.edges_examined or 0 for level in stats.levels[:1000])
-            ours.examined = max(ours.examined, examined / max(1, graph.num_edges))
+    def run(sources: list[int]) -> list[float]:
+        seconds = []
+        for source in sources:
+            start = time.perf_counter()
+            stats = graph.bfs(source, **options).stats
+            seconds.append(time.perf_counter() - start)
+            if ours is not None:
+                ours.loop.append(stats.traversal_seconds)
+                examined = sum(level.edges_examined or 0 for level in stats.levels[:1000])
+                ours.examined = max(ours.examined, examined / max(1, graph.num_edges))
+        return seconds
 
-    return lambda sources: timed_each(call, sources)
+    return run
 
 
 def write_sg(path: Path, matrix: Any) -> None:

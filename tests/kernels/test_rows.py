@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numba import njit
 from oocbfs.kernels.bfs.plain import plain_bfs
 from oocbfs.kernels.bfs.state import BfsScratch
 from oocbfs.kernels.bfs.traverse import traverse
-from oocbfs.kernels.region import ALONE, DONE, REGION_WORDS, wait_for
+from oocbfs.kernels.region import ALONE, DONE, REGION_WORDS, STARTED, wait_for
 from oocbfs.kernels.rows import BATCH, NOT_BEGUN, Rows, gather_rows, read_only
 from tests.support.plain_rows import NONE, Graph, both_ways, make_rows
 
@@ -67,7 +68,7 @@ def test_a_leader_that_waits_for_long_works_alone_afterwards() -> None:
     control[DONE] = 1
     waited(control)
     assert control[ALONE] == 0
-    control[DONE] = 0
+    control[DONE], control[STARTED] = 0, time.monotonic_ns()
     late = threading.Timer(0.05, lambda: control.__setitem__(DONE, 1))
     late.start()
     waiting = threading.Thread(target=waited, args=(control,))
