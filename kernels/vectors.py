@@ -22,28 +22,24 @@ def _splat(builder, lanes, value):
     return builder.shuffle_vector(one, zeros, first)
 
 
-@intrinsic
-def spread_bytes(typingctx, word, mask):
-    """Move the lowest bits of the word to where the mask has ones; see ``extracts_fast``."""
+def _move_bits(name, instruction):
+    """Make an intrinsic of two words for processors that ``extracts_fast`` is true of."""
 
-    def codegen(context, builder, signature, args):
-        kind = ir.FunctionType(_I64, [_I64, _I64])
-        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.bmi.pdep.64")
-        return builder.call(function, args)
+    def typed(typingctx, word, mask):
+        def codegen(context, builder, signature, args):
+            kind = ir.FunctionType(_I64, [_I64, _I64])
+            function = cgutils.get_or_insert_function(builder.module, kind, instruction)
+            return builder.call(function, args)
 
-    return types.uint64(types.uint64, types.uint64), codegen
+        return types.uint64(types.uint64, types.uint64), codegen
+
+    typed.__name__ = name
+    return intrinsic(typed)
 
 
-@intrinsic
-def extract_bits(typingctx, word, mask):
-    """Move the bits of the word where the mask has ones to the lowest; see ``extracts_fast``."""
-
-    def codegen(context, builder, signature, args):
-        kind = ir.FunctionType(_I64, [_I64, _I64])
-        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.bmi.pext.64")
-        return builder.call(function, args)
-
-    return types.uint64(types.uint64, types.uint64), codegen
+# Move the lowest bits of a word to where a mask has ones, and from there to the lowest.
+spread_bytes = _move_bits("spread_bytes", "llvm.x86.bmi.pdep.64")
+extract_bits = _move_bits("extract_bits", "llvm.x86.bmi.pext.64")
 
 
 @intrinsic

@@ -108,7 +108,7 @@ def measure(graph: Graph, options: argparse.Namespace) -> None:
     rounds = [[run() for run in ways.values()] for _ in range(options.rounds)]
     title = (
         f"{Path(graph.path).name}, {options.sources} sources, {options.threads} threads, "
-        "milliseconds in all; of single runs the traversal alone, of batches everything"
+        "milliseconds in all; whole calls"
     )
     base = next(i for i, name in enumerate(ways) if "all cores" in name)
     rows = []
