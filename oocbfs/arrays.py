@@ -52,11 +52,17 @@ class ResultPool:
         return _poison(np.frombuffer(lease, dtype))
 
     def _take(self, num_bytes: int) -> mmap.mmap:
-        """Take memory that came back, or new memory."""
-        for i, memory in enumerate(self._free):
-            if len(memory) == num_bytes:
-                del self._free[i]
-                return memory
+        """Take memory that came back, or new memory; other threads may do so at the same time."""
+        others = []
+        try:
+            # One operation finds and removes, so that no two threads take the same.
+            while len(memory := self._free.pop()) != num_bytes:
+                others.append(memory)
+            return memory
+        except IndexError:
+            pass
+        finally:
+            self._free.extend(others)
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         memory = mmap.mmap(-1, num_bytes, flags=flags)
         if hasattr(mmap, "MADV_HUGEPAGE"):

@@ -70,8 +70,8 @@ def finish(
     """Do one thread's part: sum up degrees, then fill ``out`` and ``out_parents`` by position.
 
     ``levels`` are those of stored vertices, ``ranks`` their numbers by position; empty ranks are
-    the positions. There are ranks and parents for fewer vertices than positions where the last
-    ones have no edges.
+    the positions. Levels and parents are of fewer vertices than ``out`` where the last ones have no
+    edges.
     """
     if thread != 0 and control[ALONE] != 0:
         return
@@ -95,7 +95,7 @@ def finish(
                 elif level == UNREACHED:
                     level = np.int32(-1)
                 out[i] = level
-        if control[words.NUM_REPEATS]:
+        if control[words.NUM_REPEATS] and control[words.DEPTH] + 1 < counts.shape[1]:
             own = counts[thread]
             for i in range(first, end):
                 own[out[i]] += np.uint32(out[i] >= 0)

@@ -6,11 +6,11 @@ to go top-down instead of one. A step expands one level; SMALL_STEP goes on whil
     step            the frontier's edges     reads      writes     visited bits  who works
     --------------  -----------------------  ---------  ---------  ------------  --------------
     SMALL_STEP      at most alone_edges (1)  IN_QUEUE   IN_QUEUE   not set (2)   the leader
-    PARTS_STEP      at most parts_edges      IN_PARTS,  IN_PARTS   not set (2)   all, by parts
+    PARTS_STEP      at most parts_edges (3)  IN_PARTS,  IN_PARTS   not set (2)   all, by parts
                                              IN_QUEUE
     SPARSE_STEP     at most dense_edges      IN_QUEUE   IN_QUEUE   set, atomics  all, by chunks
     DENSE_STEP      above dense_edges        IN_QUEUE   IN_BITMAP  set by sweep  all, by chunks
-    BOTTOM_UP_STEP  above the turning point  IN_BITMAP  IN_BITMAP  set           all, by words
+    BOTTOM_UP_STEP  where that costs less    IN_BITMAP  IN_BITMAP  set           all, by words
 
     form       where the frontier is               converted by     before
     ---------  ----------------------------------  ---------------  ---------------------------
@@ -21,7 +21,8 @@ to go top-down instead of one. A step expands one level; SMALL_STEP goes on whil
 
 The sources begin IN_QUEUE. (1) Or at most dense_edges, if there is only one thread. (2) Levels say
 what is visited; ``mark_visited`` sets the bits of queue[NUM_MARKED:QUEUE_END] before one of the
-other three steps. ``plain.py`` is the same search without any of this.
+other three steps. (3) From level first_parts on. ``plain.py`` is the same search without any of
+this.
 """
 
 from __future__ import annotations

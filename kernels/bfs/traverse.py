@@ -261,13 +261,15 @@ def _sum_up(
     records = scratch.records[: min(depth, scratch.records.size)].copy()
     scratch.records[: records.size] = 0
     if depth >= scratch.records.size:
-        sizes = np.zeros(depth + 1, np.int64)
+        # A traversal that failed may have found some of the next level.
+        sizes = np.zeros(depth + 2, np.int64)
         count_levels(sizes, levels, 0, levels.size)
+        sizes = sizes[: depth + 1]
     elif control[words.NUM_REPEATS] > 0:
         sizes = scratch.counts[:, : depth + 1].sum(axis=0, dtype=np.int64)
     else:
         sizes = np.append(records["frontier"], control[words.FRONTIER_SIZE])
-    scratch.counts[:, : depth + 1] = 0
+    scratch.counts[:, : depth + 2] = 0
     edges = int(control[words.SUMMED_EDGES])
     if 2 * control[words.NUM_FOUND] >= rows.heads.size:
         edges = rows.num_edges - edges

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from numba import njit
 
+from oocbfs.kernels.bfs import state
+from oocbfs.kernels.bfs import traverse as bfs
 from oocbfs.kernels.bfs.plain import plain_bfs
 from oocbfs.kernels.bfs.state import BfsScratch
 from oocbfs.kernels.bfs.traverse import traverse
@@ -98,3 +100,28 @@ def test_communities_are_not_searched_again_and_again(threads: int) -> None:
         assert done.edges == sum(len(graph[u]) for u in np.flatnonzero(levels >= 0))
         assert done.sizes.tolist() == np.bincount(levels[levels >= 0]).tolist()
     assert len(scratch) == 1
+
+
+def test_levels_beyond_the_records_are_counted_though_parts_found_some_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a long grid, whose parts meet, and with memory that a shorter one has used before."""
+    monkeypatch.setattr(bfs, "ALONE_EDGES", -1)
+    monkeypatch.setattr(bfs, "FIRST_PARTS", 0)
+    monkeypatch.setattr(state, "MAX_RECORDS", 40)
+    width, length = 40, 300
+    graph: Graph = [[] for _ in range(width * length)]
+    for u in range(width * length):
+        for v in (u + 1,) * (u % width < width - 1) + (u + width,) * (u + width < len(graph)):
+            graph[u].append(v)
+            graph[v].append(u)
+    graph = [sorted(row) for row in graph]
+    rows, _ = both_ways(graph, False)
+    levels = np.empty(len(graph), np.int32)
+    kept: list[BfsScratch] = []
+    for source in (0, len(graph) // 2, 7):
+        expected = plain_bfs(rows, rows, [source])
+        done = traverse(rows, rows, np.array([source]), levels, threads=2, kept=kept)
+        assert levels.tolist() == expected
+        assert done.records.size == 40
+        assert done.sizes.tolist() == np.bincount(expected).tolist()
