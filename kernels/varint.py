@@ -189,6 +189,27 @@ def decode_rows(sources, targets, heads, bases, starts, shift, tails, degrees, o
     return row, num_edges
 
 
+@compiled(
+    _I64(U32, READ_U32, READ_U32, READ_U64, READ_U32, _I64, READ_U8, _I64, _I64),
+)
+def decode_range(neighbours, firsts, heads, bases, starts, shift, tails, row, end):
+    """Decode the rows up to ``end`` to neighbours[firsts[row]:] …, heads first.
+
+    Returns how many rows are damaged: 0, or 1 at the first one.
+    """
+    n = heads.size
+    for u in range(row, end):
+        out = neighbours[firsts[u] : firsts[u + 1]]
+        begin, tail_end = row_span(bases, starts, shift, tails.size, u)
+        if (heads[u] < n) != (out.size > 0):
+            return 1
+        if out.size > 0:
+            out[0] = heads[u]
+            if decode_tail(out[1:], tails, begin, tail_end, n) != out.size - 1:
+                return 1
+    return 0
+
+
 @compiled(_I64(U8, U64))
 def pack_keys(out, keys):
     """Write ascending keys as varints of their differences, the first from 0; returns the bytes."""

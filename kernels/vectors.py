@@ -76,6 +76,21 @@ def store_ids(typingctx, out, index, base, low, high):
 
 
 @intrinsic
+def copy_ids(typingctx, out, index, ids, begin):
+    """Copy ids[begin : begin + 8] to out[index:]."""
+    lanes = ir.VectorType(_I32, 8)
+
+    def codegen(context, builder, signature, args):
+        source = element_pointer(context, builder, signature.args[2], args[2], args[3])
+        pointer = element_pointer(context, builder, signature.args[0], args[0], args[1])
+        loaded = builder.load(builder.bitcast(source, lanes.as_pointer()), align=4)
+        builder.store(loaded, builder.bitcast(pointer, lanes.as_pointer()), align=4)
+        return context.get_dummy_value()
+
+    return types.void(out, types.intp, ids, types.intp), codegen
+
+
+@intrinsic
 def store_copies(typingctx, out, index, value):
     """Store 16 copies of a value in out[index:]."""
     lanes = ir.VectorType(_I32, 16)

@@ -117,30 +117,19 @@ def run_together(
     *,
     paused: int,
     wait: bool,
-    finish: Callable[[int], object] | None = None,
 ) -> int:
     """Call run(*arguments, 0) until it gives something else than paused, with workers 1, 2, … .
 
     Workers return when the gate says FINISH. One that sleeps or has no core does not hold up the
     end, unless the caller wants to wait for all of them because it will open the gate again.
-    ``finish(thread)`` follows on all threads that came, and must itself wait for what they do.
     """
-
-    def work(thread: int) -> None:
-        run(*arguments, thread)
-        if finish is not None:
-            finish(thread)
-
     workers = _workers_of(os.getpid())
-    calls = [_Call(partial(work, thread)) for thread in range(1, threads)]
+    calls = [_Call(partial(run, *arguments, thread)) for thread in range(1, threads)]
     try:
         for call in calls:
             workers.call(call)
         while (outcome := run(*arguments, 0)) == paused:
             pass
-        control[GATE] = FINISH
-        if finish is not None:
-            finish(0)
     finally:
         # First of all, and without a call that Ctrl-C could interrupt: this makes all workers
         # return.

@@ -6,6 +6,7 @@ import mmap
 import os
 import zlib
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -180,7 +181,7 @@ class Container(Closing):
         """How stored vertices are arranged."""
         return Order(int(self.header["order"]))
 
-    @property
+    @cached_property
     def is_compressed(self) -> bool:
         """Whether sections must be decompressed before they can be used."""
         return any(int(record["encoding"]) != Encoding.RAW for record in self.sections.values())

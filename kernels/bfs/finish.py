@@ -5,22 +5,45 @@ All threads of the traversal take chunks, the leader too, which waits for the ot
 
 from __future__ import annotations
 
-import numpy as np
-from numba import types
+from typing import NamedTuple
 
-from oocbfs.kernels.array_types import I32, I64, READ_I32, READ_U8, READ_U32, READ_U64
+import numpy as np
+from numpy.typing import NDArray
+
 from oocbfs.kernels.atomics import atomic_add, inlined, kernel, trailing_zeros
 from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.state import DEEP, UNREACHED
-from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.region import ALONE, ONE, ZERO, take_chunk, wait_for
 from oocbfs.kernels.vectors import where_equal
 
 _CHUNK = 1 << 14
 _WORD_CHUNK = 1 << 10
-_I64 = types.int64
-_COUNTS = types.Array(types.uint32, 2, "C")
+
+
+class Names(NamedTuple):
+    """How results are put in the order of ids; an empty array stands for what is as it is stored.
+
+    ``ranks`` are stored vertices by position, ``order`` is the inverse of it, ``ids`` are those of
+    the positions, by default consecutive from ``first_id``.
+    """
+
+    ranks: NDArray[np.uint32]
+    order: NDArray[np.uint32]
+    ids: NDArray[np.uint64]
+    first_id: int
+
+
+class Results(NamedTuple):
+    """What a traversal fills by position.
+
+    Parents as ids, only if there is room for any; ``counts`` of each level's vertices, a row a
+    thread, if some may have been counted twice.
+    """
+
+    levels: NDArray[np.int32]
+    parents: NDArray[np.int64]
+    counts: NDArray[np.uint32]
 
 
 @kernel
@@ -47,32 +70,30 @@ def _sum_degrees(control, levels, degrees):
 
 
 @inlined
-def _parent_id(parent, order, ids, first_id, n):
-    """Give the id of a parent, -1 of none: without a branch, as above."""
+def _parent_id(parent, names, n):
+    """Give the id of a parent, -1 of none: without a branch, as below."""
     known = np.int64(parent < n)
     position = np.int64(parent) * known
-    if order.size:
-        position = np.int64(order[position])
-    position = np.int64(ids[position]) if ids.size else position + first_id
+    if names.order.size:
+        position = np.int64(names.order[position])
+    ids = names.ids
+    position = np.int64(ids[position]) if ids.size else position + names.first_id
     return position * known + known - 1
 
 
-@compiled(
-    types.void(
-        I64, READ_U8, READ_I32, READ_U32, READ_U32, READ_U32, READ_U64, _I64, READ_U32, _COUNTS,
-        I32, I64, _I64,
-    ),
-)  # fmt: skip
-def finish(
-    control, levels, deep_levels, parents, ranks, order, ids, first_id, degrees, counts, out,
-    out_parents, thread
-):  # fmt: skip
-    """Do one thread's part: sum up degrees, then fill ``out`` and ``out_parents`` by position.
+@kernel
+def finish(state, names, results, degrees, thread):
+    """Do one thread's part: sum up degrees, then fill the results by position.
 
-    ``levels`` are those of stored vertices, ``ranks`` their numbers by position; empty ranks are
-    the positions. Levels and parents are of fewer vertices than ``out`` where the last ones have no
-    edges.
+    Levels and parents are of fewer vertices than results where the last ones have no edges.
     """
+    control, levels, deep_levels, parents = (
+        state.control,
+        state.levels,
+        state.deep_levels,
+        state.parents,
+    )
+    ranks, out, out_parents, counts = names.ranks, results.levels, results.parents, results.counts
     if thread != 0 and control[ALONE] != 0:
         return
     _sum_degrees(control, levels, degrees)
@@ -103,7 +124,7 @@ def finish(
             for i in range(first, end):
                 v = np.int64(ranks[i]) if ranks.size else i
                 parent = parents[min(v, last_parent)] | (np.uint32(v > last_parent) * NO_HEAD)
-                out_parents[i] = _parent_id(parent, order, ids, first_id, parents.size)
+                out_parents[i] = _parent_id(parent, names, parents.size)
         atomic_add(control, words.NAMED, end - first)
     if thread == 0:
         wait_for(control, words.NAMED, out.size)

@@ -16,7 +16,7 @@ from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.state import DEEP, IN_BITMAP, MAX_DENSE, MAX_HUBS, UNREACHED
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
 from oocbfs.kernels.region import CURSOR, ONE, ZERO, chunk_for, take_chunk
-from oocbfs.kernels.rows import row_begin
+from oocbfs.kernels.rows import num_segments
 from oocbfs.kernels.vectors import store_where
 
 _WORD_CHUNK = 512
@@ -150,7 +150,7 @@ def weigh(rows, state):
     degrees, queue, control, hubs = rows.degrees, state.queue, state.control, state.hubs
     begin = control[words.FRONTIER_BEGIN]
     size = control[words.FRONTIER_END] - begin
-    hub_bytes = control[words.HUB_BYTES]
+    hub_segments = control[words.HUB_SEGMENTS]
     chunk = chunk_for(size, 256, _QUEUE_CHUNK)
     edges = 0
     while True:
@@ -162,7 +162,8 @@ def weigh(rows, state):
             degree = np.int64(degrees[u])
             edges += degree
             # Five bytes hold any id, so that most rows need no closer look.
-            if degree * 5 > hub_bytes and row_begin(rows, u + 1) - row_begin(rows, u) > hub_bytes:
+            is_long = degree * 5 > hub_segments * SEGMENT_BYTES
+            if is_long and num_segments(rows, u) > hub_segments:
                 number = atomic_add(control, words.NUM_HUBS, 1)
                 if number < MAX_HUBS:
                     hubs[number] = q
@@ -191,9 +192,8 @@ def move_hubs_first(rows, state):
         u = queue[positions[i]]
         queue[positions[i]] = queue[first]
         queue[first] = u
-        num_bytes = row_begin(rows, np.int64(u) + 1) - row_begin(rows, np.int64(u))
         hubs[i] = total
-        total += (num_bytes + SEGMENT_BYTES - 1) // SEGMENT_BYTES
+        total += num_segments(rows, np.int64(u))
     hubs[num_hubs] = total
 
 

@@ -81,8 +81,10 @@ from oocbfs.kernels.region import ONE, SLICE_NANOSECONDS, TASK, ZERO, make_regio
 FINISHED, PAUSED = range(2)
 # Frontiers with fewer vertices are weighed and converted by the leader alone.
 _SHARED_VERTICES = 16384
-# What an edge costs in nanoseconds: in a row of the frontier, by a head, and in a tail.
+# What an edge costs in nanoseconds: in a row of the frontier, by a head, and in a tail. Where rows
+# are decoded, all are cheaper; what matters is that an edge costs the same in both directions.
 _ROW_COST, _HEAD_COST, _TAIL_COST = 2.0, 0.7, 3.0
+_DECODED_TAIL_COST = 2.0
 # Words that a sample of a bottom-up step has at least: fewer say nothing.
 _LEAST_SAMPLE = 3
 
@@ -208,10 +210,16 @@ def _least_edges(rows, state):
     """Give the number of the frontier's edges below which bottom-up cannot be cheaper."""
     control = state.control
     if control[words.BOTTOM_UP_EDGES] >= 0:
-        cost = control[words.BOTTOM_UP_EDGES] * _TAIL_COST
+        cost = control[words.BOTTOM_UP_EDGES] * _tail_cost(rows)
     else:
         cost = _num_open(rows, control) * _HEAD_COST
     return np.int64(cost / _ROW_COST) + state.bitmaps.shape[1]
+
+
+@kernel
+def _tail_cost(rows):
+    """Give the cost of an edge in a tail."""
+    return _DECODED_TAIL_COST if rows.neighbours.size != 0 else _TAIL_COST
 
 
 @kernel
@@ -247,7 +255,7 @@ def _prefers_bottom_up(rows_out, rows_in, state, options, edges):
     _run_region(rows_out, rows_in, state, BOTTOM_UP_STEP, options.threads > 1)
     scale = num_words / ((num_words - 1 >> shift) + 1)
     tails = control[words.EDGES] - control[words.TESTED]
-    cost = scale * (tails * _TAIL_COST + control[words.TESTED] * _HEAD_COST)
+    cost = scale * (tails * _tail_cost(rows_in) + control[words.TESTED] * _HEAD_COST)
     if cost <= edges * _ROW_COST:
         control[words.WHICH_WORDS] = OTHER_WORDS
         return True

@@ -29,7 +29,7 @@ from oocbfs.kernels.bfs.state import (
     PARTS_EDGES,
     UNREACHED,
 )
-from oocbfs.kernels.rows import BATCH, NOT_BEGUN, gather_rows
+from oocbfs.kernels.gather import BATCH, NOT_BEGUN, gather_rows
 
 
 @inlined
@@ -39,12 +39,16 @@ def _visit(state, out, out_end, ids, owners, count, level):
     first = out_end
     short = np.uint8(min(level, DEEP))
     if parents.size == 0:
+        unseen = 0
         for i in range(count):
             v = ids[i]
-            old = levels[v]
-            levels[v] = short if old == UNREACHED else old
+            ids[unseen] = v
+            unseen += np.int64(levels[v] == UNREACHED)
+        for i in range(unseen):
+            v = ids[i]
             out[out_end] = v
-            out_end += np.int64(old == UNREACHED)
+            out_end += np.int64(levels[v] == UNREACHED)
+            levels[v] = short
     else:
         for i in range(count):
             v = ids[i]

@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.kernels.gather import BATCH
 from oocbfs.kernels.region import REGION_WORDS, WORK_FIELDS
-from oocbfs.kernels.rows import BATCH
+from oocbfs.kernels.rows import Rows, read_only
 
 # Control words after those of the region. The queue's end has a cache line of its own.
 QUEUE_END = REGION_WORDS
@@ -23,7 +24,7 @@ FOUND, EDGES, HEADS, TAIL_BYTES, FAILED, NUM_HUBS, TESTED = range(40, 47)
 # slice of the queue that is the frontier, which bitmap is which, and who takes part how.
 LEVEL, FRONTIER_BEGIN, FRONTIER_END = range(48, 51)
 FRONTIER_BITMAP, NEXT_BITMAP, VISITED_BITMAP = range(51, 54)
-HUB_BYTES, DENSE_THREADS, NUM_PARTS, PARTS_TAKEN, FORM = range(54, 59)
+HUB_SEGMENTS, DENSE_THREADS, NUM_PARTS, PARTS_TAKEN, FORM = range(54, 59)
 # Which words a bottom-up region goes over: all, or every 2**SAMPLE_SHIFT-th, or the rest of them.
 # WASTED_EDGES are those that a sample looked at before another direction was chosen.
 WHICH_WORDS, SAMPLE_SHIFT, WASTED_EDGES = range(59, 62)
@@ -33,9 +34,10 @@ WHICH_WORDS, SAMPLE_SHIFT, WASTED_EDGES = range(59, 62)
 # visited bits are set and how many vertices may be in it twice; last, how many were found so far.
 DEPTH, FRONTIER_SIZE, UNEXPLORED_EDGES, BOTTOM_UP_EDGES, FRONTIER_EDGES = range(64, 69)
 NUM_MARKED, NUM_REPEATS, NUM_FOUND = range(69, 72)
-# When levels are named in the end: cursors, and how much is done; a cache line each.
-NAME_CURSOR, NAMED, WORD_CURSOR, WORDS_SUMMED, SUMMED_EDGES = range(72, 112, 8)
-CONTROL_WORDS = 112
+# When levels are named in the end: since when, cursors, and how much is done; a cache line each.
+NAMING_BEGAN = 72
+NAME_CURSOR, NAMED, WORD_CURSOR, WORDS_SUMMED, SUMMED_EDGES = range(80, 120, 8)
+CONTROL_WORDS = 120
 
 # Forms of a frontier; levels.py says who writes and who converts which.
 IN_QUEUE, IN_BITMAP, IN_PARTS = range(3)
@@ -122,8 +124,11 @@ class BfsState(NamedTuple):
 class BfsScratch:
     """What a traversal needs besides its results, kept from one to the next."""
 
-    def __init__(self, num_vertices: int, threads: int) -> None:
-        self.key = (num_vertices, threads)
+    def __init__(self, rows_out: Rows, rows_in: Rows, threads: int) -> None:
+        self._made_for = (rows_out, rows_in, threads)
+        self.rows_out = read_only(rows_out)
+        self.rows_in = self.rows_out if rows_in is rows_out else read_only(rows_in)
+        num_vertices = rows_out.heads.size
         num_words = (num_vertices + 63) >> 6
         num_parts = min(threads, MAX_PARTS)
         num_bitmaps = 3 + max(0, min(threads, MAX_DENSE) - 2)
@@ -141,6 +146,11 @@ class BfsScratch:
         # How many more traversals are left to the leader alone.
         self.calls_alone = 0
         self._num_vertices = num_vertices
+
+    def fits(self, rows_out: Rows, rows_in: Rows, threads: int) -> bool:
+        """Tell whether it was made for these very rows, and for so many threads."""
+        known_out, known_in, known_threads = self._made_for
+        return known_out is rows_out and known_in is rows_in and known_threads == threads
 
     @cached_property
     def deep_levels(self) -> NDArray[np.int32]:

@@ -21,9 +21,8 @@ from oocbfs.kernels.atomics import atomic_add, atomic_or, kernel
 from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.frontier import own_bitmap
 from oocbfs.kernels.bfs.state import DEEP, MAX_DENSE
-from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.gather import BATCH, FULL, NOT_BEGUN, gather_row_segment, gather_rows
 from oocbfs.kernels.region import CURSOR, HUB_CURSOR, ONE, ZERO, chunk_for, take_chunk
-from oocbfs.kernels.rows import BATCH, FULL, NOT_BEGUN, gather_rows, gather_segment, row_begin
 
 # How much a thread takes at a time.
 _HUB_CHUNK = 4
@@ -119,14 +118,7 @@ def _make_expansion(visit):
                 while segment >= hubs[hub + 1]:
                     hub += 1
                 u = np.int64(frontier[hub])
-                count = np.int64(0)
-                if segment == hubs[hub]:
-                    head = rows.heads[u]
-                    ids[0] = head
-                    count = np.int64(head < rows.heads.size)
-                offset = row_begin(rows, u) + (segment - hubs[hub]) * SEGMENT_BYTES
-                offset_end = min(offset + SEGMENT_BYTES, row_begin(rows, u + 1))
-                count = gather_segment(ids, count, rows.tails, offset, offset_end, rows.heads.size)
+                count, more_bytes = gather_row_segment(rows, u, segment - hubs[hub], ids)
                 if count < 0:
                     control[words.FAILED] = 1
                     return edges, num_bytes
@@ -135,7 +127,7 @@ def _make_expansion(visit):
                         owners[i] = u
                 visit(state, bitmap, ids, owners, count)
                 edges += count
-                num_bytes += offset_end - offset
+                num_bytes += more_bytes
 
     @kernel
     def expand(rows, state, bitmap, thread):

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from oocbfs.kernels.atomics import nanoseconds, store_release
 from oocbfs.kernels.bfs import state as words
-from oocbfs.kernels.bfs.finish import finish
-from oocbfs.kernels.bfs.levels import PAUSED, lead, worker_loop
+from oocbfs.kernels.bfs.finish import Names, Results, finish
+from oocbfs.kernels.bfs.levels import FINISHED, PAUSED, lead, worker_loop
 from oocbfs.kernels.bfs.state import (
     AUTO,
     BOTTOM_UP,
@@ -29,10 +30,10 @@ from oocbfs.kernels.bfs.state import (
     BfsState,
 )
 from oocbfs.kernels.cache import compiled
-from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
-from oocbfs.kernels.region import ALONE, STARTED
+from oocbfs.kernels.constants import NO_HEAD
+from oocbfs.kernels.region import ALONE, FINISH, GATE, STARTED
 from oocbfs.kernels.results.levels import count_levels
-from oocbfs.kernels.rows import Rows, one_row, read_only
+from oocbfs.kernels.rows import Rows, freeze, one_row
 from oocbfs.kernels.workers import run_together
 
 if TYPE_CHECKING:
@@ -61,29 +62,23 @@ FIRST_PARTS = 32
 DENSE_SHIFT = 6
 # After a traversal that had to wait for a worker, so many are left to the leader alone.
 CALLS_ALONE = 8
-# A tail this long is shared between threads.
-HUB_BYTES = 16 * SEGMENT_BYTES
+# A row with more segments is shared between threads.
+HUB_SEGMENTS = 16
 
 
 @compiled(_nrt=False)
-def _run(rows_out, rows_in, state, options, thread):
-    """Run levels on thread 0, and tasks of their regions on the others."""
+def _run(rows_out, rows_in, state, options, names, results, thread):
+    """Run levels on thread 0, and tasks of their regions on the others; all name the results."""
     if thread == 0:
-        return lead(rows_out, rows_in, state, options)
-    return worker_loop(rows_out, rows_in, state, thread)
-
-
-class Names(NamedTuple):
-    """How results are put in the order of ids; an empty array stands for what is as it is stored.
-
-    ``ranks`` are stored vertices by position, ``order`` is the inverse of it, ``ids`` are those of
-    the positions, by default consecutive from ``first_id``.
-    """
-
-    ranks: NDArray[np.uint32]
-    order: NDArray[np.uint32]
-    ids: NDArray[np.uint64]
-    first_id: int
+        outcome = lead(rows_out, rows_in, state, options)
+        if outcome == PAUSED:
+            return outcome
+        state.control[words.NAMING_BEGAN] = nanoseconds(options.clock)
+        store_release(state.control, GATE, FINISH)
+    else:
+        worker_loop(rows_out, rows_in, state, thread)
+    finish(state, names, results, rows_out.degrees, thread)
+    return FINISHED
 
 
 class BfsFound(NamedTuple):
@@ -145,14 +140,14 @@ def traverse(
     kept
         Memory of earlier traversals of the same rows, which saves asking the system for it.
     """
-    sources = np.unique(np.asarray(sources, np.uint32))
-    rows_out = read_only(rows_out)
+    sources = np.asarray(sources, np.uint32)
+    if sources.size > 1:
+        sources = np.unique(sources)
     if rows_in is None:
         direction = TOP_DOWN
         rows_in = rows_out
-    else:
-        rows_in = read_only(rows_in)
-    scratch = _take_scratch(kept, rows_out.heads.size, threads)
+    scratch = _take_scratch(kept, rows_out, rows_in, threads)
+    rows_out, rows_in = scratch.rows_out, scratch.rows_in
     state = _make_state(scratch, sources, levels, parents, rows_out, names)
     control = state.control
     if scratch.calls_alone > 0:
@@ -170,32 +165,16 @@ def traverse(
         dense_edges=rows_out.heads.size >> DENSE_SHIFT,
     )
     in_order = _STORED if names is None else names
-    naming_began = 0.0
-
-    def end(thread: int) -> None:
-        nonlocal naming_began
-        if thread == 0:
-            naming_began = time.perf_counter()
-        name(thread)
-
-    name = partial(
-        finish,
-        control,
-        state.levels,
-        state.deep_levels,
-        state.parents,
-        in_order.ranks,
-        in_order.order,
-        in_order.ids,
+    frozen = Names(
+        freeze(in_order.ranks, np.uint32),
+        freeze(in_order.order, np.uint32),
+        freeze(in_order.ids, np.uint64),
         in_order.first_id,
-        rows_out.degrees,
-        scratch.counts,
-        levels,
-        _NO_IDS if names is None or parents is None else parents,
     )
-    together = (rows_out, rows_in, state, options)
-    run_together(_run, together, threads, control, paused=PAUSED, wait=False, finish=end)
-    naming_seconds = time.perf_counter() - naming_began
+    ids = _NO_IDS if names is None or parents is None else parents
+    together = (rows_out, rows_in, state, options, frozen, Results(levels, ids, scratch.counts))
+    run_together(_run, together, threads, control, paused=PAUSED, wait=False)
+    naming_seconds = (time.monotonic_ns() - int(control[words.NAMING_BEGAN])) * 1e-9
     scratch.calls_alone = CALLS_ALONE if control[ALONE] else max(0, scratch.calls_alone - 1)
     found = _sum_up(scratch, control, levels, rows_out)._replace(naming_seconds=naming_seconds)
     if kept is not None:
@@ -203,14 +182,16 @@ def traverse(
     return found
 
 
-def _take_scratch(kept: list[BfsScratch] | None, num_vertices: int, threads: int) -> BfsScratch:
+def _take_scratch(
+    kept: list[BfsScratch] | None, rows_out: Rows, rows_in: Rows, threads: int
+) -> BfsScratch:
     """Take memory that was kept, or new memory; other threads may do so at the same time."""
     while kept:
         with suppress(IndexError):
             scratch = kept.pop()
-            if scratch.key == (num_vertices, threads):
+            if scratch.fits(rows_out, rows_in, threads):
                 return scratch
-    return BfsScratch(num_vertices, threads)
+    return BfsScratch(rows_out, rows_in, threads)
 
 
 def _make_state(
@@ -227,7 +208,7 @@ def _make_state(
     control[[words.FRONTIER_BITMAP, words.NEXT_BITMAP, words.VISITED_BITMAP]] = 0, 1, 2
     control[words.UNEXPLORED_EDGES] = rows.num_edges
     control[words.BOTTOM_UP_EDGES] = -1
-    control[words.HUB_BYTES] = HUB_BYTES
+    control[words.HUB_SEGMENTS] = HUB_SEGMENTS
     control[STARTED] = time.monotonic_ns()
     control[words.NUM_PARTS] = scratch.parts.shape[0]
     scratch.queue[: sources.size] = sources
@@ -267,9 +248,11 @@ def _sum_up(
         sizes = sizes[: depth + 1]
     elif control[words.NUM_REPEATS] > 0:
         sizes = scratch.counts[:, : depth + 1].sum(axis=0, dtype=np.int64)
+        scratch.counts[:, : depth + 2] = 0
     else:
-        sizes = np.append(records["frontier"], control[words.FRONTIER_SIZE])
-    scratch.counts[:, : depth + 2] = 0
+        sizes = np.empty(depth + 1, np.int64)
+        sizes[:depth] = records["frontier"]
+        sizes[depth] = control[words.FRONTIER_SIZE]
     edges = int(control[words.SUMMED_EDGES])
     if 2 * control[words.NUM_FOUND] >= rows.heads.size:
         edges = rows.num_edges - edges

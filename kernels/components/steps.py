@@ -15,7 +15,8 @@ from oocbfs.kernels.atomics import inlined, kernel, load_acquire, prefetch, stor
 from oocbfs.kernels.components import state as words
 from oocbfs.kernels.components.forest import compress, find, link
 from oocbfs.kernels.constants import SAMPLE_STRIDE
-from oocbfs.kernels.rows import make_tail_walk, row_begin, take_varint
+from oocbfs.kernels.gather import make_tail_walk, take_varint
+from oocbfs.kernels.rows import row_begin
 
 # How many vertices ahead a label is prefetched; a tail twice as far.
 _AHEAD = 8

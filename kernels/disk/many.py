@@ -22,8 +22,9 @@ from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.passes import make_pass
 from oocbfs.kernels.disk.stream import NO_ROWS, ReadCost, add_row, make_stream, part_in_buffer
+from oocbfs.kernels.gather import gather_segment, make_tail_walk
 from oocbfs.kernels.region import ONE, ZERO
-from oocbfs.kernels.rows import gather_segment, make_tail_walk, row_begin
+from oocbfs.kernels.rows import row_begin
 
 # Where a vertex's words are in its pair.
 SEEN, MARK = range(2)

@@ -16,8 +16,9 @@ from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.read import PAGE_BYTES, read_pages
 from oocbfs.kernels.disk.stream import NO_ROWS, add_row
+from oocbfs.kernels.gather import BATCH, gather_segment
 from oocbfs.kernels.region import ONE, SLICE_NANOSECONDS, ZERO
-from oocbfs.kernels.rows import BATCH, gather_segment, row_begin
+from oocbfs.kernels.rows import row_begin
 
 # How small levels end: the traversal is over, the time slice is, blocks are to be read by all
 # threads, or the frontier is too large and lies in its bitmap.

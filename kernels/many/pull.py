@@ -13,10 +13,11 @@ import numpy as np
 
 from oocbfs.kernels.atomics import atomic_add, inlined, kernel, prefetch
 from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.gather import make_tail_walk, take_varint
 from oocbfs.kernels.many import state as words
 from oocbfs.kernels.many.state import ALL, BLOCK, CHUNK, FIRST_OWN, PULLING, SEEN, WIDTH, frontiers
 from oocbfs.kernels.region import CURSOR, ZERO, take_chunk
-from oocbfs.kernels.rows import make_tail_walk, row_begin, take_varint
+from oocbfs.kernels.rows import row_begin
 from oocbfs.kernels.vectors import add_where
 
 

@@ -11,10 +11,11 @@ import numpy as np
 
 from oocbfs.kernels.atomics import atomic_add, inlined, kernel, prefetch, trailing_zeros
 from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.gather import gather_segment
 from oocbfs.kernels.many import state as words
 from oocbfs.kernels.many.state import CHUNK, FIRST_OWN, PUSHING, SEEN, frontiers, other_row
 from oocbfs.kernels.region import CURSOR, ONE, ZERO, take_chunk
-from oocbfs.kernels.rows import gather_segment, row_begin
+from oocbfs.kernels.rows import row_begin
 
 _LIST_CHUNK = 16
 # How many rows ahead a tail is asked for; where it begins twice as far.

@@ -10,6 +10,7 @@ import numpy as np
 
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.gather import SPARE
 from oocbfs.kernels.many import state as words
 from oocbfs.kernels.many.levels import NO_ROOM, PAUSED, TOO_DEEP, lead, worker_loop
 from oocbfs.kernels.many.state import (
@@ -24,7 +25,7 @@ from oocbfs.kernels.many.state import (
     ManyState,
 )
 from oocbfs.kernels.region import GATE
-from oocbfs.kernels.rows import SPARE, Rows, one_row, read_only
+from oocbfs.kernels.rows import Rows, one_row, read_only
 from oocbfs.kernels.workers import run_together
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from numba import njit, types
 from oocbfs.kernels.array_types import I32, I64, READ_I32, READ_U8, READ_U32, READ_U64
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import SEGMENT_BYTES
-from oocbfs.kernels.rows import take_varint
+from oocbfs.kernels.gather import take_varint
 
 _TABLE = types.Array(types.int64, 2, "C")
 _I64 = types.int64

@@ -35,7 +35,8 @@ from oocbfs.kernels.disk.small_level import (
     SMALL_VERTICES,
 )
 from oocbfs.kernels.disk.state import DiskState
-from oocbfs.kernels.rows import BATCH, one_row, read_only
+from oocbfs.kernels.gather import BATCH
+from oocbfs.kernels.rows import one_row, read_only
 from oocbfs.plan.disk import READERS
 
 _NO_PARENTS = np.empty(0, np.uint32)

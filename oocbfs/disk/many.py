@@ -25,7 +25,8 @@ from oocbfs.kernels.disk import many as kernels
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.many import DiskManyState
 from oocbfs.kernels.disk.read import NO_TAILS, Disk
-from oocbfs.kernels.rows import BATCH, Rows, one_row, read_only
+from oocbfs.kernels.gather import BATCH
+from oocbfs.kernels.rows import Rows, one_row, read_only
 from oocbfs.plan.disk import READERS, WIDTHS
 
 # Sources of one traversal, and the words that hold a bit for each.

@@ -15,6 +15,7 @@ from oocbfs.formats.container.layout import ROW_KINDS, TRANSPOSED, Kind
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.io.ordered import available_threads, over_ranges
 from oocbfs.kernels import varint
+from oocbfs.kernels.gather import SPARE
 from oocbfs.kernels.results import checking as check
 from oocbfs.kernels.rows import Rows
 
@@ -116,6 +117,18 @@ def load_rows(container: Container, *, transposed: bool = False) -> Rows:
         num_edges=container.num_edges,
         max_degree=int(container.header["max_degree"]),
     )
+
+
+def decode_rows(rows: Rows) -> Rows:
+    """Decode all rows besides; give them as they were if one of them is damaged."""
+    firsts = np.zeros(rows.heads.size + 1, np.uint32)
+    np.cumsum(rows.degrees, out=firsts[1:])
+    neighbours = np.zeros(int(firsts[-1]) + SPARE, np.uint32)
+    columns = (rows.heads, rows.bases, rows.starts, rows.shift, rows.tails)
+    damaged = over_ranges(
+        varint.decode_range, rows.heads.size, available_threads(), neighbours, firsts, *columns
+    )
+    return rows if any(damaged) else rows._replace(firsts=firsts, neighbours=neighbours)
 
 
 def decode_edges(

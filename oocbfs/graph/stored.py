@@ -19,7 +19,7 @@ from oocbfs.graph.kept import KeptSearch
 from oocbfs.graph.sizes import Sizes
 from oocbfs.graph.vertices import Vertices
 from oocbfs.lazy import lazy
-from oocbfs.memory import allow_unpacking, parse_size
+from oocbfs.memory import allow_unpacking, available_bytes, parse_size
 
 # Kernels are imported when they are asked for: what a file says about itself needs none.
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # Degrees that are looked at at a time.
 _PIECE = 1 << 16
+# Decoded rows that are kept beside the others take at most so much, or an eighth of what is free.
+_MOST_DECODED_BYTES = 256 << 20
 
 
 class StoredGraph(Vertices, Closing):
@@ -78,6 +80,22 @@ class StoredGraph(Vertices, Closing):
             return rows, rows
         count = max(_num_connected(side.degrees) for side in (self.rows, self.in_rows))
         return first_rows(self.rows, count), first_rows(self.in_rows, count)
+
+    @lazy
+    def decoded_rows(self) -> tuple[Rows, Rows]:
+        """``connected_rows``, decoded besides if the graph is small and nobody set a budget.
+
+        Decoding takes about as long as a search, and later ones take half as long.
+        """
+        from oocbfs.graph.rows import decode_rows
+
+        rows, in_rows = self.connected_rows
+        num_bytes = 4 * (rows.heads.size + 1 + self.num_edges) * (2 if self.directed else 1)
+        may_decode = num_bytes <= min(_MOST_DECODED_BYTES, available_bytes() // 8)
+        if not may_decode or self.budget_bytes is not None:
+            return rows, in_rows
+        decoded = decode_rows(rows)
+        return decoded, decode_rows(in_rows) if self.directed else decoded
 
     @cached_property
     def kept_scratch(self) -> list[Any]:
@@ -224,7 +242,7 @@ class StoredGraph(Vertices, Closing):
     def _drop(self) -> None:
         self.release_device()
         kept = ("kept_scratch", "result_pool")
-        for name in ("rows", "in_rows", "connected_rows", "order", "ranks", *kept):
+        for name in ("rows", "in_rows", "connected_rows", "decoded_rows", "order", "ranks", *kept):
             self.__dict__.pop(name, None)
         if "disk_rows" in self.__dict__:
             self.__dict__.pop("disk_rows").close()

@@ -164,6 +164,8 @@ class Vertices:
             If there is something among them that is no id.
         """
         if isinstance(ids, np.ndarray) and ids.dtype.kind in "iu":
+            if ids.ndim == 1 and ids.dtype == np.uint64:
+                return ids
             if ids.ndim > 1:
                 raise QueryError(f"ids come in one row, not as {shown(ids)}")
             wanted = ids.reshape(-1)

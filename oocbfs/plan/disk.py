@@ -5,7 +5,7 @@ from __future__ import annotations
 from oocbfs.kernels.bfs.traverse import MAX_RECORDS, RECORD
 from oocbfs.kernels.disk.small_level import QUEUE_SIZE, SMALL_BYTES
 from oocbfs.kernels.disk.stream import BUFFER_BYTES
-from oocbfs.kernels.rows import BATCH
+from oocbfs.kernels.gather import BATCH
 
 # Threads that read, each with one read in flight.
 READERS = 16

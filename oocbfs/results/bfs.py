@@ -53,7 +53,8 @@ class LevelTable(Sequence[Level]):
             self._num_levels[-1] += depth - records.size
             # Two threads may have counted a vertex that both found.
             records["frontier"] = sizes[: records.size]
-            records["frontier"][-1] = sizes[records.size - 1 : depth].sum()
+            if depth > records.size:
+                records["frontier"][-1] = sizes[records.size - 1 : depth].sum()
         self._unexpanded = int(sizes[-1]) if sizes.size > depth else 0
 
     def __len__(self) -> int:

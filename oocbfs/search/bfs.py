@@ -168,12 +168,13 @@ def _run(
 
 def _on_cpu(graph: StoredGraph, task: Task, settings: Settings) -> BfsOutcome:
     """Traverse on all cores, straight from the mapped file."""
-    rows, in_rows = graph.connected_rows
-    if task.sources.max() >= rows.heads.size:
-        rows, in_rows = graph.rows, graph.in_rows
     cpu.load()
     # A budget has no room for the ranks of all vertices, and checks want stored vertices.
     in_order = settings.memory is None and not settings.validate
+    # Who searches a second time is likely to search a third time.
+    rows, in_rows = graph.decoded_rows if in_order and graph.kept_scratch else graph.connected_rows
+    if task.sources.max() >= rows.heads.size:
+        rows, in_rows = graph.rows, graph.in_rows
     parents: NDArray[Any] | None = None
     if not in_order:
         parents = task.parents

@@ -12,11 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numba import njit
 
+from oocbfs.graph.rows import decode_rows
 from oocbfs.kernels import atomics
 from oocbfs.kernels.bfs import traverse as bfs
 from oocbfs.kernels.bfs.plain import plain_bfs
 from oocbfs.kernels.bfs.traverse import AUTO, BOTTOM_UP, TOP_DOWN, traverse
-from oocbfs.kernels.rows import take_varint
+from oocbfs.kernels.gather import take_varint
 from tests.support.plain_rows import (
     NONE,
     SEGMENT,
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from oocbfs.kernels.rows import Rows
 
 DIRECTIONS = (AUTO, TOP_DOWN, BOTTOM_UP)
 
@@ -73,34 +76,43 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bfs, "ALONE_EDGES", -1)
     monkeypatch.setattr(bfs, "PARTS_LIMIT", 64)
     monkeypatch.setattr(bfs, "FIRST_PARTS", 0)
-    monkeypatch.setattr(bfs, "HUB_BYTES", SEGMENT)
+    monkeypatch.setattr(bfs, "HUB_SEGMENTS", 1)
 
 
 def check(
     graph: Graph, directed: bool, sources: Sequence[int], threads: int, direction: int
 ) -> None:
-    rows_out, rows_in = both_ways(graph, directed)
     levels = np.full(len(graph), 77, np.int32)
     parents = np.full(len(graph), 77, np.uint32)
     expected = plain_levels(graph, sources)
-    for wanted in (None, parents):
-        levels.fill(77)
-        done = traverse(
-            rows_out,
-            rows_in,
-            np.array(sources),
-            levels,
-            wanted,
-            threads=threads,
-            direction=direction,
-        )
-        assert levels.tolist() == expected
-        assert not done.malformed
-        # A vertex that two threads found at the same time is in the frontier twice.
-        repeats = done.records["frontier"] - np.bincount(levels[levels >= 0])
-        assert repeats.min() == 0
-        assert threads > 1 or repeats.max() == 0
-    check_parents(graph, sources, levels, parents)
+    encoded = both_ways(graph, directed)
+    for rows_out, rows_in in (encoded, both_decoded(*encoded)):
+        for wanted in (None, parents):
+            levels.fill(77)
+            done = traverse(
+                rows_out,
+                rows_in,
+                np.array(sources),
+                levels,
+                wanted,
+                threads=threads,
+                direction=direction,
+            )
+            assert levels.tolist() == expected
+            assert not done.malformed
+            # A vertex that two threads found at the same time is in the frontier twice.
+            repeats = done.records["frontier"] - np.bincount(levels[levels >= 0])
+            assert repeats.min() == 0
+            assert threads > 1 or repeats.max() == 0
+        check_parents(graph, sources, levels, parents)
+    assert done.records["tail_bytes"].sum() == 0
+
+
+def both_decoded(rows_out: Rows, rows_in: Rows) -> tuple[Rows, Rows]:
+    """Decode both directions, which may be the same."""
+    decoded = decode_rows(rows_out)
+    assert decoded.neighbours.size > 0
+    return decoded, decoded if rows_in is rows_out else decode_rows(rows_in)
 
 
 @settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])

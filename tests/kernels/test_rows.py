@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from numba import njit
 
+from oocbfs.graph.rows import decode_rows
 from oocbfs.kernels.bfs import state
 from oocbfs.kernels.bfs import traverse as bfs
 from oocbfs.kernels.bfs.plain import plain_bfs
 from oocbfs.kernels.bfs.state import BfsScratch
 from oocbfs.kernels.bfs.traverse import traverse
+from oocbfs.kernels.gather import BATCH, NOT_BEGUN, gather_rows
 from oocbfs.kernels.region import ALONE, DONE, REGION_WORDS, STARTED, wait_for
-from oocbfs.kernels.rows import BATCH, NOT_BEGUN, Rows, gather_rows, read_only
+from oocbfs.kernels.rows import Rows, read_only
 from tests.support.plain_rows import NONE, Graph, both_ways, make_rows
 
 
@@ -29,8 +32,11 @@ def gathered(rows: Any, queue: Any, ids: Any, owners: Any) -> Any:
     return q, count
 
 
+@pytest.mark.parametrize("decode", [lambda rows: rows, decode_rows], ids=["encoded", "decoded"])
 @pytest.mark.parametrize("largest", [100, 300, 20_000, 66_000])
-def test_rows_of_any_length_and_gaps_of_any_width_are_gathered(largest: int) -> None:
+def test_rows_of_any_length_and_gaps_of_any_width_are_gathered(
+    largest: int, decode: Callable[[Rows], Rows]
+) -> None:
     """One byte, two and three, in tails that end within a word, with one and after it."""
     n = 70_000
     rng = np.random.default_rng(largest)
@@ -38,7 +44,7 @@ def test_rows_of_any_length_and_gaps_of_any_width_are_gathered(largest: int) -> 
     for u in range(200):
         steps = rng.integers(1, largest, size=u % 40 + u // 150 * 300)
         graph[u] = [int(v) for v in np.unique(rng.integers(0, 9) + np.cumsum(steps)) if v < n]
-    rows = read_only(make_rows(graph, [0] * n))
+    rows = read_only(decode(make_rows(graph, [0] * n)))
     ids, owners = np.zeros(BATCH, np.uint32), np.zeros(BATCH, np.uint32)
     for first in range(0, 200, 4):
         queue = np.arange(first, first + 4, dtype=np.uint32)
@@ -58,6 +64,7 @@ def test_short_rows_that_are_damaged_are_noticed() -> None:
         ids, owners = np.zeros(BATCH, np.uint32), np.zeros(BATCH, np.uint32)
         _, count = gathered(read_only(rows), np.zeros(1, np.uint32), ids, owners)
         assert count == -1, tail
+        assert decode_rows(rows._replace(degrees=np.array([3, 0, 0], np.uint32))).firsts.size == 0
 
 
 @njit(nogil=True)  # type: ignore[untyped-decorator]
