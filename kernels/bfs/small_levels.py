@@ -36,27 +36,24 @@ from oocbfs.kernels.gather import BATCH, NOT_BEGUN, gather_rows
 def _visit(state, out, out_end, ids, owners, count, level):
     """Level the ids that have no level yet and append them to out; give its new end."""
     levels, parents = state.levels, state.parents
+    with_parents = parents.size != 0
     first = out_end
     short = np.uint8(min(level, DEEP))
-    if parents.size == 0:
-        unseen = 0
-        for i in range(count):
-            v = ids[i]
-            ids[unseen] = v
-            unseen += np.int64(levels[v] == UNREACHED)
-        for i in range(unseen):
-            v = ids[i]
-            out[out_end] = v
-            out_end += np.int64(levels[v] == UNREACHED)
-            levels[v] = short
-    else:
-        for i in range(count):
-            v = ids[i]
-            if levels[v] == UNREACHED:
-                levels[v] = short
-                parents[v] = owners[i]
-                out[out_end] = v
-                out_end += 1
+    # Most ids have a level: reads alone tell which, and need not wait for writes.
+    unseen = 0
+    for i in range(count):
+        v = ids[i]
+        ids[unseen] = v
+        if with_parents:
+            owners[unseen] = owners[i]
+        unseen += np.int64(levels[v] == UNREACHED)
+    for i in range(unseen):
+        v = ids[i]
+        out[out_end] = v
+        out_end += np.int64(levels[v] == UNREACHED)
+        levels[v] = short
+        if with_parents:
+            parents[v] = owners[i]
     if level >= DEEP:
         for i in range(first, out_end):
             state.deep_levels[out[i]] = level
