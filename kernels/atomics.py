@@ -13,7 +13,7 @@ from numba import config, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from oocbfs.kernels.linked import LinkedCompiler
+from oocbfs.kernels.linked import ApartCompiler, LinkedCompiler
 
 # For functions that only compiled code calls: no wrappers for Python, and no reference counts
 # (numba's own string loops use the same option), which every tuple of arrays would otherwise
@@ -24,10 +24,14 @@ _LINKED = {
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
     "pipeline_class": LinkedCompiler,
+    # Else a function would take it from the one that is compiled first of all that call it.
+    "forceinline": False,
 }
 kernel = njit(**_LINKED)
+# For large ones that several functions call: a copy in each takes long to compile.
+apart = njit(**{**_LINKED, "pipeline_class": ApartCompiler})
 # For the smallest ones, which cost less than a call with all those arrays.
-inlined = njit(forceinline=True, **_LINKED)
+inlined = njit(**{**_LINKED, "forceinline": True})
 
 _I32 = ir.IntType(32)
 _I64 = ir.IntType(64)

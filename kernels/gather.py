@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oocbfs.kernels.atomics import (
+    apart,
     count_ones,
     extracts_fast,
     inlined,
@@ -135,7 +136,7 @@ def gather_segment(ids, count, tails, offset, end, n):
     return count if offset <= end and v < n else np.int64(-1)
 
 
-@kernel
+@apart
 def gather_row_segment(rows, u, number, ids):
     """Gather one segment of a row, with the head if it is the first.
 
@@ -251,7 +252,7 @@ def _take_short_tail(ids, count, tails, begin, end):
     return count + num_ids, v * has_tail, possible
 
 
-@kernel
+@apart
 def gather_rows(rows, queue, q, offset, end, ids, owners, count, with_parents):
     """Append the ids of the rows queue[q:end] until FULL, those of the first from ``offset`` on.
 

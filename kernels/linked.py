@@ -42,6 +42,20 @@ class _LinkedLowering(NativeLowering):  # type: ignore[misc]
         return True
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _ApartLowering(_LinkedLowering):
+    """Translate a function that stays one, however often it is called."""
+
+    _name = "oocbfs_apart_lowering"
+
+    def run_pass(self, state):
+        """Translate the function, and forbid LLVM to copy it into its callers."""
+        super().run_pass(state)
+        function = state.library._final_module.get_function(state.cr.fndesc.llvm_func_name)
+        function.add_function_attribute("noinline")
+        return True
+
+
 def _do_nothing():
     """Optimise nothing."""
 
@@ -49,11 +63,19 @@ def _do_nothing():
 class LinkedCompiler(CompilerBase):  # type: ignore[misc]
     """numba's own passes, but for the last one."""
 
+    _lowering = _LinkedLowering
+
     def define_pipelines(self):
         """Give the passes of numba, and another one for the translation."""
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         for i, (step, _) in enumerate(passes.passes):
             if step is NativeLowering:
-                passes.passes[i] = _LinkedLowering, "translate"
+                passes.passes[i] = self._lowering, "translate"
         passes.finalize()
         return [passes]
+
+
+class ApartCompiler(LinkedCompiler):
+    """The same for functions that are not copied into their callers."""
+
+    _lowering = _ApartLowering

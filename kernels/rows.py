@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 from numpy.typing import NDArray
 
+from oocbfs.kernels.array_types import READ_U8, READ_U32, READ_U64
 from oocbfs.kernels.atomics import inlined
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
+from oocbfs.kernels.structs import StructType, at_address
 
 _NO_IDS = np.empty(0, np.uint32)
 
@@ -37,6 +40,25 @@ class Rows(NamedTuple):
     max_degree: int
     firsts: NDArray[np.uint32] = _NO_IDS
     neighbours: NDArray[np.uint32] = _NO_IDS
+
+
+rows_at = at_address(
+    StructType(
+        "Rows",
+        {
+            "heads": READ_U32,
+            "bases": READ_U64,
+            "starts": READ_U32,
+            "tails": READ_U8,
+            "degrees": READ_U32,
+            "shift": types.int64,
+            "num_edges": types.int64,
+            "max_degree": types.int64,
+            "firsts": READ_U32,
+            "neighbours": READ_U32,
+        },
+    )
+)
 
 
 def freeze(array: NDArray[Any], dtype: Any) -> NDArray[Any]:  # noqa: ANN401

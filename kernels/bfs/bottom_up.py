@@ -13,7 +13,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from oocbfs.kernels.atomics import atomic_add, count_ones, inlined, kernel, prefetch, trailing_zeros
+from oocbfs.kernels.atomics import (
+    apart,
+    atomic_add,
+    count_ones,
+    inlined,
+    kernel,
+    prefetch,
+    trailing_zeros,
+)
 from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.frontier import mark_levels
 from oocbfs.kernels.bfs.state import DEEP, OTHER_WORDS, PENDING, SAMPLED_WORDS, UNREACHED
@@ -249,7 +257,7 @@ def _probe_decoded(rows, degrees, state, w, open_bits):
     return num_hits, edges, weight
 
 
-@kernel
+@apart
 def bottom_up(rows, degrees, state, thread):
     """Take chunks of words until none are left; count vertices, edges, heads and tail bytes.
 

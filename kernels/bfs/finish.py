@@ -8,13 +8,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numba import types
 from numpy.typing import NDArray
 
+from oocbfs.kernels.array_types import I32, I64, READ_U32, READ_U64, U32_2D
 from oocbfs.kernels.atomics import atomic_add, inlined, kernel, trailing_zeros
 from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.state import DEEP, UNREACHED
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.region import ALONE, ONE, ZERO, take_chunk, wait_for
+from oocbfs.kernels.structs import StructType, at_address
 from oocbfs.kernels.vectors import where_equal
 
 _CHUNK = 1 << 14
@@ -44,6 +47,15 @@ class Results(NamedTuple):
     levels: NDArray[np.int32]
     parents: NDArray[np.int64]
     counts: NDArray[np.uint32]
+
+
+names_at = at_address(
+    StructType(
+        "Names",
+        {"ranks": READ_U32, "order": READ_U32, "ids": READ_U64, "first_id": types.int64},
+    )
+)
+results_at = at_address(StructType("Results", {"levels": I32, "parents": I64, "counts": U32_2D}))
 
 
 @kernel

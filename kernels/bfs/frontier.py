@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oocbfs.kernels.atomics import (
+    apart,
     atomic_add,
     atomic_or,
     count_ones,
@@ -74,7 +75,7 @@ def own_bitmap(control, thread):
     return np.int64(thread + 1)
 
 
-@kernel
+@apart
 def sweep(rows, state):
     """Find what a dense step visited: bitmap of the next frontier, levels, count and degrees."""
     degrees, bitmaps, control = rows.degrees, state.bitmaps, state.control
@@ -144,7 +145,7 @@ def bitmap_to_queue(state):
                 bits &= bits - ONE
 
 
-@kernel
+@apart
 def weigh(rows, state):
     """Sum the frontier's degrees and note where its hubs are, as many as there is room for."""
     degrees, queue, control, hubs = rows.degrees, state.queue, state.control, state.hubs

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oocbfs.kernels.atomics import atomic_or, inlined, kernel, nanoseconds
+from oocbfs.kernels.atomics import apart, atomic_or, inlined, kernel, nanoseconds
 from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.frontier import mark_visited
 from oocbfs.kernels.bfs.state import (
@@ -152,7 +152,7 @@ def _queue_part(state, part):
         queue[begin + i] = finds[i]
 
 
-@kernel
+@apart
 def expand_parts(rows, state, thread):
     """Expand this thread's part of the frontier, then those parts whose threads did not come.
 

@@ -10,11 +10,14 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numba import from_dtype, types
 from numpy.typing import NDArray
 
+from oocbfs.kernels.array_types import I32, I64, I64_2D, U8, U32, U32_2D, U64_2D
 from oocbfs.kernels.gather import BATCH
 from oocbfs.kernels.region import REGION_WORDS, WORK_FIELDS
 from oocbfs.kernels.rows import Rows, read_only
+from oocbfs.kernels.structs import Struct, StructType, at_address
 
 # Control words after those of the region. The queue's end has a cache line of its own.
 QUEUE_END = REGION_WORDS
@@ -121,13 +124,35 @@ class BfsState(NamedTuple):
     control: NDArray[np.int64]
 
 
+options_at = at_address(StructType("BfsOptions", dict.fromkeys(BfsOptions._fields, types.int64)))
+state_at = at_address(
+    StructType(
+        "BfsState",
+        {
+            "levels": U8,
+            "deep_levels": I32,
+            "parents": U32,
+            "queue": U32,
+            "bitmaps": U64_2D,
+            "ids": U32_2D,
+            "offsets": I64_2D,
+            "finds": U32_2D,
+            "parts": I64_2D,
+            "hubs": I64,
+            "records": types.Array(from_dtype(RECORD), 1, "C"),
+            "control": I64,
+        },
+    )
+)
+
+
 class BfsScratch:
     """What a traversal needs besides its results, kept from one to the next."""
 
     def __init__(self, rows_out: Rows, rows_in: Rows, threads: int) -> None:
         self._made_for = (rows_out, rows_in, threads)
-        self.rows_out = read_only(rows_out)
-        self.rows_in = self.rows_out if rows_in is rows_out else read_only(rows_in)
+        self.rows_out = Struct(read_only(rows_out))
+        self.rows_in = self.rows_out if rows_in is rows_out else Struct(read_only(rows_in))
         num_vertices = rows_out.heads.size
         num_words = (num_vertices + 63) >> 6
         num_parts = min(threads, MAX_PARTS)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oocbfs.kernels.atomics import atomic_add, atomic_or, kernel
+from oocbfs.kernels.atomics import apart, atomic_add, atomic_or, kernel
 from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.frontier import own_bitmap
 from oocbfs.kernels.bfs.state import DEEP, MAX_DENSE
@@ -169,14 +169,14 @@ _expand_sparse = _make_expansion(_visit_sparse)
 _expand_dense = _make_expansion(_visit_dense)
 
 
-@kernel
+@apart
 def top_down_sparse(rows, state, thread):
     """Expand the frontier; what is found goes into the queue."""
     visited = state.bitmaps[state.control[words.VISITED_BITMAP]]
     _expand_sparse(rows, state, visited, thread)
 
 
-@kernel
+@apart
 def top_down_dense(rows, state, thread):
     """Expand the frontier; what is found goes into the thread's own bitmap."""
     control, bitmaps = state.control, state.bitmaps

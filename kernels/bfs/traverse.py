@@ -12,10 +12,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numba import types
 
 from oocbfs.kernels.atomics import nanoseconds, store_release
 from oocbfs.kernels.bfs import state as words
-from oocbfs.kernels.bfs.finish import Names, Results, finish
+from oocbfs.kernels.bfs.finish import Names, Results, finish, names_at, results_at
 from oocbfs.kernels.bfs.levels import FINISHED, PAUSED, lead, worker_loop
 from oocbfs.kernels.bfs.state import (
     AUTO,
@@ -28,12 +29,15 @@ from oocbfs.kernels.bfs.state import (
     BfsOptions,
     BfsScratch,
     BfsState,
+    options_at,
+    state_at,
 )
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.region import ALONE, FINISH, GATE, STARTED
 from oocbfs.kernels.results.levels import count_levels
-from oocbfs.kernels.rows import Rows, freeze, one_row
+from oocbfs.kernels.rows import Rows, freeze, one_row, rows_at
+from oocbfs.kernels.structs import Struct
 from oocbfs.kernels.workers import run_together
 
 if TYPE_CHECKING:
@@ -66,19 +70,30 @@ CALLS_ALONE = 8
 HUB_SEGMENTS = 16
 
 
-@compiled(_nrt=False)
+@compiled(types.int64(*[types.int64] * 7), _nrt=False)
 def _run(rows_out, rows_in, state, options, names, results, thread):
-    """Run levels on thread 0, and tasks of their regions on the others; all name the results."""
+    """Run levels on thread 0, and tasks of their regions on the others; all name the results.
+
+    But for the thread, arguments are the addresses of structs.
+    """
+    rows_out, rows_in, state = rows_at(rows_out), rows_at(rows_in), state_at(state)
     if thread == 0:
-        outcome = lead(rows_out, rows_in, state, options)
+        outcome = lead(rows_out, rows_in, state, options_at(options))
         if outcome == PAUSED:
             return outcome
-        state.control[words.NAMING_BEGAN] = nanoseconds(options.clock)
+        state.control[words.NAMING_BEGAN] = nanoseconds(options_at(options).clock)
         store_release(state.control, GATE, FINISH)
     else:
         worker_loop(rows_out, rows_in, state, thread)
-    finish(state, names, results, rows_out.degrees, thread)
+    finish(state, names_at(names), results_at(results), rows_out.degrees, thread)
     return FINISHED
+
+
+def _run_structs(*structs_and_thread: Any) -> int:  # noqa: ANN401
+    """Run the compiled function, whose structs this call keeps alive."""
+    *structs, thread = structs_and_thread
+    outcome: int = _run(*(struct.address for struct in structs), thread)
+    return outcome
 
 
 class BfsFound(NamedTuple):
@@ -147,7 +162,6 @@ def traverse(
         direction = TOP_DOWN
         rows_in = rows_out
     scratch = _take_scratch(kept, rows_out, rows_in, threads)
-    rows_out, rows_in = scratch.rows_out, scratch.rows_in
     state = _make_state(scratch, sources, levels, parents, rows_out, names)
     control = state.control
     if scratch.calls_alone > 0:
@@ -172,8 +186,13 @@ def traverse(
         in_order.first_id,
     )
     ids = _NO_IDS if names is None or parents is None else parents
-    together = (rows_out, rows_in, state, options, frozen, Results(levels, ids, scratch.counts))
-    run_together(_run, together, threads, control, paused=PAUSED, wait=False)
+    results = Results(levels, ids, scratch.counts)
+    together = (
+        scratch.rows_out,
+        scratch.rows_in,
+        *map(Struct, (state, options, frozen, results)),
+    )
+    run_together(_run_structs, together, threads, control, paused=PAUSED, wait=False)
     naming_seconds = (time.monotonic_ns() - int(control[words.NAMING_BEGAN])) * 1e-9
     scratch.calls_alone = CALLS_ALONE if control[ALONE] else max(0, scratch.calls_alone - 1)
     found = _sum_up(scratch, control, levels, rows_out)._replace(naming_seconds=naming_seconds)

@@ -1,0 +1,118 @@
+"""Named tuples that compiled code gets as one address.
+
+numba passes a tuple of arrays to every function with all fields of all arrays, a hundred numbers or
+more, and most of the time to compile such functions goes there. Here the arrays of a named tuple
+are described in one block of memory, and functions pass its address on. In their source nothing
+changes: ``state.levels`` is an array.
+"""
+
+# numba calls the code generators by position and reads their annotations nowhere.
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    infer_getattr,
+    intrinsic,
+    lower_getattr_generic,
+    models,
+    register_model,
+)
+from numba.np.arrayobj import populate_array
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_I64 = ir.IntType(64)
+
+
+class Struct:
+    """The values of a named tuple, described in a block of memory: they live as long as it does."""
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        self._values = tuple(values)
+        words: list[int] = []
+        for value in self._values:
+            if isinstance(value, np.ndarray):
+                words += (value.__array_interface__["data"][0], *value.shape)
+            else:
+                words.append(value)
+        self._words = np.array(words, np.int64)
+        self.address: int = self._words.__array_interface__["data"][0]
+
+
+class StructType(types.Type):  # type: ignore[misc]
+    """How compiled code sees a struct: the names and types of its fields, arrays or int64."""
+
+    def __init__(self, name, fields) -> None:
+        self.fields = dict(fields)
+        self.places = {}
+        end = 0
+        for field, kind in self.fields.items():
+            self.places[field] = end
+            end += 1 + (kind.ndim if isinstance(kind, types.Array) else 0)
+        super().__init__(f"Struct({name})")
+
+
+@register_model(StructType)
+class _StructModel(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, dmm, fe_type) -> None:
+        super().__init__(dmm, fe_type, _I64)
+
+
+@infer_getattr
+class _StructAttributes(AttributeTemplate):  # type: ignore[misc]
+    key = StructType
+
+    def generic_resolve(self, struct, name):
+        return struct.fields.get(name)
+
+
+@lower_getattr_generic(StructType)
+def _load_field(context, builder, struct, address, name):
+    """Make the array that a field describes; what the block says does not change meanwhile."""
+    block = builder.inttoptr(address, _I64.as_pointer())
+    unchanging = builder.module.add_metadata([])
+
+    def load(number):
+        place = ir.Constant(_I64, struct.places[name] + number)
+        word = builder.load(builder.gep(block, [place]))
+        word.set_metadata("invariant.load", unchanging)
+        return word
+
+    kind = struct.fields[name]
+    if not isinstance(kind, types.Array):
+        return load(0)
+    array = context.make_array(kind)(context, builder)
+    item_bytes = context.get_abi_sizeof(context.get_data_type(kind.dtype))
+    shape = [load(1 + axis) for axis in range(kind.ndim)]
+    strides = [ir.Constant(_I64, item_bytes)]
+    for size in reversed(shape[1:]):
+        strides.insert(0, builder.mul(strides[0], size))
+    populate_array(
+        array,
+        data=builder.inttoptr(load(0), array.data.type),
+        shape=cgutils.pack_array(builder, shape),
+        strides=cgutils.pack_array(builder, strides),
+        itemsize=ir.Constant(_I64, item_bytes),
+        meminfo=None,
+    )
+    return array._getvalue()
+
+
+def at_address(struct: StructType) -> Any:  # noqa: ANN401
+    """Make the function by which compiled code sees a struct where its address is."""
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def view(typingctx, address):
+        def codegen(context, builder, signature, args):
+            return args[0]
+
+        return struct(types.int64), codegen
+
+    return view
