@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pickle
 import re
 import threading
 from contextlib import suppress
@@ -34,6 +35,8 @@ _IMPORT = re.compile(
     re.MULTILINE,
 )
 
+_KERNEL = re.compile(r"^ *@(?:kernel|inlined|apart|compiled)\b", re.MULTILINE)
+
 
 def compiled(*signatures: object, **options: object) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function for these signatures, or for the first arguments that it is called with.
@@ -56,12 +59,37 @@ def compiled(*signatures: object, **options: object) -> Callable[[Callable[..., 
                     dispatcher.disable_compile()
             return dispatcher
 
+        dispatcher.wanted_signatures = signatures
         if signatures:
             # numba asks this for what to call when it has no code for some arguments.
             dispatcher._compile_for_args = dispatcher.prepare = prepare
         return dispatcher
 
     return decorate
+
+
+def is_cached(kernel: Any) -> bool:  # noqa: ANN401
+    """Tell whether all signatures of a kernel are compiled, here or in the cache."""
+    if not kernel._can_compile:
+        return True
+    cache, codegen = kernel._cache, kernel.targetctx.codegen()
+    with suppress(OSError, EOFError, pickle.UnpicklingError):  # what is damaged is compiled anew
+        index = cache._cache_file._load_index()
+        return all(
+            cache._index_key(signature, codegen) in index for signature in kernel.wanted_signatures
+        )
+    return False
+
+
+def nothing_is_cached() -> bool:
+    """Tell whether this is the first time that anything is compiled."""
+    folders = (_folder_for(folder) for folder in (_ROOT, *_ROOT.iterdir()) if folder.is_dir())
+    return not any(any(folder.glob("*.nbi")) for folder in folders)
+
+
+def count_kernels(path: Path) -> int:
+    """Count the functions that are compiled with a kernel in this file, roughly."""
+    return sum(len(_KERNEL.findall(_read(file)[1])) for file in imported_files(path))
 
 
 def imported_files(path: Path) -> set[Path]:

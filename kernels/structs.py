@@ -49,7 +49,7 @@ class Struct:
 class StructType(types.Type):  # type: ignore[misc]
     """How compiled code sees a struct: the names and types of its fields, arrays or int64."""
 
-    def __init__(self, name, fields) -> None:
+    def __init__(self, name: str, fields: dict[str, Any]) -> None:
         self.fields = dict(fields)
         self.places = {}
         end = 0
@@ -61,7 +61,7 @@ class StructType(types.Type):  # type: ignore[misc]
 
 @register_model(StructType)
 class _StructModel(models.PrimitiveModel):  # type: ignore[misc]
-    def __init__(self, dmm, fe_type) -> None:
+    def __init__(self, dmm: Any, fe_type: Any) -> None:  # noqa: ANN401
         super().__init__(dmm, fe_type, _I64)
 
 
@@ -108,7 +108,7 @@ def _load_field(context, builder, struct, address, name):
 def at_address(struct: StructType) -> Any:  # noqa: ANN401
     """Make the function by which compiled code sees a struct where its address is."""
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def view(typingctx, address):
         def codegen(context, builder, signature, args):
             return args[0]
@@ -116,3 +116,15 @@ def at_address(struct: StructType) -> Any:  # noqa: ANN401
         return struct(types.int64), codegen
 
     return view
+
+
+@intrinsic
+def call_at(typingctx, address, rows_out, rows_in, state, thread):
+    """Call a compiled function of three structs and a number at its address."""
+
+    def codegen(context, builder, signature, args):
+        kind = ir.FunctionType(_I64, [_I64] * 4)
+        return builder.call(builder.inttoptr(args[0], kind.as_pointer()), args[1:])
+
+    arguments = types.int64, rows_out, rows_in, state, types.int64
+    return types.int64(*arguments), codegen

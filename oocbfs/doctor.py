@@ -8,15 +8,22 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
+from oocbfs.errors import OocbfsError
 from oocbfs.formats.io import machine
+from oocbfs.formats.io.ordered import available_threads, ordered_map
 from oocbfs.gpu.nvidia import HEADERS_WHEEL, LIBRARY, Driver, ask_driver, find_headers
 from oocbfs.memory import available_bytes, format_size, locked_limit
+
+Target = tuple[str | int, ...]
+# How many sources a batch takes at a time where the graph stays on disk.
+_WIDTHS = (8, 16, 32, 64)
+_RESULTS = ("levels", "prediction", "format_text", "components", "checking")
 
 
 @dataclass(frozen=True)
@@ -140,3 +147,52 @@ def _compiler() -> Finding:
 
 def _extra(package: str, enables: str, get: str) -> Finding:
     return Finding(package, _versions(package), enables, get)
+
+
+def compile_ahead(on_done: Callable[[], object]) -> None:
+    """Compile what every command needs into the cache, in as many processes as there are cores.
+
+    ``on_done`` is called after each of NUM_COMPILED parts.
+
+    Raises
+    ------
+    OocbfsError
+        If something cannot be compiled.
+    """
+    for _ in ordered_map(_compile, _COMPILED, available_threads()):
+        on_done()
+
+
+def _compile(targets: tuple[Target, ...]) -> None:
+    """Compile in a process."""
+    from oocbfs.kernels.compiling import start
+
+    process = start(targets)
+    try:
+        _, errors = process.communicate()
+    except BaseException:
+        process.kill()
+        raise
+    if process.returncode:
+        last = errors.decode(errors="replace").strip().rpartition("\n")[2]
+        raise OocbfsError(f"a kernel does not compile here: {last}")
+
+
+def _modules(*names: str) -> tuple[Target, ...]:
+    return tuple(
+        ("oocbfs.kernels.compiling", "prepare_module", f"oocbfs.kernels.{name}") for name in names
+    )
+
+
+# What one process each compiles, the longest first.
+_COMPILED: tuple[tuple[Target, ...], ...] = (
+    (("oocbfs.kernels.bfs.traverse", "load"),),
+    (("oocbfs.kernels.many.traverse", "load"),),
+    (("oocbfs.disk.bfs", "load"),),
+    tuple(("oocbfs.disk.many", "load", width) for width in _WIDTHS),
+    (("oocbfs.kernels.components.connect", "load"), ("oocbfs.disk.components", "load")),
+    _modules("convert.parse", "convert.ids", "convert.radix", "convert.arrange"),
+    _modules("convert.cluster", "convert.generate", "varint", "many.spread"),
+    _modules(*(f"results.{name}" for name in _RESULTS)),
+)
+NUM_COMPILED = len(_COMPILED)

@@ -10,6 +10,19 @@ from typing import Any
 from tqdm import tqdm
 
 
+def make_bar(name: str, total: int | None, unit: str, *, disable: bool | None = None) -> tqdm[Any]:
+    """Make a bar that goes away when it is closed; by default on a terminal only."""
+    return tqdm(
+        total=total,
+        desc=f"{name:>8}",
+        unit=unit,
+        unit_scale=True,
+        unit_divisor=1024 if unit == "B" else 1000,
+        disable=disable,
+        leave=False,
+    )
+
+
 class Phases:
     """Show a bar for each phase of a long job, on a terminal only, and keep its time."""
 
@@ -21,15 +34,6 @@ class Phases:
     def __call__(self, name: str, total: int | None, unit: str) -> Iterator[tqdm[Any]]:
         """Run a phase; the block advances the bar it is given."""
         start = time.perf_counter()
-        bar: tqdm[Any] = tqdm(
-            total=total,
-            desc=f"{name:>8}",
-            unit=unit,
-            unit_scale=True,
-            unit_divisor=1024 if unit == "B" else 1000,
-            disable=self._disable,
-            leave=False,
-        )
-        with bar:
+        with make_bar(name, total, unit, disable=self._disable) as bar:
             yield bar
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start

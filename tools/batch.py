@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from oocbfs.settings import From, LevelFiles, ManyEngine, Strategy, Table
+from oocbfs.tools import announcements
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def run(options: argparse.Namespace) -> None:
         options.usage_error(
             "name one of --sources, --random, --all-hubs and --emit pairs PAIRS.csv"
         )
-    shared.announce()
+    announcements.announce()
     from oocbfs.batch.job_file import read_jobs
     from oocbfs.batch.jobs import Job, prepare
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, get_args
 
 from oocbfs.errors import QueryError
 from oocbfs.settings import Direction
+from oocbfs.tools import announcements
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def _giant(opened: Graph, options: argparse.Namespace) -> int:
 def run(options: argparse.Namespace) -> None:
     """Traverse, write what was asked for, and report."""
     shared.check_files(options, "levels", "parents")
-    shared.announce()
+    announcements.announce()
     from oocbfs.formats.output.vectors import write_vector
     from oocbfs.search import graph
 
@@ -141,6 +142,8 @@ def _rows(
     yield "seconds", shared.duration(stats)
     yield "of these", shared.parts_of(stats)
     yield "edges/second", f"{stats.edges_per_second:,.0f}"
+    if each := stats.nanoseconds_per_edge:
+        yield "ns per edge", ", ".join(f"{name} {value:.2f}" for name, value in each.items())
     for tier, moved in stats.slow_bytes_by_tier.items():
         share = moved / max(1, stats.graph_bytes)
         yield shared.TIERS[tier], f"{moved:,} bytes, {share:.1%} of the graph"

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from oocbfs.tools import announcements
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Find the components, write what was asked for, and report."""
     shared.check_files(options, "labels")
-    shared.announce()
+    announcements.announce()
     from oocbfs.formats.output.vectors import write_vector
     from oocbfs.search import graph
 

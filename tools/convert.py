@@ -10,6 +10,7 @@ from oocbfs.errors import OutputError
 from oocbfs.formats.readers.table import FORMATS, NAMES, UNMARKED
 from oocbfs.memory import format_size
 from oocbfs.settings import IdNames
+from oocbfs.tools import announcements
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def run(options: argparse.Namespace) -> None:
 
 def convert(inputs: object, options: argparse.Namespace, **settings: Any) -> None:  # noqa: ANN401
     """Convert anything that ``oocbfs.convert`` takes and print the report."""
-    shared.announce_compilation()
+    announcements.announce_compilation()
     from oocbfs.conversion import converter
 
     report = converter.convert(

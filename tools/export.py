@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 
+from oocbfs.tools import announcements
 from oocbfs.tools import options as shared
 
 
@@ -20,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Decode and write."""
     shared.refuse_json_among_edges(options)
-    shared.announce()
+    announcements.announce()
     from oocbfs.formats.output.atomic import check_outputs
     from oocbfs.formats.output.writers import choose_format, write_edges
     from oocbfs.progress import Phases

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 
-from oocbfs.tools import convert
+from oocbfs.tools import announcements, convert
 from oocbfs.tools import options as shared
 
 # What generators count with; a graph file holds fewer vertices.
@@ -96,7 +96,7 @@ _PARAMETERS = {
 def run(options: argparse.Namespace) -> None:
     """Generate into an edge list or straight into a graph."""
     shared.refuse_json_among_edges(options)
-    shared.announce_compilation()
+    announcements.announce_compilation()
     from oocbfs.formats.output.atomic import check_space
     from oocbfs.generate import generators, powerlaw
     from oocbfs.memory import parse_size

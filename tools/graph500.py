@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from oocbfs.tools import announcements
 from oocbfs.tools import options as shared
 
 
@@ -23,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run and print the statistics block."""
-    shared.announce_compilation()
+    announcements.announce_compilation()
     from oocbfs import graph500
     from oocbfs.formats.io.ordered import available_threads
 

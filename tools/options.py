@@ -9,7 +9,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable
-from functools import cache
 from typing import TYPE_CHECKING, Any, get_args
 
 from oocbfs.errors import BudgetError, QueryError
@@ -287,38 +286,3 @@ def print_table(rows: Iterable[tuple[str, str]]) -> None:
     width = max((len(name) for name, _ in listed), default=0)
     for name, value in listed:
         print(f"{name:<{width}}  {value}")
-
-
-def announce() -> None:
-    """Say on standard error what makes a command slow: compiling kernels, unpacking a graph."""
-    announce_compilation()
-    announce_unpacking()
-
-
-def announce_unpacking() -> None:
-    """Say on standard error, once per file, how much memory a compressed graph takes."""
-    from oocbfs import memory
-
-    @cache
-    def say(path: str, num_bytes: int) -> None:
-        print(f"unpacking {path}: {memory.format_size(num_bytes)} of memory", file=sys.stderr)
-
-    memory.on_unpacking = say
-
-
-def announce_compilation() -> None:
-    """Say once, on standard error, that kernels are being compiled, if they are."""
-    from numba.core import event
-
-    class Announcer(event.Listener):  # type: ignore[misc]
-        said = False
-
-        def on_start(self, event: event.Event) -> None:
-            if not self.said:
-                print("compiling kernels (first run only) …", file=sys.stderr, flush=True)
-                self.said = True
-
-        def on_end(self, event: event.Event) -> None:
-            pass
-
-    event.register("numba:compile", Announcer())

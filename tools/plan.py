@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from oocbfs.memory import format_size
+from oocbfs.tools import announcements
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
@@ -47,8 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Plan for each GPU and print the decisions."""
-    shared.announce_compilation()
-    shared.announce_unpacking()
+    announcements.announce()
     from oocbfs.plan.prediction import MODEL, sample_levels
     from oocbfs.plan.shape import graph_bytes
     from oocbfs.progress import Phases

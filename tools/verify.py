@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from oocbfs.tools import announcements
 from oocbfs.tools import options as shared
 
 
@@ -14,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Verify and say so."""
-    shared.announce()
+    announcements.announce()
     from oocbfs.graph.verifier import verify
 
     seconds = verify(options.graph, threads=options.threads, progress=True)

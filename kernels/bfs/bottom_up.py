@@ -26,8 +26,9 @@ from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.frontier import mark_levels
 from oocbfs.kernels.bfs.state import DEEP, OTHER_WORDS, PENDING, SAMPLED_WORDS, UNREACHED
 from oocbfs.kernels.constants import SEGMENT_BYTES
-from oocbfs.kernels.gather import BATCH, take_varint, take_word
+from oocbfs.kernels.gather import BATCH, take_varint
 from oocbfs.kernels.heads import test_open_heads
+from oocbfs.kernels.probe import probe_segment, probe_segments
 from oocbfs.kernels.region import CURSOR, ONE, ZERO, chunk_for, take_chunk
 from oocbfs.kernels.rows import row_begin
 from oocbfs.kernels.vectors import store_where
@@ -38,47 +39,6 @@ _WORTH_A_ROUND = 8
 # The edges of a frontier are estimated from one word of eight.
 WEIGHED_WORDS = 8
 _UNWEIGHED = 64 * (WEIGHED_WORDS - 1)
-
-
-@kernel
-def _probe_segment(tails, n, frontier, ids, offset, end, v):
-    """Look for a frontier vertex among the ids that follow v in a segment, 8 bytes at a time.
-
-    Gives it, or -1 if there is none, or n if the segment is malformed; edges looked at, and offset.
-    ``ids`` is scratch.
-    """
-    edges = np.int64(0)
-    while offset < end:
-        count, offset, v = take_word(ids, np.int64(0), tails, offset, end, v)
-        if v >= n or offset > end:
-            return n, edges, offset
-        hits = ZERO
-        for i in range(count):
-            u = ids[i]
-            hits |= (frontier[u >> 6] >> np.uint64(u & 63) & ONE) << np.uint64(i)
-        if hits != ZERO:
-            first = trailing_zeros(hits)
-            return np.int64(ids[first]), edges + first + 1, offset
-        edges += count
-    return np.int64(-1), edges, offset
-
-
-@kernel
-def probe_segments(tails, n, frontier, ids, begin, end):
-    """Look for a frontier vertex in the segments of a tail.
-
-    Gives it, or -1 if there is none, or n if the tail is malformed; edges and bytes looked at.
-    """
-    offset = begin
-    edges = np.int64(0)
-    found = np.int64(-1)
-    while offset < end and found < 0:
-        segment_end = min(offset + SEGMENT_BYTES, end)
-        found, more_edges, offset = _probe_segment(
-            tails, n, frontier, ids, offset, segment_end, np.int64(-1)
-        )
-        edges += more_edges
-    return found, edges, offset - begin
 
 
 @inlined
@@ -204,7 +164,7 @@ def _probe_pending(rows, degrees, state, thread, num_pending):
         few_hits = _WORTH_A_ROUND * (num_hits - hits_before) < num_tried
     for i in range(num_pending):
         u = ids[i]
-        v, more_edges, offset = _probe_segment(
+        v, more_edges, offset = probe_segment(
             rows.tails, n, frontier, scratch, offsets[i], ends[i], last[i]
         )
         edges += more_edges

@@ -31,24 +31,17 @@ import numpy as np
 
 from oocbfs.kernels.atomics import kernel, nanoseconds
 from oocbfs.kernels.bfs import state as words
-from oocbfs.kernels.bfs.bottom_up import bottom_up, undo_sample
+from oocbfs.kernels.bfs.bottom_up import undo_sample
 from oocbfs.kernels.bfs.frontier import (
     begin_level,
-    bitmap_to_queue,
-    clear_results,
     mark_visited,
     move_hubs_first,
     predict_bottom_up,
-    queue_to_bitmap,
-    sweep,
     take_next_bitmap,
     take_next_slice,
-    weigh,
 )
 from oocbfs.kernels.bfs.small_levels import (
     are_balanced,
-    expand_parts,
-    parts_to_queue,
     record_level,
     reserve_parts,
     small_levels,
@@ -75,8 +68,8 @@ from oocbfs.kernels.bfs.state import (
     UNREACHED,
     WEIGH,
 )
-from oocbfs.kernels.bfs.top_down import top_down_dense, top_down_sparse
-from oocbfs.kernels.region import ONE, SLICE_NANOSECONDS, TASK, ZERO, make_region
+from oocbfs.kernels.region import ONE, SLICE_NANOSECONDS, ZERO, make_region
+from oocbfs.kernels.structs import call_at
 
 FINISHED, PAUSED = range(2)
 # Frontiers with fewer vertices are weighed and converted by the leader alone.
@@ -91,28 +84,8 @@ _LEAST_SAMPLE = 3
 
 @kernel
 def _work(rows_out, rows_in, state, thread):
-    """Do one thread's part of the open region."""
-    task = state.control[TASK]
-    if task == BOTTOM_UP_STEP:
-        bottom_up(rows_in, rows_out.degrees, state, thread)
-    elif task == DENSE_STEP:
-        top_down_dense(rows_out, state, thread)
-    elif task == SPARSE_STEP:
-        top_down_sparse(rows_out, state, thread)
-    elif task == PARTS_STEP:
-        expand_parts(rows_out, state, thread)
-    elif task == PARTS_TO_QUEUE:
-        parts_to_queue(state, thread)
-    elif task == SWEEP:
-        sweep(rows_out, state)
-    elif task == WEIGH:
-        weigh(rows_out, state)
-    elif task == QUEUE_TO_BITMAP:
-        queue_to_bitmap(state)
-    elif task == BITMAP_TO_QUEUE:
-        bitmap_to_queue(state)
-    else:
-        clear_results(state)
+    """Do one thread's part of the open region: what does it is compiled apart, see traverse.py."""
+    call_at(state.control[words.WORK_ADDRESS], rows_out, rows_in, state, thread)
 
 
 _run_region, worker_loop = make_region(_work)

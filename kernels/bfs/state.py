@@ -31,6 +31,8 @@ HUB_SEGMENTS, DENSE_THREADS, NUM_PARTS, PARTS_TAKEN, FORM = range(54, 59)
 # Which words a bottom-up region goes over: all, or every 2**SAMPLE_SHIFT-th, or the rest of them.
 # WASTED_EDGES are those that a sample looked at before another direction was chosen.
 WHICH_WORDS, SAMPLE_SHIFT, WASTED_EDGES = range(59, 62)
+# The compiled function that does the work of regions.
+WORK_ADDRESS = 62
 # What the leader remembers between two levels: how far the traversal is, the edges of the
 # vertices that were not in a frontier yet, those that a bottom-up level would look at (-1: there
 # was none), those of a frontier that is a bitmap, if only estimated, and, of the queue, how far

@@ -16,25 +16,45 @@ from numba import types
 
 from oocbfs.kernels.atomics import nanoseconds, store_release
 from oocbfs.kernels.bfs import state as words
+from oocbfs.kernels.bfs.bottom_up import bottom_up
 from oocbfs.kernels.bfs.finish import Names, Results, finish, names_at, results_at
+from oocbfs.kernels.bfs.frontier import (
+    bitmap_to_queue,
+    clear_results,
+    queue_to_bitmap,
+    sweep,
+    weigh,
+)
 from oocbfs.kernels.bfs.levels import FINISHED, PAUSED, lead, worker_loop
+from oocbfs.kernels.bfs.small_levels import expand_parts, parts_to_queue
 from oocbfs.kernels.bfs.state import (
     AUTO,
+    BITMAP_TO_QUEUE,
     BOTTOM_UP,
+    BOTTOM_UP_STEP,
     CONTROL_WORDS,
+    DENSE_STEP,
     MAX_RECORDS,
     PARTS_EDGES,
+    PARTS_STEP,
+    PARTS_TO_QUEUE,
+    QUEUE_TO_BITMAP,
     RECORD,
+    SPARSE_STEP,
+    SWEEP,
     TOP_DOWN,
+    WEIGH,
     BfsOptions,
     BfsScratch,
     BfsState,
     options_at,
     state_at,
 )
+from oocbfs.kernels.bfs.top_down import top_down_dense, top_down_sparse
 from oocbfs.kernels.cache import compiled
+from oocbfs.kernels.compiling import address_of, prepare_together
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.kernels.region import ALONE, FINISH, GATE, STARTED
+from oocbfs.kernels.region import ALONE, FINISH, GATE, STARTED, TASK
 from oocbfs.kernels.results.levels import count_levels
 from oocbfs.kernels.rows import Rows, freeze, one_row, rows_at
 from oocbfs.kernels.structs import Struct
@@ -68,6 +88,34 @@ DENSE_SHIFT = 6
 CALLS_ALONE = 8
 # A row with more segments is shared between threads.
 HUB_SEGMENTS = 16
+
+
+@compiled(types.int64(*[types.int64] * 4), _nrt=False)
+def _do_work(rows_out, rows_in, state, thread):
+    """Do one thread's part of the open region; arguments are addresses, but for the thread."""
+    rows_out, rows_in, state = rows_at(rows_out), rows_at(rows_in), state_at(state)
+    task = state.control[TASK]
+    if task == BOTTOM_UP_STEP:
+        bottom_up(rows_in, rows_out.degrees, state, thread)
+    elif task == DENSE_STEP:
+        top_down_dense(rows_out, state, thread)
+    elif task == SPARSE_STEP:
+        top_down_sparse(rows_out, state, thread)
+    elif task == PARTS_STEP:
+        expand_parts(rows_out, state, thread)
+    elif task == PARTS_TO_QUEUE:
+        parts_to_queue(state, thread)
+    elif task == SWEEP:
+        sweep(rows_out, state)
+    elif task == WEIGH:
+        weigh(rows_out, state)
+    elif task == QUEUE_TO_BITMAP:
+        queue_to_bitmap(state)
+    elif task == BITMAP_TO_QUEUE:
+        bitmap_to_queue(state)
+    else:
+        clear_results(state)
+    return 0
 
 
 @compiled(types.int64(*[types.int64] * 7), _nrt=False)
@@ -228,6 +276,7 @@ def _make_state(
     control[words.UNEXPLORED_EDGES] = rows.num_edges
     control[words.BOTTOM_UP_EDGES] = -1
     control[words.HUB_SEGMENTS] = HUB_SEGMENTS
+    control[words.WORK_ADDRESS] = _work_address()
     control[STARTED] = time.monotonic_ns()
     control[words.NUM_PARTS] = scratch.parts.shape[0]
     scratch.queue[: sources.size] = sources
@@ -281,8 +330,14 @@ def _sum_up(
 
 
 @cache
+def _work_address() -> int:
+    """Give the address of what does the work of regions."""
+    return address_of(_do_work)
+
+
+@cache
 def load() -> None:
     """Compile the kernels or load them from the cache, so that no traversal's time includes it."""
-    nothing = np.empty(0, np.uint32)
+    prepare_together(_do_work, _run)
     rows = one_row()
-    traverse(rows, rows, np.zeros(1, np.uint32), np.empty(1, np.int32), nothing)
+    traverse(rows, rows, np.zeros(1, np.uint32), np.empty(1, np.int32))

@@ -17,13 +17,13 @@ from oocbfs.kernels.atomics import (
     kernel,
     trailing_zeros,
 )
-from oocbfs.kernels.bfs.bottom_up import probe_segments
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.passes import make_pass
 from oocbfs.kernels.disk.stream import NO_ROWS, add_row, make_stream, part_in_buffer
 from oocbfs.kernels.gather import BATCH, FULL, gather_segment
 from oocbfs.kernels.heads import test_open_heads
+from oocbfs.kernels.probe import probe_segments
 from oocbfs.kernels.region import ONE, ZERO
 from oocbfs.kernels.rows import row_begin
 

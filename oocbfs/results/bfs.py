@@ -157,6 +157,16 @@ class Stats:
         """Edges of the reached part, undirected ones counted once, for each second of the call."""
         return self.edges_traversed / self.seconds if self.seconds else 0.0
 
+    @property
+    def nanoseconds_per_edge(self) -> dict[str, float]:
+        """How long an edge took that was examined, by direction, where edges are counted."""
+        sums: dict[str, tuple[int, float]] = {}
+        for level in self.levels:
+            if level.edges_examined:
+                edges, seconds = sums.get(level.direction, (0, 0.0))
+                sums[level.direction] = edges + level.edges_examined, seconds + level.seconds
+        return {name: 1e9 * seconds / edges for name, (edges, seconds) in sums.items()}
+
 
 @dataclass(frozen=True)
 class BfsResult:
@@ -247,6 +257,7 @@ class BfsResult:
             "naming_seconds": self.stats.naming_seconds,
             "edges_traversed": self.stats.edges_traversed,
             "edges_per_second": self.stats.edges_per_second,
+            "nanoseconds_per_edge": self.stats.nanoseconds_per_edge,
             "engine": self.stats.engine,
             "threads": self.stats.threads,
             "fallback": self.stats.fallback,

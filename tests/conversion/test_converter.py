@@ -268,3 +268,11 @@ def test_too_little_memory_says_how_much(tmp_path: Path) -> None:
     with pytest.raises(BudgetError, match="512M or 4G"):
         oocbfs.convert(np.array([[0, 1]]), tmp_path / "g.ocg", memory="lots")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("zstd", [None, 3])
+def test_phases_add_up_to_the_seconds(tmp_path: Path, zstd: int | None) -> None:
+    report = oocbfs.convert(np.array([[0, 1], [1, 2]], np.uint64), tmp_path / "g.ocg", zstd=zstd)
+    assert sum(report.seconds_by_phase.values()) == pytest.approx(report.seconds)
+    assert min(report.seconds_by_phase.values()) >= 0
+    assert ("compress" in report.seconds_by_phase) == (zstd is not None)

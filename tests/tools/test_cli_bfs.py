@@ -38,6 +38,18 @@ def test_json_holds_the_contract(graph: Path) -> None:
     assert found["validated"] is True
     assert found["edges_per_second"] == pytest.approx(found["edges_traversed"] / found["seconds"])
     assert found["edges_traversed"] == 4
+    each = found["nanoseconds_per_edge"]
+    examined = {
+        way: [level for level in found["levels"] if level["direction"] == way] for way in each
+    }
+    assert each == pytest.approx(
+        {
+            way: 1e9
+            * sum(level["seconds"] for level in levels if level["edges_examined"])
+            / sum(level["edges_examined"] for level in levels)
+            for way, levels in examined.items()
+        }
+    )
     assert [level["frontier"] for level in found["levels"]] == [1, 1, 2, 1]
 
 

@@ -1,0 +1,72 @@
+"""Compile several kernels at the same time, in processes of their own, into the cache."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from oocbfs.kernels.cache import is_cached
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_PROGRAM = """
+import sys
+sys.path[:] = {path!r}
+from oocbfs.kernels.compiling import call
+for target in {targets!r}:
+    call(*target)
+"""
+
+
+def prepare_together(*kernels: Any) -> None:  # noqa: ANN401
+    """Compile kernels that have signatures, or load them from the cache.
+
+    numba compiles one function at a time in a process. So if two are not in the cache, all but the
+    last are compiled by another process, which leaves them there, while this one compiles the last.
+    """
+    missing = [kernel for kernel in kernels if not is_cached(kernel)]
+    if len(missing) > 1 and sys.executable:
+        others = [kernel.py_func for kernel in missing[:-1]]
+        helper = start([(other.__module__, f"{other.__name__}.prepare") for other in others])
+        try:
+            missing[-1].prepare()
+        except BaseException:
+            helper.kill()
+            raise
+        finally:
+            # If it failed, or had nowhere to put them, they are compiled here.
+            helper.communicate()
+    for kernel in kernels:
+        kernel.prepare()
+
+
+def prepare_module(name: str) -> None:
+    """Compile all kernels of a module that have signatures."""
+    for kernel in list(vars(import_module(name)).values()):
+        if getattr(kernel, "wanted_signatures", ()):
+            kernel.prepare()
+
+
+def call(module: str, function: str, *arguments: object) -> None:
+    """Call something by its name, as a process does that ``start`` started."""
+    attrgetter(function)(import_module(module))(*arguments)
+
+
+def start(targets: Iterable[tuple[str | int, ...]]) -> subprocess.Popen[bytes]:
+    """Start a process that compiles into the cache, by calling these one after the other."""
+    program = _PROGRAM.format(path=sys.path, targets=list(targets))
+    quiet = subprocess.DEVNULL
+    return subprocess.Popen(
+        [sys.executable, "-c", program], stdin=quiet, stdout=quiet, stderr=subprocess.PIPE
+    )
+
+
+def address_of(kernel: Any) -> int:  # noqa: ANN401
+    """Give the address at which other compiled code can call a kernel with one signature."""
+    (compiled,) = kernel.prepare().overloads.values()
+    address: int = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name)
+    return address

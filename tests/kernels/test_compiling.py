@@ -1,0 +1,93 @@
+"""Kernels that are compiled together, ahead, and not without a word."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+from oocbfs import doctor
+from oocbfs.kernels import cache
+
+ROOT = Path(__file__).parents[2]
+KERNELS = Path(cache.__file__).parent
+
+
+def run_with_cache(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python with a cache of its own."""
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(folder)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+
+def test_what_is_compiled_together_comes_from_two_processes(tmp_path: Path) -> None:
+    """The first kernel is found in the cache, where the other process put it."""
+    code = (
+        "from oocbfs.kernels import varint;"
+        "from oocbfs.kernels.compiling import prepare_together;"
+        "kernels = varint.pack_keys, varint.unpack_keys;"
+        "prepare_together(*kernels);"
+        "print(*(len(kernel.stats.cache_hits) for kernel in kernels))"
+    )
+    assert run_with_cache(tmp_path, "-c", code).stdout.split() == ["1", "0"]
+    assert run_with_cache(tmp_path, "-c", code).stdout.split() == ["1", "1"]
+
+
+def test_a_helper_that_fails_costs_only_time(tmp_path: Path) -> None:
+    code = (
+        "from oocbfs.kernels import compiling, varint;"
+        "compiling._PROGRAM = 'raise SystemExit(1)';"
+        "compiling.prepare_together(varint.pack_keys, varint.unpack_keys);"
+        "print(len(varint.pack_keys.overloads), len(varint.pack_keys.stats.cache_hits))"
+    )
+    assert run_with_cache(tmp_path, "-c", code).stdout.split() == ["1", "0"]
+
+
+def test_everything_is_compiled_ahead() -> None:
+    """Every module of kernels with signatures is on the list; the others are loaded by a verb."""
+    listed = {
+        str(part)
+        for targets in doctor._COMPILED
+        for target in targets
+        for part in (target[0], *target[2:])
+    }
+    for path in sorted(KERNELS.rglob("*.py")):
+        name = ".".join(("oocbfs.kernels", *path.relative_to(KERNELS).with_suffix("").parts))
+        if "@compiled(" not in path.read_text():
+            continue
+        kernels = [k for k in vars(import_module(name)).values() if hasattr(k, "wanted_signatures")]
+        own = [kernel for kernel in kernels if kernel.py_func.__module__ == name]
+        if all(kernel.wanted_signatures for kernel in own):
+            assert name in listed, name
+        else:
+            loads = {name, name.replace(".kernels.disk.", ".disk.")}
+            assert loads & listed, name
+    for targets in doctor._COMPILED:
+        for module, function, *_ in targets:
+            assert callable(getattr(import_module(str(module)), str(function)))
+
+
+def test_compiling_is_announced_once(tmp_path: Path) -> None:
+    """The first command of all says how to compile ahead; later ones only that they compile."""
+    cached = tmp_path / "cache"
+    edges = tmp_path / "g.npy"
+    generate = ("-m", "oocbfs", "generate", "grid2d", "--rows", "3", "--columns", "3")
+    first = run_with_cache(cached, *generate, "-o", str(edges))
+    assert [line for line in first.stderr.splitlines() if line.startswith("compiling")] == [
+        "compiling kernels, once for each command; 'oocbfs doctor --compile' does it for all …"
+    ]
+    again = run_with_cache(cached, *generate, "--force", "-o", str(edges))
+    assert "compiling kernels" not in again.stderr
+    other = run_with_cache(
+        cached, "-m", "oocbfs", "convert", str(edges), "-o", str(tmp_path / "g.ocg")
+    )
+    assert [line for line in other.stderr.splitlines() if line.startswith("compiling")] == [
+        "compiling kernels for this command, once …"
+    ]

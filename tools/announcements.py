@@ -1,0 +1,68 @@
+"""Say on standard error what makes a command slow."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_COMPILING = "compiling kernels for this command, once …"
+_COMPILING_FIRST = (
+    "compiling kernels, once for each command; 'oocbfs doctor --compile' does it for all …"
+)
+
+
+def announce() -> None:
+    """Say on standard error what makes a command slow: compiling kernels, unpacking a graph."""
+    announce_compilation()
+    announce_unpacking()
+
+
+def announce_unpacking() -> None:
+    """Say on standard error, once per file, how much memory a compressed graph takes."""
+    from oocbfs import memory
+
+    @cache
+    def say(path: str, num_bytes: int) -> None:
+        print(f"unpacking {path}: {memory.format_size(num_bytes)} of memory", file=sys.stderr)
+
+    memory.on_unpacking = say
+
+
+def announce_compilation() -> None:
+    """Say once, on standard error, that kernels are being compiled, if they are, and show a bar."""
+    from numba.core import event
+
+    from oocbfs.kernels.cache import nothing_is_cached
+
+    class Announcer(event.Listener):  # type: ignore[misc]
+        """Counts functions; those that a kernel calls are compiled while it is."""
+
+        is_first: bool | None = None
+        depth = 0
+        bar: Any = None
+
+        def on_start(self, event: event.Event) -> None:
+            if self.is_first is None:
+                self.is_first = nothing_is_cached()
+                print(_COMPILING_FIRST if self.is_first else _COMPILING, file=sys.stderr)
+            if self.depth == 0:
+                self.bar = _compilation_bar(event.data["dispatcher"].py_func)
+            self.depth += 1
+
+        def on_end(self, event: event.Event) -> None:
+            self.depth -= 1
+            self.bar.update(self.bar.n < self.bar.total)
+            if self.depth == 0:
+                self.bar.close()
+
+    event.register("numba:compile", Announcer())
+
+
+def _compilation_bar(kernel: Any) -> Any:  # noqa: ANN401
+    """Make a bar of the functions that are compiled with a kernel."""
+    from oocbfs.kernels.cache import count_kernels
+    from oocbfs.progress import make_bar
+
+    return make_bar("compiling", count_kernels(Path(kernel.__code__.co_filename)), "function")
