@@ -42,23 +42,22 @@ class Rows(NamedTuple):
     neighbours: NDArray[np.uint32] = _NO_IDS
 
 
-rows_at = at_address(
-    StructType(
-        "Rows",
-        {
-            "heads": READ_U32,
-            "bases": READ_U64,
-            "starts": READ_U32,
-            "tails": READ_U8,
-            "degrees": READ_U32,
-            "shift": types.int64,
-            "num_edges": types.int64,
-            "max_degree": types.int64,
-            "firsts": READ_U32,
-            "neighbours": READ_U32,
-        },
-    )
+ROWS = StructType(
+    "Rows",
+    {
+        "heads": READ_U32,
+        "bases": READ_U64,
+        "starts": READ_U32,
+        "tails": READ_U8,
+        "degrees": READ_U32,
+        "shift": types.int64,
+        "num_edges": types.int64,
+        "max_degree": types.int64,
+        "firsts": READ_U32,
+        "neighbours": READ_U32,
+    },
 )
+rows_at = at_address(ROWS)
 
 
 def freeze(array: NDArray[Any], dtype: Any) -> NDArray[Any]:  # noqa: ANN401

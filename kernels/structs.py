@@ -9,6 +9,7 @@ changes: ``state.levels`` is an array.
 # numba calls the code generators by position and reads their annotations nowhere.
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,26 +25,14 @@ from numba.extending import (
     register_model,
 )
 from numba.np.arrayobj import populate_array
+from numba.np.numpy_support import as_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from numpy.typing import NDArray
+
 _I64 = ir.IntType(64)
-
-
-class Struct:
-    """The values of a named tuple, described in a block of memory: they live as long as it does."""
-
-    def __init__(self, values: Iterable[Any]) -> None:
-        self._values = tuple(values)
-        words: list[int] = []
-        for value in self._values:
-            if isinstance(value, np.ndarray):
-                words += (value.__array_interface__["data"][0], *value.shape)
-            else:
-                words.append(value)
-        self._words = np.array(words, np.int64)
-        self.address: int = self._words.__array_interface__["data"][0]
 
 
 class StructType(types.Type):  # type: ignore[misc]
@@ -57,6 +46,47 @@ class StructType(types.Type):  # type: ignore[misc]
             self.places[field] = end
             end += 1 + (kind.ndim if isinstance(kind, types.Array) else 0)
         super().__init__(f"Struct({name})")
+
+
+class Struct:
+    """The values of a named tuple, described in a block of memory: they live as long as it does."""
+
+    def __init__(self, kind: StructType, values: Iterable[Any]) -> None:
+        self._kind = kind
+        self._values = tuple(values)
+        described = zip(kind.fields.values(), self._values, strict=True)
+        words = [word for pair in described for word in _describe(*pair)]
+        self._words = np.array(words, np.int64)
+        self.address: int = _address(self._words)
+
+    def with_values(self, values: Iterable[Any]) -> Struct:
+        """Make a struct of other values; only those that are not the same objects cost time."""
+        other = copy(self)
+        other._values = tuple(values)
+        other._words = self._words.copy()
+        pairs = zip(self._values, other._values, strict=True)
+        for (name, kind), (old, new) in zip(self._kind.fields.items(), pairs, strict=True):
+            if new is not old:
+                words = _describe(kind, new)
+                place = self._kind.places[name]
+                other._words[place : place + len(words)] = words
+        other.address = _address(other._words)
+        return other
+
+
+def _describe(kind: Any, value: Any) -> tuple[int, ...]:  # noqa: ANN401
+    """Give the words that describe a value, which compiled code will take to be of this kind."""
+    if not isinstance(kind, types.Array):
+        return (int(value),)
+    fits = value.dtype == as_dtype(kind.dtype) and value.ndim == kind.ndim
+    if not fits or not value.flags.c_contiguous:
+        raise TypeError(f"compiled code cannot take {value.dtype} {value.shape} for {kind}")
+    return (_address(value), *value.shape)
+
+
+def _address(array: NDArray[Any]) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
 
 
 @register_model(StructType)
@@ -106,7 +136,7 @@ def _load_field(context, builder, struct, address, name):
 
 
 def at_address(struct: StructType) -> Any:  # noqa: ANN401
-    """Make the function by which compiled code sees a struct where its address is."""
+    """Make the function by which compiled code sees a struct at its address."""
 
     @intrinsic
     def view(typingctx, address):

@@ -49,13 +49,11 @@ class Results(NamedTuple):
     counts: NDArray[np.uint32]
 
 
-names_at = at_address(
-    StructType(
-        "Names",
-        {"ranks": READ_U32, "order": READ_U32, "ids": READ_U64, "first_id": types.int64},
-    )
+NAMES = StructType(
+    "Names", {"ranks": READ_U32, "order": READ_U32, "ids": READ_U64, "first_id": types.int64}
 )
-results_at = at_address(StructType("Results", {"levels": I32, "parents": I64, "counts": U32_2D}))
+RESULTS = StructType("Results", {"levels": I32, "parents": I64, "counts": U32_2D})
+names_at, results_at = at_address(NAMES), at_address(RESULTS)
 
 
 @kernel

@@ -6,6 +6,7 @@ Import the module as ``words`` for the control words: control[words.DEPTH].
 # Types come from what the leader passes in; numba reads no annotations.
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from oocbfs.kernels.array_types import I32, I64, I64_2D, U8, U32, U32_2D, U64_2D
 from oocbfs.kernels.gather import BATCH
 from oocbfs.kernels.region import REGION_WORDS, WORK_FIELDS
-from oocbfs.kernels.rows import Rows, read_only
+from oocbfs.kernels.rows import ROWS, Rows, read_only
 from oocbfs.kernels.structs import Struct, StructType, at_address
 
 # Control words after those of the region. The queue's end has a cache line of its own.
@@ -126,26 +127,25 @@ class BfsState(NamedTuple):
     control: NDArray[np.int64]
 
 
-options_at = at_address(StructType("BfsOptions", dict.fromkeys(BfsOptions._fields, types.int64)))
-state_at = at_address(
-    StructType(
-        "BfsState",
-        {
-            "levels": U8,
-            "deep_levels": I32,
-            "parents": U32,
-            "queue": U32,
-            "bitmaps": U64_2D,
-            "ids": U32_2D,
-            "offsets": I64_2D,
-            "finds": U32_2D,
-            "parts": I64_2D,
-            "hubs": I64,
-            "records": types.Array(from_dtype(RECORD), 1, "C"),
-            "control": I64,
-        },
-    )
+OPTIONS = StructType("BfsOptions", dict.fromkeys(BfsOptions._fields, types.int64))
+STATE = StructType(
+    "BfsState",
+    {
+        "levels": U8,
+        "deep_levels": I32,
+        "parents": U32,
+        "queue": U32,
+        "bitmaps": U64_2D,
+        "ids": U32_2D,
+        "offsets": I64_2D,
+        "finds": U32_2D,
+        "parts": I64_2D,
+        "hubs": I64,
+        "records": types.Array(from_dtype(RECORD), 1, "C"),
+        "control": I64,
+    },
 )
+options_at, state_at = at_address(OPTIONS), at_address(STATE)
 
 
 class BfsScratch:
@@ -153,8 +153,8 @@ class BfsScratch:
 
     def __init__(self, rows_out: Rows, rows_in: Rows, threads: int) -> None:
         self._made_for = (rows_out, rows_in, threads)
-        self.rows_out = Struct(read_only(rows_out))
-        self.rows_in = self.rows_out if rows_in is rows_out else Struct(read_only(rows_in))
+        self.rows_out = Struct(ROWS, read_only(rows_out))
+        self.rows_in = self.rows_out if rows_in is rows_out else Struct(ROWS, read_only(rows_in))
         num_vertices = rows_out.heads.size
         num_words = (num_vertices + 63) >> 6
         num_parts = min(threads, MAX_PARTS)
@@ -170,14 +170,24 @@ class BfsScratch:
         self.hubs = np.zeros(MAX_HUBS + 1, np.int64)
         self.records = np.zeros(min(num_vertices + 1, MAX_RECORDS), RECORD)
         self.counts = np.zeros((threads, self.records.size + 1), np.uint32)
+        # Structs of the last traversal: most of what the next one passes is the same.
+        self.structs: tuple[Struct, ...] | None = None
         # How many more traversals are left to the leader alone.
         self.calls_alone = 0
         self._num_vertices = num_vertices
 
-    def fits(self, rows_out: Rows, rows_in: Rows, threads: int) -> bool:
-        """Tell whether it was made for these very rows, and for so many threads."""
-        known_out, known_in, known_threads = self._made_for
-        return known_out is rows_out and known_in is rows_in and known_threads == threads
+    @classmethod
+    def take(
+        cls, kept: list[BfsScratch] | None, rows_out: Rows, rows_in: Rows, threads: int
+    ) -> BfsScratch:
+        """Take what was kept for these very rows, or new memory; other threads may do so, too."""
+        while kept:
+            with suppress(IndexError):
+                scratch = kept.pop()
+                known_out, known_in, known_threads = scratch._made_for
+                if known_out is rows_out and known_in is rows_in and known_threads == threads:
+                    return scratch
+        return cls(rows_out, rows_in, threads)
 
     @cached_property
     def deep_levels(self) -> NDArray[np.int32]:

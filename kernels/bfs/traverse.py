@@ -7,7 +7,6 @@ small frontiers alone, all threads expand large ones (see levels.py).
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +16,15 @@ from numba import types
 from oocbfs.kernels.atomics import nanoseconds, store_release
 from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.bottom_up import bottom_up
-from oocbfs.kernels.bfs.finish import Names, Results, finish, names_at, results_at
+from oocbfs.kernels.bfs.finish import (
+    NAMES,
+    RESULTS,
+    Names,
+    Results,
+    finish,
+    names_at,
+    results_at,
+)
 from oocbfs.kernels.bfs.frontier import (
     bitmap_to_queue,
     clear_results,
@@ -35,12 +42,14 @@ from oocbfs.kernels.bfs.state import (
     CONTROL_WORDS,
     DENSE_STEP,
     MAX_RECORDS,
+    OPTIONS,
     PARTS_EDGES,
     PARTS_STEP,
     PARTS_TO_QUEUE,
     QUEUE_TO_BITMAP,
     RECORD,
     SPARSE_STEP,
+    STATE,
     SWEEP,
     TOP_DOWN,
     WEIGH,
@@ -56,7 +65,7 @@ from oocbfs.kernels.compiling import address_of, prepare_together
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.region import ALONE, FINISH, GATE, STARTED, TASK
 from oocbfs.kernels.results.levels import count_levels
-from oocbfs.kernels.rows import Rows, freeze, one_row, rows_at
+from oocbfs.kernels.rows import Rows, one_row, rows_at
 from oocbfs.kernels.structs import Struct
 from oocbfs.kernels.workers import run_together
 
@@ -209,7 +218,7 @@ def traverse(
     if rows_in is None:
         direction = TOP_DOWN
         rows_in = rows_out
-    scratch = _take_scratch(kept, rows_out, rows_in, threads)
+    scratch = BfsScratch.take(kept, rows_out, rows_in, threads)
     state = _make_state(scratch, sources, levels, parents, rows_out, names)
     control = state.control
     if scratch.calls_alone > 0:
@@ -226,20 +235,10 @@ def traverse(
         first_parts=FIRST_PARTS,
         dense_edges=rows_out.heads.size >> DENSE_SHIFT,
     )
-    in_order = _STORED if names is None else names
-    frozen = Names(
-        freeze(in_order.ranks, np.uint32),
-        freeze(in_order.order, np.uint32),
-        freeze(in_order.ids, np.uint64),
-        in_order.first_id,
-    )
     ids = _NO_IDS if names is None or parents is None else parents
     results = Results(levels, ids, scratch.counts)
-    together = (
-        scratch.rows_out,
-        scratch.rows_in,
-        *map(Struct, (state, options, frozen, results)),
-    )
+    structs = _make_structs(scratch, (state, options, names or _STORED, results))
+    together = (scratch.rows_out, scratch.rows_in, *structs)
     run_together(_run_structs, together, threads, control, paused=PAUSED, wait=False)
     naming_seconds = (time.monotonic_ns() - int(control[words.NAMING_BEGAN])) * 1e-9
     scratch.calls_alone = CALLS_ALONE if control[ALONE] else max(0, scratch.calls_alone - 1)
@@ -249,16 +248,15 @@ def traverse(
     return found
 
 
-def _take_scratch(
-    kept: list[BfsScratch] | None, rows_out: Rows, rows_in: Rows, threads: int
-) -> BfsScratch:
-    """Take memory that was kept, or new memory; other threads may do so at the same time."""
-    while kept:
-        with suppress(IndexError):
-            scratch = kept.pop()
-            if scratch.fits(rows_out, rows_in, threads):
-                return scratch
-    return BfsScratch(rows_out, rows_in, threads)
+def _make_structs(scratch: BfsScratch, tuples: tuple[Any, ...]) -> tuple[Struct, ...]:
+    """Make structs of the tuples, from those of the last traversal if there was one."""
+    if scratch.structs is None:
+        structs = tuple(map(Struct, (STATE, OPTIONS, NAMES, RESULTS), tuples))
+    else:
+        pairs = zip(scratch.structs, tuples, strict=True)
+        structs = tuple(struct.with_values(values) for struct, values in pairs)
+    scratch.structs = structs
+    return structs
 
 
 def _make_state(
