@@ -152,6 +152,7 @@ class CudaDevice(Device):
         self.usage.read_backs += 1
         with self._explained("the GPU failed in a kernel or a copy"):
             copy: NDArray[Any] = memory.owner[: memory.size if size is None else size].get()
+        self.usage.read_back_bytes += copy.nbytes
         return copy
 
     def map_host(self, array: NDArray[np.uint8]) -> AbstractContextManager[int]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.kernels.cuda.source import BLOCK_THREADS
+from oocbfs.results.counts import Counts
 
 # Copied at a time, so that a progress bar moves and Ctrl-C works.
 _PIECE_BYTES = 64 << 20
@@ -36,7 +37,19 @@ class Usage:
 
     launches: int = 0
     read_backs: int = 0
+    read_back_bytes: int = 0
     slow_bytes: int | None = None
+
+    def counts(self) -> Counts:
+        """Give all that was counted so far, by the names of ``results.counts``."""
+        counted: Counts = {
+            "launches": self.launches,
+            "read_backs": self.read_backs,
+            "read_back_bytes": self.read_back_bytes,
+        }
+        if self.slow_bytes is not None:
+            counted["pcie_sectors"] = self.slow_bytes // 32
+        return counted
 
 
 class Memory:
@@ -64,6 +77,11 @@ class Device(ABC):
     """Memory, transfers and launches. Launches and uploads run in order; downloads wait."""
 
     usage: Usage
+
+    def take_counts(self) -> Counts:
+        """Give what was counted since the last call; see ``results.counts``."""
+        before, self._counted = getattr(self, "_counted", {}), self.usage.counts()
+        return {name: value - before.get(name, 0) for name, value in self._counted.items()}
 
     @abstractmethod
     def num_blocks(self, kernel: str, threads: int) -> int:

@@ -80,6 +80,7 @@ class EmulatorDevice(Device):
         """Copy; kernels have finished when their launch returns."""
         self.usage.read_backs += 1
         copy: NDArray[Any] = memory.owner[: memory.size if size is None else size].copy()
+        self.usage.read_back_bytes += copy.nbytes
         return copy
 
     @contextmanager

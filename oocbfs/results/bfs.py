@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from oocbfs.arrays import ResultArrays
 from oocbfs.errors import FormatError, QueryError
+from oocbfs.results.counts import Counts, add_counts
 
 if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
@@ -28,6 +29,7 @@ class Level:
     The last level of a traversal that stops at a depth or a target took no work: it is ``STOPPED``.
     GPUs run several small levels at once: then this sums up ``num_levels``. ``slow_bytes`` are the
     bytes that came from slower memory, by tier ("disk"), where they are counted by level.
+    ``counts`` are what a device counted; see ``results.counts``.
     """
 
     direction: str
@@ -38,6 +40,7 @@ class Level:
     seconds: float
     num_levels: int = 1
     slow_bytes: dict[str, int] = field(default_factory=dict)
+    counts: Counts = field(default_factory=dict)
 
 
 class LevelTable(Sequence[Level]):
@@ -121,6 +124,8 @@ class BfsOutcome(NamedTuple):
     records: NDArray[np.void] | list[Level]
     slow_bytes_by_tier: dict[str, int]
     named: Named | None = None
+    # What a device counted before the first level and after the last.
+    around: Counts = {}  # noqa: RUF012
 
 
 @dataclass(frozen=True)
@@ -130,7 +135,7 @@ class Stats:
     Its parts are ``load_seconds`` (what there was to load or to compile first),
     ``traversal_seconds`` and ``naming_seconds``, which brings results into the order of ids.
     ``fallback`` says why the GPU was not used, where one was expected, and ``engine_reason`` why
-    ``auto`` read from disk.
+    ``auto`` read from disk. ``counts`` are what a device counted, also outside of levels.
     """
 
     engine: str
@@ -145,6 +150,13 @@ class Stats:
     graph_bytes: int = 0
     fallback: str | None = None
     engine_reason: str | None = None
+    method: str = "auto"
+    around: Counts = field(default_factory=dict, repr=False)
+
+    @property
+    def counts(self) -> Counts:
+        """What a device counted in the whole traversal; see ``results.counts``."""
+        return add_counts([self.around, *(level.counts for level in self.levels)])
 
     @property
     def slow_bytes(self) -> int | None:
@@ -247,12 +259,14 @@ class BfsResult:
             "edges_traversed": self.stats.edges_traversed,
             "edges_per_second": self.stats.edges_per_second,
             "engine": self.stats.engine,
+            "method": self.stats.method,
             "threads": self.stats.threads,
             "fallback": self.stats.fallback,
             "engine_reason": self.stats.engine_reason,
             "slow_bytes": self.stats.slow_bytes,
             "slow_bytes_by_tier": self.stats.slow_bytes_by_tier,
             "graph_bytes": self.stats.graph_bytes,
+            "counts": self.stats.counts,
             "levels": [vars(level) for level in self.stats.levels],
         }
 
