@@ -13,7 +13,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from oocbfs.ablation.groups import ENGINE
 from oocbfs.ablation.plan import Plan, Trial
 from oocbfs.errors import QueryError, QueueError
 from oocbfs.results.bfs import BfsResult
+from oocbfs.results.counts import Counts
 from oocbfs.search import graph as graphs
 
 # What the pictures show of each level.
@@ -167,14 +168,30 @@ def try_method(graph: graphs.Graph, trial: Trial, plan: Plan) -> list[Run | str]
 
 def _counted(result: BfsResult, trial: Trial, seed: int) -> Run:
     levels = list(result.stats.levels)
+    by_level = [flat(level.counts) for level in levels]
     return Run(
         source=trial.source,
         seed=seed,
-        counts=dict(result.stats.counts),
+        counts=flat(result.stats.counts),
         directions=[level.direction for level in levels],
         num_levels=np.array([level.num_levels for level in levels], np.int64),
         by_level={
-            name: np.array([level.counts.get(name, 0) for level in levels], np.float64)
+            name: np.array([counts.get(name, 0) for counts in by_level], np.float64)
             for name in LEVEL_COUNTS
         },
     )
+
+
+def flat(counts: Counts | None) -> dict[str, float]:
+    """Give numbers by name, without what was not counted; atomics also by array."""
+    if counts is None:
+        return {}
+    listed = {name: value for name, value in counts.summary().items() if is_number(value)}
+    hottest = {} if counts.hottest_word is None else {"hottest_word": counts.hottest_word.atomics}
+    by_array = counts.atomics_by_array or {}
+    return {**listed, **hottest, **{f"atomics.{name}": n for name, n in by_array.items()}}
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Tell whether something was counted."""
+    return isinstance(value, int | float)
