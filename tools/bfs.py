@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _SHOWN_LEVELS = 40
 # Levels are 32 bits wide.
 _DEPTH = shared.whole(0, 2**31 - 1)
-_NO_SOURCE: list[int] = []
+_NO_SOURCE = ()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -22,7 +22,14 @@ from oocbfs.kernels.cuda.source import BFS_KERNELS, FOLDER, KernelOptions, heade
 from oocbfs.kernels.cuda.source import sources as sources_of
 
 _RUNTIME = Path(__file__).parent
-_RUNTIME_UNITS = ("fibers.cpp", "lanes.cpp", "runtime.cpp", "races.cpp")
+_RUNTIME_UNITS = (
+    "fibers.cpp",
+    "lanes.cpp",
+    "runtime.cpp",
+    "accesses.cpp",
+    "races.cpp",
+    "counts.cpp",
+)
 _COMMON_FLAGS = ("-std=c++17", "-gdwarf-4", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra")
 # What CUDA compilers accept silently and g++ would warn about in the kernels.
 _KERNEL_FLAGS = ("-Wno-unknown-pragmas", "-Wno-parentheses", "-Wno-unused-function")
@@ -42,6 +49,8 @@ class Checks(Enum):
     MEMORY = "memory"
     # Every access of every lane, for data races and accesses outside every allocation.
     RACES = "races"
+    # Every access of every lane, for sectors of device memory and all else that counts.cpp counts.
+    COUNTS = "counts"
 
 
 _RUNTIME_FLAGS = {
@@ -49,23 +58,27 @@ _RUNTIME_FLAGS = {
     Checks.UCONTEXT: ("-O2", "-DEMULATOR_UCONTEXT"),
     Checks.MEMORY: ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
     Checks.RACES: ("-O2", "-DEMULATOR_RACES"),
+    Checks.COUNTS: ("-O2", "-DEMULATOR_COUNTS"),
 }
+# Every access calls a function, which the runtime has in place of the sanitizer's library.
+_WATCHED = (
+    "-fsanitize=thread",
+    "--param=tsan-distinguish-volatile=1",
+    "--param=tsan-instrument-func-entry-exit=0",
+)
 _CHECKED_FLAGS = {
     Checks.NONE: ("-O2",),
     Checks.UCONTEXT: _RUNTIME_FLAGS[Checks.UCONTEXT],
     Checks.MEMORY: _RUNTIME_FLAGS[Checks.MEMORY],
-    Checks.RACES: (
-        "-O1",
-        "-fsanitize=thread",
-        "--param=tsan-distinguish-volatile=1",
-        "--param=tsan-instrument-func-entry-exit=0",
-    ),
+    Checks.RACES: ("-O1", *_WATCHED),
+    Checks.COUNTS: ("-O1", *_WATCHED, "-DEMULATOR_COUNTS"),
 }
 _LINK_FLAGS = {
     Checks.NONE: (),
     Checks.UCONTEXT: (),
     Checks.MEMORY: ("-fsanitize=address,undefined",),
     Checks.RACES: (),
+    Checks.COUNTS: (),
 }
 
 

@@ -130,7 +130,7 @@ class CudaDevice(Device):
                 self._resident[key] = self._multiprocessors * int(ask(function, threads, 0))
         return self._resident[key]
 
-    def allocate(self, size: int, dtype: Any) -> Memory:  # noqa: ANN401
+    def allocate(self, size: int, dtype: Any, name: str = "") -> Memory:  # noqa: ANN401
         """Give memory from CuPy's pool."""
         try:
             array = self._cupy.empty(max(size, 1), dtype)
@@ -149,9 +149,9 @@ class CudaDevice(Device):
 
     def download(self, memory: Memory, size: int | None = None) -> NDArray[Any]:
         """Copy back, which waits for everything launched before."""
-        self.usage.read_backs += 1
         with self._explained("the GPU failed in a kernel or a copy"):
             copy: NDArray[Any] = memory.owner[: memory.size if size is None else size].get()
+        self.usage.read_backs += 1
         self.usage.read_back_bytes += copy.nbytes
         return copy
 

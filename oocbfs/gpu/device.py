@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,17 +40,6 @@ class Usage:
     read_back_bytes: int = 0
     slow_bytes: int | None = None
 
-    def counts(self) -> Counts:
-        """Give all that was counted so far, by the names of ``results.counts``."""
-        counted: Counts = {
-            "launches": self.launches,
-            "read_backs": self.read_backs,
-            "read_back_bytes": self.read_back_bytes,
-        }
-        if self.slow_bytes is not None:
-            counted["pcie_sectors"] = self.slow_bytes // 32
-        return counted
-
 
 class Memory:
     """Device memory as kernels see it: an address. ``owner`` keeps it alive."""
@@ -77,11 +66,7 @@ class Device(ABC):
     """Memory, transfers and launches. Launches and uploads run in order; downloads wait."""
 
     usage: Usage
-
-    def take_counts(self) -> Counts:
-        """Give what was counted since the last call; see ``results.counts``."""
-        before, self._counted = getattr(self, "_counted", {}), self.usage.counts()
-        return {name: value - before.get(name, 0) for name, value in self._counted.items()}
+    _taken = Usage()
 
     @abstractmethod
     def num_blocks(self, kernel: str, threads: int) -> int:
@@ -96,8 +81,8 @@ class Device(ABC):
         """Compile the kernels, so that no traversal's time includes it."""
 
     @abstractmethod
-    def allocate(self, size: int, dtype: Any) -> Memory:  # noqa: ANN401
-        """Give uninitialised device memory for ``size`` items."""
+    def allocate(self, size: int, dtype: Any, name: str = "") -> Memory:  # noqa: ANN401
+        """Give uninitialised device memory for ``size`` items; counts call it by its name."""
 
     @abstractmethod
     def upload(self, memory: Memory, array: NDArray[Any]) -> None:
@@ -151,6 +136,20 @@ class Device(ABC):
             self.upload(memory.part(begin, begin + piece.size), np.ascontiguousarray(piece))
             copied(piece.nbytes)
         return memory
+
+    def take_counts(self) -> Counts:
+        """Tell what was done since the last call."""
+        now, before = replace(self.usage), self._taken
+        self._taken = now
+        sectors = None
+        if now.slow_bytes is not None:
+            sectors = (now.slow_bytes - (before.slow_bytes or 0)) // 32
+        return Counts(
+            launches=now.launches - before.launches,
+            read_backs=now.read_backs - before.read_backs,
+            read_back_bytes=now.read_back_bytes - before.read_back_bytes,
+            pcie_sectors=sectors,
+        )
 
     @abstractmethod
     def mark(self) -> Any:  # noqa: ANN401

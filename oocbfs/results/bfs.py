@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from oocbfs.arrays import ResultArrays
 from oocbfs.errors import FormatError, QueryError
-from oocbfs.results.counts import Counts, add_counts
+from oocbfs.results.counts import Counts, sum_counts
 
 if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
@@ -40,7 +40,12 @@ class Level:
     seconds: float
     num_levels: int = 1
     slow_bytes: dict[str, int] = field(default_factory=dict)
-    counts: Counts = field(default_factory=dict)
+    counts: Counts | None = None
+
+    def summary(self) -> dict[str, Any]:
+        """Give the figures of the level, for JSON."""
+        counted = None if self.counts is None else self.counts.summary()
+        return {**vars(self), "counts": counted}
 
 
 class LevelTable(Sequence[Level]):
@@ -125,7 +130,7 @@ class BfsOutcome(NamedTuple):
     slow_bytes_by_tier: dict[str, int]
     named: Named | None = None
     # What a device counted before the first level and after the last.
-    around: Counts = {}  # noqa: RUF012
+    around: Counts | None = None
 
 
 @dataclass(frozen=True)
@@ -151,12 +156,14 @@ class Stats:
     fallback: str | None = None
     engine_reason: str | None = None
     method: str = "auto"
-    around: Counts = field(default_factory=dict, repr=False)
+    around: Counts | None = field(default=None, repr=False)
 
     @property
-    def counts(self) -> Counts:
-        """What a device counted in the whole traversal; see ``results.counts``."""
-        return add_counts([self.around, *(level.counts for level in self.levels)])
+    def counts(self) -> Counts | None:
+        """What a device counted in the whole traversal; None where nothing is counted."""
+        levels = [level.counts for level in self.levels if level.counts is not None]
+        around = [] if self.around is None else [self.around]
+        return sum_counts(around + levels) if levels else None
 
     @property
     def slow_bytes(self) -> int | None:
@@ -244,6 +251,7 @@ class BfsResult:
 
     def summary(self) -> dict[str, Any]:
         """Give the figures of the traversal, for JSON."""
+        counts = self.stats.counts
         return {
             "graph": self.graph.path,
             "vertices": self.graph.num_vertices,
@@ -266,8 +274,8 @@ class BfsResult:
             "slow_bytes": self.stats.slow_bytes,
             "slow_bytes_by_tier": self.stats.slow_bytes_by_tier,
             "graph_bytes": self.stats.graph_bytes,
-            "counts": self.stats.counts,
-            "levels": [vars(level) for level in self.stats.levels],
+            "counts": None if counts is None else counts.summary(),
+            "levels": [level.summary() for level in self.stats.levels],
         }
 
 

@@ -4,7 +4,6 @@ import pytest
 
 from oocbfs.errors import QueryError
 from oocbfs.methods import METHODS, MethodChoice, parse_method
-from oocbfs.results.counts import add_counts
 
 OF_THE_PAPERS = [
     *("simple", "harish", "queue", "scan", "gunrock", "v1", "v2", "v3.1", "v3.2", "v3.3"),
@@ -79,16 +78,3 @@ def test_engines_are_checked() -> None:
     with pytest.raises(QueryError, match="list does not run on cuda: use --engine cpu"):
         parse_method("list").check_engine("cuda")
     parse_method("semiring").check_engine("cpu")
-
-
-def test_counts_are_added_and_ratios_derived_anew() -> None:
-    parts = [
-        {"launches": 1, "hottest_word": 7, "loads": 2, "lanes_loaded": 64, "lanes_used": 32.0},
-        {"launches": 2, "hottest_word": 3, "loads": 6, "lanes_loaded": 64, "lanes_used": 10.7},
-        {},
-    ]
-    total = add_counts(parts)
-    assert total["launches"] == 3
-    assert total["hottest_word"] == 7
-    assert total["lanes_used"] == 16.0
-    assert "warp_imbalance" not in total
