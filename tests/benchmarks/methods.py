@@ -1,8 +1,8 @@
 """Methods of the papers side by side: makes kernels/METHODS.md, tables and all its figures.
 
 Every figure of the page is counted in this run. The words around them are in ``methods.md`` beside
-this file, where ``{kron|v3.3|pcie_share}`` stands for a cell of a table, ``{kron|v1/v3.3|atomics}``
-for the quotient of two, and ``{table kron}`` for a table.
+this file, where ``{kron|v3.3|pcie_share}`` stands for a cell of a table, ``{table kron}`` for a
+table, and ``{claims xbfs}`` for what a paper claims.
 """
 
 from __future__ import annotations
@@ -11,68 +11,24 @@ import argparse
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import oocbfs
-from oocbfs.ablation.charts import short
-from oocbfs.ablation.figures import contributions
 from oocbfs.ablation.groups import choose_methods
 from oocbfs.ablation.paper import figure_of
-from oocbfs.ablation.plan import Plan, prepare
-from oocbfs.ablation.runs import Row, run_all
+from oocbfs.ablation.plan import prepare
+from oocbfs.ablation.runs import run_all
 from oocbfs.ablation.table import COLUMNS, runs_of
 from oocbfs.generate import generators
+from tests.benchmarks import claims
+from tests.benchmarks.claims import CLAIMS, Measured
 
 TEMPLATE = Path(__file__).with_name("methods.md")
 PAGE = Path(__file__).parents[2] / "kernels" / "METHODS.md"
 METHODS = "all,merrill,balance"
 _FIGURE = re.compile(r"\{([a-z0-9]+)\|([^|}]+)\|([a-z_]+)\}")
-_COLUMNS = {column.name: column for column in COLUMNS}
-
-
-class Measured:
-    """What all methods counted on one graph."""
-
-    def __init__(self, title: str, plan: Plan, rows: list[Row]) -> None:
-        self.title = title
-        self.plan = plan
-        self.rows = {row.method: row for row in rows}
-
-    def value(self, method: str, name: str) -> float | None:
-        """Give a figure of a method, or None if it overflowed or did not count it."""
-        column = _COLUMNS.get(name)
-        row = self.rows[method]
-        return row.median(name) if column is None else column.of(row, self.plan)
-
-    def figure(self, methods: str, name: str) -> str:
-        """Write a figure of a method, or the quotient of two."""
-        if name == "saved":
-            return self._saved(methods)
-        one, _, other = methods.partition("/")
-        value = self.value(one, name)
-        if not other:
-            if value is None:
-                return "an overflow" if self.rows[one].failure else "–"
-            return _COLUMNS[name].write(value) if name in _COLUMNS else short(value)
-        below = self.value(other, name)
-        return "–" if value is None or not below else f"{value / below:.3g}"
-
-    def _saved(self, part: str) -> str:
-        """Write the share that a part of xbfs has in the sectors it saves."""
-        saved = contributions(self.rows["xbfs"], self.rows["single-scan"])
-        return f"{saved[part] / sum(saved.values()):.0%}" if any(saved.values()) else "–"
-
-    def table(self) -> Iterator[str]:
-        """Write the table."""
-        yield "| " + " | ".join(["method", *(c.heading for c in COLUMNS), "paper"]) + " |"
-        yield "|" + "---|" * (len(COLUMNS) + 2)
-        for row in self.rows.values():
-            cells = [column.shown(row, self.plan) for column in COLUMNS]
-            if row.failure:
-                cells = [row.failure, *[""] * (len(COLUMNS) - 1)]
-            yield "| " + " | ".join([f"`{row.method}`", *cells, figure_of(row.method)]) + " |"
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -126,13 +82,21 @@ def measure(title: str, path: Path, options: argparse.Namespace) -> Measured:
 
 def fill(template: str, measured: dict[str, Measured]) -> str:
     """Put tables and figures where the words want them."""
-
-    def figure(found: re.Match[str]) -> str:
-        return measured[found[1]].figure(found[2], found[3])
-
-    page = _FIGURE.sub(figure, template)
+    page = _FIGURE.sub(lambda found: measured[found[1]].shown(found[2], found[3]), template)
     for name, one in measured.items():
-        page = page.replace(f"{{table {name}}}", "\n".join(one.table()))
+        page = page.replace(f"{{table {name}}}", _table(one))
         page = page.replace(f"{{runs {name}}}", runs_of(one.plan))
-        page = page.replace(f"{{title {name}}}", one.title)
+    for paper in CLAIMS:
+        page = page.replace(f"{{claims {paper}}}", claims.table(paper, measured))
     return page
+
+
+def _table(measured: Measured) -> str:
+    lines = ["| " + " | ".join(["method", *(c.heading for c in COLUMNS), "paper"]) + " |"]
+    lines.append("|" + "---|" * (len(COLUMNS) + 2))
+    for row in measured.rows.values():
+        cells = [column.shown(row, measured.plan) for column in COLUMNS]
+        if row.failure:
+            cells = [row.failure, *[""] * (len(COLUMNS) - 1)]
+        lines.append("| " + " | ".join([f"`{row.method}`", *cells, figure_of(row.method)]) + " |")
+    return "\n".join(lines)
