@@ -13,14 +13,23 @@ from oocbfs.ablation.groups import GROUPS
 from oocbfs.ablation.paper import EVOLUTION_MS, XBFS_PARTS
 from oocbfs.ablation.plan import Frontiers, Plan
 from oocbfs.ablation.runs import Row, Run
-from oocbfs.ablation.svg import SERIES, Panel, Picture
+from oocbfs.ablation.svg import Panel, Picture
 from oocbfs.ablation.table import COLUMNS
 from oocbfs.methods import parse_method
 
 _COLUMN = {column.name: column for column in COLUMNS}
 _MERRILL = {parse_method(name).name for name in GROUPS["merrill"]}
-# Whose levels xbfs's are compared with: what it does without any of its parts.
+TOP_DOWN, BOTTOM_UP, RELAX, HEADS, SPLIT = "top-down", "bottom-up", "relax", "heads", "split"
+_ORDER = (TOP_DOWN, BOTTOM_UP, HEADS, SPLIT, RELAX)
+# Whose levels xbfs's are compared with: every level scans the status of all vertices.
 _PLAIN = "single-scan"
+# Which part of xbfs a kind of step is.
+_XBFS_PARTS = {
+    "top-down": "scan-free",
+    "top-down, scan": "single-scan",
+    "top-down, list": "no-queue",
+    "bottom-up": "double-scan",
+}
 
 
 def draw(rows: Sequence[Row], plan: Plan, frontiers: Frontiers) -> list[Picture]:
@@ -112,44 +121,56 @@ def _each_level(run: Run, count: str) -> NDArray[np.float64]:
 
 
 def _directions(rows: Sequence[Row]) -> Iterator[Picture]:
-    levels = {row.method: _by_direction(row, None) for row in rows if not row.failure}
-    edges = {row.method: _by_direction(row, "edges_examined") for row in rows if not row.failure}
-    several = [method for method, shares in levels.items() if len(shares) > 1]
+    done = [row for row in rows if not row.failure]
+    levels = {row.method: _by_direction(row, None) for row in done}
+    several = [row for row in done if len(levels[row.method]) > 1]
     if not several:
         return
-    names = dict.fromkeys(name for method in several for name in levels[method])
-    kinds = {name: f"c{number % SERIES}" for number, name in enumerate(names)}
+    names = sorted({name for row in several for name in levels[row.method]}, key=_ORDER.index)
+    kinds = {name: f"c{_ORDER.index(name)}" for name in names}
     panels = [
-        stacks("levels", {method: levels[method] for method in several}, kinds),
-        stacks("edges examined", {method: edges[method] for method in several}, kinds),
+        stacks("levels", {row.method: levels[row.method] for row in several}, kinds),
+        stacks(
+            "edges examined",
+            {row.method: _by_direction(row, "edges_examined") for row in several},
+            kinds,
+        ),
     ]
-    by_name = {row.method: row for row in rows if not row.failure}
+    by_name = {row.method: row for row in done}
     if {"xbfs", _PLAIN} <= by_name.keys():
-        panels.append(_contributions(by_name["xbfs"], by_name[_PLAIN], kinds))
+        panels.append(_parts(by_name["xbfs"], by_name[_PLAIN]))
     yield Picture(
         "Who does the work",
-        "The share of levels, and of edges examined, of each kind of step; sums of all runs.",
+        "Levels, and edges examined, by direction, of the methods that change it; and which part "
+        f"of xbfs saves how much of what {_PLAIN} moves in the same levels (its Fig. 13). "
+        "Sums of all runs.",
         panels,
     )
 
 
+def direction_of(kind: str) -> str:
+    """Give the direction of a kind of step; the default engine has two more."""
+    if kind in (RELAX, HEADS, SPLIT):
+        return kind
+    return BOTTOM_UP if kind.startswith(BOTTOM_UP) else TOP_DOWN
+
+
 def _by_direction(row: Row, count: str | None) -> Counter[str]:
-    """Sum a count, or levels, by the kind of step."""
+    """Sum a count, or levels, by direction."""
     found = Counter[str]()
     for run in row.runs:
         values = run.num_levels if count is None else run.by_level[count]
-        for direction, value in zip(run.directions, values.tolist(), strict=True):
-            found[direction] += value
+        for kind, value in zip(run.directions, values.tolist(), strict=True):
+            found[direction_of(kind)] += value
     return found
 
 
-def _contributions(xbfs: Row, plain: Row, kinds: dict[str, str]) -> Panel:
-    """Draw which part of xbfs saves how much of what single-scan moves in the same levels."""
+def _parts(xbfs: Row, plain: Row) -> Panel:
     saved = contributions(xbfs, plain)
     return stacks(
         f"sectors saved against {_PLAIN}",
-        {"here": {part: max(0.0, value) for part, value in saved.items()}, "paper": XBFS_PARTS},
-        kinds | {part: kinds.get(part, "c7") for part in XBFS_PARTS},
+        {"here": {part: max(0, value) for part, value in saved.items()}, "paper": XBFS_PARTS},
+        {part: f"c{number}" for number, part in enumerate(XBFS_PARTS)},
     )
 
 
@@ -158,8 +179,8 @@ def contributions(xbfs: Row, plain: Row) -> Counter[str]:
     saved = Counter[str]()
     for one, other in zip(xbfs.runs, plain.runs, strict=True):
         cost, before = _sectors(one), _sectors(other)
-        for level, direction in enumerate(one.directions):
-            saved[direction] += before[level] - cost[level]
+        for level, kind in enumerate(one.directions):
+            saved[_XBFS_PARTS[kind]] += before[level] - cost[level]
     return saved
 
 

@@ -16,7 +16,6 @@ _LETTER = 6.9  # mean width of a letter of 12 pixels
 _GAP = 28
 
 # Colours that the colour-blind tell apart, for light and for dark paper.
-SERIES = 8
 _LIGHT = ("0072b2", "d55e00", "009e73", "b4588c", "b07d00", "3aa0dc", "7a5bd0", "6b7280")
 _DARK = ("4aa3df", "f5813c", "2fbf93", "e08cbc", "e2b33c", "93d1f8", "a994f0", "9aa4b2")
 _NEUTRAL = {

@@ -55,8 +55,8 @@ def run_of(directions: list[str], pcie: list[float], device: list[float]) -> Run
 
 
 def test_what_a_part_saves_is_counted_level_by_level() -> None:
-    plain = Row("single-scan", [run_of(["single-scan"] * 3, [5, 50, 5], [1, 1, 1])])
-    xbfs = Row("xbfs", [run_of(["scan-free", "double-scan", "scan-free"], [5, 9, 2], [0, 3, 0])])
+    plain = Row("single-scan", [run_of(["top-down"] * 3, [5, 50, 5], [1, 1, 1])])
+    xbfs = Row("xbfs", [run_of(["top-down", "bottom-up", "top-down"], [5, 9, 2], [0, 3, 0])])
     assert contributions(xbfs, plain) == {"scan-free": 5, "double-scan": 39}
 
 
