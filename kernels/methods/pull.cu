@@ -26,7 +26,7 @@ __device__ __forceinline__ bool in_frontier(const Traversal& t, u32 id, u32 leve
   return theirs == level - 1;
 }
 
-__device__ __forceinline__ Sought sought_alone(const Traversal& t, const MethodRows& rows,
+__device__ __forceinline__ Sought search_alone(const Traversal& t, const MethodRows& rows,
                                                Tally& tally, u32 vertex, u32 level) {
   Sought sought = {NO_VERTEX, NO_VERTEX};
   Walk<AXIS_ROWS> walk(rows, vertex);
@@ -41,7 +41,7 @@ __device__ __forceinline__ Sought sought_alone(const Traversal& t, const MethodR
   return sought;
 }
 
-__device__ __forceinline__ Sought sought_by_warp(const Traversal& t, const MethodRows& rows,
+__device__ __forceinline__ Sought search_by_warp(const Traversal& t, const MethodRows& rows,
                                                  u32* stage, Tally& tally, u32 vertex, u32 level) {
   Sought sought = {NO_VERTEX, NO_VERTEX};
   walk_by_warp<AXIS_ROWS>(t, rows, stage, vertex, [&](bool present, u32 id) {

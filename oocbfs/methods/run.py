@@ -84,7 +84,7 @@ class Run:
         else:
             device.upload(memory["queue"], self.sources)
             self.launch_steps("sources", 0, self.sources.size)
-        self.around = device.take_counts()
+        self.around = self._with_tallies(device.take_counts())
         self._mark = device.mark()
 
     # What loops launch.
@@ -206,10 +206,6 @@ class Run:
         before = self._tallies
         self._tallies = self.search.inspect(self.search.memory["tallies"])
         grown = [int(value) for value in self._tallies - before]
-        by_array = counts.atomics_by_array
-        if by_array is not None:
-            # Counting is no part of a method.
-            by_array = {name: found for name, found in by_array.items() if name != "tallies"}
         sectors = counts.pcie_sectors
         if sectors is not None:
             sectors += -(-self.copied_bytes // SECTOR_BYTES)
@@ -221,7 +217,6 @@ class Run:
             claims_lost=grown[TallyWord.LOST],
             queue_writes=grown[TallyWord.QUEUED],
             edge_queue_writes=grown[TallyWord.EDGES_QUEUED],
-            atomics_by_array=by_array,
             pcie_sectors=sectors,
         )
 
@@ -229,4 +224,5 @@ class Run:
         """Refuse what damaged rows gave, and count what was done after the last level."""
         if self.read(Word.DAMAGED):
             raise FormatError("a row is damaged: run 'oocbfs verify'")
-        self.around = sum_counts([self.around, self.device.take_counts()])
+        after = self._with_tallies(self.device.take_counts())
+        self.around = replace(sum_counts([self.around, after]), duplicates=0)
