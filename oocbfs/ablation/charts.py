@@ -47,8 +47,9 @@ def bars(
             panel.text(0, y + 29, (absent or {}).get(name, "–"), "muted")
         else:
             width = (WIDTH - _VALUE) * value / most
-            panel.bar(0, y + 18, width, _BAR, kind, f"{name}: {value:,.6g}")
-            panel.text(max(width, 0.5) + 6, y + 29, write(value))
+            if value:
+                panel.bar(0, y + 18, width, _BAR, kind, f"{name}: {value:,.6g}")
+            panel.text(width + 6 if value else 0, y + 29, write(value))
         panel.height += _ROW
     return panel
 

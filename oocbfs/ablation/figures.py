@@ -38,10 +38,15 @@ def draw(rows: Sequence[Row], plan: Plan, frontiers: Frontiers) -> list[Picture]
     evolution = [row for row in rows if row.method in GROUPS["evolution"]]
     if len(evolution) > 1:
         pictures.insert(0, _evolution(evolution, plan))
-    merrill = [row for row in rows if parse_method(row.method).name in _MERRILL and row.runs]
-    pictures.append(_frontiers(merrill, frontiers))
+    pictures.append(_frontiers([row for row in rows if _is_merrill(row)], frontiers))
     pictures += _directions(rows)
     return pictures
+
+
+def _is_merrill(row: Row) -> bool:
+    """Tell whether a row is one of Merrill's methods; how it gathers changes no frontier."""
+    choice = parse_method(row.method)
+    return bool(row.runs) and choice.name in _MERRILL and "gather" not in dict(choice.given)
 
 
 def _bars(title: str, name: str, rows: Sequence[Row], plan: Plan, kind: str) -> Panel:
@@ -98,15 +103,17 @@ def _frontiers(rows: Sequence[Row], frontiers: Frontiers) -> Picture:
     return Picture(
         "Frontiers, level by level",
         "From the first source: the edges that leave each level, the vertices they lead to, and "
-        "what Merrill's methods expand and find more than once (their Fig. 3 and 7).",
+        "what Merrill's methods expand, in sum so many times the logical edges, and find more than "
+        "once (their Fig. 3 and 7).",
         [logical, *(_real_frontier(row, frontiers) for row in rows)],
     )
 
 
 def _real_frontier(row: Row, frontiers: Frontiers) -> Panel:
     run = row.runs[0]
+    ratio = run.by_level["edges_examined"].sum() / max(1, frontiers.edges.sum())
     return lines(
-        row.method,
+        f"{row.method}: {ratio:.2f}x",
         {
             "logical edges": (LOGICAL, frontiers.edges.tolist()),
             "expanded": ("1", _each_level(run, "edges_examined").tolist()),

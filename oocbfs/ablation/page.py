@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from oocbfs.ablation.paper import figure_of
@@ -27,14 +27,16 @@ p{{margin:4px 0;color:var(--muted);max-width:75ch}}
 table{{border-collapse:collapse;font-size:13px;width:100%}}
 th,td{{padding:5px 10px;text-align:right;white-space:nowrap;border-bottom:1px solid var(--grid);
 font-variant-numeric:tabular-nums}}
-tr:last-child>*{{border-bottom:0}}
+tbody tr:last-child>*{{border-bottom:0}}
 th{{font-weight:600}}
 th:first-child{{text-align:left;position:sticky;left:0;background:var(--paper)}}
-tbody th{{font-weight:500;max-width:170px;white-space:normal;overflow-wrap:anywhere}}
-td.words{{text-align:left;color:var(--muted)}}
+tbody th{{font-weight:500}}
+th small{{display:block;font-weight:400;color:var(--muted)}}
+.words{{text-align:left;color:var(--muted)}}
 td.failure{{white-space:normal;min-width:220px}}
 dl{{display:grid;grid-template-columns:max-content 1fr;gap:2px 14px;font-size:13px;margin:12px 0}}
 dt{{font-weight:600}}dd{{margin:0;color:var(--muted)}}
+summary{{cursor:pointer}}
 .panels{{display:flex;flex-wrap:wrap;gap:24px 28px;margin-top:14px}}
 .panels svg{{flex:0 1 {WIDTH + 4}px;width:100%;max-width:{WIDTH + 4}px;height:auto;
 align-self:flex-start}}
@@ -53,7 +55,8 @@ def as_html(rows: Sequence[Row], plan: Plan, pictures: Sequence[Picture]) -> str
             f'<div class="wide"><table>{_head()}<tbody>',
             *(_row(row, plan) for row in rows),
             "</tbody></table></div>",
-            f"<dl>{''.join(_meanings(rows))}</dl>",
+            f"<details open><summary>The columns</summary><dl>{_columns()}</dl></details>",
+            f"<details><summary>The methods</summary><dl>{_methods(rows)}</dl></details>",
             *(_section(picture) for picture in pictures),
         )
     )
@@ -67,12 +70,14 @@ def as_html(rows: Sequence[Row], plan: Plan, pictures: Sequence[Picture]) -> str
 
 def _head() -> str:
     cells = "".join(f'<th title="{escape(c.meaning)}">{escape(c.heading)}</th>' for c in COLUMNS)
-    return f"<thead><tr><th>method</th>{cells}<th>paper</th></tr></thead>"
+    return f'<thead><tr><th>method</th>{cells}<th class="words">paper</th></tr></thead>'
 
 
 def _row(row: Row, plan: Plan) -> str:
-    line = escape(parse_method(row.method).method.line)
-    name = f'<th scope="row" title="{line}">{escape(row.method)}</th>'
+    choice = parse_method(row.method)
+    options = "".join(f"<small>{escape(f'{name}={value}')}</small>" for name, value in choice.given)
+    title = escape(choice.method.line)
+    name = f'<th scope="row" title="{title}">{escape(choice.name)}{options}</th>'
     if row.failure:
         failure = escape(row.failure)
         cells = f'<td class="words failure" colspan="{len(COLUMNS)}">{failure}</td>'
@@ -81,13 +86,18 @@ def _row(row: Row, plan: Plan) -> str:
     return f'<tr>{name}{cells}<td class="words">{escape(figure_of(row.method))}</td></tr>'
 
 
-def _meanings(rows: Sequence[Row]) -> Iterator[str]:
-    """Say what columns and methods are."""
-    for column in COLUMNS:
-        yield f"<dt>{escape(column.heading)}</dt><dd>{escape(column.meaning)}</dd>"
-    yield "<dt>paper</dt><dd>what its authors report, on their graphs and cards</dd>"
-    for method in {parse_method(row.method).method: None for row in rows}:
-        yield f"<dt>{escape(method.name)}</dt><dd>{escape(f'{method.line} ({method.paper})')}</dd>"
+def _columns() -> str:
+    named = [(column.heading, column.meaning) for column in COLUMNS]
+    return _listed([*named, ("paper", "what its authors report, on their graphs and cards")])
+
+
+def _methods(rows: Sequence[Row]) -> str:
+    methods = {parse_method(row.method).method: None for row in rows}
+    return _listed((method.name, f"{method.line} ({method.paper})") for method in methods)
+
+
+def _listed(named: Iterable[tuple[str, str]]) -> str:
+    return "".join(f"<dt>{escape(name)}</dt><dd>{escape(words)}</dd>" for name, words in named)
 
 
 def _section(picture: Picture) -> str:

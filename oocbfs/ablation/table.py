@@ -120,17 +120,17 @@ def meanings(plan: Plan) -> Iterator[tuple[str, str]]:
 
 def runs_of(plan: Plan) -> str:
     """Say which runs there were."""
-    first = plan.schedules[0]
     resident = sorted({schedule.resident_blocks for schedule in plan.schedules})
     return (
-        f"medians of {plan.num_runs}: {len(plan.expected)} sources of the largest component, "
-        f"{len(plan.schedules)} schedules of {first.blocks} blocks, of which "
-        f"{_listed(resident)} run at a time; levels equal to those of the CPU engine"
+        f"medians of {_several(plan.num_runs, 'run')}, from "
+        f"{_several(len(plan.expected), 'source')} of the largest component, in "
+        f"{_several(len(plan.schedules), 'schedule')} of {plan.schedules[0].blocks} blocks, of "
+        f"which {' or '.join(map(str, resident))} run at a time; levels equal to the CPU engine's"
     )
 
 
-def _listed(numbers: list[int]) -> str:
-    return " or ".join(map(str, numbers))
+def _several(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def values(row: Row, plan: Plan) -> dict[str, float | str | None]:
