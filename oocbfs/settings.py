@@ -77,8 +77,9 @@ class Schedule:
     def check(self) -> None:
         """Refuse what is no order."""
         check_whole("seed", self.seed, range(1 << 63))
-        for name in ("blocks", "resident_blocks"):
-            check_whole(name, getattr(self, name), range(1, 1025))
+        check_whole("blocks", self.blocks, range(1, 1025))
+        # Every thread has a stack of its own.
+        check_whole("resident_blocks", self.resident_blocks, range(1, 17))
 
 
 @dataclass(frozen=True, kw_only=True)

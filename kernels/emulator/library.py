@@ -82,6 +82,11 @@ class Library:
         """Choose the schedule of the following launches."""
         self._library.emulator_configure(seed, resident_blocks, yield_probability)
 
+    def release(self) -> None:
+        """Give back what launches keep for the next."""
+        with _LOCK:
+            self._library.emulator_release()
+
     def map_host(self, address: int, size: int) -> None:
         """Count the loads from this memory as traffic over the bus."""
         if self._library.emulator_map_host(address, size):

@@ -1,8 +1,8 @@
 // Who takes a neighbour: filters that drop most of those that are visited, and the claim itself.
 //
 // Filters and plain claims are best effort (Merrill et al., 2012, section 4.2): they may let a
-// vertex pass twice, never drop one that nobody takes. A barrier of the warp lies between the look
-// at a level and its change, because lanes of a real warp look together.
+// vertex pass twice, never drop one that nobody takes. A barrier of the warp lies between each look
+// and the write after it, because lanes of a real warp look together.
 #ifndef OOCBFS_METHODS_CLAIM_CUH
 #define OOCBFS_METHODS_CLAIM_CUH
 #include "methods/state.cuh"
@@ -31,10 +31,13 @@ __device__ __forceinline__ void clear_history(CullScratch& scratch) {
 }
 
 // A bit that says visited is right. One that is lost, because the word is written without an
-// atomic, costs a look at the level.
-__device__ __forceinline__ bool pass_mask(const Traversal& t, u32 vertex) {
+// atomic, costs a look at the level. All lanes of the warp call this together.
+__device__ __forceinline__ bool pass_mask(const Traversal& t, bool present, u32 vertex) {
   volatile u32* word = &t.mask[vertex >> 5];
-  const u32 seen = *word, bit = 1u << (vertex & 31u);
+  const u32 bit = 1u << (vertex & 31u);
+  u32 seen = bit;
+  if (present) seen = *word;
+  __syncwarp();
   if (seen & bit) return false;
   *word = seen | bit;
   return true;
@@ -57,9 +60,12 @@ __device__ __forceinline__ bool pass_warp(CullScratch& scratch, bool present, u3
 }
 
 // The last step that drops anything: a vertex in the history is one that a thread went on with.
-__device__ __forceinline__ bool pass_history(CullScratch& scratch, u32 vertex) {
+// All lanes of the warp call this together.
+__device__ __forceinline__ bool pass_history(CullScratch& scratch, bool present, u32 vertex) {
   volatile u32* slot = &scratch.history[vertex % HISTORY_WORDS];
-  if (*slot == vertex) return false;
+  const bool known = present && *slot == vertex;
+  __syncwarp();
+  if (!present || known) return false;
   *slot = vertex;
   return true;
 }
@@ -68,12 +74,12 @@ __device__ __forceinline__ bool pass_history(CullScratch& scratch, u32 vertex) {
 template <bool MASK, bool WARP, bool HISTORY>
 __device__ __forceinline__ bool pass_filters(const Traversal& t, CullScratch* scratch, Tally& tally,
                                              bool present, u32 vertex) {
-  if (MASK && present) present = pass_mask(t, vertex);
+  if (MASK) present = pass_mask(t, present, vertex);
   if (present) present = level_of(t, vertex) == NO_LEVEL;
   __syncwarp();
   const bool fresh = present;
   if (WARP) present = pass_warp(*scratch, present, vertex);
-  if (HISTORY && present) present = pass_history(*scratch, vertex);
+  if (HISTORY) present = pass_history(*scratch, present, vertex);
   tally.lost += fresh && !present;
   return present;
 }

@@ -70,6 +70,10 @@ class EmulatorDevice(Device):
         self._counted = Counters()
         self.usage = Usage(slow_bytes=0)
 
+    def close(self) -> None:
+        """Give the stacks of threads back."""
+        self.library.release()
+
     def schedule(
         self, seed: int, num_blocks: int, resident_blocks: int, yield_probability: float = 1 / 16
     ) -> None:

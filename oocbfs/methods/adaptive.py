@@ -148,12 +148,8 @@ def _pull(run: Run, unvisited: int) -> str:
     if unvisited >= _FEW_INACTIVE * run.num_vertices:
         run.launch("pull_all", run.num_vertices, inward=True)
         return "bottom-up, bitmap"
-    run.arguments["next_queue"], kept = (
-        run.memory("list").address,
-        int(run.arguments["next_queue"]),
-    )
-    run.compact("unvisited", run.num_vertices, NO_LEVEL)
-    run.arguments["next_queue"] = kept
+    with run.into_list():
+        run.compact("unvisited", run.num_vertices, NO_LEVEL)
     count = run.read(Word.QUEUE_END)
     run.reset()
     run.launch("pull_list", count, inward=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -114,15 +115,21 @@ class Run:
 
     def list_unvisited(self) -> int:
         """Make an ascending list of the unvisited by two scans; gives how many there are."""
-        self.arguments["next_queue"] = self.search.memory["list"].address
         segments = -(-self.num_vertices // SCAN_SEGMENT)
-        self.compact("count", self.num_vertices, NO_LEVEL)
-        self.scan_tiles(segments)
-        self._launch("sums", 1, u64(segments))
-        self.compact("write", self.num_vertices, NO_LEVEL)
-        self.arguments["next_queue"] = self.search.memory["next_queue"].address
-        self.arguments["list"] = self.search.memory["list"].address
+        with self.into_list():
+            self.compact("count", self.num_vertices, NO_LEVEL)
+            self.scan_tiles(segments)
+            self._launch("sums", 1, u64(segments))
+            self.compact("write", self.num_vertices, NO_LEVEL)
         return self.read(Word.QUEUE_END)
+
+    @contextmanager
+    def into_list(self) -> Iterator[None]:
+        """Let kernels write the list in place of the next queue."""
+        kept = int(self.arguments["next_queue"])
+        self.arguments["next_queue"] = self.arguments["list"]
+        yield
+        self.arguments["next_queue"] = kept
 
     def _start(self, kernel: str, count: int, *arguments: Argument) -> None:
         program = self.search.program

@@ -120,6 +120,7 @@ class MethodSearch:
 
     def __exit__(self, *exception: object) -> None:
         self._stack.close()
+        self.device.close()
 
 
 def _duplicates(steps: list[Step], sizes: NDArray[np.int64]) -> list[int | None]:
