@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import median
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 import oocbfs
@@ -91,18 +92,25 @@ def test_picture_and_page(graph: Path, tmp_path: Path) -> None:
         assert outside not in text
 
 
-def test_a_queue_that_overflows_is_a_row(shared_graphs: SharedGraphs, tmp_path: Path) -> None:
-    path = shared_graphs.make("ablate-kron-11", lambda: generators.kron(11, seed=2))
-    table = tmp_path / "counts.csv"
-    words = ("--methods", "two-phase:filter=none,v1", "--sources", 1, "--seeds", 1)
-    done = call("ablate", path, *words, "--threads", 1, "--csv", table)
+def test_a_queue_that_overflows_is_a_row(tmp_path: Path) -> None:
+    """All vertices of one half find those of the other at the same time."""
+    half = np.arange(120)
+    oocbfs.convert(np.stack(np.meshgrid(half, half + 120), -1).reshape(-1, 2), tmp_path / "g.ocg")
+    table, page, picture = (tmp_path / f"a.{ending}" for ending in ("csv", "html", "svg"))
+    files = ("--csv", table, "--report", page, "--plot", picture)
+    method = "two-phase:filter=none,gather=serial"
+    words = ("--methods", f"{method},v1", "--sources", 1, "--seeds", 2, "--threads", 1)
+    done = call("ablate", tmp_path / "g.ocg", *words, *files)
     assert done.returncode == 0, done.stderr
     overflowed, row = csv.DictReader(table.read_text().splitlines())
-    assert "1 of 1 runs" in overflowed["failure"]
+    assert overflowed["failure"].startswith(f"method {method}: level 3 needs room for")
+    assert "2 of 2 runs" in overflowed["failure"]
     assert overflowed["launches"] == ""
     assert row["failure"] == ""
     assert float(row["launches"]) > 0
     assert overflowed["failure"] in done.stdout
+    assert overflowed["failure"] in page.read_text()
+    assert "overflows" in picture.read_text()
 
 
 @pytest.mark.parametrize(
