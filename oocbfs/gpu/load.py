@@ -10,6 +10,7 @@ from oocbfs.gpu.device import Device
 from oocbfs.gpu.emulator_device import EmulatorDevice
 from oocbfs.gpu.rows import OnDevice
 from oocbfs.kernels.cuda.source import KernelOptions
+from oocbfs.kernels.emulator.build import Checks
 from oocbfs.memory import parse_size
 from oocbfs.plan.device import DevicePlan
 from oocbfs.progress import Phases
@@ -21,13 +22,23 @@ Work = TypeVar("Work", bound=OnDevice)
 
 
 def make_device(
-    engine: str, options: KernelOptions, kernels: Sequence[str], phases: Phases | None = None
+    engine: str,
+    options: KernelOptions,
+    kernels: Sequence[str],
+    phases: Phases | None = None,
+    *,
+    counted: bool = False,
 ) -> Device:
-    """Make the device that an engine names, with its kernels compiled."""
+    """Make the device that an engine names, with its kernels compiled.
+
+    Where it is ``counted``, the emulator counts every access to memory.
+    """
     device: Device = (
         CudaDevice(options, kernels=kernels, phases=phases)
         if engine == "cuda"
-        else EmulatorDevice(options, kernels=kernels)
+        else EmulatorDevice(
+            options, kernels=kernels, checks=Checks.COUNTS if counted else Checks.NONE
+        )
     )
     device.load_kernels()
     return device

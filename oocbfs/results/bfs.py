@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from oocbfs.arrays import ResultArrays
 from oocbfs.errors import FormatError, QueryError
+from oocbfs.results.counts import Counts
 
 if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
@@ -27,7 +28,8 @@ class Level:
 
     The last level of a traversal that stops at a depth or a target took no work: it is ``STOPPED``.
     GPUs run several small levels at once: then this sums up ``num_levels``. ``slow_bytes`` are the
-    bytes that came from slower memory, by tier ("disk"), where they are counted by level.
+    bytes that came from slower memory, by tier ("disk"), where they are counted by level, and
+    ``counts`` what GPUs and the emulator count besides.
     """
 
     direction: str
@@ -38,6 +40,11 @@ class Level:
     seconds: float
     num_levels: int = 1
     slow_bytes: dict[str, int] = field(default_factory=dict)
+    counts: Counts | None = None
+
+    def summary(self) -> dict[str, Any]:
+        """Give all figures, for JSON."""
+        return vars(self) | {"counts": self.counts and self.counts.summary()}
 
 
 class LevelTable(Sequence[Level]):
@@ -121,6 +128,7 @@ class BfsOutcome(NamedTuple):
     records: NDArray[np.void] | list[Level]
     slow_bytes_by_tier: dict[str, int]
     named: Named | None = None
+    counts: Counts | None = None
 
 
 @dataclass(frozen=True)
@@ -130,7 +138,7 @@ class Stats:
     Its parts are ``load_seconds`` (what there was to load or to compile first),
     ``traversal_seconds`` and ``naming_seconds``, which brings results into the order of ids.
     ``fallback`` says why the GPU was not used, where one was expected, and ``engine_reason`` why
-    ``auto`` read from disk.
+    ``auto`` read from disk. ``counts`` are those of a GPU, with what no level is charged with.
     """
 
     engine: str
@@ -145,6 +153,7 @@ class Stats:
     graph_bytes: int = 0
     fallback: str | None = None
     engine_reason: str | None = None
+    counts: Counts | None = None
 
     @property
     def slow_bytes(self) -> int | None:
@@ -253,7 +262,8 @@ class BfsResult:
             "slow_bytes": self.stats.slow_bytes,
             "slow_bytes_by_tier": self.stats.slow_bytes_by_tier,
             "graph_bytes": self.stats.graph_bytes,
-            "levels": [vars(level) for level in self.stats.levels],
+            "counts": self.stats.counts and self.stats.counts.summary(),
+            "levels": [level.summary() for level in self.stats.levels],
         }
 
 

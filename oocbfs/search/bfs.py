@@ -85,6 +85,7 @@ def _bfs(
         if isinstance(records, np.ndarray)
         else _count_frontiers(records, found, named.sizes),
         slow_bytes_by_tier=found.slow_bytes_by_tier,
+        counts=found.counts,
         graph_bytes=graph.sizes.graph_bytes,
         fallback=fallback,
         engine_reason=reason,
