@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import accumulate
 from typing import TYPE_CHECKING, get_args
 
 from oocbfs.errors import QueryError
+from oocbfs.methods import AUTO, METHODS
 from oocbfs.settings import Direction
 from oocbfs.tools import options as shared
 
@@ -35,15 +37,17 @@ _COUNTS = {
 }
 # Levels are 32 bits wide.
 _DEPTH = shared.whole(0, 2**31 - 1)
+_NO_SOURCE = ()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    shared.add(parser, "graph")
+    # Neither is needed to list the methods.
+    shared.add(parser, "graph", nargs="?")
     parser.add_argument(
         "--source",
-        required=True,
         type=_ids,
+        default=_NO_SOURCE,
         metavar="ID",
         help="an id, several such as 1,2,3, or giant: the smallest id of the largest component",
     )
@@ -64,13 +68,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="use only one (default: each level takes the cheaper)",
     )
     parser.add_argument("--validate", action="store_true", help="check the result as Graph500 does")
+    parser.add_argument(
+        "--method",
+        default=AUTO,
+        metavar="NAME[:OPTIONS]",
+        help="traverse as a paper does, such as v3.3; 'bfs --method list' lists them",
+    )
     shared.add_file(parser, "--plot", "draw the levels as .svg or .png")
     shared.add(parser, "--force", "--json")
+    parser.set_defaults(refuse=parser.error)
 
 
 def _ids(text: str) -> list[int] | None:
     """Read ids; None stands for the largest component."""
     return None if text == "giant" else [shared.whole_number(part) for part in text.split(",")]
+
+
+def _refuse_missing(options: argparse.Namespace) -> None:
+    given = {"GRAPH.ocg": options.graph is not None, "--source": options.source is not _NO_SOURCE}
+    missing = [name for name, is_given in given.items() if not is_given]
+    if missing:
+        options.refuse(f"the following arguments are required: {', '.join(missing)}")
+
+
+def _list_methods(options: argparse.Namespace) -> None:
+    """Print every method, what it does, whose it is, and its options."""
+    if options.json:
+        shared.print_json({"methods": [asdict(method) for method in METHODS.values()]})
+        return
+    for method in METHODS.values():
+        engines = ", ".join(method.engines)
+        print(f"{method.name:<16} {method.line}")
+        print(f"{'':<16} {method.paper}; {method.rows} rows; runs on {engines}")
+        for option in method.options:
+            joined = " joined by +" if option.several else ""
+            values = "|".join(option.values)
+            print(f"{'':<16} {option.name}={values}{joined} (default: {option.default})")
 
 
 def _giant(opened: Graph, options: argparse.Namespace) -> int:
@@ -83,6 +116,10 @@ def _giant(opened: Graph, options: argparse.Namespace) -> int:
 
 def run(options: argparse.Namespace) -> None:
     """Traverse, write what was asked for, and report."""
+    if options.graph is None and options.method == "list":
+        _list_methods(options)
+        return
+    _refuse_missing(options)
     shared.check_files(options, "levels", "parents")
     shared.announce()
     from oocbfs.formats.output.vectors import write_vector
@@ -93,7 +130,7 @@ def run(options: argparse.Namespace) -> None:
             options.source or _giant(opened, options),
             parents=options.parents is not None,
             progress=True,
-            **shared.chosen(options, "direction", "max_depth", "target", "validate"),
+            **shared.chosen(options, "direction", "max_depth", "target", "validate", "method"),
             **shared.chosen(options, *shared.ENGINE),
         )
         for path, name in ((options.levels, "level"), (options.parents, "parent")):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import IntEnum
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -195,6 +196,30 @@ class KernelOptions:
         return tuple(f"-D{name.upper()}={int(value)}u" for name, value in values.items())
 
 
+class Variant(NamedTuple):
+    """A kernel under a name of its own: a source that is compiled with definitions of its own."""
+
+    name: str
+    file: str
+    definitions: tuple[tuple[str, str], ...]
+
+
+# A name of the table above, or a variant.
+Kernel = str | Variant
+
+
+def name_of(kernel: Kernel) -> str:
+    """Give the name that a kernel is launched by."""
+    return kernel if isinstance(kernel, str) else kernel.name
+
+
+def definitions_of(kernel: Kernel) -> tuple[str, ...]:
+    """Give the compiler options that only this kernel has."""
+    if isinstance(kernel, str):
+        return ()
+    return tuple(f"-D{name}={value}" for name, value in kernel.definitions)
+
+
 def headers(folder: Path = FOLDER) -> list[Path]:
     """Give the files that kernels include."""
     found = sorted(folder.glob("*/*.cuh"))
@@ -208,7 +233,9 @@ def header_name(header: Path) -> str:
     return f"{header.parent.name}/{header.name}"
 
 
-def compiler_options(options: KernelOptions, folder: Path = FOLDER) -> tuple[str, ...]:
+def compiler_options(
+    options: KernelOptions, folder: Path = FOLDER, kernel: Kernel = ""
+) -> tuple[str, ...]:
     """Give what NVRTC is called with.
 
     Compiled kernels are kept by source and options: what is included must show in these.
@@ -217,14 +244,16 @@ def compiler_options(options: KernelOptions, folder: Path = FOLDER) -> tuple[str
     for path in headers(folder):
         digest.update(header_name(path).encode() + b"\0" + path.read_bytes() + b"\0")
     included = f"-DHEADERS_DIGEST=0x{digest.hexdigest()[:16]}"
-    return ("--std=c++17", f"-I{folder}", included, *options.definitions())
+    own = definitions_of(kernel)
+    return ("--std=c++17", f"-I{folder}", included, *options.definitions(), *own)
 
 
-def source(kernel: str, folder: Path = FOLDER) -> Path:
+def source(kernel: Kernel, folder: Path = FOLDER) -> Path:
     """Give the file that holds a kernel."""
-    return folder / f"{_FILES[kernel]}.cu"
+    file = _FILES[kernel] if isinstance(kernel, str) else kernel.file
+    return folder / f"{file}.cu"
 
 
-def sources(kernels: Sequence[str], folder: Path = FOLDER) -> list[Path]:
+def sources(kernels: Sequence[Kernel], folder: Path = FOLDER) -> list[Path]:
     """Give the files that hold some kernels."""
     return [source(kernel, folder) for kernel in kernels]

@@ -115,6 +115,7 @@ static void count_atomic(const char* byte, unsigned bytes, Warp* warp) {
   const Array* array = shared ? nullptr : find_array(byte);
   const char* name = shared ? "shared memory" : array ? array->name.c_str() : "other";
   const char* begin = shared ? shared_begin() : array ? found_begin : byte;
+  if (*name == '.') return;   // kernels count there what they do: no part of what they do
   warp->work++;
   atomics_by_array[name]++;
   if (shared) return;   // the same address is another word in every block

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from oocbfs.errors import OocbfsError
-from oocbfs.kernels.cuda.source import FOLDER, KernelOptions
+from oocbfs.kernels.cuda.source import FOLDER, KernelOptions, Variant
 from oocbfs.kernels.emulator.build import Checks, build
 
 # The runtime's state is global, so one launch at a time.
@@ -55,8 +55,9 @@ class Library:
         checks: Checks = Checks.NONE,
         folder: Path = FOLDER,
         sources: Sequence[Path] = (),
+        variants: Sequence[Variant] = (),
     ) -> None:
-        self.path = build(options, checks, folder, sources)
+        self.path = build(options, checks, folder, sources, variants)
         self._library = ctypes.CDLL(str(self.path))
         self._library.emulator_message.restype = ctypes.c_char_p
         self._library.emulator_configure.argtypes = [
@@ -80,6 +81,11 @@ class Library:
     def configure(self, seed: int, resident_blocks: int, yield_probability: float) -> None:
         """Choose the schedule of the following launches."""
         self._library.emulator_configure(seed, resident_blocks, yield_probability)
+
+    def release(self) -> None:
+        """Give back what launches keep for the next."""
+        with _LOCK:
+            self._library.emulator_release()
 
     def map_host(self, address: int, size: int) -> None:
         """Count the loads from this memory as traffic over the bus."""

@@ -68,6 +68,9 @@ class Device(ABC):
     usage: Usage
     _taken = Usage()
 
+    def close(self) -> None:  # noqa: B027
+        """Give back what is kept between launches; memory goes with those who use it."""
+
     @abstractmethod
     def num_blocks(self, kernel: str, threads: int) -> int:
         """Tell how many blocks of a kernel the device holds at a time."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from oocbfs.formats.io.direct import page_aligned
 from oocbfs.gpu.device import Argument, Device, Memory, Usage
 from oocbfs.kernels.constants import SLACK_BYTES
-from oocbfs.kernels.cuda.source import BFS_KERNELS, KernelOptions, sources
+from oocbfs.kernels.cuda.source import BFS_KERNELS, Kernel, KernelOptions, sources
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.emulator.library import Counters, Library
 from oocbfs.plan.ranges import LINE_BYTES
@@ -51,7 +51,7 @@ class EmulatorDevice(Device):
         self,
         options: KernelOptions | None = None,
         *,
-        kernels: Sequence[str] = BFS_KERNELS,
+        kernels: Sequence[Kernel] = BFS_KERNELS,
         checks: Checks = Checks.NONE,
         seed: int = 1,
         num_blocks: int = 3,
@@ -59,14 +59,27 @@ class EmulatorDevice(Device):
         yield_probability: float = 1 / 16,
         library: Library | None = None,
     ) -> None:
-        self._num_blocks = num_blocks
         self.library = library or Library(
-            options or KernelOptions(), checks, sources=sources(kernels)
+            options or KernelOptions(),
+            checks,
+            sources=sources([kernel for kernel in kernels if isinstance(kernel, str)]),
+            variants=[kernel for kernel in kernels if not isinstance(kernel, str)],
         )
-        self.library.configure(seed, resident_blocks, yield_probability)
+        self.schedule(seed, num_blocks, resident_blocks, yield_probability)
         self.library.counters(reset=True)
         self._counted = Counters()
         self.usage = Usage(slow_bytes=0)
+
+    def close(self) -> None:
+        """Give the stacks of threads back."""
+        self.library.release()
+
+    def schedule(
+        self, seed: int, num_blocks: int, resident_blocks: int, yield_probability: float = 1 / 16
+    ) -> None:
+        """Choose how the following launches run."""
+        self._num_blocks = num_blocks
+        self.library.configure(seed, resident_blocks, yield_probability)
 
     def num_blocks(self, kernel: str, threads: int) -> int:
         """Give as many as it was told to, whatever the kernel."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from oocbfs.errors import BudgetError, FormatError
 from oocbfs.gpu.bfs import GpuBfs
 from oocbfs.gpu.cuda_device import DeviceError
+from oocbfs.gpu.emulator_device import EmulatorDevice
 from oocbfs.gpu.load import load_graph, make_device, usable_bytes
 from oocbfs.gpu.many import GpuMany, many_arrays
 from oocbfs.gpu.pinned import PinError
@@ -42,6 +43,9 @@ def on_device(graph: StoredGraph, engine: str, task: Task, settings: Settings) -
         return _load(graph, engine, settings, with_parents=with_parents)
 
     with graph.kept_search.use(key, load) as search:
+        schedule = settings.schedule
+        if isinstance(search.device, EmulatorDevice):
+            search.device.schedule(schedule.seed, schedule.blocks, schedule.resident_blocks)
         start = time.perf_counter()
         try:
             done = search.run(
@@ -74,7 +78,7 @@ def on_device(graph: StoredGraph, engine: str, task: Task, settings: Settings) -
     by_tier = Counter[str]()
     for step in done.steps:
         by_tier.update(step.slow_bytes)
-    return BfsOutcome(done.depth, seconds, records, dict(by_tier), counts=done.counts)
+    return BfsOutcome(done.depth, seconds, records, dict(by_tier), around=done.around)
 
 
 def open_many(graph: StoredGraph, engine: str, *, with_levels: bool) -> GpuMany:

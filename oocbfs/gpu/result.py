@@ -8,7 +8,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.results.counts import Counts
+from oocbfs.results.counts import Counts, sum_counts
 
 
 class DeviceDirection(Enum):
@@ -45,7 +45,7 @@ class GpuResult:
     """Levels and parents by stored vertex (-1 and NO_VERTEX: not reached), and what it took.
 
     ``depth`` is the number of levels that were expanded: all, or fewer where it stopped early.
-    ``counts`` are those of all steps, and of what came before and after them.
+    ``around`` are the counts of what belongs to no level.
     """
 
     levels: NDArray[np.int32]
@@ -54,4 +54,9 @@ class GpuResult:
     depth: int
     steps: list[DeviceStep] = field(default_factory=list)
     control: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
-    counts: Counts = field(default_factory=Counts)
+    around: Counts = field(default_factory=Counts)
+
+    @property
+    def counts(self) -> Counts:
+        """What was counted in the whole traversal."""
+        return sum_counts([self.around, *(step.counts for step in self.steps if step.num_levels)])

@@ -285,7 +285,7 @@ class LevelLoop:
         levels = self._device.download(self._memory["levels"])
         parents = self._device.download(self._memory["parents"]) if self._bfs.with_parents else None
         last = self._target_level()
-        counts = self._count_work(sizes)
+        around = self._count_work(sizes)
         if last >= 0:
             # One launch may have run many levels, also some after the target's.
             depth, sizes = last, sizes[: last + 1]
@@ -301,20 +301,22 @@ class LevelLoop:
             depth=depth,
             steps=self._steps,
             control=self._control,
-            counts=counts,
+            around=around,
         )
 
     def _count_work(self, sizes: list[int]) -> Counts:
-        """Complete the counts of all steps; give their sum, with what came before and after."""
+        """Complete the counts of all steps; give those of what belongs to no level."""
+        around = [_with_work(self._start_counts, found=sizes[0])]
         for step in self._steps:
             found = sum(sizes[step.level : step.level + step.num_levels])
             step.counts = _with_work(step.counts, step.edges_examined, step.claims_lost, found)
-        before = _with_work(self._start_counts, found=sizes[0])
-        # The heads pass that saw an empty frontier belongs to no step.
+            if not step.num_levels:
+                around.append(step.counts)
+        # Among them a heads pass that saw an empty frontier.
         examined = int(self._control[Control.HEADS_TESTED] + self._control[Control.EDGES])
         left = examined - sum(step.edges_examined for step in self._steps)
-        after = _with_work(self._device.take_counts(), edges=left)
-        return sum_counts([before, *(step.counts for step in self._steps), after])
+        around.append(_with_work(self._device.take_counts(), edges=left))
+        return sum_counts(around)
 
 
 def _with_work(counts: Counts, edges: int = 0, lost: int = 0, found: int = 0) -> Counts:

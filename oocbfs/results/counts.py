@@ -33,6 +33,7 @@ class Counts:
     claims_won: int | None = None
     claims_lost: int | None = None
     queue_writes: int | None = None
+    edge_queue_writes: int | None = None
     duplicates: int | None = None
     atomics_by_array: dict[str, int] | None = None
     hottest_word: HottestWord | None = None
@@ -76,6 +77,7 @@ COLUMNS = (
     "claims_won",
     "claims_lost",
     "queue_writes",
+    "edge_queue_writes",
     "duplicates",
     "atomics",
     "pcie_sectors",

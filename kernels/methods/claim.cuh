@@ -1,0 +1,112 @@
+// Who takes a neighbour: filters that drop most of those that are visited, and the claim itself.
+//
+// Filters and plain claims are best effort (Merrill et al., 2012, section 4.2): they may let a
+// vertex pass twice, never drop one that nobody takes. A barrier of the warp lies between each look
+// and the write after it, because lanes of a real warp look together.
+#ifndef OOCBFS_METHODS_CLAIM_CUH
+#define OOCBFS_METHODS_CLAIM_CUH
+#include "methods/state.cuh"
+
+enum Claim {
+  CLAIM_PLAIN,     // look at the level, then write it
+  CLAIM_CAS,       // compare and swap for every neighbour
+  CLAIM_TEST_CAS,  // look at the level before
+  CLAIM_MIN,       // look at the level, then the smaller one stays
+  CLAIM_SETTLED,   // plain writes came before: the vertex belongs to the parent that is left
+  CLAIM_ALL        // take all: contraction comes later
+};
+
+#define HASH_WORDS 128u
+#define HISTORY_WORDS 1024u
+
+struct CullScratch {
+  u32 hash[32][HASH_WORDS];
+  u32 history[HISTORY_WORDS];
+};
+
+// Shared memory starts as garbage, which could name a vertex that nobody took.
+__device__ __forceinline__ void clear_history(CullScratch& scratch) {
+  for (u32 i = threadIdx.x; i < HISTORY_WORDS; i += blockDim.x) scratch.history[i] = NO_VERTEX;
+  __syncthreads();
+}
+
+// A bit that says visited is right. One that is lost, because the word is written without an
+// atomic, costs a look at the level. All lanes of the warp call this together.
+__device__ __forceinline__ bool pass_mask(const Traversal& t, bool present, u32 vertex) {
+  volatile u32* word = &t.mask[vertex >> 5];
+  const u32 bit = 1u << (vertex & 31u);
+  u32 seen = bit;
+  if (present) seen = *word;
+  __syncwarp();
+  if (seen & bit) return false;
+  *word = seen | bit;
+  return true;
+}
+
+// Of the lanes with one vertex, one passes: each writes its vertex into the slot of a hash, those
+// that read it back write their lane, and all but one of those that read another lane drop out. A
+// vertex whose slot was taken by another vertex passes. All lanes of the warp call this together.
+__device__ __forceinline__ bool pass_warp(CullScratch& scratch, bool present, u32 vertex) {
+  volatile u32* slot = &scratch.hash[warp_in_block()][vertex % HASH_WORDS];
+  if (present) *slot = vertex;
+  __syncwarp();
+  const bool same = present && *slot == vertex;
+  __syncwarp();
+  if (same) *slot = lane_id();
+  __syncwarp();
+  const bool lost = same && *slot != lane_id();
+  __syncwarp();   // the next neighbours use the same slots
+  return present && !lost;
+}
+
+// The last step that drops anything: a vertex in the history is one that a thread went on with.
+// All lanes of the warp call this together.
+__device__ __forceinline__ bool pass_history(CullScratch& scratch, bool present, u32 vertex) {
+  volatile u32* slot = &scratch.history[vertex % HISTORY_WORDS];
+  const bool known = present && *slot == vertex;
+  __syncwarp();
+  if (!present || known) return false;
+  *slot = vertex;
+  return true;
+}
+
+// Merrill's filters, each only if it is chosen; then the level. All lanes of the warp together.
+template <bool MASK, bool WARP, bool HISTORY>
+__device__ __forceinline__ bool pass_filters(const Traversal& t, CullScratch* scratch, Tally& tally,
+                                             bool present, u32 vertex) {
+  if (MASK) present = pass_mask(t, present, vertex);
+  if (present) present = level_of(t, vertex) == NO_LEVEL;
+  __syncwarp();
+  const bool fresh = present;
+  if (WARP) present = pass_warp(*scratch, present, vertex);
+  if (HISTORY) present = pass_history(*scratch, present, vertex);
+  tally.lost += fresh && !present;
+  return present;
+}
+
+// Try to take a neighbour that passed. Says whether this thread has it.
+template <Claim CLAIM, bool PARENTS>
+__device__ __forceinline__ bool claim(const Traversal& t, Tally& tally, bool present, u32 vertex,
+                                      u32 parent, u32 level) {
+  if (CLAIM == CLAIM_ALL) return present;
+  if (CLAIM == CLAIM_SETTLED)
+    return present && level_of(t, vertex) == level && t.parents[vertex] == parent;
+  bool won = present;
+  if (CLAIM == CLAIM_PLAIN) {
+    if (won) set_level<PARENTS>(t, vertex, parent, level);
+  } else if (won) {
+    u32* word = &t.levels[vertex];
+    if (CLAIM == CLAIM_CAS || level_of(t, vertex) > level) {
+      won = CLAIM == CLAIM_MIN ? atomicMin(word, level) > level
+                               : atomicCAS(word, NO_LEVEL, level) == NO_LEVEL;
+      tally.lost += !won;
+      if (won && PARENTS) *(volatile u32*)&t.parents[vertex] = parent;
+    } else {
+      won = false;
+    }
+  }
+  tally.won += won;
+  return won;
+}
+
+#endif
