@@ -15,10 +15,26 @@ from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
     from oocbfs.results.bfs import BfsResult, Level
+    from oocbfs.results.counts import Counts
     from oocbfs.search.graph import Graph
 
 # A table longer than this shows its first and last levels.
 _SHOWN_LEVELS = 40
+# Titles and widths of the columns of oocbfs.results.counts; edges are in the first table.
+_COUNTS = {
+    "launches": ("launches", 8),
+    "read_backs": ("read-backs", 10),
+    "read_back_bytes": ("bytes back", 10),
+    "claims_won": ("claims won", 11),
+    "claims_lost": ("lost", 7),
+    "queue_writes": ("queue writes", 12),
+    "duplicates": ("duplicates", 10),
+    "atomics": ("atomics", 10),
+    "pcie_sectors": ("PCIe sectors", 12),
+    "device_sectors": ("device sectors", 14),
+    "lanes_used": ("lanes", 5),
+    "warp_imbalance": ("busiest ÷ mean warp", 19),
+}
 # Levels are 32 bits wide.
 _DEPTH = shared.whole(0, 2**31 - 1)
 _NO_SOURCE = ()
@@ -157,13 +173,32 @@ def _levels(result: BfsResult) -> Iterator[str]:
         f"  {tier + ' bytes':>15}" for tier in tiers
     )
     firsts = accumulate((level.num_levels for level in stats.levels), initial=0)
-    lines = [_level(*pair, tiers) for pair in zip(firsts, stats.levels, strict=False)]
-    hidden = len(lines) - _SHOWN_LEVELS
-    if hidden > 0:
-        half = _SHOWN_LEVELS // 2
-        lines = [*lines[:half], f"  …    {hidden:,} more levels", *lines[-half:]]
-    yield from lines
+    numbered = list(zip(firsts, stats.levels, strict=False))
+    yield from _shortened([_level(*pair, tiers) for pair in numbered])
     yield ""
+    if stats.counts is not None:
+        yield "level" + "".join(f"  {title:>{width}}" for title, width in _COUNTS.values())
+        yield from _shortened([_counts(_numbers(*pair), pair[1].counts) for pair in numbered])
+        yield _counts("all", stats.counts)
+        yield ""
+
+
+def _shortened(lines: list[str]) -> list[str]:
+    """Leave out the middle of a long table."""
+    hidden, half = len(lines) - _SHOWN_LEVELS, _SHOWN_LEVELS // 2
+    if hidden <= 0:
+        return lines
+    return [*lines[:half], f"  …    {hidden:,} more levels", *lines[-half:]]
+
+
+def _counts(name: str, counts: Counts | None) -> str:
+    """Write what a device counted."""
+    line = f"{name:>5}"
+    for column, (_, width) in _COUNTS.items():
+        value = getattr(counts, column, None)
+        form = ".1f" if isinstance(value, float) else ","
+        line += f"  {'–' if value is None else format(value, form):>{width}}"
+    return line
 
 
 def _rows(
@@ -188,11 +223,14 @@ def _rows(
         yield f"path to {options.target}", found
 
 
-def _level(number: int, level: Level, tiers: list[str]) -> str:
+def _numbers(first: int, level: Level) -> str:
+    return str(first) if level.num_levels == 1 else f"{first}…{first + level.num_levels - 1}"
+
+
+def _level(first: int, level: Level, tiers: list[str]) -> str:
     edges = "–" if level.edges_examined is None else f"{level.edges_examined:,}"
-    shown = str(number) if level.num_levels == 1 else f"{number}…{number + level.num_levels - 1}"
     return (
-        f"{shown:>5}  {level.direction:<9}  {level.frontier:>11,}  {edges:>14}  "
+        f"{_numbers(first, level):>5}  {level.direction:<9}  {level.frontier:>11,}  {edges:>14}  "
         f"{level.heads_answered:>14,}  {level.seconds:>12.6f}"
         + "".join(f"  {level.slow_bytes.get(tier, 0):>15,}" for tier in tiers)
     )

@@ -24,7 +24,8 @@ bottom_up_heads(Search search, Rows in_rows, Rows out_rows, u32 level, u64 pendi
   if (frontier_bytes < skip_bytes) return;
   const u64 expected_search = 32 + tail_bytes / (frontier_bytes + 1);
   const u64 n = in_rows.num_vertices, num_words = (n + 31) / 32;
-  u64 pending_bytes = 0, num_found = 0;
+  u64 pending_bytes = 0;
+  u32 num_found = 0, num_tested = 0;
   Cost found_cost = {};
   u32 part = 0;
   for (u64 first : warp_stride((num_words + 31) / 32)) {
@@ -46,6 +47,7 @@ bottom_up_heads(Search search, Rows in_rows, Rows out_rows, u32 level, u64 pendi
         const u32 head = in_rows.heads[vertex];
         if (head < n) {
           found = test_bit(search.visited, head);
+          num_tested++;
           if (found) {
             reach(search, vertex, head, level);
             found_cost.add(out_rows, vertex);
@@ -73,6 +75,7 @@ bottom_up_heads(Search search, Rows in_rows, Rows out_rows, u32 level, u64 pendi
     }
     if (mine < num_words) search.claimed[mine] = visited;
   }
+  add_total(&control[CONTROL_HEADS_TESTED], num_tested);
   add_total(&control[CONTROL_HEADS_FOUND], num_found);
   add_cost(&control[CONTROL_HEADS_FOUND_BYTES], found_cost);
   add_total(&control[CONTROL_PENDING_BYTES + part], pending_bytes);

@@ -10,11 +10,14 @@
 // What a lane sums up and adds to the control words once.
 struct Tally {
   Cost found;
+  u32 edges, claims_lost;
   u32 short_rows, long_rows, hub_rows;
 };
 
 __device__ __forceinline__ void add_tally(const Search& search, const Tally& tally) {
   add_cost(&search.control[CONTROL_FOUND_BYTES], tally.found);
+  add_total(&search.control[CONTROL_EDGES], tally.edges);
+  add_total(&search.control[CONTROL_CLAIMS_LOST], tally.claims_lost);
 #if COUNT_ROWS
   add_total(&search.control[CONTROL_SHORT_ROWS], tally.short_rows);
   add_total(&search.control[CONTROL_LONG_ROWS], tally.long_rows);
@@ -33,13 +36,17 @@ __device__ __forceinline__ void reach(const Search& search, u32 vertex, u32 pare
 __device__ __forceinline__ void claim(const Search& search, Tally& tally, const Rows& rows,
                                       bool active, u32 vertex, u32 parent, u32 level) {
   bool fresh = false;
+  tally.edges += active;
   if (active && vertex >= rows.num_vertices) report_damage(search);
   if (active && vertex < rows.num_vertices && vertex >= search.first_target) {
     const u32 bit = 1u << (vertex & 31u);
     u32* word = &search.claimed[vertex >> 5];
     // Most neighbours are visited, and a read is cheaper than the atomic. A read that comes too
     // early costs only that atomic.
-    if (!(*(volatile u32*)word & bit)) fresh = !(atomicOr(word, bit) & bit);
+    if (!(*(volatile u32*)word & bit)) {
+      fresh = !(atomicOr(word, bit) & bit);
+      tally.claims_lost += !fresh;
+    }
   }
   if (fresh) {
     reach(search, vertex, parent, level);

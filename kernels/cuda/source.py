@@ -93,8 +93,13 @@ class Control(IntEnum):
     SHORT_ROWS = 13
     LONG_ROWS = 14
     HUB_ROWS = 15
+    # Neighbours that heads passes looked at, and all other kernels; and how many of these another
+    # lane had claimed in the meantime.
+    HEADS_TESTED = 16
+    EDGES = 17
+    CLAIMS_LOST = 18
     # One word for each of PARTS.
-    PENDING_BYTES = 16
+    PENDING_BYTES = 19
 
 
 CONTROL_WORDS = Control.PENDING_BYTES + PARTS
