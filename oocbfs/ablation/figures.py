@@ -82,7 +82,7 @@ def _evolution(rows: Sequence[Row], plan: Plan) -> Picture:
 def _overview(rows: Sequence[Row], plan: Plan) -> Picture:
     return Picture(
         "All methods",
-        "Medians of all runs. Edges above 1 are looked at more than once, below 1 not at all.",
+        "Medians of all runs. Above 1x, edges are looked at more than once; below, some never are.",
         [
             _bars("bytes over PCIe, of the graph", "pcie_share", rows, plan, "c0"),
             _bars("edges examined, of those reached", "edge_ratio", rows, plan, "c1"),
@@ -102,9 +102,9 @@ def _frontiers(rows: Sequence[Row], frontiers: Frontiers) -> Picture:
     )
     return Picture(
         "Frontiers, level by level",
-        "From the first source: the edges that leave each level, the vertices they lead to, and "
-        "what Merrill's methods expand, in sum so many times the logical edges, and find more than "
-        "once (their Fig. 3 and 7).",
+        "From the first source: the edges that leave each level and the vertices they lead to, and "
+        "what Merrill's methods expand and find twice (their Fig. 3 and 7). Titles say how many "
+        "times the logical edges were expanded.",
         [logical, *(_real_frontier(row, frontiers) for row in rows)],
     )
 

@@ -64,7 +64,7 @@ COLUMNS = (
         "PCIe",
         "bytes over PCIe, of heads and tails of the file",
         _share,
-        lambda share: f"{share:.0%}" if share >= 0.1 else f"{share:.1%}",
+        lambda share: f"{share:,.0%}" if share >= 0.1 else f"{share:.1%}",
     ),
     Column("launches", "launches", "kernels started", _counted("launches")),
     Column("read_backs", "read-backs", "copies that the host waits for", _counted("read_backs")),
