@@ -49,7 +49,7 @@ __device__ __forceinline__ Sought search_by_warp(const Traversal& t, const Metho
     const bool hit = present && in_frontier(t, id, level, sought);
     if (hit && id < sought.parent) sought.parent = id;
     return AXIS_STOP != STOP_NEVER && __any_sync(FULL_WARP, hit);
-  });
+  }, [] {});
   for (u32 by = 16; by; by >>= 1) {
     const u32 other = __shfl_xor_sync(FULL_WARP, sought.parent, (int)by);
     const u32 later = __shfl_xor_sync(FULL_WARP, sought.later, (int)by);

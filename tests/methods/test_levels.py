@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from oocbfs.kernels.emulator.build import Checks
 from tests.support.exhaustive import ALL
-from tests.support.gpu.gpu_graphs import grid_graph, long_hub_graph, matrix_of, mixed_graph
+from tests.support.gpu.gpu_graphs import grid_graph, matrix_of, mixed_graph
 from tests.support.gpu.method_checks import (
     ON_DEVICES,
     WITH_OPTIONS,
@@ -43,9 +43,9 @@ def test_several_sources(method: str) -> None:
     check_method(method, hub_graph(2), [9, 100, 880], seed=6)
 
 
-@pytest.mark.parametrize("method", ["v3.3", "v3.3:block=1024,pull=warp"])
+@pytest.mark.parametrize("method", ["v3.3", "v3.3:pull=warp"])
 def test_segments_of_long_rows(method: str) -> None:
-    check_method(method, long_hub_graph(1), [0])
+    check_method(method, mixed_graph(2, directed=True), [17], directed=True, seed=9)
 
 
 @settings(max_examples=100 if ALL else 12)
