@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> None:
         threads=options.threads,
     )
     rows: list[Row] = []
-    with Phases()("methods", len(plan.trials), "run") as bar:
+    with Phases()("methods", len(methods) * plan.num_runs, "run") as bar:
         for row in run_all(plan, processes=processes, advance=bar.update):
             rows.append(row)
             if not options.json:

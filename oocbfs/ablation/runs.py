@@ -72,7 +72,7 @@ def run_all(
     for trial, found in _finished(plan, processes):
         done[trial.method] += found
         left[trial.method] -= 1
-        advance(1)
+        advance(len(found))
         while method is not None and not left[method]:
             yield _row(method, done.pop(method), plan.num_runs)
             method = next(waiting, None)
