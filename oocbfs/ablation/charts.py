@@ -79,15 +79,17 @@ def stacks(
     return panel
 
 
-def lines(title: str, series: Mapping[str, tuple[str, Sequence[float]]]) -> Panel:
+def lines(title: str, series: Mapping[str, tuple[str, Sequence[float]]], top: float = 0) -> Panel:
     """Draw amounts by level on a logarithmic axis; nothing is drawn where nothing was counted.
 
-    ``series`` gives each line its colour: a number, or ``LOGICAL``.
+    ``series`` gives each line its colour: a number, or ``LOGICAL``. The axis reaches ``top``, so
+    that panels can be compared.
     """
     panel = Panel(title)
     panel.legend((name, _fill(kind)) for name, (kind, _) in series.items())
     levels = max((len(values) for _, values in series.values()), default=0)
     most = max((max(values, default=0) for _, values in series.values()), default=0)
+    most = max(most, top)
     decades = max(1, math.ceil(math.log10(max(most, 2))))
     bottom = panel.height + 8 + _PLOT_HEIGHT
     every = 1 if decades <= 5 else 2

@@ -34,10 +34,11 @@ _XBFS_PARTS = {
 
 def draw(rows: Sequence[Row], plan: Plan, frontiers: Frontiers) -> list[Picture]:
     """Draw every picture for which there are methods."""
-    pictures = [_overview(rows, plan)]
+    pictures = []
     evolution = [row for row in rows if row.method in GROUPS["evolution"]]
     if len(evolution) > 1:
-        pictures.insert(0, _evolution(evolution, plan))
+        pictures.append(_evolution(evolution, plan))
+    pictures.append(_overview(rows, plan))
     pictures.append(_frontiers([row for row in rows if _is_merrill(row)], frontiers))
     pictures += _directions(rows)
     return pictures
@@ -92,6 +93,8 @@ def _overview(rows: Sequence[Row], plan: Plan) -> Picture:
 
 
 def _frontiers(rows: Sequence[Row], frontiers: Frontiers) -> Picture:
+    most = [float(_each_level(row.runs[0], "edges_examined").max(initial=0)) for row in rows]
+    top = max([float(frontiers.edges.max()), *most])
     logical = lines(
         "what has to be done",
         {
@@ -99,17 +102,18 @@ def _frontiers(rows: Sequence[Row], frontiers: Frontiers) -> Picture:
             "each target once": ("4", frontiers.distinct.tolist()),
             "vertices": ("0", frontiers.vertices.tolist()),
         },
+        top,
     )
     return Picture(
         "Frontiers, level by level",
         "From the first source: the edges that leave each level and the vertices they lead to, and "
         "what Merrill's methods expand and find twice (their Fig. 3 and 7). Titles say how many "
         "times the logical edges were expanded.",
-        [logical, *(_real_frontier(row, frontiers) for row in rows)],
+        [logical, *(_real_frontier(row, frontiers, top) for row in rows)],
     )
 
 
-def _real_frontier(row: Row, frontiers: Frontiers) -> Panel:
+def _real_frontier(row: Row, frontiers: Frontiers, top: float) -> Panel:
     run = row.runs[0]
     ratio = run.by_level["edges_examined"].sum() / max(1, frontiers.edges.sum())
     return lines(
@@ -119,6 +123,7 @@ def _real_frontier(row: Row, frontiers: Frontiers) -> Panel:
             "expanded": ("1", _each_level(run, "edges_examined").tolist()),
             "found twice": ("2", _each_level(run, "duplicates").tolist()),
         },
+        top,
     )
 
 

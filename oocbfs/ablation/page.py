@@ -33,7 +33,7 @@ th:first-child{{text-align:left;position:sticky;left:0;background:var(--paper)}}
 tbody th{{font-weight:500}}
 th small{{display:block;font-weight:400;color:var(--muted)}}
 .words{{text-align:left;color:var(--muted)}}
-td.failure{{white-space:normal;min-width:220px}}
+.failure span{{display:inline-block;white-space:normal;max-width:min(80ch,55vw)}}
 dl{{display:grid;grid-template-columns:max-content 1fr;gap:2px 14px;font-size:13px;margin:12px 0}}
 dt{{font-weight:600}}dd{{margin:0;color:var(--muted)}}
 summary{{cursor:pointer}}
@@ -80,7 +80,7 @@ def _row(row: Row, plan: Plan) -> str:
     name = f'<th scope="row" title="{title}">{escape(choice.name)}{options}</th>'
     if row.failure:
         failure = escape(row.failure)
-        cells = f'<td class="words failure" colspan="{len(COLUMNS)}">{failure}</td>'
+        cells = f'<td class="words failure" colspan="{len(COLUMNS)}"><span>{failure}</span></td>'
     else:
         cells = "".join(f"<td>{escape(column.shown(row, plan))}</td>" for column in COLUMNS)
     return f'<tr>{name}{cells}<td class="words">{escape(figure_of(row.method))}</td></tr>'
