@@ -46,11 +46,11 @@ def test_several_sources(method: str) -> None:
 @pytest.mark.parametrize("method", ["v3.3", "v3.3:pull=warp"])
 def test_the_last_segment_of_a_hub_is_searched(method: str) -> None:
     """The hub's only neighbour in the frontier is its last, and not its head."""
-    frontier, hub, leaves, last = range(1, 200), 200, range(201, 3201), 3201
+    frontier, hub, leaves, last = range(1, 300), 300, range(301, 6300, 2), 6300
     edges = [(0, vertex) for vertex in (*frontier, last)] + [(hub, last)]
     edges += [(hub, leaf) for leaf in leaves]
-    edges += [(leaf, leaf + 1) for leaf in leaves[:-1]] + [(leaf, leaf + 2) for leaf in leaves[:-2]]
-    matrix = matrix_of(3202, np.array(edges))
+    edges += [(leaf, leaf + 2) for leaf in leaves[:-1]] + [(leaf, leaf + 4) for leaf in leaves[:-2]]
+    matrix = matrix_of(6301, np.array(edges))
     result = check_method(method, matrix, [0])
     assert [step.kind for step in result.steps][1] == "bottom-up"
 
