@@ -16,8 +16,15 @@ enum Claim {
   CLAIM_ALL        // take all: contraction comes later
 };
 
-#define HASH_WORDS 128u
-#define HISTORY_WORDS 1024u
+#define HASH_BITS 7u
+#define HASH_WORDS (1u << HASH_BITS)
+#define HISTORY_BITS 10u
+#define HISTORY_WORDS (1u << HISTORY_BITS)
+
+// Vertices that are a power of two apart, as in a grid, must not meet in one slot.
+__device__ __forceinline__ u32 slot_of(u32 vertex, u32 bits) {
+  return vertex * 0x9E3779B1u >> (32u - bits);
+}
 
 struct CullScratch {
   u32 hash[32][HASH_WORDS];
@@ -34,7 +41,7 @@ __device__ __forceinline__ void clear_history(CullScratch& scratch) {
 // that read it back write their lane, and all but one of those that read another lane drop out. A
 // vertex whose slot was taken by another vertex passes. All lanes of the warp call this together.
 __device__ __forceinline__ bool pass_warp(CullScratch& scratch, bool present, u32 vertex) {
-  volatile u32* slot = &scratch.hash[warp_in_block()][vertex % HASH_WORDS];
+  volatile u32* slot = &scratch.hash[warp_in_block()][slot_of(vertex, HASH_BITS)];
   if (present) *slot = vertex;
   __syncwarp();
   const bool same = present && *slot == vertex;
@@ -49,7 +56,7 @@ __device__ __forceinline__ bool pass_warp(CullScratch& scratch, bool present, u3
 // A vertex that a thread of the block went on with lately needs no other thread: that one looks at
 // its level. All lanes of the warp call this together.
 __device__ __forceinline__ bool pass_history(CullScratch& scratch, bool present, u32 vertex) {
-  volatile u32* slot = &scratch.history[vertex % HISTORY_WORDS];
+  volatile u32* slot = &scratch.history[slot_of(vertex, HISTORY_BITS)];
   const bool known = present && *slot == vertex;
   __syncwarp();
   if (present && !known) *slot = vertex;

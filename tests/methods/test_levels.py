@@ -44,8 +44,15 @@ def test_several_sources(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["v3.3", "v3.3:pull=warp"])
-def test_segments_of_long_rows(method: str) -> None:
-    check_method(method, mixed_graph(2, directed=True), [17], directed=True, seed=9)
+def test_the_last_segment_of_a_hub_is_searched(method: str) -> None:
+    """The hub's only neighbour in the frontier is its last, and not its head."""
+    frontier, hub, leaves, last = range(1, 300), 300, range(301, 6300, 2), 6300
+    edges = [(0, vertex) for vertex in (*frontier, last)] + [(hub, last)]
+    edges += [(hub, leaf) for leaf in leaves]
+    edges += [(leaf, leaf + 2) for leaf in leaves[:-1]] + [(leaf, leaf + 4) for leaf in leaves[:-2]]
+    matrix = matrix_of(6301, np.array(edges))
+    result = check_method(method, matrix, [0])
+    assert [step.kind for step in result.steps][1] == "bottom-up"
 
 
 @settings(max_examples=100 if ALL else 12)
