@@ -73,7 +73,7 @@ COLUMNS = (
         "edges",
         "edges examined, of those that leave what is reached",
         _looks,
-        lambda ratio: f"{ratio:.2f}x",
+        lambda ratio: f"{ratio:.2f}x" if ratio >= 0.1 else f"{ratio:.3f}x",
     ),
     Column("queue_writes", "queued", "vertices written to queues", _counted("queue_writes")),
     Column("duplicates", "duplicates", "vertices claimed once more", _counted("duplicates")),

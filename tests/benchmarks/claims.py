@@ -42,8 +42,19 @@ class Measured:
             return None
         return row.median(name) if column is None else column.of(row, self.plan)
 
+    def saved(self, part: str) -> float | None:
+        """Give the share that a part of xbfs has in the sectors it saves, if it saves any."""
+        if "xbfs" not in self.rows:
+            return None
+        saved = contributions(self.rows["xbfs"], self.rows["single-scan"])
+        whole = sum(saved.values())
+        return saved[part] / whole if whole else None
+
     def shown(self, method: str, name: str) -> str:
-        """Write a figure of a method."""
+        """Write a figure of a method, or the share that it has in what xbfs saves."""
+        if name == "saved":
+            share = self.saved(method)
+            return "–" if share is None else _percent(share)
         value = self.value(method, name)
         if value is not None:
             return _COLUMNS[name].write(value) if name in _COLUMNS else short(value)
@@ -106,7 +117,7 @@ def _expanded(method: str, least: float, most: float = math.inf) -> Judge:
 
 def _compressed(measured: Measured) -> Verdict:
     share = 1 - measured.plan.graph_bytes / (4 * measured.plan.num_edges)
-    return Verdict(f"{-share:+.0%}", share >= 0.37)
+    return Verdict(_percent(-share), share >= 0.37)
 
 
 def _missed(measured: Measured) -> Verdict | None:
@@ -122,15 +133,14 @@ def _saved(part: str, share: float) -> Judge:
     """Judge by the share that a part of xbfs has in the sectors it saves, within ten points."""
 
     def judge(measured: Measured) -> Verdict | None:
-        if "xbfs" not in measured.rows:
-            return None
-        saved = contributions(measured.rows["xbfs"], measured.rows["single-scan"])
-        whole = sum(saved.values())
-        if not whole:
-            return None
-        return Verdict(f"{saved[part] / whole:.0%}", abs(saved[part] / whole - share) <= 0.1)
+        saved = measured.saved(part)
+        return None if saved is None else Verdict(_percent(saved), abs(saved - share) <= 0.1)
 
     return judge
+
+
+def _percent(share: float) -> str:
+    return f"{round(100 * share) or 0}%"  # never -0
 
 
 _NONE, _MASK = "two-phase:filter=none", "two-phase:filter=mask"
@@ -143,7 +153,7 @@ CLAIMS = {
         Claim("atomics on the queue, V3.2 ÷ V3.3", "32x", _ratio("v3.2 / v3.3", _QUEUE, 16)),
         Claim("atomics on all arrays", "", _ratio("v3.2 / v3.3", "atomics", 16)),
         Claim("compressed rows", "-37%", _compressed),
-        Claim("device memory, V3.2 ÷ V3.3", "more than 1", _ratio("v3.2 / v3.3", _DEVICE, 1)),
+        Claim("launches, V3.2 ÷ V3.3", "more than 1", _ratio("v3.2 / v3.3", "launches", 1)),
     ],
     "merrill": [
         Claim("edges expanded without culling", "4.2x on a grid, overflow", _expanded(_NONE, 2)),
@@ -181,10 +191,9 @@ CLAIMS = {
 
 
 def table(paper: str, measured: dict[str, Measured]) -> str:
-    """Write what a paper claims, and what each graph says of it."""
-    graphs = [one.title for one in measured.values()]
-    lines = ["| " + " | ".join(["claim", "paper", *graphs]) + " |"]
-    lines.append("|" + "---|" * (2 + len(graphs)))
+    """Write what a paper claims, and what each graph says of it; graphs have titles."""
+    lines = ["| " + " | ".join(["claim", "paper", *measured]) + " |"]
+    lines.append("|" + "---|" * (2 + len(measured)))
     for claim in CLAIMS[paper]:
         cells = [claim.words, claim.reported, *(_cell(claim.judge(m)) for m in measured.values())]
         lines.append("| " + " | ".join(cells) + " |")

@@ -105,8 +105,9 @@ def fill(template: str, measured: dict[str, Measured]) -> str:
         page = page.replace(f"{{table {name}}}", _table(one))
         page = page.replace(f"{{runs {name}}}", runs_of(one.plan))
         page = page.replace(f"{{title {name}}}", one.title)
+    titled = {TITLES[name]: one for name, one in measured.items()}
     for paper in CLAIMS:
-        page = page.replace(f"{{claims {paper}}}", claims.table(paper, measured))
+        page = page.replace(f"{{claims {paper}}}", claims.table(paper, titled))
     return page
 
 
