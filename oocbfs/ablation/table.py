@@ -139,7 +139,13 @@ def values(row: Row, plan: Plan) -> dict[str, float | str | None]:
     listed |= {column.name: column.of(row, plan) for column in COLUMNS}
     names = sorted({name for run in row.runs for name in run.counts})
     listed |= {name: row.median(name) for name in names if name not in listed}
-    return listed | {"paper": figure_of(row.method)}
+    rounded = {n: _rounded(v) if isinstance(v, float) else v for n, v in listed.items()}
+    return rounded | {"paper": figure_of(row.method)}
+
+
+def _rounded(value: float) -> float:
+    """Drop the digits that depend on what a process had counted before."""
+    return float(f"{value:.10g}")
 
 
 def as_csv(rows: Iterable[Row], plan: Plan) -> str:
