@@ -1,4 +1,4 @@
-// Bottom-up search of tails, for bottom_up_tails, bottom_up_staged and split_level.
+// Bottom-up search of tails, for bottom_up_tails and bottom_up_staged.
 //
 // A warp takes 32 vertices. One lane searches a short row, from sectors staged together: vertices
 // lie in order, so neighbouring rows often share a sector. A group of PROBE_BYTES / 4 lanes
@@ -19,16 +19,29 @@ __device__ __forceinline__ bool is_hit(const Search& search, Tally& tally, u32 i
   return id < n && test_bit(search.visited, id);
 }
 
-// One short row per lane: the first visited neighbour, or NO_VERTEX.
-__device__ __forceinline__ u32 search_short(const Search& search, Tally& tally, Scratch& scratch,
-                                            const Rows& rows, Span span) {
-  StagedRow row = stage_short(scratch, rows, span);
+// The first visited neighbour in what is left of a staged row, or NO_VERTEX.
+__device__ __forceinline__ u32 search_staged(const Search& search, Tally& tally, StagedRow& row,
+                                             u32 n) {
   u32 parent = NO_VERTEX;
   while (!row.done() && parent == NO_VERTEX) {
     bool whole;
-    const u32 id = row.next(whole, rows.num_vertices);
+    const u32 id = row.next(whole, n);
     if (!whole) report_damage(search);
-    if (whole && is_hit(search, tally, id, rows.num_vertices)) parent = id;
+    if (whole && is_hit(search, tally, id, n)) parent = id;
+  }
+  return parent;
+}
+
+// One short row per lane: the first visited neighbour, or NO_VERTEX. Half of the rows that reach
+// into a second sector hit in their first one, so the second is loaded only then.
+__device__ __forceinline__ u32 search_short(const Search& search, Tally& tally, Scratch& scratch,
+                                            const Rows& rows, Span span) {
+  StagedRow row = stage_first(scratch, rows, span);
+  u32 parent = search_staged(search, tally, row, rows.num_vertices);
+  const bool goes_on = parent == NO_VERTEX && row.length < span.end - span.begin;
+  if (__any_sync(FULL_WARP, goes_on)) {
+    stage_rest(scratch, row, rows, span, goes_on);
+    if (goes_on) parent = search_staged(search, tally, row, rows.num_vertices);
   }
   return parent;
 }
@@ -95,7 +108,7 @@ __device__ __forceinline__ void search_tails(const Search& search, Tally& tally,
   if (found) {
     atomicOr(&search.claimed[vertex >> 5], 1u << (vertex & 31u));
     reach(search, vertex, parent, level);
-    tally.found.add(out_rows, vertex);
+    tally.add_found(out_rows, vertex);
   }
   append(search.queue, &search.control[CONTROL_QUEUE_END], 0, found, vertex);
 }

@@ -26,6 +26,8 @@ SMALL_BYTES_PER_VERTEX = 64
 DISK_BLOCK_BYTES = 16 << 10
 # How many levels one launch of small_levels may run, each of which records its queue end.
 MAX_SMALL_LEVELS = 4096
+# Sectors of tails that small_levels keeps in device memory, at most: 512 KB, a power of two.
+CACHED_SECTORS = 1 << 14
 # Parts of the vertices. A level may be cut in two at one of the borders between them.
 PARTS = 8
 
@@ -37,7 +39,6 @@ _BFS = {
     "bottom_up_tails": "bfs/bottom_up_tails",
     "top_down": "bfs/top_down",
     "top_down_hubs": "bfs/top_down_hubs",
-    "split_level": "bfs/split_level",
     "small_levels": "bfs/small_levels",
     "mark_blocks": "disk/mark_blocks",
     "top_down_staged": "disk/top_down_staged",
@@ -98,8 +99,10 @@ class Control(IntEnum):
     HEADS_TESTED = 16
     EDGES = 17
     CLAIMS_LOST = 18
+    # Turns in which small_levels used its cache.
+    CACHE_TURNS = 19
     # One word for each of PARTS.
-    PENDING_BYTES = 19
+    PENDING_BYTES = 20
 
 
 CONTROL_WORDS = Control.PENDING_BYTES + PARTS
@@ -127,6 +130,9 @@ SEARCH_STRUCT = np.dtype(
             "searched_blocks",
             "cuts",
             "first_target",
+            "cache_tags",
+            "cache_data",
+            "cache_sectors",
         )
     ]
 )
