@@ -46,8 +46,8 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--vertices", type=int, default=20_000, help="of powerlaw")
     parser.add_argument("--side", type=int, default=128, help="of grid")
     parser.add_argument("--graphs", default=",".join(TITLES), help="those to run, in order")
-    parser.add_argument("--sources", type=int, default=4)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--sources", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--page", type=Path, default=PAGE, help="the file to write")
     parser.add_argument(
