@@ -6,6 +6,7 @@ OocbfsError
 ├── BudgetError      more memory is needed than was allowed
 ├── OutputError      a result that cannot be written where it was asked for
 └── QueryError       a question the graph cannot answer, such as an unknown vertex
+    └── QueueError   a method's queue that has no room for what a level found
 """
 
 from __future__ import annotations
@@ -40,3 +41,7 @@ class OutputError(OocbfsError):
 
 class QueryError(OocbfsError):
     """A question the graph cannot answer, such as a vertex it does not have."""
+
+
+class QueueError(QueryError):
+    """A queue of a method that has no room for what a level found; says how much it needs."""

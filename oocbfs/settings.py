@@ -63,6 +63,25 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 
+@dataclass(frozen=True)
+class Schedule:
+    """In which order the emulator runs lanes, warps and blocks, and how many blocks at a time.
+
+    Where threads race, what a method counts depends on it; what it finds never does.
+    """
+
+    seed: int = 1
+    blocks: int = 3
+    resident_blocks: int = 2
+
+    def check(self) -> None:
+        """Refuse what is no order."""
+        check_whole("seed", self.seed, range(1 << 63))
+        check_whole("blocks", self.blocks, range(1, 1025))
+        # Every thread has a stack of its own.
+        check_whole("resident_blocks", self.resident_blocks, range(1, 17))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """How to search, whatever is searched for; see ``Graph.bfs``."""
@@ -79,12 +98,16 @@ class Settings:
     max_depth: int | None = None
     target: int | None = None
     validate: bool = False
+    # One of oocbfs.methods, with its options.
+    method: str = "auto"
+    schedule: Schedule = Schedule()
 
     def check(self) -> None:
         """Refuse what no engine knows."""
         check_choice("engine", self.engine, Engine)
         check_choice("direction", self.direction, Direction)
         check_whole("max_depth", self.max_depth, DEPTHS)
+        self.schedule.check()
 
     @property
     def on_device(self) -> bool:

@@ -4,31 +4,51 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import accumulate
 from typing import TYPE_CHECKING, get_args
 
 from oocbfs.errors import QueryError
+from oocbfs.methods import AUTO, METHODS
 from oocbfs.settings import Direction
 from oocbfs.tools import announcements
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
     from oocbfs.results.bfs import BfsResult, Level
+    from oocbfs.results.counts import Counts
     from oocbfs.search.graph import Graph
 
 # A table longer than this shows its first and last levels.
 _SHOWN_LEVELS = 40
+# Titles and widths of the columns of oocbfs.results.counts; edges are in the first table.
+_COUNTS = {
+    "launches": ("launches", 8),
+    "read_backs": ("read-backs", 10),
+    "read_back_bytes": ("bytes back", 10),
+    "claims_won": ("claims won", 11),
+    "claims_lost": ("lost", 7),
+    "queue_writes": ("queue writes", 12),
+    "duplicates": ("duplicates", 10),
+    "atomics": ("atomics", 10),
+    "pcie_sectors": ("PCIe sectors", 12),
+    "device_sectors": ("device sectors", 14),
+    "lanes_used": ("lanes", 5),
+    "warp_imbalance": ("busiest ÷ mean warp", 19),
+}
 # Levels are 32 bits wide.
 _DEPTH = shared.whole(0, 2**31 - 1)
+_NO_SOURCE = ()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    shared.add(parser, "graph")
+    # Neither is needed to list the methods.
+    shared.add(parser, "graph", nargs="?")
     parser.add_argument(
         "--source",
-        required=True,
         type=_ids,
+        default=_NO_SOURCE,
         metavar="ID",
         help="an id, several such as 1,2,3, or giant: the smallest id of the largest component",
     )
@@ -49,13 +69,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="use only one (default: each level takes the cheaper)",
     )
     parser.add_argument("--validate", action="store_true", help="check the result as Graph500 does")
+    parser.add_argument(
+        "--method",
+        default=AUTO,
+        metavar="NAME[:OPTIONS]",
+        help="traverse as a paper does, such as v3.3; 'bfs --method list' lists them",
+    )
     shared.add_file(parser, "--plot", "draw the levels as .svg or .png")
     shared.add(parser, "--force", "--json")
+    parser.set_defaults(refuse=parser.error)
 
 
 def _ids(text: str) -> list[int] | None:
     """Read ids; None stands for the largest component."""
     return None if text == "giant" else [shared.whole_number(part) for part in text.split(",")]
+
+
+def _refuse_missing(options: argparse.Namespace) -> None:
+    given = {"GRAPH.ocg": options.graph is not None, "--source": options.source is not _NO_SOURCE}
+    missing = [name for name, is_given in given.items() if not is_given]
+    if missing:
+        options.refuse(f"the following arguments are required: {', '.join(missing)}")
+
+
+def _list_methods(options: argparse.Namespace) -> None:
+    """Print every method, what it does, whose it is, and its options."""
+    if options.json:
+        shared.print_json({"methods": [asdict(method) for method in METHODS.values()]})
+        return
+    for method in METHODS.values():
+        engines = ", ".join(method.engines)
+        print(f"{method.name:<16} {method.line}")
+        print(f"{'':<16} {method.paper}; {method.rows} rows; runs on {engines}")
+        for option in method.options:
+            joined = " joined by +" if option.several else ""
+            values = "|".join(option.values)
+            print(f"{'':<16} {option.name}={values}{joined} (default: {option.default})")
 
 
 def _giant(opened: Graph, options: argparse.Namespace) -> int:
@@ -68,6 +117,10 @@ def _giant(opened: Graph, options: argparse.Namespace) -> int:
 
 def run(options: argparse.Namespace) -> None:
     """Traverse, write what was asked for, and report."""
+    if options.graph is None and options.method == "list":
+        _list_methods(options)
+        return
+    _refuse_missing(options)
     shared.check_files(options, "levels", "parents")
     announcements.announce()
     from oocbfs.formats.output.vectors import write_vector
@@ -78,7 +131,7 @@ def run(options: argparse.Namespace) -> None:
             options.source or _giant(opened, options),
             parents=options.parents is not None,
             progress=True,
-            **shared.chosen(options, "direction", "max_depth", "target", "validate"),
+            **shared.chosen(options, "direction", "max_depth", "target", "validate", "method"),
             **shared.chosen(options, *shared.ENGINE),
         )
         for path, name in ((options.levels, "level"), (options.parents, "parent")):
@@ -121,13 +174,32 @@ def _levels(result: BfsResult) -> Iterator[str]:
         f"  {tier + ' bytes':>15}" for tier in tiers
     )
     firsts = accumulate((level.num_levels for level in stats.levels), initial=0)
-    lines = [_level(*pair, tiers) for pair in zip(firsts, stats.levels, strict=False)]
-    hidden = len(lines) - _SHOWN_LEVELS
-    if hidden > 0:
-        half = _SHOWN_LEVELS // 2
-        lines = [*lines[:half], f"  …    {hidden:,} more levels", *lines[-half:]]
-    yield from lines
+    numbered = list(zip(firsts, stats.levels, strict=False))
+    yield from _shortened([_level(*pair, tiers) for pair in numbered])
     yield ""
+    if stats.counts is not None:
+        yield "level" + "".join(f"  {title:>{width}}" for title, width in _COUNTS.values())
+        yield from _shortened([_counts(_numbers(*pair), pair[1].counts) for pair in numbered])
+        yield _counts("all", stats.counts)
+        yield ""
+
+
+def _shortened(lines: list[str]) -> list[str]:
+    """Leave out the middle of a long table."""
+    hidden, half = len(lines) - _SHOWN_LEVELS, _SHOWN_LEVELS // 2
+    if hidden <= 0:
+        return lines
+    return [*lines[:half], f"  …    {hidden:,} more levels", *lines[-half:]]
+
+
+def _counts(name: str, counts: Counts | None) -> str:
+    """Write what a device counted."""
+    line = f"{name:>5}"
+    for column, (_, width) in _COUNTS.items():
+        value = getattr(counts, column, None)
+        form = ".1f" if isinstance(value, float) else ","
+        line += f"  {'–' if value is None else format(value, form):>{width}}"
+    return line
 
 
 def _rows(
@@ -154,11 +226,14 @@ def _rows(
         yield f"path to {options.target}", found
 
 
-def _level(number: int, level: Level, tiers: list[str]) -> str:
+def _numbers(first: int, level: Level) -> str:
+    return str(first) if level.num_levels == 1 else f"{first}…{first + level.num_levels - 1}"
+
+
+def _level(first: int, level: Level, tiers: list[str]) -> str:
     edges = "–" if level.edges_examined is None else f"{level.edges_examined:,}"
-    shown = str(number) if level.num_levels == 1 else f"{number}…{number + level.num_levels - 1}"
     return (
-        f"{shown:>5}  {level.direction:<9}  {level.frontier:>11,}  {edges:>14}  "
+        f"{_numbers(first, level):>5}  {level.direction:<9}  {level.frontier:>11,}  {edges:>14}  "
         f"{level.heads_answered:>14,}  {level.seconds:>12.6f}"
         + "".join(f"  {level.slow_bytes.get(tier, 0):>15,}" for tier in tiers)
     )

@@ -8,9 +8,10 @@
 // queue and misses to the pending list at once, with one atomic each. Reads device memory only.
 //
 // PENDING_BYTES grows by the bytes that bottom_up_tails is expected to move. A sector that a short
-// row shares with the pending row before it is counted once. A long row is read until its first
-// hit; the larger the frontier's share of all rows, the sooner that comes. There is one sum for
-// each part of the vertices; parts end at cuts, which lie between words of the bitmap.
+// row shares with the pending row before it is counted once. Half of the rows that go on in a
+// second sector are expected to read it. A long row is read until its first hit; the larger the
+// frontier's share of all rows, the sooner that comes. There is one sum for each part of the
+// vertices; parts end at cuts, which lie between words of the bitmap.
 //
 // Does nothing if expanding the frontier moves fewer than `skip_bytes` over the bus: the host then
 // expands it top-down. This kernel does not write FOUND_BYTES, so all warps decide alike.
@@ -24,7 +25,8 @@ bottom_up_heads(Search search, Rows in_rows, Rows out_rows, u32 level, u64 pendi
   if (frontier_bytes < skip_bytes) return;
   const u64 expected_search = 32 + tail_bytes / (frontier_bytes + 1);
   const u64 n = in_rows.num_vertices, num_words = (n + 31) / 32;
-  u64 pending_bytes = 0, num_found = 0;
+  u64 pending_bytes = 0;
+  u32 num_found = 0, num_tested = 0;
   Cost found_cost = {};
   u32 part = 0;
   for (u64 first : warp_stride((num_words + 31) / 32)) {
@@ -40,12 +42,13 @@ bottom_up_heads(Search search, Rows in_rows, Rows out_rows, u32 level, u64 pendi
         pending_bytes = 0;
         while (part < PARTS - 1 && word_begin >= search.cuts[part]) part++;
       }
-      bool found = false, missed = false;
-      u64 first_sector = 0, last_sector = ~0ull, cost = 0;
+      bool found = false, missed = false, is_short = false;
+      u64 first_sector = 0, last_sector = 0, cost = 0;
       if (!(word >> lane_id() & 1u)) {
         const u32 head = in_rows.heads[vertex];
         if (head < n) {
           found = test_bit(search.visited, head);
+          num_tested++;
           if (found) {
             reach(search, vertex, head, level);
             found_cost.add(out_rows, vertex);
@@ -53,17 +56,23 @@ bottom_up_heads(Search search, Rows in_rows, Rows out_rows, u32 level, u64 pendi
             const Span span = row_span(in_rows, vertex);
             missed = span.begin < span.end;
             cost = slow_bytes(in_rows, span);
+            is_short = cost && span.end - span.begin <= SHORT_BYTES;
             if (cost > expected_search) cost = expected_search;
-            if (missed && span.end - span.begin <= SHORT_BYTES) last_sector = span.end - 1 >> 5;
             first_sector = span.begin >> 5;
+            last_sector = span.end - 1 >> 5;
           }
         } else if (head != NO_VERTEX) {
           report_damage(search);
         }
       }
-      const u64 left_sector = __shfl_up_sync(FULL_WARP, last_sector, 1);
-      if (lane_id() && cost >= 32 && last_sector != ~0ull && left_sector == first_sector)
-        cost -= 32;
+      const u32 before = __ballot_sync(FULL_WARP, is_short) & lanes_below();
+      const int left = before ? 31 - __clz((int)before) : 0;
+      const u64 left_first = __shfl_sync(FULL_WARP, first_sector, left);
+      const u64 left_last = __shfl_sync(FULL_WARP, last_sector, left);
+      if (is_short) {
+        cost = 32 + 16 * (last_sector - first_sector);
+        if (before) cost -= first_sector == left_first ? 32 : first_sector == left_last ? 16 : 0;
+      }
       pending_bytes += cost;
       append(search.queue, &control[CONTROL_QUEUE_END], 0, found, vertex);
       append(search.pending, &control[CONTROL_PENDING], pending_base, missed, vertex);
@@ -73,6 +82,7 @@ bottom_up_heads(Search search, Rows in_rows, Rows out_rows, u32 level, u64 pendi
     }
     if (mine < num_words) search.claimed[mine] = visited;
   }
+  add_total(&control[CONTROL_HEADS_TESTED], num_tested);
   add_total(&control[CONTROL_HEADS_FOUND], num_found);
   add_cost(&control[CONTROL_HEADS_FOUND_BYTES], found_cost);
   add_total(&control[CONTROL_PENDING_BYTES + part], pending_bytes);

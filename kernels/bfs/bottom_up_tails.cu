@@ -1,6 +1,8 @@
 // Bottom-up, second half: vertices whose head missed search their tail for a visited neighbour.
 //
-// A warp takes 32 pending vertices at a time; search.cuh says which lane owns what.
+// A warp takes 32 pending vertices at a time; search.cuh says which lane owns what. In a level that
+// is cut, those from the cut on are left to top_down. Neither depends on what the other one finds:
+// `visited` does not change, and no lane expands to a vertex before the cut.
 #include "bfs/search.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
@@ -8,7 +10,8 @@ bottom_up_tails(Search search, Rows in_rows, Rows out_rows, u64 num_pending, u32
   __shared__ Scratch scratch[BLOCK_THREADS / 32];
   Tally tally = {};
   for (u64 first : warp_stride((num_pending + 31) / 32)) {
-    const u32 vertex = lane_vertex(search.pending, 0, num_pending, first);
+    u32 vertex = lane_vertex(search.pending, 0, num_pending, first);
+    if (search.first_target && vertex >= search.first_target) vertex = NO_VERTEX;
     search_tails(search, tally, scratch[warp_in_block()], in_rows, out_rows, vertex, level);
   }
   add_tally(search, tally);

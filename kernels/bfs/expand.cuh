@@ -9,12 +9,23 @@
 
 // What a lane sums up and adds to the control words once.
 struct Tally {
-  Cost found;
+  u32 sectors, skippable_sectors;   // of Cost, which has whole sectors
+  u32 edges, claims_lost;
   u32 short_rows, long_rows, hub_rows;
+
+  __device__ __forceinline__ void add_found(const Rows& rows, u32 vertex) {
+    Cost cost = {};
+    cost.add(rows, vertex);
+    sectors += (u32)(cost.bytes / 32);
+    skippable_sectors += (u32)(cost.skippable / 32);
+  }
 };
 
 __device__ __forceinline__ void add_tally(const Search& search, const Tally& tally) {
-  add_cost(&search.control[CONTROL_FOUND_BYTES], tally.found);
+  add_cost(&search.control[CONTROL_FOUND_BYTES],
+           {32ull * tally.sectors, 32ull * tally.skippable_sectors});
+  add_total(&search.control[CONTROL_EDGES], tally.edges);
+  add_total(&search.control[CONTROL_CLAIMS_LOST], tally.claims_lost);
 #if COUNT_ROWS
   add_total(&search.control[CONTROL_SHORT_ROWS], tally.short_rows);
   add_total(&search.control[CONTROL_LONG_ROWS], tally.long_rows);
@@ -33,25 +44,28 @@ __device__ __forceinline__ void reach(const Search& search, u32 vertex, u32 pare
 __device__ __forceinline__ void claim(const Search& search, Tally& tally, const Rows& rows,
                                       bool active, u32 vertex, u32 parent, u32 level) {
   bool fresh = false;
+  tally.edges += active;
   if (active && vertex >= rows.num_vertices) report_damage(search);
   if (active && vertex < rows.num_vertices && vertex >= search.first_target) {
     const u32 bit = 1u << (vertex & 31u);
     u32* word = &search.claimed[vertex >> 5];
     // Most neighbours are visited, and a read is cheaper than the atomic. A read that comes too
     // early costs only that atomic.
-    if (!(*(volatile u32*)word & bit)) fresh = !(atomicOr(word, bit) & bit);
+    if (!(*(volatile u32*)word & bit)) {
+      fresh = !(atomicOr(word, bit) & bit);
+      tally.claims_lost += !fresh;
+    }
   }
   if (fresh) {
     reach(search, vertex, parent, level);
-    tally.found.add(rows, vertex);
+    tally.add_found(rows, vertex);
   }
   append(search.queue, &search.control[CONTROL_QUEUE_END], 0, fresh, vertex);
 }
 
-// One short row per lane. Empty spans take no part.
-__device__ __forceinline__ void expand_short(const Search& search, Tally& tally, Scratch& scratch,
-                                             const Rows& rows, Span span, u32 parent, u32 level) {
-  StagedRow row = stage_short(scratch, rows, span);
+// One staged row per lane.
+__device__ __forceinline__ void expand_staged(const Search& search, Tally& tally, StagedRow row,
+                                              const Rows& rows, u32 parent, u32 level) {
   while (__any_sync(FULL_WARP, !row.done())) {
     const bool active = !row.done();
     bool whole = true;
@@ -77,9 +91,18 @@ __device__ __forceinline__ void expand_heads(const Search& search, Tally& tally,
   claim(search, tally, rows, head != NO_VERTEX, head, vertex, level);
 }
 
+// One short row per lane. Empty spans take no part.
+__device__ __forceinline__ void expand_short(const Search& search, Tally& tally, Scratch& scratch,
+                                             const Rows& rows, Span span, u32 parent, u32 level) {
+  if (!__any_sync(FULL_WARP, span.begin < span.end)) return;
+  expand_staged(search, tally, stage_short(scratch, rows, span), rows, parent, level);
+}
+
 // Tail of one frontier vertex per lane; NO_VERTEX takes no part. Hubs are left to the caller:
-// returns the span of the lane's hub, or an empty one.
-__device__ __forceinline__ Span expand_tails(const Search& search, Tally& tally, Scratch& scratch,
+// returns the span of the lane's hub, or an empty one. The scratch memory says how short rows are
+// staged: see cached.cuh for another one.
+template <class Staging>
+__device__ __forceinline__ Span expand_tails(const Search& search, Tally& tally, Staging& scratch,
                                              const Rows& rows, u32 vertex, u32 level) {
   Span span = {0, 0};
   if (vertex < rows.num_vertices) span = readable_span(rows, vertex);
@@ -89,8 +112,7 @@ __device__ __forceinline__ Span expand_tails(const Search& search, Tally& tally,
   tally.short_rows += is_short;
   tally.hub_rows += is_hub;
   const Span none = {0, 0};
-  if (__any_sync(FULL_WARP, is_short))
-    expand_short(search, tally, scratch, rows, is_short ? span : none, vertex, level);
+  expand_short(search, tally, scratch, rows, is_short ? span : none, vertex, level);
 
   u32 lanes = __ballot_sync(FULL_WARP, length > SHORT_BYTES && !is_hub);
   tally.long_rows += lanes >> lane_id() & 1u;
@@ -100,13 +122,6 @@ __device__ __forceinline__ Span expand_tails(const Search& search, Tally& tally,
     expand_span(search, tally, rows, row, __shfl_sync(FULL_WARP, vertex, owner), level);
   }
   return is_hub ? span : none;
-}
-
-// Head and tail of one frontier vertex per lane, as above.
-__device__ __forceinline__ Span expand_vertex(const Search& search, Tally& tally, Scratch& scratch,
-                                              const Rows& rows, u32 vertex, u32 level) {
-  expand_heads(search, tally, rows, vertex, level);
-  return expand_tails(search, tally, scratch, rows, vertex, level);
 }
 
 #endif

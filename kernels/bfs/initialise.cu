@@ -1,4 +1,5 @@
-// Clear what the last traversal left: levels, parents, the bitmap and the control words.
+// Clear what the last traversal left: levels, parents, the bitmap, the control words
+// and the cache.
 //
 // Each thread owns the items it writes. The bits after the last vertex are set to visited, so that
 // no kernel has to test for them.
@@ -17,4 +18,5 @@ initialise(Search search, u64 num_vertices) {
     search.visited[w] = cut ? 0xffffffffu << (u32)(num_vertices & 31) : 0;
   }
   for (u64 i : grid_stride(CONTROL_WORDS)) search.control[i] = 0;
+  for (u64 i : grid_stride(search.cache_sectors)) search.cache_tags[i] = 0;
 }

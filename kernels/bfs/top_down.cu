@@ -3,6 +3,11 @@
 // A warp takes 32 vertices of the frontier. One lane expands a head and a short row, the whole
 // warp a long row (after Merrill et al., 2012). Hubs are listed for top_down_hubs. Two lanes may
 // find one vertex: claim decides by an atomic.
+//
+// In a level that is cut, vertices before the cut search (bottom_up_tails), and the frontier
+// reaches for the others. Most bytes of a top-down level belong to hubs. Half of a hub's neighbours
+// are other vertices of high degree, of which few are left to find. A row is sorted, so in degree
+// order these are its first segments: they are skipped, and the few vertices search instead.
 #include "bfs/expand.cuh"
 #include "cuda/hubs.cuh"
 
@@ -12,10 +17,12 @@ top_down(Search search, Rows out_rows, u64 begin, u64 end, u32 level) {
   Tally tally = {};
   for (u64 first : warp_stride((end - begin + 31) / 32)) {
     const u32 vertex = lane_vertex(search.queue, begin, end, first);
+    expand_heads(search, tally, out_rows, vertex, level);
     const Span hub =
-        expand_vertex(search, tally, scratch[warp_in_block()], out_rows, vertex, level);
+        expand_tails(search, tally, scratch[warp_in_block()], out_rows, vertex, level);
     if (hub.begin < hub.end)
-      list_hub(search.hubs, search.hub_segments, &search.control[CONTROL_HUBS], vertex, hub);
+      list_hub(search.hubs, search.hub_segments, &search.control[CONTROL_HUBS], vertex,
+               skip_segments(search, out_rows, hub));
   }
   add_tally(search, tally);
 }

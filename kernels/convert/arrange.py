@@ -47,6 +47,58 @@ def rank_by_class(ranks, classes, num_classes):
         cursor[classes[v]] += 1
 
 
+@compiled(types.void(_U32, _U32, _U64, _I64, types.boolean))
+def note_heads(heads, ranks, keys, column_bits, both):
+    """Lower the head of each key's second end to the rank of its first; the other way too if both.
+
+    Not to be run by two threads at a time.
+    """
+    bits = np.uint64(column_bits)
+    for k in keys:
+        u, v = _ends(k, bits)
+        heads[v] = min(heads[v], ranks[u])
+        if both:
+            heads[u] = min(heads[u], ranks[v])
+
+
+@compiled(types.void(_U32, _U32, _U32, _U32))
+def rank_by_degree_and_head(ranks, by_head, degrees, heads):
+    """Position of each vertex by descending degree, then ascending head, then natural position.
+
+    Heads are below the number of vertices, or equal to it where there is none. ``by_head`` is
+    memory to work in.
+    """
+    n = ranks.size
+    ranks[:] = 0
+    for h in heads:
+        if h < n:
+            ranks[h] += np.uint32(1)
+    total = np.uint32(0)
+    for h in range(n):
+        count = ranks[h]
+        ranks[h] = total
+        total += count
+    for v in range(n):
+        if heads[v] < n:
+            by_head[ranks[heads[v]]] = v
+            ranks[heads[v]] += np.uint32(1)
+        else:
+            by_head[total] = v
+            total += np.uint32(1)
+    largest = 0
+    for d in degrees:
+        largest = max(largest, np.int64(d))
+    cursor = np.zeros(largest + 2, np.int64)
+    for d in degrees:
+        cursor[largest - np.int64(d) + 1] += 1
+    for c in range(largest + 1):
+        cursor[c + 1] += cursor[c]
+    for v in by_head:
+        c = largest - np.int64(degrees[v])
+        ranks[v] = cursor[c]
+        cursor[c] += 1
+
+
 @compiled(types.void(_U64, _U64, _U32, _I64, _I64))
 def directed_keys(out, keys, ranks, column_bits, side):
     """Rename the ends of each key and pack it again.

@@ -52,6 +52,9 @@ struct Search {
   u32* searched_blocks;   // and if what is left is searched
   u32* cuts;              // the vertices that divide the sums of PENDING_BYTES
   u64 first_target;       // the cut: top-down steps skip neighbours before it, because those search
+  u64* cache_tags;        // of small_levels: see bfs/cached.cuh
+  uint4* cache_data;
+  u64 cache_sectors;
 };
 static_assert(sizeof(Search) == SEARCH_STRUCT_BYTES, "Search differs from its numpy dtype");
 

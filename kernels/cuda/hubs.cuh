@@ -35,6 +35,7 @@ __device__ __forceinline__ u32 first_neighbour(const Rows& rows, u64 offset, u64
 
 // A hub's row without the segments that lie wholly before search.first_target.
 __device__ __forceinline__ Span skip_segments(const Search& search, const Rows& rows, Span row) {
+  if (!search.first_target) return row;
   u64 low = 0, high = count_segments(row);
   while (high - low > 1) {
     const u64 middle = (low + high) / 2;

@@ -15,9 +15,12 @@ from oocbfs.kernels.cuda.source import (
     FOLDER,
     KERNELS,
     SMALL_BLOCK_THREADS,
+    Kernel,
     KernelOptions,
+    definitions_of,
     header_name,
     headers,
+    name_of,
     source,
 )
 
@@ -49,15 +52,15 @@ class Compiled(NamedTuple):
 
 
 def compile_kernel(
-    kernel: str, architecture: str, options: KernelOptions, folder: Path = FOLDER
+    kernel: Kernel, architecture: str, options: KernelOptions, folder: Path = FOLDER
 ) -> Compiled:
     """Compile one kernel for one architecture such as ``sm_86``."""
     from cupy_backends.cuda.libs import nvrtc
 
-    files = headers(folder)
+    files, name = headers(folder), name_of(kernel)
     program = nvrtc.createProgram(
         source(kernel, folder).read_text(),
-        f"{kernel}.cu",
+        f"{name}.cu",
         [file.read_bytes() for file in files],
         [header_name(file).encode() for file in files],
     )
@@ -69,6 +72,7 @@ def compile_kernel(
                 "--std=c++17",
                 "--ptxas-options=-v",
                 *options.definitions(),
+                *definitions_of(kernel),
             ),
         )
         log = nvrtc.getProgramLog(program)
@@ -76,11 +80,11 @@ def compile_kernel(
         binary = nvrtc.getCUBIN(program) + b"\0"
     except nvrtc.NVRTCError as error:
         raise RuntimeError(
-            f"{kernel}.cu for {architecture}: {error}\n{nvrtc.getProgramLog(program)}"
+            f"{name}.cu for {architecture}: {error}\n{nvrtc.getProgramLog(program)}"
         ) from error
     finally:
         nvrtc.destroyProgram(program)
-    return Compiled(kernel, architecture, binary, *_resources(kernel, log))
+    return Compiled(name, architecture, binary, *_resources(name, log))
 
 
 def _resources(kernel: str, log: str) -> tuple[int, int, int, int]:

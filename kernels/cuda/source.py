@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import IntEnum
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,8 @@ SMALL_BYTES_PER_VERTEX = 64
 DISK_BLOCK_BYTES = 16 << 10
 # How many levels one launch of small_levels may run, each of which records its queue end.
 MAX_SMALL_LEVELS = 4096
+# Sectors of tails that small_levels keeps in device memory, at most: 512 KB, a power of two.
+CACHED_SECTORS = 1 << 14
 # Parts of the vertices. A level may be cut in two at one of the borders between them.
 PARTS = 8
 
@@ -36,7 +39,6 @@ _BFS = {
     "bottom_up_tails": "bfs/bottom_up_tails",
     "top_down": "bfs/top_down",
     "top_down_hubs": "bfs/top_down_hubs",
-    "split_level": "bfs/split_level",
     "small_levels": "bfs/small_levels",
     "mark_blocks": "disk/mark_blocks",
     "top_down_staged": "disk/top_down_staged",
@@ -92,8 +94,15 @@ class Control(IntEnum):
     SHORT_ROWS = 13
     LONG_ROWS = 14
     HUB_ROWS = 15
+    # Neighbours that heads passes looked at, and all other kernels; and how many of these another
+    # lane had claimed in the meantime.
+    HEADS_TESTED = 16
+    EDGES = 17
+    CLAIMS_LOST = 18
+    # Turns in which small_levels used its cache.
+    CACHE_TURNS = 19
     # One word for each of PARTS.
-    PENDING_BYTES = 16
+    PENDING_BYTES = 20
 
 
 CONTROL_WORDS = Control.PENDING_BYTES + PARTS
@@ -121,6 +130,9 @@ SEARCH_STRUCT = np.dtype(
             "searched_blocks",
             "cuts",
             "first_target",
+            "cache_tags",
+            "cache_data",
+            "cache_sectors",
         )
     ]
 )
@@ -190,6 +202,30 @@ class KernelOptions:
         return tuple(f"-D{name.upper()}={int(value)}u" for name, value in values.items())
 
 
+class Variant(NamedTuple):
+    """A kernel under a name of its own: a source that is compiled with definitions of its own."""
+
+    name: str
+    file: str
+    definitions: tuple[tuple[str, str], ...]
+
+
+# A name of the table above, or a variant.
+Kernel = str | Variant
+
+
+def name_of(kernel: Kernel) -> str:
+    """Give the name that a kernel is launched by."""
+    return kernel if isinstance(kernel, str) else kernel.name
+
+
+def definitions_of(kernel: Kernel) -> tuple[str, ...]:
+    """Give the compiler options that only this kernel has."""
+    if isinstance(kernel, str):
+        return ()
+    return tuple(f"-D{name}={value}" for name, value in kernel.definitions)
+
+
 def headers(folder: Path = FOLDER) -> list[Path]:
     """Give the files that kernels include."""
     found = sorted(folder.glob("*/*.cuh"))
@@ -203,7 +239,9 @@ def header_name(header: Path) -> str:
     return f"{header.parent.name}/{header.name}"
 
 
-def compiler_options(options: KernelOptions, folder: Path = FOLDER) -> tuple[str, ...]:
+def compiler_options(
+    options: KernelOptions, folder: Path = FOLDER, kernel: Kernel = ""
+) -> tuple[str, ...]:
     """Give what NVRTC is called with.
 
     Compiled kernels are kept by source and options: what is included must show in these.
@@ -212,14 +250,16 @@ def compiler_options(options: KernelOptions, folder: Path = FOLDER) -> tuple[str
     for path in headers(folder):
         digest.update(header_name(path).encode() + b"\0" + path.read_bytes() + b"\0")
     included = f"-DHEADERS_DIGEST=0x{digest.hexdigest()[:16]}"
-    return ("--std=c++17", f"-I{folder}", included, *options.definitions())
+    own = definitions_of(kernel)
+    return ("--std=c++17", f"-I{folder}", included, *options.definitions(), *own)
 
 
-def source(kernel: str, folder: Path = FOLDER) -> Path:
+def source(kernel: Kernel, folder: Path = FOLDER) -> Path:
     """Give the file that holds a kernel."""
-    return folder / f"{_FILES[kernel]}.cu"
+    file = _FILES[kernel] if isinstance(kernel, str) else kernel.file
+    return folder / f"{file}.cu"
 
 
-def sources(kernels: Sequence[str], folder: Path = FOLDER) -> list[Path]:
+def sources(kernels: Sequence[Kernel], folder: Path = FOLDER) -> list[Path]:
     """Give the files that hold some kernels."""
     return [source(kernel, folder) for kernel in kernels]

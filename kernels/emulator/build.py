@@ -18,11 +18,25 @@ from pathlib import Path
 
 from oocbfs.errors import OocbfsError
 from oocbfs.kernels.cache_folder import cache_folder
-from oocbfs.kernels.cuda.source import BFS_KERNELS, FOLDER, KernelOptions, headers
+from oocbfs.kernels.cuda.source import (
+    BFS_KERNELS,
+    FOLDER,
+    KernelOptions,
+    Variant,
+    headers,
+    source,
+)
 from oocbfs.kernels.cuda.source import sources as sources_of
 
 _RUNTIME = Path(__file__).parent
-_RUNTIME_UNITS = ("fibers.cpp", "lanes.cpp", "runtime.cpp", "races.cpp")
+_RUNTIME_UNITS = (
+    "fibers.cpp",
+    "lanes.cpp",
+    "runtime.cpp",
+    "accesses.cpp",
+    "races.cpp",
+    "counts.cpp",
+)
 _COMMON_FLAGS = ("-std=c++17", "-gdwarf-4", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra")
 # What CUDA compilers accept silently and g++ would warn about in the kernels.
 _KERNEL_FLAGS = ("-Wno-unknown-pragmas", "-Wno-parentheses", "-Wno-unused-function")
@@ -42,6 +56,8 @@ class Checks(Enum):
     MEMORY = "memory"
     # Every access of every lane, for data races and accesses outside every allocation.
     RACES = "races"
+    # Every access of every lane, for sectors of device memory and all else that counts.cpp counts.
+    COUNTS = "counts"
 
 
 _RUNTIME_FLAGS = {
@@ -49,23 +65,27 @@ _RUNTIME_FLAGS = {
     Checks.UCONTEXT: ("-O2", "-DEMULATOR_UCONTEXT"),
     Checks.MEMORY: ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
     Checks.RACES: ("-O2", "-DEMULATOR_RACES"),
+    Checks.COUNTS: ("-O2", "-DEMULATOR_COUNTS"),
 }
+# Every access calls a function, which the runtime has in place of the sanitizer's library.
+_WATCHED = (
+    "-fsanitize=thread",
+    "--param=tsan-distinguish-volatile=1",
+    "--param=tsan-instrument-func-entry-exit=0",
+)
 _CHECKED_FLAGS = {
     Checks.NONE: ("-O2",),
     Checks.UCONTEXT: _RUNTIME_FLAGS[Checks.UCONTEXT],
     Checks.MEMORY: _RUNTIME_FLAGS[Checks.MEMORY],
-    Checks.RACES: (
-        "-O1",
-        "-fsanitize=thread",
-        "--param=tsan-distinguish-volatile=1",
-        "--param=tsan-instrument-func-entry-exit=0",
-    ),
+    Checks.RACES: ("-O1", *_WATCHED),
+    Checks.COUNTS: ("-O1", *_WATCHED, "-DEMULATOR_COUNTS"),
 }
 _LINK_FLAGS = {
     Checks.NONE: (),
     Checks.UCONTEXT: (),
     Checks.MEMORY: ("-fsanitize=address,undefined",),
     Checks.RACES: (),
+    Checks.COUNTS: (),
 }
 
 
@@ -86,22 +106,28 @@ def build(
     checks: Checks = Checks.NONE,
     folder: Path = FOLDER,
     sources: Sequence[Path] = (),
+    variants: Sequence[Variant] = (),
 ) -> Path:
     """Give the shared object for the kernels; compile it if it is not in the cache.
 
-    The kernels are those of ``sources``, by default the traversal's in ``folder``, which also
-    holds what they include. A source may hold several kernels. They are compiled with what CXXFLAGS
-    adds: -O0 takes a fifth of the time, and pays for kernels that run only once.
+    The kernels are those of ``sources`` and ``variants``, by default the traversal's in ``folder``,
+    which also holds what they include. A source may hold several kernels. They are compiled with
+    what CXXFLAGS adds: -O0 takes a fifth of the time, and pays for kernels that run only once.
     """
     compiler = find_compiler()
     flags = (*_CHECKED_FLAGS[checks], *shlex.split(os.environ.get("CXXFLAGS", "")))
-    kernels = list(sources) or sources_of(BFS_KERNELS, folder)
+    kernels = list(sources)
+    if not kernels and not variants:
+        kernels = sources_of(BFS_KERNELS, folder)
     names = [name for file in kernels for name in _ENTRY.findall(file.read_text())]
+    names += [variant.name for variant in variants]
     unit = "\n".join(
         ['#include "cuda.h"']
         + [f'#include "{file}"' for file in kernels]
+        + [line for variant in variants for line in _included(variant, folder)]
         + [f"EMULATOR_EXPORT({name})" for name in names]
     )
+    kernels += sorted(set(sources_of(variants, folder)))
     target = _cached(
         checks,
         ".so",
@@ -119,6 +145,15 @@ def build(
                 objects.append(work / "kernels.o")
                 _run([compiler, "-shared", *_LINK_FLAGS[checks], *objects, "-ldl", "-o", made])
     return target
+
+
+def _included(variant: Variant, folder: Path) -> Iterator[str]:
+    """Write the lines that include a source with definitions that hold for nothing else."""
+    for name, value in variant.definitions:
+        yield f"#define {name} {value}"
+    yield f'#include "{source(variant, folder)}"'
+    for name, _ in variant.definitions:
+        yield f"#undef {name}"
 
 
 def _runtime_object(compiler: str, name: str, checks: Checks) -> Path:

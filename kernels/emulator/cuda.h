@@ -28,6 +28,15 @@ struct alignas(16) uint4 {
 #define EMULATOR_HERE emulator::Site{file, line}
 
 static inline void __syncthreads(EMULATOR_SITE) { emulator::barrier(EMULATOR_HERE); }
+static inline int __syncthreads_count(int predicate, EMULATOR_SITE) {
+  return int(emulator::barrier(EMULATOR_HERE, predicate != 0));
+}
+static inline int __syncthreads_or(int predicate, EMULATOR_SITE) {
+  return emulator::barrier(EMULATOR_HERE, predicate != 0) != 0;
+}
+static inline int __syncthreads_and(int predicate, EMULATOR_SITE) {
+  return emulator::barrier(EMULATOR_HERE, predicate == 0) == 0;
+}
 static inline void __syncwarp(unsigned mask = ~0u, EMULATOR_SITE) {
   emulator::collective(emulator::Op::SYNCWARP, mask, 0, 0, 32, EMULATOR_HERE);
 }
@@ -79,9 +88,12 @@ static inline int __clzll(long long bits) {
   return bits ? __builtin_clzll((unsigned long long)(bits)) : 64;
 }
 
-// Kernels read host memory by __ldg, and nothing else.
+// Kernels read host memory by __ldg, and nothing else. It is counted once, as what it is.
 template <class T>
-static inline T __ldg(const T* address, EMULATOR_SITE) {
+#ifdef EMULATOR_COUNTS
+__attribute__((no_sanitize("thread"), noinline))
+#endif
+static T __ldg(const T* address, EMULATOR_SITE) {
   emulator::load_host(address, sizeof(T), EMULATOR_HERE);
   return *address;
 }
@@ -110,6 +122,13 @@ EMULATOR_ATOMIC(atomicAnd, old & value)
 EMULATOR_ATOMIC(atomicMax, old < value ? value : old)
 EMULATOR_ATOMIC(atomicMin, value < old ? value : old)
 EMULATOR_ATOMIC(atomicExch, (void(old), value))
+
+template <class T>
+static inline T atomicCAS(T* address, std::common_type_t<T> expected,
+                          std::common_type_t<T> value) {
+  emulator::begin_atomic(address, sizeof(T), __builtin_return_address(0));
+  return emulator::update(address, [&](T old) { return old == expected ? value : old; });
+}
 
 namespace emulator {
 // Not instrumented: the arguments are the host's memory, and copied before a kernel sees them.

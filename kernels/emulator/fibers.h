@@ -91,6 +91,11 @@ inline void start_fiber(Fiber& fiber, void (*main)(), unsigned number) {
 #endif
 }
 
+inline void end_fiber(Fiber& fiber) {
+  if (fiber.stack) munmap(fiber.stack - GUARD_BYTES, GUARD_BYTES + STACK_BYTES);
+  fiber.stack = nullptr;
+}
+
 inline void swap_stacks(Fiber& from, Fiber& to) {
 #if defined(EMULATOR_UCONTEXT)
   swapcontext(&from.context, &to.context);

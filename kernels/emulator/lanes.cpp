@@ -63,7 +63,12 @@ static void wait(Lane* lane, Op op, Site site) {
   park(lane, op);
 }
 
-void barrier(Site site) { wait(state.current, Op::BARRIER, site); }
+uint64_t barrier(Site site, bool yes) {
+  Lane* lane = state.current;
+  lane->warp->block->said_yes += yes;
+  wait(lane, Op::BARRIER, site);
+  return lane->result;
+}
 
 void load_host(const void* address, unsigned bytes, Site site) {
   if (!is_host(address))
@@ -107,6 +112,7 @@ void resolve(Warp* warp, uint32_t lanes) {
   warp->waiting &= ~lanes;
   // Only __syncwarp orders memory; the other collectives exchange registers.
   if (op == Op::SYNCWARP && lanes == warp->live()) warp->epoch++;
+  if (lanes == warp->live()) lanes_converge(warp);
 }
 
 uint64_t collective(Op op, uint32_t mask, uint64_t value, int parameter, int width, Site site) {

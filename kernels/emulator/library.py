@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from oocbfs.errors import OocbfsError
-from oocbfs.kernels.cuda.source import FOLDER, KernelOptions
+from oocbfs.kernels.cuda.source import FOLDER, KernelOptions, Variant
 from oocbfs.kernels.emulator.build import Checks, build
 
 # The runtime's state is global, so one launch at a time.
@@ -31,8 +31,18 @@ class Counters(ctypes.Structure):
         *((name, ctypes.c_uint64) for name in ("barriers", "atomics")),
         *((name, ctypes.c_uint64) for name in ("host_loads", "host_sectors", "host_lines")),
         ("host_requests", ctypes.c_uint64 * 4),
-        ("races", ctypes.c_uint64),
-        ("accesses", ctypes.c_uint64),
+        *((name, ctypes.c_uint64) for name in ("races", "accesses")),
+        # What follows is counted by builds with Checks.COUNTS alone.
+        *((name, ctypes.c_uint64) for name in ("loads", "load_lanes")),
+        *((name, ctypes.c_uint64) for name in ("device_sectors_read", "device_sectors_written")),
+        *((name, ctypes.c_double) for name in ("busiest_work", "mean_work")),
+    ]
+
+
+class _Hottest(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        *((name, ctypes.c_uint64) for name in ("word", "atomics")),
     ]
 
 
@@ -45,8 +55,9 @@ class Library:
         checks: Checks = Checks.NONE,
         folder: Path = FOLDER,
         sources: Sequence[Path] = (),
+        variants: Sequence[Variant] = (),
     ) -> None:
-        self.path = build(options, checks, folder, sources)
+        self.path = build(options, checks, folder, sources, variants)
         self._library = ctypes.CDLL(str(self.path))
         self._library.emulator_message.restype = ctypes.c_char_p
         self._library.emulator_configure.argtypes = [
@@ -54,14 +65,27 @@ class Library:
             ctypes.c_uint,
             ctypes.c_double,
         ]
-        for name in ("emulator_map_host", "emulator_allocated"):
-            getattr(self._library, name).argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+        self.counts_accesses = checks is Checks.COUNTS
+        if self.counts_accesses:
+            self._library.emulator_atomics.restype = ctypes.c_char_p
+            self._library.emulator_hottest_word.restype = _Hottest
+        self._library.emulator_map_host.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+        self._library.emulator_allocated.argtypes = [
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_char_p,
+        ]
         for name in ("emulator_unmap_host", "emulator_freed"):
             getattr(self._library, name).argtypes = [ctypes.c_void_p]
 
     def configure(self, seed: int, resident_blocks: int, yield_probability: float) -> None:
         """Choose the schedule of the following launches."""
         self._library.emulator_configure(seed, resident_blocks, yield_probability)
+
+    def release(self) -> None:
+        """Give back what launches keep for the next."""
+        with _LOCK:
+            self._library.emulator_release()
 
     def map_host(self, address: int, size: int) -> None:
         """Count the loads from this memory as traffic over the bus."""
@@ -72,12 +96,12 @@ class Library:
         """Count no longer."""
         self._library.emulator_unmap_host(address)
 
-    def allocated(self, address: int, size: int) -> None:
-        """Tell the race detector about device memory."""
-        self._library.emulator_allocated(address, size)
+    def allocated(self, address: int, size: int, name: str = "") -> None:
+        """Tell what watches accesses about device memory, and what it is called."""
+        self._library.emulator_allocated(address, size, name.encode())
 
     def freed(self, address: int) -> None:
-        """Tell the race detector that this memory is gone."""
+        """Tell what watches accesses that this memory is gone."""
         self._library.emulator_freed(address)
 
     def counters(self, *, reset: bool = False) -> Counters:
@@ -85,6 +109,19 @@ class Library:
         counters = Counters()
         self._library.emulator_counters(ctypes.byref(counters), int(reset))
         return counters
+
+    def take_atomics(self) -> tuple[dict[str, int], tuple[str, int, int] | None]:
+        """Give the atomics since the last call, by array, and the word that most of them went to.
+
+        That are its array, its number in it, and its atomics. Needs ``Checks.COUNTS``.
+        """
+        count, found = ctypes.c_uint64(), dict[str, int]()
+        while (name := self._library.emulator_atomics(len(found), ctypes.byref(count))) is not None:
+            found[name.decode()] = count.value
+        word = self._library.emulator_hottest_word()
+        hottest = (word.name.decode(), word.word, word.atomics) if word.atomics else None
+        self._library.emulator_reset_atomics()
+        return found, hottest
 
     def launch(
         self, kernel: str, blocks: int, threads: int, arguments: Sequence[np.ndarray]

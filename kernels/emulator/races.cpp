@@ -1,5 +1,4 @@
-// The race detector: the kernels are compiled with -fsanitize=thread but linked without its
-// library, so every access calls the functions below.
+// The race detector: every access is noted (see accesses.cpp).
 //
 // Two accesses to one 4-byte cell of an allocation conflict if different lanes make them, one
 // writes, not both are atomic (volatile counts as atomic: it declares the race), and nothing
@@ -38,7 +37,7 @@ void begin_race_detection() {
   shared_cells.clear();
 }
 
-static bool is_atomic(Access kind) { return kind == Access::ATOMIC || kind == Access::VOLATILE; }
+static bool is_atomic(Access kind) { return kind >= Access::VOLATILE_READ; }
 
 static bool ordered(const Past& past, const Past& now) {
   if (past.launch != now.launch) return true;
@@ -55,7 +54,8 @@ static long offset_of(void* code) {
 }
 
 static void report(const char* where, const Past& past, const Past& now) {
-  static const char* const kinds[] = {"read", "write", "volatile read", "atomic"};
+  static const char* const kinds[] = {"read", "write", "volatile read", "volatile write",
+                                       "atomic"};
   state.counters.races++;
   fail("race on %s: %s by block %u thread %u at +0x%lx, after %s by block %u thread %u at +0x%lx",
        where, kinds[int(now.kind)], now.block, now.lane, offset_of(now.code),
@@ -63,7 +63,7 @@ static void report(const char* where, const Past& past, const Past& now) {
 }
 
 static void note(Cell& cell, const Past& now, const char* where) {
-  const bool writes = now.kind == Access::WRITE || now.kind == Access::ATOMIC;
+  const bool writes = now.kind != Access::READ && now.kind != Access::VOLATILE_READ;
   if (!ordered(cell.write, now)) {
     report(where, cell.write, now);
   } else if (writes && !ordered(cell.read, now)) {
@@ -122,59 +122,15 @@ void note_access(const void* address, unsigned bytes, Access kind, void* code) {
        lane->in_block, bytes, offset_of(code));
 }
 
-static void hook(void* address, unsigned bytes, Access kind, void* code) {
-  if (!state.current || state.current->fiber.owns(address)) return;
-  if (is_atomic(kind)) maybe_yield();
-  note_access(address, bytes, kind, code);
+void watch_memory(const char* begin, size_t bytes, const char*) {
+  allocations[begin] = {bytes, std::vector<Cell>((bytes + 3) / 4)};
 }
+void forget_memory(const char* begin) { allocations.erase(begin); }
 
 #else
 
 void begin_race_detection() {}
-void note_access(const void*, unsigned, Access, void*) {}
 
 #endif
 
 }  // namespace emulator
-
-#define EXPORTED extern "C" __attribute__((visibility("default")))
-
-// The device tells the detector where its memory lies.
-#ifdef EMULATOR_RACES
-EXPORTED void emulator_allocated(const char* begin, size_t bytes) {
-  emulator::allocations[begin] = {bytes, std::vector<emulator::Cell>((bytes + 3) / 4)};
-}
-EXPORTED void emulator_freed(const char* begin) { emulator::allocations.erase(begin); }
-
-#define HIDDEN extern "C" __attribute__((visibility("hidden")))
-#define HOOKS(bytes)                                                                            \
-  HIDDEN void __tsan_read##bytes(void* a) {                                                     \
-    emulator::hook(a, bytes, emulator::Access::READ, __builtin_return_address(0));              \
-  }                                                                                             \
-  HIDDEN void __tsan_write##bytes(void* a) {                                                    \
-    emulator::hook(a, bytes, emulator::Access::WRITE, __builtin_return_address(0));             \
-  }                                                                                             \
-  HIDDEN void __tsan_volatile_read##bytes(void* a) {                                            \
-    emulator::hook(a, bytes, emulator::Access::VOLATILE, __builtin_return_address(0));          \
-  }                                                                                             \
-  HIDDEN void __tsan_volatile_write##bytes(void* a) {                                           \
-    emulator::hook(a, bytes, emulator::Access::ATOMIC, __builtin_return_address(0));            \
-  }
-HOOKS(1)
-HOOKS(2)
-HOOKS(4)
-HOOKS(8)
-HOOKS(16)
-HIDDEN void __tsan_read_range(void* a, size_t bytes) {
-  emulator::hook(a, unsigned(bytes), emulator::Access::READ, __builtin_return_address(0));
-}
-HIDDEN void __tsan_write_range(void* a, size_t bytes) {
-  emulator::hook(a, unsigned(bytes), emulator::Access::WRITE, __builtin_return_address(0));
-}
-HIDDEN void __tsan_init() {}
-HIDDEN void __tsan_func_entry(void*) {}
-HIDDEN void __tsan_func_exit() {}
-#else
-EXPORTED void emulator_allocated(const char*, size_t) {}
-EXPORTED void emulator_freed(const char*) {}
-#endif

@@ -60,7 +60,7 @@ static void start_block(Block* block, unsigned serial) {
                   serial / state.grid_dim.x / state.grid_dim.y};
   block->serial = serial;
   block->live = num_lanes;
-  block->at_barrier = block->epoch = 0;
+  block->at_barrier = block->said_yes = block->epoch = 0;
   block->active = true;
   poison_shared(block);
   if (block->lanes.size() < num_lanes) block->lanes.resize(num_lanes);
@@ -68,7 +68,7 @@ static void start_block(Block* block, unsigned serial) {
   for (unsigned i = 0; i < num_warps; i++) {
     const unsigned count = num_lanes - i * 32 < 32 ? num_lanes - i * 32 : 32;
     const uint32_t all = ~0u >> (32 - count);
-    block->warps[i] = {block, &block->lanes[i * 32], all, 0, all, 0, 0};
+    block->warps[i] = {block, &block->lanes[i * 32], all, 0, all, 0, 0, 0};
   }
   for (unsigned i = 0; i < num_lanes; i++) {
     Lane& lane = block->lanes[i];
@@ -102,6 +102,7 @@ static bool release_loads(Warp* warp) {
   for (uint32_t rest = warp->ready; rest; rest &= rest - 1)
     warp->lanes[__builtin_ctz(rest)].op = Op::READY;
   count_host_load(state.counters, addresses, bytes, count);
+  count_instruction(warp, unsigned(count));
   return true;
 }
 
@@ -116,9 +117,11 @@ static void release_barrier(Block* block) {
                     base_name(first->site.file), first->site.line, base_name(lane.site.file),
                     lane.site.line);
       lane.op = Op::READY;
+      lane.result = block->said_yes;
       warp.ready |= 1u << lane.number;
     }
-  block->at_barrier = 0;
+  for (Warp& warp : block->warps) lanes_converge(&warp);
+  block->at_barrier = block->said_yes = 0;
   block->epoch++;
   state.counters.barriers++;
 }
@@ -127,6 +130,7 @@ static void retire(Block* block, Warp* warp, const Lane* lane) {
   warp->done |= 1u << lane->number;
   warp->ready &= ~(1u << lane->number);
   block->live--;
+  if (!warp->live()) count_finished(warp);
   for (uint32_t rest = warp->waiting; rest; rest &= rest - 1) {   // its exit may complete a mask
     const uint32_t needed = warp->lanes[__builtin_ctz(rest)].mask & warp->live();
     if ((needed & warp->waiting) == needed) return resolve(warp, needed);
@@ -199,6 +203,7 @@ int launch(void (*kernel)(void*), void* arguments, const unsigned* shape) {
   message[0] = 0;
   loaded = nullptr;
   begin_race_detection();
+  begin_counting();
   const unsigned num_blocks = shape[0] * shape[1] * shape[2];
   std::vector<unsigned> order(num_blocks);
   for (unsigned i = 0; i < num_blocks; i++) order[i] = i;
@@ -225,6 +230,7 @@ int launch(void (*kernel)(void*), void* arguments, const unsigned* shape) {
       running.pop_back();
     }
   }
+  end_counting(num_blocks * ((shape[3] * shape[4] * shape[5] + 31) / 32));
   return failed;
 }
 
@@ -237,6 +243,12 @@ EXPORTED void emulator_configure(uint64_t seed, unsigned num_resident, double yi
   if (!emulator::random_state) emulator::random_state = 1;
   emulator::resident_blocks = num_resident ? num_resident : 1;
   emulator::yield_threshold = uint32_t(yield_probability * 4294967295.0);
+}
+// Give the stacks back: a process may have only so many mappings, and many libraries.
+EXPORTED void emulator_release() {
+  for (emulator::Block& block : emulator::blocks)
+    for (emulator::Lane& lane : block.lanes) emulator::end_fiber(lane.fiber);
+  emulator::blocks.clear();
 }
 EXPORTED int emulator_map_host(const char* begin, size_t bytes) {
   emulator::State& state = emulator::state;
@@ -258,5 +270,7 @@ EXPORTED void emulator_unmap_host(const char* begin) {
 EXPORTED const char* emulator_message() { return emulator::message; }
 EXPORTED void emulator_counters(emulator::Counters* out, int reset) {
   *out = emulator::state.counters;
-  if (reset) emulator::state.counters = {};
+  if (!reset) return;
+  emulator::state.counters = {};
+  emulator::reset_atomics();
 }

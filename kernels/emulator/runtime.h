@@ -48,13 +48,14 @@ struct Warp {
   Lane* lanes;
   uint32_t existing, done, ready, waiting;
   uint32_t epoch;    // counts __syncwarp of all live lanes: what orders their memory accesses
+  uint64_t work;     // memory instructions, where they are counted
   uint32_t live() const { return existing & ~done; }
 };
 
 struct Block {
   uint3 index;
   unsigned serial;
-  unsigned live, at_barrier;
+  unsigned live, at_barrier, said_yes;
   uint32_t epoch;    // counts __syncthreads
   bool active;
   std::vector<Lane> lanes;
@@ -65,8 +66,12 @@ struct Block {
 struct Counters {
   uint64_t launches, switches, collectives, barriers, atomics;
   uint64_t host_loads, host_sectors, host_lines;
-  uint64_t host_requests[4];   // reads of 32, 64, 96 and 128 bytes: runs of sectors in one line
+  uint64_t host_requests[4];   // of __ldg: 32, 64, 96 and 128 bytes, runs of sectors in one line
   uint64_t races, accesses;
+  // Only where every access is counted (counts.cpp). Loads are those from host and device memory.
+  uint64_t loads, load_lanes;
+  uint64_t device_sectors_read, device_sectors_written;
+  double busiest_work, mean_work;   // of the warps of a launch, summed up over launches
 };
 
 constexpr int MAX_HOST_RANGES = 8;
@@ -87,10 +92,11 @@ inline bool is_host(const void* address) {
   return false;
 }
 
-enum class Access : uint8_t { READ, WRITE, VOLATILE, ATOMIC };   // VOLATILE: a volatile read
+enum class Access : uint8_t { READ, WRITE, VOLATILE_READ, VOLATILE_WRITE, ATOMIC };
 
 uint64_t collective(Op op, uint32_t mask, uint64_t value, int parameter, int width, Site site);
-void barrier(Site site);
+// All lanes of the block meet; gives how many of them said yes.
+uint64_t barrier(Site site, bool yes = false);
 void load_host(const void* address, unsigned bytes, Site site);
 void maybe_yield();
 // Report what went wrong and stop the lane that did it. It never goes on: the launch ends.
@@ -99,7 +105,16 @@ int launch(void (*entry)(void*), void* arguments, const unsigned* grid_and_block
 void begin_atomic(const void* address, unsigned bytes, void* code);
 void note_access(const void* address, unsigned bytes, Access kind, void* code);
 
-// races.cpp: does nothing without the race detector.
+// races.cpp and counts.cpp: these do nothing in builds that watch no accesses.
 void begin_race_detection();
+void watch_memory(const char* begin, size_t bytes, const char* name);
+void forget_memory(const char* begin);
+// counts.cpp: these do nothing in builds that count no accesses.
+void begin_counting();
+void end_counting(unsigned num_warps);
+void count_instruction(Warp* warp, unsigned lanes);
+void count_finished(const Warp* warp);
+void lanes_converge(Warp* warp);
+void reset_atomics();
 
 }  // namespace emulator

@@ -108,6 +108,17 @@ def ranks_for(order: Order, degrees: Degrees) -> NDArray[np.uint32]:
     return ranks
 
 
+def rank_by_heads(degrees: Degrees, heads: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Position of each vertex by degree, equals by head: what has one head lies together.
+
+    A bottom-up step leaves the vertices whose head is not in the frontier: then these lie together,
+    and the rows of several are in one sector or one page.
+    """
+    ranks = np.empty_like(degrees)
+    arrange.rank_by_degree_and_head(ranks, np.empty_like(degrees), degrees, heads)
+    return ranks
+
+
 def inverse(ranks: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Give the vertex at each position."""
     vertices = np.empty_like(ranks)

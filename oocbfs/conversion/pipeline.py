@@ -27,6 +27,7 @@ from oocbfs.conversion.order import (
     head_weights,
     inverse,
     looks_like_mesh,
+    rank_by_heads,
     ranks_for,
 )
 from oocbfs.conversion.plan import LISTED_BYTES, VERTEX_BYTES
@@ -201,8 +202,12 @@ class Conversion(Closing):
                 self._ranks = local
             else:
                 self._ranks = ranks_for(self.order.order, degrees)
-            self._weights = head_weights(self.order.order, degrees, self._ranks)
         del edges.rows
+        if self.order.order is Order.DEGREE:
+            heads = edges.heads(self._ranks)
+            self._ranks = NO_RANKS  # memory for the next ones
+            self._ranks = rank_by_heads(degrees, heads)
+        self._weights = head_weights(self.order.order, degrees, self._ranks)
         return self.order
 
     def _rank_locally(self) -> NDArray[np.uint32]:

@@ -116,9 +116,7 @@ class SortedEdges:
         sorter = self._resources.key_sorter(sample, num_arcs, free_bytes, self._column_bits)
 
         def scatter(index: int) -> int:
-            keys = np.empty(self._sizes[index], np.uint64)
-            varint.unpack_keys(keys, self._log.take(index, keep=keep))
-            arcs = self._arcs(keys, side, ranks)
+            arcs = self._arcs(self._unpack(index, keep=keep), side, ranks)
             sorter.add(arcs)
             return arcs.size
 
@@ -127,6 +125,24 @@ class SortedEdges:
             for size in ordered_map(scatter, range(len(self._log)), threads):
                 bar.update(size)
         return sorter
+
+    def heads(self, ranks: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Give the lowest rank among the neighbours of each vertex, num_vertices if it has none.
+
+        In a directed graph, those with an edge to it count.
+        """
+        heads = np.full(ranks.size, ranks.size, np.uint32)
+        threads = self._resources.plan.threads
+        with self._resources.phases("heads", self.num_keys, "edge") as bar:
+            for keys in ordered_map(self._unpack, range(len(self._log)), threads):
+                arrange.note_heads(heads, ranks, keys, self._column_bits, not self.directed)
+                bar.update(keys.size)
+        return heads
+
+    def _unpack(self, index: int, *, keep: bool = True) -> Keys:
+        keys = np.empty(self._sizes[index], np.uint64)
+        varint.unpack_keys(keys, self._log.take(index, keep=keep))
+        return keys
 
     def _arcs(self, keys: Keys, side: Side, ranks: NDArray[np.uint32]) -> Keys:
         """Arcs of keys in the directions of a side, both ends renamed by rank."""

@@ -16,7 +16,14 @@ from oocbfs.gpu.device import Argument, Device, Memory, Usage
 from oocbfs.gpu.nvidia import HEADERS_WHEEL, NVRTC_WHEEL, ask_driver
 from oocbfs.gpu.pinned import Route, allocate_pinned, map_pinned
 from oocbfs.kernels.cache_folder import cache_folder, is_writable
-from oocbfs.kernels.cuda.source import BFS_KERNELS, KernelOptions, compiler_options, source
+from oocbfs.kernels.cuda.source import (
+    BFS_KERNELS,
+    Kernel,
+    KernelOptions,
+    compiler_options,
+    name_of,
+    source,
+)
 from oocbfs.memory import format_size
 from oocbfs.progress import Phases
 
@@ -82,7 +89,7 @@ class CudaDevice(Device):
         self,
         options: KernelOptions | None = None,
         *,
-        kernels: Sequence[str] = BFS_KERNELS,
+        kernels: Sequence[Kernel] = BFS_KERNELS,
         cupy: Any = None,  # noqa: ANN401
         phases: Phases | None = None,
     ) -> None:
@@ -90,7 +97,7 @@ class CudaDevice(Device):
         self._runtime = self._cupy.cuda.runtime
         self._options = options or KernelOptions()
         self._phases = phases
-        self._names = kernels
+        self._sources = {name_of(kernel): kernel for kernel in kernels}
         self._kernels: dict[str, Any] = {}
         self.routes: list[Route] = []
         with self._explained("the GPU cannot be used"):
@@ -117,7 +124,7 @@ class CudaDevice(Device):
 
     def load_kernels(self) -> None:
         """Compile all; CuPy keeps the result for later processes."""
-        for name in self._names:
+        for name in self._sources:
             self._kernel(name)
 
     def num_blocks(self, kernel: str, threads: int) -> int:
@@ -130,7 +137,7 @@ class CudaDevice(Device):
                 self._resident[key] = self._multiprocessors * int(ask(function, threads, 0))
         return self._resident[key]
 
-    def allocate(self, size: int, dtype: Any) -> Memory:  # noqa: ANN401
+    def allocate(self, size: int, dtype: Any, name: str = "") -> Memory:  # noqa: ANN401
         """Give memory from CuPy's pool."""
         try:
             array = self._cupy.empty(max(size, 1), dtype)
@@ -149,9 +156,10 @@ class CudaDevice(Device):
 
     def download(self, memory: Memory, size: int | None = None) -> NDArray[Any]:
         """Copy back, which waits for everything launched before."""
-        self.usage.read_backs += 1
         with self._explained("the GPU failed in a kernel or a copy"):
             copy: NDArray[Any] = memory.owner[: memory.size if size is None else size].get()
+        self.usage.read_backs += 1
+        self.usage.read_back_bytes += copy.nbytes
         return copy
 
     def map_host(self, array: NDArray[np.uint8]) -> AbstractContextManager[int]:
@@ -188,9 +196,10 @@ class CudaDevice(Device):
     def _kernel(self, name: str) -> Any:  # noqa: ANN401
         if name not in self._kernels:
             try:
+                kernel = self._sources[name]
                 module = self._cupy.RawModule(
-                    code=source(name).read_text(),
-                    options=compiler_options(self._options),
+                    code=source(kernel).read_text(),
+                    options=compiler_options(self._options, kernel=kernel),
                     backend="nvrtc",
                 )
                 self._kernels[name] = module.get_function(name)

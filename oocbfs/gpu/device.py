@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.kernels.cuda.source import BLOCK_THREADS
+from oocbfs.results.counts import Counts
 
 # Copied at a time, so that a progress bar moves and Ctrl-C works.
 _PIECE_BYTES = 64 << 20
@@ -36,6 +37,7 @@ class Usage:
 
     launches: int = 0
     read_backs: int = 0
+    read_back_bytes: int = 0
     slow_bytes: int | None = None
 
 
@@ -64,6 +66,10 @@ class Device(ABC):
     """Memory, transfers and launches. Launches and uploads run in order; downloads wait."""
 
     usage: Usage
+    _taken = Usage()
+
+    def close(self) -> None:  # noqa: B027
+        """Give back what is kept between launches; memory goes with those who use it."""
 
     @abstractmethod
     def num_blocks(self, kernel: str, threads: int) -> int:
@@ -78,8 +84,8 @@ class Device(ABC):
         """Compile the kernels, so that no traversal's time includes it."""
 
     @abstractmethod
-    def allocate(self, size: int, dtype: Any) -> Memory:  # noqa: ANN401
-        """Give uninitialised device memory for ``size`` items."""
+    def allocate(self, size: int, dtype: Any, name: str = "") -> Memory:  # noqa: ANN401
+        """Give uninitialised device memory for ``size`` items; counts call it by its name."""
 
     @abstractmethod
     def upload(self, memory: Memory, array: NDArray[Any]) -> None:
@@ -133,6 +139,20 @@ class Device(ABC):
             self.upload(memory.part(begin, begin + piece.size), np.ascontiguousarray(piece))
             copied(piece.nbytes)
         return memory
+
+    def take_counts(self) -> Counts:
+        """Tell what was done since the last call."""
+        now, before = replace(self.usage), self._taken
+        self._taken = now
+        sectors = None
+        if now.slow_bytes is not None:
+            sectors = (now.slow_bytes - (before.slow_bytes or 0)) // 32
+        return Counts(
+            launches=now.launches - before.launches,
+            read_backs=now.read_backs - before.read_backs,
+            read_back_bytes=now.read_back_bytes - before.read_back_bytes,
+            pcie_sectors=sectors,
+        )
 
     @abstractmethod
     def mark(self) -> Any:  # noqa: ANN401

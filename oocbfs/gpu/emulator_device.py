@@ -6,6 +6,7 @@ import time
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,23 @@ from numpy.typing import NDArray
 from oocbfs.formats.io.direct import page_aligned
 from oocbfs.gpu.device import Argument, Device, Memory, Usage
 from oocbfs.kernels.constants import SLACK_BYTES
-from oocbfs.kernels.cuda.source import BFS_KERNELS, KernelOptions, sources
+from oocbfs.kernels.cuda.source import BFS_KERNELS, Kernel, KernelOptions, sources
 from oocbfs.kernels.emulator.build import Checks
-from oocbfs.kernels.emulator.library import Library
+from oocbfs.kernels.emulator.library import Counters, Library
 from oocbfs.plan.ranges import LINE_BYTES
+from oocbfs.results.counts import Counts, HottestWord
+
+# Where CUDA begins an allocation. Else the sectors of device memory would differ from run to run.
+_ALIGNMENT = 256
+# What the emulator counts of every access, by the names of its counters.
+_COUNTED = (
+    "loads",
+    "load_lanes",
+    "device_sectors_read",
+    "device_sectors_written",
+    "busiest_work",
+    "mean_work",
+)
 
 
 def align_tails(tails: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -37,7 +51,7 @@ class EmulatorDevice(Device):
         self,
         options: KernelOptions | None = None,
         *,
-        kernels: Sequence[str] = BFS_KERNELS,
+        kernels: Sequence[Kernel] = BFS_KERNELS,
         checks: Checks = Checks.NONE,
         seed: int = 1,
         num_blocks: int = 3,
@@ -45,13 +59,27 @@ class EmulatorDevice(Device):
         yield_probability: float = 1 / 16,
         library: Library | None = None,
     ) -> None:
-        self._num_blocks = num_blocks
         self.library = library or Library(
-            options or KernelOptions(), checks, sources=sources(kernels)
+            options or KernelOptions(),
+            checks,
+            sources=sources([kernel for kernel in kernels if isinstance(kernel, str)]),
+            variants=[kernel for kernel in kernels if not isinstance(kernel, str)],
         )
-        self.library.configure(seed, resident_blocks, yield_probability)
+        self.schedule(seed, num_blocks, resident_blocks, yield_probability)
         self.library.counters(reset=True)
+        self._counted = Counters()
         self.usage = Usage(slow_bytes=0)
+
+    def close(self) -> None:
+        """Give the stacks of threads back."""
+        self.library.release()
+
+    def schedule(
+        self, seed: int, num_blocks: int, resident_blocks: int, yield_probability: float = 1 / 16
+    ) -> None:
+        """Choose how the following launches run."""
+        self._num_blocks = num_blocks
+        self.library.configure(seed, resident_blocks, yield_probability)
 
     def num_blocks(self, kernel: str, threads: int) -> int:
         """Give as many as it was told to, whatever the kernel."""
@@ -64,13 +92,16 @@ class EmulatorDevice(Device):
     def load_kernels(self) -> None:
         """Do nothing: the library is compiled before there is a device."""
 
-    def allocate(self, size: int, dtype: Any) -> Memory:  # noqa: ANN401
+    def allocate(self, size: int, dtype: Any, name: str = "") -> Memory:  # noqa: ANN401
         """Give memory of the process, filled with a pattern that is no sensible value."""
-        array = np.empty(max(size, 1), dtype)
-        array.view(np.uint8)[:] = 0xAB
-        self.library.allocated(array.ctypes.data, array.nbytes)
-        weakref.finalize(array, self.library.freed, array.ctypes.data).atexit = False
-        return Memory(array.ctypes.data, array.dtype, size, array)
+        dtype = np.dtype(dtype)
+        num_bytes = max(size, 1) * dtype.itemsize
+        whole = np.full(num_bytes + _ALIGNMENT, 0xAB, np.uint8)
+        first = -whole.ctypes.data % _ALIGNMENT
+        array = whole[first : first + num_bytes].view(dtype)
+        self.library.allocated(array.ctypes.data, num_bytes, name)
+        weakref.finalize(whole, self.library.freed, array.ctypes.data).atexit = False
+        return Memory(array.ctypes.data, dtype, size, array)
 
     def upload(self, memory: Memory, array: NDArray[Any]) -> None:
         """Copy at once."""
@@ -78,8 +109,9 @@ class EmulatorDevice(Device):
 
     def download(self, memory: Memory, size: int | None = None) -> NDArray[Any]:
         """Copy; kernels have finished when their launch returns."""
-        self.usage.read_backs += 1
         copy: NDArray[Any] = memory.owner[: memory.size if size is None else size].copy()
+        self.usage.read_backs += 1
+        self.usage.read_back_bytes += copy.nbytes
         return copy
 
     @contextmanager
@@ -112,6 +144,23 @@ class EmulatorDevice(Device):
         self.usage.launches += 1
         self.library.launch(kernel, blocks, threads, arguments)
         self.usage.slow_bytes = 32 * int(self.library.counters().host_sectors)
+
+    def take_counts(self) -> Counts:
+        """Tell what kernels did to memory, too, where the library counts every access."""
+        taken = super().take_counts()
+        if not self.library.counts_accesses:
+            return taken
+        now, before = self.library.counters(), self._counted
+        self._counted = now
+        grown = {name: getattr(now, name) - getattr(before, name) for name in _COUNTED}
+        by_array, hottest = self.library.take_atomics()
+        return replace(
+            taken,
+            atomics_by_array=by_array,
+            hottest_word=None if hottest is None else HottestWord(*hottest),
+            device_sectors=grown.pop("device_sectors_read") + grown.pop("device_sectors_written"),
+            **grown,
+        )
 
     def mark(self) -> float:
         """Read the clock; kernels have finished when their launch returns."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from oocbfs.errors import BudgetError, FormatError
 from oocbfs.gpu.bfs import GpuBfs
 from oocbfs.gpu.cuda_device import DeviceError
+from oocbfs.gpu.emulator_device import EmulatorDevice
 from oocbfs.gpu.load import load_graph, make_device, usable_bytes
 from oocbfs.gpu.many import GpuMany, many_arrays
 from oocbfs.gpu.pinned import PinError
@@ -42,6 +43,9 @@ def on_device(graph: StoredGraph, engine: str, task: Task, settings: Settings) -
         return _load(graph, engine, settings, with_parents=with_parents)
 
     with graph.kept_search.use(key, load) as search:
+        schedule = settings.schedule
+        if isinstance(search.device, EmulatorDevice):
+            search.device.schedule(schedule.seed, schedule.blocks, schedule.resident_blocks)
         start = time.perf_counter()
         try:
             done = search.run(
@@ -60,12 +64,13 @@ def on_device(graph: StoredGraph, engine: str, task: Task, settings: Settings) -
         Level(
             direction=step.kind,
             frontier=step.frontier,
-            edges_examined=None,
+            edges_examined=step.counts.edges_examined,
             heads_answered=step.heads_found,
             tail_bytes=step.frontier_bytes,
             seconds=step.seconds,
             num_levels=step.num_levels,
             slow_bytes=step.slow_bytes,
+            counts=step.counts,
         )
         for step in done.steps
         if step.num_levels
@@ -73,7 +78,7 @@ def on_device(graph: StoredGraph, engine: str, task: Task, settings: Settings) -
     by_tier = Counter[str]()
     for step in done.steps:
         by_tier.update(step.slow_bytes)
-    return BfsOutcome(done.depth, seconds, records, slow_bytes_by_tier=dict(by_tier))
+    return BfsOutcome(done.depth, seconds, records, dict(by_tier), around=done.around)
 
 
 def open_many(graph: StoredGraph, engine: str, *, with_levels: bool) -> GpuMany:
@@ -111,7 +116,7 @@ def _load(graph: StoredGraph, engine: str, settings: Settings, *, with_parents: 
     """Bring the graph where a plan wants it."""
     options = KernelOptions(with_parents=with_parents)
     phases = Phases(show=settings.progress)
-    device = make_device(engine, options, BFS_KERNELS, phases)
+    device = make_device(engine, options, BFS_KERNELS, phases, counted=True)
     decided = plan(
         shape_of(graph),
         vram_bytes=usable_bytes(device, settings.vram),

@@ -9,7 +9,8 @@ from oocbfs.gpu.cuda_device import CudaDevice
 from oocbfs.gpu.device import Device
 from oocbfs.gpu.emulator_device import EmulatorDevice
 from oocbfs.gpu.rows import OnDevice
-from oocbfs.kernels.cuda.source import KernelOptions
+from oocbfs.kernels.cuda.source import Kernel, KernelOptions
+from oocbfs.kernels.emulator.build import Checks
 from oocbfs.memory import parse_size
 from oocbfs.plan.device import DevicePlan
 from oocbfs.progress import Phases
@@ -21,13 +22,22 @@ Work = TypeVar("Work", bound=OnDevice)
 
 
 def make_device(
-    engine: str, options: KernelOptions, kernels: Sequence[str], phases: Phases | None = None
+    engine: str,
+    options: KernelOptions,
+    kernels: Sequence[Kernel],
+    phases: Phases | None = None,
+    *,
+    counted: bool = False,
 ) -> Device:
-    """Make the device that an engine names, with its kernels compiled."""
+    """Make the device that an engine names, with its kernels compiled.
+
+    The emulator counts every access if that is wanted, which takes it half as long again.
+    """
+    checks = Checks.COUNTS if counted else Checks.NONE
     device: Device = (
         CudaDevice(options, kernels=kernels, phases=phases)
         if engine == "cuda"
-        else EmulatorDevice(options, kernels=kernels)
+        else EmulatorDevice(options, kernels=kernels, checks=checks)
     )
     device.load_kernels()
     return device

@@ -8,6 +8,8 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.results.counts import Counts, sum_counts
+
 
 class DeviceDirection(Enum):
     """Which steps a traversal may use."""
@@ -33,6 +35,9 @@ class DeviceStep:
     heads_found: int = 0
     slow_bytes: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
+    edges_examined: int = 0
+    claims_lost: int = 0
+    counts: Counts = field(default_factory=Counts)
 
 
 @dataclass
@@ -40,6 +45,7 @@ class GpuResult:
     """Levels and parents by stored vertex (-1 and NO_VERTEX: not reached), and what it took.
 
     ``depth`` is the number of levels that were expanded: all, or fewer where it stopped early.
+    ``around`` are the counts of what belongs to no level.
     """
 
     levels: NDArray[np.int32]
@@ -48,3 +54,9 @@ class GpuResult:
     depth: int
     steps: list[DeviceStep] = field(default_factory=list)
     control: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
+    around: Counts = field(default_factory=Counts)
+
+    @property
+    def counts(self) -> Counts:
+        """What was counted in the whole traversal."""
+        return sum_counts([self.around, *(step.counts for step in self.steps if step.num_levels)])

@@ -101,7 +101,7 @@ class OnDevice:
             self._stack = stack.pop_all()
 
     def _allocate(self, arrays: dict[str, ArrayShape]) -> dict[str, Memory]:
-        return {name: self.device.allocate(*array) for name, array in arrays.items()}
+        return {name: self.device.allocate(*array, name) for name, array in arrays.items()}
 
     def _prepare(self, stack: ExitStack) -> None:
         """Allocate what the work needs besides; the stack gives it back, also if this fails."""

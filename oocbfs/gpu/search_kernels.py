@@ -40,6 +40,7 @@ class SearchKernels:
         self._hubs = control.part(Control.HUBS, Control.HUBS + 1)
         self._search = struct_of(SEARCH_STRUCT, bfs.memory)
         self._search["level_ends"] = control.part(CONTROL_WORDS, control.size).address
+        self._search["cache_sectors"] = bfs.memory["cache_tags"].size
         self._visited = bfs.memory["visited"].address
         self._spare = bfs.memory["claimed"].address
 
@@ -103,26 +104,18 @@ class SearchKernels:
         self, level: int, num_pending: int, frontier: tuple[int, int], cut: int, hubs_base: int
     ) -> None:
         """Let pending vertices before a cut search, and expand the frontier to the others."""
-        begin, end = frontier
-        self._set_bitmaps(visited=self._spare, claimed=self._visited)
         self._search["first_target"] = cut
-        self._launch(
-            "split_level",
-            self._in,
-            self._out,
-            u64(num_pending),
-            u64(begin),
-            u64(end),
-            u32(level),
-            num_threads=32 * (max(num_pending, end - begin) // 32 + 1),
-        )
-        self._launch("top_down_hubs", self._out, u64(hubs_base), u32(level))
+        self.search(level, num_pending)
+        self._expand(level, frontier, hubs_base)
         self._search["first_target"] = 0
 
     def expand(self, level: int, frontier: tuple[int, int], hubs_base: int) -> None:
         """Expand the frontier, a part of the queue."""
-        begin, end = frontier
         self._set_bitmaps(visited=self._visited, claimed=self._visited)
+        self._expand(level, frontier, hubs_base)
+
+    def _expand(self, level: int, frontier: tuple[int, int], hubs_base: int) -> None:
+        begin, end = frontier
         num_threads = 32 * ((end - begin) // 32 + 1)
         self._launch(
             "top_down", self._out, u64(begin), u64(end), u32(level), num_threads=num_threads

@@ -12,6 +12,7 @@ too, and kernels run once more for each piece of it (see staging).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ from oocbfs.kernels.cuda.source import (
     Control,
 )
 from oocbfs.plan.device import DISK_COST
+from oocbfs.results.counts import Counts, sum_counts
 
 if TYPE_CHECKING:
     from oocbfs.gpu.bfs import GpuBfs
@@ -73,7 +75,9 @@ class LevelLoop:
 
     def run(self) -> GpuResult:
         """Run level after level until a frontier is empty, or what was asked for is found."""
+        self._device.take_counts()
         self._kernels.start(self._sources)
+        self._start_counts = self._device.take_counts()
         self._marks.append(self._device.mark())
         # Whether the frontier has been read back; the sources are known without that.
         known = True
@@ -140,6 +144,9 @@ class LevelLoop:
             self._kernels.mark_blocks(self._level)
         found_before = _cost_from(self._control, Control.FOUND_BYTES)
         growth = self._read()
+        if self._steps:  # the last of them has been read back only now
+            self._steps[-1].edges_examined += int(growth[Control.EDGES])
+            self._steps[-1].claims_lost += int(growth[Control.CLAIMS_LOST])
         if self._staging:
             self._staging.read_marks()
         if not known:
@@ -168,11 +175,12 @@ class LevelLoop:
             "pending": pending,
             "pending_bytes": int(by_part.sum()),
             "heads_found": int(growth[Control.HEADS_FOUND]),
+            "edges_examined": int(growth[Control.HEADS_TESTED]),
         }
         self._kernels.swap_bitmaps()
         cut = self._bfs.cuts.vertex(self._choose_parts(by_part)) if pending else 0
         if not pending:
-            self._note("heads", heads_found=counted["heads_found"])
+            self._note("heads", **counted)
         elif 0 < cut < self._num_vertices:
             frontier = (self._begin, self._end)
             self._kernels.split(self._level, pending, frontier, cut, self._hubs_base)
@@ -220,9 +228,14 @@ class LevelLoop:
             max_levels=min(MAX_SMALL_LEVELS, self._max_depth + 1 - self._level),
             limits=self._limits,
         )
-        self._read(CONTROL_WORDS + MAX_SMALL_LEVELS // 2)
+        growth = self._read(CONTROL_WORDS + MAX_SMALL_LEVELS // 2)
         num_levels = int(self._control[Control.LEVELS_RUN])
-        self._note("small", num_levels=num_levels)
+        self._note(
+            "small",
+            num_levels=num_levels,
+            edges_examined=int(growth[Control.EDGES]),
+            claims_lost=int(growth[Control.CLAIMS_LOST]),
+        )
         self._ends.extend(int(end) for end in self._level_ends[:num_levels])
         if num_levels:
             self._begin, self._end = ([0, *self._ends])[-2:]
@@ -251,6 +264,7 @@ class LevelLoop:
                 frontier=self._end - self._begin,
                 frontier_bytes=self._bytes,
                 slow_bytes=self._take_slow_bytes(),
+                counts=self._device.take_counts(),
                 **counted,
             )
         )
@@ -271,6 +285,7 @@ class LevelLoop:
         levels = self._device.download(self._memory["levels"])
         parents = self._device.download(self._memory["parents"]) if self._bfs.with_parents else None
         last = self._target_level()
+        around = self._count_work(sizes)
         if last >= 0:
             # One launch may have run many levels, also some after the target's.
             depth, sizes = last, sizes[: last + 1]
@@ -286,7 +301,34 @@ class LevelLoop:
             depth=depth,
             steps=self._steps,
             control=self._control,
+            around=around,
         )
+
+    def _count_work(self, sizes: list[int]) -> Counts:
+        """Complete the counts of all steps; give those of what belongs to no level."""
+        around = [_with_work(self._start_counts, found=sizes[0])]
+        for step in self._steps:
+            found = sum(sizes[step.level : step.level + step.num_levels])
+            step.counts = _with_work(step.counts, step.edges_examined, step.claims_lost, found)
+            if not step.num_levels:
+                around.append(step.counts)
+        # Among them a heads pass that saw an empty frontier.
+        examined = int(self._control[Control.HEADS_TESTED] + self._control[Control.EDGES])
+        left = examined - sum(step.edges_examined for step in self._steps)
+        around.append(_with_work(self._device.take_counts(), edges=left))
+        return sum_counts(around)
+
+
+def _with_work(counts: Counts, edges: int = 0, lost: int = 0, found: int = 0) -> Counts:
+    """Add what kernels counted; a vertex that was found is in the queue once."""
+    return replace(
+        counts,
+        edges_examined=edges,
+        claims_won=found,
+        claims_lost=lost,
+        queue_writes=found,
+        duplicates=0,
+    )
 
 
 def _cost_from(words: NDArray[np.uint64], first: Control) -> NDArray[np.int64]:

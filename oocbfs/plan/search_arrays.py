@@ -7,7 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from oocbfs.kernels.constants import SEGMENT_BYTES
-from oocbfs.kernels.cuda.source import CONTROL_WORDS, DISK_BLOCK_BYTES, MAX_SMALL_LEVELS, PARTS
+from oocbfs.kernels.cuda.source import (
+    CACHED_SECTORS,
+    CONTROL_WORDS,
+    DISK_BLOCK_BYTES,
+    MAX_SMALL_LEVELS,
+    PARTS,
+)
 from oocbfs.plan.shape import Shape
 
 # CuPy's pool gives memory in such units.
@@ -27,6 +33,8 @@ _PURPOSES = {
     "expanded_blocks": "bitmaps",
     "searched_blocks": "bitmaps",
     "cuts": "queues",
+    "cache_tags": "cache",
+    "cache_data": "cache",
 }
 
 
@@ -62,7 +70,14 @@ def search_arrays(
         "expanded_blocks": ArrayShape(block_words(tail_bytes[0]), np.uint32),
         "searched_blocks": ArrayShape(block_words(tail_bytes[-1]), np.uint32),
         "cuts": ArrayShape(PARTS - 1, np.uint32),
+        "cache_tags": ArrayShape(cached_sectors(tail_bytes[0]), np.uint64),
+        "cache_data": ArrayShape(cached_sectors(tail_bytes[0]) * 32, np.uint8),
     }
+
+
+def cached_sectors(tail_bytes: int) -> int:
+    """Give the size of the cache of small levels, a power of two: no more than tails need."""
+    return min(CACHED_SECTORS, 1 << (-(-tail_bytes // 32)).bit_length())
 
 
 def block_words(tail_bytes: int) -> int:
@@ -74,7 +89,7 @@ def mandatory_bytes(shape: Shape, *, with_parents: bool) -> dict[str, int]:
     """Sum up the arrays that are always in device memory by what they are for."""
     tail_bytes = tuple(side.num_bytes for side in shape.tails)
     arrays = search_arrays(shape.num_vertices, tail_bytes, with_parents=with_parents)
-    found = dict.fromkeys(("bitmaps", "queues", "levels", "parents"), 0)
+    found = dict.fromkeys(("bitmaps", "queues", "cache", "levels", "parents"), 0)
     for name, (size, dtype) in arrays.items():
         found[_PURPOSES[name]] += allocated_bytes(max(size, 1) * np.dtype(dtype).itemsize)
     found["heads"] = len(shape.tails) * allocated_bytes(4 * max(shape.num_vertices, 1))

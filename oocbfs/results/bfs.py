@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from oocbfs.arrays import ResultArrays
 from oocbfs.errors import FormatError, QueryError
+from oocbfs.results.counts import Counts, sum_counts
 
 if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
@@ -28,6 +29,7 @@ class Level:
     The last level of a traversal that stops at a depth or a target took no work: it is ``STOPPED``.
     GPUs run several small levels at once: then this sums up ``num_levels``. ``slow_bytes`` are the
     bytes that came from slower memory, by tier ("disk"), where they are counted by level.
+    ``counts`` are what a device counted; see ``results.counts``.
     """
 
     direction: str
@@ -38,6 +40,12 @@ class Level:
     seconds: float
     num_levels: int = 1
     slow_bytes: dict[str, int] = field(default_factory=dict)
+    counts: Counts | None = None
+
+    def summary(self) -> dict[str, Any]:
+        """Give the figures of the level, for JSON."""
+        counted = None if self.counts is None else self.counts.summary()
+        return {**vars(self), "counts": counted}
 
 
 class LevelTable(Sequence[Level]):
@@ -122,6 +130,8 @@ class BfsOutcome(NamedTuple):
     records: NDArray[np.void] | list[Level]
     slow_bytes_by_tier: dict[str, int]
     named: Named | None = None
+    # What a device counted before the first level and after the last.
+    around: Counts | None = None
 
 
 @dataclass(frozen=True)
@@ -131,7 +141,7 @@ class Stats:
     Its parts are ``load_seconds`` (what there was to load or to compile first),
     ``traversal_seconds`` and ``naming_seconds``, which brings results into the order of ids.
     ``fallback`` says why the GPU was not used, where one was expected, and ``engine_reason`` why
-    ``auto`` read from disk.
+    ``auto`` read from disk. ``counts`` are what a device counted, also outside of levels.
     """
 
     engine: str
@@ -146,6 +156,15 @@ class Stats:
     graph_bytes: int = 0
     fallback: str | None = None
     engine_reason: str | None = None
+    method: str = "auto"
+    around: Counts | None = field(default=None, repr=False)
+
+    @property
+    def counts(self) -> Counts | None:
+        """What a device counted in the whole traversal; None where nothing is counted."""
+        levels = [level.counts for level in self.levels if level.counts is not None]
+        around = [] if self.around is None else [self.around]
+        return sum_counts(around + levels) if levels else None
 
     @property
     def slow_bytes(self) -> int | None:
@@ -243,6 +262,7 @@ class BfsResult:
 
     def summary(self) -> dict[str, Any]:
         """Give the figures of the traversal, for JSON."""
+        counts = self.stats.counts
         return {
             "graph": self.graph.path,
             "vertices": self.graph.num_vertices,
@@ -259,13 +279,15 @@ class BfsResult:
             "edges_per_second": self.stats.edges_per_second,
             "nanoseconds_per_edge": self.stats.nanoseconds_per_edge,
             "engine": self.stats.engine,
+            "method": self.stats.method,
             "threads": self.stats.threads,
             "fallback": self.stats.fallback,
             "engine_reason": self.stats.engine_reason,
             "slow_bytes": self.stats.slow_bytes,
             "slow_bytes_by_tier": self.stats.slow_bytes_by_tier,
             "graph_bytes": self.stats.graph_bytes,
-            "levels": [vars(level) for level in self.stats.levels],
+            "counts": None if counts is None else counts.summary(),
+            "levels": [level.summary() for level in self.stats.levels],
         }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from oocbfs.formats.edges import Ids
 from oocbfs.formats.io.ordered import available_threads, over_ranges
 from oocbfs.kernels.bfs import traverse as cpu
 from oocbfs.kernels.results import levels as kernels
+from oocbfs.methods import AUTO, MethodChoice, parse_method
 from oocbfs.plan.disk import DEFAULT_CACHE_BYTES
 from oocbfs.plan.host import Division, divide, traversal_needs, why_disk
 from oocbfs.results.bfs import (
@@ -29,9 +30,9 @@ from oocbfs.results.bfs import (
     Task,
 )
 from oocbfs.results.naming import check_parents, name_levels, name_parents
-from oocbfs.search.engine import Choice, run_on_best
+from oocbfs.search.engine import Choice, choose_engine, run_on_best
 from oocbfs.search.validation import validate
-from oocbfs.settings import Settings
+from oocbfs.settings import Engine, Settings
 
 if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
@@ -47,6 +48,9 @@ def bfs(
     """Traverse a graph; see ``Graph.bfs``."""
     start = time.perf_counter()
     settings.check()
+    method = parse_method(settings.method)
+    if method.name != AUTO:
+        settings = replace(settings, engine=_engine_of(method, settings))
     sources = graph.as_ids(source)
     if not sources.size:
         raise QueryError("a traversal needs at least one source")
@@ -59,14 +63,19 @@ def _bfs(
 ) -> BfsResult:
     """Traverse from ids."""
     graph.expect_unpacking()
-    division = _divide(graph, parents, settings)
+    by_method = parse_method(settings.method).name != AUTO
+    division = _undivided(graph, settings) if by_method else _divide(graph, parents, settings)
     stored = graph.stored(sources)
     target = None if settings.target is None else graph.stored_one(settings.target)
     levels = division.arrays.allocate(graph.num_vertices, np.int32)
     # Kernels know only plain arrays, mapped or not.
     task = Task(stored.astype(np.uint32), np.asarray(levels), target, parents, division.arrays)
-    found, (engine, fallback, reason) = _run(graph, task, settings, division)
-    threads = available_threads(settings.threads) if engine in ("cpu", "disk") else 1
+    if by_method:
+        found, (engine, fallback, reason) = _by_method(graph, task, settings)
+    else:
+        found, (engine, fallback, reason) = _run(graph, task, settings, division)
+    on_cores = engine in ("cpu", "disk") and not by_method
+    threads = available_threads(settings.threads) if on_cores else 1
     named = found.named or _name(graph, task, levels, found.depth, settings, threads)
     if engine == "disk":
         graph.release()
@@ -88,6 +97,8 @@ def _bfs(
         graph_bytes=graph.sizes.graph_bytes,
         fallback=fallback,
         engine_reason=reason,
+        method=str(parse_method(settings.method)),
+        around=found.around,
     )
 
     def again() -> NDArray[np.int64]:
@@ -129,14 +140,43 @@ def _name(
 def _divide(graph: StoredGraph, parents: bool, settings: Settings) -> Division:
     """Decide what stays in memory, and with a budget on the engine too; see ``plan.host``."""
     if not settings.on_host:
-        arrays = ResultArrays(pool=graph.result_pool)
-        return Division(settings.engine, arrays, DEFAULT_CACHE_BYTES)
+        return _undivided(graph, settings)
     cpu.load()
     threads = available_threads(settings.threads)
     needs = traversal_needs(
         graph, with_parents=parents, validate=settings.validate, threads=threads
     )
     return divide(graph, needs, settings, load_disk)
+
+
+def _undivided(graph: StoredGraph, settings: Settings) -> Division:
+    return Division(settings.engine, ResultArrays(pool=graph.result_pool), DEFAULT_CACHE_BYTES)
+
+
+def _engine_of(method: MethodChoice, settings: Settings) -> Engine:
+    """Give the engine for a method, and refuse what it does not know."""
+    for name, given in (
+        ("direction", settings.direction != "auto"),
+        ("resident_tails", settings.resident_tails is not None),
+        ("memory", settings.memory is not None),
+    ):
+        if given:
+            option = name.replace("_", "-")
+            raise QueryError(f"method {method.name} knows no --{option}: leave it out")
+    engine = choose_engine(settings.engine, settings).engine
+    method.check_engine(engine)
+    return cast(Engine, engine)
+
+
+def _by_method(graph: StoredGraph, task: Task, settings: Settings) -> tuple[BfsOutcome, Choice]:
+    """Traverse as a paper does."""
+    if settings.engine == "cpu":
+        from oocbfs.methods.on_cpu import on_cpu
+
+        return on_cpu(graph, task, settings), Choice("cpu")
+    from oocbfs.methods.engine import on_device
+
+    return on_device(graph, task, settings), Choice(settings.engine)
 
 
 def load_disk() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from oocbfs.formats.container.reader import Container
 from oocbfs.graph.stored import StoredGraph
 from oocbfs.memory import parse_size
-from oocbfs.settings import Direction, Emit, Engine, ManyEngine, Settings, Strategy
+from oocbfs.settings import Direction, Emit, Engine, ManyEngine, Schedule, Settings, Strategy
 
 # Searches are imported when they are asked for: opening a graph needs none of their kernels.
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ class Graph(StoredGraph):
         progress: bool = False,
         memory: str | int | None = None,
         tmp: str | os.PathLike[str] | None = None,
+        method: str = "auto",
+        schedule: Schedule | None = None,
     ) -> BfsResult:
         """Find the distance of every vertex from a source, or from the nearest of several.
 
@@ -79,11 +81,18 @@ class Graph(StoredGraph):
             Bound for the whole process on the CPU, as ``"4G"``; by default that of ``open``.
         tmp
             Folder for results that have no room in memory; by default that of the graph.
+        method
+            How to traverse: ``"auto"`` is the best we know; the others are those of the papers, for
+            comparison, such as ``"v3.3"`` or ``"two-phase:filter=mask+warp"``.
+            ``oocbfs.methods.METHODS`` lists them, with the engines they run on.
+        schedule
+            The order in which the emulator runs threads; ``oocbfs.settings.Schedule``.
 
         Raises
         ------
         QueryError
-            If an id does not name a vertex, or the result does not pass validation.
+            If an id does not name a vertex, there is no such method, it does not run on the engine,
+            its queues overflow (``QueueError``), or the result does not pass validation.
         FormatError
             If the graph is damaged, or cannot be read any more.
         BudgetError
@@ -103,6 +112,8 @@ class Graph(StoredGraph):
             max_depth=max_depth,
             target=target,
             validate=validate,
+            method=method,
+            schedule=schedule or Schedule(),
         )
         return bfs(self, source, parents=parents, settings=settings)
 

@@ -31,6 +31,7 @@ from oocbfs.plan.shape import shape_of
 from oocbfs.search.graph import Graph
 from tests.benchmarks.common import show
 from tests.support.gpu import sector_count
+from tests.support.gpu.cache_count import count_small_level, empty_cache
 from tests.support.gpu.slow_bytes import RecordingDevice, expected_sectors
 
 
@@ -160,6 +161,7 @@ def count_bytes(rows: Rows, levels: NDArray[np.int32], case: Case, device_range:
     ends = np.cumsum(np.bincount(levels + 1))
     visited = np.zeros(n, np.bool_)
     pending = np.empty(n, np.int64)
+    cache = empty_cache(tails.size)
     sectors = 0
     known = True
     for level in range(1, ends.size):
@@ -185,8 +187,11 @@ def count_bytes(rows: Rows, levels: NDArray[np.int32], case: Case, device_range:
             sectors += sector_count.count_bottom_up(
                 *index, tails, pending[:count], visited, fast, case.probe_bytes, cut
             )
-        if cut < n:
+        if small and not looks:
+            sectors += count_small_level(*index, frontier, fast, cache)
+        elif cut < n:
             sectors += sector_count.count_top_down(*index, tails, frontier, fast, cut)
+        if cut < n:
             sectors += 0 if case.heads else sector_count.count_frontier_heads(frontier)
     return 32 * sectors
 

@@ -123,6 +123,23 @@ def test_order_is_chosen_from_the_data(tmp_path: Path) -> None:
     assert uniform.order == "natural"
 
 
+@pytest.mark.parametrize("directed", [False, True])
+def test_degree_order_puts_equals_with_one_head_together(tmp_path: Path, directed: bool) -> None:
+    edges = np.random.default_rng(3).integers(0, 300, (900, 2)) % [300, 60]
+    report = oocbfs.convert(edges, tmp_path / "g.ocg", order="degree", directed=directed)
+    assert report.order == "degree"
+    with oocbfs.open(tmp_path / "g.ocg") as graph:
+        assert graph.order is not None
+        position = np.asarray(graph.order)  # of each stored vertex
+        ids = graph.ids()[position].tolist()
+        near = {v: set(graph.in_neighbors(v).tolist()) for v in ids}
+        degree = {v: len(near[v]) + (len(graph.neighbors(v)) if directed else 0) for v in ids}
+    # The rank that decides is that of degree and id alone.
+    rank = {v: i for i, v in enumerate(sorted(ids, key=lambda v: (-degree[v], v)))}
+    head = {v: min((rank[u] for u in near[v]), default=len(ids)) for v in ids}
+    assert ids == sorted(ids, key=lambda v: (-degree[v], head[v], v))
+
+
 def test_local_order_keeps_neighbourhoods_together(tmp_path: Path) -> None:
     """Whatever names a grid's vertices got, neighbours end up within a few clusters."""
     rows, columns = 150, 200

@@ -25,7 +25,10 @@ from oocbfs.kernels.varint import encode_rows
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("tools", "oocbfs", "kernels", "formats", "tests", "tests/benchmarks")
-PAGES = ("README.md", "CONTRIBUTING.md", *(f"{folder}/README.md" for folder in FOLDERS))
+PAGES = (
+    *("README.md", "CONTRIBUTING.md", "kernels/METHODS.md"),
+    *(f"{folder}/README.md" for folder in FOLDERS),
+)
 # Blocks that cannot run here say why in the line above.
 MARK = re.compile(r"<!-- not run by tests/docs/test_readme.py: (.+) -->")
 # What blocks may be; the others are drawings and what a program prints.
@@ -45,6 +48,7 @@ NEEDS = {
     "--plot": find_spec("matplotlib"),
     "zarr": find_spec("zarr"),
     "emulator": shutil.which("g++"),
+    "oocbfs ablate": shutil.which("g++"),
 }
 # What each page leaves behind, if all of it ran.
 MADE = {

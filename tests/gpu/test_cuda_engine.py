@@ -196,10 +196,12 @@ def test_ctrl_c_unpins_nothing_that_kernels_read(
         "components": lambda: graph.components(engine="cuda", resident_tails="0%"),
         "bfs_many": lambda: list(graph.bfs_many([source] * 3, engine="cuda")),
     }[verb]
+    # There is no memory for tails on the device.
+    least = plan(shape_of(graph), vram_bytes=None).mandatory_bytes
+    free_bytes = RESERVED_BYTES + (least_for_many(graph) if verb == "bfs_many" else least)
     interrupted = 0
     for waits in range(1, 6):
-        # There is no memory for tails on the device.
-        runtime = Runtime(offset=0, free_bytes=RESERVED_BYTES + least_for_many(graph), **refusals)
+        runtime = Runtime(offset=0, free_bytes=free_bytes, **refusals)
         runtime.waits_left = waits
         launched = use(monkeypatch, runtime)
         try:

@@ -10,6 +10,8 @@ import pytest
 
 from oocbfs.kernels.cuda.source import FOLDER, KERNELS, headers, sources
 from tests.support.mutants.bfs_mutants import BFS_MUTANTS
+from tests.support.mutants.cache_mutants import CACHE_MUTANTS
+from tests.support.mutants.method_mutants import METHOD_MUTANTS
 from tests.support.mutants.mutant import Mutant
 from tests.support.mutants.mutant_runner import Runner
 from tests.support.mutants.other_mutants import OTHER_MUTANTS
@@ -25,14 +27,16 @@ def runner() -> Iterator[Runner]:
 
 
 def copy_kernels(folder: Path) -> None:
-    for path in (*sources(KERNELS), *headers()):
+    for path in (*sources(KERNELS), *FOLDER.glob("methods/*.cu"), *headers()):
         copy = folder / path.relative_to(FOLDER)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copy)
 
 
 @pytest.mark.parametrize(
-    "mutant", [*BFS_MUTANTS, *OTHER_MUTANTS], ids=lambda mutant: mutant.name.replace(" ", "-")
+    "mutant",
+    [*BFS_MUTANTS, *CACHE_MUTANTS, *OTHER_MUTANTS, *METHOD_MUTANTS],
+    ids=lambda mutant: mutant.name.replace(" ", "-"),
 )
 def test_mutants_are_caught(mutant: Mutant, runner: Runner, tmp_path: Path) -> None:
     folder = tmp_path / "kernels"

@@ -132,8 +132,8 @@ class CountingDevice(EmulatorDevice):
     allocated_bytes = 0
     mapped_bytes = 0
 
-    def allocate(self, size: int, dtype: Any) -> Memory:
-        memory = super().allocate(size, dtype)
+    def allocate(self, size: int, dtype: Any, name: str = "") -> Memory:
+        memory = super().allocate(size, dtype, name)
         self.allocated_bytes += -(-memory.owner.nbytes // 512) * 512
         return memory
 

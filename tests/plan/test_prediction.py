@@ -192,7 +192,7 @@ def test_plan_verb(tmp_path: Path) -> None:
         assert entry["predicted"]["slow_bytes"] == 0
         assert entry["predicted"]["seconds"] > 0
         assert entry["pinned_bytes"] == 0
-    shown = run("plan", path, "--vram", "120K").stdout
+    shown = run("plan", path, "--vram", "280K").stdout
     assert "Predictions, not measurements" in shown
     assert "where rows are shortest" in shown
     assert "predicted PCIe bytes" in shown
@@ -220,8 +220,8 @@ def test_plan_verb_where_memory_is_short(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         (["--vram", "10K"], "too little for this graph"),
-        (["--vram", "120K", "--memory", "1K"], "pinned in host memory"),
-        (["--vram", "120K", "--resident-tails", "100%"], "--resident-tails"),
+        (["--vram", "280K", "--memory", "1K"], "pinned in host memory"),
+        (["--vram", "280K", "--resident-tails", "100%"], "--resident-tails"),
         (["--gpu", "Voodoo"], "RTX 4090"),
     ],
 )

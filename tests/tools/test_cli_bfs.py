@@ -53,6 +53,26 @@ def test_json_holds_the_contract(graph: Path) -> None:
     assert [level["frontier"] for level in found["levels"]] == [1, 1, 2, 1]
 
 
+@pytest.mark.skipif(shutil.which("g++") is None, reason="the emulator needs a C++ compiler")
+def test_counts_of_a_device(graph: Path) -> None:
+    done = call("bfs", graph, "--source", 1, "--engine", "emulator", "--json")
+    found = json.loads(done.stdout)
+    counts = found["counts"]
+    by_level = [level["edges_examined"] for level in found["levels"]]
+    # Each of the four edges of the component is looked at from both ends.
+    assert counts["edges_examined"] == sum(by_level) == 8
+    assert counts["claims_won"] == 5
+    assert counts["launches"] > sum(level["counts"]["launches"] for level in found["levels"]) > 0
+    assert counts["pcie_sectors"] * 32 == found["slow_bytes"]
+    assert counts["device_sectors"] > 0
+    assert counts["hottest_word"]["array"] in counts["atomics_by_array"]
+    table = call("bfs", graph, "--source", 1, "--engine", "emulator").stdout.splitlines()
+    titles = next(line for line in table if "claims won" in line)
+    assert next(line for line in table if line.startswith("  all")).split()[4] == "5"
+    assert titles.endswith("busiest ÷ mean warp")
+    assert json.loads(call("bfs", graph, "--source", 1, "--json").stdout)["counts"] is None
+
+
 def test_table_and_path(graph: Path) -> None:
     done = call("bfs", graph, "--source", 1, "--target", 10)
     assert "1 → 2 → 3 → 10" in done.stdout

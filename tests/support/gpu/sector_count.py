@@ -21,13 +21,13 @@ NO_CUT = 1 << 32
 
 
 @njit(cache=True)
-def _span(bases, starts, shift, u):
+def span(bases, starts, shift, u):
     begin = np.int64(bases[u >> shift]) + np.int64(starts[u])
     return begin, np.int64(bases[(u + 1) >> shift]) + np.int64(starts[u + 1])
 
 
 @njit(cache=True)
-def _distinct(sectors, count):
+def distinct(sectors, count):
     found = 0
     for i in range(count):
         new = True
@@ -47,16 +47,73 @@ def _staged(begins, ends, fast):
             for sector in range(begins[i] >> 5, (ends[i] - 1 >> 5) + 1):
                 listed[total] = sector
                 total += 1
+    return _loaded(listed, total, fast)
+
+
+@njit(cache=True)
+def _loaded(listed, total, fast):
+    """Sectors that are moved for a list of them: those of one instruction once."""
     moved = 0
     for first in range(0, total, SECTORS_PER_INSTRUCTION):
         slow = listed[first : min(first + SECTORS_PER_INSTRUCTION, total)]
         slow = slow[(slow < fast[0]) | (slow >= fast[1])]
-        moved += _distinct(slow, slow.size)
+        moved += distinct(slow, slow.size)
     return moved
 
 
 @njit(cache=True)
-def _whole(begin, end, fast):
+def _hits_early(tails, begin, visited):
+    """Tell whether a varint that ends in the first sector of a row is a visited neighbour."""
+    offset, v = begin, np.int64(-1)
+    border = (begin >> 5) + 1 << 5
+    while True:
+        delta, shift = np.int64(0), 0
+        while offset < border:
+            byte = np.int64(tails[offset])
+            offset += 1
+            delta |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                break
+        if offset == border and tails[border - 1] >= 128:
+            return False
+        v += delta + 1
+        if visited[v]:
+            return True
+        if offset == border:
+            return False
+
+
+@njit(cache=True)
+def _staged_search(begins, ends, fast, tails, visited):
+    """Sectors of up to 32 short rows that search: all first ones, then what is still needed.
+
+    A second one in which the row of the next lane begins is not loaded again.
+    """
+    listed = np.empty(32, np.int64)
+    total = 0
+    for i in range(begins.size):
+        if 0 < ends[i] - begins[i] <= SHORT_BYTES:
+            listed[total] = begins[i] >> 5
+            total += 1
+    moved = _loaded(listed, total, fast)
+    total = 0
+    for i in range(begins.size):
+        if not 0 < ends[i] - begins[i] <= SHORT_BYTES:
+            continue
+        second = (begins[i] >> 5) + 1
+        if ends[i] - 1 >> 5 != second or _hits_early(tails, begins[i], visited):
+            continue
+        j = i + 1
+        if j < begins.size and 0 < ends[j] - begins[j] <= SHORT_BYTES and begins[j] >> 5 == second:
+            continue
+        listed[total] = second
+        total += 1
+    return moved + _loaded(listed, total, fast)
+
+
+@njit(cache=True)
+def whole(begin, end, fast):
     moved = 0
     for sector in range(begin >> 5, (end - 1 >> 5) + 1):
         moved += sector < fast[0] or sector >= fast[1]
@@ -75,7 +132,7 @@ def _skip_segments(tails, begin, end, cut, fast):
         while True:
             # Every word is an instruction of its own.
             if length == 0 or offset % 4 == 0:
-                moved += _whole(offset, offset + 1, fast)
+                moved += whole(offset, offset + 1, fast)
             first |= (np.int64(tails[offset]) & 127) << (7 * length)
             length += 1
             offset += 1
@@ -100,14 +157,14 @@ def count_top_down(bases, starts, shift, tails, frontier, fast, cut=0):
     for first in range(0, frontier.size, 32):
         part = frontier[first : first + 32]
         for i in range(part.size):
-            begins[i], ends[i] = _span(bases, starts, shift, part[i])
+            begins[i], ends[i] = span(bases, starts, shift, part[i])
             if ends[i] - begins[i] > SHORT_BYTES:
                 begin = begins[i]
                 if cut > 0:
                     begin, probed = _skip_segments(tails, begin, ends[i], cut, fast)
                     moved += probed
                 for segment in range(begin, ends[i], SEGMENT_BYTES):
-                    moved += _whole(segment, min(segment + SEGMENT_BYTES, ends[i]), fast)
+                    moved += whole(segment, min(segment + SEGMENT_BYTES, ends[i]), fast)
         moved += _staged(begins[: part.size], ends[: part.size], fast)
     return moved
 
@@ -156,7 +213,7 @@ def count_bottom_up(bases, starts, shift, tails, pending, visited, fast, probe, 
     groups = 128 // probe
     longest = 0
     for p in pending:
-        begin, end = _span(bases, starts, shift, p)
+        begin, end = span(bases, starts, shift, p)
         longest = max(longest, end - begin)
     chunks = np.empty((groups, 2 * (longest // probe + longest // SEGMENT_BYTES) + 4, 2), np.int64)
     counts = np.zeros(groups, np.int64)
@@ -165,10 +222,10 @@ def count_bottom_up(bases, starts, shift, tails, pending, visited, fast, probe, 
     for first in range(0, pending.size, 32):
         part = pending[first : first + 32]
         for i in range(part.size):
-            begins[i], ends[i] = _span(bases, starts, shift, part[i])
+            begins[i], ends[i] = span(bases, starts, shift, part[i])
             if part[i] >= cut:
                 ends[i] = begins[i]
-        moved += _staged(begins[: part.size], ends[: part.size], fast)
+        moved += _staged_search(begins[: part.size], ends[: part.size], fast, tails, visited)
         dealt = 0
         for i in range(part.size + 1):
             if i < part.size and ends[i] - begins[i] > SHORT_BYTES:
@@ -184,7 +241,7 @@ def count_bottom_up(bases, starts, shift, tails, pending, visited, fast, probe, 
                                 if sector < fast[0] or sector >= fast[1]:
                                     together[total] = sector
                                     total += 1
-                    moved += _distinct(together, total)
+                    moved += distinct(together, total)
                 dealt = 0
     return moved
 
@@ -192,7 +249,7 @@ def count_bottom_up(bases, starts, shift, tails, pending, visited, fast, probe, 
 @njit(cache=True)
 def _slow_bytes(begin, end, fast):
     """What the kernels take a row to cost: its sectors outside the device range."""
-    return 32 * _whole(begin, end, fast) if begin < end else 0
+    return 32 * whole(begin, end, fast) if begin < end else 0
 
 
 @njit(cache=True)
@@ -200,7 +257,7 @@ def frontier_cost(bases, starts, shift, frontier, fast):
     """What reading the rows of a frontier is taken to cost, and what of that a cut may save."""
     cost = np.zeros(2, np.int64)
     for u in frontier:
-        begin, end = _span(bases, starts, shift, u)
+        begin, end = span(bases, starts, shift, u)
         cost[0] += _slow_bytes(begin, end, fast)
         if end - begin > SEGMENT_BYTES:
             last_segment = begin + (end - begin - 1) // SEGMENT_BYTES * SEGMENT_BYTES
@@ -213,25 +270,29 @@ def look_at_heads(heads, bases, starts, shift, visited, fast, expected_search, p
     """Count pending vertices, and estimate what searching them costs, between cuts."""
     count = part = 0
     cost = np.zeros(cuts.size + 1, np.int64)
-    last_vertex = last_sector = np.int64(-1)
+    last_word = left_first = left_last = np.int64(-1)
     for u in range(heads.size):
         if visited[u] or heads[u] >= heads.size or visited[heads[u]]:
             continue
-        begin, end = _span(bases, starts, shift, u)
+        begin, end = span(bases, starts, shift, u)
         if begin == end:
             continue
         while part < cuts.size and u >= cuts[part]:
             part += 1
         pending[count] = u
         count += 1
-        row_cost = min(_slow_bytes(begin, end, fast), expected_search)
-        is_short = end - begin <= SHORT_BYTES
-        # Lane 0 of a word of the bitmap sees no lane to its left.
-        beside = last_vertex == u - 1 and u % 32 != 0 and last_sector == begin >> 5
-        if is_short and row_cost >= 32 and beside:
-            row_cost -= 32
+        row_cost = _slow_bytes(begin, end, fast)
+        if u >> 5 != last_word:  # lanes see what is pending in their word of the bitmap alone
+            left_first = left_last = np.int64(-1)
+        if end - begin > SHORT_BYTES:
+            row_cost = min(row_cost, expected_search)
+        elif row_cost > 0:
+            first, last = begin >> 5, end - 1 >> 5
+            shared = 32 if first == left_first else 16 if first == left_last else 0
+            row_cost = 32 - shared + 16 * (last - first)
+            left_first, left_last = first, last
         cost[part] += row_cost
-        last_vertex, last_sector = np.int64(u), (end - 1 >> 5 if is_short else np.int64(-1))
+        last_word = np.int64(u >> 5)
     return count, cost
 
 
@@ -250,5 +311,5 @@ def count_frontier_heads(frontier):
     moved = 0
     for first in range(0, frontier.size, 32):
         sectors = frontier[first : first + 32] >> 3
-        moved += _distinct(sectors, sectors.size)
+        moved += distinct(sectors, sectors.size)
     return moved

@@ -12,6 +12,7 @@ from oocbfs.gpu.device import Argument
 from oocbfs.gpu.emulator_device import EmulatorDevice
 from oocbfs.gpu.result import GpuResult
 from oocbfs.kernels.rows import Rows
+from tests.support.gpu.cache_count import count_small_level, empty_cache
 from tests.support.gpu.sector_count import NO_CUT, count_bottom_up, count_top_down
 
 
@@ -22,10 +23,9 @@ class RecordingDevice(EmulatorDevice):
     pending: list[tuple[NDArray[np.uint32], int]]
 
     def launch(self, kernel: str, blocks: int, threads: int, arguments: Sequence[Argument]) -> None:
-        if kernel in ("bottom_up_tails", "split_level"):
+        if kernel == "bottom_up_tails":
             pending = self.bfs.memory["pending"].owner[: int(arguments[3])].copy()
-            cut = int(arguments[0]["first_target"]) if kernel == "split_level" else NO_CUT
-            assert cut > 0  # or no vertex would search
+            cut = int(arguments[0]["first_target"]) or NO_CUT
             self.pending.append((pending, cut))
         super().launch(kernel, blocks, threads, arguments)
 
@@ -43,6 +43,7 @@ def expected_sectors(
     fast = np.array(device_range, np.int64) // 32
     index = (rows.bases, rows.starts, rows.shift, rows.tails)
     pending = iter(device.pending)
+    cache = empty_cache(rows.tails.size)
     total = 0
     for step in result.steps:
         cut = NO_CUT
@@ -53,5 +54,8 @@ def expected_sectors(
         if step.kind not in ("bottom-up", "heads"):
             for level in range(step.level, step.level + step.num_levels):
                 frontier = queue[ends[level - 1] : ends[level]]
-                total += count_top_down(*index, frontier, fast, cut % NO_CUT)
+                if step.kind == "small":
+                    total += count_small_level(*index[:3], frontier, fast, cache)
+                else:
+                    total += count_top_down(*index, frontier, fast, cut % NO_CUT)
     return total

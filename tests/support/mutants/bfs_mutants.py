@@ -201,8 +201,8 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "vertices after the cut search too",
-        "bfs/split_level.cu",
-        "if (vertex >= search.first_target) vertex = NO_VERTEX;",
+        "bfs/bottom_up_tails.cu",
+        "if (search.first_target && vertex >= search.first_target) vertex = NO_VERTEX;",
         "",
         SPLIT,
         "race on device memory|outside every allocation",

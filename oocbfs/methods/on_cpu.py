@@ -1,0 +1,132 @@
+"""The methods that run on one core: lists of edges, plain CSR, and a product of sparse matrices."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.errors import QueryError
+from oocbfs.kernels.constants import NO_HEAD
+from oocbfs.methods.choice import parse_method
+from oocbfs.methods.rows import decode_columns, row_offsets
+from oocbfs.results.bfs import BfsOutcome, Level, Task
+from oocbfs.settings import Settings
+
+if TYPE_CHECKING:
+    from oocbfs.graph.stored import StoredGraph
+
+# Finds the next level from vertices of the last one; gives what it found, and the edges it looked
+# at, where these are counted.
+Expand = Callable[[int, NDArray[np.uint32]], tuple[NDArray[np.uint32], int | None]]
+
+
+def on_cpu(graph: StoredGraph, task: Task, settings: Settings) -> BfsOutcome:
+    """Fill levels and parents of stored vertices."""
+    make = {"list": _by_lists, "csr": _by_rows, "semiring": _by_product}
+    offsets = row_offsets(graph.rows)
+    columns = np.empty(int(offsets[-1]), np.uint32)
+    decode_columns(columns, graph.rows)
+    parents = task.parents
+    if parents is None:
+        parents = np.empty(task.levels.size, np.uint32)
+    sources = np.unique(task.sources)
+    task.levels[:], parents[:] = -1, NO_HEAD
+    task.levels[sources], parents[sources] = 0, sources
+    expand = make[parse_method(settings.method).name](task.levels, parents, offsets, columns, graph)
+    records: list[Level] = []
+    frontier, start = sources, time.perf_counter()
+    most = task.levels.size if settings.max_depth is None else settings.max_depth
+    while frontier.size and len(records) < most:
+        if task.target is not None and task.levels[task.target] >= 0:
+            break
+        begin = time.perf_counter()
+        found, examined = expand(len(records) + 1, frontier)
+        seconds = time.perf_counter() - begin
+        records.append(Level("top-down", frontier.size, examined, 0, 0, seconds))
+        frontier = found
+    return BfsOutcome(len(records), time.perf_counter() - start, records, {})
+
+
+def _by_lists(
+    levels: NDArray[np.int32],
+    parents: NDArray[np.uint32],
+    offsets: NDArray[np.uint64],
+    columns: NDArray[np.uint32],
+    graph: StoredGraph,
+) -> Expand:
+    """Walk from edge to edge of a vertex; an edge knows where the next one is."""
+    from oocbfs.kernels.methods.sequential import link_edges, list_ends, list_level
+
+    both = not graph.directed
+    places = columns.size if both else 2 * columns.size
+    firsts, nexts = np.empty(levels.size, np.int64), np.empty(places, np.int64)
+    ends = np.empty(places, np.uint32)
+    link_edges(firsts, nexts, offsets, columns, both)
+    list_ends(ends, offsets, columns, both)
+    return _queued(levels, parents, list_level, firsts, nexts, ends)
+
+
+def _by_rows(
+    levels: NDArray[np.int32],
+    parents: NDArray[np.uint32],
+    offsets: NDArray[np.uint64],
+    columns: NDArray[np.uint32],
+    graph: StoredGraph,
+) -> Expand:
+    from oocbfs.kernels.methods.sequential import csr_level
+
+    return _queued(levels, parents, csr_level, offsets, columns)
+
+
+def _queued(
+    levels: NDArray[np.int32],
+    parents: NDArray[np.uint32],
+    expand_level: Callable[..., tuple[int, int]],
+    *rows: NDArray[Any],
+) -> Expand:
+    queue = np.empty(levels.size, np.uint32)
+
+    def expand(level: int, frontier: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], int]:
+        queue[: frontier.size] = frontier
+        count = frontier.size
+        # What is found goes behind the frontier: together they are distinct vertices.
+        end, examined = expand_level(levels, parents, queue, 0, count, *rows, level)
+        return queue[count:end].copy(), int(examined)
+
+    return expand
+
+
+def _by_product(
+    levels: NDArray[np.int32],
+    parents: NDArray[np.uint32],
+    offsets: NDArray[np.uint64],
+    columns: NDArray[np.uint32],
+    graph: StoredGraph,
+) -> Expand:
+    """Multiply the frontier, each vertex with its own number, by the matrix: the least wins."""
+    try:
+        import graphblas
+    except ImportError as error:
+        raise QueryError(
+            "method semiring needs python-graphblas on the CPU: pip install 'oocbfs[semiring]'"
+        ) from error
+    size = levels.size
+    ones = np.ones(columns.size, np.int64)
+    matrix = graphblas.Matrix.from_csr(offsets, columns, ones, ncols=size)
+    sources = np.flatnonzero(levels == 0)
+    visited = graphblas.Vector.from_coo(sources, np.ones(sources.size, bool), size=size)
+
+    def expand(level: int, frontier: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], None]:
+        numbers = frontier.astype(np.int64)
+        vector = graphblas.Vector.from_coo(numbers, numbers, size=size)
+        product = vector.vxm(matrix, graphblas.semiring.min_first).new(mask=~visited.S)
+        found, least = product.to_coo()
+        levels[found], parents[found] = level, least
+        visited(product.S) << True
+        return found.astype(np.uint32), None
+
+    return expand

@@ -1,0 +1,144 @@
+"""A graph on a device, ready for traversals by one method."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.gpu.device import Device, Memory
+from oocbfs.gpu.rows import struct_of
+from oocbfs.kernels.constants import NO_HEAD
+from oocbfs.kernels.methods.axes import TRAVERSAL_STRUCT
+from oocbfs.kernels.rows import Rows
+from oocbfs.methods.choice import MethodChoice
+from oocbfs.methods.programs import Program, Sizes
+from oocbfs.methods.rows import MethodRows
+from oocbfs.methods.run import Run, Step
+from oocbfs.results.counts import Counts
+
+
+@dataclass
+class MethodResult:
+    """Levels and parents by stored vertex, and what it took."""
+
+    levels: NDArray[np.int32]
+    parents: NDArray[np.uint32] | None
+    depth: int
+    steps: list[Step]
+    # What claims gave more than once, by step; None where it cannot be told.
+    duplicates: list[int | None]
+    seconds: list[float]
+    around: Counts
+
+
+class MethodSearch:
+    """A context manager: what is pinned is let go at its end."""
+
+    def __init__(
+        self,
+        device: Device,
+        choice: MethodChoice,
+        program: Program,
+        rows: Rows,
+        in_rows: Rows,
+    ) -> None:
+        self.device, self.choice, self.program = device, choice, program
+        self.num_vertices = rows.heads.size
+        with ExitStack() as stack:
+            self.out_rows = self.in_rows = MethodRows(device, rows, choice.method.rows, stack)
+            if program.pulls and in_rows is not rows:
+                self.in_rows = MethodRows(device, in_rows, choice.method.rows, stack)
+            self.num_edges = int(self.out_rows.offsets[-1])
+            self._prepare()
+            self._stack = stack.pop_all()
+
+    def _prepare(self) -> None:
+        largest_block = self.program.largest_block(self.in_rows.offsets)
+        sizes = Sizes(self.num_vertices, self.num_edges, largest_block)
+        shapes = self.program.arrays(sizes)
+        self.memory: dict[str, Memory] = {
+            # The emulator does not count the atomics of what counts.
+            name: self.device.allocate(size, dtype, ".tallies" if name == "tallies" else name)
+            for name, (size, dtype) in shapes.items()
+        }
+        self.arguments = struct_of(TRAVERSAL_STRUCT, self.memory)
+        self.arguments["out_offsets"] = self.out_rows.struct["offsets"]
+        self.arguments["queue_capacity"] = self.memory["next_queue"].size
+        if "next_edges" in self.memory:
+            self.arguments["edge_capacity"] = self.memory["next_edges"].size
+
+    def inspect(self, memory: Memory) -> NDArray[Any]:
+        """Copy back without counting that: what is counted must not change by counting."""
+        usage = self.device.usage
+        before = usage.read_backs, usage.read_back_bytes
+        copy = self.device.download(memory)
+        usage.read_backs, usage.read_back_bytes = before
+        return copy
+
+    def run(
+        self,
+        sources: NDArray[np.uint32],
+        *,
+        max_depth: int | None = None,
+        target: int | None = None,
+    ) -> MethodResult:
+        """Traverse from stored vertices; stop after a level, or after the one with a vertex."""
+        run = Run(self, np.unique(np.asarray(sources, np.uint32)), max_depth, target)
+        self.program.loop(run)
+        levels: NDArray[np.int32] = self.device.download(self.memory["levels"]).view(np.int32)
+        levels = levels[: self.num_vertices]
+        parents = None
+        if self.program.with_parents:
+            parents = self.device.download(self.memory["parents"])[: self.num_vertices]
+        run.finish()
+        stop = run.max_depth
+        if target is not None and levels[target] >= 0:
+            stop = min(stop, int(levels[target]))
+        # Some methods run ahead of the level they are asked to stop at.
+        beyond = levels > stop
+        sizes = np.bincount(levels[levels >= 0]).astype(np.int64)
+        duplicates = _duplicates(run.steps, sizes)
+        levels[beyond] = -1
+        if parents is not None:
+            parents[beyond] = NO_HEAD
+        return MethodResult(
+            levels=levels,
+            parents=parents,
+            depth=min(sizes.size, stop),
+            steps=run.steps,
+            duplicates=duplicates,
+            seconds=[self.device.seconds_between(step.begin, step.end) for step in run.steps],
+            around=run.around,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.close()
+        self.device.close()
+
+
+def _duplicates(steps: list[Step], sizes: NDArray[np.int64]) -> list[int | None]:
+    """Give the claims of each step beyond the vertices that it found.
+
+    A step that does not claim writes every vertex once. It may find some of the next level early,
+    which the next step then does not find.
+    """
+    early, found = 0, list[int | None]()
+    for step in steps:
+        size = int(sizes[step.level]) if step.level < sizes.size else 0
+        won = step.counts.claims_won or 0
+        expected, early = size - early, 0
+        if step.claims is None:
+            found.append(None)
+        elif step.claims:
+            found.append(won - expected)
+        else:
+            early = max(0, won - expected)
+            found.append(0)
+    return found

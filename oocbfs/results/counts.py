@@ -1,0 +1,112 @@
+"""What a traversal on a device did, as far as somebody counts it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+class HottestWord(NamedTuple):
+    """The word of an array that most atomics of one level went to."""
+
+    array: str
+    word: int
+    atomics: int
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The work of one level, or of several; None is what was not counted.
+
+    Launches and read-backs are the host's, edges, claims and the queue's writes the kernels'. The
+    others are counted by the emulator alone: sectors have 32 bytes, a load is one instruction of a
+    warp, and the work of a warp are its memory instructions. ``busiest_work`` and ``mean_work`` are
+    those of the busiest warp and of the mean warp of each launch, summed up.
+    """
+
+    launches: int = 0
+    read_backs: int = 0
+    read_back_bytes: int = 0
+    edges_examined: int | None = None
+    claims_won: int | None = None
+    claims_lost: int | None = None
+    queue_writes: int | None = None
+    edge_queue_writes: int | None = None
+    duplicates: int | None = None
+    atomics_by_array: dict[str, int] | None = None
+    hottest_word: HottestWord | None = None
+    pcie_sectors: int | None = None
+    device_sectors: int | None = None
+    loads: int | None = None
+    load_lanes: int | None = None
+    busiest_work: float | None = None
+    mean_work: float | None = None
+
+    @property
+    def atomics(self) -> int | None:
+        """Atomics on all arrays."""
+        return None if self.atomics_by_array is None else sum(self.atomics_by_array.values())
+
+    @property
+    def lanes_used(self) -> float | None:
+        """Lanes of a load that take part, in the mean."""
+        return _ratio(self.load_lanes, self.loads)
+
+    @property
+    def warp_imbalance(self) -> float | None:
+        """Work of the busiest warp of a launch over that of the mean warp."""
+        return _ratio(self.busiest_work, self.mean_work)
+
+    def summary(self) -> dict[str, Any]:
+        """Give the columns that people look at, for JSON and tables."""
+        hottest = self.hottest_word
+        return {
+            **{name: getattr(self, name) for name in COLUMNS},
+            "atomics_by_array": self.atomics_by_array,
+            "hottest_word": None if hottest is None else hottest._asdict(),
+        }
+
+
+COLUMNS = (
+    "launches",
+    "read_backs",
+    "read_back_bytes",
+    "edges_examined",
+    "claims_won",
+    "claims_lost",
+    "queue_writes",
+    "edge_queue_writes",
+    "duplicates",
+    "atomics",
+    "pcie_sectors",
+    "device_sectors",
+    "lanes_used",
+    "warp_imbalance",
+)
+_SUMMED = tuple(
+    name for name in Counts.__dataclass_fields__ if name not in ("atomics_by_array", "hottest_word")
+)
+
+
+def sum_counts(parts: Iterable[Counts]) -> Counts:
+    """Sum up; what a part did not count is not counted in the sum."""
+    parts = list(parts)
+    sums: dict[str, Any] = {}
+    for name in _SUMMED if parts else ():
+        values = [getattr(part, name) for part in parts]
+        sums[name] = None if None in values else sum(values)
+    by_array = [part.atomics_by_array for part in parts]
+    if parts and None not in by_array:
+        total = Counter[str]()
+        for found in by_array:
+            total.update(found or {})
+        sums["atomics_by_array"] = dict(total)
+    words = [part.hottest_word for part in parts if part.hottest_word is not None]
+    hottest = max(words, key=lambda word: word.atomics, default=None)
+    return Counts(**sums, hottest_word=hottest)
+
+
+def _ratio(part: float | None, whole: float | None) -> float | None:
+    return part / whole if part is not None and whole else None
