@@ -105,3 +105,13 @@ def test_searches_do_not_see_the_cache_of_the_one_before() -> None:
         for source in (0, 399, 0):
             levels = bfs.run(np.array([source], np.uint32)).levels
             assert np.array_equal(levels, levels_by_scipy(matrix, [source]))
+
+
+def test_a_level_waits_for_its_slowest_warp() -> None:
+    """The first warp expands leaves, and another one a hub, which finds the next level."""
+    leaves = np.stack([np.zeros(300, np.int64), np.arange(1, 301)], axis=1)
+    far = np.stack([np.full(600, 300), np.arange(301, 901)], axis=1)
+    farther = np.stack([np.arange(301, 901), np.arange(901, 1501)], axis=1)
+    matrix = matrix_of(1501, np.concatenate([leaves, far, farther]))
+    for seed in SEEDS:
+        check(device(seed), matrix, [0], DeviceDirection.TOP_DOWN, limits=SMALL)

@@ -158,14 +158,6 @@ BFS_MUTANTS = [
         "race on shared memory",
     ),
     Mutant(
-        "a level begins before the last has ended",
-        "bfs/small_levels.cu",
-        "    levels_run++;\n    __syncthreads();\n",
-        "    levels_run++;\n",
-        "gpu/test_small_cache.py::test_a_short_cache_under_schedules[16-random]",
-        "Error",
-    ),
-    Mutant(
         "a lane leaves the loop alone",
         "bfs/expand.cuh",
         "while (__any_sync(FULL_WARP, !row.done())) {",
