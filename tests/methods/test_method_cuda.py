@@ -31,7 +31,7 @@ def test_levels(method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     program = make_program(parse_method(method), with_parents=False)
     library = Library(MethodOptions(with_parents=False), variants=program.kernels)
     library.configure(1, 2, 1 / 16)
-    runtime, launched = Runtime(library=library, read_only=False), list[Any]()
+    runtime, launched = Runtime(library=library, read_only=False, offset=0), list[Any]()
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy(runtime, launched))
     with oocbfs.open(path) as graph:
         source = int(graph.ids()[int(np.argmax(graph.degrees))])
