@@ -20,6 +20,7 @@ VERBS = (
     "bfs",
     "batch",
     "components",
+    "ablate",
     "graph500",
     "plan",
     "doctor",

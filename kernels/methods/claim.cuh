@@ -16,8 +16,15 @@ enum Claim {
   CLAIM_ALL        // take all: contraction comes later
 };
 
-#define HASH_WORDS 128u
-#define HISTORY_WORDS 1024u
+#define HASH_BITS 7u
+#define HASH_WORDS (1u << HASH_BITS)
+#define HISTORY_BITS 10u
+#define HISTORY_WORDS (1u << HISTORY_BITS)
+
+// Vertices that are a power of two apart, as in a grid, must not meet in one slot.
+__device__ __forceinline__ u32 slot_of(u32 vertex, u32 bits) {
+  return vertex * 0x9E3779B1u >> (32u - bits);
+}
 
 struct CullScratch {
   u32 hash[32][HASH_WORDS];
@@ -30,24 +37,11 @@ __device__ __forceinline__ void clear_history(CullScratch& scratch) {
   __syncthreads();
 }
 
-// A bit that says visited is right. One that is lost, because the word is written without an
-// atomic, costs a look at the level. All lanes of the warp call this together.
-__device__ __forceinline__ bool pass_mask(const Traversal& t, bool present, u32 vertex) {
-  volatile u32* word = &t.mask[vertex >> 5];
-  const u32 bit = 1u << (vertex & 31u);
-  u32 seen = bit;
-  if (present) seen = *word;
-  __syncwarp();
-  if (seen & bit) return false;
-  *word = seen | bit;
-  return true;
-}
-
 // Of the lanes with one vertex, one passes: each writes its vertex into the slot of a hash, those
 // that read it back write their lane, and all but one of those that read another lane drop out. A
 // vertex whose slot was taken by another vertex passes. All lanes of the warp call this together.
 __device__ __forceinline__ bool pass_warp(CullScratch& scratch, bool present, u32 vertex) {
-  volatile u32* slot = &scratch.hash[warp_in_block()][vertex % HASH_WORDS];
+  volatile u32* slot = &scratch.hash[warp_in_block()][slot_of(vertex, HASH_BITS)];
   if (present) *slot = vertex;
   __syncwarp();
   const bool same = present && *slot == vertex;
@@ -59,28 +53,34 @@ __device__ __forceinline__ bool pass_warp(CullScratch& scratch, bool present, u3
   return present && !lost;
 }
 
-// The last step that drops anything: a vertex in the history is one that a thread went on with.
-// All lanes of the warp call this together.
+// A vertex that a thread of the block went on with lately needs no other thread: that one looks at
+// its level. All lanes of the warp call this together.
 __device__ __forceinline__ bool pass_history(CullScratch& scratch, bool present, u32 vertex) {
-  volatile u32* slot = &scratch.history[vertex % HISTORY_WORDS];
+  volatile u32* slot = &scratch.history[slot_of(vertex, HISTORY_BITS)];
   const bool known = present && *slot == vertex;
   __syncwarp();
-  if (!present || known) return false;
-  *slot = vertex;
-  return true;
+  if (present && !known) *slot = vertex;
+  return present && !known;
 }
 
-// Merrill's filters, each only if it is chosen; then the level. All lanes of the warp together.
+// Merrill's filters, each only if it is chosen, and the level. Culls come first: they look at
+// shared memory alone. A bit of the mask says that a thread went on with the vertex; one that is
+// lost, because the word is written without an atomic, costs a look at the level. All lanes of the
+// warp call this together.
 template <bool MASK, bool WARP, bool HISTORY>
 __device__ __forceinline__ bool pass_filters(const Traversal& t, CullScratch* scratch, Tally& tally,
                                              bool present, u32 vertex) {
-  if (MASK) present = pass_mask(t, present, vertex);
-  if (present) present = level_of(t, vertex) == NO_LEVEL;
-  __syncwarp();
-  const bool fresh = present;
+  const bool given = present;
   if (WARP) present = pass_warp(*scratch, present, vertex);
   if (HISTORY) present = pass_history(*scratch, present, vertex);
-  tally.lost += fresh && !present;
+  tally.lost += given && !present;
+  volatile u32* word = MASK ? &t.mask[vertex >> 5] : nullptr;
+  const u32 bit = 1u << (vertex & 31u);
+  u32 seen = 0;
+  if (MASK && present) seen = *word;
+  present = present && !(seen & bit) && level_of(t, vertex) == NO_LEVEL;
+  __syncwarp();
+  if (MASK && present) *word = seen | bit;
   return present;
 }
 

@@ -55,6 +55,26 @@ __device__ __forceinline__ void append_warp(const Queue& queue, bool chosen, u32
   if (chosen) queue.write(base + __popc(lanes & lanes_below()), item, NO_VERTEX);
 }
 
+// Up to 4 finds of each lane, with one atomic for all. All lanes of the warp call this together.
+struct Finds {
+  u32 items[4];
+  u32 count;
+};
+
+__device__ __forceinline__ void append_finds(const Queue& queue, Finds& finds) {
+  if (!__any_sync(FULL_WARP, finds.count)) return;
+  u32 end = finds.count;
+  for (u32 by = 1; by < 32; by <<= 1) {
+    const u32 left = __shfl_up_sync(FULL_WARP, end, by);
+    if (lane_id() >= by) end += left;
+  }
+  u64 base = 0;
+  if (lane_id() == 31) base = atomicAdd(queue.end, (u64)end);
+  base = __shfl_sync(FULL_WARP, base, 31) + end - finds.count;
+  for (u32 k = 0; k < finds.count; k++) queue.write(base + k, finds.items[k], NO_VERTEX);
+  finds.count = 0;
+}
+
 // All threads of the block call this together. The second barrier keeps the sums until all have
 // read them.
 __device__ __forceinline__ void append_block(BlockScratch& scratch, const Queue& queue,

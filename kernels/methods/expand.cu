@@ -20,20 +20,24 @@ struct Own {
   u64 next_edges;    // degrees of what was claimed
   u32 found;         // by the present item
   u64 item;
+  Finds finds;       // that wait to be appended
 };
 
 __device__ __forceinline__ void look(const Traversal& t, CullScratch* culls, BlockScratch* block,
                                      Own& own, bool present, u32 id, u32 parent, u32 level) {
   own.tally.examined += present;
   if (AXIS_CLAIM == CLAIM_PLAIN)
-    present = pass_filters<AXIS_MASK, AXIS_WARP_CULL, AXIS_HISTORY>(t, culls, own.tally, present, id);
+    present =
+        pass_filters<AXIS_MASK, AXIS_WARP_CULL, AXIS_HISTORY>(t, culls, own.tally, present, id);
   const bool won = claim<AXIS_CLAIM, AXIS_PARENTS>(t, own.tally, present, id, parent, level);
   if (AXIS_SUM_EDGES && won) own.next_edges += out_degree(t, id);
   const Queue queue = AXIS_CLAIM == CLAIM_ALL ? edge_queue(t) : vertex_queue(t);
   if (AXIS_EMIT == EMIT_CHANGED && won) set_changed(t);
   if (AXIS_EMIT == EMIT_FLAGS && won) *(volatile u32*)&t.next_flags[id] = 1;
   if (AXIS_EMIT == EMIT_ATOMIC) append_alone(queue, won, id);
-  if (AXIS_EMIT == EMIT_WARP) append_warp(queue, won, id);
+  if (AXIS_EMIT == EMIT_WARP && AXIS_GATHER != GATHER_WARP) append_warp(queue, won, id);
+  if (AXIS_EMIT == EMIT_WARP && AXIS_GATHER == GATHER_WARP && won)
+    own.finds.items[own.finds.count++] = id;
   if (AXIS_EMIT == EMIT_BLOCK) append_block(*block, queue, won, id, parent);
   if (AXIS_EMIT == EMIT_ASSIGN && won)
     queue.write((u64)t.sums[own.item / SCAN_TILE] + t.counts[own.item] + own.found, id, parent);
@@ -105,10 +109,15 @@ AXIS_ENTRY(Traversal t, MethodRows rows, u64 count, u32 level) {
     for (u64 i : warp_stride(count)) {
       const u32 vertex = input_vertex<AXIS_INPUT>(t, i, count, level - 1);
       if (vertex == NO_VERTEX) continue;
-      walk_by_warp<AXIS_ROWS>(t, rows, stages[warp_in_block()], vertex, [&](bool present, u32 id) {
-        look(t, culls, nullptr, own, present, id, vertex, level);
-        return false;
-      });
+      walk_by_warp<AXIS_ROWS>(
+          t, rows, stages[warp_in_block()], vertex,
+          [&](bool present, u32 id) {
+            look(t, culls, nullptr, own, present, id, vertex, level);
+            return false;
+          },
+          [&] {
+            if (AXIS_EMIT == EMIT_WARP) append_finds(vertex_queue(t), own.finds);
+          });
     }
   } else {
     deal<AXIS_BALANCE>(t, count, [&](u64 i) {

@@ -49,7 +49,7 @@ __device__ __forceinline__ Sought search_by_warp(const Traversal& t, const Metho
     const bool hit = present && in_frontier(t, id, level, sought);
     if (hit && id < sought.parent) sought.parent = id;
     return AXIS_STOP != STOP_NEVER && __any_sync(FULL_WARP, hit);
-  });
+  }, [] {});
   for (u32 by = 16; by; by >>= 1) {
     const u32 other = __shfl_xor_sync(FULL_WARP, sought.parent, (int)by);
     const u32 later = __shfl_xor_sync(FULL_WARP, sought.later, (int)by);
@@ -60,8 +60,8 @@ __device__ __forceinline__ Sought search_by_warp(const Traversal& t, const Metho
 }
 
 // The lane's vertex was searched for. All lanes of the warp call this together.
-__device__ __forceinline__ void finish(const Traversal& t, Tally& tally, u64& next_edges, u32 vertex,
-                                       const Sought& sought, u32 level) {
+__device__ __forceinline__ void finish(const Traversal& t, Tally& tally, u64& next_edges,
+                                       u32 vertex, const Sought& sought, u32 level) {
   const bool found = sought.parent != NO_VERTEX;
   const bool early = AXIS_STOP == STOP_LATER && !found && sought.later != NO_VERTEX;
   if (found) set_level<AXIS_PARENTS>(t, vertex, sought.parent, level);

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from oocbfs.kernels.array_types import I32, I64, READ_U32, READ_U64, U32, U64
+from oocbfs.kernels.array_types import I32, I64, READ_U32, READ_U64, U32
 from oocbfs.kernels.cache import compiled
 
 _I64 = types.int64

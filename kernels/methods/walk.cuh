@@ -77,10 +77,10 @@ struct Walk<ROWS_OCG> {
 
 // A warp goes through a row, 32 neighbours of CSR or 128 bytes of a tail at a time; `stage` is
 // shared memory of the warp's own. All lanes together call visit(present, id), which says whether
-// that is enough.
-template <RowKind KIND, class Visit>
+// that is enough, and after at most 4 of these flush().
+template <RowKind KIND, class Visit, class Flush>
 __device__ __forceinline__ void walk_by_warp(const Traversal& t, const MethodRows& rows, u32* stage,
-                                             u32 vertex, Visit visit) {
+                                             u32 vertex, Visit visit, Flush flush) {
   if (KIND == ROWS_CSR) {
     const u64 end = rows.offsets[(u64)vertex + 1];
     for (u64 first = rows.offsets[vertex]; first < end; first += 32) {
@@ -89,6 +89,7 @@ __device__ __forceinline__ void walk_by_warp(const Traversal& t, const MethodRow
       __syncwarp();
       const u32 id = present ? stage[lane_id()] : 0;
       if (visit(present, id)) return;
+      flush();
       __syncwarp();   // before the next neighbours take the same places
     }
     return;
@@ -97,6 +98,7 @@ __device__ __forceinline__ void walk_by_warp(const Traversal& t, const MethodRow
   u32 head = lane_id() == 0 ? __ldg(&rows.packed.heads[vertex]) : NO_VERTEX;
   if (head >= n && head != NO_VERTEX) report_damaged_row(t);
   if (visit(head < n, head)) return;
+  flush();
   const Span row = row_span(rows.packed, vertex);
   for (u64 begin = row.begin; begin < row.end; begin += SEGMENT_BYTES) {
     const u64 end = row.end - begin > SEGMENT_BYTES ? begin + SEGMENT_BYTES : row.end;
@@ -111,6 +113,7 @@ __device__ __forceinline__ void walk_by_warp(const Traversal& t, const MethodRow
         if (visit(present && id < n, id)) return;
       }
       if (!whole) report_damaged_row(t);
+      flush();
     }
   }
 }

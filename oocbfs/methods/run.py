@@ -153,8 +153,9 @@ class Run:
     # What loops say and ask.
 
     def reset(self) -> None:
-        """Set all words to 0."""
-        self.device.upload(self.search.memory["words"], self._words)
+        """Set all words to 0 but the last, which says that a row is damaged."""
+        words = self.search.memory["words"].part(0, Word.DAMAGED)
+        self.device.upload(words, self._words[: Word.DAMAGED])
 
     def read(self, word: Word) -> int:
         """Read one word back."""

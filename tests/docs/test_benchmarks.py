@@ -1,5 +1,6 @@
 """Benchmarks run to their end on tiny graphs; no speed is asserted."""
 
+import pickle
 import re
 import shutil
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.benchmarks import (
     components,
     convert,
     disk,
+    methods,
     outofcore,
     pcie,
     resident,
@@ -104,3 +106,39 @@ def test_components(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "| SciPy |" in shown
     assert "tail bytes decoded" in shown
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("g++") is None, reason="the emulator needs a C++ compiler")
+def test_methods(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.md"
+    arguments = "--scale 7 --side 9 --sources 1 --seeds 1 --threads 2 --graphs kron,grid"
+    words = [*arguments.split(), "--folder", str(tmp_path), "--page", str(page)]
+    methods.main(words)
+    assert capsys.readouterr().out.count("kron: ") > 30
+    # Not all graphs of the page are there, and none is run again.
+    assert not page.exists()
+    methods.main(words)
+    assert capsys.readouterr().out == ""
+    measured = pickle.loads((tmp_path / "kron.counts").read_bytes())
+    filled = methods.fill(methods.TEMPLATE.read_text(), dict.fromkeys(methods.TITLES, measured))
+    assert "{" not in filled
+    assert filled.count("| `two-phase:filter=mask` |") == len(methods.TITLES)
+    assert pieces_follow_each_other(methods.TEMPLATE.read_text(), filled)
+
+
+def test_the_page_of_methods_was_made_from_its_words() -> None:
+    page = methods.PAGE.read_text()
+    assert pieces_follow_each_other(methods.TEMPLATE.read_text(), page)
+    assert "{" not in page
+
+
+def pieces_follow_each_other(template: str, page: str) -> bool:
+    """Tell whether a page is a template in which only figures and tables were put."""
+    place = 0
+    for piece in re.split(r"\{[^}]*\}", template):
+        found = page.find(piece, place)
+        if found < 0:
+            return False
+        place = found + len(piece)
+    return True

@@ -45,6 +45,7 @@ NEEDS = {
     "--plot": find_spec("matplotlib"),
     "zarr": find_spec("zarr"),
     "emulator": shutil.which("g++"),
+    "oocbfs ablate": shutil.which("g++"),
 }
 # What each page leaves behind, if all of it ran.
 MADE = {

@@ -11,6 +11,7 @@ import pytest
 from oocbfs.kernels.cuda.source import FOLDER, KERNELS, headers, sources
 from tests.support.mutants.bfs_mutants import BFS_MUTANTS
 from tests.support.mutants.cache_mutants import CACHE_MUTANTS
+from tests.support.mutants.method_mutants import METHOD_MUTANTS
 from tests.support.mutants.mutant import Mutant
 from tests.support.mutants.mutant_runner import Runner
 from tests.support.mutants.other_mutants import OTHER_MUTANTS
@@ -26,7 +27,7 @@ def runner() -> Iterator[Runner]:
 
 
 def copy_kernels(folder: Path) -> None:
-    for path in (*sources(KERNELS), *headers()):
+    for path in (*sources(KERNELS), *FOLDER.glob("methods/*.cu"), *headers()):
         copy = folder / path.relative_to(FOLDER)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copy)
@@ -34,7 +35,7 @@ def copy_kernels(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "mutant",
-    [*BFS_MUTANTS, *CACHE_MUTANTS, *OTHER_MUTANTS],
+    [*BFS_MUTANTS, *CACHE_MUTANTS, *OTHER_MUTANTS, *METHOD_MUTANTS],
     ids=lambda mutant: mutant.name.replace(" ", "-"),
 )
 def test_mutants_are_caught(mutant: Mutant, runner: Runner, tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ def run_with_asan(*arguments: str, **extra: str) -> subprocess.CompletedProcess[
         ("gpu/test_gpu_bfs.py", "device_range1 or schedules and (2- or 6-)"),
         ("gpu/test_staging.py", "schedules and 1-"),
         ("gpu/test_gpu_many.py", "damaged or device_ranges or schedules and (1- or 3- or 5-)"),
+        ("methods/test_levels.py", "rows_of_every_length and -2"),
         ("gpu/test_gpu_components.py", "outside or damaged or device_ranges or schedules and 1"),
     ],
 )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from oocbfs.kernels.emulator.build import Checks
 from tests.support.exhaustive import ALL
-from tests.support.gpu.gpu_graphs import grid_graph, long_hub_graph, matrix_of, mixed_graph
+from tests.support.gpu.gpu_graphs import grid_graph, matrix_of, mixed_graph
 from tests.support.gpu.method_checks import (
     ON_DEVICES,
     WITH_OPTIONS,
@@ -43,9 +43,16 @@ def test_several_sources(method: str) -> None:
     check_method(method, hub_graph(2), [9, 100, 880], seed=6)
 
 
-@pytest.mark.parametrize("method", ["v3.3", "v3.3:block=1024,pull=warp"])
-def test_segments_of_long_rows(method: str) -> None:
-    check_method(method, long_hub_graph(1), [0])
+@pytest.mark.parametrize("method", ["v3.3", "v3.3:pull=warp"])
+def test_the_last_segment_of_a_hub_is_searched(method: str) -> None:
+    """The hub's only neighbour in the frontier is its last, and not its head."""
+    frontier, hub, leaves, last = range(1, 300), 300, range(301, 6300, 2), 6300
+    edges = [(0, vertex) for vertex in (*frontier, last)] + [(hub, last)]
+    edges += [(hub, leaf) for leaf in leaves]
+    edges += [(leaf, leaf + 2) for leaf in leaves[:-1]] + [(leaf, leaf + 4) for leaf in leaves[:-2]]
+    matrix = matrix_of(6301, np.array(edges))
+    result = check_method(method, matrix, [0])
+    assert [step.kind for step in result.steps][1] == "bottom-up"
 
 
 @settings(max_examples=100 if ALL else 12)

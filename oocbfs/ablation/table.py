@@ -1,0 +1,153 @@
+"""The table: a column for each count that tells methods apart, the median of all runs in each."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from statistics import median
+
+from oocbfs.ablation.charts import short
+from oocbfs.ablation.paper import figure_of
+from oocbfs.ablation.plan import Plan
+from oocbfs.ablation.runs import Row, Run
+
+_SECTOR_BYTES = 32
+_METHOD_WIDTH = 27
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a column is called, what it means, how it follows from a run, and how it is written."""
+
+    name: str
+    heading: str
+    meaning: str
+    value: Callable[[Run, Plan], float | None]
+    write: Callable[[float], str] = short
+
+    @property
+    def width(self) -> int:
+        """How wide the column is in a terminal."""
+        return max(len(self.heading), 6) + 2
+
+    def of(self, row: Row, plan: Plan) -> float | None:
+        """Give the median over sources and schedules, or None where it was not counted."""
+        values = [self.value(run, plan) for run in row.runs]
+        counted = [value for value in values if value is not None]
+        return None if row.failure or not counted else median(counted)
+
+    def shown(self, row: Row, plan: Plan) -> str:
+        """Write the median."""
+        value = self.of(row, plan)
+        return "–" if value is None else self.write(value)
+
+
+def _counted(name: str, scale: float = 1) -> Callable[[Run, Plan], float | None]:
+    return lambda run, _: scale * run.counts[name] if name in run.counts else None
+
+
+def _share(run: Run, plan: Plan) -> float | None:
+    sectors = run.counts.get("pcie_sectors")
+    return None if sectors is None else _SECTOR_BYTES * sectors / max(1, plan.graph_bytes)
+
+
+def _looks(run: Run, plan: Plan) -> float | None:
+    examined = run.counts.get("edges_examined")
+    return None if examined is None else examined / max(1, plan.reached_edges[run.source])
+
+
+COLUMNS = (
+    Column(
+        "pcie_share",
+        "PCIe",
+        "bytes over PCIe, of heads and tails of the file",
+        _share,
+        lambda share: f"{share:,.0%}" if share >= 0.1 else f"{share:.1%}",
+    ),
+    Column("launches", "launches", "kernels started", _counted("launches")),
+    Column("read_backs", "read-backs", "copies that the host waits for", _counted("read_backs")),
+    Column(
+        "edge_ratio",
+        "edges",
+        "edges examined, of those that leave what is reached",
+        _looks,
+        lambda ratio: f"{ratio:.2f}x",
+    ),
+    Column("queue_writes", "queued", "vertices written to queues", _counted("queue_writes")),
+    Column("duplicates", "duplicates", "vertices claimed once more", _counted("duplicates")),
+    Column("atomics", "atomics", "atomic operations", _counted("atomics")),
+    Column("hottest_word", "hottest", "most atomics on one word", _counted("hottest_word")),
+    Column(
+        "device_bytes",
+        "device",
+        "bytes of device memory, in sectors",
+        _counted("device_sectors", _SECTOR_BYTES),
+    ),
+    Column("lanes_used", "lanes", "lanes that take part in a load", _counted("lanes_used")),
+    Column(
+        "warp_imbalance",
+        "busiest",
+        "work of the busiest warp, of the mean",
+        _counted("warp_imbalance"),
+        lambda ratio: f"{ratio:.1f}x",
+    ),
+)
+
+
+def heading() -> str:
+    """Write the line above the rows."""
+    cells = "".join(f"{column.heading:>{column.width}}" for column in COLUMNS)
+    return f"{'method':<{_METHOD_WIDTH}}{cells}  paper"
+
+
+def line(row: Row, plan: Plan) -> str:
+    """Write a row for people."""
+    name = f"{row.method:<{_METHOD_WIDTH - 1}} "
+    if row.failure:
+        return f"{name} {row.failure}"
+    cells = "".join(f"{column.shown(row, plan):>{column.width}}" for column in COLUMNS)
+    return f"{name}{cells}  {figure_of(row.method)}".rstrip()
+
+
+def meanings(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Say what the columns are, and of what runs they are the medians."""
+    yield from ((column.heading, column.meaning) for column in COLUMNS)
+    yield "paper", "what its authors report, on their graphs and cards"
+    yield "runs", runs_of(plan)
+
+
+def runs_of(plan: Plan) -> str:
+    """Say which runs there were."""
+    resident = sorted({schedule.resident_blocks for schedule in plan.schedules})
+    return (
+        f"medians of {_several(plan.num_runs, 'run')}, from "
+        f"{_several(len(plan.expected), 'source')} of the largest component, in "
+        f"{_several(len(plan.schedules), 'schedule')} of {plan.schedules[0].blocks} blocks, of "
+        f"which {' or '.join(map(str, resident))} run at a time; levels equal to the CPU engine's"
+    )
+
+
+def _several(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def values(row: Row, plan: Plan) -> dict[str, float | str | None]:
+    """Give a row for programs: the columns of the table, then every count."""
+    listed: dict[str, float | str | None] = {"method": row.method, "failure": row.failure}
+    listed |= {column.name: column.of(row, plan) for column in COLUMNS}
+    names = sorted({name for run in row.runs for name in run.counts})
+    listed |= {name: row.median(name) for name in names if name not in listed}
+    return listed | {"paper": figure_of(row.method)}
+
+
+def as_csv(rows: Iterable[Row], plan: Plan) -> str:
+    """Write all rows as a table for programs; what was not counted is empty."""
+    listed = [values(row, plan) for row in rows]
+    names = list(dict.fromkeys(name for row in listed for name in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(listed)
+    return text.getvalue()
