@@ -108,10 +108,9 @@ def test_searches_do_not_see_the_cache_of_the_one_before() -> None:
 
 
 def test_a_level_waits_for_its_slowest_warp() -> None:
-    """The first warp expands leaves, and another one a hub, which finds the next level."""
-    leaves = np.stack([np.zeros(300, np.int64), np.arange(1, 301)], axis=1)
-    far = np.stack([np.full(600, 300), np.arange(301, 901)], axis=1)
-    farther = np.stack([np.arange(301, 901), np.arange(901, 1501)], axis=1)
-    matrix = matrix_of(1501, np.concatenate([leaves, far, farther]))
+    """The first warp has sources without neighbours, the second one a hub."""
+    near = np.stack([np.full(600, 63), np.arange(64, 664)], axis=1)
+    far = np.stack([np.arange(64, 664), np.arange(664, 1264)], axis=1)
+    matrix = matrix_of(1264, np.concatenate([near, far]))
     for seed in SEEDS:
-        check(device(seed), matrix, [0], DeviceDirection.TOP_DOWN, limits=SMALL)
+        check(device(seed), matrix, list(range(64)), DeviceDirection.TOP_DOWN, limits=SMALL)
