@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from oocbfs.tools import announcements
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
     """Run every method, print a row for each, and write what was asked for."""
     files = {f"--{name}": getattr(options, name) for name in _ENDINGS}
     _check_files(files, options)
-    shared.announce()
+    announcements.announce()
     from oocbfs.ablation import table
     from oocbfs.ablation.groups import choose_methods
     from oocbfs.ablation.plan import prepare
