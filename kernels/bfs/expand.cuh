@@ -46,7 +46,7 @@ __device__ __forceinline__ void claim(const Search& search, Tally& tally, const 
   bool fresh = false;
   tally.edges += active;
   if (active && vertex >= rows.num_vertices) report_damage(search);
-  if (active && vertex < rows.num_vertices && vertex >= search.first_target) {
+  if (active && vertex < rows.num_vertices) {
     const u32 bit = 1u << (vertex & 31u);
     u32* word = &search.claimed[vertex >> 5];
     // Most neighbours are visited, and a read is cheaper than the atomic. A read that comes too

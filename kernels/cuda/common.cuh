@@ -51,7 +51,7 @@ struct Search {
   u32* expanded_blocks;   // which blocks of tails a level needs from disk, if it is expanded
   u32* searched_blocks;   // and if what is left is searched
   u32* cuts;              // the vertices that divide the sums of PENDING_BYTES
-  u64 first_target;       // the cut: top-down steps skip neighbours before it, because those search
+  u64 first_target;       // the cut: vertices before it search, so hubs skip segments before it
   u64* cache_tags;        // of small_levels: see bfs/cached.cuh
   uint4* cache_data;
   u64 cache_sectors;

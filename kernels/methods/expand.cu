@@ -27,7 +27,8 @@ __device__ __forceinline__ void look(const Traversal& t, CullScratch* culls, Blo
                                      Own& own, bool present, u32 id, u32 parent, u32 level) {
   own.tally.examined += present;
   if (AXIS_CLAIM == CLAIM_PLAIN)
-    present = pass_filters<AXIS_MASK, AXIS_WARP_CULL, AXIS_HISTORY>(t, culls, own.tally, present, id);
+    present =
+        pass_filters<AXIS_MASK, AXIS_WARP_CULL, AXIS_HISTORY>(t, culls, own.tally, present, id);
   const bool won = claim<AXIS_CLAIM, AXIS_PARENTS>(t, own.tally, present, id, parent, level);
   if (AXIS_SUM_EDGES && won) own.next_edges += out_degree(t, id);
   const Queue queue = AXIS_CLAIM == CLAIM_ALL ? edge_queue(t) : vertex_queue(t);

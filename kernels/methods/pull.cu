@@ -60,8 +60,8 @@ __device__ __forceinline__ Sought search_by_warp(const Traversal& t, const Metho
 }
 
 // The lane's vertex was searched for. All lanes of the warp call this together.
-__device__ __forceinline__ void finish(const Traversal& t, Tally& tally, u64& next_edges, u32 vertex,
-                                       const Sought& sought, u32 level) {
+__device__ __forceinline__ void finish(const Traversal& t, Tally& tally, u64& next_edges,
+                                       u32 vertex, const Sought& sought, u32 level) {
   const bool found = sought.parent != NO_VERTEX;
   const bool early = AXIS_STOP == STOP_LATER && !found && sought.later != NO_VERTEX;
   if (found) set_level<AXIS_PARENTS>(t, vertex, sought.parent, level);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,16 @@ if TYPE_CHECKING:
 Expand = Callable[[int, NDArray[np.uint32]], tuple[NDArray[np.uint32], int | None]]
 
 
+class _Work(NamedTuple):
+    """What is filled, and the plain rows; ``both``: edges go both ways."""
+
+    levels: NDArray[np.int32]
+    parents: NDArray[np.uint32]
+    offsets: NDArray[np.uint64]
+    columns: NDArray[np.uint32]
+    both: bool
+
+
 def on_cpu(graph: StoredGraph, task: Task, settings: Settings) -> BfsOutcome:
     """Fill levels and parents of stored vertices."""
     make = {"list": _by_lists, "csr": _by_rows, "semiring": _by_product}
@@ -36,7 +46,8 @@ def on_cpu(graph: StoredGraph, task: Task, settings: Settings) -> BfsOutcome:
     sources = np.unique(task.sources)
     task.levels[:], parents[:] = -1, NO_HEAD
     task.levels[sources], parents[sources] = 0, sources
-    expand = make[parse_method(settings.method).name](task.levels, parents, offsets, columns, graph)
+    work = _Work(task.levels, parents, offsets, columns, not graph.directed)
+    expand = make[parse_method(settings.method).name](work)
     records: list[Level] = []
     frontier, start = sources, time.perf_counter()
     most = task.levels.size if settings.max_depth is None else settings.max_depth
@@ -51,62 +62,43 @@ def on_cpu(graph: StoredGraph, task: Task, settings: Settings) -> BfsOutcome:
     return BfsOutcome(len(records), time.perf_counter() - start, records, {})
 
 
-def _by_lists(
-    levels: NDArray[np.int32],
-    parents: NDArray[np.uint32],
-    offsets: NDArray[np.uint64],
-    columns: NDArray[np.uint32],
-    graph: StoredGraph,
-) -> Expand:
+def _by_lists(work: _Work) -> Expand:
     """Walk from edge to edge of a vertex; an edge knows where the next one is."""
     from oocbfs.kernels.methods.sequential import link_edges, list_ends, list_level
 
-    both = not graph.directed
-    places = columns.size if both else 2 * columns.size
-    firsts, nexts = np.empty(levels.size, np.int64), np.empty(places, np.int64)
+    rows = work.offsets, work.columns, work.both
+    places = work.columns.size if work.both else 2 * work.columns.size
+    firsts, nexts = np.empty(work.levels.size, np.int64), np.empty(places, np.int64)
     ends = np.empty(places, np.uint32)
-    link_edges(firsts, nexts, offsets, columns, both)
-    list_ends(ends, offsets, columns, both)
-    return _queued(levels, parents, list_level, firsts, nexts, ends)
+    link_edges(firsts, nexts, *rows)
+    list_ends(ends, *rows)
+    return _queued(work, list_level, firsts, nexts, ends)
 
 
-def _by_rows(
-    levels: NDArray[np.int32],
-    parents: NDArray[np.uint32],
-    offsets: NDArray[np.uint64],
-    columns: NDArray[np.uint32],
-    graph: StoredGraph,
-) -> Expand:
+def _by_rows(work: _Work) -> Expand:
     from oocbfs.kernels.methods.sequential import csr_level
 
-    return _queued(levels, parents, csr_level, offsets, columns)
+    return _queued(work, csr_level, work.offsets, work.columns)
 
 
 def _queued(
-    levels: NDArray[np.int32],
-    parents: NDArray[np.uint32],
+    work: _Work,
     expand_level: Callable[..., tuple[int, int]],
     *rows: NDArray[Any],
 ) -> Expand:
-    queue = np.empty(levels.size, np.uint32)
+    queue = np.empty(work.levels.size, np.uint32)
 
     def expand(level: int, frontier: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], int]:
         queue[: frontier.size] = frontier
         count = frontier.size
         # What is found goes behind the frontier: together they are distinct vertices.
-        end, examined = expand_level(levels, parents, queue, 0, count, *rows, level)
+        end, examined = expand_level(work.levels, work.parents, queue, 0, count, *rows, level)
         return queue[count:end].copy(), int(examined)
 
     return expand
 
 
-def _by_product(
-    levels: NDArray[np.int32],
-    parents: NDArray[np.uint32],
-    offsets: NDArray[np.uint64],
-    columns: NDArray[np.uint32],
-    graph: StoredGraph,
-) -> Expand:
+def _by_product(work: _Work) -> Expand:
     """Multiply the frontier, each vertex with its own number, by the matrix: the least wins."""
     try:
         import graphblas
@@ -114,9 +106,9 @@ def _by_product(
         raise QueryError(
             "method semiring needs python-graphblas on the CPU: pip install 'oocbfs[semiring]'"
         ) from error
-    size = levels.size
-    ones = np.ones(columns.size, np.int64)
-    matrix = graphblas.Matrix.from_csr(offsets, columns, ones, ncols=size)
+    levels, parents, size = work.levels, work.parents, work.levels.size
+    ones = np.ones(work.columns.size, np.int64)
+    matrix = graphblas.Matrix.from_csr(work.offsets, work.columns, ones, ncols=size)
     sources = np.flatnonzero(levels == 0)
     visited = graphblas.Vector.from_coo(sources, np.ones(sources.size, bool), size=size)
 

@@ -57,8 +57,8 @@ class MethodRows:
             "starts": device.copy_in(rows.starts),
             "bases": device.copy_in(rows.bases),
         }
-        for name, memory in self._memories.items():
-            packed[name] = memory.address
+        for name, copied in self._memories.items():
+            packed[name] = copied.address
         memory, address = stack.enter_context(device.allocate_host(max(1, rows.heads.nbytes)))
         memory[: rows.heads.nbytes] = rows.heads.view(np.uint8)
         packed["heads"] = address

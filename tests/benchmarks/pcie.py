@@ -12,6 +12,7 @@ import argparse
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,6 +72,22 @@ CASES = [
 ]
 
 
+class Policy(Enum):
+    """Who decides on the direction of a level: ours, or what papers compare."""
+
+    BYTES = "predicted bytes, cuts"
+    # XBFS: bottom-up while the frontier has a tenth of all edges.
+    EDGES = "edges of the frontier"
+    # GSWITCH: bottom-up unless the frontier has less than a fifth of the edges that are left.
+    SHARES = "shares of edges"
+
+    def is_bottom_up(self, frontier_edges: int, left_edges: int, all_edges: int) -> bool:
+        """Tell whether a policy that looks at edges would go bottom-up."""
+        if self is Policy.EDGES:
+            return 10 * frontier_edges >= all_edges
+        return 5 * frontier_edges >= left_edges
+
+
 def main(arguments: Sequence[str]) -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(prog="scripts/bench pcie", description=__doc__)
@@ -78,6 +95,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--vertices", type=int, default=1_000_000, help="of powerlaw")
     parser.add_argument("--graphs", default="kron,uniform,powerlaw,steep,road,p2p")
     parser.add_argument("--sources", type=int, default=16)
+    parser.add_argument("--policies", action="store_true", help="compare policies, not memory")
     parser.add_argument("--emulate", type=int, default=0, help="sources to run in the emulator too")
     parser.add_argument("--plot", type=Path, help="draw the shares as .svg or .png")
     parser.add_argument("--folder", type=Path, help="for the files (default: a temporary one)")
@@ -88,9 +106,12 @@ def main(arguments: Sequence[str]) -> None:
         for name, path in _graphs(options, Path(folder)):
             with oocbfs.open(path) as graph:
                 sources = _sources(graph, options.sources)
-                for case in CASES:
-                    shares = [share(graph, int(source), case) for source in sources]
-                    rows.append((name, case.title(), float(np.median(shares)), max(shares)))
+                asked = [(case.title(), case, Policy.BYTES) for case in CASES]
+                if options.policies:
+                    asked = [(policy.value, CASES[0], policy) for policy in Policy]
+                for title, case, policy in asked:
+                    shares = [share(graph, int(source), case, policy) for source in sources]
+                    rows.append((name, title, float(np.median(shares)), max(shares)))
                 emulated += [
                     _emulate(name, graph, int(source)) for source in sources[: options.emulate]
                 ]
@@ -140,16 +161,22 @@ def _sources(graph: Graph, count: int) -> NDArray[np.int64]:
     return np.random.default_rng(27).choice(candidates, count)
 
 
-def share(graph: Graph, source: int, case: Case) -> float:
+def share(graph: Graph, source: int, case: Case, policy: Policy = Policy.BYTES) -> float:
     """Give the bytes of one traversal from a stored vertex over those of heads and tails."""
     rows = graph.rows
     levels = graph.bfs(int(graph.ids_of(np.array([source]))[0])).levels
     stored = levels if graph.order is None else levels[np.asarray(graph.order)]
     graph_bytes = rows.heads.nbytes + rows.tails.nbytes
-    return count_bytes(rows, stored, case, case.device_range(graph)) / graph_bytes
+    return count_bytes(rows, stored, case, case.device_range(graph), policy) / graph_bytes
 
 
-def count_bytes(rows: Rows, levels: NDArray[np.int32], case: Case, device_range: ByteRange) -> int:
+def count_bytes(
+    rows: Rows,
+    levels: NDArray[np.int32],
+    case: Case,
+    device_range: ByteRange,
+    policy: Policy = Policy.BYTES,
+) -> int:
     """Count the bytes of a traversal of an undirected graph that found these levels."""
     limits = StepLimits()
     n = levels.size
@@ -163,6 +190,7 @@ def count_bytes(rows: Rows, levels: NDArray[np.int32], case: Case, device_range:
     pending = np.empty(n, np.int64)
     cache = empty_cache(tails.size)
     sectors = 0
+    left_edges = rows.num_edges
     known = True
     for level in range(1, ends.size):
         frontier = by_level[ends[level - 1] : ends[level]]
@@ -174,6 +202,10 @@ def count_bytes(rows: Rows, levels: NDArray[np.int32], case: Case, device_range:
         )
         # After a large level the device asks heads before the host knows the frontier's size.
         looks = not (small and known) and frontier_bytes >= int(limits.heads_bytes * n)
+        edges = int(rows.degrees[frontier].sum(dtype=np.int64))
+        left_edges -= edges
+        if policy is not Policy.BYTES:
+            looks = policy.is_bottom_up(edges, left_edges, rows.num_edges)
         known = small and not looks
         cut = 0
         if looks:
@@ -181,7 +213,7 @@ def count_bytes(rows: Rows, levels: NDArray[np.int32], case: Case, device_range:
             count, by_part = sector_count.look_at_heads(
                 rows.heads, *index, visited, fast, expected_search, pending, cuts.vertices
             )
-            cut = [0, *cuts.vertices.tolist(), n][cuts.choose(by_part, cost)]
+            cut = cuts.vertex(cuts.choose(by_part, cost)) if policy is Policy.BYTES else n
             sectors += 0 if case.heads else sector_count.count_heads_pass(visited)
         if cut:
             sectors += sector_count.count_bottom_up(

@@ -66,6 +66,8 @@ def test_pcie(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(counts) == 4
     assert all(emulated == counted != "0" for emulated, counted in counts)
     assert list(tmp_path.iterdir()) == [plot]
+    pcie.main(["--scale", "11", "--graphs", "kron", "--sources", "2", "--policies"])
+    assert capsys.readouterr().out.count("| kron 11 |") == len(pcie.Policy)
 
 
 def test_outofcore(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

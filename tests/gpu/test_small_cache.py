@@ -105,3 +105,12 @@ def test_searches_do_not_see_the_cache_of_the_one_before() -> None:
         for source in (0, 399, 0):
             levels = bfs.run(np.array([source], np.uint32)).levels
             assert np.array_equal(levels, levels_by_scipy(matrix, [source]))
+
+
+def test_a_level_waits_for_its_slowest_warp() -> None:
+    """The first warp has sources without neighbours, the second one a hub."""
+    near = np.stack([np.full(600, 63), np.arange(64, 664)], axis=1)
+    far = np.stack([np.arange(64, 664), np.arange(664, 1264)], axis=1)
+    matrix = matrix_of(1264, np.concatenate([near, far]))
+    for seed in SEEDS:
+        check(device(seed), matrix, list(range(64)), DeviceDirection.TOP_DOWN, limits=SMALL)

@@ -158,9 +158,9 @@ def test_plain_claims_count_duplicates_and_atomics_none(shared_graphs: SharedGra
             assert counts.atomics == 0
             assert (counts.duplicates or 0) > 0
         exact = traversed(graph, "v1")
-        counts = exact.stats.counts
-        assert counts is not None
-        assert counts.duplicates == 0
+        total = exact.stats.counts
+        assert total is not None
+        assert total.duplicates == 0
         found = int(np.sum(exact.level_sizes)) - 1
-        assert counts.claims_won == counts.queue_writes == found
-        assert counts.edges_examined == (counts.claims_lost or 0) + found
+        assert total.claims_won == total.queue_writes == found
+        assert total.edges_examined == (total.claims_lost or 0) + found

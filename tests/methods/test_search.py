@@ -16,7 +16,7 @@ from oocbfs.errors import FormatError, QueryError, QueueError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
 from oocbfs.search.graph import Graph
-from oocbfs.settings import Schedule
+from oocbfs.settings import Engine, Schedule
 from tests.support.crafting import overwrite
 from tests.support.gpu.gpu_graphs import matrix_of, rows_of
 from tests.support.gpu.method_checks import ON_DEVICES, search
@@ -93,17 +93,17 @@ def test_semiring_trees_are_the_same_in_every_schedule(graph: Graph) -> None:
 
 @pytest.mark.parametrize("method", [*ON_DEVICES, *ON_CPU])
 def test_stops(graph: Graph, method: str) -> None:
-    engine = "cpu" if method in ON_CPU else "emulator"
+    engine: Engine = "cpu" if method in ON_CPU else "emulator"
     whole = graph.bfs(SOURCE, engine="cpu")
     expected = graph.bfs(SOURCE, engine="cpu", max_depth=2)
-    found = graph.bfs(SOURCE, engine=engine, method=method, max_depth=2)  # type: ignore[arg-type]
+    found = graph.bfs(SOURCE, engine=engine, method=method, max_depth=2)
     assert np.array_equal(found.levels, expected.levels)
     assert found.depth == 2
     assert found.stats.levels[-1].direction == "stopped"
     target = int(graph.ids()[np.flatnonzero(whole.levels == 2)[0]])
-    to_target = graph.bfs(SOURCE, engine=engine, method=method, target=target)  # type: ignore[arg-type]
+    to_target = graph.bfs(SOURCE, engine=engine, method=method, target=target)
     assert np.array_equal(to_target.levels, expected.levels)
-    alone = graph.bfs(SOURCE, engine=engine, method=method, max_depth=0)  # type: ignore[arg-type]
+    alone = graph.bfs(SOURCE, engine=engine, method=method, max_depth=0)
     assert alone.reached == 1
 
 

@@ -13,7 +13,12 @@ from pathlib import Path
 
 # Folders of kernels in parts that take about the same time.
 PARTS = (
-    ("oocbfs.kernels.bfs", "oocbfs.kernels.components", "oocbfs.kernels.convert"),
+    (
+        "oocbfs.kernels.bfs",
+        "oocbfs.kernels.components",
+        "oocbfs.kernels.convert",
+        "oocbfs.kernels.methods",
+    ),
     ("oocbfs.kernels.many", "oocbfs.kernels.results", "oocbfs.kernels.disk", "oocbfs.disk"),
 )
 

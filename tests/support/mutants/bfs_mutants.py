@@ -8,7 +8,6 @@ from tests.support.mutants.mutant import Mutant
 _LEVELS = "gpu/test_gpu_bfs.py::test_levels_under_ten_schedules[{}]"
 TOP_DOWN = _LEVELS.format("1-DeviceDirection.TOP_DOWN-False")
 BOTTOM_UP = _LEVELS.format("3-DeviceDirection.BOTTOM_UP-False")
-SPLIT = _LEVELS.format("5-DeviceDirection.SPLIT-False")
 _RACES = "gpu/test_gpu_bfs.py::test_no_races[{}]"
 TOP_DOWN_RACES = _RACES.format("2-DeviceDirection.TOP_DOWN-large")
 SMALL_RACES = _RACES.format("1-DeviceDirection.TOP_DOWN-small")
@@ -47,7 +46,7 @@ BFS_MUTANTS = [
         "instruction\n  }",
         "  }\n  __syncwarp();",
         "gpu/test_slow_bytes.py::test_sectors_equal_an_independent_count"
-        "[0-DeviceDirection.TOP_DOWN-128-4096to16384]",
+        "[0-DeviceDirection.BOTTOM_UP-128-0to0]",
         "assert moved == expected_sectors",
     ),
     Mutant(
@@ -159,14 +158,6 @@ BFS_MUTANTS = [
         "race on shared memory",
     ),
     Mutant(
-        "a level begins before the last has ended",
-        "bfs/small_levels.cu",
-        "    levels_run++;\n    __syncthreads();\n",
-        "    levels_run++;\n",
-        SMALL_RACES,
-        "race on shared memory",
-    ),
-    Mutant(
         "a lane leaves the loop alone",
         "bfs/expand.cuh",
         "while (__any_sync(FULL_WARP, !row.done())) {",
@@ -191,22 +182,13 @@ BFS_MUTANTS = [
         "assert np.array_equal(result.levels, expected)",
     ),
     Mutant(
-        "vertices before the cut expanded to as well",
-        "bfs/expand.cuh",
-        " && vertex >= search.first_target",
-        "",
-        SPLIT,
-        "race on device memory|outside every allocation",
-        Checks.RACES,
-    ),
-    Mutant(
         "vertices after the cut search too",
         "bfs/bottom_up_tails.cu",
         "if (search.first_target && vertex >= search.first_target) vertex = NO_VERTEX;",
         "",
-        SPLIT,
-        "race on device memory|outside every allocation",
-        Checks.RACES,
+        "gpu/test_slow_bytes.py::test_sectors_equal_an_independent_count"
+        "[2-DeviceDirection.SPLIT-32-0to0]",
+        "assert moved == expected_sectors",
     ),
     Mutant(
         "the segment with the cut skipped too",
@@ -236,8 +218,8 @@ BFS_MUTANTS = [
     Mutant(
         "neighbours not compared with n",
         "bfs/expand.cuh",
-        "if (active && vertex < rows.num_vertices && ",
-        "if (active && ",
+        "if (active && vertex < rows.num_vertices) {",
+        "if (active) {",
         "gpu/test_gpu_bfs.py::test_damaged_tails_are_reported[DeviceDirection.TOP_DOWN]",
         "outside every allocation",
         Checks.RACES,

@@ -15,6 +15,14 @@ _SECTORS = (
 
 CACHE_MUTANTS = [
     Mutant(
+        "a level begins before the last has ended",
+        "bfs/small_levels.cu",
+        "    levels_run++;\n    __syncthreads();\n",
+        "    levels_run++;\n",
+        _CACHE.format("test_a_level_waits_for_its_slowest_warp"),
+        "Error",
+    ),
+    Mutant(
         "places are looked at before all claims are made",
         "bfs/cached.cuh",
         "    __syncthreads();\n    u32 shared = 0;",
