@@ -99,7 +99,7 @@ def redundancy(graph: Graph, method: str) -> float:
 
 @pytest.mark.parametrize("method", ["expand-contract", "two-phase"])
 def test_culling_on_a_grid(shared_graphs: SharedGraphs, method: str) -> None:
-    path = shared_graphs.make("methods-grid", lambda: generators.grid2d(32, 128))
+    path = shared_graphs.make("methods-grid", lambda: generators.grid2d(20, 128))
     with oocbfs.open(path) as graph:
         assert redundancy(graph, f"{method}:filter=none") > 2
         assert redundancy(graph, f"{method}:filter=warp+history") < 1.05

@@ -55,7 +55,7 @@ def test_the_last_segment_of_a_hub_is_searched(method: str) -> None:
     assert [step.kind for step in result.steps][1] == "bottom-up"
 
 
-@settings(max_examples=100 if ALL else 12)
+@settings(max_examples=100 if ALL else 8)
 @given(data=st.data())
 @pytest.mark.parametrize("method", EVERY)
 def test_any_graph(method: str, data: st.DataObject) -> None:
