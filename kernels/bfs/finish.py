@@ -16,12 +16,12 @@ from oocbfs.kernels.atomics import atomic_add, inlined, kernel, trailing_zeros
 from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.state import DEEP, UNREACHED
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.kernels.region import ALONE, ONE, ZERO, take_chunk, wait_for
+from oocbfs.kernels.region import ALONE, ONE, ZERO, chunk_for, take_chunk, wait_for
 from oocbfs.kernels.structs import StructType, at_address
 from oocbfs.kernels.vectors import where_equal
 
-_CHUNK = 1 << 14
-_WORD_CHUNK = 1 << 10
+_LEAST_CHUNK, _MOST_CHUNK = 1 << 10, 1 << 14
+_LEAST_WORDS, _MOST_WORDS = 1 << 5, 1 << 10
 
 
 class Names(NamedTuple):
@@ -63,8 +63,9 @@ def _sum_degrees(control, levels, degrees):
     num_words = (n + 63) >> 6
     few_found = 2 * control[words.NUM_FOUND] < n
     flip = ~ZERO if few_found else ZERO
+    chunk = chunk_for(num_words, _LEAST_WORDS, _MOST_WORDS)
     while True:
-        first, end = take_chunk(control, words.WORD_CURSOR, _WORD_CHUNK, num_words)
+        first, end = take_chunk(control, words.WORD_CURSOR, chunk, num_words)
         if first == end:
             return
         edges = np.int64(0)
@@ -108,8 +109,9 @@ def finish(state, names, results, degrees, thread):
         return
     _sum_degrees(control, levels, degrees)
     last, last_parent = np.int64(levels.size - 1), np.int64(parents.size - 1)
+    chunk = chunk_for(out.size, _LEAST_CHUNK, _MOST_CHUNK)
     while True:
-        first, end = take_chunk(control, words.NAME_CURSOR, _CHUNK, out.size)
+        first, end = take_chunk(control, words.NAME_CURSOR, chunk, out.size)
         if first == end:
             break
         # Which vertices were reached cannot be guessed, so there is no branch.
