@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
+from oocbfs.kernels.atomics import leading_zeros
 from oocbfs.kernels.cache import compiled
 
 _U32 = types.Array(types.uint32, 1, "C")
 _U64 = types.Array(types.uint64, 1, "C")
 _I64 = types.int64
+# How many bits a head can have, none included.
+_NUM_SIZES = 33
 
 
 @njit(nogil=True, inline="always")
@@ -47,6 +50,12 @@ def rank_by_class(ranks, classes, num_classes):
         cursor[classes[v]] += 1
 
 
+@njit(nogil=True, inline="always")
+def _size_of(head):
+    """Give the number of bits of a head."""
+    return 64 - leading_zeros(np.uint64(head))
+
+
 @compiled(types.void(_U32, _U32, _U64, _I64, types.boolean))
 def note_heads(heads, ranks, keys, column_bits, both):
     """Lower the head of each key's second end to the rank of its first; the other way too if both.
@@ -63,28 +72,21 @@ def note_heads(heads, ranks, keys, column_bits, both):
 
 @compiled(types.void(_U32, _U32, _U32, _U32))
 def rank_by_degree_and_head(ranks, by_head, degrees, heads):
-    """Position of each vertex by descending degree, then ascending head, then natural position.
+    """Position of each vertex by descending degree, then by its head's size, then by position.
 
-    Heads are below the number of vertices, or equal to it where there is none. ``by_head`` is
-    memory to work in.
+    The size of a head is its number of bits: few classes, so that vertices of one class keep the
+    order of ids, in which results are gathered. Sorted by the heads themselves, gathering takes
+    twice as long on Kronecker graphs. ``by_head`` is memory to work in.
     """
-    n = ranks.size
-    ranks[:] = 0
+    cursor = np.zeros(_NUM_SIZES + 1, np.int64)
     for h in heads:
-        if h < n:
-            ranks[h] += np.uint32(1)
-    total = np.uint32(0)
-    for h in range(n):
-        count = ranks[h]
-        ranks[h] = total
-        total += count
-    for v in range(n):
-        if heads[v] < n:
-            by_head[ranks[heads[v]]] = v
-            ranks[heads[v]] += np.uint32(1)
-        else:
-            by_head[total] = v
-            total += np.uint32(1)
+        cursor[_size_of(h) + 1] += 1
+    for c in range(_NUM_SIZES):
+        cursor[c + 1] += cursor[c]
+    for v in range(heads.size):
+        size = _size_of(heads[v])
+        by_head[cursor[size]] = v
+        cursor[size] += 1
     largest = 0
     for d in degrees:
         largest = max(largest, np.int64(d))

@@ -109,10 +109,10 @@ def ranks_for(order: Order, degrees: Degrees) -> NDArray[np.uint32]:
 
 
 def rank_by_heads(degrees: Degrees, heads: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Position of each vertex by degree, equals by head: what has one head lies together.
+    """Position of each vertex by degree, equals by the size of their heads.
 
-    A bottom-up step leaves the vertices whose head is not in the frontier: then these lie together,
-    and the rows of several are in one sector or one page.
+    A bottom-up step leaves the vertices whose head is not in the frontier, mostly those with
+    large ones: then these lie together, and the rows of several are in one sector or one page.
     """
     ranks = np.empty_like(degrees)
     arrange.rank_by_degree_and_head(ranks, np.empty_like(degrees), degrees, heads)
