@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from oocbfs.errors import BudgetError, FormatError
 from oocbfs.gpu.bfs import GpuBfs
@@ -34,6 +34,32 @@ if TYPE_CHECKING:
 UNUSABLE = (DeviceError, PinError, BudgetError)
 
 
+def run_search(
+    graph: StoredGraph,
+    search: Any,  # noqa: ANN401
+    task: Task,
+    settings: Settings,
+    *how: object,
+) -> tuple[Any, float]:
+    """Run a search that is on a device and fill levels and parents; give what it did, and seconds.
+
+    The emulator follows the schedule of the settings.
+    """
+    schedule = settings.schedule
+    if isinstance(search.device, EmulatorDevice):
+        search.device.schedule(schedule.seed, schedule.blocks, schedule.resident_blocks)
+    start = time.perf_counter()
+    try:
+        done = search.run(task.sources, *how, max_depth=settings.max_depth, target=task.target)
+    except FormatError as error:
+        raise FormatError(f"{graph.path}: {error}") from error
+    seconds = time.perf_counter() - start
+    task.levels[:] = done.levels
+    if task.parents is not None and done.parents is not None:
+        task.parents[:] = done.parents
+    return done, seconds
+
+
 def on_device(graph: StoredGraph, engine: str, task: Task, settings: Settings) -> BfsOutcome:
     """Fill levels and parents of stored vertices."""
     with_parents = task.with_parents
@@ -43,23 +69,9 @@ def on_device(graph: StoredGraph, engine: str, task: Task, settings: Settings) -
         return _load(graph, engine, settings, with_parents=with_parents)
 
     with graph.kept_search.use(key, load) as search:
-        schedule = settings.schedule
-        if isinstance(search.device, EmulatorDevice):
-            search.device.schedule(schedule.seed, schedule.blocks, schedule.resident_blocks)
-        start = time.perf_counter()
-        try:
-            done = search.run(
-                task.sources,
-                DeviceDirection(settings.direction),
-                max_depth=settings.max_depth,
-                target=task.target,
-            )
-        except FormatError as error:
-            raise FormatError(f"{graph.path}: {error}") from error
-        seconds = time.perf_counter() - start
-    task.levels[:] = done.levels
-    if task.parents is not None and done.parents is not None:
-        task.parents[:] = done.parents
+        done, seconds = run_search(
+            graph, search, task, settings, DeviceDirection(settings.direction)
+        )
     records = [
         Level(
             direction=step.kind,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from oocbfs.errors import FormatError
-from oocbfs.gpu.emulator_device import EmulatorDevice
+from oocbfs.gpu.engine import run_search
 from oocbfs.gpu.load import make_device
 from oocbfs.kernels.methods.axes import MethodOptions
 from oocbfs.methods.choice import parse_method
@@ -37,18 +35,7 @@ def on_device(graph: StoredGraph, task: Task, settings: Settings) -> BfsOutcome:
 
     key = (settings.engine, str(choice), task.with_parents)
     with graph.kept_search.use(key, load) as search:
-        schedule = settings.schedule
-        if isinstance(search.device, EmulatorDevice):
-            search.device.schedule(schedule.seed, schedule.blocks, schedule.resident_blocks)
-        start = time.perf_counter()
-        try:
-            done = search.run(task.sources, max_depth=settings.max_depth, target=task.target)
-        except FormatError as error:
-            raise FormatError(f"{graph.path}: {error}") from error
-        seconds = time.perf_counter() - start
-    task.levels[:] = done.levels
-    if task.parents is not None and done.parents is not None:
-        task.parents[:] = done.parents
+        done, seconds = run_search(graph, search, task, settings)
     records = _fit(list(_records(done)), done.depth)
     moved = sum(record.slow_bytes.get("host", 0) for record in records)
     by_tier = {"host": moved} if any(record.slow_bytes for record in records) else {}

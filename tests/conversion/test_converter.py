@@ -124,9 +124,7 @@ def test_order_is_chosen_from_the_data(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("directed", [False, True])
-def test_degree_order_puts_equals_by_the_size_of_heads(
-    tmp_path: Path, directed: bool
-) -> None:
+def test_degree_order_puts_equals_by_the_size_of_heads(tmp_path: Path, directed: bool) -> None:
     edges = np.random.default_rng(3).integers(0, 300, (900, 2)) % [300, 60]
     report = oocbfs.convert(edges, tmp_path / "g.ocg", order="degree", directed=directed)
     assert report.order == "degree"
