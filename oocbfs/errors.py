@@ -5,6 +5,7 @@ OocbfsError
 ├── FormatError      a container that is damaged, truncated or from another version
 ├── BudgetError      more memory is needed than was allowed
 ├── OutputError      a result that cannot be written where it was asked for
+├── ClusterError     a cluster that is not there, goes away, or is not what is needed
 └── QueryError       a question the graph cannot answer, such as an unknown vertex
     └── QueueError   a method's queue that has no room for what a level found
 """
@@ -37,6 +38,10 @@ class BudgetError(OocbfsError):
 
 class OutputError(OocbfsError):
     """A result that cannot be written where it was asked for."""
+
+
+class ClusterError(OocbfsError):
+    """A cluster that is not there, goes away, or whose workers cannot do the work."""
 
 
 class QueryError(OocbfsError):

@@ -55,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add(parser, "--engine", choices=get_args(ManyEngine), help=engines)
     shared.add(parser, "--memory", help="limit for the process, such as 4G")
     shared.add(parser, "--threads")
+    shared.add(parser, "--cluster")
     parser.add_argument("--resume", action="store_true", help="continue where the last run ended")
     shared.add(parser, "--json", help="print one JSON object per job")
     parser.set_defaults(usage_error=parser.error)
@@ -65,6 +66,8 @@ def run(options: argparse.Namespace) -> None:
     from_file = Path(options.graph).suffix == ".toml"
     if from_file and (options.output or _named_sources(options)):
         options.usage_error("a job file names sources and outputs itself")
+    if from_file and options.cluster:
+        options.usage_error("a job file names the cluster of each job itself")
     if not from_file and not options.output:
         options.usage_error("-o DIR is missing")
     emit, *rest = options.emit
@@ -89,7 +92,7 @@ def run(options: argparse.Namespace) -> None:
                 pairs=Path(rest[0]) if rest else None,
                 emit=emit,
                 **shared.chosen(options, "random", "all_hubs", "seed", "from_", "table", "levels"),
-                **shared.chosen(options, "threads", "memory", "strategy", "engine"),
+                **shared.chosen(options, "threads", "memory", "strategy", "engine", "cluster"),
             )
         ]
     prepared = [prepare(job, resume=options.resume) for job in jobs]

@@ -114,6 +114,12 @@ _DECLARED: dict[str, dict[str, Any]] = {
         "metavar": "SIZE|PERCENT",
         "help": "tails to keep in device memory, such as 512M or 25%% (default: what fits)",
     },
+    "--cluster": {
+        "type": path,
+        "metavar": "ADDRESS",
+        "help": "run on the workers of a Dask cluster: tcp://HOST:PORT, the file of a scheduler, "
+        "or local:N for N processes",
+    },
     "--directed": {
         "action": "store_true",
         "default": None,

@@ -12,47 +12,42 @@ import hashlib
 import json
 import os
 import shutil
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from oocbfs import __version__
+from oocbfs.batch.groups import GroupDone, GroupRunner, Manner, SourceGroup
 from oocbfs.batch.outputs import (
-    NpyLevels,
     ZarrLevels,
     import_zarr,
     read_pairs,
     read_sources,
-    summary_row,
     sync,
     write_pairs,
     write_summary,
 )
+from oocbfs.batch.records import GROUPS, MANIFEST, read_checked, record_of, write_checked
 from oocbfs.batch.sources import choose_hubs, choose_random
-from oocbfs.errors import FormatError, OutputError, QueryError
-from oocbfs.formats.output.atomic import atomic_output
+from oocbfs.batch.workers import SharedGraph, on_workers
+from oocbfs.cluster.dask_address import check_address
+from oocbfs.errors import OutputError, QueryError
 from oocbfs.gpu.cuda_device import load_cupy
 from oocbfs.kernels.emulator.build import find_compiler
-from oocbfs.plan.many import ManyDivision
-from oocbfs.results.source import SourceResult
 from oocbfs.search.graph import Graph
 from oocbfs.search.graph import open as open_graph
-from oocbfs.search.many import WIDTH, Traversals, divide
+from oocbfs.search.many import WIDTH
 from oocbfs.settings import (
     Emit,
     From,
     LevelFiles,
     ManyEngine,
-    Settings,
     Strategy,
     Table,
     check_choice,
 )
-
-MANIFEST = "manifest.json"
-_GROUPS = "groups"
 
 
 @dataclass(frozen=True)
@@ -74,6 +69,19 @@ class Job:
     memory: str | None = None
     strategy: Strategy = "auto"
     engine: ManyEngine = "auto"
+    cluster: str | None = None
+
+    @property
+    def manner(self) -> Manner:
+        """What all groups share."""
+        return Manner(
+            output=self.output,
+            emit=self.emit,
+            levels=self.levels,
+            threads=self.threads,
+            strategy=self.strategy,
+            engine=self.engine,
+        )
 
 
 @dataclass(frozen=True)
@@ -90,6 +98,22 @@ class PreparedJob:
         """Groups of sources; each is committed as a whole."""
         return -(-len(self.sources) // WIDTH)
 
+    @property
+    def writes_zarr(self) -> bool:
+        """Whether levels go into one array."""
+        return self.job.emit == "levels" and self.job.levels == "zarr"
+
+    def groups(self) -> Iterator[SourceGroup]:
+        """Yield the groups in the order of their sources."""
+        wanted: dict[int, list[int]] = {}
+        for source, target in self.pairs:
+            wanted.setdefault(source, []).append(target)
+        for number in range(self.num_groups):
+            first = number * WIDTH
+            sources = self.sources[first : first + WIDTH]
+            targets = [wanted[source] for source in sources] if self.pairs else None
+            yield SourceGroup(number, first, sources, targets)
+
 
 @dataclass
 class JobOutcome:
@@ -105,6 +129,13 @@ class JobOutcome:
     width: int = WIDTH
     disk_bytes: int = 0
     fallback: str | None = None
+
+    def add(self, done: GroupDone) -> None:
+        """Count a group that is done."""
+        for name, count in done.strategies.items():
+            self.strategies[name] = self.strategies.get(name, 0) + count
+        self.reason, self.width, self.fallback = done.reason, done.width, done.fallback
+        self.disk_bytes += done.disk_bytes
 
 
 def prepare(job: Job, *, resume: bool) -> PreparedJob:
@@ -127,7 +158,9 @@ def prepare(job: Job, *, resume: bool) -> PreparedJob:
         raise QueryError("from giant takes only random sources")
     if job.emit == "levels" and job.levels == "zarr":
         import_zarr()
-    if job.engine == "cuda":
+    if job.cluster is not None:
+        check_address(job.cluster)
+    elif job.engine == "cuda":
         load_cupy()
     elif job.engine == "emulator":
         find_compiler()
@@ -137,15 +170,11 @@ def prepare(job: Job, *, resume: bool) -> PreparedJob:
         graph.positions(sources)
         graph.positions([target for _, target in pairs])
         graph.release()  # pages read to choose sources are not memory of the program
-        _divide(graph, job)
+        if job.cluster is None:
+            job.manner.divide(graph)
         manifest = _manifest(graph, job, sources, pairs)
     _check_folder(job.output, manifest, resume=resume)
     return PreparedJob(job=job, sources=sources, pairs=pairs, manifest=manifest)
-
-
-def _divide(graph: Graph, job: Job) -> ManyDivision:
-    settings = Settings(threads=job.threads, engine=job.engine, memory=graph.budget_bytes)
-    return divide(graph, job.emit, job.strategy, settings)
 
 
 def _sources(graph: Graph, job: Job, pairs: list[tuple[int, int]]) -> list[int]:
@@ -205,7 +234,7 @@ def _check_folder(folder: Path, manifest: dict[str, Any], *, resume: bool) -> No
         return
     if not resume:
         raise OutputError(f"{folder}: holds a batch already; use --resume, or name another folder")
-    stored = _read_checked(path, "start again in another folder")
+    stored = read_checked(path, "start again in another folder")
     for name, value in manifest.items():
         if stored.get(name) != value:
             raise OutputError(
@@ -218,30 +247,69 @@ def run(
     prepared: PreparedJob, *, advance: Callable[[int], object] = lambda done: None
 ) -> JobOutcome:
     """Do what is left of a job; ``advance`` is called with the number of sources just done."""
-    job = prepared.job
-    folder = job.output
+    folder = prepared.job.output
     outcome = JobOutcome(num_sources=len(prepared.sources), resumed=0)
-    try:
-        folder.mkdir(exist_ok=True)
-        # The manifest comes first: a folder with other files and no manifest is not a batch's.
-        if not (folder / MANIFEST).exists():
-            _write_checked(folder / MANIFEST, prepared.manifest)
-        (folder / _GROUPS).mkdir(exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot be created: {error.strerror}") from error
     if _is_complete(prepared):
         outcome.resumed = len(prepared.sources)
         advance(outcome.resumed)
     else:
-        with (
-            open_graph(job.graph, memory=job.memory) as graph,
-            Traversals(graph, job.emit, _divide(graph, job)) as work,
-        ):
-            _run_groups(graph, prepared, work, outcome, advance)
+        # What cannot work is refused before anything is written.
+        with _traversing(prepared, advance) as traverse:
+            _begin(prepared)
+            left = []
+            for group in prepared.groups():
+                if record_of(folder, group.number).exists():
+                    outcome.resumed += len(group.sources)
+                    advance(len(group.sources))
+                else:
+                    left.append(group)
+            for group, done in traverse(left):
+                write_checked(record_of(folder, group.number), {"rows": done.rows})
+                outcome.add(done)
+        if prepared.writes_zarr:
+            ZarrLevels.clean(folder)
         _write_tables(prepared)
-    shutil.rmtree(folder / _GROUPS)
+    if (folder / GROUPS).exists():
+        shutil.rmtree(folder / GROUPS)
     sync(folder)
     return outcome
+
+
+def _begin(prepared: PreparedJob) -> None:
+    """Make what is there before the first group is."""
+    folder = prepared.job.output
+    try:
+        folder.mkdir(exist_ok=True)
+        # The manifest comes first: a folder with other files and no manifest is not a batch's.
+        if not (folder / MANIFEST).exists():
+            write_checked(folder / MANIFEST, prepared.manifest)
+        (folder / GROUPS).mkdir(exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be created: {error.strerror}") from error
+    if prepared.writes_zarr:
+        ZarrLevels.make(folder, len(prepared.sources), prepared.manifest["vertices"])
+
+
+Traverse = Callable[[Sequence[SourceGroup]], Iterator[tuple[SourceGroup, GroupDone]]]
+
+
+@contextmanager
+def _traversing(prepared: PreparedJob, advance: Callable[[int], object]) -> Generator[Traverse]:
+    """Give what traverses groups: this process, or the workers of a cluster, in any order."""
+    job = prepared.job
+    if job.cluster is not None:
+        shared = SharedGraph(job.graph, prepared.manifest["graph_checksum"], job.memory)
+        with on_workers(job.cluster, shared, job.manner, advance) as traverse:
+            yield traverse
+        return
+    with open_graph(job.graph, memory=job.memory) as graph:
+
+        def here(groups: Sequence[SourceGroup]) -> Iterator[tuple[SourceGroup, GroupDone]]:
+            with GroupRunner(graph, job.manner) as runner:
+                for group in groups:
+                    yield group, runner.run(group, advance)
+
+        yield here
 
 
 def _is_complete(prepared: PreparedJob) -> bool:
@@ -254,61 +322,13 @@ def _table(prepared: PreparedJob) -> Path:
     return prepared.job.output / name
 
 
-def _run_groups(
-    graph: Graph,
-    prepared: PreparedJob,
-    work: Traversals,
-    outcome: JobOutcome,
-    advance: Callable[[int], object],
-) -> None:
-    """Traverse the groups that have no record yet."""
-    job = prepared.job
-    levels: NpyLevels | ZarrLevels | None = None
-    if job.emit == "levels" and job.levels == "npy":
-        levels = NpyLevels(job.output)
-    elif job.emit == "levels":
-        levels = ZarrLevels(job.output, len(prepared.sources), graph.num_vertices)
-    wanted: dict[int, list[int]] = {}
-    for source, target in prepared.pairs:
-        wanted.setdefault(source, []).append(target)
-    for group in range(prepared.num_groups):
-        first = group * WIDTH
-        sources = prepared.sources[first : first + WIDTH]
-        if _record(prepared, group).exists():
-            outcome.resumed += len(sources)
-            advance(len(sources))
-            continue
-        targets = [graph.stored(wanted[s]) for s in sources] if prepared.pairs else None
-        rows = []
-        for number, result in enumerate(work.run(sources, targets), first):
-            if levels is not None:
-                levels.write(number, result)
-            rows.append(_row(result))
-            outcome.strategies[result.strategy] = outcome.strategies.get(result.strategy, 0) + 1
-            advance(1)
-        if levels is not None:
-            levels.flush(first, first + len(sources))
-        _write_checked(_record(prepared, group), {"rows": rows})
-    outcome.reason, outcome.width, outcome.disk_bytes = work.reason, work.width, work.disk_bytes
-    outcome.fallback = work.fallback
-
-
-def _row(result: SourceResult) -> dict[str, Any]:
-    if result.distances is None:
-        return summary_row(result)
-    return {"source": result.source, "distances": result.distances.tolist()}
-
-
-def _record(prepared: PreparedJob, group: int) -> Path:
-    return prepared.job.output / _GROUPS / f"{group:06d}.json"
-
-
 def _write_tables(prepared: PreparedJob) -> None:
     """Put the records of all groups together."""
 
     def rows() -> Iterator[dict[str, Any]]:
         for group in range(prepared.num_groups):
-            yield from _read_checked(_record(prepared, group), "delete it and resume again")["rows"]
+            path = record_of(prepared.job.output, group)
+            yield from read_checked(path, "delete it and resume again")["rows"]
 
     if prepared.job.emit == "pairs":
         found = {row["source"]: iter(row["distances"]) for row in rows()}
@@ -317,25 +337,3 @@ def _write_tables(prepared: PreparedJob) -> None:
         )
     else:
         write_summary(_table(prepared), rows())
-
-
-def _write_checked(path: Path, values: dict[str, Any]) -> None:
-    """Write an object with a checksum of itself."""
-    text = json.dumps(values, sort_keys=True)
-    with atomic_output(path, force=True) as file:
-        file.write(json.dumps({"checksum": zlib.crc32(text.encode()), **values}, indent=1).encode())
-
-
-def _read_checked(path: Path, advice: str) -> dict[str, Any]:
-    """Read an object and check its checksum."""
-    try:
-        values = json.loads(path.read_bytes())
-        checksum = values.pop("checksum")
-        if checksum != zlib.crc32(json.dumps(values, sort_keys=True).encode()):
-            raise ValueError
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
-        raise FormatError(f"{path}: is damaged; {advice}") from error
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be read: {error.strerror}; {advice}") from error
-    checked: dict[str, Any] = values
-    return checked

@@ -128,30 +128,41 @@ class NpyLevels:
 
 
 class ZarrLevels:
-    """One Zarr array of int32, one row per source."""
+    """One Zarr array of int32, one row per source; several processes may write rows of their own.
+
+    ``make`` comes before the first one is opened, and ``clean`` after the last one was written.
+    """
 
     _CHUNK = 1 << 22
 
-    def __init__(self, folder: Path, num_sources: int, num_vertices: int) -> None:
+    def __init__(self, folder: Path) -> None:
+        self._path = _zarr_in(folder)
+        self._array = import_zarr().open_array(self._path, mode="r+")
+
+    @classmethod
+    def make(cls, folder: Path, num_sources: int, num_vertices: int) -> None:
+        """Create the array, or check the one that is there."""
         zarr = import_zarr()
-        self._path = folder / "levels.zarr"
-        # What zarr was writing when the process was killed.
-        for leftover in self._path.rglob("*.partial"):
-            leftover.unlink()
+        cls.clean(folder)
+        path = _zarr_in(folder)
         shape = (num_sources, num_vertices)
-        if (self._path / "zarr.json").exists():
-            self._array = zarr.open_array(self._path, mode="r+")
-            if self._array.shape != shape:
-                raise OutputError(f"{self._path}: has another shape; delete it and resume again")
-        else:
-            self._array = zarr.create_array(
-                self._path,
+        if not (path / "zarr.json").exists():
+            zarr.create_array(
+                path,
                 shape=shape,
-                chunks=(1, max(1, min(num_vertices, self._CHUNK))),
+                chunks=(1, max(1, min(num_vertices, cls._CHUNK))),
                 dtype="int32",
                 fill_value=-1,
                 overwrite=True,
             )
+        elif zarr.open_array(path, mode="r").shape != shape:
+            raise OutputError(f"{path}: has another shape; delete it and resume again")
+
+    @staticmethod
+    def clean(folder: Path) -> None:
+        """Remove what zarr was writing when a process was killed."""
+        for leftover in _zarr_in(folder).rglob("*.partial"):
+            leftover.unlink()
 
     def write(self, number: int, result: SourceResult) -> None:
         """Write the levels of one source."""
@@ -165,6 +176,10 @@ class ZarrLevels:
                 sync(part)
         sync(self._path / "c")
         sync(self._path)
+
+
+def _zarr_in(folder: Path) -> Path:
+    return folder / "levels.zarr"
 
 
 def import_zarr() -> Any:  # noqa: ANN401

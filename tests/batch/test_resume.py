@@ -81,12 +81,11 @@ def test_killed_and_resumed_gives_the_same_bytes(
 
 def test_what_zarr_was_writing_when_it_was_killed_goes_away(tmp_path: Path) -> None:
     pytest.importorskip("zarr", reason="Zarr arrays need zarr")
-    levels = ZarrLevels(tmp_path, 3, 10)
+    ZarrLevels.make(tmp_path, 3, 10)
     partial = tmp_path / "levels.zarr" / "c" / "1" / "0.0123.partial"
     partial.parent.mkdir(parents=True)
     partial.touch()
-    del levels
-    ZarrLevels(tmp_path, 3, 10)
+    ZarrLevels.make(tmp_path, 3, 10)
     assert not partial.exists()
 
 
@@ -98,7 +97,7 @@ def test_a_job_stopped_before_its_manifest_was_whole_can_be_resumed(
 
     job = Job(graph, tmp_path / "out", random=10)
     with monkeypatch.context() as context:
-        context.setattr("oocbfs.batch.jobs._write_checked", stop)
+        context.setattr("oocbfs.batch.jobs.write_checked", stop)
         with pytest.raises(KeyboardInterrupt):
             run_plan(prepare(job, resume=False))
     run_plan(prepare(job, resume=True))

@@ -47,6 +47,7 @@ SMALLER = {
 NEEDS = {
     "--plot": find_spec("matplotlib"),
     "zarr": find_spec("zarr"),
+    "--cluster": find_spec("distributed"),
     "emulator": shutil.which("g++"),
     "oocbfs ablate": shutil.which("g++"),
 }

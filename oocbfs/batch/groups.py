@@ -1,0 +1,103 @@
+"""One group of 64 sources: what it needs, how it is traversed, and what comes of it.
+
+Groups know nothing of each other, so that any process that sees the graph and the folder can
+traverse one: this one, or a worker of a cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from oocbfs.batch.outputs import NpyLevels, ZarrLevels, summary_row
+from oocbfs.formats.io.closing import Closing
+from oocbfs.plan.many import ManyDivision
+from oocbfs.results.source import SourceResult
+from oocbfs.search.graph import Graph
+from oocbfs.search.many import Traversals, divide
+from oocbfs.settings import Emit, LevelFiles, ManyEngine, Settings, Strategy
+
+
+@dataclass(frozen=True)
+class Manner:
+    """What all groups of a job share: what they write, and how they are traversed."""
+
+    output: Path
+    emit: Emit
+    levels: LevelFiles
+    threads: int | None
+    strategy: Strategy
+    engine: ManyEngine
+
+    def divide(self, graph: Graph) -> ManyDivision:
+        """Decide how traversals keep within the budget of the graph."""
+        settings = Settings(threads=self.threads, engine=self.engine, memory=graph.budget_bytes)
+        return divide(graph, self.emit, self.strategy, settings)
+
+
+@dataclass(frozen=True)
+class SourceGroup:
+    """Sources that are committed together, the place of the first among all, and their targets."""
+
+    number: int
+    first: int
+    sources: list[int]
+    targets: list[list[int]] | None
+
+
+@dataclass
+class GroupDone:
+    """A row for each source, and how they were traversed; see ``JobOutcome``."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    strategies: dict[str, int] = field(default_factory=dict)
+    reason: str = ""
+    width: int = 0
+    disk_bytes: int = 0
+    fallback: str | None = None
+
+
+class GroupRunner(Closing):
+    """Traverses groups of one job on an open graph, and writes the levels of their sources."""
+
+    def __init__(self, graph: Graph, manner: Manner) -> None:
+        self._graph = graph
+        self._traversals = Traversals(graph, manner.emit, manner.divide(graph))
+        self._levels: NpyLevels | ZarrLevels | None = None
+        if manner.emit == "levels":
+            kind = NpyLevels if manner.levels == "npy" else ZarrLevels
+            self._levels = kind(manner.output)
+
+    def close(self) -> None:
+        """Give back what a device holds; the graph stays open."""
+        self._traversals.__exit__(None, None, None)
+
+    def run(
+        self, group: SourceGroup, advance: Callable[[int], object] = lambda done: None
+    ) -> GroupDone:
+        """Traverse a group; its levels are on disk afterwards."""
+        work = self._traversals
+        before = work.disk_bytes
+        done = GroupDone()
+        targets = None
+        if group.targets is not None:
+            targets = [self._graph.stored(ids) for ids in group.targets]
+        for number, result in enumerate(work.run(group.sources, targets), group.first):
+            if self._levels is not None:
+                self._levels.write(number, result)
+            done.rows.append(_row(result))
+            done.strategies[result.strategy] = done.strategies.get(result.strategy, 0) + 1
+            advance(1)
+        if self._levels is not None:
+            self._levels.flush(group.first, group.first + len(group.sources))
+        done.reason, done.width, done.fallback = work.reason, work.width, work.fallback
+        done.disk_bytes = work.disk_bytes - before
+        return done
+
+
+def _row(result: SourceResult) -> dict[str, Any]:
+    if result.distances is None:
+        return summary_row(result)
+    return {"source": result.source, "distances": result.distances.tolist()}

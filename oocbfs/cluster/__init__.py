@@ -1,0 +1,1 @@
+"""Beyond one process: clusters that already run Dask or MPI."""

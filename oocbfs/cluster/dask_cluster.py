@@ -1,0 +1,310 @@
+"""A Dask cluster: connect to it, look at its workers, and let them run tasks.
+
+Tasks are stateless: what a task needs travels with it, or is a file that every worker sees. So a
+task of a worker that was lost is simply run again, by Dask, on another one. Nothing here knows what
+the tasks do.
+"""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from typing import Any, NamedTuple, TypeVar
+
+from oocbfs import __version__
+from oocbfs.cluster.dask_address import address_in, import_distributed, local_size
+from oocbfs.errors import ClusterError
+from oocbfs.formats.io.closing import Closing
+from oocbfs.formats.io.machine import usable_cores
+
+# How long a scheduler may take to answer, and a cluster without workers to get one.
+CONNECT_SECONDS = 10.0
+WORKER_SECONDS = 60.0
+# How long workers may take to come to the end of what nobody waits for.
+FINISH_SECONDS = 10.0
+_LOOK_AGAIN_SECONDS = 1.0
+
+Result = TypeVar("Result")
+
+
+class Call(NamedTuple):
+    """A call of a function of oocbfs on a worker; ``name`` is what people see of it.
+
+    ``worker`` is the one that should run it, which keeps what it opened; any other may.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    worker: str | None = None
+
+
+class DaskCluster(Closing):
+    """A connection to a Dask cluster whose workers run this version of oocbfs.
+
+    ``cluster`` is the address of a scheduler, the file that it writes, or ``local:N`` for N
+    processes of this machine, which end with the connection.
+    """
+
+    def __init__(self, cluster: str) -> None:
+        distributed = import_distributed()
+        self.name = cluster
+        self._token = secrets.token_hex(4)
+        self._num_tasks = 0
+        self._distributed = distributed
+        self._closing = ExitStack()
+        with ExitStack() as opened:
+            # What Dask would say of lost workers and schedulers, we say in one line.
+            silence = distributed.utils.silence_logging_cmgr
+            opened.enter_context(silence(logging.CRITICAL))
+            opened.enter_context(silence(logging.CRITICAL, root="tornado"))
+            if cluster.startswith("local:"):
+                target = self._start_local(local_size(cluster), opened)
+            else:
+                target = cluster if "://" in cluster else address_in(cluster)
+            self._client = self._connect(target, opened)
+            self._check_versions()
+            self._closing = opened.pop_all()
+
+    def _start_local(self, size: int, opened: ExitStack) -> Any:  # noqa: ANN401
+        """Start processes of this machine, which share its cores."""
+        cluster = self._distributed.LocalCluster(
+            n_workers=size,
+            threads_per_worker=max(1, usable_cores() // size),
+            processes=True,
+            memory_limit=None,
+            dashboard_address=":0",
+            silence_logs=logging.CRITICAL,
+        )
+        opened.callback(cluster.close)
+        return cluster
+
+    def _connect(self, target: Any, opened: ExitStack) -> Any:  # noqa: ANN401
+        try:
+            client = self._distributed.Client(
+                target, timeout=CONNECT_SECONDS, set_as_default=False, name="oocbfs"
+            )
+        except (OSError, ValueError, ImportError, RuntimeError) as error:
+            raise ClusterError(
+                f"{self.name}: no Dask scheduler answers there: "
+                f"{_first_line(error)}; start one with 'dask scheduler'"
+            ) from error
+        opened.callback(self._disconnect, client)
+        return client
+
+    @staticmethod
+    def _disconnect(client: Any) -> None:  # noqa: ANN401
+        """Leave, also from a scheduler that has gone already."""
+        with suppress(Exception):
+            client.close(timeout=2)
+
+    def close(self) -> None:
+        """Leave the cluster; processes of ``local:N`` end."""
+        self._closing.close()
+
+    def workers(self) -> dict[str, int]:
+        """Give the threads of each worker that takes tasks, by address; waits until there is one.
+
+        Raises
+        ------
+        ClusterError
+            If none comes, or the scheduler has gone.
+        """
+        deadline = time.monotonic() + WORKER_SECONDS
+        while True:
+            found = self._call(self._client.scheduler_info)["workers"]
+            threads = {
+                address: int(worker["nthreads"])
+                for address, worker in found.items()
+                if worker["status"] == "running"
+            }
+            if threads:
+                return threads
+            if time.monotonic() > deadline:
+                have = f"{len(found)} workers that take no tasks" if found else "no worker"
+                raise ClusterError(
+                    f"{self.name}: has {have}, and got none in {WORKER_SECONDS:.0f} s: "
+                    "start some with 'dask worker', or allow those that pause more memory"
+                )
+            time.sleep(0.1)
+
+    def ask(self, function: Callable[..., Any], *arguments: object) -> dict[str, Any]:
+        """Call a function on every worker, and give the answers by address.
+
+        Raises
+        ------
+        ClusterError
+            If a worker raises an error, which is named with the worker.
+        """
+        self.workers()
+        answers = self._call(self._client.run, function, *arguments, on_error="return")
+        for address, answer in answers.items():
+            if isinstance(answer, self._lost_errors):
+                continue  # a worker that has just gone
+            if isinstance(answer, BaseException):
+                raise ClusterError(f"worker {address}: {_first_line(answer)}") from answer
+        return {
+            address: answer
+            for address, answer in answers.items()
+            if not isinstance(answer, BaseException)
+        }
+
+    def finish(self, name: str, function: Callable[..., Any], *arguments: object) -> None:
+        """Call a function on every worker after the tasks that it has; waits a little for that.
+
+        A worker may still have one that nobody waits for: it was lost, was given to another, and
+        the first one came to its end after all.
+        """
+        deadline = time.monotonic() + FINISH_SECONDS
+        places = {}
+        for worker in self.workers():
+            future = self.submit(Call(name, function, arguments, worker), anywhere=False)
+            places[future] = worker
+        while places and time.monotonic() < deadline:
+            there = self.workers()
+            done = self._wait(list(places))
+            places = {
+                f: worker for f, worker in places.items() if f not in done and worker in there
+            }
+
+    def run(self, tasks: Sequence[Call]) -> Iterator[tuple[int, Any]]:
+        """Run tasks, one at a time on each worker; yields number and result as they are done.
+
+        Raises
+        ------
+        ClusterError
+            If the workers of a task were lost again and again, or the scheduler was.
+        OocbfsError
+            That a task has raised.
+        """
+        waiting = iter(enumerate(tasks))
+        running: dict[Any, int] = {}
+        places: dict[Any, str] = {}
+        try:
+            while True:
+                workers = self.workers()
+                while len(running) < len(workers) and (entry := next(waiting, None)):
+                    number, task = entry
+                    free = set(workers).difference(places.values())
+                    task = task._replace(worker=min(free or workers))
+                    future = self.submit(task)
+                    running[future], places[future] = number, str(task.worker)
+                if not running:
+                    return
+                for future in self._wait(list(running)):
+                    del places[future]
+                    number, result = running.pop(future), self.result(future)
+                    future.release()  # else it is computed again if its worker is lost later
+                    yield number, result
+        finally:
+            with suppress(Exception):
+                self._client.cancel(list(running), force=True)
+
+    def submit(self, task: Call, *, anywhere: bool = True) -> Any:  # noqa: ANN401
+        """Start a task, by default on another worker if its own is lost; gives Dask's future."""
+        self._num_tasks += 1
+        place = {} if task.worker is None else {"workers": [task.worker]}
+        return self._call(
+            self._client.submit,
+            _GUARDED,
+            __version__,
+            pickle.dumps((task.function, task.arguments), protocol=5),
+            key=f"{task.name}-{self._token}-{self._num_tasks:06d}",
+            pure=False,
+            allow_other_workers=bool(place) and anywhere,
+            **place,
+        )
+
+    def result(self, future: Any) -> Any:  # noqa: ANN401
+        """Give the result of a task that is done, or raise what it raised."""
+        try:
+            found, where, result = self._call(future.result)
+        except self._distributed.KilledWorker as error:
+            name = str(error.task).split(f"-{self._token}")[0]
+            raise ClusterError(
+                f"{self.name}: {name} was given up: {error.allowed_failures + 1} workers were lost "
+                "while they ran it; the last was "
+                f"{getattr(error.last_worker, 'address', error.last_worker)}: look at its log"
+            ) from error
+        self._check_version(where, found)
+        return result
+
+    def _wait(self, futures: list[Any]) -> set[Any]:
+        """Wait until some are done, or for a moment, in which workers may have come."""
+        options = {"timeout": _LOOK_AGAIN_SECONDS, "return_when": "FIRST_COMPLETED"}
+        try:
+            with self._client.as_current():
+                done = self._call(self._distributed.wait, futures, **options)
+        except TimeoutError:
+            return set()
+        return set(done.done)
+
+    def _call(self, function: Callable[..., Result], *arguments: object, **named: object) -> Result:
+        """Call something of Dask's that fails if the scheduler has gone."""
+        try:
+            if self._client.status == "running":
+                return function(*arguments, **named)
+        except TimeoutError:
+            raise
+        except self._lost_errors as error:
+            raise self._gone() from error
+        raise self._gone()
+
+    def _gone(self) -> ClusterError:
+        return ClusterError(f"{self.name}: the scheduler went away")
+
+    @property
+    def _lost_errors(self) -> tuple[type[BaseException], ...]:
+        distributed = self._distributed
+        return distributed.comm.CommClosedError, distributed.CancelledError, ConnectionError
+
+    def _check_versions(self) -> None:
+        """Ask every worker which oocbfs it has, by code that needs none."""
+        for address, (found, _, _) in self.ask(_GUARDED, __version__, b"").items():
+            self._check_version(address, found)
+
+    def _check_version(self, address: str, found: str | None) -> None:
+        if found != __version__:
+            has = "has no oocbfs" if found is None else f"runs oocbfs {found}"
+            raise ClusterError(
+                f"{self.name}: worker {address} {has}, and this is {__version__}: "
+                "install the same everywhere"
+            )
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]
+
+
+def _make_guarded() -> Callable[[str, bytes], tuple[str | None, str, Any]]:
+    """Make a function that travels by its code, so that workers without oocbfs can run it."""
+
+    def guarded(version: str, payload: bytes) -> tuple[str | None, str, Any]:
+        """Call what was packed if this worker has the version; tells which it has, and where."""
+        import pickle
+
+        import distributed
+
+        try:
+            import oocbfs
+
+            found = oocbfs.__version__
+        except ImportError:
+            found = None
+        try:
+            where = distributed.get_worker().address
+        except ValueError:
+            where = ""
+        if found != version or not payload:
+            return found, where, None
+        function, arguments = pickle.loads(payload)
+        return found, where, function(*arguments)
+
+    return guarded
+
+
+_GUARDED = _make_guarded()

@@ -1,0 +1,30 @@
+"""What a Dask worker may take, as a task that runs there sees it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oocbfs.memory import parse_size
+
+if TYPE_CHECKING:
+    from distributed import Worker
+
+# A worker that takes more is killed by its nanny, whatever it is configured to pause at.
+_MOST_SHARE = 0.9
+
+
+def budget_bytes(worker: Worker, file_bytes: int, asked: str | int | None) -> int | None:
+    """Give the budget of the only task of a worker; None if there is none to keep.
+
+    Dask counts the pages of mapped files as memory of the worker, which our budgets do not, because
+    a kernel can take them back. So a file that is mapped is taken off, and one for which that would
+    leave too little is read instead: its budget is smaller than the file.
+    """
+    limit = worker.memory_manager.memory_limit
+    wanted = None if asked is None else parse_size(asked)
+    if not limit:
+        return wanted
+    pause = worker.memory_manager.memory_pause_fraction
+    allowed = int(limit * min(pause or _MOST_SHARE, _MOST_SHARE))
+    rest = allowed - file_bytes if 2 * file_bytes <= allowed else min(allowed, file_bytes - 1)
+    return rest if wanted is None else min(rest, wanted)
