@@ -1,1 +1,1 @@
-"""Beyond one process: clusters that already run Dask or MPI."""
+"""Graphs in parts: cut them, search the parts, and exchange what they find."""
