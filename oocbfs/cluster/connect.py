@@ -27,7 +27,13 @@ class Kind(NamedTuple):
     name: str
 
 
-EXCHANGES = (Kind(r"local:\d+", "local:N", "oocbfs.cluster.local", "LocalProcesses"),)
+_DASK = "oocbfs.cluster.on_dask", "DaskExchange"
+EXCHANGES = (
+    Kind(r"local:\d+", "local:N", "oocbfs.cluster.local", "LocalProcesses"),
+    Kind("mpi", "mpi", "oocbfs.cluster.on_mpi", "MpiExchange"),
+    Kind(r"\w+://.+", "tcp://HOST:PORT", *_DASK),
+    Kind(r".+\.json", "the file of a Dask scheduler (.json)", *_DASK),
+)
 
 
 def connect(cluster: str | None, refs: Sequence[ShardRef], degrees: NDArray[np.uint32]) -> Exchange:

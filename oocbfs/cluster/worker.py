@@ -1,10 +1,15 @@
-"""What a Dask worker may take, as a task that runs there sees it."""
+"""What a Dask worker may take, as a task that runs there sees it.
+
+Dask counts the pages of mapped files as memory of the worker, which our budgets do not, because a
+kernel can take them back. So here they count.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oocbfs.memory import parse_size
+from oocbfs.errors import BudgetError
+from oocbfs.memory import format_size, parse_size, used_bytes
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -13,18 +18,40 @@ if TYPE_CHECKING:
 _MOST_SHARE = 0.9
 
 
+def allowed_bytes(worker: Worker) -> int | None:
+    """Tell how much a worker may take before Dask pauses or kills it; None is no limit."""
+    manager = worker.memory_manager
+    if not manager.memory_limit:
+        return None
+    return int(manager.memory_limit * min(manager.memory_pause_fraction or 1, _MOST_SHARE))
+
+
 def budget_bytes(worker: Worker, file_bytes: int, asked: str | int | None) -> int | None:
     """Give the budget of the only task of a worker; None if there is none to keep.
 
-    Dask counts the pages of mapped files as memory of the worker, which our budgets do not, because
-    a kernel can take them back. So a file that is mapped is taken off, and one for which that would
-    leave too little is read instead: its budget is smaller than the file.
+    A file that is mapped is taken off; one for which that would leave too little is read instead:
+    its budget is smaller than the file.
     """
-    limit = worker.memory_manager.memory_limit
+    allowed = allowed_bytes(worker)
     wanted = None if asked is None else parse_size(asked)
-    if not limit:
+    if allowed is None:
         return wanted
-    pause = worker.memory_manager.memory_pause_fraction
-    allowed = int(limit * min(pause or _MOST_SHARE, _MOST_SHARE))
     rest = allowed - file_bytes if 2 * file_bytes <= allowed else min(allowed, file_bytes - 1)
     return rest if wanted is None else min(rest, wanted)
+
+
+def check_room(worker: Worker, path: str, needed_bytes: int) -> None:
+    """Refuse a shard that would not fit beside what a worker has already.
+
+    Raises
+    ------
+    BudgetError
+        Names the shard and the worker, and says what would help.
+    """
+    allowed = allowed_bytes(worker)
+    if allowed is not None and used_bytes() + needed_bytes > allowed:
+        raise BudgetError(
+            f"{path}: needs {format_size(used_bytes() + needed_bytes)} on worker "
+            f"{worker.address}, which may take {format_size(allowed)}: cut the graph into more "
+            "parts, start more workers, or allow them more"
+        )

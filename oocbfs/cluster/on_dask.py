@@ -1,0 +1,125 @@
+"""Shards on the workers of a Dask cluster: a star, in which the client merges.
+
+Every step is one round of tasks, each pinned softly to the worker that has the shard open. Tasks
+hold all they need, so that those of a lost worker are run again on another one, which opens the
+shard too. Workers never talk to each other: one that waited for a lost one would hang.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.cluster import worker as limits
+from oocbfs.cluster.dask_address import import_distributed
+from oocbfs.cluster.dask_cluster import Call, DaskCluster
+from oocbfs.cluster.exchange import TaskStar
+from oocbfs.cluster.shard import ShardRef
+from oocbfs.cluster.tasks import Reply, Task, answer, forget
+from oocbfs.errors import ClusterError, FormatError
+from oocbfs.formats.container.reader import Container
+
+# How often the client looks for workers that came or went.
+_LOOK_SECONDS = 1.0
+
+
+class DaskExchange(TaskStar):
+    """The shards of a graph on a Dask cluster whose workers see their files."""
+
+    name = "dask"
+    level_seconds = 0.02
+
+    def __init__(self, cluster: str, refs: Sequence[ShardRef], degrees: NDArray[np.uint32]) -> None:
+        super().__init__(refs, degrees)
+        self._cluster = DaskCluster(cluster)
+        self._places: list[str] = []
+        self._next_look = 0.0
+        try:
+            self._cluster.ask(see_shards, refs)
+            self._place()
+        except BaseException:
+            self._cluster.close()
+            raise
+
+    def _place(self) -> None:
+        """Say which worker should have which shard, where workers came or went."""
+        if time.monotonic() < self._next_look:
+            return
+        workers = sorted(self._cluster.workers())
+        self._places = place(len(self.refs), workers, self._places)
+        self._next_look = time.monotonic() + _LOOK_SECONDS
+
+    def run(self, tasks: Sequence[Task]) -> Sequence[Reply]:
+        """Do the tasks of one step on the workers that have the shards."""
+        self._place()
+        return self._cluster.map(
+            [
+                Call(f"oocbfs-{task.name}", answer_here, (task,), self._places[task.ref.part])
+                for task in tasks
+            ]
+        )
+
+    def close(self) -> None:
+        """Let workers close the shards, and leave."""
+        with suppress(ClusterError):
+            self._cluster.finish("oocbfs-close", forget_here)
+        self._cluster.close()
+
+
+def place(parts: int, workers: Sequence[str], before: Sequence[str]) -> list[str]:
+    """Deal parts to workers evenly; a part stays where it was, if it can."""
+    most = -(-parts // len(workers))
+    load: Counter[str] = Counter()
+    places: list[str | None] = []
+    for part in range(parts):
+        stays = part < len(before) and before[part] in workers and load[before[part]] < most
+        places.append(before[part] if stays else None)
+        load[before[part] if stays else ""] += 1
+    for part, old in enumerate(places):
+        if old is None:
+            places[part] = chosen = min(workers, key=lambda worker: (load[worker], worker))
+            load[chosen] += 1
+    return [str(worker) for worker in places]
+
+
+def see_shards(refs: Sequence[ShardRef]) -> None:
+    """Refuse shards that this worker cannot open, or that are others there."""
+    for ref in refs:
+        container = Container(ref.path)
+        container.close()
+        if int(container.header["checksum"]) != ref.checksum:
+            raise FormatError(f"{ref.path}: is not the part {ref.part} that the manifest names")
+
+
+# A worker does one task at a time, with all its threads.
+_lock = Lock()
+# Bytes of the files of the shards that this worker has open.
+_open_bytes: dict[str, int] = {}
+
+
+def answer_here(task: Task) -> Reply:
+    """Do a task on this worker, with its threads and within its limit."""
+    worker = import_distributed().get_worker()
+    ref = replace(task.ref, threads=worker.state.nthreads)
+    with _lock:
+        if ref.path not in _open_bytes:
+            file_bytes = os.path.getsize(ref.path)
+            needed = sum(_open_bytes.values()) + file_bytes + 3 * ref.num_vertices // 8
+            limits.check_room(worker, ref.path, needed)
+            _open_bytes[ref.path] = file_bytes
+        return answer(replace(task, ref=ref))
+
+
+def forget_here() -> None:
+    """Close the shards that this worker has open."""
+    with _lock:
+        forget()
+        _open_bytes.clear()
