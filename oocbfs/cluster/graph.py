@@ -16,6 +16,7 @@ from oocbfs.cluster.connect import connect
 from oocbfs.cluster.driver import Shape
 from oocbfs.cluster.manifest import Manifest
 from oocbfs.cluster.shard import ShardRef
+from oocbfs.errors import QueryError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.formats.edges import Edges, Ids
 from oocbfs.formats.io.closing import Closing
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from oocbfs.cluster.exchange import Exchange
     from oocbfs.formats.container.reader import Container
     from oocbfs.results.bfs import BfsResult
+    from oocbfs.results.components import ComponentsResult
 
 
 class ShardedGraph(AnyGraph, Closing):
@@ -64,6 +66,7 @@ class ShardedGraph(AnyGraph, Closing):
         memory: str | int | None = None,
         tmp: str | os.PathLike[str] | None = None,
         force: bool = False,
+        **others: Any,  # noqa: ANN401
     ) -> BfsResult:
         """Find the distance of every vertex from a source, or from the nearest of several.
 
@@ -76,6 +79,8 @@ class ShardedGraph(AnyGraph, Closing):
         force
             Search graphs, too, that have so many levels that messages would take longer than
             the search.
+        others
+            What ``Graph.bfs`` takes besides is refused, unless it is the default.
         source, parents, direction, max_depth, target, validate, progress, tmp
             As for ``Graph.bfs``.
 
@@ -93,9 +98,10 @@ class ShardedGraph(AnyGraph, Closing):
         """
         from oocbfs.cluster.search import bfs
 
-        settings = Settings(
+        settings = self._settings(
+            memory,
+            others,
             threads=threads,
-            memory=self.budget_bytes if memory is None else parse_size(memory),
             direction=direction,
             max_depth=max_depth,
             target=target,
@@ -105,6 +111,43 @@ class ShardedGraph(AnyGraph, Closing):
         )
         with self.reading():
             return bfs(self, self.as_ids(source), parents=parents, settings=settings, force=force)
+
+    def components(
+        self,
+        *,
+        threads: int | None = None,
+        progress: bool = False,
+        memory: str | int | None = None,
+        tmp: str | os.PathLike[str] | None = None,
+        **others: Any,  # noqa: ANN401
+    ) -> ComponentsResult:
+        """Find the connected components; of a directed graph the weakly connected ones.
+
+        Each process needs 4 bytes for each vertex of the graph. See ``bfs``, and
+        ``Graph.components``.
+        """
+        from oocbfs.cluster.components import components
+
+        settings = self._settings(memory, others, threads=threads, progress=progress, tmp=tmp)
+        with self.reading():
+            return components(self, settings)
+
+    def _settings(
+        self,
+        memory: str | int | None,
+        others: dict[str, Any],
+        **known: Any,  # noqa: ANN401
+    ) -> Settings:
+        """Put settings together; refuse those that graphs in parts do not have."""
+        settings = Settings(
+            memory=self.budget_bytes if memory is None else parse_size(memory), **known, **others
+        )
+        default = Settings()
+        for name in ("engine", "vram", "resident_tails", "method"):
+            if getattr(settings, name) != getattr(default, name):
+                option = name.replace("_", "-")
+                raise QueryError(f"{self.path}: a graph in parts knows no --{option}: leave it out")
+        return settings
 
     @property
     def path(self) -> str:
@@ -134,6 +177,11 @@ class ShardedGraph(AnyGraph, Closing):
         parts = (self.part(number) for number in range(self.shape.cut.parts))
         kinds = (Kind.HEADS, Kind.TAILS)
         return sum(int(part.sections[kind]["raw_bytes"]) for part in parts for kind in kinds)
+
+    @property
+    def tail_bytes(self) -> int:
+        """Bytes of the tails, of both directions and all parts."""
+        return sum(self.part(n).raw_bytes(Kind.TAILS) for n in range(self.shape.cut.parts))
 
     def part(self, number: int) -> Container:
         """Open the file of a part; kept until ``close``."""

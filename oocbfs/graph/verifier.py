@@ -37,6 +37,8 @@ def verify(
     threads = available_threads(threads)
     phases = Phases(show=progress)
     with Container(path) as container, container.file.reading():
+        if container.part is not None:
+            raise FormatError(f"{container.path}: is a part of a graph: verify its folder instead")
         container.before_unpacking = partial(allow_unpacking, path)
         with phases("sums", container.bytes.size, "B") as bar:
             check_bytes(container, threads, bar.update)
