@@ -6,7 +6,7 @@ import numpy as np
 from numba import types
 
 from oocbfs.kernels.array_types import I32, READ_U32, READ_U64, U64
-from oocbfs.kernels.atomics import trailing_zeros
+from oocbfs.kernels.atomics import atomic_or, trailing_zeros
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.region import ONE, ZERO
 
@@ -19,6 +19,14 @@ def mark_levels(levels, found, level):
         while bits != ZERO:
             levels[w * 64 + trailing_zeros(bits)] = level
             bits &= bits - ONE
+
+
+@compiled(types.void(U64, READ_U64))
+def merge_bits(shared, words):
+    """Set the bits of a bitmap in one that other processes write, too."""
+    for w in range(words.size):
+        if words[w] & ~shared[w] != ZERO:
+            atomic_or(shared, w, words[w])
 
 
 @compiled(types.void(U64, READ_U32))

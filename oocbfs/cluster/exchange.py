@@ -21,6 +21,7 @@ from oocbfs.cluster.messages import pack, unpack
 from oocbfs.cluster.shard import (
     Bitmap,
     Down,
+    Forest,
     Shard,
     ShardRef,
     Up,
@@ -94,6 +95,14 @@ class Exchange(ABC):
     @abstractmethod
     def down(self, step: Step) -> Found:
         """Let the frontier look for all vertices that are not visited."""
+
+    @abstractmethod
+    def heads(self) -> Iterable[tuple[int, VertexArray]]:
+        """Give each part and the heads of its rows; of the in-rows, too, as another entry."""
+
+    @abstractmethod
+    def forests(self, giant: Bitmap) -> Iterable[Forest]:
+        """Let every part join its vertices outside the giant with their neighbours."""
 
     def close(self) -> None:  # noqa: B027
         """Give everything back."""
@@ -213,6 +222,17 @@ class Here(Star):
         for part, own in self.frontier_of(step):
             yield part, self._shards[part].down(own, parents=step.parents)
 
+    def heads(self) -> Iterable[tuple[int, VertexArray]]:
+        """Ask one shard after the other."""
+        for part, shard in enumerate(self._shards):
+            for heads in shard.heads():
+                yield part, heads
+
+    def forests(self, giant: Bitmap) -> Iterable[Forest]:
+        """Ask one shard after the other."""
+        for shard in self._shards:
+            yield shard.forest(giant)
+
     def close(self) -> None:
         """Close the shards."""
         self._open.close()
@@ -274,6 +294,21 @@ class TaskStar(Star):
                 yield reply.part, Down(list_vertices(words), None, parents, reply.work)
             else:
                 yield reply.part, Down(None, words, None, reply.work)
+
+    def heads(self) -> Iterable[tuple[int, VertexArray]]:
+        """Ask all shards for their heads."""
+        for reply in self.run([Task(ref, 0, "heads") for ref in self.refs]):
+            every = np.frombuffer(reply.found, np.uint32)
+            rows = self.cut.rows_of(reply.part)
+            for first in range(0, every.size, max(1, rows)):
+                yield reply.part, every[first : first + rows]
+
+    def forests(self, giant: Bitmap) -> Iterable[Forest]:
+        """Send the giant to all shards."""
+        message = pack(giant[:-1])
+        for reply in self.run([Task(ref, 0, "forest", message) for ref in self.refs]):
+            vertices = np.frombuffer(reply.found, np.uint32)
+            yield Forest(vertices, np.frombuffer(reply.parents or b"", np.uint32), reply.work)
 
     def _exchange(self, tasks: Sequence[Task], traffic: Traffic) -> Sequence[Reply]:
         """Run tasks and count what travels."""
