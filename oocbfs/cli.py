@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from itertools import pairwise
 
 from oocbfs import __version__, console
 from oocbfs.errors import OocbfsError
@@ -65,6 +66,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     """Run a verb and write out what it printed; an error becomes one line."""
     try:
         try:
+            if _serves_another(sys.argv[1:] if arguments is None else arguments):
+                return 0
             options = _parse(arguments)
             options.run(options)
         finally:
@@ -82,6 +85,15 @@ def _run(arguments: Sequence[str] | None) -> int:
             f"{error.filename or 'reading or writing failed'}: {error.strerror or error}", 1
         )
     return 0
+
+
+def _serves_another(words: Sequence[str]) -> bool:
+    """Tell whether this was a rank of an MPI job that does what the first one tells it."""
+    if "--cluster=mpi" not in words and ("--cluster", "mpi") not in pairwise(words):
+        return False
+    from oocbfs.workers.mpi_ranks import serve_unless_first
+
+    return serve_unless_first()
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -55,7 +55,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add(parser, "--engine", choices=get_args(ManyEngine), help=engines)
     shared.add(parser, "--memory", help="limit for the process, such as 4G")
     shared.add(parser, "--threads")
-    shared.add(parser, "--cluster")
+    clusters = (
+        "run groups on workers: tcp://HOST:PORT or the file of a scheduler (Dask), or local:4"
+    )
+    shared.add(parser, "--cluster", help=clusters)
     parser.add_argument("--resume", action="store_true", help="continue where the last run ended")
     shared.add(parser, "--json", help="print one JSON object per job")
     parser.set_defaults(usage_error=parser.error)

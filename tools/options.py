@@ -105,9 +105,10 @@ _DECLARED: dict[str, dict[str, Any]] = {
         "help": "cut the graph into so many parts",
     },
     "--cluster": {
+        "type": path,
         "metavar": "WHERE",
-        "help": "search a graph in parts there: local:4 is four processes of this machine"
-        " (default: in this process)",
+        "help": "search a graph in parts there: local:4 (processes of this machine), "
+        "tcp://HOST:PORT or the file of a scheduler (Dask), or mpi (default: in this process)",
     },
     "--output": {"type": path, "required": True, "metavar": "FILE", "help": "the file to write"},
     "--force": {"action": "store_true", "help": "replace an existing file"},
@@ -125,12 +126,6 @@ _DECLARED: dict[str, dict[str, Any]] = {
         "type": share,
         "metavar": "SIZE|PERCENT",
         "help": "tails to keep in device memory, such as 512M or 25%% (default: what fits)",
-    },
-    "--cluster": {
-        "type": path,
-        "metavar": "ADDRESS",
-        "help": "run on the workers of a Dask cluster: tcp://HOST:PORT, the file of a scheduler, "
-        "or local:N for N processes",
     },
     "--directed": {
         "action": "store_true",

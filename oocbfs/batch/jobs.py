@@ -32,7 +32,6 @@ from oocbfs.batch.outputs import (
 from oocbfs.batch.records import GROUPS, MANIFEST, read_checked, record_of, write_checked
 from oocbfs.batch.sources import choose_hubs, choose_random
 from oocbfs.batch.workers import SharedGraph, on_workers
-from oocbfs.cluster.dask_address import check_address
 from oocbfs.errors import OutputError, QueryError
 from oocbfs.gpu.cuda_device import load_cupy
 from oocbfs.kernels.emulator.build import find_compiler
@@ -48,6 +47,7 @@ from oocbfs.settings import (
     Table,
     check_choice,
 )
+from oocbfs.workers.dask_address import check_address
 
 
 @dataclass(frozen=True)

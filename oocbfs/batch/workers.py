@@ -17,13 +17,13 @@ from threading import Lock
 from typing import NamedTuple
 
 from oocbfs.batch.groups import GroupDone, GroupRunner, Manner, SourceGroup
-from oocbfs.cluster import worker as limits
-from oocbfs.cluster.dask_address import import_distributed
-from oocbfs.cluster.dask_cluster import Call, DaskCluster
 from oocbfs.errors import BudgetError, ClusterError, OocbfsError, OutputError
 from oocbfs.memory import format_size
 from oocbfs.search.graph import Graph
 from oocbfs.search.graph import open as open_graph
+from oocbfs.workers import dask_limits as limits
+from oocbfs.workers.dask_address import import_distributed
+from oocbfs.workers.dask_cluster import Call, DaskCluster
 
 _ADVICE = "workers need it under the same path: put it on a file system that all of them see"
 

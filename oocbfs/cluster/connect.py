@@ -27,10 +27,10 @@ class Kind(NamedTuple):
     name: str
 
 
-_DASK = "oocbfs.cluster.on_dask", "DaskExchange"
+_DASK = "oocbfs.workers.dask_exchange", "DaskExchange"
 EXCHANGES = (
     Kind(r"local:\d+", "local:N", "oocbfs.cluster.local", "LocalProcesses"),
-    Kind("mpi", "mpi", "oocbfs.cluster.on_mpi", "MpiExchange"),
+    Kind("mpi", "mpi", "oocbfs.workers.mpi_exchange", "MpiExchange"),
     Kind(r"\w+://.+", "tcp://HOST:PORT", *_DASK),
     Kind(r".+\.json", "the file of a Dask scheduler (.json)", *_DASK),
 )

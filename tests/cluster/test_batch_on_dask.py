@@ -132,7 +132,7 @@ def test_what_workers_cannot_see_is_refused(
 def test_clusters_that_are_not_there(
     graph: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("oocbfs.cluster.dask_cluster.CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr("oocbfs.workers.dask_cluster.CONNECT_SECONDS", 0.5)
     damaged = tmp_path / "damaged.json"
     damaged.write_text("[]")
     for cluster, message in (
@@ -222,7 +222,7 @@ def test_a_cluster_by_its_file_from_its_first_worker_to_its_end(
         while not file.exists():
             time.sleep(0.05)
         with monkeypatch.context() as context:
-            context.setattr("oocbfs.cluster.dask_cluster.WORKER_SECONDS", 0.1)
+            context.setattr("oocbfs.workers.dask_cluster.WORKER_SECONDS", 0.1)
             assert "has no worker" in refused(*job)
         worker = ["--scheduler-file", file, "--no-nanny", "--nthreads", 1]
         with started(tmp_path, "worker", *worker, PYTHONPATH=str(old.parent)):

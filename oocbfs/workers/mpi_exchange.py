@@ -17,12 +17,22 @@ from numpy.typing import NDArray
 
 from oocbfs.cluster.exchange import Star, Step, Traffic, list_vertices
 from oocbfs.cluster.messages import pack, unpack
-from oocbfs.cluster.mpi_ranks import attempt, first_rank, gather, import_mpi, on_all
-from oocbfs.cluster.shard import Bitmap, Down, Shard, ShardRef, Up, VertexArray, Work, full_bitmap
+from oocbfs.cluster.shard import (
+    Bitmap,
+    Down,
+    Forest,
+    Shard,
+    ShardRef,
+    Up,
+    VertexArray,
+    Work,
+    full_bitmap,
+)
 from oocbfs.cluster.tasks import forget, shard_of
 from oocbfs.formats.container.cut import Cut
 from oocbfs.formats.io.machine import usable_cores
 from oocbfs.kernels.shards.merge import set_bits
+from oocbfs.workers.mpi_ranks import attempt, first_rank, gather, import_mpi, on_all
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
@@ -74,6 +84,16 @@ class MpiExchange(Star):
             else:
                 yield part, Down(np.empty(0, np.uint32), None, None, work)
 
+    def heads(self) -> Iterable[tuple[int, VertexArray]]:
+        """Ask all shards for their heads."""
+        pairs: list[tuple[int, VertexArray]] = on_all(own_heads, None)
+        return pairs
+
+    def forests(self, giant: Bitmap) -> Iterable[Forest]:
+        """Send the giant to all shards."""
+        forests: list[Forest] = on_all(own_forests, (self.cut, pack(giant[:-1])))
+        return forests
+
     def _count(self, traffic: Traffic, found: Sequence[Message], *, bitmaps: int) -> None:
         """Count what came back, and what bitmaps would have taken."""
         parents = sum(message.parents.nbytes for message in found if message.parents is not None)
@@ -122,6 +142,27 @@ def close_shards(comm: Comm, shared: None, _: None) -> None:
     """Close the shards of this rank."""
     _shards.clear()
     forget()
+
+
+def own_heads(comm: Comm, shared: None, _: None) -> list[tuple[int, VertexArray]]:
+    """Give the heads of the shards of this rank."""
+
+    def work() -> list[tuple[int, VertexArray]]:
+        return [(part, heads) for part, shard in _shards.items() for heads in shard.heads()]
+
+    return gather(comm, attempt(work))
+
+
+def own_forests(comm: Comm, shared: tuple[Cut, bytes], _: None) -> list[Forest]:
+    """Join the vertices of the shards of this rank with their neighbours."""
+    cut, message = shared
+
+    def work() -> list[Forest]:
+        giant = full_bitmap(cut)
+        giant[:-1] = unpack(message, cut.num_words)
+        return [shard.forest(giant) for shard in _shards.values()]
+
+    return gather(comm, attempt(work))
 
 
 def step_up(

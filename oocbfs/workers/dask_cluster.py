@@ -16,10 +16,10 @@ from contextlib import ExitStack, suppress
 from typing import Any, NamedTuple, TypeVar
 
 from oocbfs import __version__
-from oocbfs.cluster.dask_address import address_in, import_distributed, local_size
 from oocbfs.errors import ClusterError
 from oocbfs.formats.io.closing import Closing
 from oocbfs.formats.io.machine import usable_cores
+from oocbfs.workers.dask_address import address_in, import_distributed, local_size
 
 # How long a scheduler may take to answer, and a cluster without workers to get one.
 CONNECT_SECONDS = 10.0

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import atexit
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 from oocbfs.errors import ClusterError, OocbfsError
@@ -32,11 +31,6 @@ def import_mpi() -> Any:  # noqa: ANN401
             "or pip install mpich"
         ) from error
     return MPI
-
-
-def is_asked_for(words: Sequence[str]) -> bool:
-    """Tell whether a command line asks for MPI, before it is parsed on every rank."""
-    return "--cluster=mpi" in words or ("--cluster", "mpi") in pairwise(words)
 
 
 def serve_unless_first() -> bool:

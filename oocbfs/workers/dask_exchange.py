@@ -18,14 +18,14 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.cluster import worker as limits
-from oocbfs.cluster.dask_address import import_distributed
-from oocbfs.cluster.dask_cluster import Call, DaskCluster
 from oocbfs.cluster.exchange import TaskStar
 from oocbfs.cluster.shard import ShardRef
 from oocbfs.cluster.tasks import Reply, Task, answer, forget
 from oocbfs.errors import ClusterError, FormatError
 from oocbfs.formats.container.reader import Container
+from oocbfs.workers import dask_limits as limits
+from oocbfs.workers.dask_address import import_distributed
+from oocbfs.workers.dask_cluster import Call, DaskCluster
 
 # How often the client looks for workers that came or went.
 _LOOK_SECONDS = 1.0
