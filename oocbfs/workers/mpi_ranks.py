@@ -33,10 +33,12 @@ def import_mpi() -> Any:  # noqa: ANN401
     return MPI
 
 
+@cache
 def serve_unless_first() -> bool:
     """On all ranks but 0, do what rank 0 tells until it ends; tells whether this was one."""
     comm = import_mpi().COMM_WORLD
     if comm.Get_rank() == 0:
+        atexit.register(comm.bcast, None)  # however it ends, the others go home
         return False
     while (told := comm.bcast(None)) is not None:
         function, shared = told
@@ -44,14 +46,11 @@ def serve_unless_first() -> bool:
     return True
 
 
-@cache
 def first_rank() -> Any:  # noqa: ANN401
     """Give the communicator to rank 0; all other ranks serve it here, and end."""
     if serve_unless_first():
         sys.exit(0)
-    comm = import_mpi().COMM_WORLD
-    atexit.register(comm.bcast, None)
-    return comm
+    return import_mpi().COMM_WORLD
 
 
 def on_all(function: OnAll, shared: Any, rooted: Any = None) -> Any:  # noqa: ANN401
