@@ -193,7 +193,7 @@ class ShardedGraph(AnyGraph, Closing):
         """Say where each shard is, and how to open it."""
         return [
             ShardRef(
-                path=os.path.realpath(self.manifest.path_of(part)),
+                path=os.path.abspath(self.manifest.path_of(part)),
                 part=part,
                 parts=len(self.manifest.parts),
                 num_vertices=self.num_vertices,

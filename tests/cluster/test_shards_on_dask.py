@@ -1,0 +1,153 @@
+"""Graphs in parts on a Dask cluster: the engine's answers, whatever happens to workers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+import oocbfs
+from oocbfs.cluster.sharding import shard
+from oocbfs.errors import ClusterError, QueryError
+from oocbfs.generate import generators
+from oocbfs.workers.dask_exchange import place
+from tests.support.dask_processes import Killer, wait_for_workers
+from tests.support.exhaustive import ALL
+from tests.support.shared import SharedGraphs
+
+
+@pytest.fixture(scope="module")
+def graphs(shared_graphs: SharedGraphs) -> dict[str, Path]:
+    """Give an undirected, a directed and a deep graph."""
+    return {
+        "kron": shared_graphs.make("batch-kron12", lambda: generators.kron(12)),
+        "directed": shared_graphs.make(
+            "cluster-rmat10", lambda: generators.rmat(10, seed=3), directed=True
+        ),
+        "deep": shared_graphs.make("cluster-deep", lambda: generators.grid2d(2, 2000)),
+    }
+
+
+def parts_of(graph: Path, tmp_path: Path, parts: int) -> Path:
+    """Cut a graph."""
+    folder = tmp_path / f"{graph.stem}-{parts}"
+    shard(graph, folder, parts=parts)
+    return folder
+
+
+@pytest.mark.parametrize(("name", "parts"), [("kron", 2), ("directed", 3), ("kron", 1)])
+def test_answers_are_the_engine_s(
+    graphs: dict[str, Path], name: str, parts: int, tmp_path: Path, dask_cluster: LocalCluster
+) -> None:
+    folder = parts_of(graphs[name], tmp_path, parts)
+    with (
+        oocbfs.open(graphs[name]) as whole,
+        oocbfs.open(folder, cluster=dask_cluster.scheduler_address) as graph,
+    ):
+        for source in (0, 1, 17):
+            expected = whole.bfs(source).levels
+            found = graph.bfs(source, parents=True, validate=True)
+            np.testing.assert_array_equal(found.levels, expected)
+            assert found.stats.engine == "dask"
+        labels = graph.components().labels
+        np.testing.assert_array_equal(labels, whole.components().labels)
+        np.testing.assert_array_equal(found.to_dask(100).compute(scheduler="sync"), expected)
+
+
+def levels_with_kill(
+    folder: Path, dask_cluster: LocalCluster, level: int
+) -> tuple[list[str], np.ndarray]:
+    """Search from 1; the worker of the first task of a level is killed when it gets it."""
+    hit: list[str] = []
+
+    def when(key: str) -> float | None:
+        if key.split("-")[2] == str(level) and not hit:
+            hit.append(key)
+            return 0
+        return None
+
+    with (
+        Killer(dask_cluster, when) as killer,
+        oocbfs.open(folder, cluster=dask_cluster.scheduler_address) as graph,
+    ):
+        levels = graph.bfs(1, parents=True, validate=True).levels
+    return killer.lost, levels
+
+
+@pytest.mark.long
+def test_a_worker_that_is_killed_in_any_level_changes_nothing(
+    graphs: dict[str, Path], tmp_path: Path, dask_cluster: LocalCluster
+) -> None:
+    """The scheduler saw the worker go while it waited for the task of the level."""
+    folder = parts_of(graphs["kron"], tmp_path, 2)
+    with oocbfs.open(graphs["kron"]) as whole:
+        result = whole.bfs(1)
+    for level in range(1, result.depth + 2) if ALL else (1, 3):
+        wait_for_workers(dask_cluster, 2)
+        lost, levels = levels_with_kill(folder, dask_cluster, level)
+        assert [key.split("-")[2] for key in lost] == [str(level)]
+        np.testing.assert_array_equal(levels, result.levels)
+
+
+def test_a_shard_that_loses_every_worker_is_given_up(
+    graphs: dict[str, Path],
+    tmp_path: Path,
+    dask_cluster: LocalCluster,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dask_cluster.scheduler, "allowed_failures", 0)
+    folder = parts_of(graphs["kron"], tmp_path, 2)
+    with (
+        Killer(dask_cluster, lambda key: 0 if "-2-part-1" in key else None),
+        oocbfs.open(folder, cluster=dask_cluster.scheduler_address) as graph,
+        pytest.raises(ClusterError, match=r"-2-part-1 was given up: 1 workers were lost"),
+    ):
+        graph.bfs(1)
+
+
+def test_what_workers_cannot_see_is_refused(
+    graphs: dict[str, Path],
+    tmp_path: Path,
+    dask_cluster: LocalCluster,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The client and the workers see different folders under one name."""
+    elsewhere = tmp_path / "workers"
+    folder = parts_of(graphs["kron"], tmp_path, 2)
+    shutil.copytree(folder, elsewhere / folder.name)
+    (elsewhere / folder.name / "part-1.ocg").unlink()
+    monkeypatch.chdir(tmp_path)
+    with Client(dask_cluster.scheduler_address, set_as_default=False) as client:
+        client.run(os.chdir, str(elsewhere))
+    for message in ("part-1.ocg: .*No such file", "part-1.ocg: is not the part 1"):
+        with (
+            oocbfs.open(
+                f"/proc/self/cwd/{folder.name}", cluster=dask_cluster.scheduler_address
+            ) as graph,
+            pytest.raises(ClusterError, match=f"worker tcp://.*{message}"),
+        ):
+            graph.bfs(1)
+        shutil.copy(folder / "part-0.ocg", elsewhere / folder.name / "part-1.ocg")
+
+
+def test_deep_graphs_are_refused(
+    graphs: dict[str, Path], tmp_path: Path, dask_cluster: LocalCluster
+) -> None:
+    folder = parts_of(graphs["deep"], tmp_path, 2)
+    with (
+        oocbfs.open(folder, cluster=dask_cluster.scheduler_address) as graph,
+        pytest.raises(QueryError, match="is deep: about .* levels are to come.*use --force"),
+    ):
+        graph.bfs(0)
+
+
+def test_parts_stay_where_they_are_and_are_dealt_evenly() -> None:
+    assert place(5, ["a", "b"], []) == ["a", "b", "a", "b", "a"]
+    assert place(4, ["b", "c"], ["a", "b", "a", "b"]) == ["c", "b", "c", "b"]
+    assert place(4, ["b"], ["a", "b", "a", "b"]) == ["b"] * 4
+    assert place(4, ["b", "c"], ["b"] * 4) == ["b", "b", "c", "c"]
+    assert place(2, ["a", "b", "c"], ["c", "c"]) == ["c", "a"]

@@ -1,0 +1,79 @@
+"""Graphs in parts on the ranks of an MPI job."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import oocbfs
+from oocbfs.cluster.sharding import shard
+from oocbfs.generate import generators
+from tests.support.mpi import MISSING, run_on_ranks
+from tests.support.shared import SharedGraphs
+
+pytestmark = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+
+# Runs on every rank; all but the first end in the first line that needs MPI.
+PROGRAM = """
+import sys
+import numpy as np
+import oocbfs
+for folder in sys.argv[1:]:
+    with oocbfs.open(folder, cluster="mpi") as graph:
+        found = [graph.bfs(source, parents=True, validate=True).levels for source in (0, 1, 17)]
+        np.savez(folder + ".npz", labels=graph.components().labels, levels=found)
+        print(folder)
+"""
+
+
+@pytest.mark.long
+def test_answers_are_the_engine_s(tmp_path: Path, shared_graphs: SharedGraphs) -> None:
+    graphs = [
+        shared_graphs.make("batch-kron12", lambda: generators.kron(12)),
+        shared_graphs.make("cluster-rmat10", lambda: generators.rmat(10, seed=3), directed=True),
+    ]
+    folders = []
+    for graph, parts in zip(graphs, (2, 3), strict=True):
+        folders.append(tmp_path / graph.stem)
+        shard(graph, folders[-1], parts=parts)
+    (tmp_path / "program.py").write_text(PROGRAM)
+    done = run_on_ranks(2, tmp_path / "program.py", *folders)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [str(folder) for folder in folders]
+    for graph, folder in zip(graphs, folders, strict=True):
+        found = np.load(f"{folder}.npz")
+        with oocbfs.open(graph) as whole:
+            for levels, source in zip(found["levels"], (0, 1, 17), strict=True):
+                np.testing.assert_array_equal(levels, whole.bfs(source).levels)
+            np.testing.assert_array_equal(found["labels"], whole.components().labels)
+
+
+@pytest.mark.long
+def test_the_first_rank_speaks_for_all(tmp_path: Path, shared_graphs: SharedGraphs) -> None:
+    """One report, one line for an error of any rank, and no rank that waits for ever."""
+    graph = shared_graphs.make("batch-kron12", lambda: generators.kron(12))
+    folder = tmp_path / "parts"
+    shard(graph, folder, parts=2)
+    search = ["-m", "oocbfs", "bfs", folder, "--cluster", "mpi", "--source", 1]
+    done = run_on_ranks(2, *search, "--json")
+    assert done.returncode == 0, done.stderr
+    with oocbfs.open(graph) as whole:
+        assert json.loads(done.stdout)["reached"] == whole.bfs(1).reached
+    # What only the rank of this part reads, so that the error has to travel.
+    part = folder / "part-1.ocg"
+    content = bytearray(part.read_bytes())
+    with oocbfs.open(folder, cluster=None) as graph_in_parts:
+        tails = graph_in_parts.part(1).sections[3]
+    first, size = int(tails["offset"]), int(tails["stored_bytes"])
+    content[first : first + size] = b"\\xff" * size
+    part.write_bytes(content)
+    done = run_on_ranks(2, *search)
+    assert done.returncode == 1
+    (line,) = [line for line in done.stderr.splitlines() if "compiling" not in line]
+    assert line == f"oocbfs: {part}: a row is damaged: run 'oocbfs verify'"
+    done = run_on_ranks(2, *search, "--max-depth", "no")
+    assert done.returncode == 2
+    assert done.stderr.count("usage:") == 1
