@@ -31,6 +31,15 @@ def count_bits(bitmap):
     return size
 
 
+@compiled(_I64(READ_U64, types.uint64))
+def count_words(bitmap, rest):
+    """Count the words up to the last one that is not like the rest."""
+    size = bitmap.size
+    while size > 0 and bitmap[size - 1] == rest:
+        size -= 1
+    return size
+
+
 @compiled(_I64(U64, READ_U64, types.uint64, _I64))
 def put_bits(out, bitmap, flip, low_bits):
     """Write the distances between the bits that differ from those of ``flip``.
