@@ -262,6 +262,14 @@ class BfsResult:
             columns["parent"] = self._parents
         return pandas.DataFrame(columns)
 
+    def to_dask(self, chunk: int = 1 << 22) -> Any:  # noqa: ANN401
+        """Give the levels as a Dask array, aligned as ``levels``, in chunks of so many vertices."""
+        try:
+            import dask.array
+        except ImportError as error:
+            raise QueryError("to_dask needs Dask: pip install 'oocbfs[cluster]'") from error
+        return dask.array.from_array(self.levels, chunks=chunk, name=f"levels-{id(self.levels):x}")
+
     def summary(self) -> dict[str, Any]:
         """Give the figures of the traversal, for JSON."""
         counts = self.stats.counts

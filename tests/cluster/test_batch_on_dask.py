@@ -32,7 +32,7 @@ def refused(*arguments: object) -> str:
 
 
 def test_outputs_are_those_of_one_machine(
-    graph: Path, tmp_path: Path, dask_cluster: LocalCluster
+    kron: Path, tmp_path: Path, dask_cluster: LocalCluster
 ) -> None:
     pytest.importorskip("zarr", reason="Zarr arrays need zarr")
     pairs = tmp_path / "pairs.csv"
@@ -46,15 +46,15 @@ def test_outputs_are_those_of_one_machine(
         )
     ):
         plain, out = tmp_path / f"plain{number}", tmp_path / f"out{number}"
-        batch(graph, *job, "-o", plain)
-        batch(graph, *job, "-o", out, "--cluster", dask_cluster.scheduler_address)
+        batch(kron, *job, "-o", plain)
+        batch(kron, *job, "-o", out, "--cluster", dask_cluster.scheduler_address)
         assert tree(out) == tree(plain)
 
 
 def test_a_job_that_was_begun_without_a_cluster_goes_on_with_one(
-    graph: Path, tmp_path: Path, dask_cluster: LocalCluster
+    kron: Path, tmp_path: Path, dask_cluster: LocalCluster
 ) -> None:
-    job = [graph, "--random", 200, "--emit", "levels"]
+    job = [kron, "--random", 200, "--emit", "levels"]
     batch(*job, "-o", tmp_path / "plain")
     begun = tmp_path / "begun"
     shutil.copytree(tmp_path / "plain", begun)
@@ -67,23 +67,23 @@ def test_a_job_that_was_begun_without_a_cluster_goes_on_with_one(
 
 
 def test_workers_close_the_graph_at_the_end(
-    graph: Path, tmp_path: Path, dask_cluster: LocalCluster
+    kron: Path, tmp_path: Path, dask_cluster: LocalCluster
 ) -> None:
     batch(
-        *(graph, "--random", 70, "-o", tmp_path / "out"),
+        *(kron, "--random", 70, "-o", tmp_path / "out"),
         *("--cluster", dask_cluster.scheduler_address),
     )
     for nanny in dask_cluster.workers.values():
-        assert str(graph) not in Path(f"/proc/{nanny.pid}/maps").read_text()
+        assert str(kron) not in Path(f"/proc/{nanny.pid}/maps").read_text()
 
 
 @pytest.mark.long
 def test_lost_workers_change_nothing(
-    graph: Path, tmp_path: Path, dask_cluster: LocalCluster
+    kron: Path, tmp_path: Path, dask_cluster: LocalCluster
 ) -> None:
     """Workers are killed at random moments of their tasks: twenty in all, or a few."""
     wanted = 20 if ALL else 3
-    job = [graph, "--random", 500, "--emit", "levels"]
+    job = [kron, "--random", 500, "--emit", "levels"]
     batch(*job, "-o", tmp_path / "plain")
     expected = tree(tmp_path / "plain")
     lost = 0
@@ -101,7 +101,7 @@ def test_lost_workers_change_nothing(
 
 
 def test_what_workers_cannot_see_is_refused(
-    graph: Path,
+    kron: Path,
     tmp_path: Path,
     dask_cluster: LocalCluster,
     shared_graphs: SharedGraphs,
@@ -113,7 +113,7 @@ def test_what_workers_cannot_see_is_refused(
     other_folder.mkdir()
     with Client(dask_cluster.scheduler_address, set_as_default=False) as client:
         client.run(os.chdir, str(other_folder))
-    shutil.copy(graph, tmp_path / "here.ocg")
+    shutil.copy(kron, tmp_path / "here.ocg")
     where = ["--cluster", dask_cluster.scheduler_address]
     job = ["/proc/self/cwd/here.ocg", "--random", 70]
     line = refused(*job, "-o", tmp_path / "out", *where)
@@ -123,14 +123,14 @@ def test_what_workers_cannot_see_is_refused(
     shutil.copy(other, other_folder / "here.ocg")
     line = refused(*job, "-o", tmp_path / "out", *where)
     assert "is another graph there" in line
-    job = [graph, "--random", 70, "--emit", "levels"]
+    job = [kron, "--random", 70, "--emit", "levels"]
     line = refused(*job, "-o", "/proc/self/cwd/out", *where)
     assert "does not see the folder /proc/self/cwd" in line
     assert sorted(path.name for path in tmp_path.iterdir()) == ["here.ocg", "workers"]
 
 
 def test_clusters_that_are_not_there(
-    graph: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kron: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("oocbfs.workers.dask_cluster.CONNECT_SECONDS", 0.5)
     damaged = tmp_path / "damaged.json"
@@ -143,50 +143,50 @@ def test_clusters_that_are_not_there(
         ("local:0", "write local:N"),
         ("local:many", "write local:N"),
     ):
-        line = refused(graph, "--random", 70, "-o", tmp_path / "out", "--cluster", cluster)
+        line = refused(kron, "--random", 70, "-o", tmp_path / "out", "--cluster", cluster)
         assert message in line
         assert not (tmp_path / "out").exists()
 
 
 def test_a_missing_package_is_named(
-    graph: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kron: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    line = refused(graph, "--random", 70, "-o", tmp_path / "out", "--cluster", "local:2")
+    line = refused(kron, "--random", 70, "-o", tmp_path / "out", "--cluster", "local:2")
     assert "pip install 'oocbfs[cluster]'" in line
 
 
 def test_job_files_name_their_cluster(
-    graph: Path, tmp_path: Path, dask_cluster: LocalCluster
+    kron: Path, tmp_path: Path, dask_cluster: LocalCluster
 ) -> None:
     jobs = tmp_path / "jobs.toml"
     address = dask_cluster.scheduler_address
     jobs.write_text(
-        f'[[job]]\ngraph = "{graph}"\nrandom = 70\noutput = "out"\ncluster = "{address}"'
+        f'[[job]]\ngraph = "{kron}"\nrandom = 70\noutput = "out"\ncluster = "{address}"'
     )
     batch(jobs)
-    batch(graph, "--random", 70, "-o", tmp_path / "plain")
+    batch(kron, "--random", 70, "-o", tmp_path / "plain")
     assert tree(tmp_path / "out") == tree(tmp_path / "plain")
     done = call("batch", jobs, "--cluster", address, "--resume")
     assert done.returncode == 2
 
 
-def test_local_processes(graph: Path, tmp_path: Path) -> None:
-    batch(graph, "--random", 70, "-o", tmp_path / "plain")
-    batch(graph, "--random", 70, "-o", tmp_path / "out", "--cluster", "local:1")
+def test_local_processes(kron: Path, tmp_path: Path) -> None:
+    batch(kron, "--random", 70, "-o", tmp_path / "plain")
+    batch(kron, "--random", 70, "-o", tmp_path / "out", "--cluster", "local:1")
     assert tree(tmp_path / "out") == tree(tmp_path / "plain")
 
 
 def test_a_group_that_loses_every_worker_is_given_up(
-    graph: Path, tmp_path: Path, dask_cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+    kron: Path, tmp_path: Path, dask_cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dask_cluster.scheduler, "allowed_failures", 0)
-    job = [graph, "--random", 200, "-o", tmp_path / "out"]
+    job = [kron, "--random", 200, "-o", tmp_path / "out"]
     with Killer(dask_cluster, lambda key: 0 if "group-000001" in key else None):
         line = refused(*job, "--cluster", dask_cluster.scheduler_address)
     assert "oocbfs-batch-group-000001 was given up: 1 workers were lost" in line
     batch(*job, "--resume")
-    batch(graph, "--random", 200, "-o", tmp_path / "plain")
+    batch(kron, "--random", 200, "-o", tmp_path / "plain")
     assert tree(tmp_path / "out") == tree(tmp_path / "plain")
 
 
@@ -209,14 +209,14 @@ def started(folder: Path, program: str, *options: object, **environment: str) ->
 
 @pytest.mark.long
 def test_a_cluster_by_its_file_from_its_first_worker_to_its_end(
-    graph: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kron: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No worker, one of another version, a good one; then the scheduler is killed."""
     old = tmp_path / "old" / "oocbfs"
     old.mkdir(parents=True)
     (old / "__init__.py").write_text("__version__ = '0.0.9'")
     file = tmp_path / "scheduler.json"
-    job = [graph, "--random", 500, "-o", tmp_path / "out", "--cluster", file]
+    job = [kron, "--random", 500, "-o", tmp_path / "out", "--cluster", file]
     port = ["--port", 0, "--dashboard-address", ":0"]
     with started(tmp_path, "scheduler", "--scheduler-file", file, *port) as scheduler:
         while not file.exists():
@@ -236,7 +236,7 @@ def test_a_cluster_by_its_file_from_its_first_worker_to_its_end(
             assert f"{file}: the scheduler went away" in refused(*job)
             done.join()
     batch(*job[:-2], "--resume")
-    batch(graph, "--random", 500, "-o", tmp_path / "plain")
+    batch(kron, "--random", 500, "-o", tmp_path / "plain")
     assert tree(tmp_path / "out") == tree(tmp_path / "plain")
 
 

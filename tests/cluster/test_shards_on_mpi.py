@@ -10,9 +10,8 @@ import pytest
 
 import oocbfs
 from oocbfs.cluster.sharding import shard
-from oocbfs.generate import generators
+from oocbfs.formats.container.layout import Kind
 from tests.support.mpi import MISSING, run_on_ranks
-from tests.support.shared import SharedGraphs
 
 pytestmark = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
 
@@ -30,11 +29,8 @@ for folder in sys.argv[1:]:
 
 
 @pytest.mark.long
-def test_answers_are_the_engine_s(tmp_path: Path, shared_graphs: SharedGraphs) -> None:
-    graphs = [
-        shared_graphs.make("batch-kron12", lambda: generators.kron(12)),
-        shared_graphs.make("cluster-rmat10", lambda: generators.rmat(10, seed=3), directed=True),
-    ]
+def test_answers_are_the_engine_s(kron: Path, social: Path, tmp_path: Path) -> None:
+    graphs = [kron, social]
     folders = []
     for graph, parts in zip(graphs, (2, 3), strict=True):
         folders.append(tmp_path / graph.stem)
@@ -52,23 +48,22 @@ def test_answers_are_the_engine_s(tmp_path: Path, shared_graphs: SharedGraphs) -
 
 
 @pytest.mark.long
-def test_the_first_rank_speaks_for_all(tmp_path: Path, shared_graphs: SharedGraphs) -> None:
+def test_the_first_rank_speaks_for_all(kron: Path, tmp_path: Path) -> None:
     """One report, one line for an error of any rank, and no rank that waits for ever."""
-    graph = shared_graphs.make("batch-kron12", lambda: generators.kron(12))
     folder = tmp_path / "parts"
-    shard(graph, folder, parts=2)
+    shard(kron, folder, parts=2)
     search = ["-m", "oocbfs", "bfs", folder, "--cluster", "mpi", "--source", 1]
     done = run_on_ranks(2, *search, "--json")
     assert done.returncode == 0, done.stderr
-    with oocbfs.open(graph) as whole:
+    with oocbfs.open(kron) as whole:
         assert json.loads(done.stdout)["reached"] == whole.bfs(1).reached
     # What only the rank of this part reads, so that the error has to travel.
     part = folder / "part-1.ocg"
     content = bytearray(part.read_bytes())
     with oocbfs.open(folder, cluster=None) as graph_in_parts:
-        tails = graph_in_parts.part(1).sections[3]
+        tails = graph_in_parts.part(1).sections[Kind.TAILS]
     first, size = int(tails["offset"]), int(tails["stored_bytes"])
-    content[first : first + size] = b"\\xff" * size
+    content[first : first + size] = b"\xff" * size
     part.write_bytes(content)
     done = run_on_ranks(2, *search)
     assert done.returncode == 1
