@@ -1,4 +1,4 @@
-"""Start programs on several ranks of MPI, with the library of the ``mpich`` wheel if it is there."""
+"""Start programs on ranks of MPI, with the library of the ``mpich`` wheel if it is there."""
 
 from __future__ import annotations
 
