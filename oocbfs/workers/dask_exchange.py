@@ -14,18 +14,22 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from threading import Lock
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.cluster.exchange import TaskStar
 from oocbfs.cluster.shard import ShardRef
-from oocbfs.cluster.tasks import Reply, Task, answer, forget
+from oocbfs.cluster.tasks import Reply, Task, answer, forget, shard_of
 from oocbfs.errors import ClusterError, FormatError
 from oocbfs.formats.container.reader import Container
 from oocbfs.workers import dask_limits as limits
 from oocbfs.workers.dask_address import import_distributed
 from oocbfs.workers.dask_cluster import Call, DaskCluster
+
+if TYPE_CHECKING:
+    from distributed import Worker
 
 # How often the client looks for workers that came or went.
 _LOOK_SECONDS = 1.0
@@ -111,15 +115,29 @@ def answer_here(task: Task) -> Reply:
     ref = replace(task.ref, threads=worker.state.nthreads)
     with _lock:
         if ref.path not in _open_bytes:
-            file_bytes = os.path.getsize(ref.path)
-            needed = sum(_open_bytes.values()) + file_bytes + 3 * ref.num_vertices // 8
-            limits.check_room(worker, ref.path, needed)
-            _open_bytes[ref.path] = file_bytes
+            _open(ref, worker)
         return answer(replace(task, ref=ref))
+
+
+def _open(ref: ShardRef, worker: Worker) -> None:
+    """Open a shard; those that have no room beside it are closed, and opened again when needed."""
+    file_bytes = os.path.getsize(ref.path)
+    bitmaps = 3 * ref.num_vertices // 8
+    if not limits.has_room(worker, file_bytes + sum(_open_bytes.values()) + bitmaps):
+        _forget()
+    shard_of(ref)  # which loads kernels, too
+    if not limits.has_room(worker, file_bytes + bitmaps):
+        _forget()
+        raise limits.no_room(worker, ref.path, file_bytes + bitmaps)
+    _open_bytes[ref.path] = file_bytes
+
+
+def _forget() -> None:
+    forget()
+    _open_bytes.clear()
 
 
 def forget_here() -> None:
     """Close the shards that this worker has open."""
     with _lock:
-        forget()
-        _open_bytes.clear()
+        _forget()

@@ -40,18 +40,16 @@ def budget_bytes(worker: Worker, file_bytes: int, asked: str | int | None) -> in
     return rest if wanted is None else min(rest, wanted)
 
 
-def check_room(worker: Worker, path: str, needed_bytes: int) -> None:
-    """Refuse a shard that would not fit beside what a worker has already.
-
-    Raises
-    ------
-    BudgetError
-        Names the shard and the worker, and says what would help.
-    """
+def has_room(worker: Worker, needed_bytes: int) -> bool:
+    """Tell whether so much fits beside what a worker has already, mapped files aside."""
     allowed = allowed_bytes(worker)
-    if allowed is not None and used_bytes() + needed_bytes > allowed:
-        raise BudgetError(
-            f"{path}: needs {format_size(used_bytes() + needed_bytes)} on worker "
-            f"{worker.address}, which may take {format_size(allowed)}: cut the graph into more "
-            "parts, start more workers, or allow them more"
-        )
+    return allowed is None or used_bytes() + needed_bytes <= allowed
+
+
+def no_room(worker: Worker, path: str, needed_bytes: int) -> BudgetError:
+    """Say that a shard does not fit, and what would help."""
+    return BudgetError(
+        f"{path}: needs {format_size(used_bytes() + needed_bytes)} on worker {worker.address}, "
+        f"which may take {format_size(allowed_bytes(worker) or 0)}: cut the graph into more parts, "
+        "or allow workers more"
+    )

@@ -1,0 +1,88 @@
+"""What Dask workers may take: their limits are budgets, and are kept."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from distributed import Client
+
+import oocbfs
+from oocbfs.cluster.sharding import shard
+from oocbfs.errors import BudgetError
+from oocbfs.generate import generators
+from oocbfs.memory import used_bytes
+from oocbfs.workers import dask_limits
+from tests.support.dask_processes import started_cluster
+from tests.support.exhaustive import ALL
+from tests.support.shared import SharedGraphs
+
+MB = 1 << 20
+
+
+def worker(limit: int | None, pause: float | bool = 0.8) -> SimpleNamespace:
+    """Give what a task sees of a worker with such a limit."""
+    manager = SimpleNamespace(memory_limit=limit, memory_pause_fraction=pause)
+    return SimpleNamespace(address="tcp://10.0.0.1:1", memory_manager=manager)
+
+
+def test_limits_are_kept_up_to_where_dask_would_pause() -> None:
+    assert dask_limits.allowed_bytes(worker(None)) is None
+    assert dask_limits.allowed_bytes(worker(1000 * MB)) == 800 * MB
+    assert dask_limits.allowed_bytes(worker(1000 * MB, False)) == 900 * MB
+    assert dask_limits.budget_bytes(worker(None), 10 * MB, None) is None
+    assert dask_limits.budget_bytes(worker(None), 10 * MB, "1G") == 1 << 30
+    # A mapped file counts; one that would fill the worker is read from disk, as its budget says.
+    assert dask_limits.budget_bytes(worker(1000 * MB), 300 * MB, None) == 500 * MB
+    assert dask_limits.budget_bytes(worker(1000 * MB), 300 * MB, "400M") == 400 * MB
+    for file_bytes in (401 * MB, 700 * MB, 5000 * MB):
+        budget = dask_limits.budget_bytes(worker(1000 * MB), file_bytes, None)
+        assert budget is not None
+        assert budget < file_bytes
+        assert budget <= 800 * MB
+
+
+def test_room_is_counted_beside_what_a_worker_has() -> None:
+    limit = int(used_bytes() / 0.8) + 100 * MB
+    assert dask_limits.has_room(worker(None), 1 << 40)
+    assert dask_limits.has_room(worker(limit), 40 * MB)
+    assert not dask_limits.has_room(worker(limit), 120 * MB)
+
+
+def peak() -> int:
+    """Give the most memory that this process has taken."""
+    found = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
+    assert found is not None
+    return int(found[1]) * 1024
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not ALL, reason="converts a large graph, and starts five workers")
+def test_a_graph_that_exceeds_the_limit_of_one_worker_runs_on_four(
+    tmp_path: Path, shared_graphs: SharedGraphs
+) -> None:
+    graph = shared_graphs.make("cluster-kron20", lambda: generators.kron(20))
+    one, four = tmp_path / "one", tmp_path / "four"
+    shard(graph, one, parts=1)
+    manifest = shard(graph, four, parts=4)
+    part_bytes = max(part.bytes for part in manifest.parts)
+    # A worker that has loaded all it needs takes some 180 MB.
+    limit = int((200 * MB + 3 * part_bytes // 2) / 0.8)
+    with (
+        started_cluster(tmp_path, n_workers=4, memory_limit=limit) as cluster,
+        Client(cluster.scheduler_address, set_as_default=False) as client,
+        oocbfs.open(one, cluster=cluster.scheduler_address) as part,
+        oocbfs.open(four, cluster=cluster.scheduler_address) as parts,
+        oocbfs.open(graph) as whole,
+    ):
+        with pytest.raises(BudgetError, match=r"needs .* on worker .*into more parts"):
+            part.bfs(1)
+        for _ in range(3):  # the first one may find workers that are still busy with loading
+            np.testing.assert_array_equal(parts.bfs(1).levels, whole.bfs(1).levels)
+        peaks = client.run(peak)
+    assert len(peaks) == 4
+    most = 200 * MB + part_bytes + 3 * manifest.num_vertices // 8
+    assert max(peaks.values()) <= most
