@@ -39,29 +39,23 @@ def run(options: argparse.Namespace) -> None:
         progress=True,
         **shared.chosen(options, "parts", "force"),
     )
-    report(options, manifest)
-
-
-def report(options: argparse.Namespace, manifest: Manifest) -> None:
-    """Print what the folder holds."""
     shared.print_report(options, _summary(manifest), _rows(manifest))
 
 
 def _summary(manifest: Manifest) -> dict[str, Any]:
-    files = (manifest.vertices, *manifest.parts)
     return {
         "output": str(manifest.folder),
         "vertices": manifest.num_vertices,
         "edges": manifest.num_edges,
         "directed": manifest.directed,
-        "file_bytes": sum(file.bytes for file in files),
+        "file_bytes": manifest.file_bytes,
         "parts": [vars(file) for file in manifest.parts],
     }
 
 
 def _rows(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    total = sum(file.bytes for file in (manifest.vertices, *manifest.parts))
-    yield "graph", f"{manifest.folder} ({format_size(total)}, {len(manifest.parts)} parts)"
+    size = format_size(manifest.file_bytes)
+    yield "graph", f"{manifest.folder} ({size}, {len(manifest.parts)} parts)"
     yield "vertices", f"{manifest.num_vertices:,}"
     yield "edges", f"{manifest.num_edges:,} (directed)"
     for file in manifest.parts:

@@ -19,6 +19,7 @@ from oocbfs.cluster.shard import Bitmap, VertexArray, full_bitmap
 from oocbfs.formats.container.cut import Cut
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.shards.merge import mark_levels, set_bits
+from oocbfs.kernels.shards.messages import count_bits
 
 
 @dataclass(frozen=True)
@@ -73,11 +74,15 @@ class AllResults:
 
 
 class LevelRecord(NamedTuple):
-    """What expanding one level took: its frontier, all shards' work, and the messages."""
+    """What expanding one level took: its frontier, all shards' work, and the messages.
+
+    ``sent_frontier`` counts the vertices of the frontier that may lead on: no others are sent.
+    """
 
     up: bool
     frontier: int
     frontier_edges: int
+    sent_frontier: int
     edges: int
     heads: int
     tail_bytes: int
@@ -135,7 +140,8 @@ def traverse(
         visited |= found.words
         results.add(level, found)
         known.went(up=up, edges=edges, found=found.size, work=found.work)
-        outcome.records.append(_record(up, size, edges, found, time.perf_counter() - start))
+        seconds = time.perf_counter() - start
+        outcome.records.append(_record(step, up, size, edges, found, seconds))
         if found.size:
             outcome.sizes.append(found.size)
         frontier, size, edges = found.words, found.size, found.edges
@@ -152,12 +158,15 @@ def _beyond(cut: Cut, first: int) -> Bitmap:
     return words
 
 
-def _record(up: bool, size: int, edges: int, found: Found, seconds: float) -> LevelRecord:
+def _record(
+    step: Step, up: bool, size: int, edges: int, found: Found, seconds: float
+) -> LevelRecord:
     work = found.work
     return LevelRecord(
         up=up,
         frontier=size,
         frontier_edges=edges,
+        sent_frontier=int(count_bits(step.frontier)),
         edges=sum(one.edges for one in work),
         heads=sum(one.heads for one in work),
         tail_bytes=sum(one.tail_bytes for one in work),

@@ -47,12 +47,16 @@ class Step(NamedTuple):
 
 @dataclass
 class Traffic:
-    """Bytes of messages of one level as counted, and what they would take as plain bitmaps."""
+    """Bytes of messages of one level as counted, and what they would take as plain bitmaps.
+
+    ``frontier`` are those of the frontier alone, which are among those that were sent.
+    """
 
     sent: int = 0
     received: int = 0
     plain: int = 0
     messages: int = 0
+    frontier: int = 0
 
     def __add__(self, other: Traffic) -> Traffic:
         return Traffic(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
@@ -314,6 +318,7 @@ class TaskStar(Star):
         """Run tasks and count what travels."""
         replies = self.run(tasks)
         traffic.sent += sum(task.num_bytes for task in tasks)
+        traffic.frontier += sum(len(task.frontier) for task in tasks)
         traffic.received += sum(reply.num_bytes for reply in replies)
         traffic.plain += sum(len(reply.parents or b"") for reply in replies)
         traffic.messages += len(tasks) + len(replies)

@@ -271,7 +271,6 @@ class ShardedGraph(AnyGraph, Closing):
         containers = [self.part(number) for number in range(self.shape.cut.parts)]
         sides = 2 if self.directed else 1
         packed = sum(part.raw_bytes(Kind.HEADS, Kind.TAILS) for part in containers)
-        files = (manifest.vertices, *manifest.parts)
         return {
             "path": self.path,
             "vertices": self.num_vertices,
@@ -282,7 +281,7 @@ class ShardedGraph(AnyGraph, Closing):
             "first_id": self._container.first_id,
             "max_degree": int(header["max_degree"]),
             "bits_per_edge": 8 * packed / (sides * self.num_edges) if self.num_edges else 0.0,
-            "file_bytes": sum(file.bytes for file in files),
+            "file_bytes": manifest.file_bytes,
             "unpacked_bytes": 0,
             "format_version": int(header["version"]),
             "vertices_in_input": int(header["input_vertices"]),

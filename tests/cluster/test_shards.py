@@ -132,7 +132,8 @@ def test_real_graphs(
 
 def test_stops_where_it_is_told_to(social: Path, folder: Path) -> None:
     with oocbfs.open(social) as whole, oocbfs.open(folder, cluster=None) as parts:
-        for options in ({"max_depth": 0}, {"max_depth": 2}, {"target": 77}):
+        stops: list[dict[str, Any]] = [{"max_depth": 0}, {"max_depth": 2}, {"target": 77}]
+        for options in stops:
             wanted, found = whole.bfs(5, **options), parts.bfs(5, validate=True, **options)
             np.testing.assert_array_equal(found.levels, wanted.levels)
             assert [level.direction for level in found.stats.levels][-1] == "stopped"
