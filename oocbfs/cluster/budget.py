@@ -25,8 +25,10 @@ def result_arrays(graph: ShardedGraph, *, parents: bool, settings: Settings) -> 
         If not even the bitmaps of a search have room; says how much they need.
     """
     if settings.memory is None:
-        return ResultArrays()
-    least_bytes = memory.used_bytes() + _BITMAPS * (graph.num_vertices // 8 + 16)
+        return ResultArrays(pool=graph.result_pool)
+    # Levels are bytes meanwhile.
+    least_bytes = memory.used_bytes() + graph.num_vertices
+    least_bytes += _BITMAPS * (graph.num_vertices // 8 + 16)
     if least_bytes > settings.memory:
         raise BudgetError(
             f"{graph.path}: a traversal needs {memory.format_size(least_bytes)} of memory here and "

@@ -31,9 +31,9 @@ from oocbfs.cluster.shard import (
 )
 from oocbfs.cluster.tasks import Reply, Task, answer, open_shard
 from oocbfs.formats.container.cut import Cut
-from oocbfs.kernels.shards.merge import set_bits
+from oocbfs.kernels.shards.merge import set_bits, weigh_found
 from oocbfs.kernels.shards.messages import count_bits
-from oocbfs.kernels.shards.run import list_bits, weigh_words
+from oocbfs.kernels.shards.run import list_bits
 
 
 class Step(NamedTuple):
@@ -66,9 +66,9 @@ class Found(NamedTuple):
     """What a step found.
 
     ``words`` is a full bitmap of the vertices of held parts that were not visited before, ``size``
-    and ``edges`` count the found vertices of all parts and their (out-)edges. ``parents`` are
-    pairs of arrays, vertices and a parent of each, for all vertices of held parts. ``work`` has an
-    entry for each part.
+    and ``edges`` count the found vertices of all parts and their (out-)edges; many edges are
+    estimated. ``parents`` are pairs of arrays, vertices and a parent of each, for all vertices of
+    held parts. ``work`` has an entry for each part.
     """
 
     words: Bitmap
@@ -193,7 +193,7 @@ class Star(Exchange):
         work: list[Work],
         traffic: Traffic,
     ) -> Found:
-        size, edges = weigh_words(words[:-1], self._degrees)
+        size, edges = weigh_found(words[:-1], self._degrees)
         return Found(words, size, edges, parents, work, traffic)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs import __version__
+from oocbfs.arrays import ResultPool
 from oocbfs.cluster.connect import connect
 from oocbfs.cluster.driver import Shape
 from oocbfs.cluster.manifest import Manifest
@@ -158,6 +159,11 @@ class ShardedGraph(AnyGraph, Closing):
     def spill_folder(self) -> Path | None:
         """Folder for results that have no room in memory; None is the system's."""
         return self.manifest.folder if os.access(self.manifest.folder, os.W_OK) else None
+
+    @cached_property
+    def result_pool(self) -> ResultPool:
+        """Memory of earlier results, for the next ones."""
+        return ResultPool()
 
     @property
     def degrees(self) -> NDArray[np.uint32]:

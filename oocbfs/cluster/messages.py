@@ -15,12 +15,15 @@ _START = np.dtype(
 )
 # A bitmap as it is, or the distances between its ones or its zeros.
 _PLAIN, _ONES, _ZEROS = range(3)
+# So many bits there are for each distance at least, if they are coded: with fewer, a bitmap would
+# shrink by a fifth at most, and coding takes longer than sending it.
+_CODED_BITS, _QUICK_BITS = 4, 40
 _NONE, _ALL = np.uint64(0), np.uint64(2**64 - 1)
 _FLIPS = {_ONES: _NONE, _ZEROS: _ALL}
 
 
-def pack(words: NDArray[np.uint64]) -> bytes:
-    """Write a bitmap as a message."""
+def pack(words: NDArray[np.uint64], *, quick: bool = False) -> bytes:
+    """Write a bitmap as a message; ``quick`` codes only what then takes a fifth of the bytes."""
     words = np.ascontiguousarray(words)
     start = np.zeros((), _START)
     # Vertices without edges come last in many orders, and then the last words are all the same.
@@ -29,6 +32,8 @@ def pack(words: NDArray[np.uint64]) -> bytes:
     start["words"] = words.size
     ones, num_bits = int(kernels.count_bits(words)), 64 * words.size
     count = min(ones, num_bits - ones)
+    if count * (_QUICK_BITS if quick else _CODED_BITS) > num_bits:
+        return start.tobytes() + words.tobytes()
     # Most distances have room in the low bits where these hold two thirds of the mean.
     low_bits = max(0, int(num_bits * 0.69 / (count + 1)).bit_length() - 1)
     most_bits = count * (low_bits + 1) + (num_bits >> low_bits)

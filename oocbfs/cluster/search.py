@@ -14,8 +14,7 @@ from oocbfs.cluster.levels import Watch
 from oocbfs.cluster.validation import validate
 from oocbfs.errors import QueryError
 from oocbfs.formats.edges import Ids
-from oocbfs.formats.io.ordered import available_threads, over_ranges
-from oocbfs.kernels.results import levels as kernels
+from oocbfs.formats.io.ordered import available_threads
 from oocbfs.results.bfs import STOPPED, BfsResult, Level, Stats
 from oocbfs.results.naming import check_parents, name_levels, name_parents
 from oocbfs.settings import Settings
@@ -40,8 +39,9 @@ def bfs(
     target = None if settings.target is None else graph.stored_one(settings.target)
     arrays = result_arrays(graph, parents=parents, settings=settings)
     results = AllResults(
-        np.asarray(arrays.allocate(graph.num_vertices, np.int32)),
+        graph.shape.cut,
         np.asarray(arrays.allocate(graph.num_vertices, np.uint32)) if parents else None,
+        arrays,
     )
     results.start(stored)
     began = time.perf_counter()
@@ -60,11 +60,17 @@ def bfs(
         )
     found = time.perf_counter()
     if settings.validate:
-        validate(graph, stored, results.levels, results.parents, len(outcome.records))
-    named = name_levels(graph, results.levels, arrays, threads)
+        levels = results.fill(np.empty(graph.num_vertices, np.int32))
+        validate(graph, stored, levels, results.parents, len(outcome.records))
+    named = arrays.allocate(graph.num_vertices, np.int32)
+    if settings.memory is None or graph.order is None:
+        results.fill(named, None if graph.order is None else graph.ranks, threads)
+    else:  # a budget has no room for the ranks of all vertices
+        named = name_levels(graph, results.fill(named), arrays, threads)
     named_parents = None
     if results.parents is not None:
         named_parents = name_parents(graph, results.parents, arrays, threads)
+    edges = results.count_edges(graph.degrees, graph.num_edges, threads)
     end = time.perf_counter()
     stats = Stats(
         engine=exchange.name,
@@ -73,8 +79,8 @@ def bfs(
         load_seconds=began - start,
         traversal_seconds=found - began,
         naming_seconds=end - found,
-        edges_traversed=_edges(graph, results.levels, threads),
-        levels=_levels(outcome, settings),
+        edges_traversed=edges if graph.directed else edges // 2,
+        levels=_levels(outcome),
         slow_bytes_by_tier=_tiers(outcome),
         graph_bytes=graph.graph_bytes,
     )
@@ -86,14 +92,7 @@ def bfs(
     return BfsResult(graph, sources.tolist(), named, sizes, stats, named_parents, again)
 
 
-def _edges(graph: ShardedGraph, levels: NDArray[np.int32], threads: int) -> int:
-    """Count the edges of what was reached, undirected ones once."""
-    counts = over_ranges(kernels.count_reached, levels.size, threads, levels, graph.degrees)
-    edges = sum(int(edges) for _, edges in counts)
-    return edges if graph.directed else edges // 2
-
-
-def _levels(outcome: Outcome, settings: Settings) -> list[Level]:
+def _levels(outcome: Outcome) -> list[Level]:
     """Give one entry a level, and one for a level where the traversal was to stop."""
     levels = [_level(record) for record in outcome.records]
     if len(outcome.sizes) > len(levels):

@@ -58,9 +58,11 @@ class MpiExchange(Star):
 
     def ask_up(self, step: Step, traffic: Traffic) -> Iterable[tuple[int, Up]]:
         """Send the frontier to all shards, and to each what it has visited."""
-        frontier = pack(step.frontier[:-1])
+        frontier = pack(step.frontier[:-1], quick=True)
         parts = range(self.cut.parts)
-        visited = self._deal((part, pack(self.visited_of(step, part))) for part in parts)
+        visited = self._deal(
+            (part, pack(self.visited_of(step, part), quick=True)) for part in parts
+        )
         found: list[Message] = on_all(step_up, (frontier, step.parents), visited)
         traffic.sent += len(frontier) + _bytes_of(visited)
         self._count(traffic, found, bitmaps=3)
@@ -69,7 +71,9 @@ class MpiExchange(Star):
 
     def ask_down(self, step: Step, traffic: Traffic) -> Iterable[tuple[int, Down]]:
         """Send each shard its frontier."""
-        frontiers = self._deal((part, pack(own)) for part, own in self.frontier_of(step))
+        frontiers = self._deal(
+            (part, pack(own, quick=True)) for part, own in self.frontier_of(step)
+        )
         merged, found = on_all(step_down, (self.cut, step.parents), frontiers)
         traffic.sent += _bytes_of(frontiers)
         self._count(traffic, found, bitmaps=2)
@@ -91,7 +95,7 @@ class MpiExchange(Star):
 
     def forests(self, giant: Bitmap) -> Iterable[Forest]:
         """Send the giant to all shards."""
-        forests: list[Forest] = on_all(own_forests, (self.cut, pack(giant[:-1])))
+        forests: list[Forest] = on_all(own_forests, (self.cut, pack(giant[:-1], quick=True)))
         return forests
 
     def _count(self, traffic: Traffic, found: Sequence[Message], *, bitmaps: int) -> None:
@@ -179,7 +183,7 @@ def step_up(
             frontier = full_bitmap(shard.cut)
             frontier[:-1] = unpack(message, shard.cut.num_words)
             up = shard.up(frontier, unpack(own, shard.cut.words_of(part)), parents=parents)
-            found.append(Message(part, pack(up.found), up.parents, up.work))
+            found.append(Message(part, pack(up.found, quick=True), up.parents, up.work))
         return found
 
     return gather(comm, attempt(work))
@@ -216,7 +220,7 @@ def step_down(
             if told == _LISTS:
                 words[:] = 0
                 _merge(words, down)
-                found = pack(words[:-1])
+                found = pack(words[:-1], quick=True)
             messages.append(Message(part, found, down.parents, down.work))
         return messages
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import oocbfs
+from oocbfs.arrays import ResultArrays
 from oocbfs.cluster.driver import AllResults, LevelRecord, Outcome, traverse
 from oocbfs.cluster.exchange import Packed
 from oocbfs.cluster.graph import ShardedGraph
@@ -126,7 +127,7 @@ def _time(
 def packed_search(graph: ShardedGraph, source: int) -> Outcome:
     """Search with every message as it would travel through the client."""
     stored = graph.stored(source).astype(np.uint32)
-    results = AllResults(np.empty(graph.num_vertices, np.int32), None)
+    results = AllResults(graph.shape.cut, None, ResultArrays())
     results.start(stored)
     exchange = Packed(graph.refs(Settings(threads=1)), graph.degrees)
     edges = int(graph.degrees[stored].sum())
@@ -169,7 +170,7 @@ def _count(title: str, graph: ShardedGraph, sources: list[int]) -> None:
                 f"{paper:,.0f}",
                 f"{traffic.sent + traffic.received:,}",
                 f"{traffic.plain:,}",
-                f"{max(record.by_part) / max(1e-9, np.mean(record.by_part)):.2f}",
+                f"{max(record.by_part) * len(record.by_part) / max(1, sum(record.by_part)):.2f}",
             ]
         )
     show(

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import oocbfs
+from oocbfs.arrays import ResultArrays
 from oocbfs.cluster.driver import AllResults, traverse
 from oocbfs.cluster.exchange import Packed
 from oocbfs.cluster.graph import ShardedGraph
@@ -45,15 +46,15 @@ def check_parts(path: Path, folder: Path, sources: list[Any], **options: Any) ->
 def packed_levels(graph: ShardedGraph, source: Any, direction: str = "auto") -> Any:
     """Search with every message packed; parents come along, and are checked against levels."""
     stored = np.unique(graph.stored(source)).astype(np.uint32)
-    levels = np.empty(graph.num_vertices, np.int32)
-    results = AllResults(levels, np.empty(graph.num_vertices, np.uint32))
+    parents = np.empty(graph.num_vertices, np.uint32)
+    results = AllResults(graph.shape.cut, parents, ResultArrays())
     results.start(stored)
     exchange = Packed(graph.refs(Settings(threads=2)), graph.degrees)
     edges = int(graph.degrees[stored].sum())
     traverse(exchange, graph.shape, stored, edges, results, parents=True, direction=direction)
+    levels = results.fill(np.empty(graph.num_vertices, np.int32))
     reached = levels > 0
-    assert results.parents is not None
-    np.testing.assert_array_equal(levels[results.parents[reached]], levels[reached] - 1)
+    np.testing.assert_array_equal(levels[parents[reached]], levels[reached] - 1)
     return levels if graph.order is None else levels[np.argsort(graph.order)]
 
 
@@ -166,9 +167,9 @@ def test_validation_finds_what_is_wrong(folder: Path, monkeypatch: pytest.Monkey
         def added(self: AllResults, level: int, found: Any) -> None:
             add(self, level, found)
             if level == 2:
-                vertex = int(np.flatnonzero(self.levels == 2)[0])
+                vertex = int(np.flatnonzero(self._levels == 2)[0])
                 if what == "level":
-                    self.levels[vertex] = 7
+                    self._levels[vertex] = 7
                 elif self.parents is not None:
                     self.parents[vertex] = vertex
 

@@ -36,8 +36,8 @@ def test_cut_look_verify_search_and_export(edges: Path, tmp_path: Path) -> None:
     assert "part-2.ocg" in call("info", folder).stdout
     assert "sound" in call("verify", folder).stdout
     exported = []
-    for name in (graph, folder):
-        shown("export", name, "-o", tmp_path / "edges.csv", "--force")
+    for path in (graph, folder):
+        shown("export", path, "-o", tmp_path / "edges.csv", "--force")
         exported.append(sorted((tmp_path / "edges.csv").read_text().splitlines()))
     assert exported[0] == exported[1]
 
