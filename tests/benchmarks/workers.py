@@ -6,7 +6,7 @@ import argparse
 import json
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +17,10 @@ from oocbfs.cluster.graph import ShardedGraph
 from oocbfs.cluster.manifest import Manifest
 from oocbfs.cluster.sharding import shard
 from oocbfs.generate import generators
-from oocbfs.memory import format_size, peak_bytes
+from oocbfs.memory import format_size
 from oocbfs.search.graph import Graph
 from tests.benchmarks.common import show
-from tests.support.dask_processes import Killer, started_cluster, wait_for_workers
+from tests.support.dask_processes import Killer, most_memory, started_cluster, wait_for_workers
 from tests.support.mpi import MISSING, run_on_ranks
 
 
@@ -69,28 +69,26 @@ def search(graph: ShardedGraph | Graph, sources: Sequence[int], **how: int) -> d
 def measure(
     graph: Graph, manifest: Manifest, sources: list[int], options: argparse.Namespace
 ) -> None:
-    """Search in turns on the engine, in this process, on Dask and on MPI."""
-    found: dict[str, list[dict[str, float]]] = {}
-    with tempfile.TemporaryDirectory() as scratch:
-        cluster_options = {"n_workers": options.parts, "threads_per_worker": 1}
-        with started_cluster(Path(scratch), **cluster_options) as cluster:
+    """Search in turns on the engine, in this process and on MPI; then in this process and Dask."""
+    how = {"threads": options.threads}
+    with oocbfs.open(manifest.folder, cluster=None) as here:
+        ways = {
+            "engine": lambda: search(graph, sources, **how),
+            "here": lambda: search(here, sources, **how),
+        }
+        if MISSING is None:
+            ways["mpi"] = lambda: _on_ranks(manifest, sources)
+        _show_rows(graph, ways, options)
+        with (
+            tempfile.TemporaryDirectory() as scratch,
+            started_cluster(Path(scratch), n_workers=options.parts) as cluster,
+        ):
             address = cluster.scheduler_address
-            with (
-                oocbfs.open(manifest.folder, cluster=None) as here,
-                oocbfs.open(manifest.folder, cluster=address) as dask,
-            ):
-                for _ in range(options.rounds):
-                    for name, opened, how in (
-                        ("engine", graph, {"threads": options.threads}),
-                        ("here", here, {"threads": options.threads}),
-                        ("dask", dask, {}),
-                    ):
-                        found.setdefault(name, []).append(search(opened, sources, **how))
-                    if MISSING is None:
-                        found.setdefault("mpi", []).append(_on_ranks(manifest, sources))
-                peaks = _peaks(address)
-            recovered = _kill(cluster, manifest, sources[0], options)
-    _show(graph, manifest, found, recovered, peaks, options)
+            with oocbfs.open(manifest.folder, cluster=address) as dask:
+                ways.pop("mpi", None)
+                _show_rows(graph, {**ways, "dask": lambda: search(dask, sources)}, options)
+            peaks = _peaks(address)
+            _show_workers(manifest, _kill(cluster, manifest, sources[0], options), peaks)
 
 
 def _on_ranks(manifest: Manifest, sources: list[int]) -> dict[str, float]:
@@ -106,7 +104,7 @@ def _on_ranks(manifest: Manifest, sources: list[int]) -> dict[str, float]:
 def _peaks(address: str) -> list[int]:
     """Give the most memory that each worker has taken."""
     with Client(address, set_as_default=False) as client:
-        return list(client.run(peak_bytes).values())
+        return list(client.run(most_memory).values())
 
 
 def _kill(
@@ -135,19 +133,15 @@ def _kill(
     return longer
 
 
-def _show(
-    graph: Graph,
-    manifest: Manifest,
-    found: dict[str, list[dict[str, float]]],
-    recovered: list[float],
-    peaks: list[int],
-    options: argparse.Namespace,
+def _show_rows(
+    graph: Graph, ways: dict[str, Callable[[], dict[str, float]]], options: argparse.Namespace
 ) -> None:
-    seconds = {name: float(np.median([r["seconds"] for r in runs])) for name, runs in found.items()}
+    """Run searches in turns, and print their medians."""
+    found = [{name: run() for name, run in ways.items()} for _ in range(options.rounds)]
+    seconds = {name: float(np.median([each[name]["seconds"] for each in found])) for name in ways}
     rows = []
-    for name, runs in found.items():
-        levels = runs[0]["levels"]
-        beside = 1e3 * (seconds[name] - seconds["here"]) / levels
+    for name in ways:
+        beside = 1e3 * (seconds[name] - seconds["here"]) / found[0][name]["levels"]
         row = [name, f"{1e3 * seconds[name] / options.sources:.1f}"]
         rows.append([*row, f"{seconds[name] / seconds['engine']:.2f}", f"{beside:.2f}"])
     show(
@@ -156,6 +150,10 @@ def _show(
         ("who", "ms a search", "÷ engine", "ms a level more than here"),
         rows,
     )
+
+
+def _show_workers(manifest: Manifest, recovered: list[float], peaks: list[int]) -> None:
+    """Print what a lost worker costs, and what workers take."""
     part = max(file.bytes for file in manifest.parts)
     bound = (200 << 20) + part + 3 * manifest.num_vertices // 8
     show(

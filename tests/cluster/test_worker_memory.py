@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,7 +15,7 @@ from oocbfs.errors import BudgetError
 from oocbfs.generate import generators
 from oocbfs.memory import used_bytes
 from oocbfs.workers import dask_limits
-from tests.support.dask_processes import started_cluster
+from tests.support.dask_processes import most_memory, started_cluster
 from tests.support.exhaustive import ALL
 from tests.support.shared import SharedGraphs
 
@@ -52,13 +51,6 @@ def test_room_is_counted_beside_what_a_worker_has() -> None:
     assert not dask_limits.has_room(worker(limit), 120 * MB)
 
 
-def peak() -> int:
-    """Give the most memory that this process has taken."""
-    found = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
-    assert found is not None
-    return int(found[1]) * 1024
-
-
 @pytest.mark.long
 @pytest.mark.skipif(not ALL, reason="converts a large graph, and starts five workers")
 def test_a_graph_that_exceeds_the_limit_of_one_worker_runs_on_four(
@@ -82,7 +74,7 @@ def test_a_graph_that_exceeds_the_limit_of_one_worker_runs_on_four(
             part.bfs(1)
         for _ in range(3):  # the first one may find workers that are still busy with loading
             np.testing.assert_array_equal(parts.bfs(1).levels, whole.bfs(1).levels)
-        peaks = client.run(peak)
+        peaks = client.run(most_memory)
     assert len(peaks) == 4
     most = 200 * MB + part_bytes + 3 * manifest.num_vertices // 8
     assert max(peaks.values()) <= most

@@ -21,6 +21,7 @@ from tests.benchmarks import (
     outofcore,
     pcie,
     resident,
+    workers,
 )
 
 
@@ -151,3 +152,13 @@ def pieces_follow_each_other(template: str, page: str) -> bool:
             return False
         place = found + len(piece)
     return True
+
+
+@pytest.mark.long
+def test_workers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = "--scale 10 --sources 2 --rounds 1 --kills 1"
+    workers.main([*arguments.split(), "--folder", str(tmp_path)])
+    shown = capsys.readouterr().out
+    assert "| dask |" in shown
+    assert "| seconds longer if a worker is killed in level 2 |" in shown
+    assert not list(tmp_path.iterdir())
