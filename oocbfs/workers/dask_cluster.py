@@ -11,6 +11,7 @@ import logging
 import pickle
 import secrets
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any, NamedTuple, TypeVar
@@ -27,6 +28,8 @@ WORKER_SECONDS = 60.0
 # How long workers may take to come to the end of what nobody waits for.
 FINISH_SECONDS = 10.0
 _LOOK_AGAIN_SECONDS = 1.0
+# So many tasks may have lost all workers at once, before a cluster is given up.
+_MOST_STRANDED = 100
 
 Result = TypeVar("Result")
 
@@ -55,6 +58,7 @@ class DaskCluster(Closing):
         self.name = cluster
         self._token = secrets.token_hex(4)
         self._num_tasks = 0
+        self._num_stranded = 0
         self._distributed = distributed
         self._closing = ExitStack()
         with ExitStack() as opened:
@@ -181,35 +185,43 @@ class DaskCluster(Closing):
         OocbfsError
             That a task has raised.
         """
-        waiting = iter(enumerate(tasks))
+        waiting = deque(range(len(tasks)))
         running: dict[Any, int] = {}
         places: dict[Any, str] = {}
         try:
             while True:
                 workers = self.workers()
-                while len(running) < len(workers) and (entry := next(waiting, None)):
-                    number, task = entry
+                while waiting and len(running) < len(workers):
+                    number = waiting.popleft()
                     free = set(workers).difference(places.values())
-                    task = task._replace(worker=min(free or workers))
-                    future = self.submit(task)
-                    running[future], places[future] = number, str(task.worker)
+                    place = min(free or workers)
+                    future = self.submit(tasks[number]._replace(worker=place))
+                    running[future], places[future] = number, place
                 if not running:
                     return
-                for future in self._wait(list(running)):
+                done = self._wait(list(running))
+                for future in done:
                     del places[future]
                     number, result = running.pop(future), self._gather([future])[0]
                     future.release()  # else it is computed again if its worker is lost later
                     yield number, result
+                for future in () if done else self._stranded(places):
+                    del places[future]
+                    waiting.appendleft(running.pop(future))
         finally:
             with suppress(Exception):
                 self._client.cancel(list(running), force=True)
 
     def map(self, tasks: Sequence[Call]) -> list[Any]:
         """Run tasks at the same time, and give their results in their order; see ``run``."""
-        futures = [self.submit(task) for task in tasks]
-        while len(self._wait(futures, "ALL_COMPLETED")) < len(futures):
+        futures = {self.submit(task): number for number, task in enumerate(tasks)}
+        while len(self._wait(list(futures), "ALL_COMPLETED")) < len(futures):
             self.workers()  # which are waited for, but not for ever
-        return self._gather(futures)
+            places = {future: tasks[number].worker for future, number in futures.items()}
+            for future in self._stranded(places):
+                number = futures.pop(future)
+                futures[self.submit(tasks[number]._replace(worker=None))] = number
+        return self._gather(sorted(futures, key=lambda future: futures[future]))
 
     def submit(self, task: Call, *, anywhere: bool = True) -> Any:  # noqa: ANN401
         """Start a task, by default on another worker if its own is lost; gives Dask's future."""
@@ -252,6 +264,28 @@ class DaskCluster(Closing):
         except TimeoutError:
             return set()
         return set(done.done)
+
+    def _stranded(self, places: Mapping[Any, str | None]) -> list[Any]:
+        """Find and cancel tasks that no worker will get: theirs was lost while there was no other.
+
+        Dask then waits for that very worker, although it was only to be preferred.
+        """
+        workers = self.workers()
+        if all(place is None or place in workers for place in places.values()):
+            return []
+        given = {key for keys in self._call(self._client.processing).values() for key in keys}
+        found = [
+            future
+            for future, place in places.items()
+            if place not in workers and future.status == "pending" and future.key not in given
+        ]
+        self._num_stranded += len(found)
+        if self._num_stranded > _MOST_STRANDED:
+            raise ClusterError(
+                f"{self.name}: all workers were lost again and again; see their logs"
+            )
+        self._call(self._client.cancel, found, force=True)
+        return found
 
     def _call(self, function: Callable[..., Result], *arguments: object, **named: object) -> Result:
         """Call something of Dask's that fails if the scheduler has gone."""

@@ -7,29 +7,25 @@ shard too. Workers never talk to each other: one that waited for a lost one woul
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from threading import Lock
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.cluster.exchange import TaskStar
 from oocbfs.cluster.shard import ShardRef
-from oocbfs.cluster.tasks import Reply, Task, answer, forget, shard_of
-from oocbfs.errors import ClusterError, FormatError
+from oocbfs.cluster.tasks import Reply, Task, answer, forget
+from oocbfs.errors import BudgetError, ClusterError, FormatError
 from oocbfs.formats.container.reader import Container
-from oocbfs.workers import dask_limits as limits
+from oocbfs.kernels.shards import run as kernels
 from oocbfs.workers.dask_address import import_distributed
 from oocbfs.workers.dask_cluster import Call, DaskCluster
-
-if TYPE_CHECKING:
-    from distributed import Worker
+from oocbfs.workers.dask_limits import allowed_bytes
 
 # How often the client looks for workers that came or went.
 _LOOK_SECONDS = 1.0
@@ -105,39 +101,33 @@ def see_shards(refs: Sequence[ShardRef]) -> None:
 
 # A worker does one task at a time, with all its threads.
 _lock = Lock()
-# Bytes of the files of the shards that this worker has open.
-_open_bytes: dict[str, int] = {}
+# The files of the shards that this worker has been asked for, among which it divides its memory.
+_paths: set[str] = set()
 
 
 def answer_here(task: Task) -> Reply:
     """Do a task on this worker, with its threads and within its limit."""
     worker = import_distributed().get_worker()
-    ref = replace(task.ref, threads=worker.state.nthreads)
     with _lock:
-        if ref.path not in _open_bytes:
-            _open(ref, worker)
-        return answer(replace(task, ref=ref))
-
-
-def _open(ref: ShardRef, worker: Worker) -> None:
-    """Open a shard; those that have no room beside it are closed, and opened again when needed."""
-    file_bytes = os.path.getsize(ref.path)
-    bitmaps = 3 * ref.num_vertices // 8
-    if not limits.has_room(worker, file_bytes + sum(_open_bytes.values()) + bitmaps):
-        _forget()
-    shard_of(ref)  # which loads kernels, too
-    if not limits.has_room(worker, file_bytes + bitmaps):
-        _forget()
-        raise limits.no_room(worker, ref.path, file_bytes + bitmaps)
-    _open_bytes[ref.path] = file_bytes
-
-
-def _forget() -> None:
-    forget()
-    _open_bytes.clear()
+        if task.ref.path not in _paths:
+            _paths.add(task.ref.path)
+            forget()  # the others are opened again, with what is then left for each
+            kernels.load()  # before it is counted what there is room for
+        limits = [b for b in (allowed_bytes(worker), task.ref.memory) if b is not None]
+        ref = replace(
+            task.ref,
+            threads=worker.state.nthreads,
+            memory=min(limits, default=None),
+            shards=len(_paths),
+        )
+        try:
+            return answer(replace(task, ref=ref))
+        except BudgetError as error:
+            raise BudgetError(f"worker {worker.address}: {error}") from error
 
 
 def forget_here() -> None:
     """Close the shards that this worker has open."""
     with _lock:
-        _forget()
+        forget()
+        _paths.clear()

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oocbfs.errors import BudgetError
-from oocbfs.memory import format_size, parse_size, used_bytes
+from oocbfs.memory import parse_size
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -38,18 +37,3 @@ def budget_bytes(worker: Worker, file_bytes: int, asked: str | int | None) -> in
         return wanted
     rest = allowed - file_bytes if 2 * file_bytes <= allowed else min(allowed, file_bytes - 1)
     return rest if wanted is None else min(rest, wanted)
-
-
-def has_room(worker: Worker, needed_bytes: int) -> bool:
-    """Tell whether so much fits beside what a worker has already, mapped files aside."""
-    allowed = allowed_bytes(worker)
-    return allowed is None or used_bytes() + needed_bytes <= allowed
-
-
-def no_room(worker: Worker, path: str, needed_bytes: int) -> BudgetError:
-    """Say that a shard does not fit, and what would help."""
-    return BudgetError(
-        f"{path}: needs {format_size(used_bytes() + needed_bytes)} on worker {worker.address}, "
-        f"which may take {format_size(allowed_bytes(worker) or 0)}: cut the graph into more parts, "
-        "or allow workers more"
-    )

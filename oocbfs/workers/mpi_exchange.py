@@ -136,8 +136,10 @@ def open_shards(comm: Comm, refs: Sequence[ShardRef], _: None) -> None:
     neighbours.Free()
 
     def work() -> None:
-        for ref in refs[comm.Get_rank() :: comm.Get_size()]:
-            _shards[ref.part] = shard_of(replace(ref, threads=min(ref.threads, cores)))
+        mine = refs[comm.Get_rank() :: comm.Get_size()]
+        for ref in mine:
+            here = replace(ref, threads=min(ref.threads, cores), shards=len(mine))
+            _shards[ref.part] = shard_of(here)
 
     gather(comm, attempt(work))
 

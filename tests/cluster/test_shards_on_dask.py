@@ -91,6 +91,27 @@ def test_a_worker_that_is_killed_in_any_level_changes_nothing(
         np.testing.assert_array_equal(levels, result.levels)
 
 
+@pytest.mark.long
+def test_all_workers_are_lost_at_once(
+    graphs: dict[str, Path], tmp_path: Path, dask_cluster: LocalCluster
+) -> None:
+    """Tasks then have nobody to go to, until new workers are there."""
+    folder = parts_of(graphs["kron"], tmp_path, 2)
+    hit: list[str] = []
+
+    def when(key: str) -> float | None:
+        hit.append(key)
+        return 0 if "-2-part-" in key and len(hit) == 3 else None
+
+    with (
+        Killer(dask_cluster, when, all_at_once=True) as killer,
+        oocbfs.open(graphs["kron"]) as whole,
+        oocbfs.open(folder, cluster=dask_cluster.scheduler_address) as graph,
+    ):
+        np.testing.assert_array_equal(graph.bfs(1).levels, whole.bfs(1).levels)
+    assert killer.lost
+
+
 def test_a_shard_that_loses_every_worker_is_given_up(
     graphs: dict[str, Path],
     tmp_path: Path,

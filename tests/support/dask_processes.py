@@ -41,13 +41,22 @@ class Killer(SchedulerPlugin):  # type: ignore[misc]
     """Kills workers with SIGKILL while they have a task, and counts the tasks that were lost so.
 
     ``when`` is asked for every task that is sent to a worker, by its name, and gives the seconds
-    after which the worker dies, or None. No task loses two workers, and one worker is left.
+    after which the worker dies, or None. No task loses two workers, and one worker is left, unless
+    ``all_at_once``, where every worker dies with the first.
     """
 
     name = "killer"
 
-    def __init__(self, cluster: LocalCluster, when: Callable[[str], float | None]) -> None:
+    def __init__(
+        self,
+        cluster: LocalCluster,
+        when: Callable[[str], float | None],
+        *,
+        all_at_once: bool = False,
+    ) -> None:
         self._cluster = cluster
+        self._all_at_once = all_at_once
+        self._dying: set[str] = set()
         self._scheduler = cluster.scheduler
         self._when = when
         self._hit: set[str] = set()
@@ -79,15 +88,14 @@ class Killer(SchedulerPlugin):  # type: ignore[misc]
     def _kill(self, key: str) -> None:
         task = self._scheduler.tasks.get(key)
         worker = task and task.processing_on
-        if worker is None or len(self._scheduler.workers) < 2:
+        others = set(self._scheduler.workers) - self._dying
+        if worker is None or (others <= {worker.address} and not self._all_at_once):
             self._hit.discard(key)  # it was faster, or the worker is the last one
             return
-        pid = next(
-            nanny.pid
-            for nanny in self._cluster.workers.values()
-            if nanny.worker_address == worker.address
-        )
-        os.kill(pid, signal.SIGKILL)
+        for nanny in self._cluster.workers.values():
+            if self._all_at_once or nanny.worker_address == worker.address:
+                self._dying.add(nanny.worker_address)
+                os.kill(nanny.pid, signal.SIGKILL)
 
 
 def wait_for_workers(cluster: LocalCluster, count: int) -> None:
