@@ -12,7 +12,7 @@ import pickle
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,6 +21,7 @@ from oocbfs.errors import ClusterError
 from oocbfs.formats.io.closing import Closing
 from oocbfs.formats.io.machine import usable_cores
 from oocbfs.workers.dask_address import address_in, import_distributed, local_size
+from oocbfs.workers.dask_guard import GUARDED
 
 # How long a scheduler may take to answer, and a cluster without workers to get one.
 CONNECT_SECONDS = 10.0
@@ -229,7 +230,7 @@ class DaskCluster(Closing):
         place = {} if task.worker is None else {"workers": [task.worker]}
         return self._call(
             self._client.submit,
-            _GUARDED,
+            GUARDED,
             __version__,
             pickle.dumps((task.function, task.arguments), protocol=5),
             key=f"{task.name}-{self._token}-{self._num_tasks:06d}",
@@ -308,7 +309,7 @@ class DaskCluster(Closing):
 
     def _check_versions(self) -> None:
         """Ask every worker which oocbfs it has, by code that needs none."""
-        for address, (found, _, _) in self.ask(_GUARDED, __version__, b"").items():
+        for address, (found, _, _) in self.ask(GUARDED, __version__, b"").items():
             self._check_version(address, found)
 
     def _check_version(self, address: str, found: str | None) -> None:
@@ -322,33 +323,3 @@ class DaskCluster(Closing):
 
 def _first_line(error: BaseException) -> str:
     return (str(error) or type(error).__name__).splitlines()[0]
-
-
-def _make_guarded() -> Callable[[str, bytes], tuple[str | None, str, Any]]:
-    """Make a function that travels by its code, so that workers without oocbfs can run it."""
-
-    def guarded(version: str, payload: bytes) -> tuple[str | None, str, Any]:
-        """Call what was packed if this worker has the version; tells which it has, and where."""
-        import pickle
-
-        import distributed
-
-        try:
-            import oocbfs
-
-            found = oocbfs.__version__
-        except ImportError:
-            found = None
-        try:
-            where = distributed.get_worker().address
-        except ValueError:
-            where = ""
-        if found != version or not payload:
-            return found, where, None
-        function, arguments = pickle.loads(payload)
-        return found, where, function(*arguments)
-
-    return guarded
-
-
-_GUARDED = _make_guarded()
