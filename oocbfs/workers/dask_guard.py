@@ -1,4 +1,4 @@
-"""What every task on a Dask worker goes through: is this the same oocbfs?"""
+"""What every task on a Dask worker goes through: it runs only on the same oocbfs."""
 
 from __future__ import annotations
 
