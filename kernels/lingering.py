@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 EMPTY, WAITING, INVITED, BUSY = range(4)
-# Words of a slot: its state and the addresses.
+# Words of a slot: its state, the addresses, and whether the leader counts on the worker. If not, it
+# called another one with the same number, and both would use the same scratch.
 _SLOT = 8
+_EXPECTED = 7
 # How long a worker waits: some calls of Python's. It lets others use the core after each look but
 # the first ones, which take some 20 microseconds.
 _PATIENCE_NANOSECONDS = 500_000
@@ -46,9 +48,9 @@ _CLOCK = time.CLOCK_MONOTONIC
 
 @kernel
 def invite(mailbox, rows_out, rows_in, state, options, names, results):
-    """Write the arguments of a traversal for all workers that wait."""
+    """Write the arguments of a traversal for all workers that are expected and wait."""
     for slot in range(_SLOT, mailbox.size, _SLOT):
-        if mailbox[slot] == WAITING:
+        if mailbox[slot] == WAITING and mailbox[slot + _EXPECTED] != 0:
             mailbox[slot + 1] = rows_out
             mailbox[slot + 2] = rows_in
             mailbox[slot + 3] = state
@@ -119,12 +121,18 @@ class Lingering:
         self._process = os.getpid()
 
     def absent(self, arguments: Any) -> list[int]:  # noqa: ANN401
-        """Give the threads that do not wait for an invitation; keep arguments for the others."""
+        """Give the threads that do not wait for an invitation; keep arguments for the others.
+
+        These are expected from now on, and no others, even if they come a moment later.
+        """
         if self._process != os.getpid():  # a forked process has no other threads
             self.__init__(len(self._arguments))  # type: ignore[misc]
         missing = []
         for thread in range(1, len(self._arguments)):
-            if self.mailbox[thread * _SLOT] == WAITING:
+            slot = thread * _SLOT
+            is_waiting = bool(self.mailbox[slot] == WAITING)
+            self.mailbox[slot + _EXPECTED] = is_waiting
+            if is_waiting:
                 self._arguments[thread] = arguments
             else:
                 missing.append(thread)

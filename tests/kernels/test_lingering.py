@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from numba import njit
 
 from oocbfs.kernels.bfs.finish import Names
 from oocbfs.kernels.bfs.traverse import BfsScratch, traverse
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.kernels.lingering import BUSY, EMPTY, INVITED, WAITING, Lingering
+from oocbfs.kernels.lingering import BUSY, EMPTY, INVITED, WAITING, Lingering, invite, withdraw
 from oocbfs.kernels.rows import Rows, read_only
 from tests.support.plain_rows import Graph, make_rows, random_graph
 
@@ -21,6 +22,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SLOT = 8
+
+
+@njit
+def _invite(mailbox):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    invite(mailbox, 1, 2, 3, 4, 5, 6)
+
+
+@njit
+def _withdraw(mailbox):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    withdraw(mailbox)
 
 
 def rows_of(graph: Graph) -> Rows:
@@ -71,6 +82,21 @@ def test_arguments_stay_as_long_as_a_slow_worker_may_read_them() -> None:
     lingering.mailbox[SLOT] = BUSY
     assert lingering.absent(second) == [1, 2, 3]
     assert lingering._arguments == [None, first, None, None]
+
+
+def test_a_worker_that_comes_late_is_not_invited_beside_another() -> None:
+    lingering = Lingering(3)
+    mailbox = lingering.mailbox
+    mailbox[[SLOT, 2 * SLOT]] = BUSY, WAITING
+    assert lingering.absent(None) == [1]
+    mailbox[SLOT] = WAITING
+    _invite(mailbox)
+    assert mailbox[[SLOT, 2 * SLOT]].tolist() == [WAITING, INVITED]
+    assert mailbox[2 * SLOT + 1 : 2 * SLOT + 7].tolist() == [1, 2, 3, 4, 5, 6]
+    _withdraw(mailbox)
+    assert lingering.absent(None) == []
+    _invite(mailbox)
+    assert mailbox[[SLOT, 2 * SLOT]].tolist() == [INVITED, INVITED]
 
 
 def test_a_forked_process_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
