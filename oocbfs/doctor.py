@@ -54,6 +54,8 @@ def examine(library: str = LIBRARY) -> list[Finding]:
         _locked_memory(),
         _compiler(),
         _extra("matplotlib", "--plot", "pip install 'oocbfs[plot]'"),
+        _extra("distributed", "--cluster tcp://…", "pip install 'oocbfs[cluster]'"),
+        _extra("mpi4py", "--cluster mpi", "pip install 'oocbfs[mpi]'"),
         _extra("pandas", "BfsResult.to_dataframe()", "pip install pandas"),
         _extra("scipy", "SciPy matrices as input, Graph.to_scipy()", "pip install scipy"),
     ]

@@ -23,6 +23,7 @@ from tests.benchmarks import (
     resident,
     workers,
 )
+from tests.support.exhaustive import ALL
 
 
 def test_convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -155,6 +156,7 @@ def pieces_follow_each_other(template: str, page: str) -> bool:
 
 
 @pytest.mark.long
+@pytest.mark.skipif(not ALL, reason="starts workers of Dask and MPI")
 def test_workers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = "--scale 10 --sources 2 --rounds 1 --kills 1"
     workers.main([*arguments.split(), "--folder", str(tmp_path)])
