@@ -10,9 +10,12 @@ import atexit
 import sys
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oocbfs.errors import ClusterError, OocbfsError
+
+if TYPE_CHECKING:
+    from mpi4py.MPI import Comm
 
 # Functions that run on all ranks are called with the communicator, what all were told, and what
 # only rank 0 has: None on all others.
@@ -70,7 +73,7 @@ def attempt(work: Callable[[], Any]) -> tuple[Any, Exception | None]:
         return None, ClusterError(f"{type(error).__name__}: {error}")
 
 
-def gather(comm: Any, attempted: tuple[list[Any] | None, Exception | None]) -> list[Any]:  # noqa: ANN401
+def gather(comm: Comm, attempted: tuple[list[Any] | None, Exception | None]) -> list[Any]:
     """Bring what all ranks have to rank 0, in one list, or raise the first error there."""
     found: list[Any] = []
     for rank, (mine, error) in enumerate(comm.gather(attempted) or ()):

@@ -51,6 +51,8 @@ def test_every_missing_part_says_what_it_enables_and_how_to_get_it(tmp_path: Pat
         "matplotlib",
         "pandas",
         "scipy",
+        "distributed",
+        "mpi4py",
     }
     for part in missing:
         assert findings[part]["enables"]
