@@ -56,10 +56,10 @@ def name_levels(out, levels, deep_levels, ranks, first, stop):
 
 @compiled(_I64(READ_U8, READ_U32, types.boolean, _I64, _I64))
 def sum_degrees(levels, degrees, unreached, first, stop):
-    """Sum the degrees of vertices that were reached, or of those that were not, by words."""
+    """Sum the degrees of vertices that were reached, or of those that were not, by whole words."""
     edges = np.int64(0)
     flip = ZERO if unreached else ~ZERO
-    for w in range(first, stop):
+    for w in range(first >> 6, (stop + 63) >> 6):
         bits = where_equal(levels, w * 64, np.uint8(UNREACHED)) ^ flip
         if w * 64 + 64 > degrees.size:
             bits &= ~ZERO >> np.uint64(w * 64 + 64 - degrees.size)
@@ -67,6 +67,13 @@ def sum_degrees(levels, degrees, unreached, first, stop):
             edges += np.int64(degrees[w * 64 + trailing_zeros(bits)])
             bits &= bits - ONE
     return edges
+
+
+@compiled(types.void(U64, READ_U64))
+def leave_out(found, visited):
+    """Clear the bits of what was visited before."""
+    for w in range(found.size):
+        found[w] &= ~visited[w]
 
 
 @compiled(types.UniTuple(_I64, 2)(READ_U64, READ_U32))

@@ -101,8 +101,8 @@ class AllResults:
     def count_edges(self, degrees: NDArray[np.uint32], num_edges: int, threads: int) -> int:
         """Sum the degrees of what was reached, by those of the others if they are fewer."""
         others = 2 * self._num_reached > self._num_vertices
-        num_words = self._levels.size // 64
-        sums = over_ranges(kernels.sum_degrees, num_words, threads, self._levels, degrees, others)
+        size = self._levels.size
+        sums = over_ranges(kernels.sum_degrees, size, threads, self._levels, degrees, others)
         return num_edges - sum(sums) if others else sum(sums)
 
 
@@ -195,7 +195,6 @@ def traverse(
     frontier = full_bitmap(cut)
     kernels.set_bits(frontier, sources)
     visited |= frontier
-    useless = _beyond(cut, shape.useful)
     size, edges, level = sources.size, source_edges, 0
     known = Directions(shape.connected, shape.num_edges, num_found=size)
     outcome = Outcome(sizes=[size])
@@ -216,7 +215,10 @@ def traverse(
         if found.size:
             outcome.sizes.append(found.size)
         frontier, size, edges = found.words, found.size, found.edges
-        frontier &= ~useless
+        # Others lead nowhere.
+        frontier[-(-shape.useful // 64) :] = 0
+        if shape.useful % 64:
+            frontier[shape.useful // 64] &= ~(~np.uint64(0) << np.uint64(shape.useful % 64))
     return outcome
 
 

@@ -29,7 +29,7 @@ from oocbfs.cluster.shard import (
 )
 from oocbfs.cluster.tasks import Reply, Task, answer
 from oocbfs.formats.container.cut import Cut
-from oocbfs.kernels.shards.merge import set_bits, weigh_found
+from oocbfs.kernels.shards.merge import leave_out, set_bits, weigh_found
 from oocbfs.kernels.shards.messages import count_bits
 from oocbfs.kernels.shards.run import list_bits
 
@@ -161,7 +161,7 @@ class Star(Exchange):
                 pairs.append((ids, down.parents))
             else:
                 all_known = False
-        words &= ~step.visited
+        leave_out(words, step.visited)
         if not step.parents:
             pairs = []
         elif all_known:
