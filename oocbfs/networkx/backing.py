@@ -28,8 +28,9 @@ from oocbfs.networkx.names import Names, Node, Objects, name_ids, name_nodes
 from oocbfs.search.graph import Graph
 
 _BATCH_EDGES = 1 << 18
-# Starting threads and comparing orders take longer than converting so few.
+# Starting threads, comparing orders and waiting for a disk take longer than converting so few.
 _FEW_EDGES = 1 << 16
+_MEMORY = "/dev/shm"
 _NO_ORDER = np.empty(0, np.uint32)
 
 
@@ -189,10 +190,12 @@ class ConvertedBacking:
     def engine(self) -> Graph:
         """See ``Backing``."""
         # The file lives as long as it is open: it has no name any more when this is done.
-        with tempfile.TemporaryDirectory(prefix="oocbfs-") as folder:
+        few = self.outward.neighbours.size < _FEW_EDGES
+        place = _MEMORY if few and os.access(_MEMORY, os.W_OK) else None
+        with tempfile.TemporaryDirectory(prefix="oocbfs-", dir=place) as folder:
             path = os.path.join(folder, "networkx.ocg")
             edges = ListedEdges(self.outward, directed=self.directed)
-            if self.outward.neighbours.size < _FEW_EDGES:
+            if few:
                 convert(edges, path, ids="dense", order="natural", threads=1)
             else:
                 convert(edges, path, ids="dense")

@@ -18,7 +18,7 @@ import oocbfs
 import oocbfs.networkx
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container.layout import Kind
-from oocbfs.networkx import convert_from_nx, convert_to_nx
+from oocbfs.networkx import backing, convert_from_nx, convert_to_nx
 from oocbfs.networkx import open as open_graph
 from oocbfs.networkx.info import FUNCTIONS
 from tests.support.exhaustive import ALL, crossing
@@ -171,9 +171,12 @@ def test_attributes_are_refused() -> None:
         convert_from_nx([(0, 1)])
 
 
-def test_no_file_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("nodes", [50, 40_000])
+def test_no_file_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nodes: int) -> None:
+    # Small files are made in memory where there is a folder for that.
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    graph = convert_from_nx(nx.path_graph(50, create_using=nx.DiGraph))
+    monkeypatch.setattr(backing, "_MEMORY", str(tmp_path))
+    graph = convert_from_nx(nx.path_graph(nodes, create_using=nx.DiGraph))
     assert nx.number_weakly_connected_components(graph) == 1
     assert nx.closeness_centrality(graph, 3) > 0
     # It is open, and has no name.
@@ -182,7 +185,7 @@ def test_no_file_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     graph.close()
     gc.collect()  # views keep the mapping alive
     assert open_files(tmp_path) == 0
-    again = convert_from_nx(nx.path_graph(50))
+    again = convert_from_nx(nx.path_graph(nodes))
     nx.is_connected(again)
     assert open_files(tmp_path) > 0
     del again
