@@ -192,6 +192,7 @@ _COMPILED: tuple[tuple[Target, ...], ...] = (
     tuple(("oocbfs.disk.many", "load", width) for width in _WIDTHS),
     (("oocbfs.kernels.components.connect", "load"), ("oocbfs.disk.components", "load")),
     _modules("convert.parse", "convert.ids", "convert.radix", "convert.arrange"),
+    _modules("convert.webgraph"),
     _modules("convert.cluster", "convert.generate", "varint", "many.spread", "methods.sequential"),
     _modules(*(f"results.{name}" for name in _RESULTS)),
 )
