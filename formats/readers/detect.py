@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from oocbfs.errors import InputError
+from oocbfs.formats.container.layout import MAGIC
 from oocbfs.formats.io.decompress import codec_of
 from oocbfs.formats.io.streams import ZIP_MAGIC, Source, plain_name
 from oocbfs.formats.readers.table import FORMATS
@@ -90,6 +91,8 @@ def detect_sample(sample: Sample, shown: str) -> str:
 def _refuse_binary(sample: Sample, shown: str) -> None:
     if sample.head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise InputError("UTF-16 text: convert it to UTF-8 before", path=shown)
+    if sample.head.startswith(MAGIC):
+        raise InputError("is a graph already; 'oocbfs export' writes its edges", path=shown)
     if sample.name.endswith(".graph") and not sample.head.isascii():
         hint = "a graph of WebGraph needs its .properties beside it"
         raise InputError(f"not text ({hint})", path=shown)
