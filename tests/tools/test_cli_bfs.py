@@ -192,7 +192,7 @@ def test_emulator_with_a_plan_and_a_target(graph: Path) -> None:
 
 def test_usage(graph: Path) -> None:
     assert call("bfs", graph).returncode == 2
-    assert call("bfs", graph, "--source", "x").returncode == 2
+    assert call("bfs", graph, "--source", "1,").returncode == 2
     assert call("bfs", graph, "--source", 1, "--direction", "up").returncode == 2
 
 
