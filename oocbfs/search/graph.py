@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from oocbfs.results.bfs import BfsResult
     from oocbfs.results.components import ComponentsResult
     from oocbfs.results.source import SourceResult
+
+_log = logging.getLogger(__name__)
 
 
 class Graph(StoredGraph):
@@ -229,4 +232,6 @@ def open(path: str | os.PathLike[str], *, memory: str | int | None = None) -> Gr
     FormatError
         If the file is not a graph, is damaged, or comes from another version.
     """
-    return Graph(Container(path), memory)
+    graph = Graph(Container(path), memory)
+    _log.debug("opened %s: %d vertices, %d edges", path, graph.num_vertices, graph.num_edges)
+    return graph
