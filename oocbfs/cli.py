@@ -21,6 +21,7 @@ VERBS = (
     "bfs",
     "batch",
     "components",
+    "report",
     "ablate",
     "graph500",
     "plan",

@@ -57,7 +57,7 @@ MADE = {
     "tools/README.md": (
         "back.csv",
         "matrix.npz",
-        
+        "report.html",
         "levels.npy",
         "hubs/summary.jsonl",
         "job-pairs/pairs.csv",

@@ -56,6 +56,7 @@ def test_labels_and_parents_go_there_too(graph: Path) -> None:
         (("batch", "--random", 2, "-o", "-", "--resume"), "cannot be resumed"),
         (("batch", "--random", 2, "-o", "-", "--table", "parquet"), "parquet needs a folder"),
         (("batch", "--random", 2, "-o", "-", "--emit", "levels"), "levels are written to a folder"),
+        (("report", "-o", "page.txt"), "name the page .html"),
         (("export", "-o", "g.xyz"), "npz, metis, graph, sg"),
         (("export", "-o", "g.sg.gz"), "sg is not written compressed"),
     ],
