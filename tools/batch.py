@@ -15,7 +15,7 @@ from oocbfs.tools import announcements
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
-    from oocbfs.batch.jobs import Job, JobOutcome, PreparedJob
+    from oocbfs.batch.job import Job, JobOutcome, PreparedJob
 
 _log = logging.getLogger(__name__)
 
@@ -46,7 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         required=False,
         metavar="DIR",
-        help="the folder to write to; a file of jobs names its own (no default)",
+        help="the folder to write to; - prints the table instead; a file of jobs names its own "
+        "(no default)",
     )
     parser.add_argument(
         "--emit",
@@ -58,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "pairs PAIRS.csv: the distances of these pairs only (default: summary)",
     )
     for name, choices, text in (
-        ("--table", Table, "form of the summary (default: csv)"),
+        ("--table", Table, "form of the table of sources or pairs (default: csv)"),
         ("--level-files", LevelFiles, "a file for each source, or one array (default: npy)"),
         (
             "--strategy",
@@ -99,9 +100,11 @@ def run(options: argparse.Namespace) -> None:
         options.usage_error(
             "name one of --sources, --random, --all-hubs and --emit pairs PAIRS.csv"
         )
+    shared.refuse_json_among_edges(options)
     announcements.announce()
+    from oocbfs.batch.job import Job
     from oocbfs.batch.job_file import read_jobs
-    from oocbfs.batch.jobs import Job, prepare
+    from oocbfs.batch.jobs import prepare
 
     if from_file:
         jobs = read_jobs(Path(options.graph))
@@ -109,7 +112,7 @@ def run(options: argparse.Namespace) -> None:
         jobs = [
             Job(
                 graph=Path(options.graph),
-                output=Path(options.output),
+                output=None if options.output == "-" else Path(options.output),
                 sources=options.sources and Path(options.sources),
                 pairs=Path(rest[0]) if rest else None,
                 emit=emit,
@@ -121,7 +124,8 @@ def run(options: argparse.Namespace) -> None:
     try:
         failed = sum(not _run_one(job, options, alone=len(jobs) == 1) for job in prepared)
     except KeyboardInterrupt:
-        _log.error("oocbfs: interrupted; --resume continues")
+        further = "" if options.output == "-" else "; --resume continues"
+        _log.error("oocbfs: interrupted%s", further)
         sys.exit(130)
     if failed:
         _log.error("oocbfs: %d of %d jobs failed", failed, len(jobs))
@@ -155,7 +159,7 @@ def _report(job: Job, outcome: JobOutcome) -> dict[str, Any]:
     """Give the figures of a job, for JSON."""
     return {
         "graph": str(job.graph),
-        "output": str(job.output),
+        "output": "-" if job.output is None else str(job.output),
         "sources": outcome.num_sources,
         "done_before": outcome.resumed,
         "sources_by_strategy": outcome.strategies,
@@ -175,7 +179,7 @@ def _rows(job: Job, outcome: JobOutcome) -> Iterator[tuple[str, str]]:
     }
     done = ", ".join(f"{count:,} {names[name]}" for name, count in outcome.strategies.items())
     yield "graph", str(job.graph)
-    yield "output", str(job.output)
+    yield "output", "-" if job.output is None else str(job.output)
     yield "sources", f"{outcome.num_sources:,}"
     yield "done before", f"{outcome.resumed:,}"
     yield "traversed", f"{done}: {outcome.reason}" if done else "nothing was left to do"
