@@ -54,6 +54,7 @@ def examine(library: str = LIBRARY) -> list[Finding]:
         _locked_memory(),
         _compiler(),
         _extra("matplotlib", "--plot", "pip install 'oocbfs[plot]'"),
+        _extra("pyarrow", "Parquet, Feather and Arrow as input", "pip install 'oocbfs[arrow]'"),
         _extra("pandas", "BfsResult.to_dataframe()", "pip install pandas"),
         _extra("scipy", "SciPy matrices as input, Graph.to_scipy()", "pip install scipy"),
     ]
