@@ -59,7 +59,7 @@ def examine(library: str = LIBRARY) -> list[Finding]:
         _compiler(),
         _extra("matplotlib", "--plot", "pip install 'oocbfs[plot]'"),
         _extra("argcomplete", "oocbfs completion", "pip install 'oocbfs[completion]'"),
-        _extra("pyarrow", "Parquet, to_arrow()", "pip install 'oocbfs[arrow]'"),
+        _extra("pyarrow", "Parquet, Feather and Arrow, to_arrow()", "pip install 'oocbfs[arrow]'"),
         _extra("pandas", "to_pandas()", "pip install pandas"),
         _extra("scipy", "SciPy matrices as input, Graph.to_scipy()", "pip install scipy"),
     ]
@@ -211,7 +211,13 @@ _COMPILED: tuple[tuple[Target, ...], ...] = (
     (("oocbfs.disk.bfs", "load"),),
     tuple(("oocbfs.disk.many", "load", width) for width in _WIDTHS),
     (("oocbfs.kernels.components.connect", "load"), ("oocbfs.disk.components", "load")),
-    _modules("convert.parse", "convert.ids", "convert.radix", "convert.arrange"),
+    _modules(
+        "convert.parse",
+        "convert.parse_columns",
+        "convert.ids",
+        "convert.radix",
+        "convert.arrange",
+    ),
     _modules("convert.webgraph"),
     _modules("convert.cluster", "convert.generate", "varint", "many.spread", "methods.sequential"),
     _modules(*(f"results.{name}" for name in _RESULTS)),
