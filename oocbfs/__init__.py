@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from oocbfs.errors import OocbfsError
     from oocbfs.results.bfs import BfsResult
     from oocbfs.results.components import ComponentsResult
+    from oocbfs.results.source import SourceResult, SourceResults
     from oocbfs.search.graph import Graph, open
 
 __all__ = [
@@ -22,11 +24,16 @@ __all__ = [
     "Graph",
     "OocbfsError",
     "ShardedGraph",
+    "SourceResult",
+    "SourceResults",
     "__version__",
     "convert",
     "open",
     "shard",
 ]
+
+# Who imports the package decides what becomes of its messages.
+logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 # Imported on first use: numba alone takes longer than `oocbfs --help` may.
 _HOMES = {
@@ -35,6 +42,8 @@ _HOMES = {
     "Graph": "search.graph",
     "OocbfsError": "errors",
     "ShardedGraph": "cluster.graph",
+    "SourceResult": "results.source",
+    "SourceResults": "results.source",
     "convert": "conversion.converter",
     "open": "search.graph",
     "shard": "cluster.sharding",
@@ -45,3 +54,7 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401
     if name not in _HOMES:
         raise AttributeError(f"module 'oocbfs' has no attribute {name!r}")
     return getattr(import_module(f"oocbfs.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

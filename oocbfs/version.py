@@ -1,3 +1,3 @@
-"""The version, for all who must not import the package itself."""
+"""The version of the program, which packages, files and pages say."""
 
 __version__ = "0.1.0"

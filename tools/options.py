@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import math
 import os
 import re
 import sys
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, TextIO, get_args
 
 from oocbfs.errors import BudgetError, QueryError
 from oocbfs.formats.container.cut import MAX_PARTS
@@ -17,12 +18,26 @@ from oocbfs.formats.io.ordered import MAX_THREADS
 from oocbfs.settings import ZSTD_LEVELS, Engine, OrderName, shown
 
 if TYPE_CHECKING:
-    from oocbfs.results.bfs import Stats
-    from oocbfs.results.components import ComponentsStats
+    from numpy.typing import NDArray
+
+    from oocbfs.results.bfs import BfsResult, Stats
+    from oocbfs.results.components import ComponentsResult, ComponentsStats
     from oocbfs.search.graph import Graph
+
+_log = logging.getLogger(__name__)
 
 # What the bytes from each tier are called in tables.
 TIERS = {"disk": "from disk", "host": "over PCIe", "messages": "in messages"}
+
+
+def vertex(text: str) -> int | str:
+    """Read an id, or else a name, which the graph may know or not."""
+    if not text:
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not an id")
+    try:
+        return whole_number(text)
+    except argparse.ArgumentTypeError:
+        return text
 
 
 def whole_number(text: str) -> int:
@@ -113,7 +128,7 @@ _DECLARED: dict[str, dict[str, Any]] = {
     "--output": {"type": path, "required": True, "metavar": "FILE", "help": "the file to write"},
     "--force": {"action": "store_true", "help": "replace an existing file"},
     "--json": {"action": "store_true", "help": "print one JSON object"},
-    "--threads": {"type": threads, "metavar": "N", "help": "default: all cores"},
+    "--threads": {"type": threads, "metavar": "N", "help": "how many to use (default: all cores)"},
     "--memory": {"type": size, "metavar": "SIZE"},
     "--tmp": {"type": folder, "metavar": "FOLDER"},
     "--engine": {"choices": get_args(Engine), "default": "auto"},
@@ -140,7 +155,7 @@ _DECLARED: dict[str, dict[str, Any]] = {
     "--order": {
         "choices": get_args(OrderName),
         "default": "auto",
-        "help": "how vertices are stored (default: chosen from the data)",
+        "help": "how vertices are stored (default: auto, chosen from the data)",
     },
     "--zstd": {
         "nargs": "?",
@@ -148,12 +163,14 @@ _DECLARED: dict[str, dict[str, Any]] = {
         "const": 3,
         "choices": ZSTD_LEVELS,
         "metavar": "LEVEL",
-        "help": "compress the file for archives and slow disks (level 1 to 22, 3 if not given)",
+        "help": "compress the file for archives and slow disks, by a level from 1 to 22, or 3 if "
+        "none is given (default: not compressed)",
     },
-    "--scale": {"type": whole(0, 62), "required": True, "help": "2^SCALE vertices"},
+    "--scale": {"type": whole(0, 62), "required": True, "metavar": "N", "help": "2^N vertices"},
     "--edge-factor": {
         "type": whole(1, 1 << 40),
         "default": 16,
+        "metavar": "N",
         "help": "edges per vertex (default: 16)",
     },
     "--seed": {
@@ -177,6 +194,13 @@ def add(parser: argparse._ActionsContainer, *names: str, **changes: object) -> N
 
 def add_file(parser: argparse.ArgumentParser, name: str, text: str) -> None:
     """Add a file that is written if it is named."""
+    parser.add_argument(name, type=path, metavar="FILE", help=f"{text} (default: nothing)")
+
+
+def add_vector(parser: argparse.ArgumentParser, name: str, what: str) -> None:
+    """Add a file with a number for each vertex, or standard output."""
+    forms = ".npy, .csv, .tsv (also .csv.gz, .csv.zst …) or .parquet; - prints .csv"
+    text = f"write {what} as {forms} (default: nothing)"
     parser.add_argument(name, type=path, metavar="FILE", help=text)
 
 
@@ -194,7 +218,7 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
     """Add what every verb takes that works on any engine, and from disk within a limit."""
     engines = (
         "disk: read tails as needed; cuda: a GPU; emulator: its kernels on the CPU, counting bytes;"
-        " auto: a GPU if one is usable, or with --memory cpu or disk"
+        " auto: a GPU if one is usable, or with --memory cpu or disk (default: auto)"
     )
     add(parser, "--engine", help=engines)
     add(parser, "--vram", "--resident-tails")
@@ -244,11 +268,16 @@ def check_files(options: argparse.Namespace, *vectors: str) -> None:
 
         check_plot(options.plot)
     outputs = {f"--{name}": path for name, path in files.items()}
+    printed = [name for name, path in outputs.items() if path == "-"]
+    if printed and (options.json or len(printed) > 1):
+        other = "--json" if options.json else f"{printed[1]} -"
+        raise QueryError(f"{printed[0]} - and {other} both print: name a file, or leave one out")
+    outputs = {name: path for name, path in outputs.items() if path != "-"}
     check_outputs(outputs, inputs=[options.graph], force=options.force)
 
 
 def refuse_json_among_edges(options: argparse.Namespace) -> None:
-    """Refuse to print a JSON object after edges on the same stream."""
+    """Refuse to print a JSON object after edges, or another table, on the same stream."""
     if options.json and options.output == "-":
         raise QueryError("--json and -o - both write to standard output: leave one out")
 
@@ -264,17 +293,51 @@ def print_report(
     if options.json:
         print_json(values)
         return
+    stream = sys.stderr if prints_table(options) else sys.stdout
     for line in above:
-        print(line)
-    print_table(rows)
+        print(line, file=stream)
+    print_table(rows, stream)
+
+
+def prints_table(options: argparse.Namespace) -> bool:
+    """Tell whether standard output is for a table that other programs read."""
+    outputs = ("output", "levels", "parents", "labels")
+    return any(getattr(options, name, None) == "-" for name in outputs)
+
+
+def write_column(
+    options: argparse.Namespace,
+    path: str,
+    name: str,
+    values: NDArray[Any],
+    result: BfsResult | ComponentsResult,
+) -> None:
+    """Write a number for each vertex."""
+    from oocbfs.formats.output.vectors import write_vector
+
+    write_vector(
+        path,
+        name,
+        result.graph.id_column,
+        values,
+        as_column=result.graph.as_column,
+        about=result.about(),
+        threads=result.stats.threads,
+        force=options.force,
+    )
 
 
 def print_count(options: argparse.Namespace, num_edges: int, origin: str = "") -> None:
-    """Tell how many edges were written, on standard error or as JSON."""
+    """Tell how many edges were written, as a message or as JSON."""
     if options.json:
         print_json({"output": options.output, "edges": num_edges})
     else:
-        print(f"{options.output}: {num_edges:,} edges{origin}", file=sys.stderr)
+        _log.info("%s: %s edges%s", options.output, f"{num_edges:,}", origin)
+
+
+def kind_of_ids(kind: str, first_id: int) -> str:
+    """Say which ids are vertices."""
+    return f"consecutive from {first_id}" if kind == "consecutive" else f"as {kind}"
 
 
 def duration(stats: Stats | ComponentsStats) -> str:
@@ -291,22 +354,23 @@ def parts_of(stats: Stats | ComponentsStats) -> str:
 
 
 def tell_engine(stats: Stats | ComponentsStats) -> None:
-    """Say on standard error why the CPU was used, if a GPU could have been, and why the disk."""
+    """Say why the CPU was used, if a GPU could have been, and why the disk."""
     tell_fallback(stats.fallback)
     if stats.engine_reason:
-        print(f"reading from disk: {stats.engine_reason}", file=sys.stderr)
+        _log.info("reading from disk: %s", stats.engine_reason)
 
 
 def tell_fallback(reason: str | None) -> None:
-    """Say on standard error why the CPU was used, if a GPU could have been."""
+    """Say why the CPU was used, if a GPU could have been."""
     if reason:
-        print(f"using the CPU: {reason}", file=sys.stderr)
+        _log.warning("using the CPU: %s", reason)
 
 
 def tell_written(*names: str | None) -> None:
-    """Say on standard error which files were written."""
-    for name in filter(None, names):
-        print(f"wrote {name}", file=sys.stderr)
+    """Say which files were written."""
+    for name in names:
+        if name not in (None, "-"):
+            _log.info("wrote %s", name)
 
 
 def print_json(values: dict[str, Any]) -> None:
@@ -314,9 +378,9 @@ def print_json(values: dict[str, Any]) -> None:
     print(json.dumps(values))  # in ASCII: the same bytes on every terminal
 
 
-def print_table(rows: Iterable[tuple[str, str]]) -> None:
-    """Print names and values in two columns."""
+def print_table(rows: Iterable[tuple[str, str]], stream: TextIO | None = None) -> None:
+    """Print names and values in two columns, on standard output unless another is given."""
     listed = list(rows)
     width = max((len(name) for name, _ in listed), default=0)
     for name, value in listed:
-        print(f"{name:<{width}}  {value}")
+        print(f"{name:<{width}}  {value}", file=stream)

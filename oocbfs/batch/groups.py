@@ -6,12 +6,12 @@ traverse one: this one, or a worker of a cluster.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from oocbfs.batch.outputs import NpyLevels, ZarrLevels, summary_row
+from oocbfs.batch.outputs import NpyLevels, ZarrLevels
 from oocbfs.formats.io.closing import Closing
 from oocbfs.plan.many import ManyDivision
 from oocbfs.results.source import SourceResult
@@ -24,9 +24,9 @@ from oocbfs.settings import Emit, LevelFiles, ManyEngine, Settings, Strategy
 class Manner:
     """What all groups of a job share: what they write, and how they are traversed."""
 
-    output: Path
+    output: Path | None
     emit: Emit
-    levels: LevelFiles
+    level_files: LevelFiles
     threads: int | None
     strategy: Strategy
     engine: ManyEngine
@@ -67,7 +67,8 @@ class GroupRunner(Closing):
         self._traversals = Traversals(graph, manner.emit, manner.divide(graph))
         self._levels: NpyLevels | ZarrLevels | None = None
         if manner.emit == "levels":
-            kind = NpyLevels if manner.levels == "npy" else ZarrLevels
+            assert manner.output is not None
+            kind = NpyLevels if manner.level_files == "npy" else ZarrLevels
             self._levels = kind(manner.output)
 
     def close(self) -> None:
@@ -78,26 +79,32 @@ class GroupRunner(Closing):
         self, group: SourceGroup, advance: Callable[[int], object] = lambda done: None
     ) -> GroupDone:
         """Traverse a group; its levels are on disk afterwards."""
+        done = GroupDone()
+        done.rows += self.rows(group, done, advance)
+        return done
+
+    def rows(
+        self, group: SourceGroup, done: GroupDone, advance: Callable[[int], object]
+    ) -> Iterator[dict[str, Any]]:
+        """Traverse a group and yield a row for each source; ``done`` is counted meanwhile."""
         work = self._traversals
         before = work.disk_bytes
-        done = GroupDone()
         targets = None
         if group.targets is not None:
             targets = [self._graph.stored(ids) for ids in group.targets]
         for number, result in enumerate(work.run(group.sources, targets), group.first):
             if self._levels is not None:
                 self._levels.write(number, result)
-            done.rows.append(_row(result))
             done.strategies[result.strategy] = done.strategies.get(result.strategy, 0) + 1
             advance(1)
+            yield _row(result)
         if self._levels is not None:
             self._levels.flush(group.first, group.first + len(group.sources))
         done.reason, done.width, done.fallback = work.reason, work.width, work.fallback
         done.disk_bytes = work.disk_bytes - before
-        return done
 
 
 def _row(result: SourceResult) -> dict[str, Any]:
     if result.distances is None:
-        return summary_row(result)
+        return result.row()
     return {"source": result.source, "distances": result.distances.tolist()}

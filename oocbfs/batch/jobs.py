@@ -10,31 +10,35 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
+import logging
 import shutil
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from oocbfs import __version__
-from oocbfs.batch.groups import GroupDone, GroupRunner, Manner, SourceGroup
-from oocbfs.batch.outputs import (
-    ZarrLevels,
-    import_zarr,
-    read_pairs,
-    read_sources,
-    sync,
-    write_pairs,
-    write_summary,
+from oocbfs.batch.groups import GroupDone, GroupRunner, SourceGroup
+from oocbfs.batch.job import Job, JobOutcome, PreparedJob
+from oocbfs.batch.outputs import ZarrLevels, import_zarr, read_pairs, read_sources, sync
+from oocbfs.batch.records import (
+    GROUPS,
+    MANIFEST,
+    check_folder,
+    read_checked,
+    record_of,
+    write_checked,
 )
-from oocbfs.batch.records import GROUPS, MANIFEST, read_checked, record_of, write_checked
 from oocbfs.batch.sources import choose_hubs, choose_random
+from oocbfs.batch.tables import Row, pair_types, write_table
 from oocbfs.batch.workers import SharedGraph, on_workers
 from oocbfs.errors import OutputError, QueryError
+from oocbfs.formats.output.packing import STANDARD_OUTPUT
+from oocbfs.formats.output.parquet import import_arrow
 from oocbfs.gpu.cuda_device import load_cupy
 from oocbfs.kernels.emulator.build import find_compiler
+from oocbfs.results.source import column_types
+from oocbfs.results.tables import about
 from oocbfs.search.graph import Graph
 from oocbfs.search.graph import open as open_graph
 from oocbfs.search.many import WIDTH
@@ -47,95 +51,10 @@ from oocbfs.settings import (
     Table,
     check_choice,
 )
+from oocbfs.version import __version__
 from oocbfs.workers.dask_address import check_address
 
-
-@dataclass(frozen=True)
-class Job:
-    """One graph, one set of sources, one folder; sources are given in exactly one of four ways."""
-
-    graph: Path
-    output: Path
-    sources: Path | None = None
-    random: int | None = None
-    all_hubs: int | None = None
-    pairs: Path | None = None
-    seed: int = 1
-    from_: From = "all"
-    emit: Emit = "summary"
-    table: Table = "csv"
-    levels: LevelFiles = "npy"
-    threads: int | None = None
-    memory: str | None = None
-    strategy: Strategy = "auto"
-    engine: ManyEngine = "auto"
-    cluster: str | None = None
-
-    @property
-    def manner(self) -> Manner:
-        """What all groups share."""
-        return Manner(
-            output=self.output,
-            emit=self.emit,
-            levels=self.levels,
-            threads=self.threads,
-            strategy=self.strategy,
-            engine=self.engine,
-        )
-
-
-@dataclass(frozen=True)
-class PreparedJob:
-    """A job whose inputs were read and checked."""
-
-    job: Job
-    sources: list[int]
-    pairs: list[tuple[int, int]]
-    manifest: dict[str, Any]
-
-    @property
-    def num_groups(self) -> int:
-        """Groups of sources; each is committed as a whole."""
-        return -(-len(self.sources) // WIDTH)
-
-    @property
-    def writes_zarr(self) -> bool:
-        """Whether levels go into one array."""
-        return self.job.emit == "levels" and self.job.levels == "zarr"
-
-    def groups(self) -> Iterator[SourceGroup]:
-        """Yield the groups in the order of their sources."""
-        wanted: dict[int, list[int]] = {}
-        for source, target in self.pairs:
-            wanted.setdefault(source, []).append(target)
-        for number in range(self.num_groups):
-            first = number * WIDTH
-            sources = self.sources[first : first + WIDTH]
-            targets = [wanted[source] for source in sources] if self.pairs else None
-            yield SourceGroup(number, first, sources, targets)
-
-
-@dataclass
-class JobOutcome:
-    """What a job did: number of sources, those done before, and how they were traversed.
-
-    ``disk_bytes`` were read of tails on disk; ``fallback`` is why the GPU was not used.
-    """
-
-    num_sources: int
-    resumed: int
-    strategies: dict[str, int] = field(default_factory=dict)
-    reason: str = ""
-    width: int = WIDTH
-    disk_bytes: int = 0
-    fallback: str | None = None
-
-    def add(self, done: GroupDone) -> None:
-        """Count a group that is done."""
-        for name, count in done.strategies.items():
-            self.strategies[name] = self.strategies.get(name, 0) + count
-        self.reason, self.width, self.fallback = done.reason, done.width, done.fallback
-        self.disk_bytes += done.disk_bytes
+_log = logging.getLogger(__name__)
 
 
 def prepare(job: Job, *, resume: bool) -> PreparedJob:
@@ -146,7 +65,7 @@ def prepare(job: Job, *, resume: bool) -> PreparedJob:
         ("engine", job.engine, ManyEngine),
         ("from", job.from_, From),
         ("table", job.table, Table),
-        ("levels", job.levels, LevelFiles),
+        ("level_files", job.level_files, LevelFiles),
     ):
         check_choice(name, value, choices)
     kinds = [job.sources, job.random, job.all_hubs, job.pairs]
@@ -156,8 +75,12 @@ def prepare(job: Job, *, resume: bool) -> PreparedJob:
         raise QueryError("emit pairs needs a file of pairs, and a file of pairs needs emit pairs")
     if job.from_ == "giant" and job.random is None:
         raise QueryError("from giant takes only random sources")
-    if job.emit == "levels" and job.levels == "zarr":
+    if job.emit == "levels" and job.level_files == "zarr":
         import_zarr()
+    if job.table == "parquet":
+        import_arrow()
+    if job.output is None:
+        _check_printed(job, resume=resume)
     if job.cluster is not None:
         check_address(job.cluster)
     elif job.engine == "cuda":
@@ -173,8 +96,22 @@ def prepare(job: Job, *, resume: bool) -> PreparedJob:
         if job.cluster is None:
             job.manner.divide(graph)
         manifest = _manifest(graph, job, sources, pairs)
-    _check_folder(job.output, manifest, resume=resume)
-    return PreparedJob(job=job, sources=sources, pairs=pairs, manifest=manifest)
+        said = about(graph, emit=job.emit, sources=len(sources))
+    if job.output is not None:
+        check_folder(job.output, manifest, resume=resume)
+    return PreparedJob(job=job, sources=sources, pairs=pairs, manifest=manifest, about=said)
+
+
+def _check_printed(job: Job, *, resume: bool) -> None:
+    """Refuse what standard output cannot take."""
+    if resume:
+        raise QueryError("what is printed cannot be resumed: name a folder, or leave --resume out")
+    if job.emit == "levels":
+        raise QueryError("levels are written to a folder: name one instead of -")
+    if job.cluster is not None:
+        raise QueryError("a cluster needs a folder, not standard output: name one instead of -")
+    if job.table == "parquet":
+        raise QueryError("parquet needs a folder, not standard output: choose csv, tsv or jsonl")
 
 
 def _sources(graph: Graph, job: Job, pairs: list[tuple[int, int]]) -> list[int]:
@@ -213,42 +150,30 @@ def _manifest(
         "sources_sha256": hashlib.sha256(listed).hexdigest(),
         "emit": job.emit,
         "table": job.table,
-        "levels": job.levels,
+        "levels": job.level_files,
         "sources_per_group": WIDTH,
     }
-
-
-def _check_folder(folder: Path, manifest: dict[str, Any], *, resume: bool) -> None:
-    """Refuse a folder that holds anything but this job."""
-    if folder.exists() and not folder.is_dir():
-        raise OutputError(f"{folder}: is not a folder; name another")
-    if not folder.parent.is_dir():
-        raise OutputError(f"{folder}: there is no folder {folder.parent}; create it first")
-    path = folder / MANIFEST
-    if not path.exists():
-        # A job that was killed before its manifest was complete leaves only a temporary file.
-        if folder.exists() and any(
-            not name.startswith(f".{MANIFEST}.") for name in os.listdir(folder)
-        ):
-            raise OutputError(f"{folder}: is not empty and holds no batch; name another folder")
-        return
-    if not resume:
-        raise OutputError(f"{folder}: holds a batch already; use --resume, or name another folder")
-    stored = read_checked(path, "start again in another folder")
-    for name, value in manifest.items():
-        if stored.get(name) != value:
-            raise OutputError(
-                f"{folder}: was begun with another {name.replace('_', ' ')} "
-                f"({stored.get(name)}, now {value}); start again in another folder"
-            )
 
 
 def run(
     prepared: PreparedJob, *, advance: Callable[[int], object] = lambda done: None
 ) -> JobOutcome:
     """Do what is left of a job; ``advance`` is called with the number of sources just done."""
-    folder = prepared.job.output
+    start = time.perf_counter()
     outcome = JobOutcome(num_sources=len(prepared.sources), resumed=0)
+    if prepared.job.output is None:
+        _print_table(prepared, outcome, advance)
+    else:
+        _fill_folder(prepared, outcome, advance)
+    outcome.seconds = time.perf_counter() - start
+    return outcome
+
+
+def _fill_folder(
+    prepared: PreparedJob, outcome: JobOutcome, advance: Callable[[int], object]
+) -> None:
+    """Do the groups that have no record yet, then put the tables together."""
+    folder = prepared.folder
     if _is_complete(prepared):
         outcome.resumed = len(prepared.sources)
         advance(outcome.resumed)
@@ -266,18 +191,18 @@ def run(
             for group, done in traverse(left):
                 write_checked(record_of(folder, group.number), {"rows": done.rows})
                 outcome.add(done)
+                _log.debug("%s: group %d of %d", folder, group.number + 1, prepared.num_groups)
         if prepared.writes_zarr:
             ZarrLevels.clean(folder)
         _write_tables(prepared)
     if (folder / GROUPS).exists():
         shutil.rmtree(folder / GROUPS)
     sync(folder)
-    return outcome
 
 
 def _begin(prepared: PreparedJob) -> None:
     """Make what is there before the first group is."""
-    folder = prepared.job.output
+    folder = prepared.folder
     try:
         folder.mkdir(exist_ok=True)
         # The manifest comes first: a folder with other files and no manifest is not a batch's.
@@ -318,8 +243,27 @@ def _is_complete(prepared: PreparedJob) -> bool:
 
 
 def _table(prepared: PreparedJob) -> Path:
-    name = "pairs.csv" if prepared.job.emit == "pairs" else f"summary.{prepared.job.table}"
-    return prepared.job.output / name
+    name = "pairs" if prepared.job.emit == "pairs" else "summary"
+    return prepared.folder / f"{name}.{prepared.job.table}"
+
+
+def _print_table(
+    prepared: PreparedJob, outcome: JobOutcome, advance: Callable[[int], object]
+) -> None:
+    """Traverse, and print rows as they are found."""
+    job = prepared.job
+
+    def rows() -> Iterator[Row]:
+        with (
+            open_graph(job.graph, memory=job.memory) as graph,
+            GroupRunner(graph, job.manner) as runner,
+        ):
+            for group in prepared.groups():
+                done = GroupDone()
+                yield from runner.rows(group, done, advance)
+                outcome.add(done)
+
+    _write(prepared, STANDARD_OUTPUT, rows())
 
 
 def _write_tables(prepared: PreparedJob) -> None:
@@ -327,13 +271,20 @@ def _write_tables(prepared: PreparedJob) -> None:
 
     def rows() -> Iterator[dict[str, Any]]:
         for group in range(prepared.num_groups):
-            path = record_of(prepared.job.output, group)
+            path = record_of(prepared.folder, group)
             yield from read_checked(path, "delete it and resume again")["rows"]
 
-    if prepared.job.emit == "pairs":
-        found = {row["source"]: iter(row["distances"]) for row in rows()}
-        write_pairs(
-            _table(prepared), prepared.pairs, (next(found[source]) for source, _ in prepared.pairs)
+    _write(prepared, _table(prepared), rows())
+
+
+def _write(prepared: PreparedJob, path: str | Path, rows: Iterator[Row]) -> None:
+    """Write a table of sources, or of pairs in the order in which they were given."""
+    largest = max(max(ids) for ids in (*prepared.pairs, prepared.sources))
+    types = pair_types(largest) if prepared.pairs else column_types(largest)
+    if prepared.pairs:
+        found = {row["source"]: iter(row["distances"]) for row in rows}
+        rows = (
+            {"source": source, "target": target, "distance": next(found[source])}
+            for source, target in prepared.pairs
         )
-    else:
-        write_summary(_table(prepared), rows())
+    write_table(path, prepared.job.table, types, rows, prepared.about)

@@ -1,13 +1,14 @@
-"""What a job's folder says about itself: the manifest and a record for each group that is done."""
+"""The folder of a batch: its manifest, and records of groups, with checksums of themselves."""
 
 from __future__ import annotations
 
 import json
+import os
 import zlib
 from pathlib import Path
 from typing import Any
 
-from oocbfs.errors import FormatError
+from oocbfs.errors import FormatError, OutputError
 from oocbfs.formats.output.atomic import atomic_output
 
 MANIFEST = "manifest.json"
@@ -39,3 +40,28 @@ def read_checked(path: Path, advice: str) -> dict[str, Any]:
         raise FormatError(f"{path}: cannot be read: {error.strerror}; {advice}") from error
     checked: dict[str, Any] = values
     return checked
+
+
+def check_folder(folder: Path, manifest: dict[str, Any], *, resume: bool) -> None:
+    """Refuse a folder that holds anything but this job."""
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"{folder}: is not a folder; name another")
+    if not folder.parent.is_dir():
+        raise OutputError(f"{folder}: there is no folder {folder.parent}; create it first")
+    path = folder / MANIFEST
+    if not path.exists():
+        # A job that was killed before its manifest was complete leaves only a temporary file.
+        if folder.exists() and any(
+            not name.startswith(f".{MANIFEST}.") for name in os.listdir(folder)
+        ):
+            raise OutputError(f"{folder}: is not empty and holds no batch; name another folder")
+        return
+    if not resume:
+        raise OutputError(f"{folder}: holds a batch already; use --resume, or name another folder")
+    stored = read_checked(path, "start again in another folder")
+    for name, value in manifest.items():
+        if stored.get(name) != value:
+            raise OutputError(
+                f"{folder}: was begun with another {name.replace('_', ' ')} "
+                f"({stored.get(name)}, now {value}); start again in another folder"
+            )

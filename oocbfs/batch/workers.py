@@ -66,11 +66,13 @@ def on_workers(
         If there is no such cluster, or a worker that cannot take part.
     """
     shared = replace(shared, path=Path(os.path.abspath(shared.path)))
-    manner = replace(manner, output=Path(os.path.abspath(manner.output)))
+    assert manner.output is not None
+    output = Path(os.path.abspath(manner.output))
+    manner = replace(manner, output=output)
     with DaskCluster(cluster) as workers:
         workers.ask(_see_graph, shared)
         if manner.emit == "levels":
-            _check_folder(workers, manner.output.parent)
+            _check_folder(workers, output.parent)
 
         def traverse(groups: Sequence[SourceGroup]) -> Iterator[tuple[SourceGroup, GroupDone]]:
             tasks = [

@@ -161,6 +161,11 @@ class ShardedGraph(AnyGraph, Closing):
         return str(self.manifest.folder)
 
     @property
+    def checksum(self) -> int:
+        """Checksum of the graph that was cut: tells graphs apart."""
+        return self.manifest.graph_checksum
+
+    @property
     def spill_folder(self) -> Path | None:
         """Folder for results that have no room in memory; None is the system's."""
         return self.manifest.folder if os.access(self.manifest.folder, os.W_OK) else None

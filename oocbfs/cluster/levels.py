@@ -23,7 +23,7 @@ class Watch:
 
     def __init__(self, graph: ShardedGraph, exchange: Exchange, *, show: bool, force: bool) -> None:
         self._graph, self._exchange, self._force = graph, exchange, force
-        self._bar = make_bar("levels", None, "level", disable=None if show else True)
+        self._bar = make_bar("levels", None, "level", disable=not show)
 
     def __enter__(self) -> Self:
         return self
@@ -40,7 +40,6 @@ class Watch:
             If there are too many levels to come.
         """
         self._bar.update()
-        self._bar.set_postfix(frontier=outcome.sizes[-1], refresh=False)
         if level != _TELLING_LEVELS or self._force:
             return
         # A frontier that does not grow reaches as much in each level to come.

@@ -19,6 +19,11 @@ class AnyGraph(Vertices, ABC):
 
     @property
     @abstractmethod
+    def checksum(self) -> int:
+        """Checksum of a header that holds those of all other parts: tells graphs apart."""
+
+    @property
+    @abstractmethod
     def degrees(self) -> NDArray[np.uint32]:
         """Number of neighbours of each stored vertex; out-neighbours if the graph is directed."""
 

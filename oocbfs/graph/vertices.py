@@ -55,6 +55,11 @@ class Vertices:
         return self._container.order is not Order.NATURAL
 
     @property
+    def order_name(self) -> str:
+        """How stored vertices are arranged."""
+        return self._container.order.name.lower()
+
+    @property
     def is_by_degree(self) -> bool:
         """Whether vertices with many edges come first."""
         return self._container.order in (Order.DEGREE, Order.DBG)
@@ -131,6 +136,16 @@ class Vertices:
         ids += np.uint64(self.first_id)
         return ids
 
+    def id_column(self, first: int, stop: int) -> NDArray[Any]:
+        """Ids at natural positions first … stop-1, as tables show them."""
+        return self.as_column(self.ids_at(first, stop))
+
+    def as_column(self, ids: NDArray[Any]) -> NDArray[Any]:
+        """Give ids as tables show them: signed where all fit, as most programs expect."""
+        if ids.dtype == np.uint64 and self.num_vertices and self.largest_id < 2**63:
+            return ids.astype(np.int64)
+        return ids
+
     def positions(self, ids: Any) -> NDArray[np.int64]:  # noqa: ANN401
         """Find the natural positions of ids, which index every result.
 
@@ -185,7 +200,9 @@ class Vertices:
     def _as_id(self, vertex: Any) -> int:  # noqa: ANN401
         """Take one id."""
         if not is_whole(vertex):
-            raise QueryError(f"{shown(vertex)} is not an id: ids are whole numbers")
+            raise QueryError(
+                f"{self.path}: {shown(vertex)} is not an id: its vertices have whole numbers"
+            )
         if not 0 <= index(vertex) < 2**64:
             raise self._unknown(index(vertex))
         return index(vertex)

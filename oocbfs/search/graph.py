@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from oocbfs.errors import FormatError, OocbfsError, QueryError
 from oocbfs.formats.container.reader import Container
@@ -17,15 +18,37 @@ if TYPE_CHECKING:
     from oocbfs.cluster.graph import ShardedGraph
     from oocbfs.results.bfs import BfsResult
     from oocbfs.results.components import ComponentsResult
-    from oocbfs.results.source import SourceResult
+    from oocbfs.results.source import SourceResults
+
+# The word for a source in the largest component.
+GIANT = "giant"
+
+_log = logging.getLogger(__name__)
 
 
 class Graph(StoredGraph):
     """A graph in an ``.ocg`` file, opened by ``oocbfs.open``."""
 
+    def __repr__(self) -> str:
+        return f"<Graph: {self.title}>"
+
+    @property
+    def title(self) -> str:
+        """What the file holds, in one line."""
+        kind = "directed" if self.directed else "undirected"
+        return (
+            f"{os.path.basename(self.path)}: {self.num_vertices:,} vertices, {self.num_edges:,} "
+            f"stored edges, {kind}, {self.order_name} order"
+        )
+
+    def _repr_html_(self) -> str:
+        from oocbfs.results.notebook import graph_html
+
+        return graph_html(self)
+
     def bfs(
         self,
-        source: int | Iterable[int],
+        source: int | Iterable[int] | Literal["giant"],
         *,
         parents: bool = False,
         threads: int | None = None,
@@ -49,7 +72,7 @@ class Graph(StoredGraph):
         Parameters
         ----------
         source
-            An id or several.
+            An id or several, or ``"giant"``: the smallest id of the largest component.
         parents
             Keep a parent for each vertex too.
         threads
@@ -117,7 +140,8 @@ class Graph(StoredGraph):
             method=method,
             schedule=schedule or Schedule(),
         )
-        return bfs(self, source, parents=parents, settings=settings)
+        sources = self._resolve(source, settings)
+        return bfs(self, sources, parents=parents, settings=settings)
 
     def bfs_many(
         self,
@@ -129,8 +153,10 @@ class Graph(StoredGraph):
         memory: str | int | None = None,
         strategy: Strategy = "auto",
         engine: ManyEngine = "auto",
-    ) -> Iterator[SourceResult]:
+    ) -> SourceResults:
         """Find the distances from each of many sources; yields one result a source, in their order.
+
+        ``to_pandas``, ``to_arrow`` and ``plot`` of what this gives take all results at once.
 
         Parameters
         ----------
@@ -202,6 +228,30 @@ class Graph(StoredGraph):
         settings = self._settings(memory, threads=threads, engine=engine, tmp=tmp, **device)
         return components(self, settings)
 
+    def reversed(self) -> Graph:
+        """Open the same graph with every edge turned around; it is closed by itself."""
+        from oocbfs.formats.container.transposed import TransposedContainer
+
+        with self.reading():
+            container = TransposedContainer(self.path, self._container.file.descriptor)
+        return Graph(container, self.budget_bytes)
+
+    def _resolve(
+        self, source: int | Iterable[int] | Literal["giant"], settings: Settings
+    ) -> int | Iterable[int]:
+        """Give the id that a word stands for, and ids as they are."""
+        if not isinstance(source, str) or source != GIANT:
+            return cast(int | Iterable[int], source)
+        from oocbfs.search.components import components
+
+        # Where the graph is searched from matters little to how its components are found.
+        found = components(
+            self, Settings(memory=settings.memory, threads=settings.threads, tmp=settings.tmp)
+        )
+        if found.giant is None:
+            raise QueryError(f"{self.path}: has no vertex to start from")
+        return found.giant.label
+
     def _settings(self, memory: str | int | None, **others: Any) -> Settings:  # noqa: ANN401
         """Put settings together; the budget is by default that of ``open``."""
         budget_bytes = self.budget_bytes if memory is None else parse_size(memory)
@@ -250,4 +300,6 @@ def open(
     if problem is not None:
         container.close()
         raise problem
-    return Graph(container, memory)
+    graph = Graph(container, memory)
+    _log.debug("opened %s: %d vertices, %d edges", path, graph.num_vertices, graph.num_edges)
+    return graph

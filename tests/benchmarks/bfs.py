@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gzip
 import os
 import re
 import subprocess
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 import oocbfs
 from oocbfs.generate import generators
+from oocbfs.plot import BLUE, ORANGE, ratio_bars
 from oocbfs.search.graph import Graph
 from tests.benchmarks.common import gapbs, huge_pages, show
 from tests.benchmarks.peers import Peer, Runner, python_peers
@@ -94,7 +94,7 @@ def _graphs(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Pa
     """Make each graph when its turn comes, and remove it afterwards."""
     graphs = Path(os.environ.get("OOCBFS_GRAPHS", "none"))
     real = {
-        "cnr": "web/cnr-2000.graph-txt.gz",
+        "cnr": "web/cnr-2000.graph",
         "facebook": "social/facebook100-part.txt.xz",
         "notredame": "web/web-NotreDame.txt.gz",
         "FLA": "road/FLA.gr.xz",
@@ -115,7 +115,7 @@ def _graphs(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Pa
         if wanted in real and not (graphs / real[wanted]).exists():
             continue
         if wanted in real:
-            title, edges = wanted, _read(graphs / real[wanted])
+            title, edges = wanted, graphs / real[wanted]
         else:
             title, make = makers[wanted]
             edges = make()
@@ -128,16 +128,6 @@ def _graphs(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Pa
 def _path(vertices: int) -> NDArray[np.int64]:
     """Give the edges of a path, a level a vertex."""
     return np.stack([np.arange(vertices - 1), np.arange(1, vertices)], axis=1)
-
-
-def _read(path: Path) -> Path | NDArray[np.int64]:
-    """Give a file that can be converted, or the edges of an ASCII graph of WebGraph's."""
-    if ".graph-txt" not in path.name:
-        return path
-    with gzip.open(path, "rt") as file:
-        _, *rows = file.read().split("\n")
-    pairs = [(u, int(v)) for u, row in enumerate(rows) for v in row.split()]
-    return np.array(pairs, np.int64)
 
 
 @contextmanager
@@ -275,18 +265,17 @@ def _gapbs(path: Path, threads: int) -> Runner:
 
 def _plot(rows: list[Row], path: Path) -> None:
     """Bars of the time of each peer in units of ours, one group a graph."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 0.3 * len(rows) + 1.5), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots()
-    labels = [f"{row.graph}: {row.who}" for row in rows]
-    colours = ["#ef8636" if row.who.startswith("oocbfs") else "#3b75af" for row in rows]
-    axes.barh(range(len(rows)), [1 / row.ratio for row in rows], color=colours)
-    axes.set_yticks(range(len(rows)), labels)
-    axes.invert_yaxis()
-    axes.set_xscale("log")
-    axes.axvline(1, color="black", linewidth=1)
-    axes.set_xlabel("time, in units of oocbfs with all threads")
-    figure.savefig(path, dpi=120)
+    ratio_bars(
+        [
+            (
+                f"{row.graph}: {row.who}",
+                1 / row.ratio,
+                ORANGE if row.who.startswith("oocbfs") else BLUE,
+            )
+            for row in rows
+        ],
+        path,
+        title="Breadth-first search from one source",
+        subtitle="time as a multiple of that of oocbfs with all threads; right of 1 is slower",
+        across="time ÷ time of oocbfs",
+    )

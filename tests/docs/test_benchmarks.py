@@ -18,6 +18,7 @@ from tests.benchmarks import (
     convert,
     disk,
     methods,
+    networkx,
     outofcore,
     pcie,
     resident,
@@ -31,6 +32,15 @@ def test_convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert "| 512M |" in shown
     assert "MB/s" in shown
+    assert not list(tmp_path.iterdir())
+
+
+def test_convert_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--tables", "parquet,text", "--scale", "8", "--repeats", "1"]
+    convert.main([*arguments, "--folder", str(tmp_path)])
+    shown = capsys.readouterr().out
+    assert "| Parquet |" in shown
+    assert "| two columns, --columns dst,src |" in shown
     assert not list(tmp_path.iterdir())
 
 
@@ -117,6 +127,13 @@ def test_components(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "| SciPy |" in shown
     assert "tail bytes decoded" in shown
     assert not list(tmp_path.iterdir())
+
+
+def test_networkx(capsys: pytest.CaptureFixture[str]) -> None:
+    networkx.main(["--scale", "7", "--rounds", "1", "--many", "5"])
+    shown = capsys.readouterr().out
+    assert "| eccentricity of 5 nodes |" in shown
+    assert "| to a file |" in shown
 
 
 @pytest.mark.long

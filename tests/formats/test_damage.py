@@ -115,9 +115,11 @@ def run_kernels(path: str, **fields: int) -> None:
     ends = np.empty((2, 4 * n), np.uint64)
     no_order = np.empty(0, np.uint32)
     for row in (0, n - 1):
-        varint.decode_rows(
-            *ends, rows.heads, *index, rows.shift, rows.tails, rows.degrees, n, no_order, row, False
-        )
+        for ranks in (no_order, np.arange(n, dtype=np.uint32)[::-1].copy()):
+            varint.decode_rows(
+                *ends, rows.heads, *index, rows.shift, rows.tails, rows.degrees, n, no_order, ranks,
+                row, False,
+            )  # fmt: skip
     words = np.zeros((2, n // 64 + 2), np.uint64)
     words[:, 0], words[:, n // 64] = 1, 1 << (n - 1) % 64
     for threads in (1, 2):
