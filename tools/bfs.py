@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from oocbfs.results.counts import Counts
     from oocbfs.search.graph import Graph
 
-# A table longer than this shows its first and last levels.
-_SHOWN_LEVELS = 40
 # Titles and widths of the columns of oocbfs.results.counts; edges are in the first table.
 _COUNTS = {
     "launches": ("launches", 8),
@@ -175,21 +173,13 @@ def _levels(result: BfsResult) -> Iterator[str]:
     )
     firsts = accumulate((level.num_levels for level in stats.levels), initial=0)
     numbered = list(zip(firsts, stats.levels, strict=False))
-    yield from _shortened([_level(*pair, tiers) for pair in numbered])
+    yield from shared.shortened([_level(*pair, tiers) for pair in numbered])
     yield ""
     if stats.counts is not None:
         yield "level" + "".join(f"  {title:>{width}}" for title, width in _COUNTS.values())
-        yield from _shortened([_counts(_numbers(*pair), pair[1].counts) for pair in numbered])
+        yield from shared.shortened([_counts(_numbers(*pair), pair[1].counts) for pair in numbered])
         yield _counts("all", stats.counts)
         yield ""
-
-
-def _shortened(lines: list[str]) -> list[str]:
-    """Leave out the middle of a long table."""
-    hidden, half = len(lines) - _SHOWN_LEVELS, _SHOWN_LEVELS // 2
-    if hidden <= 0:
-        return lines
-    return [*lines[:half], f"  …    {hidden:,} more levels", *lines[-half:]]
 
 
 def _counts(name: str, counts: Counts | None) -> str:

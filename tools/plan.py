@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from oocbfs.memory import format_size
-from oocbfs.tools import announcements
+from oocbfs.tools import announcements, plan_workers
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("graph", type=shared.path, metavar="GRAPH.ocg")
+    shared.add(parser, "graph", nargs="?")
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--vram", type=shared.size, metavar="SIZE", help="plan for so much device memory, as 6G"
@@ -43,12 +43,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="predict from so many random sources (4; 0 predicts nothing)",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    plan_workers.add_arguments(parser)
+    shared.add(parser, "--json")
+    parser.set_defaults(refuse=parser.error)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Plan for each GPU and print the decisions."""
+    """Plan for each GPU, or for several machines, and print the decisions."""
     announcements.announce()
+    if plan_workers.is_wanted(options):
+        plan_workers.run(options)
+        return
     from oocbfs.plan.prediction import MODEL, sample_levels
     from oocbfs.plan.shape import graph_bytes
     from oocbfs.progress import Phases
