@@ -151,10 +151,10 @@ def gather_row_segment(rows, u, number, ids):
     if number == 0:
         head = rows.heads[u]
         ids[0] = head
-        count = np.int64(head < rows.heads.size)
+        count = np.int64(head < rows.num_ids)
     offset = row_begin(rows, u) + number * SEGMENT_BYTES
     end = min(offset + SEGMENT_BYTES, row_begin(rows, u + 1))
-    return gather_segment(ids, count, rows.tails, offset, end, rows.heads.size), end - offset
+    return gather_segment(ids, count, rows.tails, offset, end, rows.num_ids), end - offset
 
 
 @inlined
@@ -280,10 +280,10 @@ def gather_rows(rows, queue, q, offset, end, ids, owners, count, with_parents):
             num_bytes += row_end - offset
             head = heads[u]
             ids[count] = head
-            count += np.int64(head < heads.size)
+            count += np.int64(head < rows.num_ids)
             if _EXTRACTS_FAST and row_end - offset <= _SHORTEST:
                 new_count, largest, possible = _take_short_tail(ids, count, tails, offset, row_end)
-                if possible and largest < heads.size:
+                if possible and largest < rows.num_ids:
                     if with_parents:
                         store_copies(owners, first, u)
                     count = new_count
@@ -291,7 +291,7 @@ def gather_rows(rows, queue, q, offset, end, ids, owners, count, with_parents):
                     offset = np.int64(NOT_BEGUN)
                     continue
         segment_end = min(offset + SEGMENT_BYTES, row_end)
-        count = gather_segment(ids, count, tails, offset, segment_end, heads.size)
+        count = gather_segment(ids, count, tails, offset, segment_end, rows.num_ids)
         if count < 0:
             break
         if with_parents:

@@ -12,29 +12,29 @@ _FEW = 16
 
 
 @kernel
-def test_heads(heads, frontier, first):
+def test_heads(heads, num_ids, frontier, first):
     """Test 64 heads at once; give the bits of those in the frontier and of those that are none."""
     hits = ZERO
     none = ZERO
     pad = np.uint64(frontier.size - 1)
-    num_heads = np.uint64(heads.size)
+    num_ids = np.uint64(num_ids)
     for b in range(64):
         head = np.uint64(heads[first + b])
         word = frontier[min(head >> np.uint64(6), pad)]
         hits |= (word >> (head & np.uint64(63)) & ONE) << np.uint64(b)
-        none |= np.uint64(head >= num_heads) << np.uint64(b)
+        none |= np.uint64(head >= num_ids) << np.uint64(b)
     return hits, none
 
 
 @kernel
-def test_few_heads(heads, frontier, first, bits):
+def test_few_heads(heads, num_ids, frontier, first, bits):
     """Test the heads of these bits one by one."""
     hits = ZERO
     none = ZERO
     while bits != ZERO:
         b = trailing_zeros(bits)
         head = heads[first + b]
-        if head >= heads.size:
+        if head >= num_ids:
             none |= ONE << np.uint64(b)
         else:
             hits |= (frontier[head >> 6] >> np.uint64(head & 63) & ONE) << np.uint64(b)
@@ -43,12 +43,13 @@ def test_few_heads(heads, frontier, first, bits):
 
 
 @inlined
-def test_open_heads(heads, frontier, first, open_bits):
+def test_open_heads(heads, num_ids, frontier, first, open_bits):
     """Test the heads of a word's open vertices: all 64 without a branch, or few one by one.
 
-    Gives the bits of those whose head is in the frontier, and of those that have none.
+    Heads are numbers of vertices below num_ids, each with a bit in the frontier, or none. Gives the
+    bits of those whose head is in the frontier, and of those that have none.
     """
     if first + 64 <= heads.size and count_ones(open_bits) > _FEW:
-        hits, none = test_heads(heads, frontier, first)
+        hits, none = test_heads(heads, num_ids, frontier, first)
         return hits & open_bits, none & open_bits
-    return test_few_heads(heads, frontier, first, open_bits)
+    return test_few_heads(heads, num_ids, frontier, first, open_bits)

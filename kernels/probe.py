@@ -6,8 +6,18 @@ import numpy as np
 
 from oocbfs.kernels.atomics import kernel, trailing_zeros
 from oocbfs.kernels.constants import SEGMENT_BYTES
-from oocbfs.kernels.gather import take_word
+from oocbfs.kernels.gather import take_varint, take_word
 from oocbfs.kernels.region import ONE, ZERO
+
+# Vertices that one thread probes at a time.
+PENDING = 256
+# Where in the scratch of a thread those go that hit, and what they hit. One more may be written
+# than is kept.
+HITS, FOUND_BY = PENDING, 2 * PENDING + 1
+# Scratch for ids of one row comes after.
+_ROW_IDS = 3 * PENDING + 2
+# A round of probes is followed by another if one of so many hit.
+_WORTH_A_ROUND = 8
 
 
 @kernel
@@ -49,3 +59,76 @@ def probe_segments(tails, n, frontier, ids, begin, end):
         )
         edges += more_edges
     return found, edges, offset - begin
+
+
+@kernel
+def _probe_round(
+    rows, frontier, pending, offsets, ends, last, num_pending, hits, found_by, num_hits
+):
+    """Decode one neighbour of each pending vertex; give the pending left (or -1), hits, bytes."""
+    tails = rows.tails
+    n = rows.num_ids
+    pad = np.int64(frontier.size - 1)
+    left = 0
+    num_bytes = 0
+    malformed = False
+    for i in range(num_pending):
+        u = pending[i]
+        end = ends[i]
+        begin = offsets[i]
+        delta, offset = take_varint(tails, begin)
+        num_bytes += offset - begin
+        v = last[i] + delta + 1
+        malformed |= (v >= n) | (offset > end)
+        hit = np.int64(frontier[min(v >> 6, pad)] >> np.uint64(v & 63) & ONE)
+        hits[num_hits] = u
+        found_by[num_hits] = v
+        num_hits += hit
+        pending[left] = u
+        ends[left] = end
+        offsets[left] = offset
+        last[left] = v
+        left += np.int64(offset < end) & (hit ^ 1)
+    if malformed:
+        left = -1
+    return left, num_hits, num_bytes
+
+
+@kernel
+def probe_pending(rows, frontier, ids, offsets, num_pending):
+    """Probe the tails of pending vertices, at most a segment each, in rounds.
+
+    The vertices are ids[:num_pending]; their tails begin at offsets[:PENDING] and end at
+    offsets[PENDING : 2 * PENDING]; the last third holds the ids before, -1. A round appends the
+    vertices that hit and keeps the others, without a branch. After a round with few hits, each row
+    that is left is read to its end: then most of them miss, and rows are read faster one after the
+    other. Gives how many hit (they are in ids[HITS:], what they hit in ids[FOUND_BY:]), the edges
+    and bytes looked at, and whether a row is malformed.
+    """
+    hits, found_by, scratch = ids[HITS:FOUND_BY], ids[FOUND_BY:_ROW_IDS], ids[_ROW_IDS:]
+    ends, last = offsets[PENDING : 2 * PENDING], offsets[2 * PENDING :]
+    edges = 0
+    num_bytes = 0
+    num_hits = 0
+    few_hits = False
+    while num_pending > 0 and not few_hits:
+        edges += num_pending
+        num_tried, hits_before = num_pending, num_hits
+        num_pending, num_hits, more_bytes = _probe_round(
+            rows, frontier, ids, offsets, ends, last, num_pending, hits, found_by, num_hits
+        )
+        num_bytes += more_bytes
+        few_hits = _WORTH_A_ROUND * (num_hits - hits_before) < num_tried
+    for i in range(num_pending):
+        v, more_edges, offset = probe_segment(
+            rows.tails, rows.num_ids, frontier, scratch, offsets[i], ends[i], last[i]
+        )
+        edges += more_edges
+        num_bytes += offset - offsets[i]
+        if v >= rows.num_ids:
+            num_pending = -1
+            break
+        hits[num_hits] = ids[i]
+        found_by[num_hits] = v
+        num_hits += np.int64(v >= 0)
+    return num_hits, edges, num_bytes, num_pending < 0

@@ -20,7 +20,8 @@ class Rows(NamedTuple):
     """One direction of a graph: heads, tails and how to find them.
 
     The caller has checked that starts are monotonic and inside the tails, that heads are vertices
-    or NO_HEAD, and that a row without a head has no tail. A mapped file may be overwritten
+    or NO_HEAD, and that a row without a head has no tail. Vertices are numbered below num_ids: the
+    number of rows, or, in a part of a graph, that of all parts. A mapped file may be overwritten
     afterwards: kernels follow no head that is no vertex, and read nothing outside the tails.
     Tails may hold anything, with SLACK_BYTES readable bytes after them; where they are on disk,
     only their size is used. Degrees, num_edges and max_degree only steer: wrong ones cost time,
@@ -38,6 +39,7 @@ class Rows(NamedTuple):
     shift: int
     num_edges: int
     max_degree: int
+    num_ids: int
     firsts: NDArray[np.uint32] = _NO_IDS
     neighbours: NDArray[np.uint32] = _NO_IDS
 
@@ -53,6 +55,7 @@ ROWS = StructType(
         "shift": types.int64,
         "num_edges": types.int64,
         "max_degree": types.int64,
+        "num_ids": types.int64,
         "firsts": READ_U32,
         "neighbours": READ_U32,
     },
@@ -78,15 +81,19 @@ def read_only(rows: Rows) -> Rows:
         shift=int(rows.shift),
         num_edges=int(rows.num_edges),
         max_degree=int(rows.max_degree),
+        num_ids=int(rows.num_ids),
         firsts=freeze(rows.firsts, np.uint32),
         neighbours=freeze(rows.neighbours, np.uint32),
     )
 
 
 def first_rows(rows: Rows, count: int) -> Rows:
-    """Give the first rows only."""
+    """Give the first rows of a whole graph; the others have no edges."""
     return rows._replace(
-        heads=rows.heads[:count], starts=rows.starts[: count + 1], degrees=rows.degrees[:count]
+        heads=rows.heads[:count],
+        starts=rows.starts[: count + 1],
+        degrees=rows.degrees[:count],
+        num_ids=count,
     )
 
 
@@ -101,6 +108,7 @@ def one_row() -> Rows:
         shift=0,
         num_edges=0,
         max_degree=0,
+        num_ids=1,
     )
 
 

@@ -5,6 +5,7 @@ OocbfsError
 ├── FormatError      a container that is damaged, truncated or from another version
 ├── BudgetError      more memory is needed than was allowed
 ├── OutputError      a result that cannot be written where it was asked for
+├── ClusterError     workers that are lost, or cannot be reached
 └── QueryError       a question the graph cannot answer, such as an unknown vertex
     └── QueueError   a method's queue that has no room for what a level found
 """
@@ -37,6 +38,10 @@ class BudgetError(OocbfsError):
 
 class OutputError(OocbfsError):
     """A result that cannot be written where it was asked for."""
+
+
+class ClusterError(OocbfsError):
+    """Workers that were lost too often, or cannot be reached; names the shard."""
 
 
 class QueryError(OocbfsError):

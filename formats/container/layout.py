@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAGIC = b"\x89OCG\r\n\x1a\n"
-VERSION = 1
+# A whole graph is version 1; version 2 may be a part of one.
+VERSIONS = (1, 2)
 PAGE_BYTES = 4096
 CHUNK_BYTES = 1 << 20
 MAX_VERTICES = 2**32 - 2
@@ -90,8 +91,16 @@ HEADER = np.dtype(
         ("input_duplicates", "<u8"),
         ("input_loops", "<u8"),
         ("input_vertices", "<u8"),
+        # From here on, zero in version 1.
+        ("part", "<u4"),
+        ("parts", "<u4"),
+        ("total_vertices", "<u8"),
+        ("total_edges", "<u8"),
+        ("graph_checksum", "<u4"),
+        ("reserved_parts", "<u4"),
     ]
 )
+PARTS_FIELDS = ("part", "parts", "total_vertices", "total_edges", "graph_checksum")
 SECTION = np.dtype(
     [
         ("kind", "<u4"),
@@ -107,6 +116,11 @@ SECTION = np.dtype(
 CHUNK = np.dtype([("offset", "<u8"), ("stored_bytes", "<u4"), ("checksum", "<u4")])
 SECTION_TABLE_OFFSET = 256
 MAX_SECTIONS = len(Kind)
+
+
+def version_for(header: NDArray[np.void]) -> int:
+    """Give the oldest version that knows what a header says."""
+    return 2 if int(header["parts"]) else 1
 
 
 def pages(num_bytes: int) -> int:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from oocbfs.errors import FormatError
 from oocbfs.formats.container import layout
+from oocbfs.formats.container.cut import read_part
 from oocbfs.formats.container.layout import CHUNK_BYTES, PAGE_BYTES, Encoding, Flag, Kind, Order
 from oocbfs.formats.container.opened import Opened
 from oocbfs.formats.io.closing import Closing
@@ -60,8 +61,9 @@ class Container(Closing):
         self._require(page[:8] == layout.MAGIC, "not an .ocg file (wrong magic bytes)")
         version = int(header["version"])
         self._require(
-            version == layout.VERSION,
-            f"is format version {version}, this oocbfs reads version {layout.VERSION}: "
+            version in layout.VERSIONS,
+            f"is format version {version}, this oocbfs reads versions "
+            f"{' and '.join(map(str, layout.VERSIONS))}: "
             "convert the graph again, or install the oocbfs that wrote it",
         )
         self._require(
@@ -80,15 +82,19 @@ class Container(Closing):
         self.block_shift = int(header["block_shift"])
         self._require(self.num_vertices <= layout.MAX_VERTICES, "impossible number of vertices")
         self._require(self.num_edges <= layout.MAX_EDGES, "impossible number of edges")
+        problem, self.part = read_part(header)
+        self._require(not problem, problem)
+        # Rows of a part name vertices of the whole graph.
+        self.num_ids = self.num_vertices if self.part is None else self.part.cut.num_vertices
         self._require(
-            self.num_edges <= self.num_vertices * max(0, self.num_vertices - 1),
+            self.num_edges <= self.num_vertices * max(0, self.num_ids - 1),
             "more edges than its vertices can have",
         )
         self._require(self.first_id + self.num_vertices <= 2**64, "impossible first id")
         self._require(self.block_shift <= layout.MAX_BLOCK_SHIFT, "impossible block shift")
         self._require(int(header["flags"]) & ~int(Flag.DIRECTED) == 0, "unknown flags are set")
         self._require(int(header["order"]) in set(Order), "unknown vertex order")
-        self._require(int(header["max_degree"]) < max(1, self.num_vertices), "impossible degree")
+        self._require(int(header["max_degree"]) < max(1, self.num_ids), "impossible degree")
         self._require(int(header["reserved"]) == 0, "reserved header bytes are not zero")
         self._require(int(header["num_sections"]) <= layout.MAX_SECTIONS, "too many sections")
         table_end = layout.SECTION_TABLE_OFFSET + layout.SECTION.itemsize * int(
@@ -99,6 +105,23 @@ class Container(Closing):
         self._table = np.frombuffer(
             page, layout.SECTION, int(header["num_sections"]), layout.SECTION_TABLE_OFFSET
         )
+
+    def _needed_kinds(self) -> set[Kind]:
+        """List the sections that must be there; ids may be besides where vertices are named."""
+        if self.part is not None and self.part.is_names:
+            needed = {Kind.DEGREES}
+        else:
+            needed = set(layout.ROW_KINDS)
+            if self.directed:
+                needed |= {Kind(kind + layout.TRANSPOSED) for kind in layout.ROW_KINDS}
+        if self._names_vertices and self.order is not Order.NATURAL:
+            needed.add(Kind.ORDER)
+        return needed
+
+    @property
+    def _names_vertices(self) -> bool:
+        """Whether this knows the ids of its vertices; rows of a part have a file for it."""
+        return self.part is None or self.part.is_names
 
     def _read_chunks(self) -> None:
         offset, count = int(self.header["chunk_table_offset"]), int(self.header["num_chunks"])
@@ -142,13 +165,8 @@ class Container(Closing):
             offset == int(self.header["chunk_table_offset"]) and chunk == self.chunks.size,
             "sections and chunk table do not meet",
         )
-        needed = set(layout.ROW_KINDS)
-        if self.directed:
-            needed |= {Kind(kind + layout.TRANSPOSED) for kind in layout.ROW_KINDS}
-        if self.order is not Order.NATURAL:
-            needed.add(Kind.ORDER)
-        present = set(self.sections) - {Kind.IDS}
-        self._require(present == needed, "sections are missing or superfluous")
+        present = set(self.sections) - ({Kind.IDS} if self._names_vertices else set())
+        self._require(present == self._needed_kinds(), "sections are missing or superfluous")
         self._require(
             Kind.IDS not in self.sections or self.first_id == 0, "two ways of naming its vertices"
         )

@@ -102,7 +102,7 @@ def write_tables(
     header = np.zeros((), layout.HEADER)
     for name, value in fields.items():
         header[name] = value
-    header["magic"], header["version"] = layout.MAGIC, layout.VERSION
+    header["magic"], header["version"] = layout.MAGIC, layout.version_for(header)
     header["file_bytes"] = end + chunks.nbytes
     header["num_sections"] = sections.size
     header["chunk_table_offset"], header["num_chunks"] = end, chunks.size

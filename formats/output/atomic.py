@@ -55,11 +55,11 @@ def atomic_output(
             # Once more, because the work may have taken hours.
             _check_target(target, shown, force, streams)
             temporary.replace(target)
-            _sync_folder(target.parent)
+            sync_folder(target.parent)
     except BrokenPipeError:
         raise  # of another file: what the block printed is not read any more
     except OSError as error:
-        raise OutputError(f"{shown}: cannot be written: {_reason(error)}") from error
+        raise OutputError(f"{shown}: cannot be written: {explain_write(error)}") from error
 
 
 def check_outputs(
@@ -89,7 +89,7 @@ def check_outputs(
         try:
             _check_target(Path(os.path.realpath(shown)), shown, force, streams)
         except OSError as error:
-            raise OutputError(f"{shown}: cannot be written: {_reason(error)}") from error
+            raise OutputError(f"{shown}: cannot be written: {explain_write(error)}") from error
         taken.append((f"the file for {what}", shown))
 
 
@@ -205,7 +205,7 @@ def _copy_owner_and_mode(existing: os.stat_result, descriptor: int) -> None:
     os.fchmod(descriptor, mode)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make a rename in a folder durable, on file systems that can."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -215,7 +215,7 @@ def _sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _reason(error: OSError) -> str:
+def explain_write(error: OSError) -> str:
     """Say what the system said, and about which file if that is not obvious."""
     what = error.strerror or str(error)
     return what if error.filename is None else f"{what} ({error.filename})"

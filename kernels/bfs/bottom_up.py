@@ -4,9 +4,7 @@ Beamer, Asanović and Patterson (SC 2012) turned the search around; the rest is 
 tails. A thread owns the words of the chunk it took, so nothing here is atomic. The heads of a
 whole word are tested without a branch. The vertices whose heads missed are probed in rounds: each
 round decodes one more neighbour of all that are still pending, so that no guess of a branch can
-be wrong and the rows' cache misses overlap. A round appends the vertices that hit and keeps the
-others, without a branch too. After a round with few hits, each row that is left is read to its end:
-then most of them miss, and rows are read faster one after the other.
+be wrong and the rows' cache misses overlap (see ``kernels.probe``).
 """
 
 from __future__ import annotations
@@ -24,18 +22,16 @@ from oocbfs.kernels.atomics import (
 )
 from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.frontier import mark_levels
-from oocbfs.kernels.bfs.state import DEEP, OTHER_WORDS, PENDING, SAMPLED_WORDS, UNREACHED
+from oocbfs.kernels.bfs.state import DEEP, OTHER_WORDS, SAMPLED_WORDS, UNREACHED
 from oocbfs.kernels.constants import SEGMENT_BYTES
-from oocbfs.kernels.gather import BATCH, take_varint
+from oocbfs.kernels.gather import BATCH
 from oocbfs.kernels.heads import test_open_heads
-from oocbfs.kernels.probe import probe_segment, probe_segments
+from oocbfs.kernels.probe import FOUND_BY, HITS, PENDING, probe_pending, probe_segments
 from oocbfs.kernels.region import CURSOR, ONE, ZERO, chunk_for, take_chunk
 from oocbfs.kernels.rows import row_begin
 from oocbfs.kernels.vectors import store_where
 
 _LEAST_WORDS, _MOST_WORDS = 4, 64
-# A round of probes is followed by another if one of so many hit.
-_WORTH_A_ROUND = 8
 # The edges of a frontier are estimated from one word of eight.
 WEIGHED_WORDS = 8
 _UNWEIGHED = 64 * (WEIGHED_WORDS - 1)
@@ -57,9 +53,9 @@ def _find(state, u, parent):
 
 
 @inlined
-def _answer_by_heads(heads, state, w):
+def _answer_by_heads(rows, state, w):
     """Test the heads of a word; give how many were tested, how many hit, and what is open."""
-    control, bitmaps, parents = state.control, state.bitmaps, state.parents
+    control, bitmaps, parents, heads = state.control, state.bitmaps, state.parents, rows.heads
     frontier = bitmaps[control[words.FRONTIER_BITMAP]]
     next_frontier = bitmaps[control[words.NEXT_BITMAP]]
     visited = bitmaps[control[words.VISITED_BITMAP]]
@@ -68,7 +64,7 @@ def _answer_by_heads(heads, state, w):
         next_frontier[w] = ZERO
         return 0, 0, ZERO
     first = w * 64
-    hits, none = test_open_heads(heads, frontier, first, open_bits)
+    hits, none = test_open_heads(heads, rows.num_ids, frontier, first, open_bits)
     next_frontier[w] = hits
     visited[w] |= hits | none
     num_hits = 0
@@ -106,81 +102,22 @@ def _probe_long_row(rows, state, thread, u, begin, end):
 
 
 @kernel
-def _probe_round(
-    rows, frontier, pending, offsets, ends, last, num_pending, hits, found_by, num_hits
-):
-    """Decode one neighbour of each pending vertex; give the pending left (or -1), hits, bytes."""
-    tails = rows.tails
-    n = rows.heads.size
-    pad = np.int64(frontier.size - 1)
-    left = 0
-    num_bytes = 0
-    malformed = False
-    for i in range(num_pending):
-        u = pending[i]
-        end = ends[i]
-        begin = offsets[i]
-        delta, offset = take_varint(tails, begin)
-        num_bytes += offset - begin
-        v = last[i] + delta + 1
-        malformed |= (v >= n) | (offset > end)
-        hit = np.int64(frontier[min(v >> 6, pad)] >> np.uint64(v & 63) & ONE)
-        hits[num_hits] = u
-        found_by[num_hits] = v
-        num_hits += hit
-        pending[left] = u
-        ends[left] = end
-        offsets[left] = offset
-        last[left] = v
-        left += np.int64(offset < end) & (hit ^ 1)
-    if malformed:
-        left = -1
-    return left, num_hits, num_bytes
-
-
-@kernel
 def _probe_pending(rows, degrees, state, thread, num_pending):
     """Probe the tails of pending vertices, and find those that hit.
 
     Gives their number, the edges and bytes looked at, and the edges of those that are weighed.
     """
-    control, ids, offsets = state.control, state.ids[thread], state.offsets[thread]
+    control, ids = state.control, state.ids[thread]
     frontier = state.bitmaps[control[words.FRONTIER_BITMAP]]
-    hits, found_by = ids[PENDING : 2 * PENDING + 1], ids[2 * PENDING + 1 :]
-    scratch = ids[BATCH:]
-    n = rows.heads.size
-    ends, last = offsets[PENDING : 2 * PENDING], offsets[2 * PENDING :]
-    edges = 0
-    num_bytes = 0
-    num_hits = 0
-    few_hits = False
-    while num_pending > 0 and not few_hits:
-        edges += num_pending
-        num_tried, hits_before = num_pending, num_hits
-        num_pending, num_hits, more_bytes = _probe_round(
-            rows, frontier, ids, offsets, ends, last, num_pending, hits, found_by, num_hits
-        )
-        num_bytes += more_bytes
-        few_hits = _WORTH_A_ROUND * (num_hits - hits_before) < num_tried
-    for i in range(num_pending):
-        u = ids[i]
-        v, more_edges, offset = probe_segment(
-            rows.tails, n, frontier, scratch, offsets[i], ends[i], last[i]
-        )
-        edges += more_edges
-        num_bytes += offset - offsets[i]
-        if v >= n:
-            num_pending = -1
-            break
-        hits[num_hits] = u
-        found_by[num_hits] = v
-        num_hits += np.int64(v >= 0)
-    if num_pending < 0:
+    num_hits, edges, num_bytes, malformed = probe_pending(
+        rows, frontier, ids, state.offsets[thread], num_pending
+    )
+    if malformed:
         control[words.FAILED] = 1
     weight = np.int64(0)
     for i in range(num_hits):
-        u = np.int64(hits[i])
-        _find(state, u, found_by[i])
+        u = np.int64(ids[HITS + i])
+        _find(state, u, ids[FOUND_BY + i])
         weight += _weigh(degrees, u)
     return num_hits, edges, num_bytes, weight
 
@@ -246,7 +183,7 @@ def bottom_up(rows, degrees, state, thread):
             w = number << shift
             if which == OTHER_WORDS and w & skipped == 0:
                 continue
-            more_tested, more_answered, open_bits = _answer_by_heads(rows.heads, state, w)
+            more_tested, more_answered, open_bits = _answer_by_heads(rows, state, w)
             tested += more_tested
             answered += more_answered
             if more_answered != 0 and w % WEIGHED_WORDS == 0:

@@ -76,7 +76,7 @@ FINISHED, PAUSED = range(2)
 _SHARED_VERTICES = 16384
 # What an edge costs in nanoseconds: in a row of the frontier, by a head, and in a tail. Where rows
 # are decoded, all are cheaper; what matters is that an edge costs the same in both directions.
-_ROW_COST, _HEAD_COST, _TAIL_COST = 2.0, 0.7, 3.0
+ROW_COST, HEAD_COST, TAIL_COST = 2.0, 0.7, 3.0
 _DECODED_TAIL_COST = 2.0
 # Words that a sample of a bottom-up step has at least: fewer say nothing.
 _LEAST_SAMPLE = 3
@@ -185,14 +185,14 @@ def _least_edges(rows, state):
     if control[words.BOTTOM_UP_EDGES] >= 0:
         cost = control[words.BOTTOM_UP_EDGES] * _tail_cost(rows)
     else:
-        cost = _num_open(rows, control) * _HEAD_COST
-    return np.int64(cost / _ROW_COST) + state.bitmaps.shape[1]
+        cost = _num_open(rows, control) * HEAD_COST
+    return np.int64(cost / ROW_COST) + state.bitmaps.shape[1]
 
 
 @kernel
 def _tail_cost(rows):
     """Give the cost of an edge in a tail."""
-    return _DECODED_TAIL_COST if rows.neighbours.size != 0 else _TAIL_COST
+    return _DECODED_TAIL_COST if rows.neighbours.size != 0 else TAIL_COST
 
 
 @kernel
@@ -228,8 +228,8 @@ def _prefers_bottom_up(rows_out, rows_in, state, options, edges):
     _run_region(rows_out, rows_in, state, BOTTOM_UP_STEP, options.threads > 1)
     scale = num_words / ((num_words - 1 >> shift) + 1)
     tails = control[words.EDGES] - control[words.TESTED]
-    cost = scale * (tails * _tail_cost(rows_in) + control[words.TESTED] * _HEAD_COST)
-    if cost <= edges * _ROW_COST:
+    cost = scale * (tails * _tail_cost(rows_in) + control[words.TESTED] * HEAD_COST)
+    if cost <= edges * ROW_COST:
         control[words.WHICH_WORDS] = OTHER_WORDS
         return True
     undo_sample(rows_in, state)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from oocbfs.kernels.array_types import I32, I64, I64_2D, U8, U32, U32_2D, U64_2D
 from oocbfs.kernels.gather import BATCH
+from oocbfs.kernels.probe import PENDING
 from oocbfs.kernels.region import REGION_WORDS, WORK_FIELDS
 from oocbfs.kernels.rows import ROWS, Rows, read_only
 from oocbfs.kernels.structs import Struct, StructType, at_address
@@ -63,8 +64,6 @@ MAX_PARTS = 16
 PART_SIZE, PART_BEGIN, PART_EDGES, PART_BYTES = range(4)
 # Columns are 8 so that each part has a cache line of its own.
 PART_COLUMNS = 8
-# Vertices that one thread probes bottom-up at a time.
-PENDING = 256
 # Levels are bytes, which leaves most of them in the caches: these say that a vertex was not
 # reached, and that its level is in ``deep_levels``.
 UNREACHED, DEEP = 255, 254

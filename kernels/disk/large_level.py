@@ -68,7 +68,7 @@ def _test_words(rows, state, first_word, end_word, thread):
             next_frontier[w] = ZERO
             pending[w] = ZERO
             continue
-        hits, none = test_open_heads(heads, frontier, first, open_bits)
+        hits, none = test_open_heads(heads, rows.num_ids, frontier, first, open_bits)
         next_frontier[w] = hits
         visited[w] |= hits | none
         tested += count_ones(open_bits & ~none)

@@ -42,8 +42,8 @@ PROBLEMS = (
 ) = range(len(PROBLEMS))
 
 
-@compiled(types.UniTuple(_I64, 2)(READ_U32, READ_U64, READ_U32, _I64, _I64, _I64, _I64))
-def check_index(heads, bases, starts, shift, tail_bytes, first, stop):
+@compiled(types.UniTuple(_I64, 2)(READ_U32, READ_U64, READ_U32, _I64, _I64, _I64, _I64, _I64))
+def check_index(heads, bases, starts, shift, tail_bytes, num_ids, first, stop):
     """Check all that decoders rely on to stay inside the sections, for rows first … stop-1.
 
     Returns (problem, row).
@@ -62,7 +62,7 @@ def check_index(heads, bases, starts, shift, tail_bytes, first, stop):
             return NO_HEAD_BUT_TAIL, u - 1
         previous = start
         if u < stop:
-            headless = heads[u] >= n
+            headless = heads[u] >= num_ids
             if headless and heads[u] != NO_HEAD:
                 return BAD_HEAD, u
     return (FINE, 0) if stop < n or previous == tail_bytes else (BAD_START, n)

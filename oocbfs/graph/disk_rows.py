@@ -91,13 +91,20 @@ class DiskRows:
     def _load(self, side: int) -> Rows:
         container = self._container
         heads, bases, starts = (self._section(Kind(kind + side)) for kind in _FAST_KINDS)
-        shift = container.block_shift
         tails = container.section(Kind(Kind.TAILS + side))
         check_index(container, heads, bases, starts, tails.size)
-        max_degree = int(container.header["max_degree"])
-        return read_only(
-            Rows(heads, bases, starts, tails, _NO_DEGREES, shift, container.num_edges, max_degree)
+        rows = Rows(
+            heads=heads,
+            bases=bases,
+            starts=starts,
+            tails=tails,
+            degrees=_NO_DEGREES,
+            shift=container.block_shift,
+            num_edges=container.num_edges,
+            max_degree=int(container.header["max_degree"]),
+            num_ids=container.num_ids,
         )
+        return read_only(rows)
 
     def _section(self, kind: Kind) -> NDArray[Any]:
         """Read a section into memory of its own."""

@@ -77,7 +77,7 @@ def check_index(
     FormatError
         If a row leads outside.
     """
-    index = (heads, bases, starts, container.block_shift, tail_bytes)
+    index = (heads, bases, starts, container.block_shift, tail_bytes, container.num_ids)
     # The end of no rows at all is checked too.
     results = over_ranges(check.check_index, heads.size, available_threads(), *index) or [
         check.check_index(*index, 0, 0)
@@ -116,6 +116,7 @@ def load_rows(container: Container, *, transposed: bool = False) -> Rows:
         shift=container.block_shift,
         num_edges=container.num_edges,
         max_degree=int(container.header["max_degree"]),
+        num_ids=container.num_ids,
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.arrays import ResultPool
-from oocbfs.formats.container.layout import VERSION, Kind
+from oocbfs.formats.container.layout import Kind
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.edges import Edges, Ids
 from oocbfs.formats.io.closing import Closing
@@ -215,7 +215,7 @@ class StoredGraph(Vertices, Closing):
             "bits_per_edge": self._container.bits_per_edge,
             "file_bytes": int(header["file_bytes"]),
             "unpacked_bytes": self.sizes.unpacked_bytes,
-            "format_version": VERSION,
+            "format_version": int(header["version"]),
             "vertices_in_input": int(header["input_vertices"]),
             "edges_read": int(header["input_edges"]),
             "duplicates": int(header["input_duplicates"]),

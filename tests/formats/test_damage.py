@@ -236,6 +236,7 @@ def test_neighbours_beyond_32_bits_are_damage(num_bytes: bytes) -> None:
         16,
         6,
         2,
+        5,
     )
     levels = np.empty(5, np.int32)
     for direction, source in ((bfs.TOP_DOWN, 3), (bfs.BOTTOM_UP, 0)):

@@ -60,7 +60,8 @@ def test_short_rows_that_are_damaged_are_noticed() -> None:
         heads = np.array([1, NONE, NONE], np.uint32)
         starts = np.array([0, len(tail), len(tail), len(tail)], np.uint32)
         tails = np.frombuffer(tail + bytes(32), np.uint8)[: len(tail)]
-        rows = Rows(heads, np.zeros(1, np.uint64), starts, tails, np.zeros(3, np.uint32), 8, 3, 3)
+        degrees = np.zeros(3, np.uint32)
+        rows = Rows(heads, np.zeros(1, np.uint64), starts, tails, degrees, 8, 3, 3, 3)
         ids, owners = np.zeros(BATCH, np.uint32), np.zeros(BATCH, np.uint32)
         _, count = gathered(read_only(rows), np.zeros(1, np.uint32), ids, owners)
         assert count == -1, tail

@@ -77,6 +77,7 @@ def make_rows(graph: Graph, weights: Sequence[int], shift: int = 3) -> Rows:
         shift=shift,
         num_edges=sum(degrees),
         max_degree=max(degrees, default=0),
+        num_ids=len(heads),
     )
 
 

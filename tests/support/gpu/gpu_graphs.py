@@ -51,6 +51,7 @@ def rows_of(matrix: Matrix, shift: int = 4, weights: NDArray[np.uint32] | None =
         shift=shift,
         num_edges=keys.size,
         max_degree=int(degrees.max(initial=0)),
+        num_ids=heads.size,
     )
 
 

@@ -1,0 +1,1 @@
+"""Graphs in parts: cut them, search the parts, and exchange what they find."""

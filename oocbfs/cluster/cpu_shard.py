@@ -1,0 +1,85 @@
+"""A shard on the CPU: all its rows in the mapped file, all threads in every step."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from oocbfs.cluster.shard import Bitmap, Down, Up, Work, full_bitmap
+from oocbfs.errors import FormatError
+from oocbfs.formats.container.reader import Container
+from oocbfs.graph.rows import load_rows
+from oocbfs.kernels.shards import run as kernels
+from oocbfs.kernels.shards.messages import count_bits
+from oocbfs.kernels.shards.state import MAX_HUBS
+
+# With so few edges, or so few for each word of a bitmap, neighbours are listed.
+_FEW_EDGES = 4096
+_EDGES_PER_WORD = 1 / 16
+
+
+class CpuShard:
+    """A part of a graph, searched on the CPU from its mapped file."""
+
+    def __init__(self, container: Container, threads: int) -> None:
+        if container.part is None or container.part.is_names:
+            raise FormatError(f"{container.path}: is not a part of a graph")
+        kernels.load()
+        self._container = container
+        self.cut, self.part = container.part.cut, container.part.number
+        with container.file.reading():
+            rows = load_rows(container)
+            in_rows = load_rows(container, transposed=True) if container.directed else rows
+        self._degrees = rows.degrees
+        self._steps = kernels.Stepper(rows, in_rows, threads)
+        self._few_edges = max(_FEW_EDGES, int(_EDGES_PER_WORD * self.cut.num_words))
+
+    def up(self, frontier: Bitmap, visited: Bitmap, *, parents: bool) -> Up:
+        """Find own vertices that are not visited and have an in-neighbour in a full frontier."""
+        start = time.perf_counter()
+        found = np.zeros(self.cut.words_of(self.part), np.uint64)
+        by_row = np.empty(self.cut.rows_of(self.part), np.uint32) if parents else None
+        with self._container.file.reading():
+            counts = self._steps.up(frontier, visited, found, by_row)
+        work = self._work(counts, start)
+        if by_row is None:
+            return Up(found, None, work)
+        rows = np.empty(count_bits(found), np.uint32)
+        kernels.list_bits(rows, found, 0)
+        return Up(found, by_row[rows], work)
+
+    def down(self, frontier: Bitmap, *, parents: bool) -> Down:
+        """Find the neighbours of an own frontier."""
+        start = time.perf_counter()
+        with self._container.file.reading():
+            size, edges = kernels.weigh_words(frontier, self._degrees)
+            if edges <= self._few_edges and size <= MAX_HUBS:
+                return self._list(frontier, size, edges, parents, start)
+            found = full_bitmap(self.cut)
+            counts = self._steps.down(frontier, found)
+        return Down(None, found, None, self._work(counts, start))
+
+    def _list(self, frontier: Bitmap, size: int, edges: int, parents: bool, start: float) -> Down:
+        """Find the neighbours of a frontier with few edges."""
+        ids, owners, counts = self._steps.down_ids(frontier, size, edges)
+        if not parents:
+            return Down(np.unique(ids), None, None, self._work(counts, start))
+        ids, first = np.unique(ids, return_index=True)
+        by = self.cut.vertex_of(self.part, owners[first]).astype(np.uint32)
+        return Down(ids, None, by, self._work(counts, start))
+
+    def _work(self, counts: kernels.Counts, start: float) -> Work:
+        if counts.malformed:
+            raise FormatError(f"{self._container.path}: a row is damaged: run 'oocbfs verify'")
+        return Work(
+            edges=counts.edges,
+            heads=counts.heads,
+            tested=counts.tested,
+            tail_bytes=counts.tail_bytes,
+            seconds=time.perf_counter() - start,
+        )
+
+    def close(self) -> None:
+        """Give the file back."""
+        self._container.close()

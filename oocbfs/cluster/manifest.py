@@ -1,0 +1,155 @@
+"""The manifest of a graph in parts: which files belong together, and what drives a search."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from oocbfs.errors import FormatError
+from oocbfs.formats.container.cut import MAX_PARTS, Cut, Part
+from oocbfs.formats.container.reader import Container
+
+MANIFEST = "manifest.json"
+VERTICES = "vertices.ocg"
+FORMAT = "oocbfs shards"
+VERSION = 1
+_AGAIN = "cut the graph again with 'oocbfs shard'"
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of the folder: its name, size, and the checksum of its header, which covers it all."""
+
+    name: str
+    bytes: int
+    checksum: int
+    # Edges of its rows; those of the whole graph where it has none.
+    edges: int
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What ``manifest.json`` says; ``folder`` is where it was found."""
+
+    folder: Path
+    num_vertices: int
+    num_edges: int
+    directed: bool
+    connected: int
+    useful: int
+    graph_checksum: int
+    vertices: File
+    parts: tuple[File, ...]
+
+    @property
+    def cut(self) -> Cut:
+        """How vertices are dealt to the parts."""
+        return Cut(self.num_vertices, len(self.parts))
+
+    @classmethod
+    def read(cls, folder: str | os.PathLike[str]) -> Self:
+        """Read the manifest of a folder.
+
+        Raises
+        ------
+        FormatError
+            If there is none, or it is not one of ours.
+        """
+        path = Path(folder) / MANIFEST
+        try:
+            content = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            raise FormatError(f"{folder}: is a folder without a {MANIFEST}: not a graph") from None
+        except OSError as error:
+            raise FormatError(f"{path}: cannot be read: {error.strerror}") from error
+        except ValueError:
+            raise FormatError(f"{path}: is damaged (no JSON): {_AGAIN}") from None
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise FormatError(f"{path}: is not the manifest of a graph in parts")
+        if content.get("version") != VERSION:
+            raise FormatError(
+                f"{path}: is version {content.get('version')}, this oocbfs reads version {VERSION}:"
+                f" {_AGAIN}"
+            )
+        try:
+            return cls._of(Path(folder), content)
+        except (KeyError, TypeError, ValueError):
+            raise FormatError(f"{path}: is damaged: {_AGAIN}") from None
+
+    @classmethod
+    def _of(cls, folder: Path, content: dict[str, Any]) -> Self:
+        """Check types and ranges; raises whatever comes."""
+        numbers = {
+            name: _whole(content[name])
+            for name in ("num_vertices", "num_edges", "connected", "useful", "graph_checksum")
+        }
+        parts = tuple(_file(entry) for entry in content["parts"])
+        if not 1 <= len(parts) <= MAX_PARTS or numbers["connected"] > numbers["num_vertices"]:
+            raise ValueError
+        vertices = _file(content["vertices"])
+        directed = content["directed"]
+        if not isinstance(directed, bool) or numbers["useful"] > numbers["connected"]:
+            raise ValueError
+        return cls(folder=folder, directed=directed, vertices=vertices, parts=parts, **numbers)
+
+    def text(self) -> str:
+        """Write it as JSON."""
+        content = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        del content["folder"]
+        return json.dumps(content, indent=1) + "\n"
+
+    def path_of(self, part: int | None) -> Path:
+        """Where the file of a part is; None is that of the vertices."""
+        file = self.vertices if part is None else self.parts[part]
+        return self.folder / file.name
+
+    def open(self, part: int | None) -> Container:
+        """Open the file of a part, or that of the vertices, and see that it is the one named here.
+
+        Raises
+        ------
+        FormatError
+            If it is missing, damaged, or belongs elsewhere.
+        """
+        path = self.path_of(part)
+        number = len(self.parts) if part is None else part
+        if not path.exists():
+            raise FormatError(f"{path}: is missing: copy it again, or {_AGAIN}")
+        container = Container(path)
+        expected = Part(self.cut, number, self.num_edges, self.graph_checksum)
+        problem = None
+        if container.part is None or container.part.graph_checksum != self.graph_checksum:
+            problem = "belongs to another graph than the manifest"
+        elif container.part != expected or container.directed != self.directed:
+            problem = f"is not part {number} of {len(self.parts)}"
+        elif (
+            int(container.header["checksum"])
+            != (self.parts[part] if part is not None else self.vertices).checksum
+        ):
+            problem = "is not the file that the manifest names"
+        if problem is not None:
+            container.close()
+            raise FormatError(f"{path}: {problem}: copy it again, or {_AGAIN}")
+        return container
+
+
+def is_sharded(path: str | os.PathLike[str]) -> bool:
+    """Tell whether this is a folder, so that only a graph in parts can be meant."""
+    return os.path.isdir(path)
+
+
+def _whole(value: Any) -> int:  # noqa: ANN401
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
+        raise ValueError
+    return value
+
+
+def _file(entry: dict[str, Any]) -> File:
+    name = entry["name"]
+    if not isinstance(name, str) or Path(name).name != name:
+        raise ValueError
+    numbers = {key: _whole(entry[key]) for key in ("bytes", "checksum", "edges")}
+    return File(name=name, **numbers)

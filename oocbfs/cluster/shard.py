@@ -1,0 +1,94 @@
+"""One part of a graph that can be searched: what every engine for it answers.
+
+A *full* bitmap has a bit for each stored vertex of the whole graph, and one word of zeros more; an
+*own* bitmap has the words of one part. Vertices are stored vertices of the whole graph. A shard
+keeps nothing from one call to the next but its rows and scratch; what it returns is the caller's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.formats.container.cut import Cut
+
+Bitmap = NDArray[np.uint64]
+VertexArray = NDArray[np.uint32]
+
+
+class Work(NamedTuple):
+    """What a step on a shard looked at, and how long it took there."""
+
+    edges: int = 0
+    heads: int = 0
+    tested: int = 0
+    tail_bytes: int = 0
+    disk_bytes: int = 0
+    seconds: float = 0.0
+
+
+class Up(NamedTuple):
+    """Own vertices that were not visited and have an in-neighbour in the frontier.
+
+    ``parents`` has one such neighbour for each of them, in their order, if it was asked for.
+    """
+
+    found: Bitmap
+    parents: VertexArray | None
+    work: Work
+
+
+class Down(NamedTuple):
+    """Neighbours of an own frontier, in whatever part, visited or not: a list or a full bitmap.
+
+    A list ascends and names no vertex twice; ``parents`` are beside a list only, if they were asked
+    for: who gets a bitmap and wants parents asks the owners by a step up.
+    """
+
+    ids: VertexArray | None
+    words: Bitmap | None
+    parents: VertexArray | None
+    work: Work
+
+
+class Shard(Protocol):
+    """A part of a graph on some engine; one call at a time."""
+
+    cut: Cut
+    part: int
+
+    def up(self, frontier: Bitmap, visited: Bitmap, *, parents: bool) -> Up:
+        """Find own vertices that are not visited and have an in-neighbour in a full frontier."""
+
+    def down(self, frontier: Bitmap, *, parents: bool) -> Down:
+        """Find the neighbours of an own frontier."""
+
+    def close(self) -> None:
+        """Give everything back."""
+
+
+@dataclass(frozen=True)
+class ShardRef:
+    """Where a shard is and how to open it, for any process that can read its file.
+
+    ``checksum`` is that of the header of its file, which covers all of it: another file in its
+    place is refused.
+    """
+
+    path: str
+    part: int
+    parts: int
+    num_vertices: int
+    checksum: int
+    version: str
+    engine: str = "auto"
+    threads: int = 1
+    memory: int | None = None
+
+
+def full_bitmap(cut: Cut) -> Bitmap:
+    """Make an empty full bitmap."""
+    return np.zeros(cut.num_words + 1, np.uint64)

@@ -1,0 +1,277 @@
+"""Cut a graph into parts, each a container of its own: one pass over the file, in bounded memory.
+
+Rows are copied byte by byte. Their tails name vertices of the whole graph, and segments of a tail
+are counted from its beginning, so that nothing changes but where rows begin.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.cluster.manifest import MANIFEST, VERTICES, File, Manifest
+from oocbfs.conversion.row_writer import EncodedRows, RowWriter, choose_block_shift
+from oocbfs.errors import QueryError
+from oocbfs.formats.container import layout
+from oocbfs.formats.container.cut import MAX_PARTS, Cut
+from oocbfs.formats.container.layout import ROW_KINDS, TRANSPOSED, Kind
+from oocbfs.formats.container.reader import Container
+from oocbfs.formats.container.writer import ContainerWriter
+from oocbfs.formats.output.atomic import check_space
+from oocbfs.formats.output.folder import atomic_folder, check_folder
+from oocbfs.kernels.shards.copying import copy_ranges
+from oocbfs.progress import Phases
+from oocbfs.settings import check_whole
+
+# Rows and bytes of tails that are looked at together, unless a word of 64 rows has more.
+_PIECE_WORDS = 1 << 12
+_PIECE_BYTES = 16 << 20
+_COPY_BYTES = 4 << 20
+_INPUT_FIELDS = ("input_edges", "input_duplicates", "input_loops", "input_vertices")
+
+
+def shard(
+    graph: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    parts: int,
+    force: bool = False,
+    progress: bool = False,
+) -> Manifest:
+    """Cut a graph file into a folder of parts, which appears when it is whole.
+
+    Raises
+    ------
+    FormatError
+        If the graph is damaged.
+    OutputError
+        If the folder exists and ``force`` is not set, or cannot be written.
+    """
+    check_whole("parts", parts, range(1, MAX_PARTS + 1))
+    check_folder(output, force=force, may_replace=is_ours)
+    with Container(graph) as container, container.file.reading():
+        if container.part is not None:
+            raise QueryError(f"{container.path}: is a part of a graph already")
+        check_space(output, container.raw_bytes(*Kind))
+        with atomic_folder(output, force=force, may_replace=is_ours) as folder:
+            phases = Phases(show=progress)
+            return _Sharding(container, folder, parts, phases).run(Path(output))
+
+
+def is_ours(folder: Path) -> bool:
+    """Tell whether a folder holds a graph in parts, which may be replaced by another."""
+    return (folder / MANIFEST).is_file()
+
+
+class _Sharding:
+    """One graph on its way into parts."""
+
+    def __init__(self, container: Container, folder: Path, parts: int, phases: Phases) -> None:
+        self._container, self._folder, self._phases = container, folder, phases
+        self._cut = Cut(container.num_vertices, parts)
+        self._degrees: NDArray[np.uint32] = container.section(Kind.DEGREES)
+        self._sides = (0, TRANSPOSED) if container.directed else (0,)
+        self._common = {
+            "flags": int(container.header["flags"]),
+            "order": int(container.header["order"]),
+            "parts": parts,
+            "total_vertices": container.num_vertices,
+            "total_edges": container.num_edges,
+            "graph_checksum": int(container.header["checksum"]),
+        }
+
+    def run(self, output: Path) -> Manifest:
+        """Write all files of the folder; gives the manifest as it is found at the output."""
+        total = self._container.raw_bytes(*Kind)
+        with self._phases("shard", total, "B") as bar:
+            vertices = self._write_vertices(bar.update)
+            parts = self._write_parts(bar.update)
+        connected, useful = self._ends()
+        manifest = Manifest(
+            folder=output,
+            num_vertices=self._container.num_vertices,
+            num_edges=self._container.num_edges,
+            directed=self._container.directed,
+            connected=connected,
+            useful=useful,
+            graph_checksum=self._common["graph_checksum"],
+            vertices=vertices,
+            parts=tuple(parts),
+        )
+        with open(self._folder / MANIFEST, "w") as file:
+            file.write(manifest.text())
+            file.flush()
+            os.fsync(file.fileno())
+        return manifest
+
+    def _write_vertices(self, advance: Callable[[int], object]) -> File:
+        """Write what is about vertices and not about rows, and the degrees of all."""
+        source = self._container
+        row_kinds = {Kind(kind + side) for kind in ROW_KINDS for side in (0, TRANSPOSED)}
+        with open(self._folder / VERTICES, "w+b") as file:
+            writer = ContainerWriter(file)
+            for kind, record in source.sections.items():
+                if kind in row_kinds and kind is not Kind.DEGREES:
+                    continue
+                section = writer.begin(kind, int(record["raw_bytes"]))
+                values = source.section(kind)
+                step = _COPY_BYTES // values.itemsize
+                for first in range(0, values.size, step):
+                    section.write(values[first : first + step])
+                    advance(values[first : first + step].nbytes if kind != Kind.DEGREES else 0)
+            fields = {name: int(source.header[name]) for name in _INPUT_FIELDS}
+            return self._finish(
+                file,
+                writer,
+                num_vertices=source.num_vertices,
+                num_edges=source.num_edges,
+                first_id=source.first_id,
+                max_degree=int(source.header["max_degree"]),
+                part=self._cut.parts,
+                **fields,
+            )
+
+    def _write_parts(self, advance: Callable[[int], object]) -> list[File]:
+        cut = self._cut
+        with ExitStack() as stack:
+            files = [
+                stack.enter_context(open(self._folder / f"part-{part}.ocg", "w+b"))
+                for part in range(cut.parts)
+            ]
+            writers = [ContainerWriter(file) for file in files]
+            shifts = [self._block_shift(part) for part in range(cut.parts)]
+            edges = [0] * cut.parts
+            largest = [0] * cut.parts
+            for side in self._sides:
+                rows = [
+                    RowWriter(writer, cut.rows_of(part), shifts[part], side)
+                    for part, writer in enumerate(writers)
+                ]
+                for one in rows:
+                    one.begin_tails()
+                for part, encoded in self._deal(side, advance):
+                    rows[part].write(encoded)
+                for part, one in enumerate(rows):
+                    one.finish()
+                    largest[part] = max(largest[part], one.max_degree)
+                    if side == 0:
+                        edges[part] = one.num_edges
+            return [
+                self._finish(
+                    file,
+                    writer,
+                    num_vertices=cut.rows_of(part),
+                    num_edges=edges[part],
+                    block_shift=shifts[part],
+                    max_degree=largest[part],
+                    part=part,
+                )
+                for part, (file, writer) in enumerate(zip(files, writers, strict=True))
+            ]
+
+    def _finish(self, file: BinaryIO, writer: ContainerWriter, **fields: int) -> File:
+        """End a container; gives what the manifest says of it."""
+        size = writer.finish(**self._common, **fields)
+        os.fsync(file.fileno())
+        file.seek(0)
+        header = np.frombuffer(file.read(layout.HEADER.itemsize), layout.HEADER)[0]
+        return File(Path(file.name).name, size, int(header["checksum"]), fields["num_edges"])
+
+    def _block_shift(self, part: int) -> int:
+        """Choose how many rows of a part share a base, as a conversion does."""
+        shifts = []
+        for side in self._sides:
+            degrees = self._container.section(Kind(Kind.DEGREES + side))
+            rows = np.arange(self._cut.rows_of(part))
+            shifts.append(choose_block_shift(degrees[self._cut.vertex_of(part, rows)]))
+        return min(shifts)
+
+    def _deal(
+        self, side: int, advance: Callable[[int], object]
+    ) -> Iterator[tuple[int, EncodedRows]]:
+        """Yield the rows of one direction, piece by piece, and the part that each belongs to."""
+        source, cut = self._container, self._cut
+        degrees, heads, bases, starts, tails = (
+            source.section(Kind(kind + side)) for kind in ROW_KINDS
+        )
+        buffer = np.empty(_PIECE_BYTES, np.uint8)
+        first_word = 0
+        while first_word < cut.num_words:
+            words = _PIECE_WORDS
+            while True:
+                stop_word = min(first_word + words, cut.num_words)
+                first, stop = first_word * 64, min(stop_word * 64, cut.num_vertices)
+                rows = np.arange(first, stop + 1)
+                offsets = bases[rows >> source.block_shift] + starts[first : stop + 1]
+                if int(offsets[-1] - offsets[0]) <= _PIECE_BYTES or words <= cut.parts:
+                    break
+                words //= 2
+            bounds = np.append(offsets[:-1:64], offsets[-1])
+            lengths = np.diff(offsets).astype(np.uint32)
+            for part in range(cut.parts):
+                own = np.arange(
+                    _rows_before(cut, part, first_word), _rows_before(cut, part, stop_word)
+                )
+                if not own.size:
+                    continue
+                index = cut.vertex_of(part, own) - first
+                yield (
+                    part,
+                    EncodedRows(
+                        rows=own,
+                        heads=heads[first:stop][index],
+                        lengths=lengths[index],
+                        degrees=degrees[first:stop][index],
+                        tails=_own_tails(
+                            tails, bounds, (part - first_word) % cut.parts, cut, buffer
+                        ),
+                    ),
+                )
+            source.release()
+            advance(int(offsets[-1] - offsets[0]) + 12 * (stop - first))
+            first_word = stop_word
+
+    def _ends(self) -> tuple[int, int]:
+        """Give how many vertices there are up to the last that has edges, and that leads on.
+
+        In an undirected graph, a vertex with one edge was found by it, and leads nowhere else.
+        """
+        least = 1 if self._container.directed else 2
+        connected = [
+            _last(self._container.section(Kind(Kind.DEGREES + side)), 1) for side in self._sides
+        ]
+        return max(connected), _last(self._degrees, least)
+
+
+def _rows_before(cut: Cut, part: int, word: int) -> int:
+    """Count the rows of a part in the words before this one."""
+    return Cut(min(word * 64, cut.num_vertices), cut.parts).rows_of(part)
+
+
+def _own_tails(
+    tails: NDArray[np.uint8],
+    bounds: NDArray[np.uint64],
+    first: int,
+    cut: Cut,
+    buffer: NDArray[np.uint8],
+) -> NDArray[np.uint8]:
+    """Give the tails of every parts-th word: copied, or as they are if it is one word."""
+    if bounds.size - 1 - first <= cut.parts:
+        return tails[int(bounds[first]) : int(bounds[first + 1])]
+    return buffer[: copy_ranges(buffer, tails, bounds, first, cut.parts)]
+
+
+def _last(degrees: NDArray[Any], least: int) -> int:
+    """Count the vertices up to the last one with so many edges."""
+    step = 1 << 16
+    for end in range(degrees.size, 0, -step):
+        found = np.flatnonzero(degrees[max(0, end - step) : end] >= least)
+        if found.size:
+            return max(0, end - step) + int(found[-1]) + 1
+    return 0

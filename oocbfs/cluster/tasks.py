@@ -1,0 +1,138 @@
+"""Tasks that any process can do that reads the files: small, stateless, and repeatable.
+
+A process opens a shard when it first gets a task for it, and keeps it. All else is in the task.
+"""
+
+from __future__ import annotations
+
+import atexit
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from oocbfs import __version__
+from oocbfs.cluster.messages import pack, unpack
+from oocbfs.cluster.shard import Shard, ShardRef, VertexArray, Work, full_bitmap
+from oocbfs.errors import FormatError, QueryError
+from oocbfs.formats.container.cut import Cut
+from oocbfs.formats.container.reader import Container
+from oocbfs.kernels.shards.merge import set_bits
+
+_NONE = b""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One step on one shard; bitmaps are messages, see ``cluster.messages``."""
+
+    ref: ShardRef
+    level: int
+    step: Literal["up", "down"]
+    frontier: bytes
+    visited: bytes = _NONE
+    parents: bool = False
+
+    @property
+    def name(self) -> str:
+        """Name the task, for whoever watches."""
+        return f"{self.step}-{self.level}-part-{self.ref.part}"
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of its bitmaps."""
+        return len(self.frontier) + len(self.visited)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a task found: own vertices of a step up, vertices of all parts of a step down.
+
+    Parents are 32-bit numbers; a step down whose parents are not known has none.
+    """
+
+    part: int
+    found: bytes
+    parents: bytes | None
+    work: Work
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of its bitmaps and parents."""
+        return len(self.found) + len(self.parents or b"")
+
+    @property
+    def parent_array(self) -> VertexArray | None:
+        """The parents, one for each vertex that was found, in their order."""
+        return None if self.parents is None else np.frombuffer(self.parents, np.uint32)
+
+
+_open: dict[ShardRef, Shard] = {}
+
+
+def shard_of(ref: ShardRef) -> Shard:
+    """Open a shard, or give the one that this process has open already."""
+    if ref not in _open:
+        if not _open:
+            atexit.register(forget)
+        _open[ref] = open_shard(ref)
+    return _open[ref]
+
+
+def forget() -> None:
+    """Close all shards that this process has open."""
+    while _open:
+        _open.popitem()[1].close()
+
+
+def open_shard(ref: ShardRef) -> Shard:
+    """Open a shard on its engine.
+
+    Raises
+    ------
+    FormatError
+        If there is another file in its place, or it is damaged.
+    QueryError
+        If this process is another version of oocbfs.
+    """
+    if ref.version != __version__:
+        raise QueryError(
+            f"{ref.path}: this worker is oocbfs {__version__}, and who asks it is {ref.version}: "
+            "install the same version everywhere"
+        )
+    container = Container(ref.path)
+    part = container.part
+    if (
+        part is None
+        or (part.number, part.cut) != (ref.part, Cut(ref.num_vertices, ref.parts))
+        or int(container.header["checksum"]) != ref.checksum
+    ):
+        container.close()
+        raise FormatError(
+            f"{ref.path}: is not the part {ref.part} of {ref.parts} that the manifest names: "
+            "cut the graph again with 'oocbfs shard'"
+        )
+    from oocbfs.cluster.cpu_shard import CpuShard
+
+    return CpuShard(container, ref.threads)
+
+
+def answer(task: Task) -> Reply:
+    """Do a task, in any process."""
+    shard = shard_of(task.ref)
+    cut, part = shard.cut, shard.part
+    if task.step == "up":
+        frontier = full_bitmap(cut)
+        frontier[:-1] = unpack(task.frontier, cut.num_words)
+        visited = unpack(task.visited, cut.words_of(part))
+        up = shard.up(frontier, visited, parents=task.parents)
+        parents = None if up.parents is None else up.parents.tobytes()
+        return Reply(part, pack(up.found), parents, up.work)
+    down = shard.down(unpack(task.frontier, cut.words_of(part)), parents=task.parents)
+    parents = None if down.parents is None else down.parents.tobytes()
+    words = down.words
+    if words is None:
+        words = full_bitmap(cut)
+        assert down.ids is not None
+        set_bits(words, down.ids)
+    return Reply(part, pack(words[:-1]), parents, down.work)
