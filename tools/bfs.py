@@ -6,11 +6,12 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import accumulate
+from operator import itemgetter
 from typing import TYPE_CHECKING, get_args
 
 from oocbfs.errors import QueryError
 from oocbfs.methods import AUTO, METHODS
-from oocbfs.settings import Direction
+from oocbfs.settings import DEVICES, Direction
 from oocbfs.tools import announcements
 from oocbfs.tools import options as shared
 
@@ -36,6 +37,7 @@ _COUNTS = {
 }
 # Levels are 32 bits wide.
 _DEPTH = shared.whole(0, 2**31 - 1)
+_DEVICE = shared.whole(DEVICES[0], DEVICES[-1])
 _NO_SOURCE = ()
 
 
@@ -73,6 +75,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[:OPTIONS]",
         help="traverse as a paper does, such as v3.3; 'bfs --method list' lists them",
     )
+    parser.add_argument(
+        "--devices",
+        type=_devices,
+        metavar="N,N",
+        help="deal the graph to several GPUs of this host, such as 0,1",
+    )
     shared.add_file(parser, "--plot", "draw the levels as .svg or .png")
     shared.add(parser, "--force", "--json")
     parser.set_defaults(refuse=parser.error)
@@ -81,6 +89,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _ids(text: str) -> list[int] | None:
     """Read ids; None stands for the largest component."""
     return None if text == "giant" else [shared.whole_number(part) for part in text.split(",")]
+
+
+def _devices(text: str) -> list[int]:
+    return [_DEVICE(part) for part in text.split(",")]
 
 
 def _refuse_missing(options: argparse.Namespace) -> None:
@@ -130,6 +142,7 @@ def run(options: argparse.Namespace) -> None:
             parents=options.parents is not None,
             progress=True,
             **shared.chosen(options, "direction", "max_depth", "target", "validate", "method"),
+            devices=options.devices,
             **shared.chosen(options, *shared.ENGINE),
         )
         for path, name in ((options.levels, "level"), (options.parents, "parent")):
@@ -168,8 +181,9 @@ def _levels(result: BfsResult) -> Iterator[str]:
     """Write one line a level, and a heading."""
     stats = result.stats
     tiers = sorted({tier for level in stats.levels for tier in level.slow_bytes})
+    columns = [*tiers, *(["links"] if stats.link_bytes else [])]
     yield "level  direction     frontier  edges examined  heads answered       seconds" + "".join(
-        f"  {tier + ' bytes':>15}" for tier in tiers
+        f"  {column + ' bytes':>15}" for column in columns
     )
     firsts = accumulate((level.num_levels for level in stats.levels), initial=0)
     numbered = list(zip(firsts, stats.levels, strict=False))
@@ -209,6 +223,9 @@ def _rows(
     for tier, moved in stats.slow_bytes_by_tier.items():
         share = moved / max(1, stats.graph_bytes)
         yield shared.TIERS[tier], f"{moved:,} bytes, {share:.1%} of the graph"
+    if links := stats.link_bytes:
+        busiest, most = max(links.items(), key=itemgetter(1))
+        yield "between GPUs", f"{sum(links.values()):,} bytes, most from {busiest}: {most:,}"
     if options.validate:
         yield "validated", "levels and parents" if options.parents else "levels"
     if options.target is not None:
@@ -226,4 +243,5 @@ def _level(first: int, level: Level, tiers: list[str]) -> str:
         f"{_numbers(first, level):>5}  {level.direction:<9}  {level.frontier:>11,}  {edges:>14}  "
         f"{level.heads_answered:>14,}  {level.seconds:>12.6f}"
         + "".join(f"  {level.slow_bytes.get(tier, 0):>15,}" for tier in tiers)
+        + (f"  {sum(level.link_bytes.values()):>15,}" if level.link_bytes else "")
     )

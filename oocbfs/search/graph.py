@@ -39,6 +39,7 @@ class Graph(StoredGraph):
         tmp: str | os.PathLike[str] | None = None,
         method: str = "auto",
         schedule: Schedule | None = None,
+        devices: Iterable[int] | None = None,
     ) -> BfsResult:
         """Find the distance of every vertex from a source, or from the nearest of several.
 
@@ -87,6 +88,10 @@ class Graph(StoredGraph):
             ``oocbfs.methods.METHODS`` lists them, with the engines they run on.
         schedule
             The order in which the emulator runs threads; ``oocbfs.settings.Schedule``.
+        devices
+            Numbers of GPUs of this host, such as ``[0, 1]``: each gets a part of the graph, and
+            ``vram`` and ``resident_tails`` are of each. The host must hold all tails meanwhile.
+            ``stats.link_bytes`` are what they sent each other. The emulator plays as many devices.
 
         Raises
         ------
@@ -114,6 +119,7 @@ class Graph(StoredGraph):
             validate=validate,
             method=method,
             schedule=schedule or Schedule(),
+            devices=None if devices is None else tuple(devices),
         )
         return bfs(self, source, parents=parents, settings=settings)
 
