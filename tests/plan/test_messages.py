@@ -185,9 +185,7 @@ def test_what_makes_no_sense(arguments: tuple[object, ...], words: str) -> None:
     assert words in said(done)[-1]
 
 
-def test_results_that_are_none(
-    tmp_path: Path, searched: tuple[Path, Path, dict[str, Any]]
-) -> None:
+def test_results_that_are_none(tmp_path: Path, searched: tuple[Path, Path, dict[str, Any]]) -> None:
     graph, result, _ = searched
     other = tmp_path / "other.json"
     for text, words in (
