@@ -156,10 +156,7 @@ SEARCH_STRUCT = np.dtype(
     ]
 )
 DEAL_STRUCT = np.dtype(
-    [
-        (name, "<u8")
-        for name in ("reached", "marked", "sent", "received", "num_words", "stride")
-    ]
+    [(name, "<u8") for name in ("reached", "marked", "sent", "received", "num_words", "stride")]
     + [("devices", "<u4"), ("device", "<u4")]
 )
 COST_STRUCT = np.dtype([("bytes", "<u8"), ("skippable", "<u8")])
