@@ -155,20 +155,22 @@ def decode_tail(out, tails, start, end, num_vertices):
 
 @compiled(
     types.UniTuple(_I64, 2)(
-        U64, U64, READ_U32, READ_U64, READ_U32, _I64, READ_U8, READ_U32, READ_U32, _I64,
+        U64, U64, READ_U32, READ_U64, READ_U32, _I64, READ_U8, READ_U32, _I64, READ_U32, _I64,
         types.boolean,
     ),
 )  # fmt: skip
-def decode_rows(sources, targets, heads, bases, starts, shift, tails, degrees, order, row, once):
+def decode_rows(
+    sources, targets, heads, bases, starts, shift, tails, degrees, num_ids, order, row, once
+):
     """Decode whole rows from ``row`` on while they fit; returns (next row, count or -1 if damaged).
 
     Vertices are given by natural position (order[v], or v if the order is empty); with ``once``,
     only edges to a larger position.
     """
-    n = heads.size
+    n = num_ids
     num_edges = 0
     neighbours = np.empty(sources.size, np.uint32)
-    while row < n and num_edges + np.int64(degrees[row]) <= sources.size:
+    while row < heads.size and num_edges + np.int64(degrees[row]) <= sources.size:
         head = heads[row]
         if (head >= n) != (degrees[row] == 0):
             return row, -1

@@ -6,6 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from oocbfs.cluster.graph import ShardedGraph
+    from oocbfs.cluster.sharding import shard
     from oocbfs.conversion.converter import convert
     from oocbfs.errors import OocbfsError
     from oocbfs.results.bfs import BfsResult
@@ -18,9 +20,11 @@ __all__ = [
     "ComponentsResult",
     "Graph",
     "OocbfsError",
+    "ShardedGraph",
     "__version__",
     "convert",
     "open",
+    "shard",
 ]
 
 # Imported on first use: numba alone takes longer than `oocbfs --help` may.
@@ -29,8 +33,10 @@ _HOMES = {
     "ComponentsResult": "results.components",
     "Graph": "search.graph",
     "OocbfsError": "errors",
+    "ShardedGraph": "cluster.graph",
     "convert": "conversion.converter",
     "open": "search.graph",
+    "shard": "cluster.sharding",
 }
 
 

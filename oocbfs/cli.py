@@ -14,6 +14,7 @@ from oocbfs.errors import OocbfsError
 VERBS = (
     "convert",
     "generate",
+    "shard",
     "info",
     "verify",
     "export",

@@ -62,6 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--max-depth", type=_DEPTH, metavar="N", help="stop after N levels")
     shared.add_engine_options(parser)
+    shared.add(parser, "--cluster")
     parser.add_argument(
         "--direction",
         choices=get_args(Direction),
@@ -134,13 +135,13 @@ def run(options: argparse.Namespace) -> None:
     shared.check_files(options, "levels", "parents")
     announcements.announce()
     from oocbfs.formats.output.vectors import write_vector
-    from oocbfs.search import graph
 
-    with graph.open(options.graph, memory=options.memory) as opened:
+    with shared.open_graph(options) as opened:
         result = opened.bfs(
             options.source or _giant(opened, options),
             parents=options.parents is not None,
             progress=True,
+            **shared.chosen(options, *(["force"] if shared.is_in_parts(options) else [])),
             **shared.chosen(options, "direction", "max_depth", "target", "validate", "method"),
             devices=options.devices,
             **shared.chosen(options, *shared.ENGINE),

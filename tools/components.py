@@ -26,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="print only how much of the graph the largest component holds",
     )
     shared.add_engine_options(parser)
+    shared.add(parser, "--cluster")
     shared.add_file(parser, "--plot", "draw the sizes as .svg or .png")
     shared.add(parser, "--force", "--json")
 
@@ -35,9 +36,8 @@ def run(options: argparse.Namespace) -> None:
     shared.check_files(options, "labels")
     announcements.announce()
     from oocbfs.formats.output.vectors import write_vector
-    from oocbfs.search import graph
 
-    with graph.open(options.graph, memory=options.memory) as opened:
+    with shared.open_graph(options) as opened:
         result = opened.components(progress=True, **shared.chosen(options, *shared.ENGINE))
         if options.labels:
             write_vector(

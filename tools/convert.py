@@ -42,21 +42,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="vertices are all ids up to the largest, or those that occur (default: by density)",
     )
     shared.add_work_options(parser)
+    shared.add(parser, "--parts", help="write a folder of so many parts; see oocbfs shard")
 
 
 def run(options: argparse.Namespace) -> None:
     """Convert and report."""
     if options.output == "-":
         raise OutputError("a graph cannot be written to standard output: name a file")
-    convert(options.inputs, options, ids=options.ids, format=options.format)
+    settings = shared.chosen(options, "ids", "format")
+    if options.parts is not None:
+        settings["parts"] = options.parts
+    convert(options.inputs, options, **settings)
 
 
 def convert(inputs: object, options: argparse.Namespace, **settings: Any) -> None:  # noqa: ANN401
     """Convert anything that ``oocbfs.convert`` takes and print the report."""
     announcements.announce_compilation()
+    from oocbfs.cluster import sharding
     from oocbfs.conversion import converter
 
-    report = converter.convert(
+    make = sharding.convert_parts if "parts" in settings else converter.convert
+    report: Report = make(
         inputs,
         options.output,
         progress=True,

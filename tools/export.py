@@ -25,13 +25,12 @@ def run(options: argparse.Namespace) -> None:
     from oocbfs.formats.output.atomic import check_outputs
     from oocbfs.formats.output.writers import choose_format, write_edges
     from oocbfs.progress import Phases
-    from oocbfs.search import graph
 
     choose_format(options.output)
     if options.output != "-":
         outputs = {"-o": options.output}
         check_outputs(outputs, inputs=[options.graph], force=options.force, streams=True)
-    with graph.open(options.graph) as opened:
+    with shared.open_graph(options) as opened:
         total = opened.num_edges // (1 if opened.directed else 2)
         kind = "directed" if opened.directed else "undirected, each edge once"
         comment = f"Nodes: {opened.num_vertices} Edges: {total} ({kind})"

@@ -17,11 +17,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print what the header says, and the sections."""
-    from oocbfs.search import graph
-
-    with graph.open(options.graph) as opened:
+    with shared.open_graph(options) as opened:
         info = opened.info()
-    shared.print_report(options, info, [*_graph_rows(info), *map(_section_row, info["sections"])])
+    parts = map(_part_row, info.get("parts", ()))
+    sections = map(_section_row, info["sections"])
+    shared.print_report(options, info, [*_graph_rows(info), *parts, *sections])
 
 
 def _graph_rows(info: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -46,3 +46,8 @@ def _section_row(section: dict[str, Any]) -> tuple[str, str]:
     if section["encoding"] != "raw":
         text += f", {format_size(section['stored_bytes'])} stored"
     return f"  {section['name']}", text
+
+
+def _part_row(part: dict[str, Any]) -> tuple[str, str]:
+    text = f"{part['vertices']:,} vertices, {part['edges']:,} edges, {format_size(part['bytes'])}"
+    return f"  {part['name']}", text

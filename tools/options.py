@@ -12,15 +12,17 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, get_args
 
 from oocbfs.errors import BudgetError, QueryError
+from oocbfs.formats.container.cut import MAX_PARTS
 from oocbfs.formats.io.ordered import MAX_THREADS
 from oocbfs.settings import ZSTD_LEVELS, Engine, OrderName, shown
 
 if TYPE_CHECKING:
     from oocbfs.results.bfs import Stats
     from oocbfs.results.components import ComponentsStats
+    from oocbfs.search.graph import Graph
 
 # What the bytes from each tier are called in tables.
-TIERS = {"disk": "from disk", "host": "over PCIe"}
+TIERS = {"disk": "from disk", "host": "over PCIe", "messages": "in messages"}
 # A table of levels that is longer than this shows the first and the last ones.
 _SHOWN_LEVELS = 40
 
@@ -99,6 +101,16 @@ def folder(text: str) -> str:
 # Every option that several verbs take, declared once; ``add`` may change a part of it.
 _DECLARED: dict[str, dict[str, Any]] = {
     "graph": {"type": path, "metavar": "GRAPH.ocg", "help": "a graph, made by oocbfs convert"},
+    "--parts": {
+        "type": whole(1, MAX_PARTS),
+        "metavar": "N",
+        "help": "cut the graph into so many parts",
+    },
+    "--cluster": {
+        "metavar": "WHERE",
+        "help": "search a graph in parts there: local:4 is four processes of this machine"
+        " (default: in this process)",
+    },
     "--output": {"type": path, "required": True, "metavar": "FILE", "help": "the file to write"},
     "--force": {"action": "store_true", "help": "replace an existing file"},
     "--json": {"action": "store_true", "help": "print one JSON object"},
@@ -191,6 +203,27 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
     add(parser, "--memory", help=limit)
     add(parser, "--tmp", help="folder for results that do not fit in memory (default: the graph's)")
     add(parser, "--threads")
+
+
+def open_graph(options: argparse.Namespace) -> Graph:
+    """Open a graph, in one file or in parts; both answer the same questions.
+
+    What only one of them knows is refused where it is asked for.
+    """
+    from oocbfs.search import graph
+
+    settings: dict[str, Any] = {
+        name: value
+        for name in ("memory", "cluster")
+        if (value := getattr(options, name, None)) is not None
+    }
+    opened: Graph = graph.open(options.graph, **settings)
+    return opened
+
+
+def is_in_parts(options: argparse.Namespace) -> bool:
+    """Tell whether the graph is a folder of parts."""
+    return os.path.isdir(options.graph)
 
 
 def chosen(options: argparse.Namespace, *names: str) -> dict[str, Any]:

@@ -16,7 +16,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Verify and say so."""
     announcements.announce()
-    from oocbfs.graph.verifier import verify
-
+    if shared.is_in_parts(options):
+        from oocbfs.cluster.verify import verify
+    else:
+        from oocbfs.graph.verifier import verify
     seconds = verify(options.graph, threads=options.threads, progress=True)
     print(f"{options.graph}: sound ({sum(seconds.values()):.2f} s)")

@@ -86,30 +86,38 @@ def _fingerprint(seed, u, v):
         _I64,
         READ_U8,
         READ_U32,
+        _I64,
         READ_U32,
+        types.UniTuple(_I64, 2),
         _I64,
         _I64,
         types.uint64,
     )
 )
-def check_rows(sums, heads, bases, starts, shift, tails, degrees, weights, first, stop, seed):
+def check_rows(
+    sums, heads, bases, starts, shift, tails, degrees, num_ids, weights, deal, first, stop, seed
+):
     """Decode rows first … stop-1 and check every promise; returns (problem, row).
 
     ``sums`` gains the fingerprints of all arcs, and of all arcs turned: a symmetric graph has equal
     sums, and a transpose has the sums of its graph exchanged. ``check_index`` must have passed.
+    ``deal`` is the part that the rows are of, and the number of parts: 0 of 1 is the whole graph.
     """
-    n = heads.size
+    n = num_ids
+    part, parts = deal
     forward = np.uint64(0)
     backward = np.uint64(0)
-    for u in range(first, stop):
-        offset, end = row_span(bases, starts, shift, tails.size, u)
-        head = np.int64(heads[u])
+    for row in range(first, stop):
+        offset, end = row_span(bases, starts, shift, tails.size, row)
+        head = np.int64(heads[row])
+        degree = degrees[row]
         if head >= n:
-            if offset != end or degrees[u] != 0:
-                return BAD_DEGREE, u
+            if offset != end or degree != 0:
+                return BAD_DEGREE, row
             continue
+        u = ((row >> 6) * parts + part << 6) | (row & 63)
         if head == u:
-            return LOOP, u
+            return LOOP, row
         forward += _fingerprint(seed, u, head)
         backward += _fingerprint(seed, head, u)
         count = np.int64(1)
@@ -123,27 +131,27 @@ def check_rows(sums, heads, bases, starts, shift, tails, degrees, weights, first
                 begin = offset
                 delta, offset = get_varint(tails, offset, segment_end)
                 if offset < 0:
-                    return UNENDED, u
+                    return UNENDED, row
                 extra = offset - begin - varint_bytes(delta)
                 is_padding = extra <= 4 and cut and offset == segment_end and offset < end
                 if extra != 0 and not is_padding:
-                    return OVERLONG, u
+                    return OVERLONG, row
                 if delta >= n or v + delta + 1 >= n:
-                    return BAD_NEIGHBOUR, u
+                    return BAD_NEIGHBOUR, row
                 v += delta + 1
                 if v <= last:
-                    return UNSORTED, u
+                    return UNSORTED, row
                 if v == head:
-                    return HEAD_TWICE, u
+                    return HEAD_TWICE, row
                 if v == u:
-                    return LOOP, u
+                    return LOOP, row
                 if weights[v] > weights[head] or (weights[v] == weights[head] and v < head):
-                    return WRONG_HEAD, u
+                    return WRONG_HEAD, row
                 forward += _fingerprint(seed, u, v)
                 backward += _fingerprint(seed, v, u)
                 count += 1
-        if count != degrees[u]:
-            return BAD_DEGREE, u
+        if count != degree:
+            return BAD_DEGREE, row
     sums[0] += forward
     sums[1] += backward
     return FINE, 0

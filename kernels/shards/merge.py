@@ -5,20 +5,92 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from oocbfs.kernels.array_types import I32, READ_U32, READ_U64, U64
-from oocbfs.kernels.atomics import trailing_zeros
+from oocbfs.kernels.array_types import (
+    I32,
+    READ_I32,
+    READ_U8,
+    READ_U32,
+    READ_U64,
+    U8,
+    U64,
+)
+from oocbfs.kernels.atomics import atomic_or, count_ones, trailing_zeros
+from oocbfs.kernels.bfs.bottom_up import WEIGHED_WORDS
+from oocbfs.kernels.bfs.state import DEEP, UNREACHED
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.region import ONE, ZERO
+from oocbfs.kernels.vectors import store_where, where_equal
+
+_I64 = types.int64
+# The edges of more vertices than this are estimated.
+_MANY = 1 << 14
 
 
-@compiled(types.void(I32, READ_U64, types.int32))
-def mark_levels(levels, found, level):
-    """Write the level of the vertices in a bitmap."""
+@compiled(types.void(U8, I32, READ_U64, _I64))
+def mark_levels(levels, deep_levels, found, level):
+    """Write the level of the vertices in a bitmap: a byte, or DEEP and the level beside it."""
     for w in range(found.size):
         bits = found[w]
-        while bits != ZERO:
-            levels[w * 64 + trailing_zeros(bits)] = level
+        if bits == ZERO:
+            continue
+        store_where(levels, w * 64, bits, np.uint8(min(level, DEEP)))
+        while level >= DEEP and bits != ZERO:
+            deep_levels[w * 64 + trailing_zeros(bits)] = level
             bits &= bits - ONE
+
+
+@compiled(types.void(I32, READ_U8, READ_I32, READ_U32, _I64, _I64))
+def name_levels(out, levels, deep_levels, ranks, first, stop):
+    """Write whole levels, -1 of what was not reached, of the vertices at positions first … stop-1.
+
+    ``ranks`` are the vertices at positions; none stand for the order in which they are stored.
+    """
+    for i in range(first, stop):
+        v = np.int64(ranks[i]) if ranks.size else i
+        # Without a branch: which vertices were reached cannot be guessed.
+        level = np.int32(levels[v])
+        out[i] = level - (np.int32(level == UNREACHED) << 8)
+        if level == DEEP:
+            out[i] = deep_levels[v]
+
+
+@compiled(_I64(READ_U8, READ_U32, types.boolean, _I64, _I64))
+def sum_degrees(levels, degrees, unreached, first, stop):
+    """Sum the degrees of vertices that were reached, or of those that were not, by words."""
+    edges = np.int64(0)
+    flip = ZERO if unreached else ~ZERO
+    for w in range(first, stop):
+        bits = where_equal(levels, w * 64, np.uint8(UNREACHED)) ^ flip
+        if w * 64 + 64 > degrees.size:
+            bits &= ~ZERO >> np.uint64(w * 64 + 64 - degrees.size)
+        while bits != ZERO:
+            edges += np.int64(degrees[w * 64 + trailing_zeros(bits)])
+            bits &= bits - ONE
+    return edges
+
+
+@compiled(types.UniTuple(_I64, 2)(READ_U64, READ_U32))
+def weigh_found(found, degrees):
+    """Count the vertices of a bitmap, and their edges; of many, from one word of eight."""
+    size = np.int64(0)
+    for w in range(found.size):
+        size += count_ones(found[w])
+    step = np.int64(WEIGHED_WORDS if size > _MANY else 1)
+    edges = np.int64(0)
+    for w in range(0, found.size, step):
+        bits = found[w]
+        while bits != ZERO:
+            edges += np.int64(degrees[w * 64 + trailing_zeros(bits)])
+            bits &= bits - ONE
+    return size, edges * step
+
+
+@compiled(types.void(U64, READ_U64))
+def merge_bits(shared, words):
+    """Set the bits of a bitmap in one that other processes write, too."""
+    for w in range(words.size):
+        if words[w] & ~shared[w] != ZERO:
+            atomic_or(shared, w, words[w])
 
 
 @compiled(types.void(U64, READ_U32))

@@ -1,19 +1,25 @@
-"""Bitmaps as messages: as they are, or as the distances between their ones or zeros, as varints."""
+"""Bitmaps as messages: the distances between their ones, or their zeros, in Golomb's code.
+
+A distance is written by its high part in unary, that many zeros and a one, and then its low bits as
+they are (Golomb, IEEE Transactions on Information Theory 1966; powers of two: Rice, 1979). Where
+bits are spread evenly, that takes within some percent of what any code takes.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import types
 
-from oocbfs.kernels.array_types import READ_U8, READ_U64, U8, U64
-from oocbfs.kernels.atomics import count_ones, trailing_zeros
+from oocbfs.kernels.array_types import READ_U64, U64
+from oocbfs.kernels.atomics import count_ones, inlined, trailing_zeros
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.region import ONE, ZERO
-from oocbfs.kernels.varint import get_varint, put_varint
 
 _I64 = types.int64
 # What can be wrong with a message: nothing, or it is no list of bits of this bitmap.
 FINE, DAMAGED = range(2)
+# Words that a decoder may read after the last one that counts.
+SPARE_WORDS = 2
 
 
 @compiled(_I64(READ_U64))
@@ -25,36 +31,77 @@ def count_bits(bitmap):
     return size
 
 
-@compiled(_I64(U8, READ_U64, types.uint64))
-def put_bits(out, bitmap, flip):
-    """Write the distances between bits that differ from ``flip``'s; give the bytes, or -1.
+@compiled(_I64(READ_U64, types.uint64))
+def count_words(bitmap, rest):
+    """Count the words up to the last one that is not like the rest."""
+    size = bitmap.size
+    while size > 0 and bitmap[size - 1] == rest:
+        size -= 1
+    return size
 
-    It gives up with -1 as soon as there is no room for five bytes more.
+
+@compiled(_I64(U64, READ_U64, types.uint64, _I64))
+def put_bits(out, bitmap, flip, low_bits):
+    """Write the distances between the bits that differ from those of ``flip``.
+
+    Gives how many bits of ``out``, which is zero before, that took; -1 if there is no room.
     """
-    offset = np.int64(0)
+    low = np.uint64(low_bits)
+    end = np.int64(0)
+    room = 64 * np.int64(out.size)
     previous = np.int64(-1)
     for w in range(bitmap.size):
         bits = bitmap[w] ^ flip
         while bits != ZERO:
-            if offset + 5 > out.size:
-                return np.int64(-1)
             v = w * 64 + trailing_zeros(bits)
-            offset = put_varint(out, offset, v - previous - 1)
-            previous = v
             bits &= bits - ONE
-    return offset
+            distance = v - previous - 1
+            previous = v
+            end += distance >> low_bits
+            if end + low_bits + 1 > room:
+                return np.int64(-1)
+            code = ONE | (np.uint64(distance) & ((ONE << low) - ONE)) << ONE
+            place = np.uint64(end & 63)
+            out[end >> 6] |= code << place
+            if (end & 63) + low_bits + 1 > 64:
+                out[(end >> 6) + 1] = code >> (np.uint64(64) - place)
+            end += low_bits + 1
+    return end
 
 
-@compiled(_I64(U64, READ_U8, types.uint64))
-def take_bits(bitmap, data, flip):
-    """Undo ``put_bits``; the bitmap gets every bit of ``flip`` first. Gives FINE or DAMAGED."""
+@inlined
+def _window(data, place):
+    """Give the 64 bits from a place on."""
+    low = data[place >> 6] >> np.uint64(place & 63)
+    # Two shifts, because one by 64 would be none.
+    high = data[(place >> 6) + 1] << np.uint64(63 - (place & 63)) << ONE
+    return low | high
+
+
+@compiled(_I64(U64, READ_U64, types.uint64, _I64, _I64))
+def take_bits(bitmap, data, flip, low_bits, count):
+    """Undo ``put_bits`` of so many bits; data has SPARE_WORDS more. Gives FINE or DAMAGED."""
     bitmap[:] = flip
-    offset = np.int64(0)
+    mask = (ONE << np.uint64(low_bits)) - ONE
+    room = 64 * np.int64(data.size - SPARE_WORDS)
+    num_bits = 64 * np.int64(bitmap.size)
+    place = np.int64(0)
     v = np.int64(-1)
-    while offset < data.size:
-        delta, offset = get_varint(data, offset, data.size)
-        v += delta + 1
-        if offset < 0 or delta < 0 or v < 0 or v >= 64 * bitmap.size:
+    for _ in range(count):
+        high = np.int64(0)
+        while place < room and _window(data, place) == ZERO:
+            high += 64
+            place += 64
+        if place >= room:
+            return DAMAGED
+        zeros = trailing_zeros(_window(data, place))
+        place += zeros + 1
+        if place + low_bits > room:
+            return DAMAGED
+        distance = (high + zeros << low_bits) | np.int64(_window(data, place) & mask)
+        place += low_bits
+        v += distance + 1
+        if distance < 0 or v >= num_bits:
             return DAMAGED
         bitmap[v >> 6] ^= ONE << np.uint64(v & 63)
     return FINE

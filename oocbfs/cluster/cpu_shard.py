@@ -6,11 +6,13 @@ import time
 
 import numpy as np
 
-from oocbfs.cluster.shard import Bitmap, Down, Up, Work, full_bitmap
+from oocbfs.cluster.shard import Bitmap, Down, Forest, Up, VertexArray, Work, full_bitmap
 from oocbfs.errors import FormatError
 from oocbfs.formats.container.reader import Container
+from oocbfs.formats.io.ordered import over_ranges
 from oocbfs.graph.rows import load_rows
 from oocbfs.kernels.shards import run as kernels
+from oocbfs.kernels.shards.forest import compress_range, link_rows
 from oocbfs.kernels.shards.messages import count_bits
 from oocbfs.kernels.shards.state import MAX_HUBS
 
@@ -31,7 +33,8 @@ class CpuShard:
         with container.file.reading():
             rows = load_rows(container)
             in_rows = load_rows(container, transposed=True) if container.directed else rows
-        self._degrees = rows.degrees
+        self._sides = (rows, in_rows) if container.directed else (rows,)
+        self._threads = threads
         self._steps = kernels.Stepper(rows, in_rows, threads)
         self._few_edges = max(_FEW_EDGES, int(_EDGES_PER_WORD * self.cut.num_words))
 
@@ -53,7 +56,7 @@ class CpuShard:
         """Find the neighbours of an own frontier."""
         start = time.perf_counter()
         with self._container.file.reading():
-            size, edges = kernels.weigh_words(frontier, self._degrees)
+            size, edges = kernels.weigh_words(frontier, self._sides[0].degrees)
             if edges <= self._few_edges and size <= MAX_HUBS:
                 return self._list(frontier, size, edges, parents, start)
             found = full_bitmap(self.cut)
@@ -69,9 +72,37 @@ class CpuShard:
         by = self.cut.vertex_of(self.part, owners[first]).astype(np.uint32)
         return Down(ids, None, by, self._work(counts, start))
 
+    def heads(self) -> tuple[VertexArray, ...]:
+        """Give the head of each row; those of the in-rows, too, if the graph is directed."""
+        with self._container.file.reading():
+            return tuple(rows.heads.copy() for rows in self._sides)
+
+    def forest(self, giant: Bitmap) -> Forest:
+        """Join own vertices outside a full bitmap with all their neighbours."""
+        start = time.perf_counter()
+        labels = np.arange(self.cut.num_vertices, dtype=np.uint32)
+        deal = (self.part, self.cut.parts)
+        edges = tail_bytes = 0
+        with self._container.file.reading():
+            for rows in self._sides:
+                index = (rows.heads, rows.bases, rows.starts, rows.shift, rows.tails)
+                for looked, num_bytes in over_ranges(
+                    link_rows, rows.heads.size, self._threads, labels, giant, *index, deal
+                ):
+                    if looked < 0:
+                        raise self._damaged()
+                    edges, tail_bytes = edges + looked, tail_bytes + num_bytes
+        over_ranges(compress_range, labels.size, self._threads, labels)
+        vertices = np.flatnonzero(labels != np.arange(labels.size, dtype=np.uint32))
+        work = Work(edges, tail_bytes=tail_bytes, seconds=time.perf_counter() - start)
+        return Forest(vertices.astype(np.uint32), labels[vertices], work)
+
+    def _damaged(self) -> FormatError:
+        return FormatError(f"{self._container.path}: a row is damaged: run 'oocbfs verify'")
+
     def _work(self, counts: kernels.Counts, start: float) -> Work:
         if counts.malformed:
-            raise FormatError(f"{self._container.path}: a row is damaged: run 'oocbfs verify'")
+            raise self._damaged()
         return Work(
             edges=counts.edges,
             heads=counts.heads,

@@ -13,12 +13,18 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.arrays import ResultArrays
 from oocbfs.cluster.direction import Directions
 from oocbfs.cluster.exchange import Exchange, Found, Step, Traffic
 from oocbfs.cluster.shard import Bitmap, VertexArray, full_bitmap
 from oocbfs.formats.container.cut import Cut
+from oocbfs.formats.io.ordered import over_ranges
+from oocbfs.kernels.bfs.state import DEEP, UNREACHED
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.kernels.shards.merge import mark_levels, set_bits
+from oocbfs.kernels.shards import merge as kernels
+from oocbfs.kernels.shards.messages import count_bits
+
+_NO_RANKS = np.empty(0, np.uint32)
 
 
 @dataclass(frozen=True)
@@ -46,38 +52,70 @@ class Results(Protocol):
 
 
 class AllResults:
-    """Levels and parents of all parts, by stored vertex."""
+    """Levels and parents of all parts, by stored vertex.
 
-    def __init__(self, levels: NDArray[np.int32], parents: VertexArray | None) -> None:
-        self.levels, self.parents = levels, parents
-        levels[:] = -1
+    Levels are bytes as in ``kernels.bfs.state``, and whole numbers only where they must be.
+    """
+
+    def __init__(self, cut: Cut, parents: VertexArray | None, arrays: ResultArrays) -> None:
+        self.parents = parents
+        self._arrays, self._num_vertices = arrays, cut.num_vertices
+        self._levels = np.full(64 * cut.num_words, UNREACHED, np.uint8)
+        self._deep_levels = np.empty(0, np.int32)
+        self._num_reached = 0
         if parents is not None:
             parents[:] = NO_HEAD
 
     def start(self, sources: VertexArray) -> None:
         """Give the sources level 0."""
-        self.levels[sources] = 0
+        self._levels[sources] = 0
+        self._num_reached = sources.size
         if self.parents is not None:
             self.parents[sources] = sources
 
     def add(self, level: int, found: Found) -> None:
         """Keep the level of what was found, and its parents."""
-        mark_levels(self.levels, found.words[:-1], level)
+        if level >= DEEP and not self._deep_levels.size:
+            allocated = self._arrays.allocate(self._num_vertices, np.int32)
+            self._deep_levels = np.asarray(allocated)
+        kernels.mark_levels(self._levels, self._deep_levels, found.words[:-1], level)
+        self._num_reached += found.size
         if self.parents is not None:
             for vertices, parents in found.parents:
                 self.parents[vertices] = parents
 
     def reached(self, vertex: int) -> bool:
         """Tell whether a vertex has a level."""
-        return bool(self.levels[vertex] >= 0)
+        return bool(self._levels[vertex] != UNREACHED)
+
+    def fill(
+        self, out: NDArray[np.int32], ranks: VertexArray | None = None, threads: int = 1
+    ) -> NDArray[np.int32]:
+        """Write levels as they are stored or, with the vertices at positions, by position."""
+        levels = (np.asarray(out), self._levels, self._deep_levels)
+        over_ranges(
+            kernels.name_levels, out.size, threads, *levels, _NO_RANKS if ranks is None else ranks
+        )
+        return out
+
+    def count_edges(self, degrees: NDArray[np.uint32], num_edges: int, threads: int) -> int:
+        """Sum the degrees of what was reached, by those of the others if they are fewer."""
+        others = 2 * self._num_reached > self._num_vertices
+        num_words = self._levels.size // 64
+        sums = over_ranges(kernels.sum_degrees, num_words, threads, self._levels, degrees, others)
+        return num_edges - sum(sums) if others else sum(sums)
 
 
 class LevelRecord(NamedTuple):
-    """What expanding one level took: its frontier, all shards' work, and the messages."""
+    """What expanding one level took: its frontier, all shards' work, and the messages.
+
+    ``sent_frontier`` counts the vertices of the frontier that may lead on: no others are sent.
+    """
 
     up: bool
     frontier: int
     frontier_edges: int
+    sent_frontier: int
     edges: int
     heads: int
     tail_bytes: int
@@ -117,7 +155,7 @@ def traverse(
     cut = shape.cut
     visited = _beyond(cut, shape.connected)
     frontier = full_bitmap(cut)
-    set_bits(frontier, sources)
+    kernels.set_bits(frontier, sources)
     visited |= frontier
     useless = _beyond(cut, shape.useful)
     size, edges, level = sources.size, source_edges, 0
@@ -135,7 +173,8 @@ def traverse(
         visited |= found.words
         results.add(level, found)
         known.went(up=up, edges=edges, found=found.size, work=found.work)
-        outcome.records.append(_record(up, size, edges, found, time.perf_counter() - start))
+        seconds = time.perf_counter() - start
+        outcome.records.append(_record(step, up, size, edges, found, seconds))
         if found.size:
             outcome.sizes.append(found.size)
         frontier, size, edges = found.words, found.size, found.edges
@@ -152,12 +191,15 @@ def _beyond(cut: Cut, first: int) -> Bitmap:
     return words
 
 
-def _record(up: bool, size: int, edges: int, found: Found, seconds: float) -> LevelRecord:
+def _record(
+    step: Step, up: bool, size: int, edges: int, found: Found, seconds: float
+) -> LevelRecord:
     work = found.work
     return LevelRecord(
         up=up,
         frontier=size,
         frontier_edges=edges,
+        sent_frontier=int(count_bits(step.frontier)),
         edges=sum(one.edges for one in work),
         heads=sum(one.heads for one in work),
         tail_bytes=sum(one.tail_bytes for one in work),

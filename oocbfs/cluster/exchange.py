@@ -21,6 +21,7 @@ from oocbfs.cluster.messages import pack, unpack
 from oocbfs.cluster.shard import (
     Bitmap,
     Down,
+    Forest,
     Shard,
     ShardRef,
     Up,
@@ -30,9 +31,9 @@ from oocbfs.cluster.shard import (
 )
 from oocbfs.cluster.tasks import Reply, Task, answer, open_shard
 from oocbfs.formats.container.cut import Cut
-from oocbfs.kernels.shards.merge import set_bits
+from oocbfs.kernels.shards.merge import set_bits, weigh_found
 from oocbfs.kernels.shards.messages import count_bits
-from oocbfs.kernels.shards.run import list_bits, weigh_words
+from oocbfs.kernels.shards.run import list_bits
 
 
 class Step(NamedTuple):
@@ -46,12 +47,16 @@ class Step(NamedTuple):
 
 @dataclass
 class Traffic:
-    """Bytes of messages of one level as counted, and what they would take as plain bitmaps."""
+    """Bytes of messages of one level as counted, and what they would take as plain bitmaps.
+
+    ``frontier`` are those of the frontier alone, which are among those that were sent.
+    """
 
     sent: int = 0
     received: int = 0
     plain: int = 0
     messages: int = 0
+    frontier: int = 0
 
     def __add__(self, other: Traffic) -> Traffic:
         return Traffic(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
@@ -61,9 +66,9 @@ class Found(NamedTuple):
     """What a step found.
 
     ``words`` is a full bitmap of the vertices of held parts that were not visited before, ``size``
-    and ``edges`` count the found vertices of all parts and their (out-)edges. ``parents`` are
-    pairs of arrays, vertices and a parent of each, for all vertices of held parts. ``work`` has an
-    entry for each part.
+    and ``edges`` count the found vertices of all parts and their (out-)edges; many edges are
+    estimated. ``parents`` are pairs of arrays, vertices and a parent of each, for all vertices of
+    held parts. ``work`` has an entry for each part.
     """
 
     words: Bitmap
@@ -94,6 +99,14 @@ class Exchange(ABC):
     @abstractmethod
     def down(self, step: Step) -> Found:
         """Let the frontier look for all vertices that are not visited."""
+
+    @abstractmethod
+    def heads(self) -> Iterable[tuple[int, VertexArray]]:
+        """Give each part and the heads of its rows; of the in-rows, too, as another entry."""
+
+    @abstractmethod
+    def forests(self, giant: Bitmap) -> Iterable[Forest]:
+        """Let every part join its vertices outside the giant with their neighbours."""
 
     def close(self) -> None:  # noqa: B027
         """Give everything back."""
@@ -180,7 +193,7 @@ class Star(Exchange):
         work: list[Work],
         traffic: Traffic,
     ) -> Found:
-        size, edges = weigh_words(words[:-1], self._degrees)
+        size, edges = weigh_found(words[:-1], self._degrees)
         return Found(words, size, edges, parents, work, traffic)
 
 
@@ -212,6 +225,17 @@ class Here(Star):
         """Ask one shard after the other."""
         for part, own in self.frontier_of(step):
             yield part, self._shards[part].down(own, parents=step.parents)
+
+    def heads(self) -> Iterable[tuple[int, VertexArray]]:
+        """Ask one shard after the other."""
+        for part, shard in enumerate(self._shards):
+            for heads in shard.heads():
+                yield part, heads
+
+    def forests(self, giant: Bitmap) -> Iterable[Forest]:
+        """Ask one shard after the other."""
+        for shard in self._shards:
+            yield shard.forest(giant)
 
     def close(self) -> None:
         """Close the shards."""
@@ -275,10 +299,26 @@ class TaskStar(Star):
             else:
                 yield reply.part, Down(None, words, None, reply.work)
 
+    def heads(self) -> Iterable[tuple[int, VertexArray]]:
+        """Ask all shards for their heads."""
+        for reply in self.run([Task(ref, 0, "heads") for ref in self.refs]):
+            every = np.frombuffer(reply.found, np.uint32)
+            rows = self.cut.rows_of(reply.part)
+            for first in range(0, every.size, max(1, rows)):
+                yield reply.part, every[first : first + rows]
+
+    def forests(self, giant: Bitmap) -> Iterable[Forest]:
+        """Send the giant to all shards."""
+        message = pack(giant[:-1])
+        for reply in self.run([Task(ref, 0, "forest", message) for ref in self.refs]):
+            vertices = np.frombuffer(reply.found, np.uint32)
+            yield Forest(vertices, np.frombuffer(reply.parents or b"", np.uint32), reply.work)
+
     def _exchange(self, tasks: Sequence[Task], traffic: Traffic) -> Sequence[Reply]:
         """Run tasks and count what travels."""
         replies = self.run(tasks)
         traffic.sent += sum(task.num_bytes for task in tasks)
+        traffic.frontier += sum(len(task.frontier) for task in tasks)
         traffic.received += sum(reply.num_bytes for reply in replies)
         traffic.plain += sum(len(reply.parents or b"") for reply in replies)
         traffic.messages += len(tasks) + len(replies)

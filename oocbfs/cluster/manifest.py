@@ -49,6 +49,11 @@ class Manifest:
         """How vertices are dealt to the parts."""
         return Cut(self.num_vertices, len(self.parts))
 
+    @property
+    def file_bytes(self) -> int:
+        """Bytes of all files but the manifest itself."""
+        return sum(file.bytes for file in (self.vertices, *self.parts))
+
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Self:
         """Read the manifest of a folder.

@@ -54,6 +54,14 @@ class Down(NamedTuple):
     work: Work
 
 
+class Forest(NamedTuple):
+    """Trees that join vertices of all parts: vertices, and the root of each, which is smaller."""
+
+    vertices: VertexArray
+    roots: VertexArray
+    work: Work
+
+
 class Shard(Protocol):
     """A part of a graph on some engine; one call at a time."""
 
@@ -65,6 +73,12 @@ class Shard(Protocol):
 
     def down(self, frontier: Bitmap, *, parents: bool) -> Down:
         """Find the neighbours of an own frontier."""
+
+    def heads(self) -> tuple[VertexArray, ...]:
+        """Give the head of each row; those of the in-rows, too, if the graph is directed."""
+
+    def forest(self, giant: Bitmap) -> Forest:
+        """Join own vertices outside a full bitmap with all their neighbours."""
 
     def close(self) -> None:
         """Give everything back."""

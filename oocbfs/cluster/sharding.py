@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.cluster.manifest import MANIFEST, VERTICES, File, Manifest
+from oocbfs.conversion.converter import Report, convert
 from oocbfs.conversion.row_writer import EncodedRows, RowWriter, choose_block_shift
 from oocbfs.errors import QueryError
 from oocbfs.formats.container import layout
@@ -62,6 +64,34 @@ def shard(
         with atomic_folder(output, force=force, may_replace=is_ours) as folder:
             phases = Phases(show=progress)
             return _Sharding(container, folder, parts, phases).run(Path(output))
+
+
+def convert_parts(
+    inputs: Any,  # noqa: ANN401
+    output: str | os.PathLike[str],
+    *,
+    parts: int,
+    force: bool = False,
+    progress: bool = False,
+    **settings: Any,  # noqa: ANN401
+) -> Report:
+    """Convert into a folder of parts, by way of a graph in one file, which goes again.
+
+    The folder needs twice the space for a while. See ``oocbfs.convert`` and ``shard``.
+    """
+    check_whole("parts", parts, range(1, MAX_PARTS + 1))
+    if settings.get("zstd") is not None:
+        raise QueryError("the parts of a graph are not compressed: leave out --zstd")
+    check_folder(output, force=force, may_replace=is_ours)
+    if settings.get("tmp") is None:
+        settings["tmp"] = Path(os.path.realpath(output)).parent
+    with atomic_folder(output, force=force, may_replace=is_ours) as folder:
+        whole = folder / "graph.ocg"
+        report = convert(inputs, whole, progress=progress, **settings)
+        with Container(whole) as container, container.file.reading():
+            manifest = _Sharding(container, folder, parts, Phases(show=progress)).run(Path(output))
+        whole.unlink()
+    return replace(report, output=str(output), file_bytes=manifest.file_bytes)
 
 
 def is_ours(folder: Path) -> bool:

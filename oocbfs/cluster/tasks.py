@@ -24,12 +24,15 @@ _NONE = b""
 
 @dataclass(frozen=True)
 class Task:
-    """One step on one shard; bitmaps are messages, see ``cluster.messages``."""
+    """One step on one shard; bitmaps are messages, see ``cluster.messages``.
+
+    A forest has the giant for its frontier.
+    """
 
     ref: ShardRef
     level: int
-    step: Literal["up", "down"]
-    frontier: bytes
+    step: Literal["up", "down", "heads", "forest"]
+    frontier: bytes = _NONE
     visited: bytes = _NONE
     parents: bool = False
 
@@ -48,7 +51,8 @@ class Task:
 class Reply:
     """What a task found: own vertices of a step up, vertices of all parts of a step down.
 
-    Parents are 32-bit numbers; a step down whose parents are not known has none.
+    Parents are 32-bit numbers; a step down whose parents are not known has none. Heads are 32-bit
+    numbers, as are the vertices of a forest, and their roots, which stand for parents.
     """
 
     part: int
@@ -121,9 +125,15 @@ def answer(task: Task) -> Reply:
     """Do a task, in any process."""
     shard = shard_of(task.ref)
     cut, part = shard.cut, shard.part
-    if task.step == "up":
+    if task.step == "heads":
+        return Reply(part, np.concatenate(shard.heads()).tobytes(), None, Work())
+    if task.step != "down":
         frontier = full_bitmap(cut)
         frontier[:-1] = unpack(task.frontier, cut.num_words)
+    if task.step == "forest":
+        forest = shard.forest(frontier)
+        return Reply(part, forest.vertices.tobytes(), forest.roots.tobytes(), forest.work)
+    if task.step == "up":
         visited = unpack(task.visited, cut.words_of(part))
         up = shard.up(frontier, visited, parents=task.parents)
         parents = None if up.parents is None else up.parents.tobytes()

@@ -33,7 +33,15 @@ def span(rows: Rows, vertex: int) -> tuple[int, int]:
 
 def columns(rows: Rows) -> tuple[Any, ...]:
     """Give what decoders of whole rows take, in their order."""
-    return rows.heads, rows.bases, rows.starts, rows.shift, rows.tails, rows.degrees
+    return (
+        rows.heads,
+        rows.bases,
+        rows.starts,
+        rows.shift,
+        rows.tails,
+        rows.degrees,
+        rows.num_ids,
+    )
 
 
 def rows_before(rows: Rows, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -54,8 +62,8 @@ def neighbours(rows: Rows, vertex: int) -> NDArray[np.uint32]:
     degree, head = int(rows.degrees[vertex]), int(rows.heads[vertex])
     out = fresh(degree, np.uint32)
     start, end = (min(offset, rows.tails.size) for offset in span(rows, vertex))
-    count = varint.decode_tail(out[1:], rows.tails, start, end, rows.heads.size)
-    if count != max(0, degree - 1) or (head < rows.heads.size) != (degree > 0):
+    count = varint.decode_tail(out[1:], rows.tails, start, end, rows.num_ids)
+    if count != max(0, degree - 1) or (head < rows.num_ids) != (degree > 0):
         raise FormatError(f"the row of stored vertex {vertex} is damaged: run 'oocbfs verify'")
     if degree:
         out[0] = head

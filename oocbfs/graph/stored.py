@@ -15,9 +15,9 @@ from oocbfs.formats.container.reader import Container
 from oocbfs.formats.edges import Edges, Ids
 from oocbfs.formats.io.closing import Closing
 from oocbfs.formats.io.page_cache import cached_share
+from oocbfs.graph.any_graph import AnyGraph
 from oocbfs.graph.kept import KeptSearch
 from oocbfs.graph.sizes import Sizes
-from oocbfs.graph.vertices import Vertices
 from oocbfs.lazy import lazy
 from oocbfs.memory import allow_unpacking, available_bytes, parse_size
 
@@ -32,7 +32,7 @@ _PIECE = 1 << 16
 _MOST_DECODED_BYTES = 256 << 20
 
 
-class StoredGraph(Vertices, Closing):
+class StoredGraph(AnyGraph, Closing):
     """A graph in an ``.ocg`` file: what it holds, and the parts of it that are in memory."""
 
     def __init__(self, container: Container, memory: str | int | None = None) -> None:

@@ -37,12 +37,12 @@ def verify(
     threads = available_threads(threads)
     phases = Phases(show=progress)
     with Container(path) as container, container.file.reading():
+        if container.part is not None:
+            raise FormatError(f"{container.path}: is a part of a graph: verify its folder instead")
         container.before_unpacking = partial(allow_unpacking, path)
         with phases("sums", container.bytes.size, "B") as bar:
-            for size in ordered_map(_check_chunk(container), _chunks(container), threads):
-                bar.update(size)
-            _check_padding(container)
-        _check_names(container)
+            check_bytes(container, threads, bar.update)
+        check_names(container)
         sides = [load_rows(container)]
         if container.directed:
             sides.append(load_rows(container, transposed=True))
@@ -51,7 +51,7 @@ def verify(
         seed = np.uint64(secrets.randbits(64))
         with phases("rows", len(sides) * container.num_vertices, "row") as bar:
             sums = [
-                _check_rows(container, rows, weights, seed, threads, bar.update) for rows in sides
+                check_rows(container, rows, weights, seed, threads, bar.update) for rows in sides
             ]
         turned = sums[-1][::-1]
         if not np.array_equal(sums[0], turned):
@@ -62,6 +62,13 @@ def verify(
             )
             raise FormatError(f"{container.path}: {what}")
     return phases.seconds
+
+
+def check_bytes(container: Container, threads: int, advance: Callable[[int], object]) -> None:
+    """Compare all chunks with their checksums, and see that there is nothing between sections."""
+    for size in ordered_map(_check_chunk(container), _chunks(container), threads):
+        advance(size)
+    _check_padding(container)
 
 
 def _chunks(container: Container) -> Iterator[tuple[Kind, np.void]]:
@@ -88,7 +95,7 @@ def _check_padding(container: Container) -> None:
             raise FormatError(f"{container.path}: bytes after {kind.name.lower()} are not zero")
 
 
-def _check_names(container: Container) -> None:
+def check_names(container: Container) -> None:
     """Ids are sorted and distinct, the order is a permutation."""
     if Kind.IDS in container.sections:
         ids = container.section(Kind.IDS)
@@ -116,7 +123,7 @@ def _check_degrees(container: Container, sides: list[Rows], weights: NDArray[np.
         raise FormatError(f"{container.path}: rows are not in order of degree")
 
 
-def _check_rows(
+def check_rows(
     container: Container,
     rows: Rows,
     weights: NDArray[np.uint32],
@@ -124,12 +131,17 @@ def _check_rows(
     threads: int,
     advance: Callable[[int], object],
 ) -> NDArray[np.uint64]:
-    """Check all rows of one direction; returns the fingerprint sums."""
+    """Check all rows of one direction; returns the fingerprint sums.
+
+    ``weights`` are the degrees of all vertices, by which heads are chosen.
+    """
+    part = container.part
+    deal = (0, 1) if part is None else (part.number, part.cut.parts)
 
     def work(first: int) -> tuple[NDArray[np.uint64], int]:
         stop = min(first + _ROWS_PER_PIECE, container.num_vertices)
         sums = np.zeros(2, np.uint64)
-        problem, row = check.check_rows(sums, *columns(rows), weights, first, stop, seed)
+        problem, row = check.check_rows(sums, *columns(rows), weights, deal, first, stop, seed)
         if problem:
             raise FormatError(f"{container.path}: row {row} is damaged: {check.PROBLEMS[problem]}")
         return sums, stop - first

@@ -16,7 +16,7 @@ from oocbfs.errors import FormatError, QueryError
 from oocbfs.results.counts import Counts, sum_counts
 
 if TYPE_CHECKING:
-    from oocbfs.graph.stored import StoredGraph
+    from oocbfs.graph.any_graph import AnyGraph
 
 
 # The direction of a level that was found but not expanded, because the traversal was to stop there.
@@ -31,7 +31,8 @@ class Level:
     GPUs run several small levels at once: then this sums up ``num_levels``. ``slow_bytes`` are the
     bytes that came from slower memory, by tier ("disk"), where they are counted by level.
     ``counts`` are what a device counted; see ``results.counts``. ``link_bytes`` are what devices
-    sent each other, by link ("0>1").
+    sent each other, by link ("0>1"). ``exchange`` are the messages of a graph in parts, and what
+    each part looked at; see ``cluster.driver``.
     """
 
     direction: str
@@ -44,6 +45,7 @@ class Level:
     slow_bytes: dict[str, int] = field(default_factory=dict)
     counts: Counts | None = None
     link_bytes: dict[str, int] = field(default_factory=dict)
+    exchange: dict[str, Any] | None = None
 
     def summary(self) -> dict[str, Any]:
         """Give the figures of the level, for JSON."""
@@ -205,7 +207,7 @@ class BfsResult:
     Arrays are aligned with the ids in ascending order: position i is id i where ids are 0 … n-1.
     """
 
-    graph: StoredGraph = field(repr=False)
+    graph: AnyGraph = field(repr=False)
     sources: list[int]
     levels: NDArray[np.int32]
     level_sizes: NDArray[np.int64]

@@ -15,7 +15,7 @@ from oocbfs.formats.edges import Ids
 from oocbfs.kernels.components.connect import Step
 
 if TYPE_CHECKING:
-    from oocbfs.graph.stored import StoredGraph
+    from oocbfs.graph.any_graph import AnyGraph
 
 _PIECE = 1 << 18
 
@@ -71,7 +71,7 @@ class ComponentsResult:
     ascending order: position i is id i where ids are 0 … n-1.
     """
 
-    graph: StoredGraph = field(repr=False)
+    graph: AnyGraph = field(repr=False)
     labels: Ids
     stats: ComponentsStats
     # How many vertices share the label of this position, 0 where none does.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
+from oocbfs.errors import FormatError, OocbfsError, QueryError
 from oocbfs.formats.container.reader import Container
 from oocbfs.graph.stored import StoredGraph
 from oocbfs.memory import parse_size
@@ -13,6 +14,7 @@ from oocbfs.settings import Direction, Emit, Engine, ManyEngine, Schedule, Setti
 
 # Searches are imported when they are asked for: opening a graph needs none of their kernels.
 if TYPE_CHECKING:
+    from oocbfs.cluster.graph import ShardedGraph
     from oocbfs.results.bfs import BfsResult
     from oocbfs.results.components import ComponentsResult
     from oocbfs.results.source import SourceResult
@@ -212,19 +214,46 @@ class Graph(StoredGraph):
         return Settings(memory=budget_bytes, **others)
 
 
-def open(path: str | os.PathLike[str], *, memory: str | int | None = None) -> Graph:
-    """Open a graph file for reading.
+@overload
+def open(path: str | os.PathLike[str], *, memory: str | int | None = None) -> Graph: ...
+@overload
+def open(
+    path: str | os.PathLike[str], *, memory: str | int | None = None, cluster: str | None
+) -> ShardedGraph: ...
+def open(
+    path: str | os.PathLike[str], *, memory: str | int | None = None, cluster: str | None = None
+) -> Any:
+    """Open a graph for reading: a file, or the folder of a graph in parts.
 
     Parameters
     ----------
     path
-        The file.
+        The file, or the folder.
     memory
         Bound for the process while it traverses, as ``"4G"``; see ``Graph.bfs``.
+    cluster
+        Where the parts of a graph are searched, such as ``"local:4"``: four processes of this
+        machine. None is this process. Type checkers take a path without it for a file.
 
     Raises
     ------
     FormatError
         If the file is not a graph, is damaged, or comes from another version.
     """
-    return Graph(Container(path), memory)
+    if os.path.isdir(path):
+        from oocbfs.cluster.graph import ShardedGraph
+
+        return ShardedGraph(path, memory, cluster)
+    container = Container(path)
+    problem: OocbfsError | None = None
+    if container.part is not None:
+        problem = FormatError(f"{container.path}: is a part of a graph: name its folder instead")
+    elif cluster is not None:
+        problem = QueryError(
+            f"{container.path}: is in one file, and a cluster wants parts: cut it with "
+            "'oocbfs shard'"
+        )
+    if problem is not None:
+        container.close()
+        raise problem
+    return Graph(container, memory)

@@ -142,6 +142,7 @@ def test_resident_tails_move_nothing(graph: Graph) -> None:
             vram="1G",
             direction="top-down",
         ).stats.slow_bytes
+        or 0
         for share in ("0%", "50%", "100%")
     ]
     assert moved == sorted(moved, reverse=True)

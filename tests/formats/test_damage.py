@@ -22,6 +22,7 @@ from oocbfs.kernels.results import checking as check
 from oocbfs.kernels.results import levels as results
 from oocbfs.kernels.results import prediction as kernels
 from oocbfs.kernels.rows import Rows, read_only
+from oocbfs.kernels.shards import run as shards
 from oocbfs.plan.many import DiskShare, ManyDivision
 from oocbfs.plan.prediction import sample_levels
 from oocbfs.progress import Phases
@@ -109,14 +110,21 @@ def run_kernels(path: str, **fields: int) -> None:
     )  # fmt: skip
     check.check_rows(
         np.zeros(2, np.uint64), rows.heads, *index, rows.shift, rows.tails,
-        rows.degrees, rows.degrees, 0, n, np.uint64(1),
+        rows.degrees, n, rows.degrees, (0, 1), 0, n, np.uint64(1),
     )  # fmt: skip
     ends = np.empty((2, 4 * n), np.uint64)
     no_order = np.empty(0, np.uint32)
     for row in (0, n - 1):
         varint.decode_rows(
-            *ends, rows.heads, *index, rows.shift, rows.tails, rows.degrees, no_order, row, False
+            *ends, rows.heads, *index, rows.shift, rows.tails, rows.degrees, n, no_order, row, False
         )
+    words = np.zeros((2, n // 64 + 2), np.uint64)
+    words[:, 0], words[:, n // 64] = 1, 1 << (n - 1) % 64
+    for threads in (1, 2):
+        steps = shards.Stepper(rows, rows, threads)
+        steps.up(words[0], words[1, :-1], np.zeros(n // 64 + 1, np.uint64), parents)
+        steps.down(words[1, :-1], words[0])
+        steps.down_ids(words[1, :-1], 2, 64)
     tables = np.zeros((n + 2, 8), np.int64), np.zeros((n + 2, 8), np.int64)
     kernels.count_searched(
         *tables, np.zeros(0, np.uint32), levels, rows.heads, *index, rows.tails, rows.shift, 0, 0

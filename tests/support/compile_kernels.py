@@ -18,6 +18,7 @@ PARTS = (
         "oocbfs.kernels.components",
         "oocbfs.kernels.convert",
         "oocbfs.kernels.methods",
+        "oocbfs.kernels.shards",
     ),
     ("oocbfs.kernels.many", "oocbfs.kernels.results", "oocbfs.kernels.disk", "oocbfs.disk"),
 )

@@ -1,0 +1,88 @@
+"""Connected components of a graph in parts: forests of its parts, and how they are united.
+
+Labels are those of ``kernels.components.forest``: trees that lead to smaller vertices. First the
+heads of all rows are joined. What holds most vertices then is the giant: only vertices outside of
+it look at their tails, because an edge that leaves the giant is seen from its other end.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+
+from oocbfs.kernels.array_types import READ_U8, READ_U32, READ_U64, U32
+from oocbfs.kernels.atomics import inlined
+from oocbfs.kernels.cache import compiled
+from oocbfs.kernels.components.forest import compress, link
+from oocbfs.kernels.gather import make_tail_walk
+from oocbfs.kernels.region import ONE, ZERO
+from oocbfs.kernels.varint import row_span
+
+_I64 = types.int64
+_DEAL = types.UniTuple(_I64, 2)
+
+
+@inlined
+def _vertex(deal, row):
+    """Give the vertex of a row; ``deal`` is the part and the number of parts."""
+    part, parts = deal
+    return ((row >> 6) * parts + part << 6) | (row & 63)
+
+
+@compiled(types.void(U32, READ_U32, _DEAL, _I64, _I64))
+def link_heads(labels, heads, deal, first, stop):
+    """Join the vertices of a part's rows with their heads."""
+    for row in range(first, stop):
+        head = np.int64(heads[row])
+        if head < labels.size:
+            link(labels, _vertex(deal, row), head)
+
+
+@inlined
+def _link_neighbour(root, labels, v):
+    """Join a tree with that of a neighbour."""
+    return link(labels, root, np.int64(labels[v])), False
+
+
+_link_walk = make_tail_walk(_link_neighbour)
+
+
+@compiled(
+    types.UniTuple(_I64, 2)(
+        U32, READ_U64, READ_U32, READ_U64, READ_U32, _I64, READ_U8, _DEAL, _I64, _I64
+    )
+)
+def link_rows(labels, giant, heads, bases, starts, shift, tails, deal, first, stop):
+    """Join vertices outside the giant with all their neighbours.
+
+    Gives the edges looked at, or -1 if a row is malformed, and the tail bytes.
+    """
+    edges = np.int64(0)
+    num_bytes = np.int64(0)
+    for row in range(first, stop):
+        u = _vertex(deal, row)
+        head = np.int64(heads[row])
+        if head >= labels.size or giant[u >> 6] >> np.uint64(u & 63) & ONE != ZERO:
+            continue
+        root = link(labels, u, head)
+        begin, end = row_span(bases, starts, shift, tails.size, row)
+        _, more_edges, more_bytes = _link_walk(tails, begin, end, labels.size, root, labels)
+        if more_edges < 0:
+            return np.int64(-1), num_bytes
+        edges += more_edges + 1
+        num_bytes += more_bytes
+    return edges, num_bytes
+
+
+@compiled(types.void(U32, READ_U32, READ_U32, _I64, _I64))
+def link_pairs(labels, vertices, roots, first, stop):
+    """Join the trees of another forest: each vertex with its root there."""
+    for i in range(first, stop):
+        link(labels, np.int64(vertices[i]), np.int64(roots[i]))
+
+
+@compiled(types.void(U32, _I64, _I64))
+def compress_range(labels, first, stop):
+    """Let vertices point to their roots."""
+    for v in range(first, stop):
+        compress(labels, v)

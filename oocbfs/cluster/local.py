@@ -1,0 +1,287 @@
+"""Shards in processes of this machine: bitmaps in memory that all of them share.
+
+A worker is a process that does what comes through its pipe until the pipe ends, so that it dies
+with the client, however that ends. Messages hold no bitmaps: a worker reads frontier and visited
+where the client wrote them, and sets bits where the client will look. What a step sets is right
+whether it ends or not, so a worker that is lost is replaced, and the new one repeats its tasks.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection, wait
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.cluster.exchange import Star, Step, Traffic
+from oocbfs.cluster.shard import Bitmap, Down, Forest, Shard, ShardRef, Up, VertexArray, Work
+from oocbfs.cluster.tasks import open_shard
+from oocbfs.errors import ClusterError, OocbfsError, QueryError
+from oocbfs.formats.container.cut import Cut
+from oocbfs.kernels.shards.merge import merge_bits
+
+MAX_WORKERS = 256
+# So often a shard's task is done again after its worker was lost.
+MAX_RETRIES = 3
+# How long workers have to end by themselves.
+_PATIENCE_SECONDS = 5.0
+_PROGRAM = """
+import sys
+sys.path[:] = {path!r}
+from oocbfs.cluster.local import work
+work({pipe}, {memory})
+"""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a worker is to do with one shard: open it, take a step, or find its forest."""
+
+    ref: ShardRef
+    step: str
+    level: int = 0
+    parents: bool = False
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of it: the part, work, and arrays that are not in the shared memory."""
+
+    part: int
+    work: Work = field(default_factory=Work)
+    ids: VertexArray | None = None
+    parents: VertexArray | None = None
+    arrays: tuple[VertexArray, ...] = ()
+    error: Exception | None = None
+
+
+class SharedBitmaps:
+    """Frontier, visited and found as full bitmaps, in memory that several processes map."""
+
+    def __init__(self, cut: Cut, descriptor: int | None = None) -> None:
+        num_words = cut.num_words + 1
+        self.descriptor = _unnamed(3 * 8 * num_words) if descriptor is None else descriptor
+        mapping = mmap.mmap(self.descriptor, 3 * 8 * num_words)
+        self.frontier, self.visited, self.found = np.frombuffer(mapping, np.uint64).reshape(3, -1)
+
+
+def _unnamed(num_bytes: int) -> int:
+    """Make memory that goes when the last process that maps it does."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("oocbfs")
+    else:
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    os.ftruncate(descriptor, num_bytes)
+    return descriptor
+
+
+class _Worker:
+    """A process, the pipe to it, and what it has still to answer, by part."""
+
+    def __init__(self, memory: int) -> None:
+        ours, theirs = socket.socketpair()
+        program = _PROGRAM.format(path=sys.path, pipe=theirs.fileno(), memory=memory)
+        with theirs:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", program],
+                stdin=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(), memory),
+            )
+        self.pipe = Connection(ours.detach())
+        self.waiting: dict[int, Order] = {}
+
+    def send(self, order: Order) -> None:
+        """Give it something to do; a dead one is noticed when it does not answer."""
+        self.waiting[order.ref.part] = order
+        with suppress(OSError):
+            self.pipe.send(order)
+
+    def stop(self) -> None:
+        """End it: the pipe's end tells it to."""
+        self.pipe.close()
+
+    def join(self) -> None:
+        """Wait for its end, and enforce it."""
+        try:
+            self.process.wait(_PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+class LocalProcesses(Star):
+    """``local:N``: shards dealt to N processes of this machine."""
+
+    level_seconds = 0.001
+
+    def __init__(self, cluster: str, refs: Sequence[ShardRef], degrees: NDArray[np.uint32]) -> None:
+        super().__init__(Cut(refs[0].num_vertices, len(refs)), degrees)
+        count = int(cluster.partition(":")[2])
+        if not 1 <= count <= MAX_WORKERS:
+            raise QueryError(f"{cluster}: there can be 1 to {MAX_WORKERS} processes")
+        self.name = cluster
+        count = min(count, len(refs))
+        threads = max(1, refs[0].threads // count)
+        self._refs = [replace(ref, threads=threads) for ref in refs]
+        self._memory = SharedBitmaps(self.cut)
+        self._workers: list[_Worker] = []
+        self._count = count
+        self._run([Order(ref, "open") for ref in self._refs])
+
+    def ask_up(self, step: Step, traffic: Traffic) -> Iterable[tuple[int, Up]]:
+        """Let all shards read the frontier and write their words."""
+        for done in self._step("up", step, self._refs):
+            found = np.ascontiguousarray(self.cut.own(self._memory.found, done.part))
+            yield done.part, Up(found, done.parents, done.work)
+
+    def ask_down(self, step: Step, traffic: Traffic) -> Iterable[tuple[int, Down]]:
+        """Let shards read their frontier and set bits of all."""
+        parts = [part for part, _ in self.frontier_of(step)]
+        for done in self._step("down", step, [self._refs[part] for part in parts]):
+            words = self._memory.found if done.ids is None else None
+            yield done.part, Down(done.ids, words, done.parents, done.work)
+
+    def heads(self) -> Iterable[tuple[int, VertexArray]]:
+        """Ask all shards for their heads, which come through the pipes."""
+        for done in self._run([Order(ref, "heads") for ref in self._refs]):
+            for heads in done.arrays:
+                yield done.part, heads
+
+    def forests(self, giant: Bitmap) -> Iterable[Forest]:
+        """Let all shards see the giant; their trees come through the pipes."""
+        self._memory.frontier[:] = giant
+        for done in self._run([Order(ref, "forest") for ref in self._refs]):
+            vertices, roots = done.arrays
+            yield Forest(vertices, roots, done.work)
+
+    def _step(self, name: str, step: Step, refs: Sequence[ShardRef]) -> list[Done]:
+        memory = self._memory
+        memory.frontier[:] = step.frontier
+        memory.visited[:] = step.visited
+        memory.found[:] = 0
+        return self._run([Order(ref, name, step.level, step.parents) for ref in refs])
+
+    def _run(self, orders: Sequence[Order]) -> list[Done]:
+        """Have orders done; none is left under way, whatever happens."""
+        try:
+            while len(self._workers) < self._count:
+                self._workers.append(_Worker(self._memory.descriptor))
+            for order in orders:
+                self._workers[order.ref.part % self._count].send(order)
+            return self._collect(len(orders))
+        except BaseException:
+            self._end_workers()
+            raise
+
+    def _collect(self, count: int) -> list[Done]:
+        """Wait for all answers; a worker that is lost is replaced."""
+        done: list[Done] = []
+        losses: dict[int, int] = {}
+        while len(done) < count:
+            busy = {worker.pipe: worker for worker in self._workers if worker.waiting}
+            for pipe in wait(list(busy)):
+                worker = busy[pipe]  # type: ignore[index]
+                try:
+                    answer: Done = worker.pipe.recv()
+                except (EOFError, OSError):
+                    self._replace(worker, losses)
+                    continue
+                if answer.error is not None:
+                    raise answer.error
+                del worker.waiting[answer.part]
+                done.append(answer)
+        return done
+
+    def _replace(self, worker: _Worker, losses: dict[int, int]) -> None:
+        """Start another process in place of one that was lost, and give it the same orders."""
+        worker.stop()
+        worker.join()
+        code = worker.process.returncode
+        new = _Worker(self._memory.descriptor)
+        self._workers[self._workers.index(worker)] = new
+        for part, order in worker.waiting.items():
+            losses[part] = losses.get(part, 0) + 1
+            if losses[part] > MAX_RETRIES:
+                raise ClusterError(
+                    f"{order.ref.path}: its worker was lost {losses[part]} times in the "
+                    f"{order.step} step of level {order.level} ({_reason(code)})"
+                )
+            new.send(order)
+
+    def _end_workers(self) -> None:
+        for worker in self._workers:
+            worker.stop()
+        while self._workers:
+            self._workers.pop().join()
+
+    def close(self) -> None:
+        """End all workers and give the memory back."""
+        self._end_workers()
+        with suppress(OSError):
+            os.close(self._memory.descriptor)
+        self._memory.descriptor = -1
+
+
+def _reason(code: int) -> str:
+    """Say how a process ended."""
+    if code < 0:
+        with suppress(ValueError):
+            return f"killed by {signal.Signals(-code).name}"
+    return f"it ended with code {code}"
+
+
+def work(pipe: int, memory: int) -> None:
+    """Do what comes through a pipe until it ends: what a worker runs."""
+    # Ctrl-C is for the client, which then ends the pipe.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    bitmaps: SharedBitmaps | None = None
+    shards: dict[ShardRef, Shard] = {}
+    with Connection(pipe) as connection, suppress(EOFError, ConnectionError):
+        while True:
+            order: Order = connection.recv()
+            try:
+                ref = order.ref
+                if ref not in shards:
+                    shards[ref] = open_shard(ref)
+                if bitmaps is None:
+                    bitmaps = SharedBitmaps(Cut(ref.num_vertices, ref.parts), memory)
+                done = _take_step(shards[ref], order, bitmaps)
+            except OocbfsError as error:
+                done = Done(order.ref.part, error=error)
+            except (MemoryError, OSError) as error:
+                problem = ClusterError(f"{order.ref.path}: its worker failed: {error!r}")
+                done = Done(order.ref.part, error=problem)
+            connection.send(done)
+
+
+def _take_step(shard: Shard, order: Order, bitmaps: SharedBitmaps) -> Done:
+    """Take one step on a shard; what it finds goes into the shared memory, unless it is little."""
+    part = order.ref.part
+    if order.step == "up":
+        visited = np.ascontiguousarray(shard.cut.own(bitmaps.visited, part))
+        up = shard.up(bitmaps.frontier, visited, parents=order.parents)
+        shard.cut.own(bitmaps.found, part)[:] = up.found
+        return Done(part, up.work, parents=up.parents)
+    if order.step == "down":
+        own: Bitmap = np.ascontiguousarray(shard.cut.own(bitmaps.frontier, part))
+        down = shard.down(own, parents=order.parents)
+        if down.words is not None:
+            merge_bits(bitmaps.found, down.words)
+        return Done(part, down.work, down.ids, down.parents)
+    if order.step == "heads":
+        return Done(part, arrays=shard.heads())
+    if order.step == "forest":
+        forest = shard.forest(bitmaps.frontier)
+        return Done(part, forest.work, arrays=(forest.vertices, forest.roots))
+    return Done(part)

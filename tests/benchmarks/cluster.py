@@ -1,0 +1,204 @@
+"""Graphs in parts: what shards and exchanges cost beside the engine, and what they send."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+
+import oocbfs
+from oocbfs.arrays import ResultArrays
+from oocbfs.cluster.driver import AllResults, LevelRecord, Outcome, traverse
+from oocbfs.cluster.exchange import Packed
+from oocbfs.cluster.graph import ShardedGraph
+from oocbfs.cluster.sharding import shard
+from oocbfs.generate import generators
+from oocbfs.search.graph import Graph
+from oocbfs.settings import Settings
+from tests.benchmarks.common import show
+
+# Clusters that are measured where nothing else is asked for; None is in this process.
+CLUSTERS = ("here", "local:2")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(prog="scripts/bench cluster", description=__doc__)
+    parser.add_argument("--scale", type=int, default=22, help="Kronecker scale (default 22)")
+    parser.add_argument("--graph", type=Path, help="an .ocg instead of a Kronecker graph")
+    parser.add_argument("--parts", default="2,4", help="numbers of parts (default 2,4)")
+    parser.add_argument("--clusters", default=",".join(CLUSTERS), help="as for --cluster")
+    parser.add_argument("--sources", type=int, default=8)
+    parser.add_argument("--rounds", type=int, default=5, help="so many, in turns")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--folder", type=Path, help="for the files (default: a temporary one)")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder, ExitStack() as stack:
+        path = options.graph
+        if path is None:
+            path = Path(folder) / f"kron{options.scale}.ocg"
+            oocbfs.convert(generators.kron(options.scale), path)
+        graph = stack.enter_context(oocbfs.open(path))
+        for parts in map(int, options.parts.split(",")):
+            cut = Path(folder) / f"parts-{parts}"
+            shard(path, cut, parts=parts)
+            measure(graph, cut, options)
+
+
+def measure(graph: Graph, folder: Path, options: argparse.Namespace) -> None:
+    """Print times beside the engine's, then what one search sends, level by level."""
+    rng = np.random.default_rng(1)
+    connected = np.flatnonzero(graph.degrees)
+    sources = graph.ids_of(rng.choice(connected, min(options.sources, connected.size))).tolist()
+    with ExitStack() as stack:
+        opened = {
+            name: stack.enter_context(oocbfs.open(folder, cluster=None if name == "here" else name))
+            for name in options.clusters.split(",")
+        }
+        title = f"{Path(graph.path).name} in {folder.name.partition('-')[2]} parts"
+        _time(title, graph, opened, sources, options)
+        parts = next(iter(opened.values()))
+        _count(title, parts, sources)
+
+
+def _time(
+    title: str,
+    graph: Graph,
+    opened: dict[str, ShardedGraph],
+    sources: list[int],
+    options: argparse.Namespace,
+) -> None:
+    """Search from the same sources in turns; ratios are of medians, and of whole calls."""
+    threads = options.threads
+    ways: dict[str, Callable[[int], oocbfs.BfsResult]] = {
+        "engine": lambda source: graph.bfs(source, engine="cpu", threads=threads)
+    }
+    for name, parts in opened.items():
+        ways[name] = lambda source, parts=parts: parts.bfs(source, threads=threads)  # type: ignore[misc]
+    for run in ways.values():
+        run(sources[0])  # compiles, starts workers, and brings the files into memory
+    seconds: dict[str, list[list[float]]] = {name: [] for name in ways}
+    levels = 0
+    for _ in range(options.rounds):
+        for source in sources:
+            for name, run in ways.items():
+                start = time.perf_counter()
+                result = run(source)
+                whole = time.perf_counter() - start
+                seconds[name].append([whole, result.stats.traversal_seconds])
+            levels += len(result.level_sizes)
+    medians = {name: np.median(each, axis=0) for name, each in seconds.items()}
+    per_level = levels / (options.rounds * len(sources))
+    rows = []
+    for name, (whole, searching) in medians.items():
+        ratio_whole, ratio = medians[name] / medians["engine"]
+        more = 1e3 * (searching - medians["engine"][1]) / per_level
+        rows.append(
+            [
+                name,
+                f"{1e3 * whole:.1f}",
+                f"{1e3 * searching:.1f}",
+                f"{ratio_whole:.2f}",
+                f"{ratio:.2f}",
+                f"{more:.2f}",
+            ]
+        )
+    show(
+        f"{title}, {threads} threads, {len(sources)} sources, medians of {options.rounds} rounds "
+        "in turns",
+        (
+            "who",
+            "ms, whole call",
+            "ms, searching",
+            "÷ engine, whole call",
+            "÷ engine, searching",
+            "ms more a level",
+        ),
+        rows,
+    )
+
+
+def packed_search(graph: ShardedGraph, source: int) -> Outcome:
+    """Search with every message as it would travel through the client."""
+    stored = graph.stored(source).astype(np.uint32)
+    results = AllResults(graph.shape.cut, None, ResultArrays())
+    results.start(stored)
+    exchange = Packed(graph.refs(Settings(threads=1)), graph.degrees)
+    edges = int(graph.degrees[stored].sum())
+    return traverse(exchange, graph.shape, stored, edges, results)
+
+
+def formula(graph: ShardedGraph, record: LevelRecord) -> float:
+    """Give the bytes that one machine receives in a level, on paper."""
+    n, p = graph.num_vertices, graph.shape.cut.parts
+    if record.up:
+        f = record.sent_frontier
+        coded = f * (math.log2(n / f) + 1.44) / 8 if f else 0.0
+    else:
+        coded = 4 * record.frontier_edges / p
+    return min(n / 8, coded) * (p - 1) / p
+
+
+def counted(graph: ShardedGraph, record: LevelRecord) -> float:
+    """Give what one machine receives of the others: the frontier, or its share of what is found."""
+    p = graph.shape.cut.parts
+    if record.up:
+        return record.traffic.frontier / p * (p - 1) / p
+    return record.traffic.received / p * (p - 1) / p
+
+
+def _count(title: str, graph: ShardedGraph, sources: list[int]) -> None:
+    """Print the messages of one search, and the totals of all."""
+    outcomes = [packed_search(graph, source) for source in sources]
+    rows = []
+    for number, record in enumerate(outcomes[0].records):
+        paper, real = formula(graph, record), counted(graph, record)
+        traffic = record.traffic
+        rows.append(
+            [
+                str(number),
+                "up" if record.up else "down",
+                f"{record.frontier:,}",
+                f"{record.frontier_edges:,}",
+                f"{real:,.0f}",
+                f"{paper:,.0f}",
+                f"{traffic.sent + traffic.received:,}",
+                f"{traffic.plain:,}",
+                f"{max(record.by_part) * len(record.by_part) / max(1, sum(record.by_part)):.2f}",
+            ]
+        )
+    show(
+        f"{title}: the messages of one search",
+        (
+            "level",
+            "step",
+            "frontier",
+            "its edges",
+            "bytes a machine",
+            "formula",
+            "bytes through the client",
+            "as plain bitmaps",
+            "most ÷ mean edges of a part",
+        ),
+        rows,
+    )
+    records = [record for outcome in outcomes for record in outcome.records]
+    sent = sum(record.traffic.sent + record.traffic.received for record in records)
+    plain = sum(record.traffic.plain for record in records)
+    most = sum(max(record.by_part) for record in records)
+    mean = sum(float(np.mean(record.by_part)) for record in records)
+    ups = [record for record in records if record.up]
+    real, paper = (sum(f(graph, record) for record in ups) for f in (counted, formula))
+    downs = [record for record in records if not record.up]
+    real_down, paper_down = (sum(f(graph, record) for record in downs) for f in (counted, formula))
+    print(
+        f"\n{len(outcomes)} searches: {sent / plain:.3f} of plain bitmaps; "
+        f"up {real / max(1, paper):.2f} and down {real_down / max(1, paper_down):.2f} of the "
+        f"formula; slowest ÷ mean part {most / max(1e-9, mean):.2f} by edges examined"
+    )

@@ -1,0 +1,182 @@
+"""Searches through shards give what the engine gives: levels exactly, parents by the rules."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import oocbfs
+from oocbfs.arrays import ResultArrays
+from oocbfs.cluster.driver import AllResults, traverse
+from oocbfs.cluster.exchange import Packed
+from oocbfs.cluster.graph import ShardedGraph
+from oocbfs.cluster.sharding import shard
+from oocbfs.errors import QueryError
+from oocbfs.settings import Settings
+from tests.support.exhaustive import ALL, crossing
+from tests.support.real_graphs import GRAPHS, needs_graphs, real_graphs
+from tests.support.shared import SharedGraphs
+from tests.support.strategies import DIRECTIONS, ORDERS, Pairs, edge_lists, pair_array
+
+PARTS = (1, 2, 3, 7)
+
+
+def check_parts(path: Path, folder: Path, sources: list[Any], **options: Any) -> None:
+    """Compare a graph in parts with the same graph in one file, from these sources."""
+    with oocbfs.open(path) as whole, oocbfs.open(folder, cluster=None) as parts:
+        for source in sources:
+            wanted = whole.bfs(source, engine="cpu")
+            # Which checks parents and levels, edge by edge.
+            found = parts.bfs(source, parents=True, validate=True, **options)
+            np.testing.assert_array_equal(found.levels, wanted.levels)
+            np.testing.assert_array_equal(found.level_sizes, wanted.level_sizes)
+            assert found.stats.edges_traversed == wanted.stats.edges_traversed
+            np.testing.assert_array_equal(parts.bfs(source, **options).levels, wanted.levels)
+            np.testing.assert_array_equal(packed_levels(parts, source, **options), found.levels)
+        labels = parts.components().labels
+        np.testing.assert_array_equal(labels, whole.components(engine="cpu").labels)
+
+
+def packed_levels(graph: ShardedGraph, source: Any, direction: str = "auto") -> Any:
+    """Search with every message packed; parents come along, and are checked against levels."""
+    stored = np.unique(graph.stored(source)).astype(np.uint32)
+    parents = np.empty(graph.num_vertices, np.uint32)
+    results = AllResults(graph.shape.cut, parents, ResultArrays())
+    results.start(stored)
+    exchange = Packed(graph.refs(Settings(threads=2)), graph.degrees)
+    edges = int(graph.degrees[stored].sum())
+    traverse(exchange, graph.shape, stored, edges, results, parents=True, direction=direction)
+    levels = results.fill(np.empty(graph.num_vertices, np.int32))
+    reached = levels > 0
+    np.testing.assert_array_equal(levels[parents[reached]], levels[reached] - 1)
+    return levels if graph.order is None else levels[np.argsort(graph.order)]
+
+
+@settings(max_examples=100 if ALL else 12, suppress_health_check=list(HealthCheck))
+@given(
+    edges=edge_lists(),
+    order=st.sampled_from(ORDERS),
+    directed=st.booleans(),
+    parts=st.sampled_from(PARTS),
+    direction=st.sampled_from(DIRECTIONS),
+    data=st.data(),
+)
+def test_any_graph(
+    edges: Pairs, order: Any, directed: bool, parts: int, direction: str, data: st.DataObject
+) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        path, folder = Path(name) / "g.ocg", Path(name) / "parts"
+        oocbfs.convert(pair_array(edges), path, order=order, directed=directed, ids="compact")
+        shard(path, folder, parts=parts)
+        with oocbfs.open(path) as graph:
+            ids = graph.ids().tolist()
+        if ids:
+            sources = data.draw(st.lists(st.sampled_from(ids), min_size=1, max_size=3))
+            if max(ids) < 2**63:
+                check_parts(path, folder, [sources], direction=direction)
+
+
+@pytest.mark.parametrize(("order", "directed", "parts"), crossing(ORDERS, (False, True), PARTS))
+def test_orders(
+    shared_graphs: SharedGraphs, tmp_path: Path, order: Any, directed: bool, parts: int
+) -> None:
+    """Hubs of many segments, long paths, and many levels of one vertex."""
+
+    def edges() -> Any:
+        rng = np.random.default_rng(7)
+        hub = np.stack([np.full(30_000, 3), np.arange(30_000) + 10], axis=1)
+        path = np.stack([np.arange(40_000, 40_300), np.arange(40_001, 40_301)], axis=1)
+        loose = rng.integers(0, 30_000, (60_000, 2))
+        return np.concatenate([hub, path, loose, [[40_000, 3]]])
+
+    name = f"cluster-orders-{order}-{directed}"
+    path = shared_graphs.make(name, edges, order=order, directed=directed)
+    shard(path, tmp_path / "parts", parts=parts)
+    check_parts(path, tmp_path / "parts", [3, [11, 40_100]])
+
+
+def real() -> list[Any]:
+    """Some graphs, or all of them in all orders, directed and not."""
+    few = ("wiki-Vote.txt", "airfoil1.graph", "facebook_combined.txt.gz")
+    files = [path for path in real_graphs() if ALL or path.name in few]
+    options = crossing(ORDERS, (False, True), PARTS)
+    return [
+        pytest.param(file, *options[number % len(options)], id=f"{file.name}-{number}")
+        for number, file in enumerate(files * (len(options) if ALL else 1))
+    ]
+
+
+@needs_graphs
+@pytest.mark.parametrize(("file", "order", "directed", "parts"), real())
+def test_real_graphs(
+    shared_graphs: SharedGraphs,
+    tmp_path: Path,
+    file: Path,
+    order: Any,
+    directed: bool,
+    parts: int,
+) -> None:
+    assert file.is_relative_to(GRAPHS)
+    path = shared_graphs.convert(file, order=order, directed=directed)
+    shard(path, tmp_path / "parts", parts=parts)
+    with oocbfs.open(path) as graph:
+        picked = np.random.default_rng(3).integers(0, graph.num_vertices, 2)
+        sources = graph.ids()[picked].tolist()
+    check_parts(path, tmp_path / "parts", sources)
+
+
+def test_stops_where_it_is_told_to(social: Path, folder: Path) -> None:
+    with oocbfs.open(social) as whole, oocbfs.open(folder, cluster=None) as parts:
+        stops: list[dict[str, Any]] = [{"max_depth": 0}, {"max_depth": 2}, {"target": 77}]
+        for options in stops:
+            wanted, found = whole.bfs(5, **options), parts.bfs(5, validate=True, **options)
+            np.testing.assert_array_equal(found.levels, wanted.levels)
+            assert [level.direction for level in found.stats.levels][-1] == "stopped"
+        assert found.path_to(77) == wanted.path_to(77)
+        assert parts.neighbors(5).tolist() == whole.neighbors(5).tolist()
+        assert parts.in_neighbors(5).tolist() == whole.in_neighbors(5).tolist()
+        assert parts.degree(5) == whole.degree(5)
+
+
+def test_what_no_part_knows_is_refused(folder: Path) -> None:
+    with oocbfs.open(folder, cluster=None) as graph:
+        with pytest.raises(QueryError, match="has no vertex 9999"):
+            graph.bfs(9999)
+        with pytest.raises(QueryError, match="at least one source"):
+            graph.bfs([])
+        with pytest.raises(QueryError, match="knows no --method"):
+            graph.bfs(5, method="v3.3")
+    with (
+        oocbfs.open(folder, cluster="elsewhere") as graph,
+        pytest.raises(QueryError, match=r"no cluster 'elsewhere'.*local:N"),
+    ):
+        graph.bfs(5)
+
+
+def test_validation_finds_what_is_wrong(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A level, a parent or a vertex that is wrong is named."""
+    add = AllResults.add
+
+    def wrong(what: str) -> Any:
+        def added(self: AllResults, level: int, found: Any) -> None:
+            add(self, level, found)
+            if level == 2:
+                vertex = int(np.flatnonzero(self._levels == 2)[0])
+                if what == "level":
+                    self._levels[vertex] = 7
+                elif self.parents is not None:
+                    self.parents[vertex] = vertex
+
+        return added
+
+    with oocbfs.open(folder, cluster=None) as graph:
+        for what in ("level", "parent"):
+            monkeypatch.setattr(AllResults, "add", wrong(what))
+            with pytest.raises(QueryError, match="validation failed at vertex"):
+                graph.bfs(5, parents=True, validate=True)
