@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+from oocbfs.errors import QueryError
 from oocbfs.memory import format_size
 from oocbfs.tools import options as shared
 
@@ -20,7 +22,6 @@ _EDGES = shared.whole(0, 1 << 48)
 
 def _bandwidth(text: str) -> str:
     """Check that a rate can be read, before it is needed."""
-    from oocbfs.errors import QueryError
     from oocbfs.plan.messages import parse_bandwidth
 
     try:
@@ -73,6 +74,8 @@ def is_wanted(options: argparse.Namespace) -> bool:
             options.refuse("the following arguments are required: GRAPH.ocg")
         if any(described) or options.result is not None:
             options.refuse("--vertices, --edges and --result are for --workers")
+        if os.path.isdir(options.graph):
+            raise QueryError(f"{options.graph}: is a graph in parts: plan it with --workers")
         return False
     for name in ("gpu", "vram", "memory", "resident_tails"):
         if getattr(options, name) is not None:
@@ -124,8 +127,6 @@ def _graph(
             return vertices, edges, None, grown, options.result
         vertices, edges, file_bytes, _ = _sampled(options.graph, 0)
         if (vertices, edges) != (measured_vertices, measured_edges):
-            from oocbfs.errors import QueryError
-
             raise QueryError(f"{options.result}: is the result of another graph")
         return vertices, edges, file_bytes, frontiers, options.result
     if options.graph is not None:
@@ -137,12 +138,16 @@ def _graph(
 
 def _sampled(path: str, samples: int) -> tuple[int, int, int, list[Frontier]]:
     """Traverse from random sources; give the levels of the deepest."""
+    from oocbfs.cluster.manifest import is_sharded
+    from oocbfs.search import graph
+
+    if is_sharded(path):
+        return _sampled_parts(path, samples)
     import numpy as np
 
     from oocbfs.plan.messages import sampled_frontiers
     from oocbfs.plan.prediction import sample_levels
     from oocbfs.progress import Phases
-    from oocbfs.search import graph
 
     with graph.open(path) as opened, opened.reading():
         sizes = opened.num_vertices, opened.num_edges, opened.sizes.file_bytes
@@ -154,6 +159,32 @@ def _sampled(path: str, samples: int) -> tuple[int, int, int, list[Frontier]]:
         degrees = np.asarray(opened.rows.degrees)[reached]
         edges = np.bincount(deepest.levels[reached], weights=degrees)
         return *sizes, sampled_frontiers(deepest.sizes.tolist(), edges.tolist())
+
+
+def _sampled_parts(path: str, samples: int) -> tuple[int, int, int, list[Frontier]]:
+    """Traverse a graph in parts, in this process; it says itself which levels went up."""
+    import numpy as np
+
+    from oocbfs.cluster.graph import ShardedGraph
+    from oocbfs.plan.messages import Frontier
+
+    with ShardedGraph(path) as opened:
+        manifest = opened.manifest
+        file_bytes = sum(file.bytes for file in (manifest.vertices, *manifest.parts))
+        sizes = opened.num_vertices, opened.num_edges, file_bytes
+        candidates = np.flatnonzero(opened.degrees)
+        chosen = np.random.default_rng(1).permutation(candidates)[:samples]
+        results = [opened.bfs(int(one), force=True) for one in opened.ids_of(chosen)]
+        if not results:
+            return *sizes, []
+        deepest = max(results, key=lambda result: result.depth)
+        return *sizes, [
+            Frontier(
+                level.frontier, level.exchange["frontier_edges"], level.direction != "top-down"
+            )
+            for level in deepest.stats.levels
+            if level.exchange is not None
+        ]
 
 
 def _lines(summary: dict[str, Any], found: MessagePlan) -> Iterator[str]:

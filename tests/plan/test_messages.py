@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oocbfs
+from oocbfs.cluster.graph import ShardedGraph
 from oocbfs.errors import QueryError
 from oocbfs.plan.messages import (
     Frontier,
@@ -27,6 +28,7 @@ from oocbfs.plan.messages import (
     uniform_frontiers,
     up_bytes,
 )
+from tests.benchmarks.cluster import packed_search
 from tests.support.command_line import call, said
 
 TEN_GBIT = Machines(workers=4, bandwidth=1.25e9)
@@ -163,6 +165,50 @@ def test_command_line(searched: tuple[Path, Path, dict[str, Any]]) -> None:
     assert "levels of a random graph of this size" in shown
     larger = call("plan", "--workers", 4, *described, "--result", result, "--json")
     assert len(json.loads(larger.stdout)["levels"]) == len(printed["level_sizes"])
+
+
+def test_a_graph_in_parts(tmp_path: Path, searched: tuple[Path, Path, dict[str, Any]]) -> None:
+    """It is planned as the file it was cut from, and goes up where its own search does."""
+    graph, _, printed = searched
+    parts = tmp_path / "parts"
+    assert call("shard", graph, "-o", parts, "--parts", 2).returncode == 0
+    done = call("plan", parts, "--workers", 2, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["vertices"], found["edges"]) == (printed["vertices"], printed["edges"])
+    assert {level["direction"] for level in found["levels"]} == {"up", "down"}
+    refused = call("plan", parts)
+    assert refused.returncode == 1
+    assert "plan it with --workers" in said(refused)[-1]
+
+
+@pytest.mark.parametrize("parts", [2, 4])
+def test_formulas_against_counted_bytes(
+    tmp_path: Path, searched: tuple[Path, Path, dict[str, Any]], parts: int
+) -> None:
+    """Messages of a search in parts, packed as they would travel, beside what is on paper.
+
+    Each has a head of some bytes, which the formulas leave out. Vertices without edges need not be
+    coded, so that messages are shorter where there are many. What is found is coded, while the
+    formula for steps down counts four bytes an edge: it bounds them.
+    """
+    folder = tmp_path / "parts"
+    assert call("shard", searched[0], "-o", folder, "--parts", parts).returncode == 0
+    with oocbfs.open(folder, cluster=None) as graph:
+        assert isinstance(graph, ShardedGraph)
+        n = graph.num_vertices
+        outcome = packed_search(graph, int(searched[2]["source"]))
+    assert {record.up for record in outcome.records} == {True, False}
+    for record in outcome.records:
+        traffic, share = record.traffic, (parts - 1) / parts
+        if record.up:
+            counted = traffic.frontier / parts * share
+            on_paper = up_bytes(n, record.sent_frontier, parts)
+            assert 0.6 * on_paper <= counted <= 1.1 * on_paper + 12
+        else:
+            counted = traffic.received / parts * share
+            assert counted <= down_bytes(n, record.frontier_edges, parts) + 12
+        assert traffic.sent + traffic.received <= star_bytes(n, parts) + 48 * parts
 
 
 @pytest.mark.parametrize(
