@@ -181,7 +181,7 @@ def _frontier(state):
 
 
 @kernel
-def _next_bit(bitmap, u, end):
+def next_bit(bitmap, u, end):
     """Find the next vertex from u on whose bit is set, or the end."""
     if u >= end:
         return end
@@ -203,9 +203,9 @@ def _next_wanted(rows, state, wanted, u, end):
     which is easy to predict: if the next vertex depended on that word, a core would wait for it.
     """
     bitmap, found = state.bitmaps[wanted], state.bitmaps[state.control[words.NEXT_BITMAP]]
-    u = _next_bit(bitmap, u, end)
+    u = next_bit(bitmap, u, end)
     while u < end and found[u >> 6] >> np.uint64(u & 63) & ONE != ZERO:
-        u = _next_bit(bitmap, u + 1, end)
+        u = next_bit(bitmap, u + 1, end)
     return u
 
 

@@ -21,7 +21,7 @@ _HUB_CHUNK = 4
 
 
 @kernel
-def _mark(found, ids, count):
+def mark(found, ids, count):
     """Set the bits of ids, which other threads may do, too; most are set already."""
     unseen = 0
     for i in range(count):
@@ -80,10 +80,10 @@ def down(rows, state, thread):
                 count = np.int64(0)
                 break
             if count >= FULL:
-                _mark(found, ids, count)
+                mark(found, ids, count)
                 edges += count
                 count = np.int64(0)
-    _mark(found, ids, count)
+    mark(found, ids, count)
     atomic_add(control, words.EDGES, edges + count)
     atomic_add(control, words.TAIL_BYTES, num_bytes)
 
@@ -111,7 +111,7 @@ def down_hubs(rows, state, thread):
             if count < 0:
                 control[words.FAILED] = 1
                 break
-            _mark(state.found, ids, count)
+            mark(state.found, ids, count)
             edges += count
             num_bytes += more_bytes
     atomic_add(control, words.EDGES, edges)

@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING
 
 from oocbfs import memory
 from oocbfs.arrays import ResultArrays
+from oocbfs.cluster.shard import ShardRef
 from oocbfs.errors import BudgetError
+from oocbfs.formats.container.reader import Container
+from oocbfs.graph.sizes import Sizes
+from oocbfs.plan.disk import TRAVERSAL_BYTES
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
@@ -14,6 +18,35 @@ if TYPE_CHECKING:
 
 # Bitmaps that a driver holds: frontier, next frontier, visited, what is useless, and one to merge.
 _BITMAPS = 6
+
+
+# Bitmaps that a shard is given and makes in a step, coded or not.
+_SHARD_BITMAPS = 3
+
+
+def choose_engine(container: Container, ref: ShardRef) -> str:
+    """Choose where the tails of a shard are: in the mapped file, or on disk if that is too large.
+
+    Raises
+    ------
+    BudgetError
+        If neither has room; says how much is needed.
+    """
+    if ref.memory is None or ref.engine == "cpu":
+        return "cpu" if ref.engine == "auto" else ref.engine
+    sizes = Sizes.of(container)
+    bitmap_bytes = _SHARD_BITMAPS * (ref.num_vertices // 8 + 16)
+    # Parts are of about the same size.
+    mapped_bytes = memory.used_bytes() + bitmap_bytes + ref.shards * sizes.file_bytes
+    if ref.engine == "auto" and mapped_bytes <= ref.memory:
+        return "cpu"
+    least_bytes = memory.used_bytes() + bitmap_bytes + sizes.fast_bytes + TRAVERSAL_BYTES
+    if least_bytes > ref.memory:
+        raise BudgetError(
+            f"{ref.path}: a search needs {memory.format_size(least_bytes)} of memory and may take "
+            f"{memory.format_size(ref.memory)}: allow more, or cut the graph into more parts"
+        )
+    return "disk"
 
 
 def result_arrays(graph: ShardedGraph, *, parents: bool, settings: Settings) -> ResultArrays:

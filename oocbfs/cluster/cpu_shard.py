@@ -11,6 +11,7 @@ from oocbfs.errors import FormatError
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.io.ordered import over_ranges
 from oocbfs.graph.rows import load_rows
+from oocbfs.kernels.rows import Rows
 from oocbfs.kernels.shards import run as kernels
 from oocbfs.kernels.shards.forest import compress_range, link_rows
 from oocbfs.kernels.shards.messages import count_bits
@@ -79,30 +80,12 @@ class CpuShard:
 
     def forest(self, giant: Bitmap) -> Forest:
         """Join own vertices outside a full bitmap with all their neighbours."""
-        start = time.perf_counter()
-        labels = np.arange(self.cut.num_vertices, dtype=np.uint32)
-        deal = (self.part, self.cut.parts)
-        edges = tail_bytes = 0
         with self._container.file.reading():
-            for rows in self._sides:
-                index = (rows.heads, rows.bases, rows.starts, rows.shift, rows.tails)
-                for looked, num_bytes in over_ranges(
-                    link_rows, rows.heads.size, self._threads, labels, giant, *index, deal
-                ):
-                    if looked < 0:
-                        raise self._damaged()
-                    edges, tail_bytes = edges + looked, tail_bytes + num_bytes
-        over_ranges(compress_range, labels.size, self._threads, labels)
-        vertices = np.flatnonzero(labels != np.arange(labels.size, dtype=np.uint32))
-        work = Work(edges, tail_bytes=tail_bytes, seconds=time.perf_counter() - start)
-        return Forest(vertices.astype(np.uint32), labels[vertices], work)
-
-    def _damaged(self) -> FormatError:
-        return FormatError(f"{self._container.path}: a row is damaged: run 'oocbfs verify'")
+            return find_forest(self._container, self._sides, giant, self._threads)
 
     def _work(self, counts: kernels.Counts, start: float) -> Work:
         if counts.malformed:
-            raise self._damaged()
+            raise damaged(self._container)
         return Work(
             edges=counts.edges,
             heads=counts.heads,
@@ -114,3 +97,31 @@ class CpuShard:
     def close(self) -> None:
         """Give the file back."""
         self._container.close()
+
+
+def find_forest(
+    container: Container, sides: tuple[Rows, ...], giant: Bitmap, threads: int
+) -> Forest:
+    """Join the vertices of a part that are outside a full bitmap with all their neighbours."""
+    start = time.perf_counter()
+    assert container.part is not None
+    labels = np.arange(container.num_ids, dtype=np.uint32)
+    deal = (container.part.number, container.part.cut.parts)
+    edges = tail_bytes = 0
+    for rows in sides:
+        index = (rows.heads, rows.bases, rows.starts, rows.shift, rows.tails)
+        for looked, num_bytes in over_ranges(
+            link_rows, rows.heads.size, threads, labels, giant, *index, deal
+        ):
+            if looked < 0:
+                raise damaged(container)
+            edges, tail_bytes = edges + looked, tail_bytes + num_bytes
+    over_ranges(compress_range, labels.size, threads, labels)
+    vertices = np.flatnonzero(labels != np.arange(labels.size, dtype=np.uint32))
+    work = Work(edges, tail_bytes=tail_bytes, seconds=time.perf_counter() - start)
+    return Forest(vertices.astype(np.uint32), labels[vertices], work)
+
+
+def damaged(container: Container) -> FormatError:
+    """Say that a row is not what a converter wrote."""
+    return FormatError(f"{container.path}: a row is damaged: run 'oocbfs verify'")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -208,7 +208,7 @@ class Here(Star):
         self._shards: list[Shard] = []
         try:
             for ref in refs:
-                shard = open_shard(ref)
+                shard = open_shard(replace(ref, shards=len(refs)))
                 self._open.callback(shard.close)
                 self._shards.append(shard)
         except BaseException:

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from oocbfs.results.bfs import BfsResult
     from oocbfs.results.components import ComponentsResult
 
+# Where parts are searched in any process: in the mapped file, or with tails on disk.
+_ENGINES = ("auto", "cpu", "disk")
+
 
 class ShardedGraph(AnyGraph, Closing):
     """A graph in parts, opened by ``oocbfs.open``; ``cluster`` says where its parts are searched.
@@ -145,6 +148,8 @@ class ShardedGraph(AnyGraph, Closing):
         )
         default = Settings()
         for name in ("engine", "vram", "resident_tails", "method"):
+            if name == "engine" and settings.engine in _ENGINES:
+                continue
             if getattr(settings, name) != getattr(default, name):
                 option = name.replace("_", "-")
                 raise QueryError(f"{self.path}: a graph in parts knows no --{option}: leave it out")

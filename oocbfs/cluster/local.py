@@ -133,7 +133,8 @@ class LocalProcesses(Star):
         self.name = cluster
         count = min(count, len(refs))
         threads = max(1, refs[0].threads // count)
-        self._refs = [replace(ref, threads=threads) for ref in refs]
+        shards = -(-len(refs) // count)
+        self._refs = [replace(ref, threads=threads, shards=shards) for ref in refs]
         self._memory = SharedBitmaps(self.cut)
         self._workers: list[_Worker] = []
         self._count = count

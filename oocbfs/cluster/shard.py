@@ -88,8 +88,8 @@ class Shard(Protocol):
 class ShardRef:
     """Where a shard is and how to open it, for any process that can read its file.
 
-    ``checksum`` is that of the header of its file, which covers all of it: another file in its
-    place is refused.
+    ``memory`` is the budget of the process, which holds ``shards`` of them. ``checksum`` is that of
+    the header of its file, which covers all of it: another file in its place is refused.
     """
 
     path: str
@@ -101,6 +101,7 @@ class ShardRef:
     engine: str = "auto"
     threads: int = 1
     memory: int | None = None
+    shards: int = 1
 
 
 def full_bitmap(cut: Cut) -> Bitmap:

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from oocbfs import __version__
+from oocbfs.cluster.budget import choose_engine
 from oocbfs.cluster.messages import pack, unpack
 from oocbfs.cluster.shard import Shard, ShardRef, VertexArray, Work, full_bitmap
 from oocbfs.errors import FormatError, QueryError
@@ -98,6 +99,8 @@ def open_shard(ref: ShardRef) -> Shard:
         If there is another file in its place, or it is damaged.
     QueryError
         If this process is another version of oocbfs.
+    BudgetError
+        If its memory is too small; says how much is needed.
     """
     if ref.version != __version__:
         raise QueryError(
@@ -116,9 +119,18 @@ def open_shard(ref: ShardRef) -> Shard:
             f"{ref.path}: is not the part {ref.part} of {ref.parts} that the manifest names: "
             "cut the graph again with 'oocbfs shard'"
         )
-    from oocbfs.cluster.cpu_shard import CpuShard
+    try:
+        engine = choose_engine(container, ref)
+        if engine == "disk":
+            from oocbfs.cluster.disk_shard import DiskShard
 
-    return CpuShard(container, ref.threads)
+            return DiskShard(container, ref.threads)
+        from oocbfs.cluster.cpu_shard import CpuShard
+
+        return CpuShard(container, ref.threads)
+    except BaseException:
+        container.close()
+        raise
 
 
 def answer(task: Task) -> Reply:

@@ -12,12 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import oocbfs
+from oocbfs import memory
 from oocbfs.arrays import ResultArrays
+from oocbfs.cluster import budget
 from oocbfs.cluster.driver import AllResults, traverse
 from oocbfs.cluster.exchange import Packed
 from oocbfs.cluster.graph import ShardedGraph
 from oocbfs.cluster.sharding import shard
-from oocbfs.errors import QueryError
+from oocbfs.errors import BudgetError, QueryError
 from oocbfs.settings import Settings
 from tests.support.exhaustive import ALL, crossing
 from tests.support.real_graphs import GRAPHS, needs_graphs, real_graphs
@@ -82,21 +84,25 @@ def test_any_graph(
                 check_parts(path, folder, [sources], direction=direction)
 
 
+def long_rows() -> Any:
+    """Make a hub of many segments, and a path of many levels of one vertex."""
+    path = np.stack([np.arange(40_000, 40_300), np.arange(40_001, 40_301)], axis=1)
+    return np.concatenate([hubs(), path, [[40_000, 3]]])
+
+
+def hubs() -> Any:
+    """Make a hub of many segments among others."""
+    rng = np.random.default_rng(7)
+    hub = np.stack([np.full(30_000, 3), np.arange(30_000) + 10], axis=1)
+    return np.concatenate([hub, rng.integers(0, 30_000, (60_000, 2))])
+
+
 @pytest.mark.parametrize(("order", "directed", "parts"), crossing(ORDERS, (False, True), PARTS))
 def test_orders(
     shared_graphs: SharedGraphs, tmp_path: Path, order: Any, directed: bool, parts: int
 ) -> None:
-    """Hubs of many segments, long paths, and many levels of one vertex."""
-
-    def edges() -> Any:
-        rng = np.random.default_rng(7)
-        hub = np.stack([np.full(30_000, 3), np.arange(30_000) + 10], axis=1)
-        path = np.stack([np.arange(40_000, 40_300), np.arange(40_001, 40_301)], axis=1)
-        loose = rng.integers(0, 30_000, (60_000, 2))
-        return np.concatenate([hub, path, loose, [[40_000, 3]]])
-
     name = f"cluster-orders-{order}-{directed}"
-    path = shared_graphs.make(name, edges, order=order, directed=directed)
+    path = shared_graphs.make(name, long_rows, order=order, directed=directed)
     shard(path, tmp_path / "parts", parts=parts)
     check_parts(path, tmp_path / "parts", [3, [11, 40_100]])
 
@@ -129,6 +135,45 @@ def test_real_graphs(
         picked = np.random.default_rng(3).integers(0, graph.num_vertices, 2)
         sources = graph.ids()[picked].tolist()
     check_parts(path, tmp_path / "parts", sources)
+
+
+@pytest.mark.parametrize(("order", "directed", "parts"), crossing(ORDERS, (False, True), (2, 7)))
+def test_tails_on_disk(
+    shared_graphs: SharedGraphs, tmp_path: Path, order: Any, directed: bool, parts: int
+) -> None:
+    path = shared_graphs.make(
+        f"cluster-disk-{order}-{directed}", hubs, order=order, directed=directed
+    )
+    shard(path, tmp_path / "parts", parts=parts)
+    with oocbfs.open(path) as whole, oocbfs.open(tmp_path / "parts", cluster=None) as cut:
+        for direction in DIRECTIONS:
+            wanted = whole.bfs(3, engine="cpu").levels
+            found = cut.bfs(3, engine="disk", parents=True, validate=True, direction=direction)
+            np.testing.assert_array_equal(found.levels, wanted)
+            if direction == "top-down":
+                assert found.stats.slow_bytes_by_tier["disk"] > 0
+        labels = cut.components(engine="disk").labels
+        np.testing.assert_array_equal(labels, whole.components(engine="cpu").labels)
+
+
+def test_a_budget_decides_where_tails_are(
+    shared_graphs: SharedGraphs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = shared_graphs.make("cluster-disk-degree-False", hubs, order="degree", directed=False)
+    manifest = shard(path, tmp_path / "parts", parts=3)
+    needed = sum(part.bytes for part in manifest.parts)
+    monkeypatch.setattr(memory, "used_bytes", lambda: 0)
+    monkeypatch.setattr(budget, "TRAVERSAL_BYTES", 0)
+    with oocbfs.open(path) as whole, oocbfs.open(tmp_path / "parts", cluster=None) as cut:
+        wanted = whole.bfs(3).levels
+        for allowed, on_disk in ((2 * needed, False), (needed, True)):
+            found = cut.bfs(3, memory=allowed, direction="top-down")
+            np.testing.assert_array_equal(found.levels, wanted)
+            assert ("disk" in found.stats.slow_bytes_by_tier) == on_disk
+        with pytest.raises(BudgetError, match=r"part-0\.ocg: a search needs .* of memory"):
+            cut.bfs(3, memory=60_000)
+        with pytest.raises(BudgetError, match="a traversal needs"):
+            cut.bfs(3, memory=1000, engine="cpu")
 
 
 def test_stops_where_it_is_told_to(social: Path, folder: Path) -> None:

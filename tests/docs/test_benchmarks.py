@@ -13,6 +13,7 @@ from tests.benchmarks import (
     batch,
     bfs,
     budgets,
+    cluster,
     components,
     convert,
     disk,
@@ -98,6 +99,14 @@ def test_batch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "| batch, all levels kept |" in shown
     assert "scipy, 9 runs, scaled up from 3" in shown
     assert not list(tmp_path.iterdir())
+
+
+def test_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = "--scale 10 --sources 2 --rounds 1 --parts 2 --clusters here"
+    cluster.main([*arguments.split(), "--folder", str(tmp_path)])
+    shown = capsys.readouterr().out
+    assert "| here |" in shown
+    assert "of plain bitmaps" in shown
 
 
 def test_components(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

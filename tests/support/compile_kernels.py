@@ -20,7 +20,13 @@ PARTS = (
         "oocbfs.kernels.methods",
         "oocbfs.kernels.shards",
     ),
-    ("oocbfs.kernels.many", "oocbfs.kernels.results", "oocbfs.kernels.disk", "oocbfs.disk"),
+    (
+        "oocbfs.kernels.many",
+        "oocbfs.kernels.results",
+        "oocbfs.kernels.disk",
+        "oocbfs.disk",
+        "oocbfs.cluster",
+    ),
 )
 
 

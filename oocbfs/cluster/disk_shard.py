@@ -1,0 +1,150 @@
+"""A shard whose tails stay on disk: heads and starts in memory, tails read as a step needs them."""
+
+from __future__ import annotations
+
+import time
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.cluster.cpu_shard import find_forest
+from oocbfs.cluster.shard import Bitmap, Down, Forest, Up, VertexArray, Work, full_bitmap
+from oocbfs.disk.step import Readers, make_buffers
+from oocbfs.errors import FormatError
+from oocbfs.formats.container.reader import Container
+from oocbfs.graph.disk_rows import DiskRows
+from oocbfs.kernels.disk import state as words
+from oocbfs.kernels.disk.read import NO_TAILS, Disk
+from oocbfs.kernels.gather import BATCH
+from oocbfs.kernels.rows import Rows, one_row, read_only
+from oocbfs.kernels.shards import disk as kernels
+from oocbfs.kernels.shards.messages import count_bits
+from oocbfs.kernels.shards.run import list_bits
+from oocbfs.plan.disk import READERS
+
+_NO_PARENTS = np.empty(0, np.uint32)
+_NO_WORDS = np.empty(0, np.uint64)
+
+
+class DiskShard:
+    """A part of a graph, searched with its tails on disk."""
+
+    def __init__(self, container: Container, threads: int) -> None:
+        if container.part is None or container.part.is_names:
+            raise FormatError(f"{container.path}: is not a part of a graph")
+        load()
+        self._container, self._threads = container, threads
+        self.cut, self.part = container.part.cut, container.part.number
+        self._rows = DiskRows(container)
+        with container.file.reading():
+            self._rows.load()
+        container.release()
+        self._num_threads = max(READERS, threads)
+        self._buffers = make_buffers(self._num_threads)
+        self._ids = np.empty((self._num_threads, 2 * BATCH), np.uint32)
+        self._control = np.zeros(words.CONTROL_WORDS, np.int64)
+        self._readers = Readers(self._rows.file, self._control, self._num_threads)
+
+    def up(self, frontier: Bitmap, visited: Bitmap, *, parents: bool) -> Up:
+        """Find own vertices that are not visited and have an in-neighbour in a full frontier."""
+        start = time.perf_counter()
+        found, wanted = np.zeros((2, self.cut.words_of(self.part)), np.uint64)
+        by_row = np.empty(self.cut.rows_of(self.part), np.uint32) if parents else _NO_PARENTS
+        state = self._state(found, wanted, frontier, visited, by_row)
+        rows, disk = self._rows.in_rows, self._rows.in_disk
+        with self._container.file.reading():
+            self._run(kernels.TEST_HEADS, rows, disk, state, self._threads)
+            self._run(kernels.STREAM_UP, rows, disk, state, READERS)
+        listed: VertexArray | None = None
+        if parents:
+            vertices = np.empty(count_bits(found), np.uint32)
+            list_bits(vertices, found, 0)
+            listed = by_row[vertices]
+        return Up(found, listed, self._work(start))
+
+    def down(self, frontier: Bitmap, *, parents: bool) -> Down:
+        """Find the neighbours of an own frontier, always as a bitmap."""
+        start = time.perf_counter()
+        found = full_bitmap(self.cut)
+        state = self._state(found, frontier.copy(), _NO_WORDS, _NO_WORDS, _NO_PARENTS)
+        rows, disk = self._rows.out_rows, self._rows.out_disk
+        with self._container.file.reading():
+            self._run(kernels.MARK_HEADS, rows, disk, state, self._threads)
+            self._run(kernels.STREAM_DOWN, rows, disk, state, READERS)
+        return Down(None, found, None, self._work(start))
+
+    def heads(self) -> tuple[VertexArray, ...]:
+        """Give the head of each row; those of the in-rows, too, if the graph is directed."""
+        return tuple(rows.heads.copy() for rows in self._sides)
+
+    def forest(self, giant: Bitmap) -> Forest:
+        """Join own vertices outside a full bitmap with all their neighbours."""
+        with self._container.file.reading():
+            found = find_forest(self._container, self._sides, giant, self._threads)
+        self._container.release()
+        return found
+
+    @property
+    def _sides(self) -> tuple[Rows, ...]:
+        rows = self._rows
+        return (rows.out_rows, rows.in_rows) if self._container.directed else (rows.out_rows,)
+
+    def _state(
+        self,
+        found: Bitmap,
+        wanted: Bitmap,
+        frontier: Bitmap,
+        visited: Bitmap,
+        parents: VertexArray,
+    ) -> kernels.DiskShardState:
+        self._control[:] = 0
+        return kernels.DiskShardState(
+            frontier=np.ascontiguousarray(frontier),
+            visited=np.ascontiguousarray(visited),
+            wanted=wanted,
+            found=found,
+            parents=parents,
+            buffers=self._buffers,
+            ids=self._ids,
+            control=self._control,
+        )
+
+    def _run(
+        self, task: int, rows: Rows, disk: Disk, state: kernels.DiskShardState, threads: int
+    ) -> None:
+        self._readers.run(threads, kernels.step, task, rows, disk, state)
+
+    def _work(self, start: float) -> Work:
+        control: NDArray[np.int64] = self._control
+        return Work(
+            edges=int(control[words.EDGES]),
+            heads=int(control[words.HEADS]),
+            tested=int(control[kernels.TESTED]),
+            tail_bytes=int(control[words.TAIL_BYTES]),
+            disk_bytes=int(control[words.DISK_BYTES]),
+            seconds=time.perf_counter() - start,
+        )
+
+    def close(self) -> None:
+        """End the readers and give the file back."""
+        self._readers.__exit__()
+        self._rows.close()
+        self._container.close()
+
+
+@cache
+def load() -> None:
+    """Compile the kernels or load them from the cache, so that no step's time includes it."""
+    rows = read_only(one_row())
+    state = kernels.DiskShardState(
+        frontier=np.zeros(2, np.uint64),
+        visited=np.zeros(1, np.uint64),
+        wanted=np.zeros(1, np.uint64),
+        found=np.zeros(2, np.uint64),
+        parents=_NO_PARENTS,
+        buffers=make_buffers(1),
+        ids=np.empty((1, 2 * BATCH), np.uint32),
+        control=np.zeros(words.CONTROL_WORDS, np.int64),
+    )
+    kernels.step(kernels.MARK_HEADS, rows, NO_TAILS, state, 0)
