@@ -92,7 +92,7 @@ def test_no_races(seed: int, direction: DeviceDirection) -> None:
     st.booleans(),
     st.data(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_any_graph(
     n: int,
     edges: list[tuple[int, int]],
@@ -110,14 +110,13 @@ def test_any_graph(
 def test_auto_uses_every_kind_of_step() -> None:
     """And decides as one device does: by the slow bytes of all."""
     kinds = set()
-    for matrix, source in ((random_graph(1, 60_000, 500_000), 200), (mixed_graph(1), 300)):
-        result = check_dealt(matrix, [source], 2, limits=NORMAL)
-        kinds |= {step.kind for step in result.steps}
+    result = check_dealt(random_graph(1, 20_000, 160_000), [200], 2, limits=NORMAL)
+    kinds |= {step.kind for step in result.steps}
     kinds |= {step.kind for step in check_dealt(mixed_graph(1), [300], 2).steps}
     assert kinds == {"top-down", "heads", "bottom-up", "heads, top-down"}
 
 
-@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("count", [1, 3])
 def test_heads_answer_as_on_one_device(count: int) -> None:
     matrix = mixed_graph(1)
     with GpuBfs(device(), rows_of(matrix), limits=LARGE) as bfs:
@@ -134,7 +133,7 @@ def test_heads_answer_as_on_one_device(count: int) -> None:
 @pytest.mark.parametrize("count", [2, 3, 4])
 def test_bytes_of_links_are_those_of_the_formulas(count: int) -> None:
     """Bitmaps: (p-1)/p · n/8 bytes of each device, but for what rounds its words up."""
-    matrix = random_graph(1, 64 * 12 * 40, 200_000)  # all parts have as many words
+    matrix = random_graph(1, 64 * 12 * 10, 50_000)  # all parts have as many words
     n, rows = matrix.shape[0], rows_of(matrix)
     for direction in (DeviceDirection.TOP_DOWN, DeviceDirection.BOTTOM_UP):
         with emulated(rows, None, count) as bfs:
@@ -161,8 +160,8 @@ def test_fewer_words_than_devices() -> None:
     """Some devices have no vertex at all."""
     matrix = matrix_of(70, np.array([(v, v + 1) for v in range(69)]))
     for direction in DIRECTIONS:
-        result = check_dealt(matrix, [5], 4, direction)
-        assert len(result.steps) == 65
+        result = check_dealt(matrix, [50], 4, direction)
+        assert len(result.steps) == 51
 
 
 def test_stopping() -> None:
