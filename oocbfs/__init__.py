@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from oocbfs.version import __version__
+
 if TYPE_CHECKING:
     from oocbfs.cluster.graph import ShardedGraph
     from oocbfs.cluster.sharding import shard
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
     from oocbfs.results.components import ComponentsResult
     from oocbfs.search.graph import Graph, open
 
-__version__ = "0.1.0"
 __all__ = [
     "BfsResult",
     "ComponentsResult",

@@ -179,7 +179,7 @@ class Stepper:
         run_together(
             _run_structs,
             (rows, struct),
-            self._threads if threads is None else threads,
+            range(1, self._threads if threads is None else threads),
             control,
             paused=_PAUSED,
             wait=True,

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.cluster.exchange import Exchange, Here
+from oocbfs.cluster.exchange import Exchange
+from oocbfs.cluster.here import Here
 from oocbfs.cluster.shard import ShardRef
 from oocbfs.errors import QueryError
 

@@ -6,7 +6,7 @@ The same for every exchange; under one where every process holds its own part, a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.arrays import ResultArrays
-from oocbfs.cluster.direction import Directions
 from oocbfs.cluster.exchange import Exchange, Found, Step, Traffic
-from oocbfs.cluster.shard import Bitmap, VertexArray, full_bitmap
+from oocbfs.cluster.shard import Bitmap, VertexArray, Work, full_bitmap
 from oocbfs.formats.container.cut import Cut
 from oocbfs.formats.io.ordered import over_ranges
+from oocbfs.kernels.bfs.levels import HEAD_COST, ROW_COST, TAIL_COST
 from oocbfs.kernels.bfs.state import DEEP, UNREACHED
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.shards import merge as kernels
@@ -104,6 +104,44 @@ class AllResults:
         num_words = self._levels.size // 64
         sums = over_ranges(kernels.sum_degrees, num_words, threads, self._levels, degrees, others)
         return num_edges - sum(sums) if others else sum(sums)
+
+
+@dataclass
+class Directions:
+    """The direction of a level, by the costs of ``kernels.bfs.levels``, from what is known already.
+
+    On one machine a sample of a bottom-up step tells what the first one would cost. Here that would
+    be a message, so the first one is taken when the frontier has an eighth of the edges that are
+    left.
+    """
+
+    num_vertices: int
+    unexplored_edges: int
+    num_found: int = 0
+    # Edges that another step up would look at; None before the first one.
+    up_edges: float | None = None
+
+    def prefers_up(self, frontier: int, edges: int) -> bool:
+        """Tell whether a frontier with so many vertices and edges is cheaper to find bottom-up."""
+        if self.up_edges is not None:
+            cost = self.up_edges * TAIL_COST
+        else:
+            cost = (self.num_vertices - self.num_found) * HEAD_COST
+        if edges <= cost / ROW_COST + self.num_vertices // 64:
+            return False
+        if self.up_edges is not None or self.unexplored_edges <= edges:
+            return True
+        return edges * 8 > self.unexplored_edges
+
+    def went(self, *, up: bool, edges: int, found: int, work: Sequence[Work]) -> None:
+        """Learn from a step: the edges of its frontier, what it found and what it looked at."""
+        self.num_found += found
+        if not up:
+            self.unexplored_edges -= edges
+            return
+        tested = sum(one.tested for one in work)
+        looked = sum(one.edges for one in work)
+        self.up_edges = looked / max(1, tested) * (tested - found)
 
 
 class LevelRecord(NamedTuple):

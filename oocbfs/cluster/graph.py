@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs import __version__
 from oocbfs.arrays import ResultPool
 from oocbfs.cluster.connect import connect
 from oocbfs.cluster.driver import Shape
@@ -25,6 +24,7 @@ from oocbfs.formats.io.ordered import available_threads
 from oocbfs.graph.any_graph import AnyGraph
 from oocbfs.memory import parse_size
 from oocbfs.settings import Direction, Settings
+from oocbfs.version import __version__
 
 if TYPE_CHECKING:
     from oocbfs.cluster.exchange import Exchange

@@ -11,7 +11,6 @@ from typing import Literal
 
 import numpy as np
 
-from oocbfs import __version__
 from oocbfs.cluster.budget import choose_engine
 from oocbfs.cluster.messages import pack, unpack
 from oocbfs.cluster.shard import Shard, ShardRef, VertexArray, Work, full_bitmap
@@ -19,6 +18,7 @@ from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container.cut import Cut
 from oocbfs.formats.container.reader import Container
 from oocbfs.kernels.shards.merge import set_bits
+from oocbfs.version import __version__
 
 _NONE = b""
 

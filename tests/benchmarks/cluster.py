@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -80,7 +81,7 @@ def _time(
         "engine": lambda source: graph.bfs(source, engine="cpu", threads=threads)
     }
     for name, parts in opened.items():
-        ways[name] = lambda source, parts=parts: parts.bfs(source, threads=threads)  # type: ignore[misc]
+        ways[name] = partial(parts.bfs, threads=threads)
     for run in ways.values():
         run(sources[0])  # compiles, starts workers, and brings the files into memory
     seconds: dict[str, list[list[float]]] = {name: [] for name in ways}
