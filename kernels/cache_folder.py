@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import shutil
 import stat
-import sys
 import tempfile
 from functools import cache
 from pathlib import Path
+
+_log = logging.getLogger(__name__)
 
 
 def cache_folder() -> Path:
@@ -56,9 +58,9 @@ def _temporary_folder() -> Path:
     if not is_own:
         folder = Path(tempfile.mkdtemp(prefix="oocbfs-"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    print(
-        f"oocbfs: no writable home folder: keeping compiled kernels in {folder}; "
+    _log.warning(
+        "no writable home folder: keeping compiled kernels in %s; "
         "set XDG_CACHE_HOME to keep them elsewhere",
-        file=sys.stderr,
+        folder,
     )
     return folder

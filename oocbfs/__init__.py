@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,9 @@ __all__ = [
     "open",
     "shard",
 ]
+
+# Who imports the package decides what becomes of its messages.
+logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 # Imported on first use: numba alone takes longer than `oocbfs --help` may.
 _HOMES = {

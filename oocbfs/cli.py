@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import logging
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -25,6 +27,7 @@ VERBS = (
     "graph500",
     "plan",
     "doctor",
+    "completion",
 )
 
 
@@ -42,8 +45,24 @@ def build_parser() -> argparse.ArgumentParser:
         summary = (module.__doc__ or "").splitlines()[0]
         verb = verbs.add_parser(name, help=summary, description=module.__doc__)
         module.add_arguments(verb)
+        _add_levels_of_messages(verb)
         verb.set_defaults(run=module.run)
     return parser
+
+
+def _add_levels_of_messages(verb: argparse.ArgumentParser) -> None:
+    """Add the options that all verbs have; a verb of several models has them in each."""
+    below = [action for action in verb._actions if isinstance(action, argparse._SubParsersAction)]
+    for parser in below[0].choices.values() if below else (verb,):
+        level = parser.add_mutually_exclusive_group()
+        for name, short, value, text in (
+            ("--quiet", "-q", logging.ERROR, "no messages and no progress; errors only"),
+            ("--verbose", "-v", logging.DEBUG, "more messages: decisions, and what took how long"),
+        ):
+            level.add_argument(
+                short, name, dest="message_level", action="store_const", const=value, help=text
+            )
+        parser.set_defaults(message_level=logging.INFO)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -66,7 +85,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         try:
             options = _parse(arguments)
-            options.run(options)
+            with console.messages(options.message_level):
+                options.run(options)
         finally:
             console.flush()
     except BrokenPipeError:
@@ -86,11 +106,22 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = build_parser()
+    if "_ARGCOMPLETE" in os.environ:
+        _complete(parser)
     options = parser.parse_args(arguments)
     for name, value in vars(options).items():
         if value == []:  # which argparse makes of "--name=--"
             parser.error(f"argument --{name.replace('_', '-')}: expected one argument")
     return options
+
+
+def _complete(parser: argparse.ArgumentParser) -> None:
+    """Tell a shell how a line may go on, and end; see ``oocbfs completion``."""
+    try:
+        import argcomplete
+    except ImportError as error:
+        raise OocbfsError("argcomplete is missing: pip install 'oocbfs[completion]'") from error
+    argcomplete.autocomplete(parser)
 
 
 def _say(message: str, code: int) -> int:

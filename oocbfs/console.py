@@ -1,18 +1,25 @@
-"""Make standard output and standard error work on any terminal, and at the end of any pipe."""
+"""Make standard output and standard error work on any terminal, and at the end of any pipe.
+
+Messages of the program go through the logger ``oocbfs``. The command line writes them to standard
+error; users of the library decide for themselves.
+"""
 
 from __future__ import annotations
 
 import codecs
 import io
+import logging
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from oocbfs.errors import OutputError
 
 # What replaces our own signs if an encoding lacks them; other characters become their numbers.
 _PLAIN = {"→": "->", "…": "...", "–": "-", "×": "x", "µ": "u"}
 _HANDLER = "oocbfs.plain"
+_LOGGER = logging.getLogger("oocbfs")
 
 
 def _write_plain(error: UnicodeError) -> tuple[str, int]:
@@ -60,3 +67,39 @@ def silence() -> None:
 def one_line(text: str) -> str:
     """Write a message so that it stays one line, with any names in it."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+class _Messages(logging.Handler):
+    """Writes messages to what is standard error at that moment, one line each.
+
+    Unless they are details, which only ``--verbose`` shows, they stand as they are.
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = one_line(record.getMessage())
+        if record.levelno < logging.INFO:
+            text = f"{record.relativeCreated / 1000:9.3f} s  {record.name}: {text}"
+        # Somebody who closed the stream wants no messages.
+        with suppress(OSError, ValueError):
+            print(text, file=sys.stderr)
+
+
+@contextmanager
+def messages(level: int) -> Iterator[None]:
+    """Show messages of a level and above, while a command runs."""
+    handler, before = _Messages(), _LOGGER.level
+    _LOGGER.addHandler(handler)
+    _LOGGER.setLevel(level)
+    try:
+        yield
+    finally:
+        _LOGGER.removeHandler(handler)
+        _LOGGER.setLevel(before)
+
+
+def is_quiet() -> bool:
+    """Tell whether a command was asked for silence, by which progress is not shown either."""
+    return any(
+        isinstance(handler, _Messages) and not _LOGGER.isEnabledFor(logging.INFO)
+        for handler in _LOGGER.handlers
+    )

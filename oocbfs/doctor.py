@@ -9,7 +9,7 @@ import os
 import platform
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,17 +23,21 @@ from oocbfs.memory import available_bytes, format_size, locked_limit
 Target = tuple[str | int, ...]
 # How many sources a batch takes at a time where the graph stays on disk.
 _WIDTHS = (8, 16, 32, 64)
-_RESULTS = ("levels", "prediction", "format_text", "components", "checking")
+_RESULTS = ("levels", "prediction", "format_text", "components", "checking", "tuples")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One part: what was found, or else what it would enable and how to get it."""
+    """One part: what was found, or else what it would enable and how to get it.
+
+    ``values`` are what was found in numbers, for programs.
+    """
 
     part: str
     found: str | None
     enables: str = ""
     get: str = ""
+    values: dict[str, int | str | None] = field(default_factory=dict)
 
 
 def examine(library: str = LIBRARY) -> list[Finding]:
@@ -54,6 +58,7 @@ def examine(library: str = LIBRARY) -> list[Finding]:
         _locked_memory(),
         _compiler(),
         _extra("matplotlib", "--plot", "pip install 'oocbfs[plot]'"),
+        _extra("argcomplete", "oocbfs completion", "pip install 'oocbfs[completion]'"),
         _extra("pandas", "BfsResult.to_dataframe()", "pip install pandas"),
         _extra("scipy", "SciPy matrices as input, Graph.to_scipy()", "pip install scipy"),
     ]
@@ -68,10 +73,18 @@ def _machine() -> Iterator[Finding]:
                 break
     except OSError:
         pass
-    cores = f"{machine.usable_cores()} cores usable of {os.cpu_count()}"
-    yield Finding("CPU", f"{name}, {cores}")
-    total, available = format_size(machine.total_bytes()), format_size(available_bytes())
-    yield Finding("RAM", f"{total}, {available} available")
+    cores: dict[str, int | str | None] = {
+        "usable_cores": machine.usable_cores(),
+        "cores": os.cpu_count(),
+    }
+    shown = f"{cores['usable_cores']} cores usable of {cores['cores']}"
+    yield Finding("CPU", f"{name}, {shown}", values=cores)
+    total, available = machine.total_bytes(), available_bytes()
+    yield Finding(
+        "RAM",
+        f"{format_size(total)}, {format_size(available)} available",
+        values={"total_bytes": total, "available_bytes": available},
+    )
 
 
 def _versions(*packages: str) -> str | None:
@@ -123,20 +136,26 @@ def _gpus(driver: Driver) -> Iterator[Finding]:
         driver.problem or "",
     )
     for number, gpu in enumerate(driver.gpus):
-        link = f"PCIe {gpu.link}" if gpu.link else "PCIe link unknown"
+        link = str(gpu.link) if gpu.link else None
         yield Finding(
             f"GPU {number}",
             f"{gpu.name}, {format_size(gpu.vram_bytes)}, "
-            f"compute capability {gpu.capability}, {link}",
+            f"compute capability {gpu.capability}, PCIe {link or 'link unknown'}",
+            values={
+                "name": gpu.name,
+                "vram_bytes": gpu.vram_bytes,
+                "link": link,
+            },
         )
 
 
 def _locked_memory() -> Finding:
     limit = locked_limit()
     if limit is None:
-        return Finding("memory lock limit", "none")
+        return Finding("memory lock limit", "none", values={"limit_bytes": None})
     advice = "where a driver refuses to pin more, 'ulimit -l unlimited' raises it"
-    return Finding("memory lock limit", f"{format_size(limit)}; {advice}")
+    found = f"{format_size(limit)}; {advice}"
+    return Finding("memory lock limit", found, values={"limit_bytes": limit})
 
 
 def _compiler() -> Finding:
@@ -192,6 +211,7 @@ _COMPILED: tuple[tuple[Target, ...], ...] = (
     tuple(("oocbfs.disk.many", "load", width) for width in _WIDTHS),
     (("oocbfs.kernels.components.connect", "load"), ("oocbfs.disk.components", "load")),
     _modules("convert.parse", "convert.ids", "convert.radix", "convert.arrange"),
+    _modules("convert.webgraph"),
     _modules("convert.cluster", "convert.generate", "varint", "many.spread", "methods.sequential"),
     _modules(*(f"results.{name}" for name in _RESULTS)),
 )

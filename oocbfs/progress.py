@@ -1,17 +1,90 @@
-"""Progress bars and the seconds each phase took."""
+"""Progress of long jobs, and the seconds each phase took.
+
+On a terminal it is a bar. Elsewhere, as in jobs at night, it is a line in the log every half
+minute, so that short commands say nothing and long ones show that they are alive.
+"""
 
 from __future__ import annotations
 
+import logging
+import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 from tqdm import tqdm
 
+from oocbfs import console
 
-def make_bar(name: str, total: int | None, unit: str, *, disable: bool | None = None) -> tqdm[Any]:
-    """Make a bar that goes away when it is closed; by default on a terminal only."""
+# Between two lines where there is no terminal.
+INTERVAL_SECONDS = 30.0
+_log = logging.getLogger(__name__)
+
+
+class Lines:
+    """What replaces a bar where there is no terminal; counts as one does."""
+
+    def __init__(self, name: str, total: int | None, unit: str) -> None:
+        self.n = 0
+        self.total = total
+        self._name, self._unit = name, unit
+        self._start = time.perf_counter()
+        self._ended = threading.Event()
+        # A thread of its own, since nobody calls update while a long step runs.
+        self._thread = threading.Thread(target=self._watch, name="oocbfs-progress", daemon=True)
+        self._thread.start()
+
+    def update(self, done: float | None = 1) -> None:
+        """Count what was done."""
+        self.n += int(done or 0)
+
+    def clear(self) -> None:
+        """Make room for other lines, which these do not take."""
+
+    def close(self) -> None:
+        """Write no more lines."""
+        self._ended.set()
+        self._thread.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(INTERVAL_SECONDS):
+            _log.info("%s", self._line(time.perf_counter() - self._start))
+
+    def _line(self, seconds: float) -> str:
+        """Write how far it is, and how long it has taken and will take."""
+        done, total, unit = self.n, self.total, self._unit
+        divisor = 1024 if unit == "B" else 1000
+
+        def amount(number: int) -> str:
+            if number < divisor:
+                return str(number)
+            return tqdm.format_sizeof(number, divisor=divisor)
+
+        line = f"{self._name}: "
+        line += f"{min(1, done / total):.0%}, {amount(done)} of " if total else ""
+        line += f"{amount(total or done)} {'bytes' if unit == 'B' else unit + 's'}"
+        line += f", {tqdm.format_interval(seconds)} so far"
+        if total and 0 < done < total:
+            left = tqdm.format_interval(seconds * (total - done) / done)
+            line += f", about {left} left"
+        return line
+
+
+def make_bar(
+    name: str, total: int | None, unit: str, *, disable: bool = False
+) -> tqdm[Any] | Lines:
+    """Make a bar that goes away when it is closed, or what replaces one."""
+    disable = disable or console.is_quiet()
+    if not disable and not sys.stderr.isatty():
+        return Lines(name, total, unit)
     return tqdm(
         total=total,
         desc=f"{name:>8}",
@@ -24,16 +97,18 @@ def make_bar(name: str, total: int | None, unit: str, *, disable: bool | None = 
 
 
 class Phases:
-    """Show a bar for each phase of a long job, on a terminal only, and keep its time."""
+    """Show the progress of each phase of a long job, and keep its time."""
 
     def __init__(self, *, show: bool = True) -> None:
         self.seconds: dict[str, float] = {}
-        self._disable = None if show else True
+        self._show = show
 
     @contextmanager
-    def __call__(self, name: str, total: int | None, unit: str) -> Iterator[tqdm[Any]]:
+    def __call__(self, name: str, total: int | None, unit: str) -> Iterator[tqdm[Any] | Lines]:
         """Run a phase; the block advances the bar it is given."""
         start = time.perf_counter()
-        with make_bar(name, total, unit, disable=self._disable) as bar:
+        with make_bar(name, total, unit, disable=not self._show) as bar:
             yield bar
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+        seconds = time.perf_counter() - start
+        self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+        _log.debug("%s took %.3f s", name, seconds)

@@ -22,6 +22,7 @@ Strategy = Literal["auto", "together", "one-per-core"]
 From = Literal["all", "giant"]
 Table = Literal["csv", "jsonl"]
 LevelFiles = Literal["npy", "zarr"]
+Shell = Literal["bash", "zsh", "fish"]
 OrderName = Literal["auto", "natural", "degree", "dbg", "local"]
 IdNames = Literal["auto", "dense", "compact"]
 

@@ -20,8 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--methods",
         default="all",
         metavar="GROUP|NAME,…",
-        help="evolution, queues, merrill, xbfs, balance or all (default), or methods by name, with "
-        "their options; 'oocbfs bfs --method list' prints them",
+        help="evolution, queues, merrill, xbfs, balance or all (default: all), or methods by name, "
+        "with their options; 'oocbfs bfs --method list' prints them",
     )
     for name, default, text in (
         ("--sources", 4, "sources, drawn from the largest component (default: 4)"),

@@ -1,8 +1,8 @@
-"""Say on standard error what makes a command slow."""
+"""Say what makes a command slow."""
 
 from __future__ import annotations
 
-import sys
+import logging
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,27 +11,28 @@ _COMPILING = "compiling kernels for this command, once …"
 _COMPILING_FIRST = (
     "compiling kernels, once for each command; 'oocbfs doctor --compile' does it for all …"
 )
+_log = logging.getLogger(__name__)
 
 
 def announce() -> None:
-    """Say on standard error what makes a command slow: compiling kernels, unpacking a graph."""
+    """Say what makes a command slow: compiling kernels, unpacking a graph."""
     announce_compilation()
     announce_unpacking()
 
 
 def announce_unpacking() -> None:
-    """Say on standard error, once per file, how much memory a compressed graph takes."""
+    """Say, once per file, how much memory a compressed graph takes."""
     from oocbfs import memory
 
     @cache
     def say(path: str, num_bytes: int) -> None:
-        print(f"unpacking {path}: {memory.format_size(num_bytes)} of memory", file=sys.stderr)
+        _log.info("unpacking %s: %s of memory", path, memory.format_size(num_bytes))
 
     memory.on_unpacking = say
 
 
 def announce_compilation() -> None:
-    """Say once, on standard error, that kernels are being compiled, if they are, and show a bar."""
+    """Say once that kernels are being compiled, if they are, and show progress."""
     from numba.core import event
 
     from oocbfs.kernels.cache import nothing_is_cached
@@ -46,7 +47,7 @@ def announce_compilation() -> None:
         def on_start(self, event: event.Event) -> None:
             if self.is_first is None:
                 self.is_first = nothing_is_cached()
-                print(_COMPILING_FIRST if self.is_first else _COMPILING, file=sys.stderr)
+                _log.info(_COMPILING_FIRST if self.is_first else _COMPILING)
             if self.depth == 0:
                 self.bar = _compilation_bar(event.data["dispatcher"].py_func)
             self.depth += 1

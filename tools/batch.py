@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import logging
+import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -14,12 +17,16 @@ from oocbfs.tools import options as shared
 if TYPE_CHECKING:
     from oocbfs.batch.jobs import Job, JobOutcome, PreparedJob
 
+_log = logging.getLogger(__name__)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     shared.add(parser, "graph", metavar="GRAPH.ocg|JOBS.toml", help="a graph, or a file of jobs")
     chosen = parser.add_mutually_exclusive_group()
-    chosen.add_argument("--sources", type=shared.path, metavar="FILE", help="ids, one per line")
+    chosen.add_argument(
+        "--sources", type=shared.path, metavar="FILE", help="a file of ids, one per line"
+    )
     chosen.add_argument(
         "--random", type=shared.positive, metavar="N", help="N vertices that have an edge"
     )
@@ -34,7 +41,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="all",
         help="giant: --random takes only vertices of the largest component (default: all)",
     )
-    shared.add(parser, "--output", required=False, metavar="DIR", help="the folder to write to")
+    shared.add(
+        parser,
+        "--output",
+        required=False,
+        metavar="DIR",
+        help="the folder to write to; a file of jobs names its own (no default)",
+    )
     parser.add_argument(
         "--emit",
         nargs="+",
@@ -46,18 +59,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     for name, choices, text in (
         ("--table", Table, "form of the summary (default: csv)"),
-        ("--levels", LevelFiles, "a file for each source, or one array (default: npy)"),
-        ("--strategy", Strategy, "64 sources in one pass, or each alone (default: the faster)"),
+        ("--level-files", LevelFiles, "a file for each source, or one array (default: npy)"),
+        (
+            "--strategy",
+            Strategy,
+            "64 sources in one pass, or each alone (default: auto)",
+        ),
     ):
         values = get_args(choices)
         parser.add_argument(name, choices=values, default=values[0], help=text)
-    engines = "where 64 sources are traversed at a time; see oocbfs bfs"
+    parser.add_argument("--levels", type=_old_levels, help=argparse.SUPPRESS)
+    engines = "where 64 sources are traversed at a time; see oocbfs bfs (default: auto)"
     shared.add(parser, "--engine", choices=get_args(ManyEngine), help=engines)
-    shared.add(parser, "--memory", help="limit for the process, such as 4G")
+    shared.add(parser, "--memory", help="limit for the process, such as 4G (default: none)")
     shared.add(parser, "--threads")
     parser.add_argument("--resume", action="store_true", help="continue where the last run ended")
     shared.add(parser, "--json", help="print one JSON object per job")
     parser.set_defaults(usage_error=parser.error)
+
+
+def _old_levels(text: str) -> None:
+    """Refuse the old name of an option, which bfs has for another thing."""
+    raise argparse.ArgumentTypeError(
+        f"is --level-files {shlex.quote(text)} now; distances are written with --emit levels"
+    )
 
 
 def run(options: argparse.Namespace) -> None:
@@ -88,18 +113,18 @@ def run(options: argparse.Namespace) -> None:
                 sources=options.sources and Path(options.sources),
                 pairs=Path(rest[0]) if rest else None,
                 emit=emit,
-                **shared.chosen(options, "random", "all_hubs", "seed", "from_", "table", "levels"),
-                **shared.chosen(options, "threads", "memory", "strategy", "engine"),
+                **shared.chosen(options, "random", "all_hubs", "seed", "from_", "table"),
+                **shared.chosen(options, "level_files", "threads", "memory", "strategy", "engine"),
             )
         ]
     prepared = [prepare(job, resume=options.resume) for job in jobs]
     try:
         failed = sum(not _run_one(job, options, alone=len(jobs) == 1) for job in prepared)
     except KeyboardInterrupt:
-        print("oocbfs: interrupted; --resume continues", file=sys.stderr)
+        _log.error("oocbfs: interrupted; --resume continues")
         sys.exit(130)
     if failed:
-        print(f"oocbfs: {failed} of {len(jobs)} jobs failed", file=sys.stderr)
+        _log.error("oocbfs: %d of %d jobs failed", failed, len(jobs))
         sys.exit(1)
 
 
@@ -119,28 +144,41 @@ def _run_one(prepared: PreparedJob, options: argparse.Namespace, *, alone: bool)
     except OocbfsError as error:
         if alone:
             raise
-        print(f"oocbfs: {prepared.job.output}: failed: {error}", file=sys.stderr)
+        _log.error("oocbfs: %s: failed: %s", prepared.job.output, error)
         return False
     shared.tell_fallback(outcome.fallback)
-    report = _report(prepared.job, outcome)
-    shared.print_report(options, report, [(name, str(value)) for name, value in report.items()])
+    shared.print_report(options, _report(prepared.job, outcome), _rows(prepared.job, outcome))
     return True
 
 
 def _report(job: Job, outcome: JobOutcome) -> dict[str, Any]:
+    """Give the figures of a job, for JSON."""
+    return {
+        "graph": str(job.graph),
+        "output": str(job.output),
+        "sources": outcome.num_sources,
+        "done_before": outcome.resumed,
+        "sources_by_strategy": outcome.strategies,
+        "sources_at_a_time": outcome.width,
+        "reason": outcome.reason,
+        "disk_bytes": outcome.disk_bytes,
+        "seconds": outcome.seconds,
+        "fallback": outcome.fallback,
+    }
+
+
+def _rows(job: Job, outcome: JobOutcome) -> Iterator[tuple[str, str]]:
     names = {
         "together": f"{outcome.width} at a time",
         "one-per-core": "one per core",
         "one-by-one": "one by one",
     }
     done = ", ".join(f"{count:,} {names[name]}" for name, count in outcome.strategies.items())
-    report = {
-        "graph": str(job.graph),
-        "output": str(job.output),
-        "sources": outcome.num_sources,
-        "done before": outcome.resumed,
-        "traversed": f"{done}: {outcome.reason}" if done else "nothing was left to do",
-    }
+    yield "graph", str(job.graph)
+    yield "output", str(job.output)
+    yield "sources", f"{outcome.num_sources:,}"
+    yield "done before", f"{outcome.resumed:,}"
+    yield "traversed", f"{done}: {outcome.reason}" if done else "nothing was left to do"
     if outcome.disk_bytes:
-        report["read from disk"] = f"{outcome.disk_bytes:,} bytes of tails"
-    return report
+        yield "read from disk", f"{outcome.disk_bytes:,} bytes of tails"
+    yield "seconds", f"{outcome.seconds:.2f}"

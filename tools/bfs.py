@@ -50,31 +50,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_ids,
         default=_NO_SOURCE,
         metavar="ID",
-        help="an id, several such as 1,2,3, or giant: the smallest id of the largest component",
+        help="an id, several such as 1,2,3, or giant: the smallest id of the largest component "
+        "(no default)",
     )
     for name in ("levels", "parents"):
         shared.add_file(parser, f"--{name}", f"write {name} as .npy, .csv or .tsv")
     parser.add_argument(
         "--target",
-        type=shared.whole_number,
+        type=shared.vertex,
         metavar="ID",
-        help="stop at this vertex, print the path",
+        help="stop at this vertex, print the path (default: none)",
     )
-    parser.add_argument("--max-depth", type=_DEPTH, metavar="N", help="stop after N levels")
+    parser.add_argument(
+        "--max-depth",
+        type=_DEPTH,
+        metavar="N",
+        help="stop after N levels (default: at the last one)",
+    )
     shared.add_engine_options(parser)
     shared.add(parser, "--cluster")
     parser.add_argument(
         "--direction",
         choices=get_args(Direction),
         default="auto",
-        help="use only one (default: each level takes the cheaper)",
+        help="use only one (default: auto, each level takes the cheaper)",
     )
     parser.add_argument("--validate", action="store_true", help="check the result as Graph500 does")
     parser.add_argument(
         "--method",
         default=AUTO,
         metavar="NAME[:OPTIONS]",
-        help="traverse as a paper does, such as v3.3; 'bfs --method list' lists them",
+        help="traverse as a paper does, such as v3.3; 'bfs --method list' lists them "
+        "(default: auto, our own)",
     )
     parser.add_argument(
         "--devices",
@@ -87,9 +94,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(refuse=parser.error)
 
 
-def _ids(text: str) -> list[int] | None:
+def _ids(text: str) -> list[int | str] | None:
     """Read ids; None stands for the largest component."""
-    return None if text == "giant" else [shared.whole_number(part) for part in text.split(",")]
+    return None if text == "giant" else [shared.vertex(part) for part in text.split(",")]
 
 
 def _devices(text: str) -> list[int]:

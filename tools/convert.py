@@ -34,12 +34,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="files, or - for standard input",
     )
     shared.add(parser, "--output", metavar="GRAPH.ocg")
-    parser.add_argument("--format", choices=NAMES, help="default: recognised by content")
+    parser.add_argument(
+        "--format", choices=NAMES, help="format of the inputs (default: recognised by content)"
+    )
     parser.add_argument(
         "--ids",
         choices=get_args(IdNames),
         default="auto",
-        help="vertices are all ids up to the largest, or those that occur (default: by density)",
+        help="vertices are all ids up to the largest, or those that occur "
+        "(default: auto, by density)",
     )
     shared.add_work_options(parser)
     shared.add(parser, "--parts", help="write a folder of so many parts; see oocbfs shard")
@@ -75,11 +78,12 @@ def convert(inputs: object, options: argparse.Namespace, **settings: Any) -> Non
 def _table(report: Report) -> tuple[tuple[str, str], ...]:
     phases = ", ".join(f"{name} {seconds:.2f}" for name, seconds in report.seconds_by_phase.items())
     kind = "directed, with its transpose" if report.directed else "undirected, stored both ways"
+    ids = shared.kind_of_ids(report.ids, report.first_id)
     return (
         ("graph", f"{report.output} ({format_size(report.file_bytes)}, {kind})"),
         (
             "vertices",
-            f"{report.vertices:,} ({report.vertices_in_input:,} in the input; ids {report.ids})",
+            f"{report.vertices:,} ({report.vertices_in_input:,} in the input; ids {ids})",
         ),
         ("edges read", f"{report.edges_read:,}"),
         ("  loops", f"{report.loops:,} dropped"),

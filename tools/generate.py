@@ -41,37 +41,56 @@ def _add_scale(parser: argparse.ArgumentParser) -> None:
 
 def _add_rmat(parser: argparse.ArgumentParser) -> None:
     _add_scale(parser)
-    for name, default in (("a", 0.57), ("b", 0.19), ("c", 0.19)):
-        parser.add_argument(f"--{name}", type=float, default=default)
+    for name, where, default in (
+        ("a", "upper left", 0.57),
+        ("b", "upper right", 0.19),
+        ("c", "lower left", 0.19),
+    ):
+        text = f"probability of the {where} quadrant (default: {default})"
+        parser.add_argument(f"--{name}", type=float, default=default, metavar="P", help=text)
     parser.add_argument("--shuffle", action="store_true", help="shuffle the labels")
 
 
 def _add_uniform(parser: argparse.ArgumentParser) -> None:
     size = parser.add_mutually_exclusive_group(required=True)
     shared.add(size, "--scale", required=False)
-    size.add_argument("--vertices", type=_COUNT)
-    parser.add_argument("--edges", type=shared.whole(0, _MAX))
+    size.add_argument("--vertices", type=_COUNT, metavar="N", help="how many vertices")
+    parser.add_argument(
+        "--edges",
+        type=shared.whole(0, _MAX),
+        metavar="N",
+        help="how many edges (default: by --edge-factor)",
+    )
     shared.add(parser, "--edge-factor")
 
 
 def _add_grid2d(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--rows", type=_COUNT, required=True)
-    parser.add_argument("--columns", type=_COUNT, required=True)
+    for name in ("rows", "columns"):
+        text = f"how many {name} of vertices"
+        parser.add_argument(f"--{name}", type=_COUNT, required=True, metavar="N", help=text)
     parser.add_argument("--wrap", action="store_true", help="join opposite sides")
 
 
 def _add_grid3d(parser: argparse.ArgumentParser) -> None:
     for side in ("x", "y", "z"):
-        parser.add_argument(f"--{side}", type=_COUNT, required=True)
+        text = f"how many vertices in the direction of {side}"
+        parser.add_argument(f"--{side}", type=_COUNT, required=True, metavar="N", help=text)
     parser.add_argument("--wrap", action="store_true", help="join opposite sides")
 
 
 def _add_powerlaw(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--vertices", type=_COUNT, required=True)
-    parser.add_argument("--mean-degree", type=shared.number, required=True)
-    parser.add_argument("--max-degree", type=_COUNT, required=True)
+    for name, kind, text in (
+        ("--vertices", _COUNT, "how many vertices"),
+        ("--mean-degree", shared.number, "neighbours of a vertex on average"),
+        ("--max-degree", _COUNT, "neighbours of the most connected vertex"),
+    ):
+        parser.add_argument(name, type=kind, required=True, metavar="N", help=text)
     parser.add_argument(
-        "--min-degree", type=_COUNT, default=1, help="the larger, the steeper the law (default: 1)"
+        "--min-degree",
+        type=_COUNT,
+        default=1,
+        metavar="N",
+        help="neighbours of a vertex at least; the larger, the steeper the law (default: 1)",
     )
 
 

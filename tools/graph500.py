@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from oocbfs.tools import announcements
 from oocbfs.tools import options as shared
@@ -14,10 +13,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add(parser, "--scale", type=shared.whole(1, 31))
     shared.add(parser, "--edge-factor")
     parser.add_argument(
-        "--roots", type=shared.positive, default=64, metavar="N", help="roots to traverse from (64)"
+        "--roots",
+        type=shared.positive,
+        default=64,
+        metavar="N",
+        help="roots to traverse from (default: 64)",
     )
-    shared.add(parser, "--seed", "--threads")
-    shared.add(parser, "--memory", help="limit for the construction, such as 4G")
+    shared.add(parser, "--seed")
+    shared.add(parser, "--engine", help="what searches; see oocbfs bfs (default: auto)")
+    shared.add(parser, "--threads")
+    limit = "limit for the construction, such as 4G (default: half of what is free)"
+    shared.add(parser, "--memory", help=limit)
     shared.add(parser, "--tmp", help="folder for edges and graph (default: the system's)")
     shared.add(parser, "--json")
 
@@ -34,17 +40,16 @@ def run(options: argparse.Namespace) -> None:
         num_roots=options.roots,
         folder=options.tmp,
         threads=available_threads(options.threads),
-        progress=_say,
-        **shared.chosen(options, "seed", "memory"),
+        progress=True,
+        **shared.chosen(options, "seed", "engine", "memory"),
     )
-    _say("")
-    block = result.statistics()
-    values = {**block, "roots": result.roots, "seconds": result.seconds.tolist()}
-    lines = (f"{name + ':':<28}{value:.9g}" for name, value in block.items())
-    shared.print_report(options, values, (), above=lines)
-
-
-def _say(message: str) -> None:
-    """Show what is being done, on a terminal only, each message over the last."""
-    if sys.stderr.isatty():
-        print(f"\r\033[K{message}", end="", file=sys.stderr, flush=True)
+    values = {
+        **result.statistics(),
+        "engine": result.engine,
+        "threads": result.threads,
+        "roots": result.roots,
+        "seconds": result.seconds.tolist(),
+        "nedge": [int(count) for count in result.edges],
+        "validate_seconds": result.validation_seconds.tolist(),
+    }
+    shared.print_report(options, values, (), above=result.lines())

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import math
 import os
 import re
-import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -21,10 +21,22 @@ if TYPE_CHECKING:
     from oocbfs.results.components import ComponentsStats
     from oocbfs.search.graph import Graph
 
+_log = logging.getLogger(__name__)
+
 # What the bytes from each tier are called in tables.
 TIERS = {"disk": "from disk", "host": "over PCIe", "messages": "in messages"}
 # A table of levels that is longer than this shows the first and the last ones.
 _SHOWN_LEVELS = 40
+
+
+def vertex(text: str) -> int | str:
+    """Read an id, or else a name, which the graph may know or not."""
+    if not text:
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not an id")
+    try:
+        return whole_number(text)
+    except argparse.ArgumentTypeError:
+        return text
 
 
 def whole_number(text: str) -> int:
@@ -114,7 +126,7 @@ _DECLARED: dict[str, dict[str, Any]] = {
     "--output": {"type": path, "required": True, "metavar": "FILE", "help": "the file to write"},
     "--force": {"action": "store_true", "help": "replace an existing file"},
     "--json": {"action": "store_true", "help": "print one JSON object"},
-    "--threads": {"type": threads, "metavar": "N", "help": "default: all cores"},
+    "--threads": {"type": threads, "metavar": "N", "help": "how many to use (default: all cores)"},
     "--memory": {"type": size, "metavar": "SIZE"},
     "--tmp": {"type": folder, "metavar": "FOLDER"},
     "--engine": {"choices": get_args(Engine), "default": "auto"},
@@ -141,7 +153,7 @@ _DECLARED: dict[str, dict[str, Any]] = {
     "--order": {
         "choices": get_args(OrderName),
         "default": "auto",
-        "help": "how vertices are stored (default: chosen from the data)",
+        "help": "how vertices are stored (default: auto, chosen from the data)",
     },
     "--zstd": {
         "nargs": "?",
@@ -149,12 +161,14 @@ _DECLARED: dict[str, dict[str, Any]] = {
         "const": 3,
         "choices": ZSTD_LEVELS,
         "metavar": "LEVEL",
-        "help": "compress the file for archives and slow disks (level 1 to 22, 3 if not given)",
+        "help": "compress the file for archives and slow disks, by a level from 1 to 22, or 3 if "
+        "none is given (default: not compressed)",
     },
-    "--scale": {"type": whole(0, 62), "required": True, "help": "2^SCALE vertices"},
+    "--scale": {"type": whole(0, 62), "required": True, "metavar": "N", "help": "2^N vertices"},
     "--edge-factor": {
         "type": whole(1, 1 << 40),
         "default": 16,
+        "metavar": "N",
         "help": "edges per vertex (default: 16)",
     },
     "--seed": {
@@ -178,7 +192,7 @@ def add(parser: argparse._ActionsContainer, *names: str, **changes: object) -> N
 
 def add_file(parser: argparse.ArgumentParser, name: str, text: str) -> None:
     """Add a file that is written if it is named."""
-    parser.add_argument(name, type=path, metavar="FILE", help=text)
+    parser.add_argument(name, type=path, metavar="FILE", help=f"{text} (default: nothing)")
 
 
 def add_work_options(parser: argparse.ArgumentParser) -> None:
@@ -195,7 +209,7 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
     """Add what every verb takes that works on any engine, and from disk within a limit."""
     engines = (
         "disk: read tails as needed; cuda: a GPU; emulator: its kernels on the CPU, counting bytes;"
-        " auto: a GPU if one is usable, or with --memory cpu or disk"
+        " auto: a GPU if one is usable, or with --memory cpu or disk (default: auto)"
     )
     add(parser, "--engine", help=engines)
     add(parser, "--vram", "--resident-tails")
@@ -271,11 +285,16 @@ def print_report(
 
 
 def print_count(options: argparse.Namespace, num_edges: int, origin: str = "") -> None:
-    """Tell how many edges were written, on standard error or as JSON."""
+    """Tell how many edges were written, as a message or as JSON."""
     if options.json:
         print_json({"output": options.output, "edges": num_edges})
     else:
-        print(f"{options.output}: {num_edges:,} edges{origin}", file=sys.stderr)
+        _log.info("%s: %s edges%s", options.output, f"{num_edges:,}", origin)
+
+
+def kind_of_ids(kind: str, first_id: int) -> str:
+    """Say which ids are vertices."""
+    return f"consecutive from {first_id}" if kind == "consecutive" else f"as {kind}"
 
 
 def duration(stats: Stats | ComponentsStats) -> str:
@@ -292,22 +311,22 @@ def parts_of(stats: Stats | ComponentsStats) -> str:
 
 
 def tell_engine(stats: Stats | ComponentsStats) -> None:
-    """Say on standard error why the CPU was used, if a GPU could have been, and why the disk."""
+    """Say why the CPU was used, if a GPU could have been, and why the disk."""
     tell_fallback(stats.fallback)
     if stats.engine_reason:
-        print(f"reading from disk: {stats.engine_reason}", file=sys.stderr)
+        _log.info("reading from disk: %s", stats.engine_reason)
 
 
 def tell_fallback(reason: str | None) -> None:
-    """Say on standard error why the CPU was used, if a GPU could have been."""
+    """Say why the CPU was used, if a GPU could have been."""
     if reason:
-        print(f"using the CPU: {reason}", file=sys.stderr)
+        _log.warning("using the CPU: %s", reason)
 
 
 def tell_written(*names: str | None) -> None:
-    """Say on standard error which files were written."""
+    """Say which files were written."""
     for name in filter(None, names):
-        print(f"wrote {name}", file=sys.stderr)
+        _log.info("wrote %s", name)
 
 
 def print_json(values: dict[str, Any]) -> None:

@@ -20,9 +20,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add(parser, "graph", nargs="?")
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
-        "--vram", type=shared.size, metavar="SIZE", help="plan for so much device memory, as 6G"
+        "--vram",
+        type=shared.size,
+        metavar="SIZE",
+        help="plan for so much device memory, as 6G (default: known GPUs)",
     )
-    which.add_argument("--gpu", metavar="NAME", help="plan for one known GPU, as 4090")
+    which.add_argument(
+        "--gpu", metavar="NAME", help="plan for one known GPU, as 4090 (default: all)"
+    )
     parser.add_argument(
         "--memory",
         type=shared.size,
@@ -41,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=shared.whole(0, 1 << 20),
         default=4,
         metavar="N",
-        help="predict from so many random sources (4; 0 predicts nothing)",
+        help="predict from so many random sources (default: 4; 0 predicts nothing)",
     )
     plan_workers.add_arguments(parser)
     shared.add(parser, "--json")

@@ -10,7 +10,7 @@ from oocbfs.tools import options as shared
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    shared.add(parser, "graph", "--threads")
+    shared.add(parser, "graph", "--threads", "--json")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -20,5 +20,13 @@ def run(options: argparse.Namespace) -> None:
         from oocbfs.cluster.verify import verify
     else:
         from oocbfs.graph.verifier import verify
-    seconds = verify(options.graph, threads=options.threads, progress=True)
-    print(f"{options.graph}: sound ({sum(seconds.values()):.2f} s)")
+    phases = verify(options.graph, threads=options.threads, progress=True)
+    seconds = sum(phases.values())
+    report = {
+        "graph": options.graph,
+        "sound": True,
+        "seconds": seconds,
+        "seconds_by_phase": phases,
+    }
+    line = f"{options.graph}: sound ({seconds:.2f} s)"
+    shared.print_report(options, report, (), above=(line,))

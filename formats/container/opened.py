@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import mmap
 import os
+import re
+import shlex
 import stat
 import threading
 from collections.abc import Callable, Iterator
@@ -22,6 +24,16 @@ from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container.lost_pages import PageWatch
 
 Item = TypeVar("Item")
+
+
+def what_to_do(path: Path, why: str) -> str:
+    """Say that a file is no graph, and how to make one of it if it is an input instead."""
+    stem = re.sub(r"(\.\w+)?(\.(gz|zst|zstd|xz|bz2|zip))?$", "", path.name) or path.name
+    made = path.with_name(f"{stem}.ocg")
+    if made == path:
+        return f"not an .ocg file ({why})"
+    command = shlex.join(["oocbfs", "convert", str(path), "-o", str(made)])
+    return f"not an .ocg file; convert an edge list first: {command}"
 
 
 class Opened:
@@ -43,7 +55,7 @@ class Opened:
                     f"{self.path}: cannot be opened: is a folder, a pipe or a device; name a file"
                 )
             if self.size < min_bytes:
-                raise FormatError(f"{self.path}: too short to be an .ocg file")
+                raise FormatError(f"{self.path}: {what_to_do(self.path, 'too short to be one')}")
             mapping = mmap.mmap(self.descriptor, self.size, access=mmap.ACCESS_READ)
         except OSError as error:
             raise FormatError(f"{self.path}: cannot be opened: {error.strerror}") from error

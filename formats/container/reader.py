@@ -17,7 +17,7 @@ from oocbfs.errors import FormatError
 from oocbfs.formats.container import layout
 from oocbfs.formats.container.cut import read_part
 from oocbfs.formats.container.layout import CHUNK_BYTES, PAGE_BYTES, Encoding, Flag, Kind, Order
-from oocbfs.formats.container.opened import Opened
+from oocbfs.formats.container.opened import Opened, what_to_do
 from oocbfs.formats.io.closing import Closing
 from oocbfs.formats.io.ordered import available_threads, ordered_map
 from oocbfs.kernels.constants import SLACK_BYTES
@@ -58,7 +58,7 @@ class Container(Closing):
     def _read_header(self, size: int) -> None:
         page = self.bytes[:PAGE_BYTES].tobytes()
         header = np.frombuffer(page, layout.HEADER, 1)[0]
-        self._require(page[:8] == layout.MAGIC, "not an .ocg file (wrong magic bytes)")
+        self._require(page[:8] == layout.MAGIC, what_to_do(self.path, "wrong magic bytes"))
         version = int(header["version"])
         self._require(
             version in layout.VERSIONS,

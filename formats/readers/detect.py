@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from oocbfs.errors import InputError
+from oocbfs.formats.container.layout import MAGIC
 from oocbfs.formats.io.decompress import codec_of
 from oocbfs.formats.io.streams import ZIP_MAGIC, Source, plain_name
 from oocbfs.formats.readers.table import FORMATS
@@ -22,13 +23,15 @@ class Sample:
     """The first bytes of an input, decompressed, and what is known of the rest.
 
     ``whole`` tells whether this is all of it; ``name`` is that of the file, in small letters and
-    without the suffix of a compression; ``size`` is that of the decompressed input, if known.
+    without the suffix of a compression; ``size`` is that of the decompressed input, if known;
+    ``path`` is that of the file, to find others beside it.
     """
 
     head: bytes
     whole: bool
     name: str
     size: int | None
+    path: str = ""
 
     @cached_property
     def text(self) -> bytes:
@@ -67,7 +70,8 @@ def detect(source: Source) -> str:
         head, cut = _shorten(head)
         whole = whole and not cut
     size = len(head) if whole else size
-    return detect_sample(Sample(head, whole, plain_name(source.path), size), source.name)
+    sample = Sample(head, whole, plain_name(source.path), size, source.path)
+    return detect_sample(sample, source.name)
 
 
 def detect_sample(sample: Sample, shown: str) -> str:
@@ -87,6 +91,11 @@ def detect_sample(sample: Sample, shown: str) -> str:
 def _refuse_binary(sample: Sample, shown: str) -> None:
     if sample.head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise InputError("UTF-16 text: convert it to UTF-8 before", path=shown)
+    if sample.head.startswith(MAGIC):
+        raise InputError("is a graph already; 'oocbfs export' writes its edges", path=shown)
+    if sample.name.endswith(".graph") and not sample.head.isascii():
+        hint = "a graph of WebGraph needs its .properties beside it"
+        raise InputError(f"not text ({hint})", path=shown)
     if b"\0" in sample.head:
         serialized = sample.name.endswith("sg")
         hint = "a damaged or weighted .sg file?" if serialized else "NUL bytes in it"

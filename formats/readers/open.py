@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Generator, Sequence
@@ -19,6 +20,7 @@ from oocbfs.formats.readers.table import FORMATS, NAMES, by_name
 
 _COMPRESSED = r"(\.(gz|zst|zstd|xz|bz2))?$"
 _NPY = ".npy"
+_log = logging.getLogger(__name__)
 
 
 def load() -> None:
@@ -153,6 +155,7 @@ class InputEdges:
                     merged = Merged(self.declared)
                 for source, format in part.pieces:
                     declared = self.declared if merged is None else merged.begin(source.name)
+                    _log.debug("reading %s as %s", source.name, by_name(format).title)
                     read = by_name(format).reader()
                     if part.vertices is not None:
                         read = partial(read, vertices=part.vertices)

@@ -49,6 +49,8 @@ FORMATS: tuple[Format, ...] = (
     Format("adjacency", "adjacency lists", "adjacency"),
     Format("metis", "METIS", "metis"),
     Format("ldbc", "LDBC Graphalytics", "ldbc"),
+    Format("webgraph-text", "WebGraph ASCII graphs", "webgraph.text"),
+    Format("webgraph", "WebGraph .graph", "webgraph.bv", is_text=False),
     Format("sg", "GAP .sg", "gap", is_text=False),
     Format("npy", "NumPy .npy", "numpy_arrays", "read_npy", is_text=False),
     Format("npz", "NumPy and SciPy .npz", "numpy_arrays", "read_npz", is_text=False),

@@ -95,7 +95,7 @@ FIRST_PARTS = 32
 # A frontier with more edges than n / 64 is expanded densely.
 DENSE_SHIFT = 6
 # After a traversal that had to wait for a worker, so many are left to the leader alone.
-CALLS_ALONE = 16
+CALLS_ALONE = 8
 
 
 @compiled(types.int64(*[types.int64] * 4), _nrt=False)

@@ -21,7 +21,7 @@ _CHOICES = {
     "from": get_args(From),
     "emit": get_args(Emit),
     "table": get_args(Table),
-    "levels": get_args(LevelFiles),
+    "level-files": get_args(LevelFiles),
     "strategy": get_args(Strategy),
     "engine": get_args(ManyEngine),
 }
@@ -83,6 +83,8 @@ def _job(path: Path, number: int, table: dict[str, Any]) -> Job:
     known = {_spelled(name.name): name.name for name in fields(Job)}
     values: dict[str, Any] = {}
     for name, value in table.items():
+        if name == "levels":
+            raise refuse(f"levels is called level-files now: level-files = {reprlib.repr(value)}")
         if name not in known:
             raise refuse(f"unknown name {name!r}; known are {', '.join(sorted(known))}")
         if name in _COUNTS:

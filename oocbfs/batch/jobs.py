@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import shutil
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -53,6 +55,7 @@ from oocbfs.settings import (
 
 MANIFEST = "manifest.json"
 _GROUPS = "groups"
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ class Job:
     from_: From = "all"
     emit: Emit = "summary"
     table: Table = "csv"
-    levels: LevelFiles = "npy"
+    level_files: LevelFiles = "npy"
     threads: int | None = None
     memory: str | None = None
     strategy: Strategy = "auto"
@@ -105,6 +108,7 @@ class JobOutcome:
     width: int = WIDTH
     disk_bytes: int = 0
     fallback: str | None = None
+    seconds: float = 0.0
 
 
 def prepare(job: Job, *, resume: bool) -> PreparedJob:
@@ -115,7 +119,7 @@ def prepare(job: Job, *, resume: bool) -> PreparedJob:
         ("engine", job.engine, ManyEngine),
         ("from", job.from_, From),
         ("table", job.table, Table),
-        ("levels", job.levels, LevelFiles),
+        ("level_files", job.level_files, LevelFiles),
     ):
         check_choice(name, value, choices)
     kinds = [job.sources, job.random, job.all_hubs, job.pairs]
@@ -125,7 +129,7 @@ def prepare(job: Job, *, resume: bool) -> PreparedJob:
         raise QueryError("emit pairs needs a file of pairs, and a file of pairs needs emit pairs")
     if job.from_ == "giant" and job.random is None:
         raise QueryError("from giant takes only random sources")
-    if job.emit == "levels" and job.levels == "zarr":
+    if job.emit == "levels" and job.level_files == "zarr":
         import_zarr()
     if job.engine == "cuda":
         load_cupy()
@@ -184,7 +188,7 @@ def _manifest(
         "sources_sha256": hashlib.sha256(listed).hexdigest(),
         "emit": job.emit,
         "table": job.table,
-        "levels": job.levels,
+        "levels": job.level_files,
         "sources_per_group": WIDTH,
     }
 
@@ -218,6 +222,7 @@ def run(
     prepared: PreparedJob, *, advance: Callable[[int], object] = lambda done: None
 ) -> JobOutcome:
     """Do what is left of a job; ``advance`` is called with the number of sources just done."""
+    start = time.perf_counter()
     job = prepared.job
     folder = job.output
     outcome = JobOutcome(num_sources=len(prepared.sources), resumed=0)
@@ -241,6 +246,7 @@ def run(
         _write_tables(prepared)
     shutil.rmtree(folder / _GROUPS)
     sync(folder)
+    outcome.seconds = time.perf_counter() - start
     return outcome
 
 
@@ -264,7 +270,7 @@ def _run_groups(
     """Traverse the groups that have no record yet."""
     job = prepared.job
     levels: NpyLevels | ZarrLevels | None = None
-    if job.emit == "levels" and job.levels == "npy":
+    if job.emit == "levels" and job.level_files == "npy":
         levels = NpyLevels(job.output)
     elif job.emit == "levels":
         levels = ZarrLevels(job.output, len(prepared.sources), graph.num_vertices)
@@ -289,6 +295,7 @@ def _run_groups(
         if levels is not None:
             levels.flush(first, first + len(sources))
         _write_checked(_record(prepared, group), {"rows": rows})
+        _log.debug("%s: %d of %d groups", job.output, group + 1, prepared.num_groups)
     outcome.reason, outcome.width, outcome.disk_bytes = work.reason, work.width, work.disk_bytes
     outcome.fallback = work.fallback
 

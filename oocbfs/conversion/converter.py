@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from oocbfs import memory as memory_
+from oocbfs.conversion.ids import IdRange
 from oocbfs.conversion.pipeline import Conversion
 from oocbfs.conversion.plan import ConvertPlan, give_back, make_plan
 from oocbfs.conversion.resources import Resources
@@ -24,6 +26,8 @@ from oocbfs.formats.output.atomic import atomic_output, check_outputs
 from oocbfs.formats.readers.memory_edges import MemoryEdges
 from oocbfs.progress import Phases
 from oocbfs.settings import ZSTD_LEVELS, IdNames, OrderName, check_choice, check_whole
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,7 @@ class Report:
     order: str
     order_why: str
     ids: str
+    first_id: int
     max_degree: int
     bits_per_edge: float
     file_bytes: int
@@ -111,6 +116,7 @@ def convert(
         readers.load()
     plan = make_plan(budget_bytes, threads)
     threads = plan.threads
+    _log.debug("%s of memory, %d threads", memory_.format_size(budget_bytes), threads)
     stream = _stream(inputs, format, plan, folder)
     with ExitStack() as stack:
         final = stack.enter_context(atomic_output(target, force=force))
@@ -123,6 +129,7 @@ def convert(
             directed = bool(stream.declared.directed)
         conversion.sort(directed=directed)
         choice = conversion.choose_order(order)
+        _log.debug("order %s: %s", choice.order.name.lower(), choice.why)
         raw = final if zstd is None else stack.enter_context(unnamed_file(folder))
         with nullcontext() if zstd is None else explained_writes(folder):
             container = ContainerWriter(raw)
@@ -149,7 +156,8 @@ def convert(
         loops=counts.loops,
         order=choice.order.name.lower(),
         order_why=choice.why,
-        ids=named.describe(),
+        ids="consecutive" if isinstance(named, IdRange) else "listed",
+        first_id=named.first_id,
         max_degree=fields["max_degree"],
         bits_per_edge=bits_per_edge,
         file_bytes=file_bytes,

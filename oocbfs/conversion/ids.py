@@ -62,14 +62,6 @@ class IdRange:
         """Yield nothing: the range needs no list of ids."""
         return iter(())
 
-    def describe(self) -> str:
-        """Say which ids are vertices."""
-        return (
-            f"{self.first_id} … {self.first_id + self.num_vertices - 1}"
-            if self.num_vertices
-            else "none"
-        )
-
 
 class _SomeIds:
     """Vertices whose ids have gaps; ``num_bytes`` is the memory that their names take."""
@@ -79,10 +71,6 @@ class _SomeIds:
     def __init__(self, num_vertices: int, num_bytes: int) -> None:
         self.num_vertices = num_vertices
         self.num_bytes = num_bytes
-
-    def describe(self) -> str:
-        """Say which ids are vertices."""
-        return "those that occur"
 
 
 class BitmapIds(_SomeIds):

@@ -185,7 +185,9 @@ class Vertices:
     def _as_id(self, vertex: Any) -> int:  # noqa: ANN401
         """Take one id."""
         if not is_whole(vertex):
-            raise QueryError(f"{shown(vertex)} is not an id: ids are whole numbers")
+            raise QueryError(
+                f"{self.path}: {shown(vertex)} is not an id: its vertices have whole numbers"
+            )
         if not 0 <= index(vertex) < 2**64:
             raise self._unknown(index(vertex))
         return index(vertex)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -12,6 +13,7 @@ from oocbfs.gpu.nvidia import Driver, ask_driver
 from oocbfs.settings import Settings
 
 Outcome = TypeVar("Outcome")
+_log = logging.getLogger(__name__)
 
 
 class Choice(NamedTuple):
@@ -64,6 +66,7 @@ def run_on_best(
     Without a GPU or a budget, ``why_disk`` may say why reading from disk is faster.
     """
     choice = choose_engine(engine, settings)
+    _log.debug("%s engine%s", choice.engine, f": {choice.fallback}" if choice.fallback else "")
     if choice.engine == "disk":
         return on_disk(), choice
     if choice.engine != "cpu":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, overload
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from oocbfs.results.bfs import BfsResult
     from oocbfs.results.components import ComponentsResult
     from oocbfs.results.source import SourceResult
+
+_log = logging.getLogger(__name__)
 
 
 class Graph(StoredGraph):
@@ -208,6 +211,14 @@ class Graph(StoredGraph):
         settings = self._settings(memory, threads=threads, engine=engine, tmp=tmp, **device)
         return components(self, settings)
 
+    def reversed(self) -> Graph:
+        """Open the same graph with every edge turned around; it is closed by itself."""
+        from oocbfs.formats.container.transposed import TransposedContainer
+
+        with self.reading():
+            container = TransposedContainer(self.path, self._container.file.descriptor)
+        return Graph(container, self.budget_bytes)
+
     def _settings(self, memory: str | int | None, **others: Any) -> Settings:  # noqa: ANN401
         """Put settings together; the budget is by default that of ``open``."""
         budget_bytes = self.budget_bytes if memory is None else parse_size(memory)
@@ -256,4 +267,6 @@ def open(
     if problem is not None:
         container.close()
         raise problem
-    return Graph(container, memory)
+    graph = Graph(container, memory)
+    _log.debug("opened %s: %d vertices, %d edges", path, graph.num_vertices, graph.num_edges)
+    return graph

@@ -39,7 +39,9 @@ def test_levels_of_the_hubs(graph: Path, tmp_path: Path) -> None:
     import zarr
 
     batch(graph, "--all-hubs", 66, "-o", tmp_path / "npy", "--emit", "levels")
-    batch(graph, "--all-hubs", 66, "-o", tmp_path / "z", "--emit", "levels", "--levels", "zarr")
+    batch(
+        graph, "--all-hubs", 66, "-o", tmp_path / "z", "--emit", "levels", "--level-files", "zarr"
+    )
     array = zarr.open_array(tmp_path / "z" / "levels.zarr", mode="r")
     files = sorted((tmp_path / "npy" / "levels").iterdir())
     assert array.shape[0] == len(files) == 66
@@ -74,7 +76,9 @@ def test_what_was_chosen_is_said(graph: Path, tmp_path: Path) -> None:
     shown = call("batch", graph, "--random", 70, "-o", tmp_path / "a").stdout
     assert "64 64 at a time, 6 one per core" in shown
     shown = call("batch", graph, "--random", 3, "-o", tmp_path / "b", "--json").stdout
-    assert json.loads(shown)["traversed"] == "3 one per core: 3 sources share too little"
+    report = json.loads(shown)
+    assert report["sources_by_strategy"] == {"one-per-core": 3}
+    assert report["reason"] == "3 sources share too little"
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="the emulator needs a C++ compiler")

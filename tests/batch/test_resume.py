@@ -59,7 +59,7 @@ def test_killed_and_resumed_gives_the_same_bytes(
     """Twenty kills at random moments, spread over both kinds, each job then run to its end."""
     if kind == "zarr":
         pytest.importorskip("zarr", reason="Zarr arrays need zarr")
-    job = [graph, "--random", 200, "--emit", "levels", "--levels", kind]
+    job = [graph, "--random", 200, "--emit", "levels", "--level-files", kind]
     assert Started(tmp_path / "said", "batch", *job, "-o", tmp_path / "loaded").finish()[0] == 0
     began = time.perf_counter()
     assert Started(tmp_path / "said", "batch", *job, "-o", tmp_path / "whole").finish()[0] == 0
@@ -73,7 +73,7 @@ def test_killed_and_resumed_gives_the_same_bytes(
         time.sleep(rng.uniform(0.1, 1.0) * duration)
         process.send_signal(signal.SIGKILL)
         interrupted += process.finish()[0] != 0
-        rest = Job(graph, out, random=200, emit="levels", levels=kind)
+        rest = Job(graph, out, random=200, emit="levels", level_files=kind)
         run_plan(prepare(rest, resume=True))
         assert tree(out) == expected
     assert interrupted > 0

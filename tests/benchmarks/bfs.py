@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gzip
 import os
 import re
 import subprocess
@@ -94,7 +93,7 @@ def _graphs(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Pa
     """Make each graph when its turn comes, and remove it afterwards."""
     graphs = Path(os.environ.get("OOCBFS_GRAPHS", "none"))
     real = {
-        "cnr": "web/cnr-2000.graph-txt.gz",
+        "cnr": "web/cnr-2000.graph",
         "facebook": "social/facebook100-part.txt.xz",
         "notredame": "web/web-NotreDame.txt.gz",
         "FLA": "road/FLA.gr.xz",
@@ -115,7 +114,7 @@ def _graphs(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Pa
         if wanted in real and not (graphs / real[wanted]).exists():
             continue
         if wanted in real:
-            title, edges = wanted, _read(graphs / real[wanted])
+            title, edges = wanted, graphs / real[wanted]
         else:
             title, make = makers[wanted]
             edges = make()
@@ -128,16 +127,6 @@ def _graphs(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Pa
 def _path(vertices: int) -> NDArray[np.int64]:
     """Give the edges of a path, a level a vertex."""
     return np.stack([np.arange(vertices - 1), np.arange(1, vertices)], axis=1)
-
-
-def _read(path: Path) -> Path | NDArray[np.int64]:
-    """Give a file that can be converted, or the edges of an ASCII graph of WebGraph's."""
-    if ".graph-txt" not in path.name:
-        return path
-    with gzip.open(path, "rt") as file:
-        _, *rows = file.read().split("\n")
-    pairs = [(u, int(v)) for u, row in enumerate(rows) for v in row.split()]
-    return np.array(pairs, np.int64)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from oocbfs.kernels.cuda.source import KERNELS
 from oocbfs.kernels.varint import encode_rows
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("tools", "oocbfs", "kernels", "formats", "tests", "tests/benchmarks")
+FOLDERS = ("tools", "oocbfs", "oocbfs/networkx", "kernels", "formats", "tests", "tests/benchmarks")
 PAGES = (
     *("README.md", "CONTRIBUTING.md", "kernels/METHODS.md"),
     *(f"{folder}/README.md" for folder in FOLDERS),
@@ -102,7 +102,7 @@ def run_line(line: str) -> None:
     words = shlex.split(line, comments=True)
     if not words or any(need in line and not there for need, there in NEEDS.items()):
         return
-    if words[0] == "oocbfs" and not {"|", ">"} & set(words):
+    if words[0] == "oocbfs" and not {"|", ">"}.intersection(words):
         assert run_oocbfs(words[1:]) == 0, line
     elif words[0] == "scripts/bench":
         import_module(f"tests.benchmarks.{words[1]}").main(words[2:])
@@ -166,7 +166,11 @@ def actions_of(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
             for name, below in action.choices.items():
                 yield argparse.Action([], name)
                 yield from actions_of(below)
-        elif action.option_strings and "--help" not in action.option_strings:
+        elif (
+            action.option_strings
+            and "--help" not in action.option_strings
+            and action.help is not argparse.SUPPRESS
+        ):
             yield action
 
 
@@ -191,13 +195,34 @@ def parser_of(verb: str) -> argparse.ArgumentParser:
     return parser
 
 
+# The options that all verbs have, which are explained once.
+COMMON = {"-q", "--quiet", "-v", "--verbose"}
+
+
+def section_of(title: str) -> str:
+    return read("tools/README.md").split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
+def test_what_all_verbs_share_is_explained_and_shown() -> None:
+    section = section_of("What all verbs share")
+    shown = {word for words in examples().values() for word in words}
+    for name in COMMON:
+        assert f"`{name}`" in section
+    for verb in VERBS:
+        known = {name for action in actions_of(parser_of(verb)) for name in action.option_strings}
+        assert known >= COMMON, verb
+    assert {"--quiet", "--verbose"} <= shown
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_option_is_explained_and_shown(verb: str) -> None:
-    section = read("tools/README.md").split(f"\n## {verb}\n")[1].split("\n## ")[0]
+    section = section_of(verb)
     known: set[str] = set()
     for action in actions_of(parser_of(verb)):
         names = action.option_strings or [action.dest]
         known.update(names)
+        if COMMON.issuperset(names):
+            continue
         for name in names:
             assert f"`{name}`" in section, f"{name} is not explained"
         assert examples()[verb].intersection(names), f"no example of {names}"

@@ -22,6 +22,8 @@ COUNTS: dict[str, tuple[int, int, int, bool | None]] = {
     "road/NY.gr.xz": (264_346, 365_050, 365_050, False),
     "road/FLA.gr.xz": (1_070_376, 1_343_951, 1_343_951, False),
     "web/web-NotreDame.txt.gz": (325_729, 1_497_134, 1_497_134 - 27_455, None),
+    "web/cnr-2000.graph": (325_557, 3_216_152, 3_216_152 - 87_442, True),
+    "web/cnr-2000.graph-txt.gz": (325_557, 3_216_152, 3_216_152 - 87_442, True),
     "social/soc-Epinions1.txt.gz": (75_879, 508_837, 508_837, None),
     "social/email-Enron.txt": (36_692, 367_662, 2 * 183_831, None),
     "social/facebook_combined.txt.gz": (4_039, 88_234, 88_234, None),
@@ -89,6 +91,16 @@ def test_counts(file: str) -> None:
     found = (vertices, ends.shape[1], distinct, stream.declared.directed)
     assert found == COUNTS[file]
     assert stream.done == stream.total
+
+
+def test_compressed_and_as_text() -> None:
+    """The same crawl, as WebGraph stored it and as it wrote it as text."""
+    ends = []
+    for name in ("cnr-2000.graph", "cnr-2000.graph-txt.gz"):
+        batches = list(open_edges([GRAPHS / "web" / name]).batches())
+        sources = np.concatenate([batch.sources for batch in batches])
+        ends.append((sources, np.concatenate([batch.targets for batch in batches])))
+    np.testing.assert_array_equal(ends[0], ends[1])
 
 
 @pytest.mark.parametrize("file", REFUSED)

@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import oocbfs
-from oocbfs.errors import InputError
 from oocbfs.formats.edges import Edges
 from oocbfs.formats.output.writers import write_edges
 from oocbfs.formats.readers.open import open_edges
 from oocbfs.graph.verifier import verify
 from tests.support.exhaustive import ALL
-from tests.support.real_graphs import GRAPHS, UNKNOWN, needs_graphs, real_graphs
+from tests.support.real_graphs import needs_graphs, real_graphs
 from tests.support.shared import SharedGraphs
 from tests.support.strategies import (
     ORDERS,
@@ -68,15 +67,6 @@ def test_any_graph_through_any_pair_of_forms(
 @needs_graphs
 def test_there_are_real_graphs() -> None:
     assert len(real_graphs()) >= 45
-
-
-@needs_graphs
-@pytest.mark.parametrize("name", UNKNOWN)
-def test_unknown_formats_are_refused(name: str, tmp_path: Path) -> None:
-    (path,) = GRAPHS.rglob(name)
-    with pytest.raises(InputError, match=name):
-        oocbfs.convert(path, tmp_path / "g.ocg")
-    assert not list(tmp_path.iterdir())
 
 
 def distinct(batches: Iterable[Edges], *, directed: bool) -> NDArray[np.uint64]:

@@ -90,7 +90,7 @@ def test_engines_that_only_others_know(graph: Graph) -> None:
         graph.bfs_many([0], engine="disk")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["from_", "table", "levels"])
+@pytest.mark.parametrize("name", ["from_", "table", "level_files"])
 def test_files_of_batches(path: Path, tmp_path: Path, name: str) -> None:
     wrong: dict[str, Any] = {name: "other"}
     job = batch.Job(graph=path, output=tmp_path / "out", random=1, **wrong)

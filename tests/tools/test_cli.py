@@ -115,7 +115,7 @@ def test_generate_text_and_graph_agree(
     ("arguments", "message"),
     [
         (["info", "none.ocg"], "none.ocg: cannot be opened"),
-        (["info", "edges.txt"], "too short"),
+        (["info", "edges.txt"], "oocbfs convert edges.txt -o edges.ocg"),
         (["convert", "none.txt", "-o", "g.ocg"], "none.txt"),
         (["convert", "bad.txt", "-o", "g.ocg"], "bad.txt:2"),
         (["convert", "edges.txt", "-o", "none/g.ocg"], "there is no folder"),

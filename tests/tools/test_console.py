@@ -83,8 +83,8 @@ def test_help_and_errors_on_an_ascii_terminal(graph: str) -> None:
         assert (code, err) == (0, b"")
         assert b"usage: " in out
     code, _, err = show("ascii", "bfs", graph, "--source", "9→")
-    assert code == 2
-    assert b"'9->' is not a whole number" in err
+    assert code == 1
+    assert b"'9->' is not an id" in err
     code, _, err = show("ascii", "info", "→\udcff")
     assert (code, err) == (1, b"oocbfs: ->\\udcff: cannot be opened: No such file or directory\n")
 

@@ -49,6 +49,7 @@ def test_every_missing_part_says_what_it_enables_and_how_to_get_it(tmp_path: Pat
         "NVIDIA driver",
         "C++ compiler",
         "matplotlib",
+        "argcomplete",
         "pandas",
         "scipy",
     }
@@ -118,4 +119,4 @@ def test_verb() -> None:
     assert shown.returncode == 0, shown.stderr
     assert "CPU" in shown.stdout
     found = json.loads(run("doctor", "--json").stdout)["findings"]
-    assert {"part", "found", "enables", "get"} == set(found[0])
+    assert {"part", "found", "enables", "get", "values"} == set(found[0])

@@ -1,0 +1,1 @@
+"""WebGraph's formats: compressed (BV) and as text (ASCII graph)."""
