@@ -30,6 +30,8 @@ OrderName = Literal["auto", "natural", "degree", "dbg", "local"]
 IdNames = Literal["auto", "dense", "compact"]
 
 ZSTD_LEVELS = range(1, 23)
+# Numbers that GPUs of one host may have, which are all that can share a graph.
+DEVICES = range(16)
 # Kernels count levels in words of 64 bits.
 DEPTHS = range(1 << 63)
 
@@ -105,6 +107,8 @@ class Settings:
     # One of oocbfs.methods, with its options.
     method: str = "auto"
     schedule: Schedule = Schedule()
+    # Numbers of GPUs, each of which gets a part of the graph.
+    devices: tuple[int, ...] | None = None
 
     def check(self) -> None:
         """Refuse what no engine knows."""
@@ -112,6 +116,22 @@ class Settings:
         check_choice("direction", self.direction, Direction)
         check_whole("max_depth", self.max_depth, DEPTHS)
         self.schedule.check()
+        if self.devices is not None:
+            self._check_devices(self.devices)
+
+    def _check_devices(self, devices: tuple[int, ...]) -> None:
+        """Refuse devices that are none, and what does not run on several."""
+        for number in devices:
+            if not is_whole(number) or number not in DEVICES:
+                raise QueryError(f"a device cannot be {shown(number)}: they are numbered from 0 on")
+        if not devices or len(set(devices)) < len(devices):
+            raise QueryError(f"devices cannot be {shown(list(devices))}: name each one once")
+        if self.method != "auto":
+            raise QueryError(f"method {self.method} runs on one GPU: leave out --devices")
+        if self.engine not in ("auto", "cuda", "emulator"):
+            raise QueryError(
+                f"--devices are GPUs, and --engine {self.engine} is none: leave it out"
+            )
 
     @property
     def on_device(self) -> bool:

@@ -6,10 +6,11 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import accumulate
+from operator import itemgetter
 from typing import TYPE_CHECKING, get_args
 
 from oocbfs.methods import AUTO, METHODS
-from oocbfs.settings import Direction
+from oocbfs.settings import DEVICES, Direction
 from oocbfs.tools import announcements
 from oocbfs.tools import options as shared
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from oocbfs.results.bfs import BfsResult, Level
     from oocbfs.results.counts import Counts
 
-# A table longer than this shows its first and last levels.
-_SHOWN_LEVELS = 40
 # Titles and widths of the columns of oocbfs.results.counts; edges are in the first table.
 _COUNTS = {
     "launches": ("launches", 8),
@@ -36,6 +35,7 @@ _COUNTS = {
 }
 # Levels are 32 bits wide.
 _DEPTH = shared.whole(0, 2**31 - 1)
+_DEVICE = shared.whole(DEVICES[0], DEVICES[-1])
 _NO_SOURCE = ()
 
 
@@ -81,6 +81,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="traverse as a paper does, such as v3.3; 'bfs --method list' lists them "
         "(default: auto, our own)",
     )
+    parser.add_argument(
+        "--devices",
+        type=_devices,
+        metavar="N,N",
+        help="deal the graph to several GPUs of this host, such as 0,1",
+    )
     shared.add_file(parser, "--plot", "draw the levels as .svg or .png")
     shared.add(parser, "--force", "--json")
     parser.set_defaults(refuse=parser.error)
@@ -89,6 +95,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _ids(text: str) -> list[int | str] | str:
     """Read ids, or the word for the largest component."""
     return text if text == "giant" else [shared.vertex(part) for part in text.split(",")]
+
+
+def _devices(text: str) -> list[int]:
+    return [_DEVICE(part) for part in text.split(",")]
 
 
 def _refuse_missing(options: argparse.Namespace) -> None:
@@ -129,6 +139,7 @@ def run(options: argparse.Namespace) -> None:
             progress=True,
             **shared.chosen(options, *(["force"] if shared.is_in_parts(options) else [])),
             **shared.chosen(options, "direction", "max_depth", "target", "validate", "method"),
+            devices=options.devices,
             **shared.chosen(options, *shared.ENGINE),
         )
         for path, name in ((options.levels, "level"), (options.parents, "parent")):
@@ -158,26 +169,19 @@ def _levels(result: BfsResult) -> Iterator[str]:
     """Write one line a level, and a heading."""
     stats = result.stats
     tiers = sorted({tier for level in stats.levels for tier in level.slow_bytes})
+    columns = [*tiers, *(["links"] if stats.link_bytes else [])]
     yield "level  direction     frontier  edges examined  heads answered       seconds" + "".join(
-        f"  {tier + ' bytes':>15}" for tier in tiers
+        f"  {column + ' bytes':>15}" for column in columns
     )
     firsts = accumulate((level.num_levels for level in stats.levels), initial=0)
     numbered = list(zip(firsts, stats.levels, strict=False))
-    yield from _shortened([_level(*pair, tiers) for pair in numbered])
+    yield from shared.shortened([_level(*pair, tiers) for pair in numbered])
     yield ""
     if stats.counts is not None:
         yield "level" + "".join(f"  {title:>{width}}" for title, width in _COUNTS.values())
-        yield from _shortened([_counts(_numbers(*pair), pair[1].counts) for pair in numbered])
+        yield from shared.shortened([_counts(_numbers(*pair), pair[1].counts) for pair in numbered])
         yield _counts("all", stats.counts)
         yield ""
-
-
-def _shortened(lines: list[str]) -> list[str]:
-    """Leave out the middle of a long table."""
-    hidden, half = len(lines) - _SHOWN_LEVELS, _SHOWN_LEVELS // 2
-    if hidden <= 0:
-        return lines
-    return [*lines[:half], f"  …    {hidden:,} more levels", *lines[-half:]]
 
 
 def _counts(name: str, counts: Counts | None) -> str:
@@ -207,6 +211,9 @@ def _rows(
     for tier, moved in stats.slow_bytes_by_tier.items():
         share = moved / max(1, stats.graph_bytes)
         yield shared.TIERS[tier], f"{moved:,} bytes, {share:.1%} of the graph"
+    if links := stats.link_bytes:
+        busiest, most = max(links.items(), key=itemgetter(1))
+        yield "between GPUs", f"{sum(links.values()):,} bytes, most from {busiest}: {most:,}"
     if options.validate:
         yield "validated", "levels and parents" if options.parents else "levels"
     if options.target is not None:
@@ -224,4 +231,5 @@ def _level(first: int, level: Level, tiers: list[str]) -> str:
         f"{_numbers(first, level):>5}  {level.direction:<9}  {level.frontier:>11,}  {edges:>14}  "
         f"{level.heads_answered:>14,}  {level.seconds:>12.6f}"
         + "".join(f"  {level.slow_bytes.get(tier, 0):>15,}" for tier in tiers)
+        + (f"  {sum(level.link_bytes.values()):>15,}" if level.link_bytes else "")
     )

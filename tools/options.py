@@ -28,6 +28,8 @@ _log = logging.getLogger(__name__)
 
 # What the bytes from each tier are called in tables.
 TIERS = {"disk": "from disk", "host": "over PCIe", "messages": "in messages"}
+# A table of levels that is longer than this shows the first and the last ones.
+_SHOWN_LEVELS = 40
 
 
 def vertex(text: str) -> int | str:
@@ -376,6 +378,14 @@ def tell_written(*names: str | None) -> None:
 def print_json(values: dict[str, Any]) -> None:
     """Print one object on standard output."""
     print(json.dumps(values))  # in ASCII: the same bytes on every terminal
+
+
+def shortened(lines: list[str]) -> list[str]:
+    """Leave out the middle of a long table of levels."""
+    hidden, half = len(lines) - _SHOWN_LEVELS, _SHOWN_LEVELS // 2
+    if hidden <= 0:
+        return lines
+    return [*lines[:half], f"  …    {hidden:,} more levels", *lines[-half:]]
 
 
 def print_table(rows: Iterable[tuple[str, str]], stream: TextIO | None = None) -> None:

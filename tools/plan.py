@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from oocbfs.memory import format_size
-from oocbfs.tools import announcements
+from oocbfs.tools import announcements, plan_workers
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    shared.add(parser, "graph")
+    shared.add(parser, "graph", nargs="?")
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--vram",
@@ -48,12 +48,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="predict from so many random sources (default: 4; 0 predicts nothing)",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    plan_workers.add_arguments(parser)
+    shared.add(parser, "--json")
+    parser.set_defaults(refuse=parser.error)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Plan for each GPU and print the decisions."""
+    """Plan for each GPU, or for several machines, and print the decisions."""
     announcements.announce()
+    if plan_workers.is_wanted(options):
+        plan_workers.run(options)
+        return
     from oocbfs.search import graph
 
     targets = _targets(options)

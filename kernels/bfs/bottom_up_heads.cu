@@ -46,8 +46,8 @@ bottom_up_heads(Search search, Rows in_rows, Rows out_rows, u32 level, u64 pendi
       u64 first_sector = 0, last_sector = 0, cost = 0;
       if (!(word >> lane_id() & 1u)) {
         const u32 head = in_rows.heads[vertex];
-        if (head < n) {
-          found = test_bit(search.visited, head);
+        if (head < in_rows.num_ids) {
+          found = is_reached(search, head);
           num_tested++;
           if (found) {
             reach(search, vertex, head, level);

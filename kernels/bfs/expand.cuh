@@ -40,13 +40,22 @@ __device__ __forceinline__ void reach(const Search& search, u32 vertex, u32 pare
 #endif
 }
 
+// Whether a neighbour was visited when the level began.
+__device__ __forceinline__ bool is_reached(const Search& search, u32 id) {
+#if DEALT
+  return test_bit(search.reached, id);
+#else
+  return test_bit(search.visited, id);
+#endif
+}
+
 // Claim one neighbour per active lane. All lanes of the warp call this together.
 __device__ __forceinline__ void claim(const Search& search, Tally& tally, const Rows& rows,
                                       bool active, u32 vertex, u32 parent, u32 level) {
   bool fresh = false;
   tally.edges += active;
-  if (active && vertex >= rows.num_vertices) report_damage(search);
-  if (active && vertex < rows.num_vertices) {
+  if (active && vertex >= rows.num_ids) report_damage(search);
+  if (active && vertex < rows.num_ids) {
     const u32 bit = 1u << (vertex & 31u);
     u32* word = &search.claimed[vertex >> 5];
     // Most neighbours are visited, and a read is cheaper than the atomic. A read that comes too
@@ -56,11 +65,13 @@ __device__ __forceinline__ void claim(const Search& search, Tally& tally, const 
       tally.claims_lost += !fresh;
     }
   }
+#if !DEALT   // else its owner does this, when it is told: see devices/unite_words.cu
   if (fresh) {
     reach(search, vertex, parent, level);
     tally.add_found(rows, vertex);
   }
   append(search.queue, &search.control[CONTROL_QUEUE_END], 0, fresh, vertex);
+#endif
 }
 
 // One staged row per lane.
@@ -70,7 +81,7 @@ __device__ __forceinline__ void expand_staged(const Search& search, Tally& tally
     const bool active = !row.done();
     bool whole = true;
     u32 vertex = 0;
-    if (active) vertex = row.next(whole, rows.num_vertices);
+    if (active) vertex = row.next(whole, rows.num_ids);
     if (!whole) report_damage(search);
     claim(search, tally, rows, active && whole, vertex, parent, level);
   }

@@ -16,7 +16,7 @@
 __device__ __forceinline__ bool is_hit(const Search& search, Tally& tally, u32 id, u32 n) {
   tally.edges++;
   if (id >= n) report_damage(search);
-  return id < n && test_bit(search.visited, id);
+  return id < n && is_reached(search, id);
 }
 
 // The first visited neighbour in what is left of a staged row, or NO_VERTEX.
@@ -37,11 +37,11 @@ __device__ __forceinline__ u32 search_staged(const Search& search, Tally& tally,
 __device__ __forceinline__ u32 search_short(const Search& search, Tally& tally, Scratch& scratch,
                                             const Rows& rows, Span span) {
   StagedRow row = stage_first(scratch, rows, span);
-  u32 parent = search_staged(search, tally, row, rows.num_vertices);
+  u32 parent = search_staged(search, tally, row, rows.num_ids);
   const bool goes_on = parent == NO_VERTEX && row.length < span.end - span.begin;
   if (__any_sync(FULL_WARP, goes_on)) {
     stage_rest(scratch, row, rows, span, goes_on);
-    if (goes_on) parent = search_staged(search, tally, row, rows.num_vertices);
+    if (goes_on) parent = search_staged(search, tally, row, rows.num_ids);
   }
   return parent;
 }
@@ -68,7 +68,7 @@ __device__ __forceinline__ u32 search_long(const Search& search, Tally& tally, c
   while (__any_sync(FULL_WARP, active)) {
     Decoded decoded;
     if (!decode_chunk<GROUP_LANES>(decoded, cursor, rows, active)) report_damage(search);
-    const u32 hit = first_hit(search, tally, decoded, rows.num_vertices);
+    const u32 hit = first_hit(search, tally, decoded, rows.num_ids);
     const u32 hits = __ballot_sync(FULL_WARP, hit != NO_VERTEX) & group_mask;
     const u32 winner = hits ? (u32)__ffs((int)hits) - 1 : lane_id();
     const u32 candidate = __shfl_sync(FULL_WARP, hit, (int)winner);
@@ -79,10 +79,10 @@ __device__ __forceinline__ u32 search_long(const Search& search, Tally& tally, c
   return parent;
 }
 
-// Search the tail of one vertex per lane; NO_VERTEX takes no part.
-__device__ __forceinline__ void search_tails(const Search& search, Tally& tally, Scratch& scratch,
-                                             const Rows& in_rows, const Rows& out_rows, u32 vertex,
-                                             u32 level) {
+// Search the tail of one vertex per lane for a visited neighbour, or NO_VERTEX; a vertex that is
+// NO_VERTEX takes no part.
+__device__ __forceinline__ u32 find_in_tails(const Search& search, Tally& tally, Scratch& scratch,
+                                             const Rows& in_rows, u32 vertex) {
   const Span none = {0, 0};
   Span span = none;
   if (vertex != NO_VERTEX) span = readable_span(in_rows, vertex);
@@ -104,6 +104,14 @@ __device__ __forceinline__ void search_tails(const Search& search, Tally& tally,
       if (lane_id() == (u32)__ffs((int)lanes) - 1) parent = result;
     }
   }
+  return parent;
+}
+
+// Visit the vertices whose tail holds a visited neighbour.
+__device__ __forceinline__ void search_tails(const Search& search, Tally& tally, Scratch& scratch,
+                                             const Rows& in_rows, const Rows& out_rows, u32 vertex,
+                                             u32 level) {
+  const u32 parent = find_in_tails(search, tally, scratch, in_rows, vertex);
   const bool found = parent != NO_VERTEX;
   if (found) {
     atomicOr(&search.claimed[vertex >> 5], 1u << (vertex & 31u));

@@ -30,13 +30,15 @@ struct Rows {
   u64 readable_end;
   u32 num_vertices;
   u32 shift;
+  u32 num_ids;   // neighbours are below it: num_vertices, unless vertices are dealt to devices
 };
 static_assert(sizeof(Rows) == ROWS_STRUCT_BYTES, "Rows differs from its numpy dtype");
 
 // The state of one traversal. A vertex enters the queue once, so the queue holds the frontiers of
 // all levels in order. Bottom-up steps test `visited`, which does not change during them.
 // `claimed` is `visited` plus what this level found, and may be the same memory in a top-down
-// level.
+// level. Where vertices are dealt to several devices, all of this is about a device's own vertices,
+// by their rows, and neighbours are ids of all: see devices/dealt.cuh.
 struct Search {
   u32* levels;
   u32* parents;
@@ -55,6 +57,7 @@ struct Search {
   u64* cache_tags;        // of small_levels: see bfs/cached.cuh
   uint4* cache_data;
   u64 cache_sectors;
+  u32* reached;           // of several devices: what was visited when all told each other
 };
 static_assert(sizeof(Search) == SEARCH_STRUCT_BYTES, "Search differs from its numpy dtype");
 

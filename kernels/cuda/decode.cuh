@@ -111,7 +111,7 @@ __device__ __forceinline__ bool decode_chunk(Decoded& decoded, Cursor& cursor, c
     const bool ends = !(word >> (8 * k) & 0x80u) && offset + k >= span.begin && active;
     if (ends) {
       const u32 value = varint_ending_at(k, word, before, lost);
-      whole = whole && value < rows.num_vertices;
+      whole = whole && value < rows.num_ids;
       total += value + 1;
     }
     decoded.ids[k] = total;

@@ -40,7 +40,7 @@ __device__ __forceinline__ Span skip_segments(const Search& search, const Rows& 
   while (high - low > 1) {
     const u64 middle = (low + high) / 2;
     const u32 first = first_neighbour(rows, row.begin + middle * SEGMENT_BYTES, row.end);
-    if (first >= rows.num_vertices) report_damage(search);
+    if (first >= rows.num_ids) report_damage(search);
     if (first <= search.first_target)
       low = middle;
     else

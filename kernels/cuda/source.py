@@ -62,8 +62,25 @@ _MANY = {
     "many_tails": "many/tails",
     "many_commit": "many/commit",
 }
-_FILES = {**_BFS, **_COMPONENTS, **_MANY}
+# Of traversals on several devices, beside some of those above.
+_DEVICES = {
+    "gather_words": "devices/gather_words",
+    "deal_words": "devices/deal_words",
+    "unite_words": "devices/unite_words",
+    "find_parents": "devices/find_parents",
+}
+_FILES = {**_BFS, **_COMPONENTS, **_MANY, **_DEVICES}
 BFS_KERNELS = tuple(_BFS)
+# Compiled with KernelOptions(dealt=True).
+DEVICES_KERNELS = (
+    "initialise",
+    "visit_sources",
+    "bottom_up_heads",
+    "bottom_up_tails",
+    "top_down",
+    "top_down_hubs",
+    *_DEVICES,
+)
 COMPONENTS_KERNELS = tuple(_COMPONENTS)
 MANY_KERNELS = tuple(_MANY)
 KERNELS = tuple(_FILES)
@@ -110,7 +127,8 @@ CONTROL_WORDS = Control.PENDING_BYTES + PARTS
 ROWS_STRUCT = np.dtype(
     [(name, "<u8") for name in ("heads", "starts", "bases", "slow", "fast")]
     + [(name, "<u8") for name in ("fast_begin", "fast_end", "readable_begin", "readable_end")]
-    + [("num_vertices", "<u4"), ("shift", "<u4")]
+    + [("num_vertices", "<u4"), ("shift", "<u4"), ("num_ids", "<u4")],
+    align=True,
 )
 SEARCH_STRUCT = np.dtype(
     [
@@ -133,8 +151,13 @@ SEARCH_STRUCT = np.dtype(
             "cache_tags",
             "cache_data",
             "cache_sectors",
+            "reached",
         )
     ]
+)
+DEAL_STRUCT = np.dtype(
+    [(name, "<u8") for name in ("reached", "marked", "sent", "received", "num_words", "stride")]
+    + [("devices", "<u4"), ("device", "<u4")]
 )
 COST_STRUCT = np.dtype([("bytes", "<u8"), ("skippable", "<u8")])
 MANY_STRUCT = np.dtype(
@@ -175,6 +198,8 @@ class KernelOptions:
     probe_bytes: int = 32
     # Count rows by length class; for tests and statistics.
     count_rows: bool = False
+    # Vertices are dealt to several devices: see kernels/devices.
+    dealt: bool = False
 
     def definitions(self) -> tuple[str, ...]:
         """Give the compiler options that select this variant."""
@@ -198,6 +223,7 @@ class KernelOptions:
             "many_planes": MANY_PLANES,
             "many_struct_bytes": MANY_STRUCT.itemsize,
             "search_struct_bytes": SEARCH_STRUCT.itemsize,
+            "deal_struct_bytes": DEAL_STRUCT.itemsize,
         }
         return tuple(f"-D{name.upper()}={int(value)}u" for name, value in values.items())
 

@@ -90,7 +90,7 @@ class Library:
     def map_host(self, address: int, size: int) -> None:
         """Count the loads from this memory as traffic over the bus."""
         if self._library.emulator_map_host(address, size):
-            raise OocbfsError("the emulator counts at most 8 ranges of host memory at a time")
+            raise OocbfsError("the emulator counts at most 32 ranges of host memory at a time")
 
     def unmap_host(self, address: int) -> None:
         """Count no longer."""

@@ -74,7 +74,7 @@ struct Counters {
   double busiest_work, mean_work;   // of the warps of a launch, summed up over launches
 };
 
-constexpr int MAX_HOST_RANGES = 8;
+constexpr int MAX_HOST_RANGES = 32;
 
 struct State {
   Lane* current;

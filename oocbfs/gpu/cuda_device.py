@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ from oocbfs.kernels.cuda.source import (
 )
 from oocbfs.memory import format_size
 from oocbfs.progress import Phases
+
+Pinned = TypeVar("Pinned")
 
 # Left to the driver: code of the kernels, their stacks, and what a pool loses to rounding.
 _RESERVED_BYTES = 128 << 20
@@ -82,8 +84,20 @@ def _explain_compiler(error: BaseException) -> str:
     return f"({reason}): use --engine cpu"
 
 
+@contextmanager
+def _explained(what: str) -> Iterator[None]:
+    """Turn what CUDA raises into one line."""
+    try:
+        yield
+    except RuntimeError as error:  # the base of all errors of CUDA's libraries
+        raise DeviceError(f"{what} ({_first_line(error)}): use --engine cpu") from error
+
+
 class CudaDevice(Device):
-    """Runs the kernels on the current CUDA device; everything goes through one stream."""
+    """Runs the kernels on a CUDA device, the current one or that of a number, through one stream.
+
+    It is current during calls only, so that several can take turns.
+    """
 
     def __init__(
         self,
@@ -92,34 +106,49 @@ class CudaDevice(Device):
         kernels: Sequence[Kernel] = BFS_KERNELS,
         cupy: Any = None,  # noqa: ANN401
         phases: Phases | None = None,
+        device_id: int | None = None,
     ) -> None:
-        self._cupy = load_cupy() if cupy is None else cupy
-        self._runtime = self._cupy.cuda.runtime
+        self.cupy = load_cupy() if cupy is None else cupy
+        self._runtime = self.cupy.cuda.runtime
         self._options = options or KernelOptions()
         self._phases = phases
         self._sources = {name_of(kernel): kernel for kernel in kernels}
         self._kernels: dict[str, Any] = {}
         self.routes: list[Route] = []
-        with self._explained("the GPU cannot be used"):
-            device = self._cupy.cuda.Device()
-            self._device_id = int(device.id)
-            self._multiprocessors = int(device.attributes["MultiProcessorCount"])
+        self._device = self._find(device_id)
+        self.device_id = int(self._device.id)
+        with self.current("the GPU cannot be used"):
+            self._multiprocessors = int(self._device.attributes["MultiProcessorCount"])
         self._resident: dict[tuple[str, int], int] = {}
         self.usage = Usage()
 
+    def _find(self, device_id: int | None) -> Any:  # noqa: ANN401
+        with _explained("the GPU cannot be used"):
+            if device_id is None:
+                return self.cupy.cuda.Device()
+            count = int(self._runtime.getDeviceCount())
+            if device_id >= count:
+                there = f"GPUs 0 to {count - 1}" if count > 1 else "GPU 0"
+                raise DeviceError(f"there is no GPU {device_id}: CuPy finds {there}")
+            return self.cupy.cuda.Device(device_id)
+
     @contextmanager
-    def _explained(self, what: str) -> Iterator[None]:
-        """Turn what CUDA raises into one line."""
-        try:
+    def current(self, what: str) -> Iterator[None]:
+        """Make this the current device for some calls; turn what CUDA raises into one line."""
+        with _explained(what), self._device:
             yield
-        except RuntimeError as error:  # the base of all errors of CUDA's libraries
-            raise DeviceError(f"{what} ({_first_line(error)}): use --engine cpu") from error
+
+    @property
+    def stream(self) -> int:
+        """The stream that everything goes through, as CUDA's libraries take it."""
+        with self.current("the GPU cannot be used"):
+            return int(self.cupy.cuda.get_current_stream().ptr)
 
     def free_bytes(self) -> int:
         """Ask the driver, and count what CuPy's pool holds unused."""
-        with self._explained("the GPU cannot be used"):
+        with self.current("the GPU cannot be used"):
             free, _ = self._runtime.memGetInfo()
-            unused = self._cupy.get_default_memory_pool().free_bytes()
+            unused = self.cupy.get_default_memory_pool().free_bytes()
         return max(0, int(free) + int(unused) - _RESERVED_BYTES)
 
     def load_kernels(self) -> None:
@@ -132,16 +161,17 @@ class CudaDevice(Device):
         key = (kernel, threads)
         if key not in self._resident:
             function = self._kernel(kernel).kernel.ptr
-            with self._explained("the GPU cannot be used"):
-                ask = self._cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor
+            with self.current("the GPU cannot be used"):
+                ask = self.cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor
                 self._resident[key] = self._multiprocessors * int(ask(function, threads, 0))
         return self._resident[key]
 
     def allocate(self, size: int, dtype: Any, name: str = "") -> Memory:  # noqa: ANN401
         """Give memory from CuPy's pool."""
         try:
-            array = self._cupy.empty(max(size, 1), dtype)
-        except self._cupy.cuda.memory.OutOfMemoryError as error:
+            with self._device:
+                array = self.cupy.empty(max(size, 1), dtype)
+        except self.cupy.cuda.memory.OutOfMemoryError as error:
             need = max(size, 1) * np.dtype(dtype).itemsize
             raise DeviceError(
                 f"the GPU has no {format_size(need)} left for the traversal "
@@ -151,12 +181,12 @@ class CudaDevice(Device):
 
     def upload(self, memory: Memory, array: NDArray[Any]) -> None:
         """Copy in stream order."""
-        with self._explained("copying to the GPU failed"):
+        with self.current("copying to the GPU failed"):
             memory.owner[: array.size].set(np.ascontiguousarray(array))
 
     def download(self, memory: Memory, size: int | None = None) -> NDArray[Any]:
         """Copy back, which waits for everything launched before."""
-        with self._explained("the GPU failed in a kernel or a copy"):
+        with self.current("the GPU failed in a kernel or a copy"):
             copy: NDArray[Any] = memory.owner[: memory.size if size is None else size].get()
         self.usage.read_backs += 1
         self.usage.read_back_bytes += copy.nbytes
@@ -164,46 +194,61 @@ class CudaDevice(Device):
 
     def map_host(self, array: NDArray[np.uint8]) -> AbstractContextManager[int]:
         """Register the tails with the driver, or copy them into memory that it knows."""
-        return map_pinned(self._runtime, array, self._device_id, self.routes.append, self._phases)
+        return self._pinned(
+            map_pinned(self._runtime, array, self.device_id, self.routes.append, self._phases)
+        )
 
     def allocate_host(self, size: int) -> AbstractContextManager[tuple[NDArray[np.uint8], int]]:
         """Ask the driver for pinned memory."""
-        return allocate_pinned(self._runtime, size)
+        return self._pinned(allocate_pinned(self._runtime, size))
+
+    @contextmanager
+    def _pinned(self, memory: AbstractContextManager[Pinned]) -> Iterator[Pinned]:
+        """Pin memory and give it back while this device is current, and not in between."""
+        with ExitStack() as stack:
+            with self._device:
+                pinned = stack.enter_context(memory)
+            try:
+                yield pinned
+            finally:
+                with self._device:
+                    stack.close()
 
     def launch(self, kernel: str, blocks: int, threads: int, arguments: Sequence[Argument]) -> None:
         """Start the kernel in the current stream; structs go by value, as arrays of one item."""
         self.usage.launches += 1
         function = self._kernel(kernel)
-        with self._explained(f"the GPU would not start {kernel}"):
+        with self.current(f"the GPU would not start {kernel}"):
             function((blocks,), (threads,), tuple(arguments))
 
     def mark(self) -> Any:  # noqa: ANN401
         """Record an event in the stream."""
-        with self._explained("the GPU would not record an event"):
-            event = self._cupy.cuda.Event()
+        with self.current("the GPU would not record an event"):
+            event = self.cupy.cuda.Event()
             event.record()
         return event
 
     def wait_for(self, mark: Any) -> None:  # noqa: ANN401
         """Wait for the event."""
-        with self._explained("the GPU failed in a kernel or a copy"):
+        with self.current("the GPU failed in a kernel or a copy"):
             mark.synchronize()
 
     def seconds_between(self, begin: Any, end: Any) -> float:  # noqa: ANN401
         """Ask the events, which have happened when something after them was downloaded."""
-        return float(self._cupy.cuda.get_elapsed_time(begin, end)) / 1000
+        return float(self.cupy.cuda.get_elapsed_time(begin, end)) / 1000
 
     def _kernel(self, name: str) -> Any:  # noqa: ANN401
         if name not in self._kernels:
             try:
                 kernel = self._sources[name]
-                module = self._cupy.RawModule(
-                    code=source(kernel).read_text(),
-                    options=compiler_options(self._options, kernel=kernel),
-                    backend="nvrtc",
-                )
-                self._kernels[name] = module.get_function(name)
-            except (RuntimeError, self._cupy.cuda.compiler.CompileException) as error:
+                with self._device:
+                    module = self.cupy.RawModule(
+                        code=source(kernel).read_text(),
+                        options=compiler_options(self._options, kernel=kernel),
+                        backend="nvrtc",
+                    )
+                    self._kernels[name] = module.get_function(name)
+            except (RuntimeError, self.cupy.cuda.compiler.CompileException) as error:
                 raise DeviceError(
                     f"{name} cannot be compiled for this GPU {_explain_compiler(error)}"
                 ) from error

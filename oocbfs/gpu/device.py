@@ -61,6 +61,12 @@ class Memory:
         address = self.address + begin * self.dtype.itemsize
         return Memory(address, self.dtype, end - begin, self.owner[begin:end])
 
+    def seen_as(self, dtype: Any) -> Memory:  # noqa: ANN401
+        """Give the same memory as items of another type."""
+        dtype = np.dtype(dtype)
+        size = self.size * self.dtype.itemsize // dtype.itemsize
+        return Memory(self.address, dtype, size, self.owner.view(dtype))
+
 
 class Device(ABC):
     """Memory, transfers and launches. Launches and uploads run in order; downloads wait."""

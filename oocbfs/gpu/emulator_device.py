@@ -142,8 +142,10 @@ class EmulatorDevice(Device):
     def launch(self, kernel: str, blocks: int, threads: int, arguments: Sequence[Argument]) -> None:
         """Run the kernel to its end."""
         self.usage.launches += 1
+        before = self.library.counters().host_sectors  # of all devices that share the library
         self.library.launch(kernel, blocks, threads, arguments)
-        self.usage.slow_bytes = 32 * int(self.library.counters().host_sectors)
+        moved = int(self.library.counters().host_sectors - before)
+        self.usage.slow_bytes = (self.usage.slow_bytes or 0) + 32 * moved
 
     def take_counts(self) -> Counts:
         """Tell what kernels did to memory, too, where the library counts every access."""

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from oocbfs.errors import BudgetError, FormatError
 from oocbfs.gpu.bfs import GpuBfs
 from oocbfs.gpu.cuda_device import DeviceError
+from oocbfs.gpu.device import Device
 from oocbfs.gpu.emulator_device import EmulatorDevice
 from oocbfs.gpu.load import load_graph, make_device, usable_bytes
 from oocbfs.gpu.many import GpuMany, many_arrays
 from oocbfs.gpu.pinned import PinError
-from oocbfs.gpu.result import DeviceDirection
+from oocbfs.gpu.result import DeviceDirection, GpuResult
 from oocbfs.gpu.staging import DiskTails
 from oocbfs.kernels.cuda.source import BFS_KERNELS, MANY_KERNELS, KernelOptions
 from oocbfs.kernels.many.traverse import WIDTH
@@ -41,13 +42,26 @@ def run_search(
     settings: Settings,
     *how: object,
 ) -> tuple[Any, float]:
-    """Run a search that is on a device and fill levels and parents; give what it did, and seconds.
+    """Run a search that is on a device, as ``fill``, after the schedule of the settings."""
+    follow_schedule(search.device, settings)
+    return fill(graph, search, task, settings, *how)
 
-    The emulator follows the schedule of the settings.
-    """
+
+def follow_schedule(device: Device, settings: Settings) -> None:
+    """Let the emulator run threads in the order that the settings want."""
     schedule = settings.schedule
-    if isinstance(search.device, EmulatorDevice):
-        search.device.schedule(schedule.seed, schedule.blocks, schedule.resident_blocks)
+    if isinstance(device, EmulatorDevice):
+        device.schedule(schedule.seed, schedule.blocks, schedule.resident_blocks)
+
+
+def fill(
+    graph: StoredGraph,
+    search: Any,  # noqa: ANN401
+    task: Task,
+    settings: Settings,
+    *how: object,
+) -> tuple[Any, float]:
+    """Run a search and fill levels and parents; give what it did, and seconds."""
     start = time.perf_counter()
     try:
         done = search.run(task.sources, *how, max_depth=settings.max_depth, target=task.target)
@@ -72,6 +86,11 @@ def on_device(graph: StoredGraph, engine: str, task: Task, settings: Settings) -
         done, seconds = run_search(
             graph, search, task, settings, DeviceDirection(settings.direction)
         )
+    return outcome_of(done, seconds)
+
+
+def outcome_of(done: GpuResult, seconds: float) -> BfsOutcome:
+    """Give what was done level by level, as all engines do."""
     records = [
         Level(
             direction=step.kind,
@@ -83,6 +102,7 @@ def on_device(graph: StoredGraph, engine: str, task: Task, settings: Settings) -
             num_levels=step.num_levels,
             slow_bytes=step.slow_bytes,
             counts=step.counts,
+            link_bytes=step.link_bytes,
         )
         for step in done.steps
         if step.num_levels

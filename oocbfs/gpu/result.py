@@ -38,6 +38,8 @@ class DeviceStep:
     edges_examined: int = 0
     claims_lost: int = 0
     counts: Counts = field(default_factory=Counts)
+    # What each link between devices carried, where there are several.
+    link_bytes: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass

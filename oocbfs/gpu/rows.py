@@ -73,6 +73,7 @@ class ResidentRows:
         self.struct["fast_begin"], self.struct["fast_end"] = begin, end
         self.struct["readable_begin"], self.struct["readable_end"] = self.host_range
         self.struct["num_vertices"], self.struct["shift"] = rows.heads.size, rows.shift
+        self.struct["num_ids"] = rows.num_ids
 
 
 class OnDevice:

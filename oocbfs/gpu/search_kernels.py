@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.gpu.device import Argument, u32, u64
-from oocbfs.gpu.rows import struct_of
+from oocbfs.gpu.device import Argument, Memory, u32, u64
+from oocbfs.gpu.rows import OnDevice, struct_of
 from oocbfs.kernels.cuda.source import (
     CONTROL_WORDS,
     COST_STRUCT,
@@ -17,9 +15,6 @@ from oocbfs.kernels.cuda.source import (
     Control,
 )
 from oocbfs.plan.limits import StepLimits
-
-if TYPE_CHECKING:
-    from oocbfs.gpu.bfs import GpuBfs
 
 
 class SearchKernels:
@@ -30,19 +25,19 @@ class SearchKernels:
     one of them.
     """
 
-    def __init__(self, bfs: GpuBfs) -> None:
-        self._device = bfs.device
-        self._out, self._in = bfs.out_rows.struct, bfs.in_rows.struct
-        self._num_vertices = bfs.num_vertices
-        self._tail_bytes = bfs.out_rows.tail_bytes
-        self._queue = bfs.memory["queue"]
-        control = bfs.memory["control"]
+    def __init__(self, graph: OnDevice, memory: dict[str, Memory]) -> None:
+        self._device = graph.device
+        self._out, self._in = graph.out_rows.struct, graph.in_rows.struct
+        self._num_vertices = graph.num_vertices
+        self._tail_bytes = graph.out_rows.tail_bytes
+        self._queue = memory["queue"]
+        control = memory["control"]
         self._hubs = control.part(Control.HUBS, Control.HUBS + 1)
-        self._search = struct_of(SEARCH_STRUCT, bfs.memory)
+        self._search = struct_of(SEARCH_STRUCT, memory)
         self._search["level_ends"] = control.part(CONTROL_WORDS, control.size).address
-        self._search["cache_sectors"] = bfs.memory["cache_tags"].size
-        self._visited = bfs.memory["visited"].address
-        self._spare = bfs.memory["claimed"].address
+        self._search["cache_sectors"] = memory["cache_tags"].size
+        self._visited = memory["visited"]
+        self._spare = memory["claimed"]
 
     def start(self, sources: NDArray[np.uint32]) -> None:
         """Clear what the last traversal left, and visit the sources."""
@@ -159,8 +154,8 @@ class SearchKernels:
         )
         self._device.launch("small_levels", 1, SMALL_BLOCK_THREADS, (self._search, *arguments))
 
-    def _set_bitmaps(self, *, visited: int, claimed: int) -> None:
-        self._search["visited"], self._search["claimed"] = visited, claimed
+    def _set_bitmaps(self, *, visited: Memory, claimed: Memory) -> None:
+        self._search["visited"], self._search["claimed"] = visited.address, claimed.address
 
     def _launch(self, kernel: str, *arguments: Argument, num_threads: int | None = None) -> None:
         self._device.launch_threads(kernel, (self._search, *arguments), num_threads)

@@ -53,7 +53,7 @@ class LevelLoop:
         self._memory = bfs.memory
         self._limits = bfs.limits
         self._staging = bfs.staging
-        self._kernels = SearchKernels(bfs)
+        self._kernels = SearchKernels(bfs, bfs.memory)
         self._num_vertices = bfs.num_vertices
         self._direction = direction
         self._max_depth = self._num_vertices if max_depth is None else max_depth
@@ -265,6 +265,7 @@ class LevelLoop:
                 frontier_bytes=self._bytes,
                 slow_bytes=self._take_slow_bytes(),
                 counts=self._device.take_counts(),
+                link_bytes={},  # of several devices
                 **counted,
             )
         )
@@ -306,20 +307,20 @@ class LevelLoop:
 
     def _count_work(self, sizes: list[int]) -> Counts:
         """Complete the counts of all steps; give those of what belongs to no level."""
-        around = [_with_work(self._start_counts, found=sizes[0])]
+        around = [with_work(self._start_counts, found=sizes[0])]
         for step in self._steps:
             found = sum(sizes[step.level : step.level + step.num_levels])
-            step.counts = _with_work(step.counts, step.edges_examined, step.claims_lost, found)
+            step.counts = with_work(step.counts, step.edges_examined, step.claims_lost, found)
             if not step.num_levels:
                 around.append(step.counts)
         # Among them a heads pass that saw an empty frontier.
         examined = int(self._control[Control.HEADS_TESTED] + self._control[Control.EDGES])
         left = examined - sum(step.edges_examined for step in self._steps)
-        around.append(_with_work(self._device.take_counts(), edges=left))
+        around.append(with_work(self._device.take_counts(), edges=left))
         return sum_counts(around)
 
 
-def _with_work(counts: Counts, edges: int = 0, lost: int = 0, found: int = 0) -> Counts:
+def with_work(counts: Counts, edges: int = 0, lost: int = 0, found: int = 0) -> Counts:
     """Add what kernels counted; a vertex that was found is in the queue once."""
     return replace(
         counts,

@@ -66,3 +66,4 @@ class MethodRows:
             packed["slow"] = stack.enter_context(device.map_host(rows.tails))
         packed["readable_end"] = rows.tails.size
         packed["num_vertices"], packed["shift"] = rows.heads.size, rows.shift
+        packed["num_ids"] = rows.num_ids

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from oocbfs.formats.container.cut import Cut
 from oocbfs.kernels.constants import SEGMENT_BYTES
 from oocbfs.kernels.cuda.source import (
     CACHED_SECTORS,
@@ -73,6 +74,29 @@ def search_arrays(
         "cache_tags": ArrayShape(cached_sectors(tail_bytes[0]), np.uint64),
         "cache_data": ArrayShape(cached_sectors(tail_bytes[0]) * 32, np.uint8),
     }
+
+
+def part_arrays(
+    cut: Cut, part: int, tail_bytes: tuple[int, ...], *, with_parents: bool
+) -> dict[str, ArrayShape]:
+    """List the arrays of a part of the vertices; bitmaps of all parts are of one size."""
+    arrays = search_arrays(cut.rows_of(part), tail_bytes, with_parents=with_parents)
+    bitmap = ArrayShape(2 * cut.words_of(0), np.uint32)
+    return {**arrays, "visited": bitmap, "claimed": bitmap}
+
+
+def dealt_arrays(cut: Cut) -> dict[str, ArrayShape]:
+    """List the bitmaps of all vertices that every part has besides, and its messages."""
+    bitmap, message = (
+        ArrayShape(size, np.uint64) for size in (cut.num_words, cut.parts * cut.words_of(0))
+    )
+    return {"reached": bitmap, "marked": bitmap, "sent": message, "received": message}
+
+
+def dealt_bytes(cut: Cut) -> int:
+    """Tell how much device memory these take, and what pads the bitmaps of a part."""
+    messages = sum(allocated_bytes(array.num_bytes) for array in dealt_arrays(cut).values())
+    return messages + 4 * UNIT_BYTES
 
 
 def cached_sectors(tail_bytes: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -31,8 +32,9 @@ class Level:
     The last level of a traversal that stops at a depth or a target took no work: it is ``STOPPED``.
     GPUs run several small levels at once: then this sums up ``num_levels``. ``slow_bytes`` are the
     bytes that came from slower memory, by tier ("disk"), where they are counted by level.
-    ``counts`` are what a device counted; see ``results.counts``. ``exchange`` are the messages of
-    a graph in parts, and what each part looked at; see ``cluster.driver``.
+    ``counts`` are what a device counted; see ``results.counts``. ``link_bytes`` are what devices
+    sent each other, by link ("0>1"). ``exchange`` are the messages of a graph in parts, and what
+    each part looked at; see ``cluster.driver``.
     """
 
     direction: str
@@ -44,6 +46,7 @@ class Level:
     num_levels: int = 1
     slow_bytes: dict[str, int] = field(default_factory=dict)
     counts: Counts | None = None
+    link_bytes: dict[str, int] = field(default_factory=dict)
     exchange: dict[str, Any] | None = None
 
     def summary(self) -> dict[str, Any]:
@@ -178,6 +181,14 @@ class Stats:
         levels = [level.counts for level in self.levels if level.counts is not None]
         around = [] if self.around is None else [self.around]
         return sum_counts(around + levels) if levels else None
+
+    @property
+    def link_bytes(self) -> dict[str, int]:
+        """Bytes that devices sent each other, by link; empty on one device."""
+        total = Counter[str]()
+        for level in self.levels:
+            total.update(level.link_bytes)
+        return dict(total)
 
     @property
     def slow_bytes(self) -> int | None:
@@ -344,6 +355,7 @@ class BfsResult:
             "engine_reason": self.stats.engine_reason,
             "slow_bytes": self.stats.slow_bytes,
             "slow_bytes_by_tier": self.stats.slow_bytes_by_tier,
+            "link_bytes": self.stats.link_bytes,
             "graph_bytes": self.stats.graph_bytes,
             "counts": None if counts is None else counts.summary(),
             "levels": [level.summary() for level in self.stats.levels],

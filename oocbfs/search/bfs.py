@@ -51,6 +51,8 @@ def bfs(
     method = parse_method(settings.method)
     if method.name != AUTO:
         settings = replace(settings, engine=_engine_of(method, settings))
+    if settings.devices is not None and settings.engine == "auto":
+        settings = replace(settings, engine="cuda")
     sources = graph.as_ids(source)
     if not sources.size:
         raise QueryError("a traversal needs at least one source")
@@ -192,6 +194,10 @@ def _run(
     """Traverse on the engine asked for, or on the best there is."""
 
     def on_device(engine: str) -> BfsOutcome:
+        if settings.devices is not None:
+            from oocbfs.devices.engine import on_devices
+
+            return on_devices(graph, engine, task, settings)
         from oocbfs.gpu.engine import on_device
 
         return on_device(graph, engine, task, settings)

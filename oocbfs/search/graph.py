@@ -64,6 +64,7 @@ class Graph(StoredGraph):
         tmp: str | os.PathLike[str] | None = None,
         method: str = "auto",
         schedule: Schedule | None = None,
+        devices: Iterable[int] | None = None,
     ) -> BfsResult:
         """Find the distance of every vertex from a source, or from the nearest of several.
 
@@ -112,6 +113,10 @@ class Graph(StoredGraph):
             ``oocbfs.methods.METHODS`` lists them, with the engines they run on.
         schedule
             The order in which the emulator runs threads; ``oocbfs.settings.Schedule``.
+        devices
+            Numbers of GPUs of this host, such as ``[0, 1]``: each gets a part of the graph, and
+            ``vram`` and ``resident_tails`` are of each. The host must hold all tails meanwhile.
+            ``stats.link_bytes`` are what they sent each other. The emulator plays as many devices.
 
         Raises
         ------
@@ -139,6 +144,7 @@ class Graph(StoredGraph):
             validate=validate,
             method=method,
             schedule=schedule or Schedule(),
+            devices=None if devices is None else tuple(devices),
         )
         sources = self._resolve(source, settings)
         return bfs(self, sources, parents=parents, settings=settings)

@@ -11,6 +11,7 @@ import pytest
 from oocbfs.kernels.cuda.source import FOLDER, KERNELS, headers, sources
 from tests.support.mutants.bfs_mutants import BFS_MUTANTS
 from tests.support.mutants.cache_mutants import CACHE_MUTANTS
+from tests.support.mutants.devices_mutants import DEVICES_MUTANTS
 from tests.support.mutants.method_mutants import METHOD_MUTANTS
 from tests.support.mutants.mutant import Mutant
 from tests.support.mutants.mutant_runner import Runner
@@ -35,7 +36,7 @@ def copy_kernels(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "mutant",
-    [*BFS_MUTANTS, *CACHE_MUTANTS, *OTHER_MUTANTS, *METHOD_MUTANTS],
+    [*BFS_MUTANTS, *CACHE_MUTANTS, *DEVICES_MUTANTS, *OTHER_MUTANTS, *METHOD_MUTANTS],
     ids=lambda mutant: mutant.name.replace(" ", "-"),
 )
 def test_mutants_are_caught(mutant: Mutant, runner: Runner, tmp_path: Path) -> None:

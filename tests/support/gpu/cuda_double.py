@@ -50,10 +50,14 @@ class Pinned(NamedTuple):
 
 
 class Runtime:
-    """Records calls to the CUDA runtime; refuses those it is told to as well, from the n-th on."""
+    """Records calls to the CUDA runtime; refuses those it is told to as well, from the n-th on.
+
+    It is the runtime of one device, which is the current one: see several_double for more.
+    """
 
     CUDARuntimeError = CUDARuntimeError
     is_hip = False
+    current = 0
 
     def __init__(
         self,
@@ -93,6 +97,14 @@ class Runtime:
             raise self.fault
         if name in self._refused and self.names().count(name) > self._accepted:
             raise self._error or CUDARuntimeError(f"{name}: cudaErrorMemoryAllocation", 2)
+
+    @property
+    def here(self) -> Runtime:
+        """The runtime of the current device."""
+        return self
+
+    def check_launch(self, arguments: tuple[Any, ...]) -> None:
+        """Accept all addresses: there is only one device."""
 
     def names(self) -> list[str]:
         quiet = ("pointerGetAttributes", "deviceSynchronize")
@@ -237,6 +249,10 @@ class Runtime:
         memory = np.full(size, 0xAB, np.uint8)
         self._device_memory[memory.ctypes.data] = memory
         return memory.ctypes.data, memory
+
+    def holds(self, address: int) -> bool:
+        """Tell whether an address is in memory of this device."""
+        return any(0 <= address - first < one.size for first, one in self._device_memory.items())
 
     def free(self, address: int) -> None:
         self._freed.append(address)

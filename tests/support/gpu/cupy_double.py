@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ class Block:
     """A piece of device memory; goes back to the pool with the last array that shows it."""
 
     def __init__(self, runtime: Runtime, size: int) -> None:
+        self.home = runtime
         whole = -(-size // 512) * 512  # as CuPy rounds
         made = runtime.allocate(whole)
         if made is None:
@@ -47,11 +48,20 @@ class Array:
     """Device memory as an array of one dimension."""
 
     def __init__(self, runtime: Runtime, block: Block, array: np.ndarray) -> None:
-        self._runtime, self._block, self._array = runtime, block, array
+        self._all, self._block, self._array = runtime, block, array
         self.data = SimpleNamespace(ptr=array.ctypes.data)
 
+    @property
+    def _runtime(self) -> Runtime:
+        """The device that the memory is on; CuPy would take its stream for the current one's."""
+        assert self._all.here is self._block.home, "memory of another device than the current one"
+        return self._block.home
+
     def __getitem__(self, where: slice) -> Array:
-        return Array(self._runtime, self._block, self._array[where])
+        return Array(self._all, self._block, self._array[where])
+
+    def view(self, dtype: Any) -> Array:
+        return Array(self._all, self._block, self._array.view(dtype))
 
     def set(self, array: np.ndarray) -> None:
         if array.dtype != self._array.dtype:
@@ -71,23 +81,23 @@ class Event:
     """A mark in the stream: the number of launches before it, in milliseconds."""
 
     def __init__(self, runtime: Runtime, launched: list[Any]) -> None:
-        self._runtime, self._launched = runtime, launched
+        self.runtime, self._launched = runtime, launched
         self.position = self.number = -1
 
     def record(self) -> None:
-        self.position, self.number = len(self._launched), self._runtime.num_queued
+        self.position, self.number = len(self._launched), self.runtime.num_queued
 
     def synchronize(self) -> None:
         assert self.position >= 0
         self._launched.append(("wait", self.position))
-        self._runtime.run_queue(self.number)
+        self.runtime.run_queue(self.number)
 
 
 class RawKernel:
     """A compiled kernel; with a library of the emulator it runs there, without it is only noted."""
 
     def __init__(self, double: Cupy, name: str, code: str) -> None:
-        self._double, self._name = double, name
+        self._double, self._name, self._home = double, name, double.runtime.here
         self.shares = "__shared__ Scratch" in code
         self.kernel = SimpleNamespace(ptr=id(self))
         double.kernels[id(self)] = self
@@ -101,6 +111,8 @@ class RawKernel:
             if not isinstance(argument, np.ndarray) or argument.size != 1:
                 raise TypeError("Only numpy.ndarrays of size one can be passed by value.")
         values = tuple(argument.copy() for argument in arguments)
+        assert double.runtime.here is self._home, "a kernel that was loaded on another device"
+        double.runtime.check_launch(values)
         double.launched.append((self._name, grid, block, values))
         names = [entry[0] for entry in double.launched]
         if double.broken and len(names) - names.count("compile") > double.broken_after:
@@ -135,7 +147,7 @@ class Cupy:
         self.kernels: dict[int, RawKernel] = {}
 
     def empty(self, size: int, dtype: Any) -> Array:
-        block = Block(self.runtime, size * np.dtype(dtype).itemsize)
+        block = Block(self.runtime.here, size * np.dtype(dtype).itemsize)
         return Array(self.runtime, block, block.memory.view(dtype)[:size])
 
     def compile(self, name: str, code: str, options: tuple[str, ...], backend: str) -> RawKernel:
@@ -156,7 +168,8 @@ class Cupy:
         return min(THREADS_EACH // threads, by_shared)
 
     def elapsed(self, begin: Event, end: Event) -> float:
-        if not (self.runtime.is_done(begin.number) and self.runtime.is_done(end.number)):
+        assert begin.runtime is end.runtime, "events of two devices"
+        if not (begin.runtime.is_done(begin.number) and begin.runtime.is_done(end.number)):
             raise CUDARuntimeError("cudaErrorNotReady: device not ready", 600)
         return float(end.position - begin.position)
 
@@ -172,7 +185,20 @@ def fake_cupy(runtime: Runtime, launched: list[Any], **trouble: Any) -> SimpleNa
         def get_function(self, name: str) -> RawKernel:
             return double.compile(name, *self._arguments)
 
-    device = SimpleNamespace(id=0, attributes={"MultiProcessorCount": MULTIPROCESSORS})
+    class Device:
+        attributes = MappingProxyType({"MultiProcessorCount": MULTIPROCESSORS})
+
+        def __init__(self, device: int | None = None) -> None:
+            self.id = runtime.current if device is None else device
+            self._before: list[int] = []
+
+        def __enter__(self) -> None:
+            self._before.append(runtime.current)
+            runtime.current = self.id
+
+        def __exit__(self, *exception: object) -> None:
+            runtime.current = self._before.pop()
+
     pool = SimpleNamespace(free_bytes=lambda: runtime.pooled_bytes)
     return SimpleNamespace(
         cuda=SimpleNamespace(
@@ -180,10 +206,11 @@ def fake_cupy(runtime: Runtime, launched: list[Any], **trouble: Any) -> SimpleNa
             driver=SimpleNamespace(
                 occupancyMaxActiveBlocksPerMultiprocessor=double.resident_blocks
             ),
-            Device=lambda: device,
+            Device=Device,
+            get_current_stream=lambda: SimpleNamespace(ptr=0),
             memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
             compiler=SimpleNamespace(CompileException=CompileException),
-            Event=lambda: Event(runtime, launched),
+            Event=lambda: Event(runtime.here, launched),
             get_elapsed_time=double.elapsed,
         ),
         get_default_memory_pool=lambda: pool,

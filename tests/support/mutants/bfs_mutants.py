@@ -125,7 +125,7 @@ BFS_MUTANTS = [
     ),
     Mutant(
         "search among what this level found",
-        "bfs/search.cuh",
+        "bfs/expand.cuh",
         "test_bit(search.visited, id)",
         "test_bit(search.claimed, id)",
         BOTTOM_UP_RACES,
@@ -218,7 +218,7 @@ BFS_MUTANTS = [
     Mutant(
         "neighbours not compared with n",
         "bfs/expand.cuh",
-        "if (active && vertex < rows.num_vertices) {",
+        "if (active && vertex < rows.num_ids) {",
         "if (active) {",
         "gpu/test_gpu_bfs.py::test_damaged_tails_are_reported[DeviceDirection.TOP_DOWN]",
         "outside every allocation",
@@ -235,7 +235,7 @@ BFS_MUTANTS = [
     Mutant(
         "gaps of long rows not compared with n",
         "cuda/decode.cuh",
-        "whole = whole && value < rows.num_vertices;",
+        "whole = whole && value < rows.num_ids;",
         "",
         "gpu/test_gpu_bfs.py::test_values_that_wrap_around_are_reported[DeviceDirection.TOP_DOWN]",
         "DID NOT RAISE",

@@ -1,0 +1,140 @@
+"""Traverse a graph on several GPUs of this host, or on as many devices of the emulator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, cast
+
+from oocbfs.devices.cuda_links import cuda_links
+from oocbfs.devices.cutting import cut_rows
+from oocbfs.devices.links import EmulatorLinks, Links
+from oocbfs.devices.part import DevicePart
+from oocbfs.devices.traversal import DevicesBfs
+from oocbfs.errors import BudgetError
+from oocbfs.formats.container.cut import Cut
+from oocbfs.gpu.cuda_device import CudaDevice
+from oocbfs.gpu.device import Device
+from oocbfs.gpu.emulator_device import EmulatorDevice
+from oocbfs.gpu.engine import fill, follow_schedule, outcome_of
+from oocbfs.gpu.load import usable_bytes
+from oocbfs.gpu.result import DeviceDirection
+from oocbfs.kernels.cuda.source import DEVICES_KERNELS, KernelOptions
+from oocbfs.memory import format_size
+from oocbfs.plan.device import plan
+from oocbfs.plan.host import pinnable_bytes
+from oocbfs.plan.search_arrays import dealt_bytes
+from oocbfs.plan.shape import Shape, sides_of, tails_of
+from oocbfs.progress import Phases
+from oocbfs.results.bfs import BfsOutcome, Task
+from oocbfs.settings import Settings
+
+if TYPE_CHECKING:
+    from oocbfs.graph.stored import StoredGraph
+    from oocbfs.kernels.rows import Rows
+
+
+def on_devices(graph: StoredGraph, engine: str, task: Task, settings: Settings) -> BfsOutcome:
+    """Fill levels and parents of stored vertices."""
+    names = settings.devices or ()
+    key = (engine, names, task.with_parents, settings.vram, settings.resident_tails)
+
+    def load() -> DevicesBfs:
+        return _load(graph, engine, names, settings, with_parents=task.with_parents)
+
+    with graph.kept_search.use((*key, settings.memory), load) as search:
+        for device in search.devices:
+            follow_schedule(device, settings)
+        done, seconds = fill(graph, search, task, settings, DeviceDirection(settings.direction))
+    return outcome_of(done, seconds)
+
+
+def _load(
+    graph: StoredGraph,
+    engine: str,
+    names: Sequence[int],
+    settings: Settings,
+    *,
+    with_parents: bool,
+) -> DevicesBfs:
+    """Deal the graph to the devices, one after the other."""
+    pinnable = pinnable_bytes(graph, settings.memory, with_parents=with_parents)
+    tail_bytes = sum(side.tails.size for side in sides_of(graph))
+    if tail_bytes > pinnable:
+        raise BudgetError(
+            f"{graph.path}: the host must hold all tails, {format_size(tail_bytes)}, to deal them "
+            f"to GPUs, and {format_size(max(0, pinnable))} may be taken: leave out --devices"
+        )
+    options = KernelOptions(with_parents=with_parents, dealt=True)
+    phases = Phases(show=settings.progress)
+    devices = _devices(engine, names, options, phases)
+    cut = Cut(graph.num_vertices, len(names))
+    with ExitStack() as stack, phases("deal", len(names), "devices") as bar:
+        parts = []
+        for part, device in enumerate(devices):
+            sides = [cut_rows(side, cut, part) for side in sides_of(graph)]
+            parts.append(stack.enter_context(_place(device, sides, cut, part, settings, options)))
+            bar.update(1)
+        links = _links(devices, names)
+        stack.callback(links.close)
+        return DevicesBfs(parts, links, stack.pop_all())
+
+
+def _devices(
+    engine: str, names: Sequence[int], options: KernelOptions, phases: Phases
+) -> list[Device]:
+    """Make the devices, with their kernels compiled; those of the emulator share one library."""
+    devices: list[Device] = []
+    for name in names:
+        if engine == "cuda":
+            made: Device = CudaDevice(
+                options, kernels=DEVICES_KERNELS, phases=phases, device_id=name
+            )
+        else:
+            shared = cast(EmulatorDevice, devices[0]).library if devices else None
+            made = EmulatorDevice(options, kernels=DEVICES_KERNELS, library=shared)
+        made.load_kernels()
+        devices.append(made)
+    return devices
+
+
+def _place(
+    device: Device,
+    sides: Sequence[Rows],
+    cut: Cut,
+    part: int,
+    settings: Settings,
+    options: KernelOptions,
+) -> DevicePart:
+    """Bring a part to its device, as planned for a graph of its size beside the bitmaps of all."""
+    vram_bytes = usable_bytes(device, settings.vram)
+    if vram_bytes is not None:
+        vram_bytes -= dealt_bytes(cut)
+    shape = Shape(
+        num_vertices=cut.rows_of(part),
+        shift=sides[0].shift,
+        tails=tuple(map(tails_of, sides)),
+        on_disk=False,
+    )
+    decided = plan(
+        shape,
+        vram_bytes=vram_bytes,
+        resident_tails=settings.resident_tails,
+        with_parents=options.with_parents,
+    )
+    return DevicePart(
+        device,
+        sides[0],
+        sides[-1],
+        cut=cut,
+        part=part,
+        with_parents=options.with_parents,
+        device_ranges=decided.device_ranges,
+        host_ranges=decided.host_ranges,
+    )
+
+
+def _links(devices: Sequence[Device], names: Sequence[int]) -> Links:
+    if isinstance(devices[0], CudaDevice):
+        return cuda_links(cast(Sequence[CudaDevice], devices), names)
+    return EmulatorLinks(names)

@@ -1,0 +1,100 @@
+"""A part of the vertices on one device: its memory, and its kernels."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.formats.container.cut import Cut
+from oocbfs.gpu.device import Device, Memory, u32, u64
+from oocbfs.gpu.rows import OnDevice, Placement, struct_of
+from oocbfs.gpu.search_kernels import SearchKernels
+from oocbfs.kernels.cuda.source import CONTROL_WORDS, DEAL_STRUCT, Control
+from oocbfs.kernels.rows import Rows
+from oocbfs.plan.cuts import Cuts
+from oocbfs.plan.search_arrays import dealt_arrays, part_arrays
+
+
+class DevicePart(OnDevice):
+    """The rows of a part, and all that a traversal keeps of them, on one device."""
+
+    def __init__(
+        self,
+        device: Device,
+        rows: Rows,
+        in_rows: Rows | None = None,
+        *,
+        cut: Cut,
+        part: int,
+        with_parents: bool = True,
+        **placement: Unpack[Placement],
+    ) -> None:
+        self.cut, self.part, self.with_parents = cut, part, with_parents
+        super().__init__(device, rows, in_rows, placement)
+
+    def _prepare(self, stack: ExitStack) -> None:
+        tail_bytes = (self.out_rows.tail_bytes, self.in_rows.tail_bytes)
+        arrays = part_arrays(self.cut, self.part, tail_bytes, with_parents=self.with_parents)
+        self.memory = self._allocate(arrays)
+        self.messages = self._allocate(dealt_arrays(self.cut))
+        # No level is cut in two; the kernel sums up by parts of the tails all the same.
+        cuts = Cuts(self.out_rows.host, self.in_rows.host)
+        self.device.upload(self.memory["cuts"], cuts.vertices)
+
+
+class PartKernels(SearchKernels):
+    """Launches on one device, by what they do to its part of a level."""
+
+    def __init__(self, part: DevicePart) -> None:
+        super().__init__(part, part.memory)
+        self._part = part
+        self._messages = part.messages
+        self._deal = struct_of(DEAL_STRUCT, part.messages)
+        self._deal["num_words"] = part.cut.num_words
+        self._deal["stride"] = part.messages["sent"].size // part.cut.parts
+        self._deal["devices"], self._deal["device"] = part.cut.parts, part.part
+        self._search["reached"] = part.messages["reached"].address
+        self.control = np.zeros(CONTROL_WORDS, np.uint64)
+
+    def start(self, sources: NDArray[np.uint32]) -> None:
+        """Clear what the last traversal left, and visit the sources of this part."""
+        super().start(sources)
+        marked = self._messages["marked"]
+        self._device.upload(marked, np.zeros(marked.size, np.uint64))
+
+    def gather_words(self) -> None:
+        """Learn what all have visited, from what all sent."""
+        words = self._part.cut.num_words
+        self._device.launch_threads("gather_words", (self._deal,), words)
+
+    def mark(self, level: int, frontier: tuple[int, int]) -> None:
+        """Mark the neighbours of the own frontier, and sort the marks by their owners."""
+        self._set_bitmaps(visited=self._visited, claimed=self._messages["marked"])
+        self._expand(level, frontier, int(self.control[Control.HUBS]))
+        self._device.launch_threads("deal_words", (self._deal,), self._part.cut.num_words)
+
+    def unite(self, level: int) -> None:
+        """Visit what somebody marked; find parents for it, if they are wanted."""
+        self._set_bitmaps(visited=self._visited, claimed=self._visited)
+        num_threads = 32 * (self._num_vertices // 1024 + 1)
+        self._launch("unite_words", self._out, self._deal, u32(level), num_threads=num_threads)
+        if self._part.with_parents:
+            begin = int(self.control[Control.QUEUE_END])
+            self._launch("find_parents", self._in, u64(begin))
+
+    def look(self, level: int, frontier_bytes: int) -> None:
+        """Run the heads pass."""
+        self.ask_heads(
+            level,
+            pending_base=int(self.control[Control.PENDING]),
+            bytes_base=int(self.control[Control.FOUND_BYTES]) - frontier_bytes,
+            skip_bytes=0,
+        )
+
+    @property
+    def visited(self) -> Memory:
+        """The bitmap of the own vertices, by words of 64."""
+        return self._visited.seen_as(np.uint64)

@@ -1,0 +1,284 @@
+"""Predict what machines that share a graph tell each other: formulas, and what follows from them.
+
+A graph of n vertices is cut into p parts, and a traversal goes level by level. A level is found in
+one of two ways. *Up*: everybody gets to know the frontier, and searches for it. *Down*: everybody
+expands its own part of the frontier, and tells the owners what it found. Both send a set of
+vertices, as a bitmap of n bits or, where that is shorter, as a list. In a *star*, the client
+merges: all of it passes through one machine. Nothing here is a measurement: see MODEL.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from oocbfs.errors import QueryError
+from oocbfs.settings import shown
+
+MODEL = (
+    "Bytes that the busiest machine receives. Up: (p-1)/p · min(n/8, f·(log2(n/f)+1.44)/8) for a "
+    "frontier of f vertices. Down: (p-1)/p · min(n/8, 4·m/p) for a frontier with m edges. Star: "
+    "(p+2)·n/8 through the client, whatever the frontier. 2-D cut: n/8 for each of its two sides, "
+    "divided by the square root of p. Seconds: bytes over the bandwidth, and the latency of each "
+    "level. Levels go up from where a frontier has more than a fifteenth of the edges that are "
+    "left, until it shrinks below an eighteenth of the vertices. Computing is not modelled."
+)
+
+# Beside computing, a level took 0.1 to 0.2 ms between two processes under MPI, and 22 ms between
+# two workers of Dask on a quiet machine. Networks add their own.
+MPI_LATENCY = 0.2e-3
+DASK_LATENCY = 22e-3
+# A traversal whose levels wait longer than this for nothing but messages is called deep.
+DEEP_SECONDS = 10.0
+# A level that takes longer than this to pass through one link cannot be meant.
+_SLOW_LEVEL_SECONDS = 1.0
+# Of a graph that is only described: heads, starts and tails of the graph of Friendster's size.
+_BYTES_PER_EDGE = 2.4
+# What a worker takes besides: Python, numba and their code.
+_PROGRAM_BYTES = 200e6
+# When bottom-up levels begin and end, after Beamer and others, as GAPBS has it.
+_ALPHA, _BETA = 15, 18
+_UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+
+
+class Frontier(NamedTuple):
+    """A level as messages see it: vertices, edges that leave them, and the direction if known."""
+
+    vertices: float
+    edges: float
+    upward: bool | None = None
+
+
+@dataclass(frozen=True)
+class Machines:
+    """How many share a graph, the rate of a link in bytes a second, and what a level waits."""
+
+    workers: int
+    bandwidth: float
+    latency: float = MPI_LATENCY
+    star_latency: float = DASK_LATENCY
+
+
+def up_bytes(num_vertices: int, frontier: float, parts: int) -> float:
+    """Bytes of a frontier that a machine receives from the others, as a bitmap or as a list."""
+    if not frontier:
+        return 0.0
+    listed = frontier * (math.log2(max(1.0, num_vertices / frontier)) + 1.44) / 8
+    return (parts - 1) / parts * min(num_vertices / 8, listed)
+
+
+def down_bytes(num_vertices: int, edges: float, parts: int) -> float:
+    """Bytes of found vertices that a machine sends to the others, as bitmaps or as ids."""
+    return (parts - 1) / parts * min(num_vertices / 8, 4 * edges / parts)
+
+
+def star_bytes(num_vertices: int, parts: int) -> float:
+    """Bytes of a level through the client: the frontier to each part, and what is found back."""
+    return (parts + 2) * num_vertices / 8
+
+
+def grid_bytes(num_vertices: int, parts: int) -> float:
+    """Bytes that a machine would receive in a level if rows and columns were cut."""
+    return 2 * num_vertices / 8 / math.sqrt(parts)
+
+
+def parse_bandwidth(text: str) -> float:
+    """Read the rate of a link as it is sold, ``25G`` for 25 Gbit/s; gives bytes a second."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:bit)?(?:/s)?\s*", text, re.IGNORECASE)
+    rate = float(match[1]) * _UNITS[match[2].upper()] / 8 if match else 0.0
+    if not 0 < rate < 1e15:
+        raise QueryError(
+            f"cannot read {shown(text)} as the bits that a link carries in a second: "
+            "write it as 25G or 100M"
+        )
+    return rate
+
+
+def uniform_frontiers(num_vertices: int, num_edges: int) -> list[Frontier]:
+    """Guess the levels of a graph of which only this is known: as if its edges were random."""
+    degree = num_edges / num_vertices
+    frontier, unvisited = 1.0, num_vertices - 1.0
+    found = []
+    while frontier >= 1:
+        found.append(Frontier(frontier, frontier * degree))
+        # An edge misses a vertex with the chance 1 - 1/n.
+        frontier = -unvisited * math.expm1(-frontier * degree / num_vertices)
+        unvisited -= frontier
+    return found
+
+
+def sampled_frontiers(sizes: Sequence[int], edges: Sequence[float]) -> list[Frontier]:
+    """Take levels from a traversal."""
+    return [Frontier(*pair) for pair in zip(sizes, edges, strict=True)]
+
+
+def read_frontiers(path: str) -> tuple[int, int, list[Frontier]]:
+    """Take vertices, edges and levels from what ``oocbfs bfs --json`` printed."""
+    try:
+        found = json.loads(Path(path).read_text())
+        num_vertices, num_edges = int(found["vertices"]), int(found["edges"])
+        degree = num_edges / max(1, num_vertices)
+        known = [one for level in found["levels"] for one in _measured(level, degree)]
+        frontiers = [
+            one._replace(vertices=size) if one.edges else Frontier(size, size * degree, one.upward)
+            for size, one in zip(map(int, found["level_sizes"]), known, strict=True)
+        ]
+    except OSError as error:
+        raise QueryError(f"{path}: cannot be read ({error.strerror})") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise QueryError(f"{path}: is not what 'oocbfs bfs --json' prints") from error
+    if num_vertices < 1:
+        raise QueryError(f"{path}: has no vertices")
+    return num_vertices, num_edges, frontiers
+
+
+def _measured(level: dict[str, Any], degree: float) -> list[Frontier]:
+    """Take one record of a result, which may sum up several levels."""
+    count = int(level["num_levels"])
+    upward = level["direction"] in ("bottom-up", "heads", "split")
+    # Only a top-down level looks at all edges of its frontier.
+    examined = 0 if upward else (level["edges_examined"] or 0)
+    return [Frontier(level["frontier"] / count, examined / count, upward)] * count
+
+
+def scaled(frontiers: Sequence[Frontier], by_vertices: float, by_edges: float) -> list[Frontier]:
+    """Give the levels of a larger graph of the same kind: sources stay, all others grow."""
+    first, *others = frontiers
+    return [
+        first._replace(edges=first.edges * by_edges / by_vertices),
+        *(
+            Frontier(max(1.0, one.vertices * by_vertices), one.edges * by_edges, one.upward)
+            for one in others
+        ),
+    ]
+
+
+@dataclass(frozen=True)
+class LevelMessages:
+    """What one level sends: bytes of a machine, up or down, and through the client of a star."""
+
+    direction: str
+    frontier: float
+    edges: float
+    up_bytes: float
+    down_bytes: float
+    star_bytes: float
+
+    @property
+    def num_bytes(self) -> float:
+        """Bytes of a machine in the direction that is taken."""
+        return self.up_bytes if self.direction == "up" else self.down_bytes
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """All levels in one way of exchanging: bytes of the busiest machine, and seconds."""
+
+    name: str
+    num_bytes: float
+    seconds: float
+    latency_seconds: float
+
+
+@dataclass(frozen=True)
+class MessagePlan:
+    """What a traversal on several machines sends, what a worker holds, and what that means."""
+
+    levels: list[LevelMessages]
+    exchanges: list[Exchange]
+    worker_bytes: dict[str, float]
+    warnings: list[str]
+
+
+def plan_messages(
+    num_vertices: int,
+    num_edges: int,
+    frontiers: Sequence[Frontier],
+    machines: Machines,
+    file_bytes: int | None = None,
+) -> MessagePlan:
+    """Follow the levels; see MODEL."""
+    parts = machines.workers
+    levels = []
+    left, before, upward = float(num_edges), 0.0, False
+    for frontier in frontiers:
+        if frontier.upward is not None:
+            upward = frontier.upward
+        elif upward:
+            upward = frontier.vertices > min(before, num_vertices / _BETA)
+        else:
+            upward = frontier.edges > left / _ALPHA
+        before = frontier.vertices
+        left = max(0.0, left - frontier.edges)
+        levels.append(
+            LevelMessages(
+                direction="up" if upward else "down",
+                frontier=frontier.vertices,
+                edges=frontier.edges,
+                up_bytes=up_bytes(num_vertices, frontier.vertices, parts),
+                down_bytes=down_bytes(num_vertices, frontier.edges, parts),
+                star_bytes=star_bytes(num_vertices, parts),
+            )
+        )
+    exchanges = _exchanges(num_vertices, levels, machines)
+    part_bytes = (file_bytes or _BYTES_PER_EDGE * num_edges) / parts
+    return MessagePlan(
+        levels=levels,
+        exchanges=exchanges,
+        worker_bytes={
+            "program": _PROGRAM_BYTES,
+            "part of the file": part_bytes,
+            "bitmaps": 3 * num_vertices / 8,
+            "levels": 4 * num_vertices / parts,
+        },
+        warnings=_warnings(num_vertices, len(levels), exchanges, machines),
+    )
+
+
+def _exchanges(
+    num_vertices: int, levels: Sequence[LevelMessages], machines: Machines
+) -> list[Exchange]:
+    grid = grid_bytes(num_vertices, machines.workers)
+    kinds = (
+        ("MPI", [level.num_bytes for level in levels], machines.latency),
+        ("Dask, a star", [level.star_bytes for level in levels], machines.star_latency),
+        ("2-D cut, not built", [grid] * len(levels), machines.latency),
+    )
+    exchanges = []
+    for name, sent, latency in kinds:
+        waits = latency * len(levels)
+        seconds = waits + sum(sent) / machines.bandwidth
+        exchanges.append(Exchange(name, sum(sent), seconds, waits))
+    return exchanges
+
+
+def _warnings(
+    num_vertices: int, num_levels: int, exchanges: Sequence[Exchange], machines: Machines
+) -> list[str]:
+    found = []
+    for exchange in exchanges[:2]:
+        if exchange.latency_seconds > DEEP_SECONDS:
+            each = exchange.latency_seconds / num_levels
+            found.append(
+                f"deep: {num_levels:,} levels of {1000 * each:g} ms each wait "
+                f"{exchange.latency_seconds:,.0f} s for messages ({exchange.name}): "
+                "one machine is faster"
+            )
+    if star_bytes(num_vertices, machines.workers) > _SLOW_LEVEL_SECONDS * machines.bandwidth:
+        each = star_bytes(num_vertices, machines.workers) / machines.bandwidth
+        found.append(
+            f"the star is out of reach: each level takes {each:,.1f} s through the client's link: "
+            "use MPI"
+        )
+    bitmap = up_bytes(num_vertices, num_vertices / 2, machines.workers) / machines.bandwidth
+    if bitmap > _SLOW_LEVEL_SECONDS / 10:
+        found.append(
+            f"a bitmap of all vertices takes {bitmap:,.2f} s to reach a worker: "
+            "a 2-D cut would send less"
+        )
+    return found

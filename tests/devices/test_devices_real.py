@@ -1,0 +1,39 @@
+"""Real graphs dealt to several devices of the emulator: the same levels as on the CPU."""
+
+from __future__ import annotations
+
+import shutil
+from itertools import cycle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import oocbfs
+from tests.support.exhaustive import ALL
+from tests.support.real_graphs import real_graphs
+from tests.support.shared import SharedGraphs
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("g++") is None, reason="the emulator needs a C++ compiler"
+)
+
+# The emulator would take long for larger ones, and for those with many levels.
+MOST_VERTICES = 20_000
+MOST_LEVELS = 40
+DEVICES = cycle([(0, 1), (0, 1, 2), (0,)])
+
+
+@pytest.mark.parametrize("path", real_graphs()[:: 1 if ALL else 4], ids=lambda path: path.name)
+def test_levels(path: Path, shared_graphs: SharedGraphs) -> None:
+    with oocbfs.open(shared_graphs.convert(path, order="auto")) as graph:
+        if not 0 < graph.num_vertices <= MOST_VERTICES:
+            pytest.skip(f"{graph.num_vertices:,} vertices: the emulator would take long")
+        source = int(graph.ids_of(np.argmax(graph.rows.degrees, keepdims=True))[0])
+        expected = graph.bfs(source, engine="cpu")
+        if expected.depth > MOST_LEVELS:
+            pytest.skip(f"{expected.depth:,} levels: the emulator would take long")
+        found = graph.bfs(
+            source, engine="emulator", devices=next(DEVICES), parents=True, validate=True
+        )
+        np.testing.assert_array_equal(found.levels, expected.levels)

@@ -1,0 +1,75 @@
+"""Vertices dealt to several devices of the emulator, and what they find compared with SciPy."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import numpy as np
+
+from oocbfs.devices.cutting import cut_rows
+from oocbfs.devices.links import EmulatorLinks
+from oocbfs.devices.part import DevicePart
+from oocbfs.devices.traversal import DevicesBfs
+from oocbfs.formats.container.cut import Cut
+from oocbfs.gpu.emulator_device import EmulatorDevice
+from oocbfs.gpu.result import DeviceDirection, GpuResult
+from oocbfs.kernels.cuda.source import DEVICES_KERNELS, KernelOptions
+from oocbfs.kernels.emulator.build import Checks
+from oocbfs.kernels.rows import Rows
+from oocbfs.plan.limits import StepLimits
+from tests.support.gpu.emulated import CHECKS, LARGE, library
+from tests.support.gpu.gpu_graphs import Matrix, check_parents, levels_by_scipy, rows_of
+
+OPTIONS = KernelOptions(count_rows=True, dealt=True)
+
+
+def emulated(
+    rows: Rows,
+    in_rows: Rows | None,
+    count: int,
+    *,
+    seed: int = 1,
+    checks: Checks = CHECKS,
+    limits: StepLimits = LARGE,
+) -> DevicesBfs:
+    """Deal rows to some devices."""
+    cut = Cut(rows.heads.size, count)
+    built = library(DEVICES_KERNELS, checks=checks, options=OPTIONS)
+    with ExitStack() as stack:
+        parts = [
+            stack.enter_context(
+                DevicePart(
+                    EmulatorDevice(seed=seed + part, library=built),
+                    cut_rows(rows, cut, part),
+                    None if in_rows is None else cut_rows(in_rows, cut, part),
+                    cut=cut,
+                    part=part,
+                )
+            )
+            for part in range(count)
+        ]
+        return DevicesBfs(parts, EmulatorLinks(range(count)), stack.pop_all(), limits=limits)
+
+
+def check_dealt(
+    matrix: Matrix,
+    sources: list[int],
+    count: int,
+    direction: DeviceDirection = DeviceDirection.AUTO,
+    *,
+    directed: bool = False,
+    seed: int = 1,
+    checks: Checks = CHECKS,
+    limits: StepLimits = LARGE,
+) -> GpuResult:
+    """Traverse, and compare levels, level sizes, parents, and the bytes of each link."""
+    rows = rows_of(matrix)
+    in_rows = rows_of(matrix.T.tocsr()) if directed else None
+    with emulated(rows, in_rows, count, seed=seed, checks=checks, limits=limits) as bfs:
+        result = bfs.run(np.array(sources, np.uint32), direction)
+    expected = levels_by_scipy(matrix, sources)
+    assert np.array_equal(result.levels, expected)
+    assert result.level_sizes == np.bincount(expected[expected >= 0]).tolist()
+    assert result.parents is not None
+    check_parents(matrix, sources, result.levels, result.parents)
+    return result

@@ -1,0 +1,221 @@
+"""The part of the verb ``plan`` that is about several machines."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from oocbfs.errors import QueryError
+from oocbfs.memory import format_size
+from oocbfs.tools import options as shared
+
+if TYPE_CHECKING:
+    from oocbfs.plan.messages import Frontier, LevelMessages, MessagePlan
+
+# Of a graph that is only described, as many as a file may hold.
+_VERTICES = shared.whole(1, 1 << 40)
+_EDGES = shared.whole(0, 1 << 48)
+
+
+def _bandwidth(text: str) -> str:
+    """Check that a rate can be read, before it is needed."""
+    from oocbfs.plan.messages import parse_bandwidth
+
+    try:
+        parse_bandwidth(text)
+    except QueryError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments that plan messages."""
+    parser.add_argument(
+        "--workers",
+        type=shared.whole(1, 1 << 20),
+        metavar="N",
+        help="plan what so many machines would send each other, instead of a GPU",
+    )
+    parser.add_argument(
+        "--bandwidth",
+        type=_bandwidth,
+        default="10G",
+        metavar="RATE",
+        help="bits a second of a machine's link, as 25G (default: 10G)",
+    )
+    parser.add_argument(
+        "--latency",
+        type=shared.number,
+        metavar="MS",
+        help="milliseconds that a level waits (default: 0.2 under MPI, 22 under Dask)",
+    )
+    parser.add_argument(
+        "--vertices", type=_VERTICES, metavar="N", help="plan for a graph that is only described"
+    )
+    parser.add_argument(
+        "--edges", type=_EDGES, metavar="N", help="its edges, an undirected one counted twice"
+    )
+    parser.add_argument(
+        "--result",
+        type=shared.path,
+        metavar="FILE",
+        help="take the levels from what 'oocbfs bfs --json' printed",
+    )
+
+
+def is_wanted(options: argparse.Namespace) -> bool:
+    """Tell whether machines are planned for; refuse what makes no sense without them."""
+    described = options.vertices is not None, options.edges is not None
+    if options.workers is None:
+        if options.graph is None:
+            options.refuse("the following arguments are required: GRAPH.ocg")
+        if any(described) or options.result is not None:
+            options.refuse("--vertices, --edges and --result are for --workers")
+        if os.path.isdir(options.graph):
+            raise QueryError(f"{options.graph}: is a graph in parts: plan it with --workers")
+        return False
+    for name in ("gpu", "vram", "memory", "resident_tails"):
+        if getattr(options, name) is not None:
+            options.refuse(f"--{name.replace('_', '-')} is for one machine: leave out --workers")
+    if any(described) != all(described):
+        options.refuse("--vertices and --edges belong together")
+    if (options.graph is not None) + any(described) > 1:
+        options.refuse("give GRAPH.ocg, or --vertices and --edges, not both")
+    if options.graph is None and not any(described) and options.result is None:
+        options.refuse("give GRAPH.ocg, --vertices and --edges, or --result")
+    return True
+
+
+def run(options: argparse.Namespace) -> None:
+    """Plan for machines that share a graph, and print what they would send."""
+    from oocbfs.plan.messages import MODEL, Machines, parse_bandwidth, plan_messages
+
+    vertices, edges, file_bytes, frontiers, origin = _graph(options)
+    machines = Machines(options.workers, parse_bandwidth(options.bandwidth))
+    if options.latency is not None:
+        waits = options.latency / 1000
+        machines = replace(machines, latency=waits, star_latency=waits)
+    found = plan_messages(vertices, edges, frontiers, machines, file_bytes)
+    summary = {
+        "graph": options.graph,
+        "vertices": vertices,
+        "edges": edges,
+        "file_bytes": file_bytes,
+        "levels_from": origin,
+        "machines": asdict(machines),
+        "model": MODEL,
+        **asdict(found),
+    }
+    shared.print_report(options, summary, [], above=_lines(summary, found))
+
+
+def _graph(
+    options: argparse.Namespace,
+) -> tuple[int, int, int | None, list[Frontier], str]:
+    """Give vertices, edges, bytes of the file if there is one, levels, and where they are from."""
+    from oocbfs.plan.messages import read_frontiers, scaled, uniform_frontiers
+
+    if options.result is not None:
+        measured_vertices, measured_edges, frontiers = read_frontiers(options.result)
+        if options.graph is None:
+            vertices = options.vertices or measured_vertices
+            edges = measured_edges if options.edges is None else options.edges
+            grown = scaled(frontiers, vertices / measured_vertices, edges / max(1, measured_edges))
+            return vertices, edges, None, grown, options.result
+        vertices, edges, file_bytes, _ = _sampled(options.graph, 0)
+        if (vertices, edges) != (measured_vertices, measured_edges):
+            raise QueryError(f"{options.result}: is the result of another graph")
+        return vertices, edges, file_bytes, frontiers, options.result
+    if options.graph is not None:
+        vertices, edges, file_bytes, frontiers = _sampled(options.graph, max(1, options.samples))
+        return vertices, edges, file_bytes, frontiers, "a sampled source"
+    frontiers = uniform_frontiers(options.vertices, options.edges)
+    return options.vertices, options.edges, None, frontiers, "a random graph of this size"
+
+
+def _sampled(path: str, samples: int) -> tuple[int, int, int, list[Frontier]]:
+    """Traverse from random sources; give the levels of the deepest."""
+    from oocbfs.cluster.manifest import is_sharded
+    from oocbfs.search import graph
+
+    if is_sharded(path):
+        return _sampled_parts(path, samples)
+    import numpy as np
+
+    from oocbfs.plan.messages import sampled_frontiers
+    from oocbfs.plan.prediction import sample_levels
+    from oocbfs.progress import Phases
+
+    with graph.open(path) as opened, opened.reading():
+        sizes = opened.num_vertices, opened.num_edges, opened.sizes.file_bytes
+        found = sample_levels(opened, samples, Phases()) if samples else []
+        if not found:
+            return *sizes, []
+        deepest = max(found, key=lambda sample: sample.num_levels)
+        reached = deepest.levels >= 0
+        degrees = np.asarray(opened.rows.degrees)[reached]
+        edges = np.bincount(deepest.levels[reached], weights=degrees)
+        return *sizes, sampled_frontiers(deepest.sizes.tolist(), edges.tolist())
+
+
+def _sampled_parts(path: str, samples: int) -> tuple[int, int, int, list[Frontier]]:
+    """Traverse a graph in parts, in this process; it says itself which levels went up."""
+    import numpy as np
+
+    from oocbfs.cluster.graph import ShardedGraph
+    from oocbfs.plan.messages import Frontier
+
+    with ShardedGraph(path) as opened:
+        manifest = opened.manifest
+        file_bytes = sum(file.bytes for file in (manifest.vertices, *manifest.parts))
+        sizes = opened.num_vertices, opened.num_edges, file_bytes
+        candidates = np.flatnonzero(opened.degrees)
+        chosen = np.random.default_rng(1).permutation(candidates)[:samples]
+        results = [opened.bfs(int(one), force=True) for one in opened.ids_of(chosen)]
+        if not results:
+            return *sizes, []
+        deepest = max(results, key=lambda result: result.depth)
+        return *sizes, [
+            Frontier(
+                level.frontier, level.exchange["frontier_edges"], level.direction != "top-down"
+            )
+            for level in deepest.stats.levels
+            if level.exchange is not None
+        ]
+
+
+def _lines(summary: dict[str, Any], found: MessagePlan) -> Iterator[str]:
+    name = summary["graph"] or "a graph"
+    workers, rate = summary["machines"]["workers"], 8 * summary["machines"]["bandwidth"]
+    yield (
+        f"{name}: {summary['vertices']:,} vertices, {summary['edges']:,} edges; "
+        f"{workers:,} workers, {rate / 1e9:g} Gbit/s"
+    )
+    parts = ", ".join(f"{name} {format_size(size)}" for name, size in found.worker_bytes.items())
+    yield f"a worker holds {format_size(sum(found.worker_bytes.values()))}: {parts}"
+    yield ""
+    yield _row("level", "direction", "frontier", "its edges", "up", "down", "star")
+    lines = [_level(number, level) for number, level in enumerate(found.levels)]
+    yield from shared.shortened(lines)
+    yield ""
+    for exchange in found.exchanges:
+        yield (
+            f"{exchange.name:<20} {format_size(exchange.num_bytes):>10} a traversal, "
+            f"{exchange.seconds:,.3f} s of messages, of which {exchange.latency_seconds:,.3f} wait"
+        )
+    yield from (f"warning: {warning}" for warning in found.warnings)
+    yield ""
+    yield f"Predictions, not measurements; levels of {summary['levels_from']}. {summary['model']}"
+
+
+def _level(number: int, level: LevelMessages) -> str:
+    sent = map(format_size, (level.up_bytes, level.down_bytes, level.star_bytes))
+    return _row(number, level.direction, f"{level.frontier:,.0f}", f"{level.edges:,.0f}", *sent)
+
+
+def _row(number: object, direction: str, frontier: str, edges: str, *sent: str) -> str:
+    row = f"{number:>5}  {direction:<9}  {frontier:>15}  {edges:>19}"
+    return row + "".join(f"  {size:>10}" for size in sent)
