@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
     from oocbfs.search import graph
 
     targets = _targets(options)
-    with graph.open(options.graph) as opened, opened.reading():
+    with graph.open_file(options.graph) as opened, opened.reading():
         samples = sample_levels(opened, options.samples, Phases())
         decisions = [_decide(opened, target, samples, options) for target in targets]
         summary = {

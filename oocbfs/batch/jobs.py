@@ -38,7 +38,7 @@ from oocbfs.kernels.emulator.build import find_compiler
 from oocbfs.plan.many import ManyDivision
 from oocbfs.results.source import SourceResult
 from oocbfs.search.graph import Graph
-from oocbfs.search.graph import open as open_graph
+from oocbfs.search.graph import open_file as open_graph
 from oocbfs.search.many import WIDTH, Traversals, divide
 from oocbfs.settings import (
     Emit,
