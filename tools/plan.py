@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> None:
     from oocbfs.search import graph
 
     targets = _targets(options)
-    with graph.open(options.graph) as opened, opened.reading():
+    with graph.open_file(options.graph) as opened, opened.reading():
         summary = summarise(opened, targets, options)
     if options.json:
         shared.print_json(summary)

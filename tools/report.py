@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> None:
     from oocbfs.search import graph
     from oocbfs.tools.plan import plan_known
 
-    with graph.open(options.graph, memory=options.memory) as opened:
+    with graph.open_file(options.graph, memory=options.memory) as opened:
         with opened.reading():
             plan = None if options.memory else plan_known(opened, options.sources)
         facts = gather(

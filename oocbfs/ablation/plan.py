@@ -70,7 +70,7 @@ def prepare(
 ) -> Plan:
     """Choose sources of the largest component, and find their levels on the CPU."""
     find_compiler()
-    with graphs.open(path) as graph, graph.reading():
+    with graphs.open_file(path) as graph, graph.reading():
         giant = graph.components(engine="cpu", threads=threads)
         chosen = choose_random(graph.degrees, num_sources, 1, giant.in_giant)
         if not chosen.size:
@@ -101,7 +101,7 @@ def logical_frontiers(plan: Plan, source: int) -> Frontiers:
     edges = np.zeros(depth, np.int64)
     # A vertex may be reached from several levels, from each of which it counts.
     seen = np.empty(0, np.int64)
-    with graphs.open(plan.path) as graph, graph.reading():
+    with graphs.open_file(plan.path) as graph, graph.reading():
         for sources, targets in decode_edges(graph.rows, graph.order, once=False):
             level = levels[sources].astype(np.int64)
             reached = level >= 0

@@ -91,7 +91,7 @@ def _row(method: str, found: list[Run | str], num_runs: int) -> Row:
 def _finished(plan: Plan, processes: int) -> Iterator[tuple[Trial, list[Run | str]]]:
     """Run all trials, in other processes unless one is enough; yields them as they end."""
     if processes == 1:
-        with graphs.open(plan.path) as graph:
+        with graphs.open_file(plan.path) as graph:
             for trial in plan.trials:
                 yield trial, try_method(graph, trial, plan)
         return
@@ -140,7 +140,7 @@ def _start_work(plan: Plan) -> None:
     # Ctrl-C reaches all processes of a terminal; the first one ends the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    _work_of_process.append(_Work(plan, graphs.open(plan.path)))
+    _work_of_process.append(_Work(plan, graphs.open_file(plan.path)))
 
 
 def _work(trial: Trial) -> list[Run | str]:

@@ -40,7 +40,7 @@ from oocbfs.kernels.emulator.build import find_compiler
 from oocbfs.results.source import column_types
 from oocbfs.results.tables import about
 from oocbfs.search.graph import Graph
-from oocbfs.search.graph import open as open_graph
+from oocbfs.search.graph import open_file as open_graph
 from oocbfs.search.many import WIDTH
 from oocbfs.settings import (
     Emit,

@@ -20,7 +20,7 @@ from oocbfs.batch.groups import GroupDone, GroupRunner, Manner, SourceGroup
 from oocbfs.errors import BudgetError, ClusterError, OocbfsError, OutputError
 from oocbfs.memory import format_size
 from oocbfs.search.graph import Graph
-from oocbfs.search.graph import open as open_graph
+from oocbfs.search.graph import open_file as open_graph
 from oocbfs.workers import dask_limits as limits
 from oocbfs.workers.dask_address import import_distributed
 from oocbfs.workers.dask_cluster import Call, DaskCluster

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
-from oocbfs.errors import FormatError, OocbfsError, QueryError
+from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container.reader import Container
 from oocbfs.graph.stored import StoredGraph
 from oocbfs.memory import parse_size
@@ -294,18 +294,21 @@ def open(
         from oocbfs.cluster.graph import ShardedGraph
 
         return ShardedGraph(path, memory, cluster)
-    container = Container(path)
-    problem: OocbfsError | None = None
-    if container.part is not None:
-        problem = FormatError(f"{container.path}: is a part of a graph: name its folder instead")
-    elif cluster is not None:
-        problem = QueryError(
-            f"{container.path}: is in one file, and a cluster wants parts: cut it with "
-            "'oocbfs shard'"
+    graph = open_file(path, memory=memory)
+    if cluster is not None:
+        graph.close()
+        raise QueryError(
+            f"{graph.path}: is in one file, and a cluster wants parts: cut it with 'oocbfs shard'"
         )
-    if problem is not None:
+    return graph
+
+
+def open_file(path: str | os.PathLike[str], *, memory: str | int | None = None) -> Graph:
+    """Open a graph in one file, and nothing else; see ``open``."""
+    container = Container(path)
+    if container.part is not None:
         container.close()
-        raise problem
+        raise FormatError(f"{container.path}: is a part of a graph: name its folder instead")
     graph = Graph(container, memory)
     _log.debug("opened %s: %d vertices, %d edges", path, graph.num_vertices, graph.num_edges)
     return graph

@@ -247,5 +247,5 @@ def test_raw_sections_are_views_of_the_mapping(originals: dict[str, bytes], path
 def test_missing_file_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="cannot be opened"):
         oocbfs.open(tmp_path / "none.ocg")
-    with pytest.raises(FormatError, match="cannot be opened"):
+    with pytest.raises(FormatError, match="is a folder without a manifest"):
         oocbfs.open(tmp_path)
