@@ -155,30 +155,36 @@ def decode_tail(out, tails, start, end, num_vertices):
 
 @compiled(
     types.UniTuple(_I64, 2)(
-        U64, U64, READ_U32, READ_U64, READ_U32, _I64, READ_U8, READ_U32, READ_U32, _I64,
+        U64, U64, READ_U32, READ_U64, READ_U32, _I64, READ_U8, READ_U32, READ_U32, READ_U32, _I64,
         types.boolean,
     ),
 )  # fmt: skip
-def decode_rows(sources, targets, heads, bases, starts, shift, tails, degrees, order, row, once):
+def decode_rows(
+    sources, targets, heads, bases, starts, shift, tails, degrees, order, ranks, row, once
+):
     """Decode whole rows from ``row`` on while they fit; returns (next row, count or -1 if damaged).
 
-    Vertices are given by natural position (order[v], or v if the order is empty); with ``once``,
-    only edges to a larger position.
+    Rows are taken as they are stored or, with ``ranks``, by natural position. Vertices are given by
+    natural position (order[v], or v if the order is empty); with ``once``, only edges to a larger
+    position.
     """
     n = heads.size
     num_edges = 0
     neighbours = np.empty(sources.size, np.uint32)
-    while row < n and num_edges + np.int64(degrees[row]) <= sources.size:
-        head = heads[row]
-        if (head >= n) != (degrees[row] == 0):
+    while row < n:
+        stored = np.int64(ranks[row]) if ranks.size else row
+        if num_edges + np.int64(degrees[stored]) > sources.size:
+            break
+        head = heads[stored]
+        if (head >= n) != (degrees[stored] == 0):
             return row, -1
         if head < n:
-            start, end = row_span(bases, starts, shift, tails.size, row)
+            start, end = row_span(bases, starts, shift, tails.size, stored)
             count = decode_tail(neighbours[: sources.size - num_edges - 1], tails, start, end, n)
-            if count < 0 or count + 1 != degrees[row]:
+            if count < 0 or count + 1 != degrees[stored]:
                 return row, -1
             neighbours[count] = head
-            u = order[row] if order.size else np.uint32(row)
+            u = order[stored] if order.size else np.uint32(stored)
             for i in range(count + 1):
                 v = order[neighbours[i]] if order.size else neighbours[i]
                 if u < v or not once:

@@ -5,19 +5,23 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from oocbfs.version import __version__
+
 if TYPE_CHECKING:
     from oocbfs.conversion.converter import convert
     from oocbfs.errors import OocbfsError
     from oocbfs.results.bfs import BfsResult
     from oocbfs.results.components import ComponentsResult
+    from oocbfs.results.source import SourceResult, SourceResults
     from oocbfs.search.graph import Graph, open
 
-__version__ = "0.1.0"
 __all__ = [
     "BfsResult",
     "ComponentsResult",
     "Graph",
     "OocbfsError",
+    "SourceResult",
+    "SourceResults",
     "__version__",
     "convert",
     "open",
@@ -29,6 +33,8 @@ _HOMES = {
     "ComponentsResult": "results.components",
     "Graph": "search.graph",
     "OocbfsError": "errors",
+    "SourceResult": "results.source",
+    "SourceResults": "results.source",
     "convert": "conversion.converter",
     "open": "search.graph",
 }
@@ -38,3 +44,7 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401
     if name not in _HOMES:
         raise AttributeError(f"module 'oocbfs' has no attribute {name!r}")
     return getattr(import_module(f"oocbfs.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -8,8 +8,9 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from oocbfs import __version__, console
+from oocbfs import console
 from oocbfs.errors import OocbfsError
+from oocbfs.version import __version__
 
 VERBS = (
     "convert",
@@ -20,6 +21,7 @@ VERBS = (
     "bfs",
     "batch",
     "components",
+    "report",
     "ablate",
     "graph500",
     "plan",

@@ -54,7 +54,8 @@ def examine(library: str = LIBRARY) -> list[Finding]:
         _locked_memory(),
         _compiler(),
         _extra("matplotlib", "--plot", "pip install 'oocbfs[plot]'"),
-        _extra("pandas", "BfsResult.to_dataframe()", "pip install pandas"),
+        _extra("pyarrow", "Parquet, to_arrow()", "pip install 'oocbfs[arrow]'"),
+        _extra("pandas", "to_pandas()", "pip install pandas"),
         _extra("scipy", "SciPy matrices as input, Graph.to_scipy()", "pip install scipy"),
     ]
 

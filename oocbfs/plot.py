@@ -1,32 +1,57 @@
-"""Pictures of traversals and components; matplotlib is the extra ``plot``."""
+"""Figures for people to show, by matplotlib, which is the extra ``plot``: one look for all."""
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Sequence
-from itertools import accumulate
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from oocbfs.errors import OutputError, QueryError
 from oocbfs.formats.output.atomic import atomic_output
-from oocbfs.results.bfs import STOPPED, BfsResult, Level
-from oocbfs.results.components import ComponentsResult
+from oocbfs.pictures.charts import short
 
-_COLOURS = {
-    "top-down": "#3b75af",
-    "bottom-up": "#ef8636",
-    "heads": "#519e3e",
-    "heads, top-down": "#86b4d8",
-    "split": "#8d69b8",
-    "small": "#777777",
-    STOPPED: "#c7c7c7",
-}
+# Colours that the colour-blind tell apart.
+BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072b2", "#e07b24", "#009e73", "#8d69b8", "#777777"
+LIGHT_BLUE, LIGHT_GREY, INK = "#7fb8da", "#c7c7c7", "#3c454d"
+CYCLE = (BLUE, ORANGE, GREEN, "#b4588c", "#b07d00", LIGHT_BLUE, PURPLE, GREY, "#333333", "#c44e52")
+
 _SUFFIXES = (".svg", ".png", ".pdf")
+# Points of the picture for each inch, and pixels of a screen that shows two for one.
+_DPI, _SHARP_DPI = 100, 200
+# More bars than this have no room for their values.
+_MOST_VALUES = 24
+_STYLE: dict[Any, Any] = {
+    "axes.axisbelow": True,  # the grid lies behind the bars
+    "axes.edgecolor": "#8a939c",
+    "axes.grid": True,
+    "axes.grid.which": "major",
+    "axes.labelcolor": INK,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "figure.constrained_layout.h_pad": 0.1,
+    "figure.constrained_layout.w_pad": 0.1,
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],
+    "font.size": 10,
+    "grid.color": "#e1e5e9",
+    "grid.linewidth": 0.8,
+    "legend.frameon": False,
+    # Lines of the grid are marks enough.
+    "xtick.bottom": False,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "ytick.left": False,
+    # Letters stay letters: a tenth of the size, and the same bytes each time.
+    "svg.fonttype": "none",
+    "svg.hashsalt": "oocbfs",
+}
 
 
-def check_plot(path: str | os.PathLike[str]) -> None:
+def check_plot(path: str | os.PathLike[str] | None) -> None:
     """Refuse a plot that cannot be drawn, before any work is done."""
-    if os.path.splitext(path)[1].lower() not in _SUFFIXES:
+    if path is not None and os.path.splitext(path)[1].lower() not in _SUFFIXES:
         raise OutputError(f"{path}: name the plot {', '.join(_SUFFIXES)}")
     try:
         import matplotlib  # noqa: F401
@@ -34,92 +59,139 @@ def check_plot(path: str | os.PathLike[str]) -> None:
         raise QueryError("plots need matplotlib: pip install 'oocbfs[plot]'") from error
 
 
-def plot_levels(result: BfsResult, path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Draw frontier, examined edges and slow bytes per level; colours are the directions."""
-    check_plot(path)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
+def draw(
+    panels: Sequence[Callable[[Any], None]],
+    *,
+    title: str,
+    subtitle: str = "",
+    size: tuple[float, float],
+    path: str | os.PathLike[str] | None,
+    force: bool = False,
+) -> Any:  # noqa: ANN401
+    """Make a figure whose panels, one below the other, are drawn by functions of their axes.
 
-    levels = result.stats.levels
-    panels = {"frontier (vertices)": [level.frontier for level in levels]}
-    if any(level.edges_examined is not None for level in levels):
-        panels["edges examined"] = [level.edges_examined or 0 for level in levels]
-    for tier in sorted({tier for level in levels for tier in level.slow_bytes}):
-        panels[f"bytes from {tier}"] = [level.slow_bytes.get(tier, 0) for level in levels]
-    figure = Figure(figsize=(8, 2 + 2 * len(panels)), layout="constrained")
-    FigureCanvasAgg(figure)
-    all_axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
-    for axes, (label, values) in zip(all_axes, panels.items(), strict=True):
-        _draw(axes, levels, values, label)
-    upper, lower = all_axes[0], all_axes[-1]
-    lower.set_xlabel("level expanded")
-    lower.xaxis.set_major_locator(MaxNLocator(integer=True))
-    for name, colour in _COLOURS.items():
-        if any(level.direction == name for level in levels):
-            upper.bar([0], [0], color=colour, label=name)
-    if levels:
-        upper.legend()
-    upper.set_title(
-        f"{os.path.basename(result.graph.path)} from {result.sources[0]}"
-        f"{' and others' if len(result.sources) > 1 else ''}: "
-        f"{result.reached:,} of {result.graph.num_vertices:,} vertices, depth {result.depth}, "
-        f"{result.stats.seconds * 1e3:,.1f} ms"
-    )
-    _save(figure, path, force=force)
-
-
-def plot_components(
-    result: ComponentsResult, path: str | os.PathLike[str], *, force: bool = False
-) -> None:
-    """Draw how many components there are of each size."""
-    check_plot(path)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 5), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots()
-    axes.scatter(list(result.histogram), list(result.histogram.values()), s=12, color="#3b75af")
-    if result.histogram:  # nothing has no logarithm
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-    axes.set_xlabel("size (vertices)")
-    axes.set_ylabel("components")
-    axes.grid(alpha=0.3)
-    n, giant = result.graph.num_vertices, result.giant
-    axes.set_title(
-        f"{os.path.basename(result.graph.path)}: {result.num_components:,} components, "
-        f"{0 if giant is None else giant.size / n:.1%} of {n:,} vertices in the largest"
-    )
-    _save(figure, path, force=force)
-
-
-def _save(figure: Any, path: str | os.PathLike[str], *, force: bool) -> None:  # noqa: ANN401
-    """Write a figure in the form that its name says."""
-    with atomic_output(path, force=force) as file:
-        figure.savefig(file, format=os.path.splitext(path)[1][1:].lower(), dpi=120)
-
-
-def _draw(
-    axes: Any,  # noqa: ANN401
-    levels: Sequence[Level],
-    values: list[int],
-    label: str,
-) -> None:
-    """Draw bars while they can be told apart, dots if there are thousands of levels.
-
-    Levels that ran in one launch share a bar, which is as wide as they are many.
+    Gives the figure, which notebooks show; it is written too if a file is named.
     """
-    colours = [_COLOURS[level.direction] for level in levels]
-    widths = [level.num_levels for level in levels]
-    firsts = list(accumulate(widths, initial=0))[:-1]
-    if sum(widths) <= 200:
-        lefts = [first - 0.4 for first in firsts]
-        axes.bar(lefts, values, [width - 0.2 for width in widths], color=colours, align="edge")
-    else:
-        axes.scatter(firsts, values, c=colours, s=2)
-    if max(values, default=0) > 0:
-        axes.set_yscale("log")
-    axes.set_ylabel(label)
-    axes.grid(axis="y", alpha=0.3)
+    check_plot(path)
+    with _style():
+        figure = _figure_type()(figsize=size, dpi=_DPI, layout="constrained")
+        all_axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+        for axes, panel in zip(all_axes, panels, strict=True):
+            panel(axes)
+        upper = all_axes[0]
+        upper.set_title(title, fontweight="bold", fontsize=13, pad=26 if subtitle else 10)
+        places = {"xycoords": "axes fraction", "textcoords": "offset points"}
+        upper.annotate(subtitle, (0, 1), (0, 10), **places, fontsize=10.5, color=INK)
+    if path is not None:
+        with atomic_output(path, force=force) as file:
+            _save(figure, file, os.path.splitext(path)[1][1:].lower())
+    return figure
+
+
+def count_by_powers(axes: Any, most: float) -> None:  # noqa: ANN401
+    """Count upwards in powers of ten, written short; a single one is seen, too."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(numticks=8))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    # Some room above the highest bar is for its value.
+    axes.set_ylim(0.7, max(most, 2) * 4)
+
+
+def write_values(
+    axes: Any,  # noqa: ANN401
+    bars: Any,  # noqa: ANN401
+    values: Sequence[float],
+    write: Callable[[float], str],
+) -> None:
+    """Write values on bars, while they have room."""
+    if len(values) <= _MOST_VALUES:
+        labels = [write(value) if value else "" for value in values]
+        # On paper of their own, so that no line of the grid goes through them.
+        paper = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
+        for text in axes.bar_label(bars, labels, padding=3, fontsize=8, color=INK):
+            if text.get_text():
+                text.set_bbox(paper)
+
+
+def ratio_bars(
+    rows: Sequence[tuple[str, float, str]],
+    path: str | os.PathLike[str],
+    *,
+    title: str,
+    subtitle: str,
+    across: str,
+    write: Callable[[float], str] = lambda value: f"{value:.3g}×",
+    worst: Sequence[float] | None = None,
+    one: bool = True,
+) -> None:
+    """Draw lying bars of amounts, each with a name and a colour, on a logarithmic axis.
+
+    ``worst`` are the ends of thin lines behind the bars; ``one`` draws a line at 1.
+    """
+
+    def panel(axes: Any) -> None:  # noqa: ANN401
+        names, amounts, colours = zip(*rows, strict=True)
+        places = range(len(rows))
+        # Ratios grow to both sides of 1, amounts from the left.
+        widths = [amount - 1 for amount in amounts] if one else amounts
+        axes.barh(places, widths, 0.72, left=1 if one else 0, color=colours)
+        ends = [max(amount, 1 if one else 0) for amount in amounts]
+        values = [write(amount) for amount in amounts]
+        if worst is not None:
+            axes.hlines(places, amounts, worst, color=INK, linewidth=1.2)
+            ends = list(worst)
+            values = [f"{v} ({write(w)})" for v, w in zip(values, worst, strict=True)]
+        for place, value, end in zip(places, values, ends, strict=True):
+            axes.annotate(
+                value, (end, place), (4, 0), textcoords="offset points", va="center",
+                fontsize=8, color=INK,
+            )  # fmt: skip
+        axes.set_yticks(places, names)
+        axes.invert_yaxis()
+        axes.grid(visible=False, axis="y")
+        axes.set_xscale("log")
+        axes.set_xlim(min(amounts, default=1) / 2, max([*ends, 1]) * 3)
+        axes.xaxis.set_major_formatter(lambda value, _: write(value))
+        if one:
+            axes.axvline(1, color=INK, linewidth=1)
+        axes.set_xlabel(across)
+
+    size = 9, 0.3 * len(rows) + 1.8
+    draw([panel], title=title, subtitle=subtitle, size=size, path=path, force=True)
+
+
+def _style() -> AbstractContextManager[None]:
+    from matplotlib import rc_context
+
+    style: AbstractContextManager[None] = rc_context(_STYLE)
+    return style
+
+
+def _figure_type() -> type[Any]:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    class NotebookFigure(Figure):
+        """A figure that shows itself, without pyplot."""
+
+        def __init__(self, **settings: Any) -> None:  # noqa: ANN401
+            super().__init__(**settings)
+            FigureCanvasAgg(self)
+
+        def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+            file = io.BytesIO()
+            _save(self, file, "png")
+            width, height = self.get_size_inches() * _DPI
+            return file.getvalue(), {"width": int(width), "height": int(height)}
+
+    return NotebookFigure
+
+
+def _save(figure: Any, file: Any, form: str) -> None:  # noqa: ANN401
+    """Write a figure; the same figure makes the same bytes."""
+    undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form)
+    with _style():
+        figure.savefig(file, format=form, dpi=_SHARP_DPI, metadata=undated)

@@ -20,7 +20,10 @@ Direction = Literal["auto", "top-down", "bottom-up"]
 Emit = Literal["summary", "levels", "pairs"]
 Strategy = Literal["auto", "together", "one-per-core"]
 From = Literal["all", "giant"]
-Table = Literal["csv", "jsonl"]
+Table = Literal[
+    "csv", "tsv", "jsonl", "parquet",
+    "csv.gz", "tsv.gz", "jsonl.gz", "csv.zst", "tsv.zst", "jsonl.zst",
+]  # fmt: skip
 LevelFiles = Literal["npy", "zarr"]
 OrderName = Literal["auto", "natural", "degree", "dbg", "local"]
 IdNames = Literal["auto", "dense", "compact"]

@@ -98,10 +98,11 @@ def _check_files(files: dict[str, str | None], options: argparse.Namespace) -> N
 
 def _write(rows: list[Row], plan: Plan, options: argparse.Namespace) -> None:
     """Write the files that were asked for, each whole or not at all."""
-    from oocbfs.ablation import page, svg, table
+    from oocbfs.ablation import page, table
     from oocbfs.ablation.figures import draw
     from oocbfs.ablation.plan import logical_frontiers
     from oocbfs.formats.output.atomic import atomic_output
+    from oocbfs.pictures import svg
 
     texts: dict[str, str] = {}
     if options.csv:

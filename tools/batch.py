@@ -12,7 +12,7 @@ from oocbfs.tools import announcements
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
-    from oocbfs.batch.jobs import Job, JobOutcome, PreparedJob
+    from oocbfs.batch.job import Job, JobOutcome, PreparedJob
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="all",
         help="giant: --random takes only vertices of the largest component (default: all)",
     )
-    shared.add(parser, "--output", required=False, metavar="DIR", help="the folder to write to")
+    shared.add(
+        parser,
+        "--output",
+        required=False,
+        metavar="DIR",
+        help="the folder to write to; - prints the table instead",
+    )
     parser.add_argument(
         "--emit",
         nargs="+",
@@ -45,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "pairs PAIRS.csv: the distances of these pairs only (default: summary)",
     )
     for name, choices, text in (
-        ("--table", Table, "form of the summary (default: csv)"),
+        ("--table", Table, "form of the table of sources or pairs (default: csv)"),
         ("--levels", LevelFiles, "a file for each source, or one array (default: npy)"),
         ("--strategy", Strategy, "64 sources in one pass, or each alone (default: the faster)"),
     ):
@@ -74,9 +80,11 @@ def run(options: argparse.Namespace) -> None:
         options.usage_error(
             "name one of --sources, --random, --all-hubs and --emit pairs PAIRS.csv"
         )
+    shared.refuse_json_among_edges(options)
     announcements.announce()
+    from oocbfs.batch.job import Job
     from oocbfs.batch.job_file import read_jobs
-    from oocbfs.batch.jobs import Job, prepare
+    from oocbfs.batch.jobs import prepare
 
     if from_file:
         jobs = read_jobs(Path(options.graph))
@@ -84,7 +92,7 @@ def run(options: argparse.Namespace) -> None:
         jobs = [
             Job(
                 graph=Path(options.graph),
-                output=Path(options.output),
+                output=None if options.output == "-" else Path(options.output),
                 sources=options.sources and Path(options.sources),
                 pairs=Path(rest[0]) if rest else None,
                 emit=emit,
@@ -96,7 +104,8 @@ def run(options: argparse.Namespace) -> None:
     try:
         failed = sum(not _run_one(job, options, alone=len(jobs) == 1) for job in prepared)
     except KeyboardInterrupt:
-        print("oocbfs: interrupted; --resume continues", file=sys.stderr)
+        further = "" if options.output == "-" else "; --resume continues"
+        print(f"oocbfs: interrupted{further}", file=sys.stderr)
         sys.exit(130)
     if failed:
         print(f"oocbfs: {failed} of {len(jobs)} jobs failed", file=sys.stderr)
@@ -136,7 +145,7 @@ def _report(job: Job, outcome: JobOutcome) -> dict[str, Any]:
     done = ", ".join(f"{count:,} {names[name]}" for name, count in outcome.strategies.items())
     report = {
         "graph": str(job.graph),
-        "output": str(job.output),
+        "output": "-" if job.output is None else str(job.output),
         "sources": outcome.num_sources,
         "done before": outcome.resumed,
         "traversed": f"{done}: {outcome.reason}" if done else "nothing was left to do",

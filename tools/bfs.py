@@ -8,7 +8,6 @@ from dataclasses import asdict
 from itertools import accumulate
 from typing import TYPE_CHECKING, get_args
 
-from oocbfs.errors import QueryError
 from oocbfs.methods import AUTO, METHODS
 from oocbfs.settings import Direction
 from oocbfs.tools import announcements
@@ -17,7 +16,6 @@ from oocbfs.tools import options as shared
 if TYPE_CHECKING:
     from oocbfs.results.bfs import BfsResult, Level
     from oocbfs.results.counts import Counts
-    from oocbfs.search.graph import Graph
 
 # A table longer than this shows its first and last levels.
 _SHOWN_LEVELS = 40
@@ -53,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="an id, several such as 1,2,3, or giant: the smallest id of the largest component",
     )
     for name in ("levels", "parents"):
-        shared.add_file(parser, f"--{name}", f"write {name} as .npy, .csv or .tsv")
+        shared.add_vector(parser, f"--{name}", name)
     parser.add_argument(
         "--target",
         type=shared.whole_number,
@@ -80,9 +78,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(refuse=parser.error)
 
 
-def _ids(text: str) -> list[int] | None:
-    """Read ids; None stands for the largest component."""
-    return None if text == "giant" else [shared.whole_number(part) for part in text.split(",")]
+def _ids(text: str) -> list[int] | str:
+    """Read ids, or the word for the largest component."""
+    return text if text == "giant" else [shared.whole_number(part) for part in text.split(",")]
 
 
 def _refuse_missing(options: argparse.Namespace) -> None:
@@ -107,14 +105,6 @@ def _list_methods(options: argparse.Namespace) -> None:
             print(f"{'':<16} {option.name}={values}{joined} (default: {option.default})")
 
 
-def _giant(opened: Graph, options: argparse.Namespace) -> int:
-    """Find a source in the largest component."""
-    giant = opened.components(threads=options.threads, tmp=options.tmp).giant
-    if giant is None:
-        raise QueryError(f"{opened.path}: has no vertex to start from")
-    return giant.label
-
-
 def run(options: argparse.Namespace) -> None:
     """Traverse, write what was asked for, and report."""
     if options.graph is None and options.method == "list":
@@ -123,12 +113,11 @@ def run(options: argparse.Namespace) -> None:
     _refuse_missing(options)
     shared.check_files(options, "levels", "parents")
     announcements.announce()
-    from oocbfs.formats.output.vectors import write_vector
     from oocbfs.search import graph
 
     with graph.open(options.graph, memory=options.memory) as opened:
         result = opened.bfs(
-            options.source or _giant(opened, options),
+            options.source,
             parents=options.parents is not None,
             progress=True,
             **shared.chosen(options, "direction", "max_depth", "target", "validate", "method"),
@@ -137,18 +126,9 @@ def run(options: argparse.Namespace) -> None:
         for path, name in ((options.levels, "level"), (options.parents, "parent")):
             if path is not None:
                 values = result.levels if name == "level" else result.parents
-                write_vector(
-                    path,
-                    name,
-                    opened.ids_at,
-                    values,
-                    threads=result.stats.threads,
-                    force=options.force,
-                )
+                shared.write_column(options, path, name, values, result)
         if options.plot:
-            from oocbfs.plot import plot_levels
-
-            plot_levels(result, options.plot, force=options.force)
+            result.plot(options.plot, force=options.force)
         path_found = _path(result, options.target)
         summary = result.summary()
     shared.tell_engine(result.stats)

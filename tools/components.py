@@ -18,8 +18,7 @@ _SHOWN_COMPONENTS = 10
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     shared.add(parser, "graph")
-    labels = "write the smallest id of each vertex's component as .npy, .csv or .tsv"
-    shared.add_file(parser, "--labels", labels)
+    shared.add_vector(parser, "--labels", "the smallest id of each vertex's component")
     parser.add_argument(
         "--giant",
         action="store_true",
@@ -34,24 +33,14 @@ def run(options: argparse.Namespace) -> None:
     """Find the components, write what was asked for, and report."""
     shared.check_files(options, "labels")
     announcements.announce()
-    from oocbfs.formats.output.vectors import write_vector
     from oocbfs.search import graph
 
     with graph.open(options.graph, memory=options.memory) as opened:
         result = opened.components(progress=True, **shared.chosen(options, *shared.ENGINE))
         if options.labels:
-            write_vector(
-                options.labels,
-                "component",
-                opened.ids_at,
-                result.labels,
-                threads=result.stats.threads,
-                force=options.force,
-            )
+            shared.write_column(options, options.labels, "component", result.labels, result)
         if options.plot:
-            from oocbfs.plot import plot_components
-
-            plot_components(result, options.plot, force=options.force)
+            result.plot(options.plot, force=options.force)
         shared.tell_engine(result.stats)
         if options.giant:
             nothing = () if result.giant else ("the graph has no vertices",)

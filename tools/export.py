@@ -1,15 +1,22 @@
-"""write a graph's edges back as an edge list, in the ids of the input
+"""write a graph's edges back, in the ids of the input, or its rows for other programs
 
-The name of the output chooses the form: .txt .el .tsv .csv, each also with .gz .zst .xz .bz2 after
-it; .u32 .u64 .npy; or - for standard output. Edges of an undirected graph are written once.
+The name of the output chooses the form. Edges: .txt .el .tsv .csv, each also with .gz .zst .xz .bz2
+after it; .u32 .u64 .npy .parquet; or - for text on standard output. Those of an undirected graph
+are written once. Rows, whose vertices are numbered in the order of their ids: .npz (SciPy), .metis
+or .graph (METIS, also with .gz …), .sg (GAP).
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
+from typing import TYPE_CHECKING
 
 from oocbfs.tools import announcements
 from oocbfs.tools import options as shared
+
+if TYPE_CHECKING:
+    from oocbfs.search.graph import Graph
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,24 +30,63 @@ def run(options: argparse.Namespace) -> None:
     shared.refuse_json_among_edges(options)
     announcements.announce()
     from oocbfs.formats.output.atomic import check_outputs
-    from oocbfs.formats.output.writers import choose_format, write_edges
-    from oocbfs.progress import Phases
+    from oocbfs.formats.output.row_files import FORMATS, choose_row_format
+    from oocbfs.formats.output.writers import choose_format
     from oocbfs.search import graph
 
-    choose_format(options.output)
+    form = choose_row_format(options.output)
+    if form is None:
+        choose_format(options.output, also=FORMATS)
     if options.output != "-":
         outputs = {"-o": options.output}
         check_outputs(outputs, inputs=[options.graph], force=options.force, streams=True)
     with graph.open(options.graph) as opened:
-        total = opened.num_edges // (1 if opened.directed else 2)
-        kind = "directed" if opened.directed else "undirected, each edge once"
-        comment = f"Nodes: {opened.num_vertices} Edges: {total} ({kind})"
-        with Phases()("export", total, "edge") as bar:
-            num_edges = write_edges(
-                opened.edges(),
-                options.output,
-                header_comment=comment,
-                progress=bar.update,
-                **shared.chosen(options, "threads", "force"),
-            )
+        if form is None:
+            num_edges = _write_edges(opened, options)
+        else:
+            num_edges = _write_rows(opened, form, options)
     shared.print_count(options, num_edges)
+
+
+def _write_edges(opened: Graph, options: argparse.Namespace) -> int:
+    from oocbfs.formats.output.writers import write_edges
+    from oocbfs.progress import Phases
+    from oocbfs.results.tables import about
+
+    total = opened.num_edges // (1 if opened.directed else 2)
+    kind = "directed" if opened.directed else "undirected, each edge once"
+    with Phases()("export", total, "edge") as bar:
+        return write_edges(
+            opened.edges(),
+            options.output,
+            header_comment=f"Nodes: {opened.num_vertices} Edges: {total} ({kind})",
+            about=about(opened),
+            largest_id=opened.largest_id if opened.num_vertices else 0,
+            progress=bar.update,
+            **shared.chosen(options, "threads", "force"),
+        )
+
+
+def _write_rows(opened: Graph, form: str, options: argparse.Namespace) -> int:
+    from oocbfs.formats.output.row_files import (
+        FIRST,
+        GAP,
+        NPZ,
+        choose_row_format,
+        keeps_ids,
+        write_rows,
+    )
+    from oocbfs.progress import Phases
+
+    choose_row_format(options.output, opened)
+    if not keeps_ids(form, opened):
+        kept = ", which are in the array ids" if form == NPZ else ", which this format cannot hold"
+        print(
+            f"{options.output}: vertices are numbered from {FIRST[form]} in the order of their "
+            f"ids{kept}",
+            file=sys.stderr,
+        )
+    sides = 2 if form == GAP and opened.directed else 1
+    with Phases()("export", sides * opened.num_edges, "neighbour") as bar:
+        settings = shared.chosen(options, "threads", "force")
+        return write_rows(opened, options.output, progress=bar.update, **settings)

@@ -9,15 +9,17 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, TextIO, get_args
 
 from oocbfs.errors import BudgetError, QueryError
 from oocbfs.formats.io.ordered import MAX_THREADS
 from oocbfs.settings import ZSTD_LEVELS, Engine, OrderName, shown
 
 if TYPE_CHECKING:
-    from oocbfs.results.bfs import Stats
-    from oocbfs.results.components import ComponentsStats
+    from numpy.typing import NDArray
+
+    from oocbfs.results.bfs import BfsResult, Stats
+    from oocbfs.results.components import ComponentsResult, ComponentsStats
 
 # What the bytes from each tier are called in tables.
 TIERS = {"disk": "from disk", "host": "over PCIe"}
@@ -167,6 +169,12 @@ def add_file(parser: argparse.ArgumentParser, name: str, text: str) -> None:
     parser.add_argument(name, type=path, metavar="FILE", help=text)
 
 
+def add_vector(parser: argparse.ArgumentParser, name: str, what: str) -> None:
+    """Add a file with a number for each vertex, or standard output."""
+    forms = ".npy, .csv, .tsv (also .csv.gz, .csv.zst …) or .parquet; - prints .csv"
+    parser.add_argument(name, type=path, metavar="FILE", help=f"write {what} as {forms}")
+
+
 def add_work_options(parser: argparse.ArgumentParser) -> None:
     """Add what every verb that writes a graph takes."""
     add(parser.add_mutually_exclusive_group(), "--directed", "--undirected")
@@ -210,11 +218,16 @@ def check_files(options: argparse.Namespace, *vectors: str) -> None:
 
         check_plot(options.plot)
     outputs = {f"--{name}": path for name, path in files.items()}
+    printed = [name for name, path in outputs.items() if path == "-"]
+    if printed and (options.json or len(printed) > 1):
+        other = "--json" if options.json else f"{printed[1]} -"
+        raise QueryError(f"{printed[0]} - and {other} both print: name a file, or leave one out")
+    outputs = {name: path for name, path in outputs.items() if path != "-"}
     check_outputs(outputs, inputs=[options.graph], force=options.force)
 
 
 def refuse_json_among_edges(options: argparse.Namespace) -> None:
-    """Refuse to print a JSON object after edges on the same stream."""
+    """Refuse to print a JSON object after edges, or another table, on the same stream."""
     if options.json and options.output == "-":
         raise QueryError("--json and -o - both write to standard output: leave one out")
 
@@ -230,9 +243,38 @@ def print_report(
     if options.json:
         print_json(values)
         return
+    stream = sys.stderr if prints_table(options) else sys.stdout
     for line in above:
-        print(line)
-    print_table(rows)
+        print(line, file=stream)
+    print_table(rows, stream)
+
+
+def prints_table(options: argparse.Namespace) -> bool:
+    """Tell whether standard output is for a table that other programs read."""
+    outputs = ("output", "levels", "parents", "labels")
+    return any(getattr(options, name, None) == "-" for name in outputs)
+
+
+def write_column(
+    options: argparse.Namespace,
+    path: str,
+    name: str,
+    values: NDArray[Any],
+    result: BfsResult | ComponentsResult,
+) -> None:
+    """Write a number for each vertex."""
+    from oocbfs.formats.output.vectors import write_vector
+
+    write_vector(
+        path,
+        name,
+        result.graph.id_column,
+        values,
+        as_column=result.graph.as_column,
+        about=result.about(),
+        threads=result.stats.threads,
+        force=options.force,
+    )
 
 
 def print_count(options: argparse.Namespace, num_edges: int, origin: str = "") -> None:
@@ -271,7 +313,7 @@ def tell_fallback(reason: str | None) -> None:
 
 def tell_written(*names: str | None) -> None:
     """Say on standard error which files were written."""
-    for name in filter(None, names):
+    for name in filter(lambda name: name not in (None, "-"), names):
         print(f"wrote {name}", file=sys.stderr)
 
 
@@ -280,9 +322,9 @@ def print_json(values: dict[str, Any]) -> None:
     print(json.dumps(values))  # in ASCII: the same bytes on every terminal
 
 
-def print_table(rows: Iterable[tuple[str, str]]) -> None:
-    """Print names and values in two columns."""
+def print_table(rows: Iterable[tuple[str, str]], stream: TextIO | None = None) -> None:
+    """Print names and values in two columns, on standard output unless another is given."""
     listed = list(rows)
     width = max((len(name) for name, _ in listed), default=0)
     for name, value in listed:
-        print(f"{name:<{width}}  {value}")
+        print(f"{name:<{width}}  {value}", file=stream)

@@ -49,29 +49,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Plan for each GPU and print the decisions."""
     announcements.announce()
-    from oocbfs.plan.prediction import MODEL, sample_levels
-    from oocbfs.plan.shape import graph_bytes
-    from oocbfs.progress import Phases
     from oocbfs.search import graph
 
     targets = _targets(options)
     with graph.open(options.graph) as opened, opened.reading():
-        samples = sample_levels(opened, options.samples, Phases())
-        decisions = [_decide(opened, target, samples, options) for target in targets]
-        summary = {
-            "graph": opened.path,
-            "vertices": opened.num_vertices,
-            "edges": opened.num_edges,
-            "graph_bytes": graph_bytes(opened),
-            "samples": len(samples),
-            "model": MODEL,
-            "plans": decisions,
-            "cpu": _plan_cpu(opened, samples, options),
-        }
+        summary = summarise(opened, targets, options)
     if options.json:
         shared.print_json(summary)
     else:
         _print(summary)
+
+
+def summarise(
+    opened: Graph, targets: list[tuple[str, int, KnownGpu | None]], options: argparse.Namespace
+) -> dict[str, Any]:
+    """Plan for each GPU, and for the CPU."""
+    from oocbfs.plan.prediction import MODEL, sample_levels
+    from oocbfs.plan.shape import graph_bytes
+    from oocbfs.progress import Phases
+
+    samples = sample_levels(opened, options.samples, Phases())
+    return {
+        "graph": opened.path,
+        "vertices": opened.num_vertices,
+        "edges": opened.num_edges,
+        "graph_bytes": graph_bytes(opened),
+        "samples": len(samples),
+        "model": MODEL,
+        "plans": [_decide(opened, target, samples, options) for target in targets],
+        "cpu": _plan_cpu(opened, samples, options),
+    }
+
+
+def plan_known(opened: Graph, samples: int) -> dict[str, Any]:
+    """Plan for all known GPUs, as the verb does if it is given nothing but a graph."""
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    options = parser.parse_args([opened.path, "--samples", str(samples)])
+    return summarise(opened, _targets(options), options)
 
 
 def _targets(options: argparse.Namespace) -> list[tuple[str, int, KnownGpu | None]]:

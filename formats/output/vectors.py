@@ -1,59 +1,105 @@
-"""Files with a number for each vertex: .npy in the order of the ids, .csv and .tsv with ids."""
+"""Files with a number for each vertex, in the order of the ids.
+
+- ``.npy``: the numbers alone.
+- ``.csv .tsv``: ids and numbers; also with a further ``.gz .zst .xz .bz2``, and ``-`` for ``.csv``
+  on standard output.
+- ``.parquet``: the same columns, and what was said about the graph and the search.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import OutputError
-from oocbfs.formats.edges import Ids
 from oocbfs.formats.io.ordered import ordered_map
-from oocbfs.formats.output.atomic import atomic_output
+from oocbfs.formats.output.packing import STANDARD_OUTPUT, endings, opened, packed
+from oocbfs.formats.output.parquet import import_arrow, parquet_rows
 
-_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_SEPARATORS = {"csv": ",", "tsv": "\t"}
 _ROWS_PER_PIECE = 1 << 16
 
 
 def check_name(path: str | os.PathLike[str]) -> None:
-    """Refuse a name whose suffix is not known, before any work is done."""
-    if Path(path).suffix not in (".npy", *_SEPARATORS):
-        raise OutputError(f"{path}: name it .npy, .csv or .tsv, which says how to write it")
+    """Refuse a name whose ending is not known, before any work is done."""
+    form, compression = _form(path)
+    if form not in ("npy", "parquet", *_SEPARATORS) or (compression and form not in _SEPARATORS):
+        raise OutputError(
+            f"{path}: name it .npy, .csv, .tsv (or .csv.gz, .csv.zst …) or .parquet, which says "
+            "how to write it"
+        )
+    if form == "parquet":
+        import_arrow()
+
+
+def _form(path: str | os.PathLike[str]) -> tuple[str, str | None]:
+    return ("csv", None) if os.fspath(path) == STANDARD_OUTPUT else endings(path)
 
 
 def write_vector(
     path: str | os.PathLike[str],
     name: str,
-    ids_at: Callable[[int, int], Ids],
+    ids_at: Callable[[int, int], NDArray[Any]],
     values: NDArray[Any],
     *,
+    as_column: Callable[[NDArray[Any]], NDArray[Any]] = lambda values: values,
+    about: Mapping[str, str] | None = None,
     threads: int = 1,
     force: bool = False,
 ) -> None:
-    """Write values, and in text the ids they belong to; the file appears when it is complete.
+    """Write values, and the ids they belong to; the file appears when it is complete.
 
-    ``ids_at(first, stop)`` gives the ids of the values first … stop-1, as all may be too many.
+    ``ids_at(first, stop)`` gives the ids of the values first … stop-1, as all may be too many;
+    ``as_column`` turns such a part of the values into what a table shows, as values may be ids too.
     """
     check_name(path)
-    with atomic_output(path, force=force) as file:
-        if Path(path).suffix == ".npy":
+    form, compression = _form(path)
+
+    def piece(first: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        part = values[first : first + _ROWS_PER_PIECE]
+        return ids_at(first, first + part.size), as_column(part)
+
+    starts = range(0, values.size, _ROWS_PER_PIECE)
+    with opened(path, force=force, streams=False) as file:
+        if form == "npy":
             np.lib.format.write_array(file, values, allow_pickle=False)
-            return
-        from oocbfs.kernels.results.format_text import format_pairs, format_values
+        elif form == "parquet":
+            _write_parquet(file, name, map(piece, starts), piece(0), about or {})
+        else:
+            separator = _SEPARATORS[form]
 
-        separator = _SEPARATORS[Path(path).suffix]
-        file.write(f"id{separator}{name}\n".encode())
+            def text(first: int) -> NDArray[np.uint8]:
+                return _text(*piece(first), separator)
 
-        def text(first: int) -> NDArray[np.uint8]:
-            part = values[first : first + _ROWS_PER_PIECE]
-            ids = ids_at(first, first + part.size)
-            if part.dtype == np.uint64:  # ids, which may not fit a signed number
-                return format_pairs(ids, part, separator)
-            return format_values(ids, part.astype(np.int64), separator)
+            with packed(file, compression, threads) as (pack, write):
+                write(pack(f"id{separator}{name}\n".encode()))
+                blocks = ordered_map(lambda first: pack(text(first).data), starts, threads)
+                for block in blocks:
+                    write(block)
 
-        for block in ordered_map(text, range(0, values.size, _ROWS_PER_PIECE), threads):
-            file.write(memoryview(block))
+
+def _text(ids: NDArray[Any], values: NDArray[Any], separator: str) -> NDArray[np.uint8]:
+    """Write a line for each id."""
+    from oocbfs.kernels.results.format_text import format_pairs, format_values
+
+    ids = ids.astype(np.uint64)
+    if values.dtype == np.uint64:  # ids, which may not fit a signed number
+        return format_pairs(ids, values, separator)
+    return format_values(ids, values.astype(np.int64), separator)
+
+
+def _write_parquet(
+    file: BinaryIO,
+    name: str,
+    pieces: Iterator[tuple[NDArray[Any], NDArray[Any]]],
+    example: tuple[NDArray[Any], NDArray[Any]],
+    about: Mapping[str, str],
+) -> None:
+    types = dict(zip(("id", name), (column.dtype for column in example), strict=True))
+    with parquet_rows(file, types, about, differences=["id"]) as rows:
+        for piece in pieces:
+            rows.write(piece)

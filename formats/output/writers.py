@@ -1,34 +1,34 @@
-"""Edge lists as files: text, compressed text, raw pairs and NumPy arrays.
+"""Edge lists as files: text, compressed text, raw pairs, NumPy arrays and Parquet.
 
 - ``.txt .el``: a pair per line, separated by a blank; ``.tsv`` by a tab, ``.csv`` by a comma.
 - The same with a further ``.gz .zst .xz .bz2``: compressed text.
 - ``.u32 .u64 .bin``: little-endian pairs without a header; ``.bin`` is the same as ``.u64``.
 - ``.npy``: an array of shape (edges, 2) of uint64, or of uint32 in the format ``npy-u32``.
+- ``.parquet``: columns ``source`` and ``target``, and what was said about the graph.
 """
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
-import lzma
 import os
-import sys
-from collections.abc import Callable, Generator, Iterable
-from contextlib import closing, contextmanager
-from pathlib import PurePath
-from typing import BinaryIO, cast
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import closing
 
 import numpy as np
-import zstandard
 
 from oocbfs.errors import OutputError
 from oocbfs.formats.edges import Edges
 from oocbfs.formats.io.ordered import available_threads, ordered_map
-from oocbfs.formats.output.atomic import atomic_output
+from oocbfs.formats.output.packing import (
+    COMPRESSIONS,
+    STANDARD_OUTPUT,
+    Block,
+    endings,
+    opened,
+    packed,
+)
+from oocbfs.formats.output.parquet import import_arrow, parquet_rows
 from oocbfs.kernels.results.format_text import format_pairs
-
-Block = bytes | memoryview
 
 SEPARATORS = {"txt": " ", "el": " ", "tsv": "\t", "csv": ","}
 PAIR_TYPES = {"u32": "<u4", "u64": "<u8", "bin": "<u8", "npy": "<u8", "npy-u32": "<u4"}
@@ -36,16 +36,10 @@ PAIR_TYPES = {"u32": "<u4", "u64": "<u8", "bin": "<u8", "npy": "<u8", "npy-u32":
 MIN_EDGE_BYTES = dict.fromkeys(SEPARATORS, 4) | {
     name: 2 * np.dtype(dtype).itemsize for name, dtype in PAIR_TYPES.items()
 }
-FORMATS = (*SEPARATORS, *PAIR_TYPES)
-COMPRESSIONS = {"gz": "gz", "gzip": "gz", "zst": "zst", "zstd": "zst", "xz": "xz", "bz2": "bz2"}
-
-# Members of these three may follow each other, so that blocks are compressed independently. The
-# levels are fast ones: slow ones make random edges hardly smaller.
-_MEMBERS: dict[str, Callable[[Block], bytes]] = {
-    "gz": lambda block: gzip.compress(block, compresslevel=3, mtime=0),
-    "xz": lambda block: lzma.compress(block, preset=1),
-    "bz2": lambda block: bz2.compress(block, compresslevel=5),
-}
+PARQUET = "parquet"
+# Of Parquet nothing is known: equal numbers take nearly nothing.
+MIN_EDGE_BYTES[PARQUET] = 0
+FORMATS = (*SEPARATORS, *PAIR_TYPES, PARQUET)
 
 
 def write_edges(
@@ -56,6 +50,8 @@ def write_edges(
     compression: str | None = None,
     threads: int | None = None,
     header_comment: str | None = None,
+    about: Mapping[str, str] | None = None,
+    largest_id: int = 0,
     force: bool = False,
     progress: Callable[[int], object] | None = None,
 ) -> int:
@@ -73,6 +69,10 @@ def write_edges(
         How many format and compress; by default one per processor.
     header_comment
         Lines to put before the text, each after ``#``.
+    about
+        What a Parquet file says about itself.
+    largest_id
+        Ids of Parquet are signed, as most of its readers expect, unless this one does not fit.
     force
         Replace an existing file.
     progress
@@ -90,45 +90,98 @@ def write_edges(
     """
     layout, packing = choose_format(path, format, compression)
     threads = available_threads(threads)
+    if layout == PARQUET:
+        id_type = np.dtype(np.int64 if largest_id < 2**63 else np.uint64)
+        sizes = _write_parquet(edges, path, id_type, about or {}, force=force)
+    else:
+        sizes = _write_blocks(edges, path, layout, packing, header_comment, threads, force=force)
     num_edges = 0
     try:
-        with _opened(path, force) as file, _packed(file, packing, threads) as (pack, write):
-            head = _head(layout, header_comment, pack)
-            write(head)
-            blocks = ordered_map(_encoder(layout, pack), edges, threads)
-            with closing(blocks):
-                for size, block in blocks:
-                    write(block)
-                    num_edges += size
-                    if progress is not None:
-                        progress(size)
-            if not head and not num_edges:
-                # No bytes at all would not be a valid compressed file.
-                write(pack(b""))
-            if layout.startswith("npy"):
-                file.seek(0)
-                write(_npy_header(layout, num_edges))
+        with closing(sizes):
+            for size in sizes:
+                num_edges += size
+                if progress is not None:
+                    progress(size)
     finally:
         if isinstance(edges, Generator):
             edges.close()
     return num_edges
 
 
+def _write_blocks(
+    edges: Iterable[Edges],
+    path: str | os.PathLike[str],
+    layout: str,
+    packing: str | None,
+    comment: str | None,
+    threads: int,
+    *,
+    force: bool,
+) -> Generator[int]:
+    """Write bytes that follow each other; yields the sizes of batches, and ends after the file."""
+    num_edges = 0
+    with (
+        opened(path, force=force, streams=True) as file,
+        packed(file, packing, threads) as (pack, write),
+    ):
+        head = _head(layout, comment, pack)
+        write(head)
+        blocks = ordered_map(_encoder(layout, pack), edges, threads)
+        with closing(blocks):
+            for size, block in blocks:
+                write(block)
+                num_edges += size
+                yield size
+        if not head and not num_edges:
+            # No bytes at all would not be a valid compressed file.
+            write(pack(b""))
+        if layout.startswith("npy"):
+            file.seek(0)
+            write(_npy_header(layout, num_edges))
+
+
+def _write_parquet(
+    edges: Iterable[Edges],
+    path: str | os.PathLike[str],
+    id_type: np.dtype[np.integer],
+    about: Mapping[str, str],
+    *,
+    force: bool,
+) -> Generator[int]:
+    """Write columns; yields the sizes of batches, and ends after the file."""
+    types = dict.fromkeys(("source", "target"), id_type)
+    with (
+        opened(path, force=force, streams=True) as file,
+        parquet_rows(file, types, about, differences=list(types)) as rows,
+    ):
+        for batch in edges:
+            rows.write([batch.sources.astype(id_type), batch.targets.astype(id_type)])
+            yield batch.sources.size
+
+
 def choose_format(
-    path: str | os.PathLike[str], format: str | None = None, compression: str | None = None
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    compression: str | None = None,
+    *,
+    also: Iterable[str] = (),
 ) -> tuple[str, str | None]:
-    """Format and compression of an edge list by what was asked for, or else by its name."""
+    """Format and compression of an edge list by what was asked for, or else by its name.
+
+    ``also`` names other formats that the caller knows.
+    """
     shown = os.fspath(path)
-    endings = [suffix[1:].lower() for suffix in PurePath(shown).suffixes]
-    if endings and endings[-1] in COMPRESSIONS:
-        ending = endings.pop()
-        compression = compression or ending
+    ending, packing = endings(path)
+    compression = compression or packing
     if format is None:
-        format = "txt" if shown == "-" else endings[-1] if endings else ""
+        format = "txt" if shown == STANDARD_OUTPUT else ending
     if format not in FORMATS:
-        raise OutputError(f"{shown}: unknown edge-list format; choose one of {', '.join(FORMATS)}")
+        known = ", ".join((*FORMATS, *also))
+        raise OutputError(f"{shown}: unknown edge-list format; choose one of {known}")
+    if format == PARQUET:
+        import_arrow()
     if compression is None:
-        if shown == "-" and format.startswith("npy"):
+        if shown == STANDARD_OUTPUT and format.startswith("npy"):
             raise OutputError("npy needs a file, not standard output; choose u64 or u32")
         return format, None
     if compression not in COMPRESSIONS:
@@ -136,50 +189,6 @@ def choose_format(
     if format not in SEPARATORS:
         raise OutputError(f"{shown}: {format} is not written compressed; choose a text format")
     return format, COMPRESSIONS[compression]
-
-
-@contextmanager
-def _opened(path: str | os.PathLike[str], force: bool) -> Generator[BinaryIO]:
-    """Open the file to write to, or standard output."""
-    if os.fspath(path) != "-":
-        with atomic_output(path, force=force, streams=True) as file:
-            yield file
-        return
-    try:
-        yield cast(BinaryIO, _StandardOutput())
-        sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        raise  # the reader closed the pipe, which is not an error
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise OutputError(f"standard output cannot be written: {reason}") from error
-
-
-class _StandardOutput:
-    """Standard output that takes whole blocks: without a buffer, a write may take only a part."""
-
-    def write(self, block: Block) -> int:
-        """Write until all is written."""
-        rest = memoryview(block)
-        while rest.nbytes:
-            rest = rest[sys.stdout.buffer.write(rest) :]
-        return len(block)
-
-
-@contextmanager
-def _packed(
-    file: BinaryIO, compression: str | None, threads: int
-) -> Generator[tuple[Callable[[Block], Block], Callable[[Block], object]]]:
-    """Give a function that compresses a block, for any thread, and one that writes in order."""
-    if compression == "zst":
-        # One frame, because some readers stop after the first; zstd has its own threads.
-        packer = zstandard.ZstdCompressor(threads=threads if threads > 1 else 0).compressobj()
-        yield lambda block: block, lambda block: file.write(packer.compress(block))
-        file.write(packer.flush())
-    elif compression is None:
-        yield lambda block: block, file.write
-    else:
-        yield _MEMBERS[compression], file.write
 
 
 def _head(layout: str, comment: str | None, pack: Callable[[Block], Block]) -> Block:

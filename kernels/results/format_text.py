@@ -1,4 +1,4 @@
-"""Pairs of ids as lines of decimal text."""
+"""Pairs of ids, and rows of neighbours, as lines of decimal text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit, types
 from numpy.typing import NDArray
 
-from oocbfs.kernels.array_types import READ_I64, READ_U64, U8
+from oocbfs.kernels.array_types import READ_I64, READ_U32, READ_U64, U8
 from oocbfs.kernels.cache import compiled
 
 _I64 = types.int64
@@ -17,6 +17,7 @@ _TEN = np.uint64(10)
 _HUNDRED = np.uint64(100)
 _NEWLINE = np.uint8(10)
 _MINUS = np.uint8(45)
+_BLANK = np.uint8(32)
 
 # "00", "01" … "99": two digits for one division.
 _DIGIT_PAIRS = np.frombuffer("".join(f"{i:02}" for i in range(100)).encode(), np.uint8).copy()
@@ -94,3 +95,30 @@ def format_pairs(sources: Ids, targets: Ids, separator: str) -> Text:
         out, np.ascontiguousarray(sources), np.ascontiguousarray(targets), np.uint8(ord(separator))
     )
     return out[:length]
+
+
+@compiled(types.int64(U8, READ_U32, READ_U32, types.int64))
+def _put_rows(
+    out: Text, degrees: NDArray[np.uint32], neighbours: NDArray[np.uint32], first: int
+) -> int:
+    """Write a line per row and return the number of bytes."""
+    offset = 0
+    i = 0
+    for degree in degrees:
+        for k in range(degree):
+            if k > 0:
+                out[offset] = _BLANK
+                offset += 1
+            offset = _put_decimal(out, offset, np.uint64(neighbours[i]) + np.uint64(first))
+            i += 1
+        out[offset] = _NEWLINE
+        offset += 1
+    return offset
+
+
+def format_rows(degrees: NDArray[np.uint32], neighbours: NDArray[np.uint32], first: int) -> Text:
+    """Text of rows, their neighbours counted from ``first``, one line each, as bytes."""
+    widest = len(str(int(neighbours.max(initial=0)) + first)) + 1
+    out = np.empty(neighbours.size * widest + degrees.size, np.uint8)
+    rows = np.ascontiguousarray(degrees), np.ascontiguousarray(neighbours)
+    return out[: _put_rows(out, *rows, first)]

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.ablation.charts import LOGICAL, bars, lines, stacks
 from oocbfs.ablation.groups import GROUPS
 from oocbfs.ablation.paper import EVOLUTION_MS, XBFS_PARTS
 from oocbfs.ablation.plan import Frontiers, Plan
 from oocbfs.ablation.runs import Row, Run
-from oocbfs.ablation.svg import Panel, Picture
 from oocbfs.ablation.table import COLUMNS
 from oocbfs.methods import parse_method
+from oocbfs.pictures.charts import LOGICAL, bars, lines, stacks
+from oocbfs.pictures.svg import Panel, Picture
 
 _COLUMN = {column.name: column for column in COLUMNS}
 _MERRILL = {parse_method(name).name for name in GROUPS["merrill"]}

@@ -1,71 +1,35 @@
-"""The page: table and pictures in one file that needs no other, in light and in dark."""
+"""The page of a comparison: its table and its pictures."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 
 from oocbfs.ablation.paper import figure_of
 from oocbfs.ablation.plan import Plan
 from oocbfs.ablation.runs import Row
-from oocbfs.ablation.svg import WIDTH, Picture, style
 from oocbfs.ablation.table import COLUMNS, runs_of
 from oocbfs.methods import parse_method
-
-_STYLE = f"""
-:root{{color-scheme:light dark;--paper:#fff;--ink:#1c2126;--muted:#5b6570;--grid:#dfe4e9}}
-@media(prefers-color-scheme:dark){{
-:root{{--paper:#14181d;--ink:#e8ecf1;--muted:#a3adb8;--grid:#333b44}}}}
-*{{box-sizing:border-box}}
-body{{margin:0 auto;padding:16px;max-width:1280px;background:var(--paper);color:var(--ink);
-font:15px/1.5 system-ui,-apple-system,'Segoe UI',sans-serif}}
-h1{{font-size:22px;line-height:1.25;margin:8px 0;overflow-wrap:anywhere}}
-h2{{font-size:18px;margin:36px 0 4px}}
-p{{margin:4px 0;color:var(--muted);max-width:75ch}}
-.wide{{overflow-x:auto;margin:16px 0;border:1px solid var(--grid);border-radius:6px}}
-table{{border-collapse:collapse;font-size:13px;width:100%}}
-th,td{{padding:5px 10px;text-align:right;white-space:nowrap;border-bottom:1px solid var(--grid);
-font-variant-numeric:tabular-nums}}
-tbody tr:last-child>*{{border-bottom:0}}
-th{{font-weight:600}}
-th:first-child{{text-align:left;position:sticky;left:0;background:var(--paper)}}
-tbody th{{font-weight:500}}
-th small{{display:block;font-weight:400;color:var(--muted)}}
-.words{{text-align:left;color:var(--muted)}}
-.failure span{{display:inline-block;white-space:normal;max-width:min(80ch,55vw)}}
-dl{{display:grid;grid-template-columns:max-content 1fr;gap:2px 14px;font-size:13px;margin:12px 0}}
-dt{{font-weight:600}}dd{{margin:0;color:var(--muted)}}
-summary{{cursor:pointer}}
-.panels{{display:flex;flex-wrap:wrap;gap:24px 28px;margin-top:14px}}
-.panels svg{{flex:0 1 {WIDTH + 4}px;width:100%;max-width:{WIDTH + 4}px;height:auto;
-align-self:flex-start}}
-{style()}
-"""
+from oocbfs.pictures.page import listed, page, section
+from oocbfs.pictures.svg import Picture
 
 
 def as_html(rows: Sequence[Row], plan: Plan, pictures: Sequence[Picture]) -> str:
     """Write the page."""
     name = escape(os.path.basename(plan.path))
     about = f"{plan.num_vertices:,} vertices, {plan.num_edges:,} directed edges; {runs_of(plan)}."
-    body = "".join(
-        (
-            f"<h1>Methods on {name}</h1>",
-            f"<p>{escape(about)}</p>",
-            f'<div class="wide"><table>{_head()}<tbody>',
-            *(_row(row, plan) for row in rows),
-            "</tbody></table></div>",
-            f"<details open><summary>The columns</summary><dl>{_columns()}</dl></details>",
-            f"<details><summary>The methods</summary><dl>{_methods(rows)}</dl></details>",
-            *(_section(picture) for picture in pictures),
-        )
+    body = (
+        f"<h1>Methods on {name}</h1>",
+        f"<p>{escape(about)}</p>",
+        f'<div class="wide"><table>{_head()}<tbody>',
+        *(_row(row, plan) for row in rows),
+        "</tbody></table></div>",
+        f"<details open><summary>The columns</summary>{_columns()}</details>",
+        f"<details><summary>The methods</summary>{_methods(rows)}</details>",
+        *map(section, pictures),
     )
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>Methods on {name}</title><style>{_STYLE}</style></head>"
-        f"<body>{body}</body></html>\n"
-    )
+    return page(f"Methods on {os.path.basename(plan.path)}", "".join(body))
 
 
 def _head() -> str:
@@ -88,21 +52,9 @@ def _row(row: Row, plan: Plan) -> str:
 
 def _columns() -> str:
     named = [(column.heading, column.meaning) for column in COLUMNS]
-    return _listed([*named, ("paper", "what its authors report, on their graphs and cards")])
+    return listed([*named, ("paper", "what its authors report, on their graphs and cards")])
 
 
 def _methods(rows: Sequence[Row]) -> str:
     methods = {parse_method(row.method).method: None for row in rows}
-    return _listed((method.name, f"{method.line} ({method.paper})") for method in methods)
-
-
-def _listed(named: Iterable[tuple[str, str]]) -> str:
-    return "".join(f"<dt>{escape(name)}</dt><dd>{escape(words)}</dd>" for name, words in named)
-
-
-def _section(picture: Picture) -> str:
-    panels = "".join(panel.alone() for panel in picture.panels)
-    return (
-        f"<section><h2>{escape(picture.heading)}</h2><p>{escape(picture.caption)}</p>"
-        f'<div class="panels">{panels}</div></section>'
-    )
+    return listed((method.name, f"{method.line} ({method.paper})") for method in methods)

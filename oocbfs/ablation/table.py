@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from statistics import median
 
-from oocbfs.ablation.charts import short
 from oocbfs.ablation.paper import figure_of
 from oocbfs.ablation.plan import Plan
 from oocbfs.ablation.runs import Row, Run
+from oocbfs.pictures.charts import short
 
 _SECTOR_BYTES = 32
 _METHOD_WIDTH = 27

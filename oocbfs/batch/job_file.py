@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args
 
-from oocbfs.batch.jobs import Job
+from oocbfs.batch.job import Job
 from oocbfs.errors import InputError
 from oocbfs.formats.io.ordered import MAX_THREADS
 from oocbfs.settings import Emit, From, LevelFiles, ManyEngine, Strategy, Table
@@ -45,7 +45,7 @@ def read_jobs(path: Path) -> list[Job]:
     ):
         raise InputError("holds no [[job]] tables, or something else too", path=str(path))
     jobs = [_job(path, number, table) for number, table in enumerate(tables, 1)]
-    folders = [Path(os.path.realpath(job.output)) for job in jobs]
+    folders = [Path(os.path.realpath(job.output)) for job in jobs if job.output is not None]
     for number, folder in enumerate(folders, 1):
         for other in folders[: number - 1]:
             if folder.is_relative_to(other) or other.is_relative_to(folder):

@@ -10,33 +10,31 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
-import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from oocbfs import __version__
+from oocbfs.batch.job import Job, JobOutcome, PreparedJob
 from oocbfs.batch.outputs import (
     NpyLevels,
     ZarrLevels,
     import_zarr,
     read_pairs,
     read_sources,
-    summary_row,
     sync,
-    write_pairs,
-    write_summary,
 )
+from oocbfs.batch.records import MANIFEST, check_folder, read_checked, write_checked
 from oocbfs.batch.sources import choose_hubs, choose_random
-from oocbfs.errors import FormatError, OutputError, QueryError
-from oocbfs.formats.output.atomic import atomic_output
+from oocbfs.batch.tables import Row, pair_types, write_table
+from oocbfs.errors import OutputError, QueryError
+from oocbfs.formats.output.packing import STANDARD_OUTPUT
+from oocbfs.formats.output.parquet import import_arrow
 from oocbfs.gpu.cuda_device import load_cupy
 from oocbfs.kernels.emulator.build import find_compiler
 from oocbfs.plan.many import ManyDivision
-from oocbfs.results.source import SourceResult
+from oocbfs.results.source import SourceResult, column_types
+from oocbfs.results.tables import about
 from oocbfs.search.graph import Graph
 from oocbfs.search.graph import open as open_graph
 from oocbfs.search.many import WIDTH, Traversals, divide
@@ -50,61 +48,9 @@ from oocbfs.settings import (
     Table,
     check_choice,
 )
+from oocbfs.version import __version__
 
-MANIFEST = "manifest.json"
 _GROUPS = "groups"
-
-
-@dataclass(frozen=True)
-class Job:
-    """One graph, one set of sources, one folder; sources are given in exactly one of four ways."""
-
-    graph: Path
-    output: Path
-    sources: Path | None = None
-    random: int | None = None
-    all_hubs: int | None = None
-    pairs: Path | None = None
-    seed: int = 1
-    from_: From = "all"
-    emit: Emit = "summary"
-    table: Table = "csv"
-    levels: LevelFiles = "npy"
-    threads: int | None = None
-    memory: str | None = None
-    strategy: Strategy = "auto"
-    engine: ManyEngine = "auto"
-
-
-@dataclass(frozen=True)
-class PreparedJob:
-    """A job whose inputs were read and checked."""
-
-    job: Job
-    sources: list[int]
-    pairs: list[tuple[int, int]]
-    manifest: dict[str, Any]
-
-    @property
-    def num_groups(self) -> int:
-        """Groups of sources; each is committed as a whole."""
-        return -(-len(self.sources) // WIDTH)
-
-
-@dataclass
-class JobOutcome:
-    """What a job did: number of sources, those done before, and how they were traversed.
-
-    ``disk_bytes`` were read of tails on disk; ``fallback`` is why the GPU was not used.
-    """
-
-    num_sources: int
-    resumed: int
-    strategies: dict[str, int] = field(default_factory=dict)
-    reason: str = ""
-    width: int = WIDTH
-    disk_bytes: int = 0
-    fallback: str | None = None
 
 
 def prepare(job: Job, *, resume: bool) -> PreparedJob:
@@ -127,6 +73,10 @@ def prepare(job: Job, *, resume: bool) -> PreparedJob:
         raise QueryError("from giant takes only random sources")
     if job.emit == "levels" and job.levels == "zarr":
         import_zarr()
+    if job.table == "parquet":
+        import_arrow()
+    if job.output is None:
+        _check_printed(job, resume=resume)
     if job.engine == "cuda":
         load_cupy()
     elif job.engine == "emulator":
@@ -139,8 +89,20 @@ def prepare(job: Job, *, resume: bool) -> PreparedJob:
         graph.release()  # pages read to choose sources are not memory of the program
         _divide(graph, job)
         manifest = _manifest(graph, job, sources, pairs)
-    _check_folder(job.output, manifest, resume=resume)
-    return PreparedJob(job=job, sources=sources, pairs=pairs, manifest=manifest)
+        said = about(graph, emit=job.emit, sources=len(sources))
+    if job.output is not None:
+        check_folder(job.output, manifest, resume=resume)
+    return PreparedJob(job=job, sources=sources, pairs=pairs, manifest=manifest, about=said)
+
+
+def _check_printed(job: Job, *, resume: bool) -> None:
+    """Refuse what standard output cannot take."""
+    if resume:
+        raise QueryError("what is printed cannot be resumed: name a folder, or leave --resume out")
+    if job.emit == "levels":
+        raise QueryError("levels are written to a folder: name one instead of -")
+    if job.table == "parquet":
+        raise QueryError("parquet needs a folder, not standard output: choose csv, tsv or jsonl")
 
 
 def _divide(graph: Graph, job: Job) -> ManyDivision:
@@ -189,43 +151,21 @@ def _manifest(
     }
 
 
-def _check_folder(folder: Path, manifest: dict[str, Any], *, resume: bool) -> None:
-    """Refuse a folder that holds anything but this job."""
-    if folder.exists() and not folder.is_dir():
-        raise OutputError(f"{folder}: is not a folder; name another")
-    if not folder.parent.is_dir():
-        raise OutputError(f"{folder}: there is no folder {folder.parent}; create it first")
-    path = folder / MANIFEST
-    if not path.exists():
-        # A job that was killed before its manifest was complete leaves only a temporary file.
-        if folder.exists() and any(
-            not name.startswith(f".{MANIFEST}.") for name in os.listdir(folder)
-        ):
-            raise OutputError(f"{folder}: is not empty and holds no batch; name another folder")
-        return
-    if not resume:
-        raise OutputError(f"{folder}: holds a batch already; use --resume, or name another folder")
-    stored = _read_checked(path, "start again in another folder")
-    for name, value in manifest.items():
-        if stored.get(name) != value:
-            raise OutputError(
-                f"{folder}: was begun with another {name.replace('_', ' ')} "
-                f"({stored.get(name)}, now {value}); start again in another folder"
-            )
-
-
 def run(
     prepared: PreparedJob, *, advance: Callable[[int], object] = lambda done: None
 ) -> JobOutcome:
     """Do what is left of a job; ``advance`` is called with the number of sources just done."""
     job = prepared.job
-    folder = job.output
     outcome = JobOutcome(num_sources=len(prepared.sources), resumed=0)
+    if job.output is None:
+        _print_table(prepared, outcome, advance)
+        return outcome
+    folder = prepared.folder
     try:
         folder.mkdir(exist_ok=True)
         # The manifest comes first: a folder with other files and no manifest is not a batch's.
         if not (folder / MANIFEST).exists():
-            _write_checked(folder / MANIFEST, prepared.manifest)
+            write_checked(folder / MANIFEST, prepared.manifest)
         (folder / _GROUPS).mkdir(exist_ok=True)
     except OSError as error:
         raise OutputError(f"{folder}: cannot be created: {error.strerror}") from error
@@ -250,8 +190,8 @@ def _is_complete(prepared: PreparedJob) -> bool:
 
 
 def _table(prepared: PreparedJob) -> Path:
-    name = "pairs.csv" if prepared.job.emit == "pairs" else f"summary.{prepared.job.table}"
-    return prepared.job.output / name
+    name = "pairs" if prepared.job.emit == "pairs" else "summary"
+    return prepared.folder / f"{name}.{prepared.job.table}"
 
 
 def _run_groups(
@@ -265,12 +205,10 @@ def _run_groups(
     job = prepared.job
     levels: NpyLevels | ZarrLevels | None = None
     if job.emit == "levels" and job.levels == "npy":
-        levels = NpyLevels(job.output)
+        levels = NpyLevels(prepared.folder)
     elif job.emit == "levels":
-        levels = ZarrLevels(job.output, len(prepared.sources), graph.num_vertices)
-    wanted: dict[int, list[int]] = {}
-    for source, target in prepared.pairs:
-        wanted.setdefault(source, []).append(target)
+        levels = ZarrLevels(prepared.folder, len(prepared.sources), graph.num_vertices)
+    search = _searcher(graph, prepared, work)
     for group in range(prepared.num_groups):
         first = group * WIDTH
         sources = prepared.sources[first : first + WIDTH]
@@ -278,29 +216,62 @@ def _run_groups(
             outcome.resumed += len(sources)
             advance(len(sources))
             continue
-        targets = [graph.stored(wanted[s]) for s in sources] if prepared.pairs else None
         rows = []
-        for number, result in enumerate(work.run(sources, targets), first):
+        for number, result in enumerate(search(sources), first):
             if levels is not None:
                 levels.write(number, result)
             rows.append(_row(result))
-            outcome.strategies[result.strategy] = outcome.strategies.get(result.strategy, 0) + 1
+            outcome.count(result)
             advance(1)
         if levels is not None:
             levels.flush(first, first + len(sources))
-        _write_checked(_record(prepared, group), {"rows": rows})
-    outcome.reason, outcome.width, outcome.disk_bytes = work.reason, work.width, work.disk_bytes
-    outcome.fallback = work.fallback
+        write_checked(_record(prepared, group), {"rows": rows})
+    outcome.note(work)
+
+
+def _searcher(
+    graph: Graph, prepared: PreparedJob, work: Traversals
+) -> Callable[[list[int]], Iterator[SourceResult]]:
+    """Give the function that traverses from some sources, to their targets if pairs are wanted."""
+    wanted: dict[int, list[int]] = {}
+    for source, target in prepared.pairs:
+        wanted.setdefault(source, []).append(target)
+
+    def search(sources: list[int]) -> Iterator[SourceResult]:
+        targets = [graph.stored(wanted[s]) for s in sources] if wanted else None
+        return work.run(sources, targets)
+
+    return search
+
+
+def _print_table(
+    prepared: PreparedJob, outcome: JobOutcome, advance: Callable[[int], object]
+) -> None:
+    """Traverse, and print rows as they are found."""
+    job = prepared.job
+
+    def rows() -> Iterator[Row]:
+        with (
+            open_graph(job.graph, memory=job.memory) as graph,
+            Traversals(graph, job.emit, _divide(graph, job)) as work,
+        ):
+            for result in _searcher(graph, prepared, work)(prepared.sources):
+                outcome.count(result)
+                advance(1)
+                yield _row(result)
+            outcome.note(work)
+
+    _write(prepared, STANDARD_OUTPUT, rows())
 
 
 def _row(result: SourceResult) -> dict[str, Any]:
     if result.distances is None:
-        return summary_row(result)
+        return result.row()
     return {"source": result.source, "distances": result.distances.tolist()}
 
 
 def _record(prepared: PreparedJob, group: int) -> Path:
-    return prepared.job.output / _GROUPS / f"{group:06d}.json"
+    return prepared.folder / _GROUPS / f"{group:06d}.json"
 
 
 def _write_tables(prepared: PreparedJob) -> None:
@@ -308,34 +279,19 @@ def _write_tables(prepared: PreparedJob) -> None:
 
     def rows() -> Iterator[dict[str, Any]]:
         for group in range(prepared.num_groups):
-            yield from _read_checked(_record(prepared, group), "delete it and resume again")["rows"]
+            yield from read_checked(_record(prepared, group), "delete it and resume again")["rows"]
 
-    if prepared.job.emit == "pairs":
-        found = {row["source"]: iter(row["distances"]) for row in rows()}
-        write_pairs(
-            _table(prepared), prepared.pairs, (next(found[source]) for source, _ in prepared.pairs)
+    _write(prepared, _table(prepared), rows())
+
+
+def _write(prepared: PreparedJob, path: str | Path, rows: Iterator[Row]) -> None:
+    """Write a table of sources, or of pairs in the order in which they were given."""
+    largest = max(max(ids) for ids in (*prepared.pairs, prepared.sources))
+    types = pair_types(largest) if prepared.pairs else column_types(largest)
+    if prepared.pairs:
+        found = {row["source"]: iter(row["distances"]) for row in rows}
+        rows = (
+            {"source": source, "target": target, "distance": next(found[source])}
+            for source, target in prepared.pairs
         )
-    else:
-        write_summary(_table(prepared), rows())
-
-
-def _write_checked(path: Path, values: dict[str, Any]) -> None:
-    """Write an object with a checksum of itself."""
-    text = json.dumps(values, sort_keys=True)
-    with atomic_output(path, force=True) as file:
-        file.write(json.dumps({"checksum": zlib.crc32(text.encode()), **values}, indent=1).encode())
-
-
-def _read_checked(path: Path, advice: str) -> dict[str, Any]:
-    """Read an object and check its checksum."""
-    try:
-        values = json.loads(path.read_bytes())
-        checksum = values.pop("checksum")
-        if checksum != zlib.crc32(json.dumps(values, sort_keys=True).encode()):
-            raise ValueError
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
-        raise FormatError(f"{path}: is damaged; {advice}") from error
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be read: {error.strerror}; {advice}") from error
-    checked: dict[str, Any] = values
-    return checked
+    write_table(path, prepared.job.table, types, rows, prepared.about)

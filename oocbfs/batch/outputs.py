@@ -1,11 +1,10 @@
-"""What a batch reads and writes: sources, pairs, tables, levels as .npy files or a Zarr array."""
+"""What a batch reads and writes: sources, pairs, levels as .npy files or a Zarr array."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,43 +15,6 @@ from oocbfs.formats.output.atomic import atomic_output
 from oocbfs.results.source import SourceResult
 
 _LONGEST_LINE = 1 << 16
-COLUMNS = ("source", "reached", "depth", "eccentricity", "closeness", "harmonic", "level_sizes")
-
-
-def summary_row(result: SourceResult) -> dict[str, Any]:
-    """Give the figures of one source, under the names of COLUMNS."""
-    values = {name: getattr(result, name) for name in COLUMNS}
-    return {**values, "level_sizes": result.level_sizes.tolist()}
-
-
-def write_summary(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    """Write the table as .csv or .jsonl, one row per source; it appears when it is complete."""
-    lines = _json_lines(rows) if path.suffix == ".jsonl" else _csv_lines(rows)
-    with atomic_output(path, force=True) as file:
-        for line in lines:
-            file.write(line.encode())
-
-
-def _json_lines(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
-    for row in rows:
-        yield json.dumps(row) + "\n"
-
-
-def _csv_lines(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Write lists, such as level sizes, as one field, separated by spaces."""
-    yield ",".join(COLUMNS) + "\n"
-    for row in rows:
-        values = (row[name] for name in COLUMNS)
-        fields = (" ".join(map(str, v)) if isinstance(v, list) else str(v) for v in values)
-        yield ",".join(fields) + "\n"
-
-
-def write_pairs(path: Path, pairs: list[tuple[int, int]], distances: Iterable[int]) -> None:
-    """Write the distance of each pair, -1 if there is no path, in the order of the pairs."""
-    with atomic_output(path, force=True) as file:
-        file.write(b"source,target,distance\n")
-        for (source, target), distance in zip(pairs, distances, strict=True):
-            file.write(f"{source},{target},{distance}\n".encode())
 
 
 def read_pairs(path: Path) -> list[tuple[int, int]]:

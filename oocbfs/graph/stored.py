@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.arrays import ResultPool
-from oocbfs.formats.container.layout import VERSION, Kind
+from oocbfs.formats.container.layout import TRANSPOSED, VERSION, Kind
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.edges import Edges, Ids
 from oocbfs.formats.io.closing import Closing
@@ -184,6 +185,46 @@ class StoredGraph(Vertices, Closing):
         for sources, targets in decode_edges(self.rows, self.order, once=not self.directed):
             yield Edges(self._natural_ids(sources), self._natural_ids(targets))
 
+    def natural_rows(
+        self, *, inward: bool = False
+    ) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
+        """Yield all rows in the order of the ids, some at a time: degrees, neighbours.
+
+        Neighbours are positions, those of one row ascending. Beside what is yielded, this takes 4
+        bytes for each vertex, unless vertices are stored in the order of their ids.
+        """
+        return self.each(self._decode_naturally(inward))
+
+    def _decode_naturally(
+        self, inward: bool
+    ) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
+        from oocbfs.graph.rows import decode_naturally
+
+        ranks = None if self.order is None else self.ranks
+        return decode_naturally(self.in_rows if inward else self.rows, self.order, ranks)
+
+    def natural_degrees(self, *, inward: bool = False) -> Iterator[NDArray[np.uint32]]:
+        """Yield the numbers of neighbours in the order of the ids, some at a time."""
+        return self.each(self._degrees_in_order(inward))
+
+    def _degrees_in_order(self, inward: bool) -> Iterator[NDArray[np.uint32]]:
+        degrees = (self.in_rows if inward else self.rows).degrees
+        for first in range(0, degrees.size, _PIECE):
+            part = slice(first, first + _PIECE)
+            yield degrees[part] if self.order is None else degrees[self.ranks[part]]
+
+    def degree_histogram(self, *, inward: bool = False) -> dict[int, int]:
+        """Count the vertices of each degree, degrees ascending; out-degrees if directed."""
+        kind = Kind(Kind.DEGREES + (TRANSPOSED if inward and self.directed else 0))
+        found: Counter[int] = Counter()
+        with self.reading():
+            self._container.expect(kind)
+            degrees = self._container.section(kind)
+            for first in range(0, degrees.size, _PIECE):
+                values, counts = np.unique(degrees[first : first + _PIECE], return_counts=True)
+                found.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+        return dict(sorted(found.items()))
+
     def cached_share(self) -> float | None:
         """Estimate how much of the tails is in memory; None if the system does not tell."""
         record = self._container.sections[Kind.TAILS]
@@ -208,7 +249,7 @@ class StoredGraph(Vertices, Closing):
             "vertices": self.num_vertices,
             "edges": self.num_edges,
             "directed": self.directed,
-            "order": self._container.order.name.lower(),
+            "order": self.order_name,
             "ids": "listed" if Kind.IDS in self._container.sections else "consecutive",
             "first_id": self._container.first_id,
             "max_degree": int(header["max_degree"]),

@@ -55,6 +55,11 @@ class Vertices:
         return self._container.order is not Order.NATURAL
 
     @property
+    def order_name(self) -> str:
+        """How stored vertices are arranged."""
+        return self._container.order.name.lower()
+
+    @property
     def is_by_degree(self) -> bool:
         """Whether vertices with many edges come first."""
         return self._container.order in (Order.DEGREE, Order.DBG)
@@ -129,6 +134,16 @@ class Vertices:
                 return listed[first:stop].copy()
         ids = np.arange(first, stop, dtype=np.uint64)
         ids += np.uint64(self.first_id)
+        return ids
+
+    def id_column(self, first: int, stop: int) -> NDArray[Any]:
+        """Ids at natural positions first … stop-1, as tables show them."""
+        return self.as_column(self.ids_at(first, stop))
+
+    def as_column(self, ids: NDArray[Any]) -> NDArray[Any]:
+        """Give ids as tables show them: signed where all fit, as most programs expect."""
+        if ids.dtype == np.uint64 and self.num_vertices and self.largest_id < 2**63:
+            return ids.astype(np.int64)
         return ids
 
     def positions(self, ids: Any) -> NDArray[np.int64]:  # noqa: ANN401

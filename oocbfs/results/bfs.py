@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from oocbfs.arrays import ResultArrays
 from oocbfs.errors import FormatError, QueryError
+from oocbfs.results import tables
 from oocbfs.results.counts import Counts, sum_counts
 
 if TYPE_CHECKING:
@@ -196,7 +198,7 @@ class Stats:
         return {name: 1e9 * seconds / edges for name, (edges, seconds) in sums.items()}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BfsResult:
     """Levels from the nearest source.
 
@@ -243,7 +245,7 @@ class BfsResult:
         """
         level = self.level_of(vertex)
         if level < 0:
-            raise QueryError(f"vertex {vertex} was not reached from {_listed(self.sources)}")
+            raise QueryError(f"vertex {vertex} was not reached from {listed(self.sources)}")
         path = [int(vertex)]
         while level > 0:
             before = self.graph.in_neighbors(path[-1])
@@ -258,16 +260,54 @@ class BfsResult:
             path.append(int(before[nearer[0]]))
         return path[::-1]
 
-    def to_dataframe(self) -> Any:  # noqa: ANN401
-        """Give ids and levels, and parents if they were asked for, as a pandas data frame."""
-        try:
-            import pandas
-        except ImportError as error:
-            raise QueryError("to_dataframe needs pandas: pip install pandas") from error
-        columns: dict[str, Any] = {"id": self.graph.ids(), "level": self.levels}
+    def about(self) -> dict[str, str]:
+        """Say what the table of this search is about."""
+        found = {"sources": self.sources, "reached": self.reached, "depth": self.depth}
+        return tables.about(self.graph, **found, engine=self.stats.engine)
+
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        columns = {"id": self.graph.id_column(0, self.graph.num_vertices), "level": self.levels}
         if self._parents is not None:
-            columns["parent"] = self._parents
-        return pandas.DataFrame(columns)
+            columns["parent"] = self.graph.as_column(self._parents)
+        return columns
+
+    def to_pandas(self) -> Any:  # noqa: ANN401
+        """Give ids and levels, and parents if they were asked for, as a pandas data frame."""
+        return tables.to_pandas(self._columns())
+
+    def to_arrow(self) -> Any:  # noqa: ANN401
+        """Give the same as a pyarrow table; its schema says what it is about."""
+        return tables.to_arrow(self._columns(), self.about())
+
+    def plot(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        force: bool = False,
+    ) -> Any:  # noqa: ANN401
+        """Draw the levels; gives a figure of matplotlib, and writes it if a file is named."""
+        from oocbfs.results.plots import plot_levels
+
+        return plot_levels(self, path, force=force)
+
+    def __repr__(self) -> str:
+        return f"<BfsResult: {self.title}>"
+
+    @property
+    def title(self) -> str:
+        """What was searched from where, how, and what was found, in one line."""
+        stats = self.stats
+        ways = "" if stats.method == "auto" else f", method {stats.method}"
+        return (
+            f"{os.path.basename(self.graph.path)} from {listed(self.sources)}: {self.reached:,} of "
+            f"{self.graph.num_vertices:,} vertices, depth {self.depth:,}, "
+            f"{stats.seconds * 1e3:,.1f} ms on the {stats.engine} engine{ways}"
+        )
+
+    def _repr_html_(self) -> str:
+        from oocbfs.results.notebook import bfs_html
+
+        return bfs_html(self)
 
     def summary(self) -> dict[str, Any]:
         """Give the figures of the traversal, for JSON."""
@@ -300,6 +340,7 @@ class BfsResult:
         }
 
 
-def _listed(ids: list[int]) -> str:
+def listed(ids: list[int]) -> str:
+    """Name a few of many sources."""
     shown = ", ".join(map(str, ids[:3]))
     return shown if len(ids) <= 3 else f"{shown} or {len(ids) - 3} more sources"

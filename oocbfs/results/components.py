@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from oocbfs.formats.edges import Ids
 from oocbfs.kernels.components.connect import Step
+from oocbfs.results import tables
 
 if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
@@ -63,7 +65,7 @@ class ComponentsStats:
         return sum(step.tail_bytes for step in self.steps)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ComponentsResult:
     """Connected components; of a directed graph the weakly connected ones.
 
@@ -168,6 +170,52 @@ class ComponentsResult:
             piece = self._counts[first : first + _PIECE]
             positions = np.flatnonzero(piece)
             yield positions + first, piece[positions].astype(np.int64)
+
+    def about(self) -> dict[str, str]:
+        """Say what the table of these components is about."""
+        found = {"components": self.num_components, "engine": self.stats.engine}
+        return tables.about(self.graph, **found)
+
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        ids = self.graph.id_column(0, self.graph.num_vertices)
+        return {"id": ids, "component": self.graph.as_column(self.labels)}
+
+    def to_pandas(self) -> Any:  # noqa: ANN401
+        """Give ids and labels as a pandas data frame."""
+        return tables.to_pandas(self._columns())
+
+    def to_arrow(self) -> Any:  # noqa: ANN401
+        """Give the same as a pyarrow table; its schema says what it is about."""
+        return tables.to_arrow(self._columns(), self.about())
+
+    def plot(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        force: bool = False,
+    ) -> Any:  # noqa: ANN401
+        """Draw the sizes; gives a figure of matplotlib, and writes it if a file is named."""
+        from oocbfs.results.plots import plot_components
+
+        return plot_components(self, path, force=force)
+
+    def __repr__(self) -> str:
+        return f"<ComponentsResult: {self.title}>"
+
+    @property
+    def title(self) -> str:
+        """What was searched, how, and what was found, in one line."""
+        n, stats = self.graph.num_vertices, self.stats
+        return (
+            f"{os.path.basename(self.graph.path)}: {self.num_components:,} components, "
+            f"{max(self.histogram, default=0) / max(1, n):.1%} of {n:,} vertices in the largest, "
+            f"{stats.seconds * 1e3:,.1f} ms on the {stats.engine} engine"
+        )
+
+    def _repr_html_(self) -> str:
+        from oocbfs.results.notebook import components_html
+
+        return components_html(self)
 
     def summary(self) -> dict[str, Any]:
         """Give the figures, for JSON."""

@@ -1,17 +1,41 @@
-"""Distances from one source of many."""
+"""Distances from one source of many, and the results of all of them as they come."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.errors import QueryError
+from oocbfs.results import tables
+
+if TYPE_CHECKING:
+    from oocbfs.graph.stored import StoredGraph
+
 Levels = NDArray[np.int8] | NDArray[np.int16] | NDArray[np.int32]
+# What is said of each source, and the types of tables; a list holds others.
+COLUMNS: dict[str, Any] = {
+    "source": np.int64,
+    "reached": np.int64,
+    "depth": np.int64,
+    "eccentricity": np.int64,
+    "closeness": np.float64,
+    "harmonic": np.float64,
+    "level_sizes": [np.int64],
+}
 
 
-@dataclass(frozen=True)
+def column_types(largest_id: int) -> dict[str, Any]:
+    """Give the types of columns, with a type for sources that holds the largest id."""
+    return COLUMNS | {"source": np.int64 if largest_id < 2**63 else np.uint64}
+
+
+@dataclass(frozen=True, repr=False)
 class SourceResult:
     """Distances from one source.
 
@@ -22,11 +46,16 @@ class SourceResult:
     """
 
     source: int
-    num_vertices: int
+    graph: StoredGraph
     level_sizes: NDArray[np.int64]
     strategy: str
-    levels: Levels | None = field(default=None, repr=False)
-    distances: NDArray[np.int32] | None = field(default=None, repr=False)
+    levels: Levels | None = field(default=None)
+    distances: NDArray[np.int32] | None = field(default=None)
+
+    @property
+    def num_vertices(self) -> int:
+        """Number of vertices of the graph."""
+        return self.graph.num_vertices
 
     @property
     def reached(self) -> int:
@@ -57,6 +86,109 @@ class SourceResult:
     def harmonic(self) -> float:
         """Sum of 1 / distance over all other vertices reached."""
         return float((self.level_sizes[1:] / np.arange(1, self.level_sizes.size)).sum())
+
+    def row(self) -> dict[str, Any]:
+        """Give the figures of the source under the names of COLUMNS, as plain numbers."""
+        values = {name: getattr(self, name) for name in COLUMNS}
+        return {**values, "level_sizes": self.level_sizes.tolist()}
+
+    def about(self) -> dict[str, str]:
+        """Say what the table of this source is about."""
+        found = {"sources": [self.source], "reached": self.reached, "depth": self.depth}
+        return tables.about(self.graph, **found)
+
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        if self.levels is None:
+            raise QueryError('there are no levels to show: ask for them with emit="levels"')
+        return {"id": self.graph.id_column(0, self.num_vertices), "level": self.levels}
+
+    def to_pandas(self) -> Any:  # noqa: ANN401
+        """Give ids and levels, which must have been asked for, as a pandas data frame."""
+        return tables.to_pandas(self._columns())
+
+    def to_arrow(self) -> Any:  # noqa: ANN401
+        """Give the same as a pyarrow table; its schema says what it is about."""
+        return tables.to_arrow(self._columns(), self.about())
+
+    def plot(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        force: bool = False,
+    ) -> Any:  # noqa: ANN401
+        """Draw the levels; gives a figure of matplotlib, and writes it if a file is named."""
+        from oocbfs.results.plots import plot_sources
+
+        return plot_sources(self.graph, [self], path, force=force)
+
+    def __repr__(self) -> str:
+        return f"<SourceResult: {self.title}>"
+
+    @property
+    def title(self) -> str:
+        """What was searched from where, and what was found, in one line."""
+        return (
+            f"{os.path.basename(self.graph.path)} from {self.source}: {self.reached:,} of "
+            f"{self.num_vertices:,} vertices, depth {self.depth:,}"
+        )
+
+    def _repr_html_(self) -> str:
+        from oocbfs.results.notebook import sources_html
+
+        return sources_html(self.graph, [self])
+
+
+class SourceResults(Iterator[SourceResult]):
+    """Results of many sources, each searched when it is asked for; all at once as a table.
+
+    A table, or a picture, takes those that were not taken before: it can be made once.
+    """
+
+    def __init__(self, graph: StoredGraph, results: Generator[SourceResult]) -> None:
+        self.graph = graph
+        self._results = results
+
+    def __next__(self) -> SourceResult:
+        return next(self._results)
+
+    def close(self) -> None:
+        """Stop searching, and give back what a device holds."""
+        self._results.close()
+
+    def __repr__(self) -> str:
+        return f"<SourceResults of {os.path.basename(self.graph.path)}, searched as they are taken>"
+
+    def _columns(self) -> dict[str, list[Any]]:
+        columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+        for result in self:
+            for name, value in result.row().items():
+                columns[name].append(value)
+            if result.distances is not None:
+                columns.setdefault("distances", []).append(result.distances.tolist())
+        return columns
+
+    def to_pandas(self) -> Any:  # noqa: ANN401
+        """Give a row of figures for each source, and the distances of its targets if asked for."""
+        return tables.to_pandas(self._columns())
+
+    def to_arrow(self) -> Any:  # noqa: ANN401
+        """Give the same as a pyarrow table; its schema says what it is about."""
+        columns = self._columns()
+        types = column_types(max(columns["source"], default=0))
+        if "distances" in columns:
+            types["distances"] = [np.int32]
+        return tables.to_arrow(columns, tables.about(self.graph), types)
+
+    def plot(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        force: bool = False,
+    ) -> Any:  # noqa: ANN401
+        """Draw how many vertices are how far from each source; see ``BfsResult.plot``."""
+        from oocbfs.results.plots import plot_sources
+
+        return plot_sources(self.graph, list(self), path, force=force)
 
 
 def smallest(levels: NDArray[np.int32], depth: int) -> Levels:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal, cast
 
+from oocbfs.errors import QueryError
 from oocbfs.formats.container.reader import Container
 from oocbfs.graph.stored import StoredGraph
 from oocbfs.memory import parse_size
@@ -15,15 +16,35 @@ from oocbfs.settings import Direction, Emit, Engine, ManyEngine, Schedule, Setti
 if TYPE_CHECKING:
     from oocbfs.results.bfs import BfsResult
     from oocbfs.results.components import ComponentsResult
-    from oocbfs.results.source import SourceResult
+    from oocbfs.results.source import SourceResults
+
+# The word for a source in the largest component.
+GIANT = "giant"
 
 
 class Graph(StoredGraph):
     """A graph in an ``.ocg`` file, opened by ``oocbfs.open``."""
 
+    def __repr__(self) -> str:
+        return f"<Graph: {self.title}>"
+
+    @property
+    def title(self) -> str:
+        """What the file holds, in one line."""
+        kind = "directed" if self.directed else "undirected"
+        return (
+            f"{os.path.basename(self.path)}: {self.num_vertices:,} vertices, {self.num_edges:,} "
+            f"stored edges, {kind}, {self.order_name} order"
+        )
+
+    def _repr_html_(self) -> str:
+        from oocbfs.results.notebook import graph_html
+
+        return graph_html(self)
+
     def bfs(
         self,
-        source: int | Iterable[int],
+        source: int | Iterable[int] | Literal["giant"],
         *,
         parents: bool = False,
         threads: int | None = None,
@@ -47,7 +68,7 @@ class Graph(StoredGraph):
         Parameters
         ----------
         source
-            An id or several.
+            An id or several, or ``"giant"``: the smallest id of the largest component.
         parents
             Keep a parent for each vertex too.
         threads
@@ -115,7 +136,8 @@ class Graph(StoredGraph):
             method=method,
             schedule=schedule or Schedule(),
         )
-        return bfs(self, source, parents=parents, settings=settings)
+        sources = self._resolve(source, settings)
+        return bfs(self, sources, parents=parents, settings=settings)
 
     def bfs_many(
         self,
@@ -127,8 +149,10 @@ class Graph(StoredGraph):
         memory: str | int | None = None,
         strategy: Strategy = "auto",
         engine: ManyEngine = "auto",
-    ) -> Iterator[SourceResult]:
+    ) -> SourceResults:
         """Find the distances from each of many sources; yields one result a source, in their order.
+
+        ``to_pandas``, ``to_arrow`` and ``plot`` of what this gives take all results at once.
 
         Parameters
         ----------
@@ -199,6 +223,22 @@ class Graph(StoredGraph):
         device = {"vram": vram, "resident_tails": resident_tails, "progress": progress}
         settings = self._settings(memory, threads=threads, engine=engine, tmp=tmp, **device)
         return components(self, settings)
+
+    def _resolve(
+        self, source: int | Iterable[int] | Literal["giant"], settings: Settings
+    ) -> int | Iterable[int]:
+        """Give the id that a word stands for, and ids as they are."""
+        if not isinstance(source, str) or source != GIANT:
+            return cast(int | Iterable[int], source)
+        from oocbfs.search.components import components
+
+        # Where the graph is searched from matters little to how its components are found.
+        found = components(
+            self, Settings(memory=settings.memory, threads=settings.threads, tmp=settings.tmp)
+        )
+        if found.giant is None:
+            raise QueryError(f"{self.path}: has no vertex to start from")
+        return found.giant.label
 
     def _settings(self, memory: str | int | None, **others: Any) -> Settings:  # noqa: ANN401
         """Put settings together; the budget is by default that of ``open``."""

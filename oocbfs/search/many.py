@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -17,7 +17,7 @@ from oocbfs.kernels.many import spread as many_spread
 from oocbfs.kernels.many import traverse as kernels
 from oocbfs.kernels.results import levels as results
 from oocbfs.plan.many import DEEP, Loaders, ManyDivision, divide_many
-from oocbfs.results.source import Levels, SourceResult, smallest
+from oocbfs.results.source import Levels, SourceResult, SourceResults, smallest
 from oocbfs.search.bfs import load_disk
 from oocbfs.search.engine import run_on_best
 from oocbfs.search.many_disk import DiskTraversals, Group
@@ -176,7 +176,7 @@ class Traversals:
             sizes = np.trim_zeros(found.sizes[:, number], "b")
             yield SourceResult(
                 source,
-                self._graph.num_vertices,
+                self._graph,
                 sizes,
                 "together",
                 row,
@@ -248,9 +248,7 @@ class Traversals:
                     named = fresh(levels.size, levels.dtype)
                     results.rename_levels(named, 0, levels, graph.order, 0, levels.size)
                 row = smallest(named, sizes.size - 1)
-            return SourceResult(
-                sources[number], graph.num_vertices, sizes, "one-per-core", row, distances
-            )
+            return SourceResult(sources[number], graph, sizes, "one-per-core", row, distances)
 
         yield from ordered_map(work, range(len(sources)), self._most_alone)
 
@@ -289,7 +287,7 @@ def bfs_many(
     targets: Iterable[Iterable[int]] | None,
     strategy: Strategy,
     settings: Settings,
-) -> Iterator[SourceResult]:
+) -> SourceResults:
     """Traverse from each source; see ``Graph.bfs_many``."""
     listed: list[int] = graph.as_ids(sources).tolist()
     if (emit == "pairs") != (targets is not None):
@@ -302,7 +300,7 @@ def bfs_many(
         )
     with graph.reading():
         division = divide(graph, emit, strategy, settings)
-    return _run(graph, emit, division, listed, stored_targets)
+    return SourceResults(graph, _run(graph, emit, division, listed, stored_targets))
 
 
 def _run(
@@ -311,6 +309,6 @@ def _run(
     division: ManyDivision,
     sources: list[int],
     targets: list[NDArray[np.int64]] | None,
-) -> Iterator[SourceResult]:
+) -> Generator[SourceResult]:
     with Traversals(graph, emit, division) as work:
         yield from work.run(sources, targets)

@@ -84,7 +84,7 @@ class DiskTraversals:
                 arrays = self._arrays(self._share.free_bytes - graph.num_vertices)
                 row = name_levels(graph, levels[number], arrays, self._threads)
             sizes = np.trim_zeros(found.sizes[:, number], "b")
-            yield SourceResult(source, graph.num_vertices, sizes, "together", row, distances)
+            yield SourceResult(source, graph, sizes, "together", row, distances)
 
     def run_alone(self, group: Group) -> Iterator[SourceResult]:
         """Traverse from one source after the other, on all cores."""
@@ -104,4 +104,4 @@ class DiskTraversals:
                 row = smallest(done.levels, done.level_sizes.size - 1)
             sizes = done.level_sizes
             del done
-            yield SourceResult(source, graph.num_vertices, sizes, "one-by-one", row, distances)
+            yield SourceResult(source, graph, sizes, "one-by-one", row, distances)

@@ -9,7 +9,8 @@ from typing import Literal
 import pytest
 
 import oocbfs
-from oocbfs.batch.jobs import Job, prepare
+from oocbfs.batch.job import Job
+from oocbfs.batch.jobs import prepare
 from oocbfs.batch.jobs import run as run_plan
 from oocbfs.batch.outputs import ZarrLevels
 from oocbfs.errors import FormatError, OocbfsError
@@ -98,7 +99,7 @@ def test_a_job_stopped_before_its_manifest_was_whole_can_be_resumed(
 
     job = Job(graph, tmp_path / "out", random=10)
     with monkeypatch.context() as context:
-        context.setattr("oocbfs.batch.jobs._write_checked", stop)
+        context.setattr("oocbfs.batch.jobs.write_checked", stop)
         with pytest.raises(KeyboardInterrupt):
             run_plan(prepare(job, resume=False))
     run_plan(prepare(job, resume=True))

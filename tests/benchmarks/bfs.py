@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 import oocbfs
 from oocbfs.generate import generators
+from oocbfs.plot import BLUE, ORANGE, ratio_bars
 from oocbfs.search.graph import Graph
 from tests.benchmarks.common import gapbs, huge_pages, show
 from tests.benchmarks.peers import Peer, Runner, python_peers
@@ -275,18 +276,17 @@ def _gapbs(path: Path, threads: int) -> Runner:
 
 def _plot(rows: list[Row], path: Path) -> None:
     """Bars of the time of each peer in units of ours, one group a graph."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 0.3 * len(rows) + 1.5), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots()
-    labels = [f"{row.graph}: {row.who}" for row in rows]
-    colours = ["#ef8636" if row.who.startswith("oocbfs") else "#3b75af" for row in rows]
-    axes.barh(range(len(rows)), [1 / row.ratio for row in rows], color=colours)
-    axes.set_yticks(range(len(rows)), labels)
-    axes.invert_yaxis()
-    axes.set_xscale("log")
-    axes.axvline(1, color="black", linewidth=1)
-    axes.set_xlabel("time, in units of oocbfs with all threads")
-    figure.savefig(path, dpi=120)
+    ratio_bars(
+        [
+            (
+                f"{row.graph}: {row.who}",
+                1 / row.ratio,
+                ORANGE if row.who.startswith("oocbfs") else BLUE,
+            )
+            for row in rows
+        ],
+        path,
+        title="Breadth-first search from one source",
+        subtitle="time as a multiple of that of oocbfs with all threads; right of 1 is slower",
+        across="time ÷ time of oocbfs",
+    )

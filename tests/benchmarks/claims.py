@@ -10,12 +10,12 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
-from oocbfs.ablation.charts import short
 from oocbfs.ablation.figures import contributions
 from oocbfs.ablation.paper import XBFS_PARTS
 from oocbfs.ablation.plan import Plan
 from oocbfs.ablation.runs import Row
 from oocbfs.ablation.table import COLUMNS
+from oocbfs.pictures.charts import short
 
 _COLUMNS = {column.name: column for column in COLUMNS}
 _PCIE, _DEVICE, _BUSIEST, _D = "pcie_share", "device_bytes", "warp_imbalance", "duplicates"

@@ -29,6 +29,7 @@ from oocbfs.plan.device import plan
 from oocbfs.plan.limits import StepLimits
 from oocbfs.plan.ranges import LINE_BYTES, ByteRange
 from oocbfs.plan.shape import shape_of
+from oocbfs.plot import BLUE, ratio_bars
 from oocbfs.search.graph import Graph
 from tests.benchmarks.common import show
 from tests.support.gpu import sector_count
@@ -247,17 +248,13 @@ def _emulate(name: str, graph: Graph, source: int) -> list[str]:
 
 def _plot(rows: list[tuple[str, str, float, float]], path: Path) -> None:
     """Bars of the median of each case, with a line to the worst."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 0.3 * len(rows) + 1.5), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots()
-    medians = [100 * median for _, _, median, _ in rows]
-    above = [100 * (worst - median) for _, _, median, worst in rows]
-    axes.barh(range(len(rows)), medians, xerr=[[0] * len(rows), above], color="#3b75af")
-    axes.set_yticks(range(len(rows)), [f"{graph}: {case}" for graph, case, _, _ in rows])
-    axes.invert_yaxis()
-    axes.set_xscale("log")
-    axes.set_xlabel("% of the graph's bytes over PCIe per traversal: median, and line to the worst")
-    figure.savefig(path, dpi=120)
+    ratio_bars(
+        [(f"{graph}: {case}", 100 * median, BLUE) for graph, case, median, _ in rows],
+        path,
+        title="Bytes over PCIe of one search",
+        subtitle="% of the graph's bytes: the median (and the worst)",
+        across="% of the graph's bytes",
+        write=lambda value: f"{value:.3g} %",
+        worst=[100 * worst for _, _, _, worst in rows],
+        one=False,
+    )

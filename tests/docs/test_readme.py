@@ -46,6 +46,7 @@ SMALLER = {
 # What some lines need beyond a plain installation.
 NEEDS = {
     "--plot": find_spec("matplotlib"),
+    "parquet": find_spec("pyarrow"),
     "zarr": find_spec("zarr"),
     "emulator": shutil.which("g++"),
     "oocbfs ablate": shutil.which("g++"),
@@ -53,7 +54,14 @@ NEEDS = {
 # What each page leaves behind, if all of it ran.
 MADE = {
     "README.md": ("graph.ocg", "levels.npy", "out/summary.csv", "labels.npy"),
-    "tools/README.md": ("back.csv", "levels.npy", "hubs/summary.jsonl", "job-pairs/pairs.csv"),
+    "tools/README.md": (
+        "back.csv",
+        "matrix.npz",
+        "report.html",
+        "levels.npy",
+        "hubs/summary.jsonl",
+        "job-pairs/pairs.csv",
+    ),
 }
 
 

@@ -114,9 +114,11 @@ def run_kernels(path: str, **fields: int) -> None:
     ends = np.empty((2, 4 * n), np.uint64)
     no_order = np.empty(0, np.uint32)
     for row in (0, n - 1):
-        varint.decode_rows(
-            *ends, rows.heads, *index, rows.shift, rows.tails, rows.degrees, no_order, row, False
-        )
+        for ranks in (no_order, np.arange(n, dtype=np.uint32)[::-1].copy()):
+            varint.decode_rows(
+                *ends, rows.heads, *index, rows.shift, rows.tails, rows.degrees, no_order, ranks,
+                row, False,
+            )  # fmt: skip
     tables = np.zeros((n + 2, 8), np.int64), np.zeros((n + 2, 8), np.int64)
     kernels.count_searched(
         *tables, np.zeros(0, np.uint32), levels, rows.heads, *index, rows.tails, rows.shift, 0, 0

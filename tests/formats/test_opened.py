@@ -12,6 +12,7 @@ import pytest
 import oocbfs
 from oocbfs.batch import jobs as batch
 from oocbfs.batch import sources as choice
+from oocbfs.batch.job import Job
 from oocbfs.cli import main
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container.layout import Kind
@@ -152,7 +153,7 @@ def test_many_sources_from_disk_stop_at_the_change(path: Path) -> None:
 
 @change
 def test_batch_records_nothing_behind_the_change(path: Path, tmp_path: Path, change: Any) -> None:
-    job = batch.Job(graph=path, output=tmp_path / "out", random=192)
+    job = Job(graph=path, output=tmp_path / "out", random=192)
     plan = batch.prepare(job, resume=False)
     done = []
 
@@ -193,7 +194,7 @@ def test_choosing_sources_and_plans_notice(
         monkeypatch.setattr(target, changing(function))
     for number, chosen in enumerate(("random", "all_hubs")):
         count: dict[str, Any] = {chosen: 3}
-        job = batch.Job(graph=path, output=tmp_path / str(number), **count)
+        job = Job(graph=path, output=tmp_path / str(number), **count)
         with pytest.raises(FormatError, match="changed by another program"):
             batch.prepare(job, resume=False)
     from oocbfs import graph500

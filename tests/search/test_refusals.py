@@ -9,6 +9,7 @@ import pytest
 
 import oocbfs
 from oocbfs.batch import jobs as batch
+from oocbfs.batch.job import Job
 from oocbfs.errors import OocbfsError, QueryError
 from oocbfs.generate import generators
 from oocbfs.graph.verifier import verify
@@ -56,7 +57,7 @@ VERBS: dict[str, tuple[Callable[..., Any], list[str]]] = {
     ),
     "batch": (
         lambda graph, path, folder, **options: batch.prepare(
-            batch.Job(graph=path, output=folder / "out", random=1, **options), resume=False
+            Job(graph=path, output=folder / "out", random=1, **options), resume=False
         ),
         ["engine", "emit", "strategy", "threads"],
     ),
@@ -93,7 +94,7 @@ def test_engines_that_only_others_know(graph: Graph) -> None:
 @pytest.mark.parametrize("name", ["from_", "table", "levels"])
 def test_files_of_batches(path: Path, tmp_path: Path, name: str) -> None:
     wrong: dict[str, Any] = {name: "other"}
-    job = batch.Job(graph=path, output=tmp_path / "out", random=1, **wrong)
+    job = Job(graph=path, output=tmp_path / "out", random=1, **wrong)
     with pytest.raises(QueryError, match=f"{name.rstrip('_')} cannot be 'other'"):
         batch.prepare(job, resume=False)
 

@@ -138,7 +138,7 @@ def test_thousands_of_levels_fit_on_a_screen(tmp_path: Path) -> None:
         (["--source", "-1"], "has no vertex -1"),
         (["--source", "99999999999999999999999"], "has no vertex"),
         (["--source", "1", "--target", "7"], "has no vertex 7"),
-        (["--source", "1", "--levels", "x.txt"], ".npy, .csv or .tsv"),
+        (["--source", "1", "--levels", "x.txt"], "name it .npy, .csv, .tsv"),
         (["--source", "1", "--plot", "x.gif"], ".svg"),
         (["--source", "1", "--levels", "none/x.npy"], "no folder"),
         (["--source", "1", "--memory", "1M"], "a traversal needs"),
@@ -236,7 +236,7 @@ def test_graph500_statistics_on_known_numbers() -> None:
 def test_data_frame(graph: Path) -> None:
     pytest.importorskip("pandas", reason="data frames need pandas")
     with oocbfs.open(graph) as opened:
-        frame = opened.bfs(1, parents=True).to_dataframe()
+        frame = opened.bfs(1, parents=True).to_pandas()
     assert list(frame.columns) == ["id", "level", "parent"]
     assert frame.loc[frame["id"] == 10, "level"].item() == 3
 

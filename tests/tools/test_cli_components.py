@@ -120,7 +120,7 @@ def test_plot(graph: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["components", "GRAPH", "--labels", "x.txt"], ".npy, .csv or .tsv"),
+        (["components", "GRAPH", "--labels", "x.txt"], "name it .npy, .csv, .tsv"),
         (["components", "GRAPH", "--labels", "none/x.npy"], "no folder"),
         (["components", "GRAPH", "--plot", "x.gif"], ".svg"),
         (["components", "none.ocg"], "cannot be opened"),

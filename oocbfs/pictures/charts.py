@@ -1,17 +1,19 @@
-"""Panels of three kinds: bars for amounts, stacks for shares, lines by level."""
+"""Panels: bars for amounts, stacks for shares, lines by level, columns, and powers on two axes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from oocbfs.ablation.svg import WIDTH, Panel
+from oocbfs.pictures.svg import LETTER, WIDTH, Panel
 
 _VALUE = 86  # what is left free for the value behind a bar
 _ROW = 36
 _BAR = 13
 _PLOT_HEIGHT = 170
 _LEFT = 46
+# Mean width of a letter of 10 pixels.
+_SMALL_LETTER = 5.7
 # More levels than this are a line without dots.
 _DOTS = 60
 
@@ -27,6 +29,11 @@ def short(value: float) -> str:
         if abs(value) >= 0.9995 * size:
             return f"{value / size:.3g}{unit}"
     return f"{value:.3g}"
+
+
+def rounded(value: float) -> str:
+    """Write an amount with two digits, or a number below 1,000 as it is."""
+    return short(value if value < 1000 else float(f"{value:.2g}"))
 
 
 def bars(
@@ -89,14 +96,7 @@ def lines(title: str, series: Mapping[str, tuple[str, Sequence[float]]], top: fl
     panel.legend((name, _fill(kind)) for name, (kind, _) in series.items())
     levels = max((len(values) for _, values in series.values()), default=0)
     most = max((max(values, default=0) for _, values in series.values()), default=0)
-    most = max(most, top)
-    decades = max(1, math.ceil(math.log10(max(most, 2))))
-    bottom = panel.height + 8 + _PLOT_HEIGHT
-    every = 1 if decades <= 5 else 2
-    for decade in range(0, decades + 1, every):
-        y = bottom - _PLOT_HEIGHT * decade / decades
-        panel.rule(_LEFT, y, WIDTH, y)
-        panel.text(_LEFT - 6, y + 4, short(10**decade), "muted end")
+    bottom, decades = _grid(panel, max(most, top))
     span = WIDTH - _LEFT - 12
 
     def at(level: int, value: float) -> tuple[float, float]:
@@ -117,6 +117,82 @@ def lines(title: str, series: Mapping[str, tuple[str, Sequence[float]]], top: fl
                     panel.dot(x, y, _fill(kind), hint)
     panel.height = bottom + 38
     return panel
+
+
+def columns(
+    title: str, values: Mapping[str, float], across: str, *, kind: str = "c0", of: float = 0
+) -> Panel:
+    """Draw a column for each name on a logarithmic axis, which says how high it is.
+
+    Names, and all values, that have no room are left out. ``of`` is the whole, of which hints give
+    the share.
+    """
+    panel = Panel(title)
+    panel.height += 10
+    bottom, decades = _grid(panel, max(values.values(), default=0))
+    step = (WIDTH - _LEFT - 8) / max(1, len(values))
+    widest = max((len(name) for name in values), default=1)
+    every = max(1, math.ceil((widest * LETTER + 6) / step))
+    written = {name: rounded(value) for name, value in values.items()}
+    have_room = max(map(len, written.values()), default=0) * _SMALL_LETTER < step
+    for number, (name, value) in enumerate(values.items()):
+        x = _LEFT + number * step
+        if number % every == 0:
+            panel.text(x + step / 2, bottom + 17, name, "muted middle")
+        if value <= 0:
+            continue
+        # One is a column, too.
+        height = _PLOT_HEIGHT * max(math.log10(value) / decades, 0.012)
+        share = f", {value / of:.2%}" if of else ""
+        hint = f"{across} {name}: {value:,.0f}{share}"
+        panel.bar(x + 0.1 * step, bottom - height, 0.8 * step, height, kind, hint)
+        if have_room:
+            panel.text(x + step / 2, bottom - height - 4, written[name], "ink middle small")
+    panel.text(WIDTH, bottom + 33, across, "muted end")
+    panel.height = bottom + 38
+    return panel
+
+
+def powers(
+    title: str, series: Mapping[str, tuple[str, Sequence[tuple[float, float]]]], across: str
+) -> Panel:
+    """Draw points, joined by a line, on two logarithmic axes; both begin at 1."""
+    panel = Panel(title)
+    if len(series) > 1:
+        panel.legend((name, _fill(kind)) for name, (kind, _) in series.items())
+    points = [point for _, found in series.values() for point in found]
+    bottom, decades = _grid(panel, max((y for _, y in points), default=0))
+    right = max((x for x, _ in points), default=0)
+    widths = max(1, math.ceil(math.log10(max(right, 2)) - 1e-9))
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        along = (WIDTH - _LEFT - 22) * math.log10(max(x, 1)) / widths
+        return _LEFT + 6 + along, bottom - _PLOT_HEIGHT * math.log10(max(y, 1)) / decades
+
+    for decade in range(0, widths + 1, 1 if widths <= 6 else 2):
+        x = at(10**decade, 1)[0]
+        panel.rule(x, bottom - _PLOT_HEIGHT, x, bottom)
+        panel.text(x, bottom + 17, short(10**decade), "muted middle")
+    panel.text(WIDTH, bottom + 33, across, "muted end")
+    for name, (kind, found) in series.items():
+        placed = [at(x, y) for x, y in found]
+        if len(placed) > 1:
+            panel.line(placed, f"s{kind}", name)
+        for (x, y), (left, height) in zip(found, placed, strict=True):
+            panel.dot(left, height, _fill(kind), f"{across} {x:,.4g}: {short(y)} vertices")
+    panel.height = bottom + 38
+    return panel
+
+
+def _grid(panel: Panel, most: float) -> tuple[float, int]:
+    """Draw a logarithmic axis from 1 below what is drawn; gives its foot, and its decades."""
+    decades = max(1, math.ceil(math.log10(max(most, 2)) - 1e-9))
+    bottom = panel.height + 8 + _PLOT_HEIGHT
+    for decade in range(0, decades + 1, 1 if decades <= 5 else 2):
+        y = bottom - _PLOT_HEIGHT * decade / decades
+        panel.rule(_LEFT, y, WIDTH, y)
+        panel.text(_LEFT - 6, y + 4, short(10**decade), "muted end")
+    return bottom, decades
 
 
 def _fill(kind: str) -> str:

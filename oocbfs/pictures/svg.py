@@ -7,12 +7,13 @@ light and in dark.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
 WIDTH = 380
-_LETTER = 6.9  # mean width of a letter of 12 pixels
+LETTER = 6.9  # mean width of a letter of 12 pixels
 _GAP = 28
 
 # Colours that the colour-blind tell apart, for light and for dark paper.
@@ -32,7 +33,8 @@ def style() -> str:
     return (
         "text{font:12px system-ui,-apple-system,'Segoe UI',sans-serif}"
         ".title{font-weight:600;font-size:13px}.heading{font-weight:600;font-size:17px}"
-        ".end{text-anchor:end}.middle{text-anchor:middle}.line{fill:none;stroke-width:1.8}"
+        ".small{font-size:10px}.end{text-anchor:end}.middle{text-anchor:middle}"
+        ".line{fill:none;stroke-width:1.8}"
         f"{_colours(0)}@media(prefers-color-scheme:dark){{{_colours(1)}}}"
     )
 
@@ -92,7 +94,7 @@ class Panel:
         x = 0.0
         self.height += 14
         for name, kind in named:
-            width = 16 + _LETTER * len(name) + 12
+            width = 16 + LETTER * len(name) + 12
             if x + width > WIDTH and x:
                 x = 0.0
                 self.height += 17
@@ -117,7 +119,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Picture:
-    """What one question of a paper is answered by: panels, a heading, and what they show."""
+    """Panels that answer one question, a heading, which may be missing, and what they show."""
 
     heading: str
     caption: str
@@ -129,26 +131,34 @@ def together(title: str, pictures: Sequence[Picture], columns: int = 3) -> str:
     columns = max(1, min(columns, max((len(p.panels) for p in pictures), default=1)))
     width = columns * (WIDTH + _GAP) + _GAP
     parts: list[str] = []
-    y = 44.0
+    y = 44.0 if any(picture.heading for picture in pictures) else 0.0
     for picture in pictures:
-        parts.append(_words(picture.heading, y, "ink heading"))
-        y += 8
-        for line in wrap(picture.caption, (width - 2 * _GAP) / _LETTER):
-            y += 16
-            parts.append(_words(line, y, "muted"))
-        y += 20
+        if picture.heading:
+            parts.append(_words(picture.heading, y, "ink heading"))
+            y += 8
+            for line in wrap(picture.caption, (width - 2 * _GAP) / LETTER):
+                y += 16
+                parts.append(_words(line, y, "muted"))
+            y += 20
         for first in range(0, len(picture.panels), columns):
             row = picture.panels[first : first + columns]
             for number, panel in enumerate(row):
                 x = _GAP + number * (WIDTH + _GAP)
                 parts.append(f'<g transform="translate({x},{y:.0f})">{panel.draw()}</g>')
             y += max(panel.height for panel in row) + _GAP
-        y += 20
+        y += 20 if picture.heading else 0
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {y:.0f}" width="{width}" '
         f'height="{y:.0f}"><title>{escape(title)}</title><style>{style()}</style>'
         f'<rect class="paper" width="100%" height="100%"/>{"".join(parts)}</svg>\n'
     )
+
+
+def inline(title: str, panels: list[Panel]) -> str:
+    """Give panels side by side as an image inside a page whose style they neither take nor give."""
+    drawn = together(title, [Picture("", "", panels)]).encode()
+    data = base64.b64encode(drawn).decode()
+    return f'<img alt="{escape(title)}" src="data:image/svg+xml;base64,{data}">'
 
 
 def _words(words: str, y: float, kind: str) -> str:

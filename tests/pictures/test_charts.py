@@ -1,13 +1,16 @@
 """Panels and pictures: what is drawn is what was counted, and any name may be drawn."""
 
+import base64
 import math
 import re
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
 
-from oocbfs.ablation.charts import LOGICAL, bars, lines, short, stacks
-from oocbfs.ablation.svg import WIDTH, Panel, Picture, together, wrap
+from oocbfs.pictures.charts import LOGICAL, bars, columns, lines, powers, short, stacks
+from oocbfs.pictures.degrees import degree_classes, degree_tail
+from oocbfs.pictures.svg import WIDTH, Panel, Picture, inline, together, wrap
 
 ODD = 'a<b>&"c"'
 NS = {"svg": "http://www.w3.org/2000/svg"}
@@ -91,3 +94,61 @@ def test_words_are_wrapped() -> None:
     assert wrap("one two three", 7) == ["one two", "three"]
     assert wrap("", 7) == [""]
     assert " ".join(wrap("a bb ccccccccccc d", 4)) == "a bb ccccccccccc d"
+
+
+def test_columns_are_as_high_as_their_logarithms() -> None:
+    panel = columns("sizes", {"1": 1, "2": 10, ODD: 1000, "none": 0}, "vertices", of=1011)
+    bars_drawn = elements(panel, "rect")
+    heights = [float(bar.attrib["height"]) for bar in bars_drawn]
+    # A decade is a third of the height, and a single one is seen.
+    assert heights[1:] == pytest.approx([170 / 3, 170], abs=0.1)
+    assert 0 < heights[0] < 3
+    assert {"1", "10", "1k", ODD, "vertices"} <= set(words(panel))
+    assert "vertices 2: 10, 0.99%" in [bar[0].text for bar in bars_drawn]
+    feet = {round(float(bar.attrib["y"]) + float(bar.attrib["height"])) for bar in bars_drawn}
+    assert len(feet) == 1
+
+
+@pytest.mark.parametrize("count", [0, 1, 12, 40, 300])
+def test_columns_stay_inside_and_names_apart(count: int) -> None:
+    panel = columns("levels", {str(level): 10.0**5 for level in range(count)}, "level")
+    for bar in elements(panel, "rect"):
+        assert float(bar.attrib["x"]) + float(bar.attrib["width"]) <= WIDTH
+    named = [
+        (float(text.attrib["x"]), len(text.text or ""))
+        for text in elements(panel, "text")
+        if text.attrib["class"] == "muted middle"
+    ]
+    for (x, size), (other, _) in pairwise(named):
+        assert other - x > 6 * size
+    # Values are written on all columns, or on none.
+    values = [t for t in elements(panel, "text") if "small" in t.attrib["class"]]
+    assert len(values) in (0, count)
+
+
+def test_powers_have_two_logarithmic_axes() -> None:
+    points = [(1.0, 1000.0), (10.0, 100.0), (100.0, 1.0)]
+    panel = powers("degrees", {"one": ("0", points)}, "degree")
+    (line,) = elements(panel, "polyline")
+    xs, ys = zip(
+        *(map(float, point.split(",")) for point in line.attrib["points"].split()), strict=True
+    )
+    assert xs[1] - xs[0] == pytest.approx(xs[2] - xs[1], abs=0.2)
+    assert (ys[1] - ys[0]) * 2 == pytest.approx(ys[2] - ys[1], abs=0.2)
+    assert powers("nothing", {}, "degree").height > 0
+
+
+def test_degrees_are_counted_in_classes_and_from_above() -> None:
+    histogram = {0: 5, 1: 4, 2: 3, 3: 2, 9: 1}
+    assert degree_classes(histogram) == {"0": 5, "1": 4, "2": 5, "4": 0, "8": 1}
+    assert degree_tail(histogram) == [(1, 10), (2, 6), (3, 3), (9, 1)]
+    assert degree_classes({}) == {}
+    assert degree_tail({}) == degree_tail({0: 7}) == []
+
+
+def test_inline_images_hold_all_they_need() -> None:
+    html = inline(ODD, [columns("sizes", {"1": 1}, "vertices")])
+    data = re.fullmatch(r'<img alt="[^"<]*" src="data:image/svg\+xml;base64,(.*)">', html)
+    assert data
+    root = ElementTree.fromstring(base64.b64decode(data[1]))
+    assert root.find("svg:style", NS) is not None

@@ -1,0 +1,1 @@
+"""One page about one graph: what the file is, and what was found in it."""

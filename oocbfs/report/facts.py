@@ -1,0 +1,115 @@
+"""What a report says: figures of a graph, its components, and searches from a few sources."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import dataclass
+from typing import Any
+
+from oocbfs.batch.sources import choose_hubs, choose_random
+from oocbfs.progress import Phases
+from oocbfs.results.bfs import BfsResult
+from oocbfs.results.components import ComponentsResult
+from oocbfs.search.graph import Graph
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search, and why it began where it did."""
+
+    source: int
+    why: str
+    level_sizes: list[int]
+    reached: int
+    depth: int
+    seconds: float
+    engine: str
+    threads: int
+    slow_bytes: int | None
+
+    @classmethod
+    def of(cls, result: BfsResult, why: str) -> Search:
+        """Keep the figures of a search; what is as large as the graph is not kept."""
+        return cls(
+            source=result.sources[0],
+            why=why,
+            level_sizes=result.level_sizes.tolist(),
+            reached=result.reached,
+            depth=result.depth,
+            seconds=result.stats.seconds,
+            engine=result.stats.engine,
+            threads=result.stats.threads,
+            slow_bytes=result.stats.slow_bytes,
+        )
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All that is shown; ``plan`` is what ``oocbfs plan --json`` prints."""
+
+    info: dict[str, Any]
+    degrees: dict[str, dict[int, int]]
+    components: ComponentsResult
+    searches: list[Search]
+    plan: dict[str, Any] | None
+    commands: list[str]
+
+    def summary(self) -> dict[str, Any]:
+        """Give all figures, for JSON."""
+        return {
+            **self.info,
+            "degrees": {name: list(found.items()) for name, found in self.degrees.items()},
+            "components": self.components.summary(),
+            "searches": [vars(search) for search in self.searches],
+            "plan": self.plan,
+            "commands": self.commands,
+        }
+
+
+def gather(
+    graph: Graph,
+    *,
+    num_sources: int,
+    seed: int,
+    plan: dict[str, Any] | None,
+    command: str,
+    **settings: Any,  # noqa: ANN401
+) -> Facts:
+    """Search the graph; ``settings`` are those of ``Graph.bfs`` that ``components`` takes, too."""
+    names = ("out-degree", "in-degree") if graph.directed else ("degree",)
+    degrees = {name: graph.degree_histogram(inward=name == "in-degree") for name in names}
+    found = graph.components(**settings)
+    chosen = _choose_sources(graph, found, num_sources, seed)
+    searches = []
+    with Phases()("searches", len(chosen), "search") as bar:
+        for source, why in chosen.items():
+            searches.append(Search.of(graph.bfs(source, **settings), why))
+            bar.update(1)
+    name = shlex.quote(os.path.basename(graph.path))
+    commands = [
+        command,
+        f"oocbfs info {name}",
+        f"oocbfs components {name}",
+        *(f"oocbfs bfs {name} --source {search.source}" for search in searches),
+    ]
+    if plan is not None:
+        commands.append(f"oocbfs plan {name} --samples {plan['samples']}")
+    return Facts(graph.info(), degrees, found, searches, plan, commands)
+
+
+def _choose_sources(graph: Graph, found: ComponentsResult, count: int, seed: int) -> dict[int, str]:
+    """Take the first vertex of the largest component, the most connected one, and random ones."""
+    chosen: dict[int, str] = {}
+    if found.giant is None:
+        return chosen
+    chosen[found.giant.label] = "smallest id of the largest component"
+    with graph.reading():
+        (hub,) = graph.ids_of(choose_hubs(graph.degrees, 1)).tolist()
+        # Two of them may be among those that were chosen already.
+        drawn = choose_random(graph.degrees, count, seed, found.in_giant)
+        others = graph.ids_of(drawn).tolist()
+    chosen.setdefault(hub, "most connected")
+    for other in others:
+        chosen.setdefault(other, "random, of the largest component")
+    return dict(list(chosen.items())[:count])

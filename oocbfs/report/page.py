@@ -1,0 +1,157 @@
+"""The page of a report."""
+
+from __future__ import annotations
+
+import os
+from datetime import date
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from oocbfs.memory import format_size
+from oocbfs.pictures.degrees import degree_panels
+from oocbfs.pictures.page import listed, page, section, table
+from oocbfs.pictures.svg import Picture
+from oocbfs.results.panels import file_panel, sizes_panel, sources_panel
+from oocbfs.version import __version__
+
+if TYPE_CHECKING:
+    from oocbfs.report.facts import Facts
+    from oocbfs.search.graph import Graph
+
+_LARGEST = 8
+
+
+def as_html(graph: Graph, facts: Facts) -> str:
+    """Write the page."""
+    name = os.path.basename(graph.path)
+    edges = graph.num_edges // (1 if graph.directed else 2)
+    kind = "directed" if graph.directed else "undirected"
+    body = (
+        f"<h1>{escape(name)}</h1>",
+        f"<p>{graph.num_vertices:,} vertices, {edges:,} {kind} edges.</p>",
+        _file(graph, facts),
+        _degrees(graph, facts),
+        _components(graph, facts),
+        _levels(graph, facts),
+        *(() if facts.plan is None else (_plan(facts.plan),)),
+        _made(facts),
+    )
+    return page(name, "".join(body))
+
+
+def _file(graph: Graph, facts: Facts) -> str:
+    info = facts.info
+    edges = f"{graph.num_edges:,}"
+    ids = "listed" if info["ids"] == "listed" else f"consecutive, from {info['first_id']:,}"
+    rows = [
+        ("vertices", f"{graph.num_vertices:,}"),
+        ("ids", ids),
+        ("edges stored", edges if graph.directed else f"{edges}, each edge in both directions"),
+        ("order of rows", info["order"]),
+        ("bits for each stored edge", f"{info['bits_per_edge']:.2f}"),
+        ("file", f"{info['file_bytes']:,} bytes, format version {info['format_version']}"),
+        ("edges read", f"{info['edges_read']:,}"),
+        ("left out", f"{info['duplicates']:,} duplicates, {info['loops']:,} loops"),
+    ]
+    caption = (
+        "Each row of neighbours is a head, the most connected one, and a tail, all others as short "
+        "differences. Heads and starts stay in fast memory; tails may wait in slow memory."
+    )
+    return section(Picture("The file", caption, [file_panel(graph)]), listed(rows))
+
+
+def _degrees(graph: Graph, facts: Facts) -> str:
+    n = max(1, graph.num_vertices)
+    isolated = facts.degrees.get("degree", {}).get(0, 0)
+    words = [f"{graph.num_edges / n:.1f} on average, {facts.info['max_degree']:,} at most."]
+    if "degree" in facts.degrees:
+        words.append(f"{isolated:,} vertices ({isolated / n:.1%}) have no edge.")
+    words.append(
+        "Columns are classes that begin at the degree below them and double; both axes are "
+        "logarithmic."
+    )
+    panels = degree_panels(facts.degrees) if graph.num_vertices else []
+    return section(Picture("Degrees", " ".join(words), panels))
+
+
+def _components(graph: Graph, facts: Facts) -> str:
+    found = facts.components
+    weakly = "Weakly connected. " if graph.directed else ""
+    caption = (
+        f"{weakly}{found.num_components:,} components, found in {found.stats.seconds:.3f} s on the "
+        f"{found.stats.engine} engine. The table has the largest."
+    )
+    rows = [
+        (str(one.label), f"{one.size:,}", f"{one.size / graph.num_vertices:.2%}")
+        for one in found.largest(_LARGEST)
+    ]
+    below = table(("smallest id", "vertices", "share"), rows) if rows else ""
+    panels = [sizes_panel(found)] if rows else []
+    return section(Picture("Components", caption, panels), below)
+
+
+def _levels(graph: Graph, facts: Facts) -> str:
+    searches = facts.searches
+    if not searches:
+        return section(Picture("Levels", "There is no vertex to start from.", []))
+    slow = any(search.slow_bytes is not None for search in searches)
+    headings = ("from", "chosen as", "reached", "share", "depth", "seconds", "engine")
+    rows = [
+        (
+            str(search.source),
+            search.why,
+            f"{search.reached:,}",
+            f"{search.reached / graph.num_vertices:.1%}",
+            f"{search.depth:,}",
+            f"{search.seconds:.4f}",
+            search.engine,
+            *((f"{search.slow_bytes or 0:,}",) if slow else ()),
+        )
+        for search in searches
+    ]
+    caption = (
+        "Breadth-first search from a few sources: how many vertices are how far from each. Seconds "
+        f"are those of whole calls with {searches[0].threads} threads; the first one also loads."
+    )
+    panel = sources_panel({f"from {search.source}": search.level_sizes for search in searches})
+    below = table((*headings, *(("bytes from disk",) if slow else ())), rows, words=2)
+    return section(Picture("Levels", caption, [panel]), below)
+
+
+def _plan(plan: dict[str, Any]) -> str:
+    caption = (
+        f"What would be held where, and what one search would move. Predictions from "
+        f"{plan['samples']} random sources; nothing of this was measured on a GPU."
+    )
+    headings = (
+        *("GPU", "usable memory", "resident tails", "pinned in host memory", "left on disk"),
+        *("over PCIe, median", "of the graph", "milliseconds"),
+    )
+    rows = [_gpu(decision, plan["graph_bytes"]) for decision in plan["plans"]]
+    model = f"<details><summary>The model</summary><p>{escape(plan['model'])}</p></details>"
+    beside = f'{table(headings, rows)}<div class="full">{model}</div>'
+    return section(Picture("On a GPU", caption, []), beside)
+
+
+def _gpu(decision: dict[str, Any], graph_bytes: int) -> tuple[str, ...]:
+    name, usable = decision["gpu"], format_size(decision["vram_bytes"])
+    if "error" in decision:
+        return name, usable, *["too small"] * 3, *["–"] * 3
+    sizes = ("resident_tail_bytes", "pinned_bytes", "disk_bytes")
+    held = [format_size(decision[size]) for size in sizes]
+    predicted = decision["predicted"]
+    if predicted is None:
+        return name, usable, *held, *["–"] * 3
+    moved = predicted["slow_bytes"]
+    seconds = predicted.get("seconds")
+    took = "–" if seconds is None else f"{1e3 * seconds:.2f}"
+    return name, usable, *held, format_size(moved), f"{moved / max(1, graph_bytes):.1%}", took
+
+
+def _made(facts: Facts) -> str:
+    made = f"Made on {date.today().isoformat()} by oocbfs {__version__}."
+    caption = f"{made} The first command made this page, the others print the same figures."
+    return section(
+        Picture("How this was made", caption, []),
+        f'<div class="full"><pre>{escape(chr(10).join(facts.commands))}</pre></div>',
+    )

@@ -1,0 +1,60 @@
+"""Panels of what was found, which notebooks and reports show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from oocbfs.memory import format_size
+from oocbfs.pictures.charts import columns, lines, rounded, stacks
+from oocbfs.pictures.svg import Panel
+
+if TYPE_CHECKING:
+    from oocbfs.graph.stored import StoredGraph
+    from oocbfs.results.components import ComponentsResult
+
+# More levels than this are a line.
+_COLUMNS = 40
+
+
+def file_panel(graph: StoredGraph) -> Panel:
+    """Draw what takes how much of a graph file."""
+    parts: dict[str, float] = {}
+    sections = sorted(graph.info()["sections"], key=lambda part: -part["stored_bytes"])
+    for number, part in enumerate(sections):
+        # There are eight colours.
+        name = part["name"].replace("_", " ") if number < 7 else "others"
+        parts[name] = parts.get(name, 0) + part["stored_bytes"]
+    kinds = {name: f"c{number}" for number, name in enumerate(parts)}
+    return stacks("parts of the file", {format_size(int(sum(parts.values()))): parts}, kinds)
+
+
+def levels_panel(sizes: Sequence[int]) -> Panel:
+    """Draw how many vertices are at each level."""
+    if len(sizes) > _COLUMNS:
+        return lines("vertices by level", {"vertices": ("0", sizes)})
+    named = {str(level): size for level, size in enumerate(sizes)}
+    return columns("vertices by level", named, "level", of=sum(sizes))
+
+
+def sizes_panel(result: ComponentsResult) -> Panel:
+    """Draw how many components there are of each class of sizes."""
+    return columns("components by size", size_classes(result), "vertices", of=result.num_components)
+
+
+def size_classes(result: ComponentsResult) -> dict[str, int]:
+    """Count components by sizes that double, empty classes between others too."""
+    counted = {largest: components for _, largest, components, _ in result.size_classes()}
+    if not counted:
+        return {}
+    bounds = [1 << bits for bits in range(min(counted).bit_length() - 1, max(counted).bit_length())]
+    return {
+        rounded(bound) if bound <= 2 else f"≤{rounded(bound)}": counted.get(bound, 0)
+        for bound in bounds
+    }
+
+
+def sources_panel(sizes: Mapping[str, Sequence[int]]) -> Panel:
+    """Draw how many vertices are at each level from each of a few sources."""
+    series = {name: (str(number), values) for number, (name, values) in enumerate(sizes.items())}
+    return lines("vertices by level", series)

@@ -1,0 +1,53 @@
+"""Results as tables of other libraries, and what such tables say about the graph."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from oocbfs.errors import QueryError
+from oocbfs.formats.output.parquet import Column, arrow_schema, import_arrow
+from oocbfs.version import __version__
+
+if TYPE_CHECKING:
+    from oocbfs.graph.stored import StoredGraph
+
+
+def about(graph: StoredGraph, **more: object) -> dict[str, str]:
+    """Say what a table was made from: which graph, which search; what is no text is JSON."""
+    values: dict[str, object] = {
+        "version": __version__,
+        "graph": os.path.basename(graph.path),
+        "graph_checksum": graph.checksum,
+        "vertices": graph.num_vertices,
+        "edges": graph.num_edges,
+        "directed": graph.directed,
+        **more,
+    }
+    return {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in values.items()
+    }
+
+
+def to_pandas(columns: Mapping[str, Column]) -> Any:  # noqa: ANN401
+    """Make a pandas data frame."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise QueryError("to_pandas needs pandas: pip install pandas") from error
+    return pandas.DataFrame(dict(columns))
+
+
+def to_arrow(
+    columns: Mapping[str, Column],
+    about: Mapping[str, str],
+    types: Mapping[str, Any] | None = None,
+) -> Any:  # noqa: ANN401
+    """Make a pyarrow table, whose schema says what it is about; arrays know their types."""
+    known = types or {name: np.asarray(column).dtype for name, column in columns.items()}
+    return import_arrow().table(dict(columns), arrow_schema(known, about))
