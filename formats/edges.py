@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -26,12 +26,19 @@ class Declared:
 
     ``directed`` is None if the format does not say. The vertices are declared as a range
     (``first_id``, ``num_vertices``), as a sorted list without duplicates (``vertex_ids``), or not.
+
+    For the report only: ``directed_why`` tells where the direction is from, ``columns`` which of
+    more than two columns were taken, and ``dispute`` why inputs that contradict each other have no
+    common direction.
     """
 
     directed: bool | None = None
     first_id: int = 0
     num_vertices: int | None = None
     vertex_ids: Ids | None = None
+    directed_why: str = field(default="", compare=False)
+    columns: str = field(default="", compare=False)
+    dispute: str = field(default="", compare=False)
 
 
 class EdgeStream(Protocol):

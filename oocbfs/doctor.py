@@ -192,7 +192,13 @@ _COMPILED: tuple[tuple[Target, ...], ...] = (
     (("oocbfs.disk.bfs", "load"),),
     tuple(("oocbfs.disk.many", "load", width) for width in _WIDTHS),
     (("oocbfs.kernels.components.connect", "load"), ("oocbfs.disk.components", "load")),
-    _modules("convert.parse", "convert.ids", "convert.radix", "convert.arrange"),
+    _modules(
+        "convert.parse",
+        "convert.parse_columns",
+        "convert.ids",
+        "convert.radix",
+        "convert.arrange",
+    ),
     _modules("convert.cluster", "convert.generate", "varint", "many.spread", "methods.sequential"),
     _modules(*(f"results.{name}" for name in _RESULTS)),
 )

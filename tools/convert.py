@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import textwrap
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, get_args
 
-from oocbfs.errors import OutputError
+from oocbfs.errors import OutputError, QueryError
 from oocbfs.formats.readers.table import FORMATS, NAMES, UNMARKED
+from oocbfs.formats.tables.columns import make_options
 from oocbfs.memory import format_size
 from oocbfs.settings import IdNames
 from oocbfs.tools import announcements
@@ -22,6 +24,28 @@ _DESCRIPTION = (
 )
 
 
+# Options of this verb alone, by their names in Python.
+_READING = ("ids", "format", "columns", "delimiter", "header", "allow_empty")
+
+
+def columns(text: str) -> str:
+    """Check which columns are asked for, before they are needed."""
+    return _checked(text, lambda: make_options(columns=text))
+
+
+def delimiter(text: str) -> str:
+    """Check a delimiter, before it is needed."""
+    return _checked(text, lambda: make_options(delimiter=text))
+
+
+def _checked(text: str, check: Callable[[], object]) -> str:
+    try:
+        check()
+    except QueryError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -31,10 +55,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         type=shared.path,
         metavar="INPUT",
-        help="files, or - for standard input",
+        help="files, folders of files, or - for standard input",
     )
     shared.add(parser, "--output", metavar="GRAPH.ocg")
     parser.add_argument("--format", choices=NAMES, help="default: recognised by content")
+    parser.add_argument(
+        "--columns",
+        type=columns,
+        metavar="SOURCE,TARGET",
+        help="which columns of a table hold the edges, by name or number, from 1 (default: those "
+        "with usual names, or the first two of a text without names)",
+    )
+    parser.add_argument(
+        "--delimiter",
+        type=delimiter,
+        metavar="CHARACTER",
+        help="what ends a field of a text, such as ';' or '\\t' (default: by the first line)",
+    )
+    parser.add_argument(
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        help="the first line of a text has, or has not, the names of columns (default: looked at)",
+    )
+    parser.add_argument("--allow-empty", action="store_true", help="take inputs without edges, too")
     parser.add_argument(
         "--ids",
         choices=get_args(IdNames),
@@ -48,7 +91,7 @@ def run(options: argparse.Namespace) -> None:
     """Convert and report."""
     if options.output == "-":
         raise OutputError("a graph cannot be written to standard output: name a file")
-    convert(options.inputs, options, ids=options.ids, format=options.format)
+    convert(options.inputs, options, **shared.chosen(options, *_READING))
 
 
 def convert(inputs: object, options: argparse.Namespace, **settings: Any) -> None:  # noqa: ANN401
@@ -69,8 +112,11 @@ def convert(inputs: object, options: argparse.Namespace, **settings: Any) -> Non
 def _table(report: Report) -> tuple[tuple[str, str], ...]:
     phases = ", ".join(f"{name} {seconds:.2f}" for name, seconds in report.seconds_by_phase.items())
     kind = "directed, with its transpose" if report.directed else "undirected, stored both ways"
+    taken = (("columns", report.columns),) if report.columns else ()
     return (
-        ("graph", f"{report.output} ({format_size(report.file_bytes)}, {kind})"),
+        ("graph", f"{report.output} ({format_size(report.file_bytes)})"),
+        ("direction", f"{kind}: {report.directed_why}"),
+        *taken,
         (
             "vertices",
             f"{report.vertices:,} ({report.vertices_in_input:,} in the input; ids {report.ids})",

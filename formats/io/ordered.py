@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import queue
+import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from oocbfs.errors import QueryError
 from oocbfs.formats.io.machine import usable_cores
@@ -73,3 +77,57 @@ def over_ranges(
         return kernel(*arguments, first, min(first + _PIECE, size))
 
     return list(ordered_map(work, range(0, size, _PIECE), threads))
+
+
+def read_ahead(items: Iterator[Item], depth: int = 2) -> Generator[Item]:
+    """Let another thread produce the items, a few ahead; a single item is produced by this one."""
+    first = list(islice(items, 2))
+    if len(first) < 2:
+        yield from first
+        return
+    items = chain(first, items)
+    del first  # which may be large
+    ready: queue.Queue[_Ready[Item]] = queue.Queue(depth)
+    stopped = threading.Event()
+
+    def put(entry: _Ready[Item]) -> bool:
+        while not stopped.is_set():
+            try:
+                ready.put(entry, timeout=0.1)
+            except queue.Full:
+                continue
+            return True
+        return False
+
+    def work() -> None:
+        try:
+            for item in items:
+                if not put(_Ready([item])):
+                    return
+            put(_Ready([]))
+        except BaseException as error:  # noqa: BLE001 (raised again by the thread that waits)
+            put(_Ready([], error))
+
+    thread = threading.Thread(target=work, name="oocbfs-reader", daemon=True)
+    thread.start()
+    try:
+        while True:
+            entry = ready.get()
+            if entry.error is not None:
+                raise entry.error
+            if not entry.items:
+                return
+            yield entry.items[0]
+    finally:
+        stopped.set()
+        with suppress(queue.Empty):
+            while True:
+                ready.get_nowait()
+        # A pipe that sends nothing can block the thread for ever; it is not waited for then.
+        thread.join(timeout=1.0)
+
+
+@dataclass(frozen=True)
+class _Ready(Generic[Item]):
+    items: list[Item]
+    error: BaseException | None = None

@@ -261,6 +261,10 @@ class Source:
         """Give the number of decompressed bytes, after a peek, if it is known by then."""
         return None if self.compressed else self.size
 
+    def plain_path(self) -> str | None:
+        """Give the path of the bytes themselves, after a peek, if a file holds nothing else."""
+        return self.stored_path() if self.regular and not self.compressed else None
+
     def make_regular(self) -> None:
         """Copy a pipe to a temporary file, so that it can be opened more than once."""
         if self.regular:

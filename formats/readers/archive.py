@@ -43,6 +43,9 @@ class Member(Source):
         """Give the unpacked size."""
         return self.info.file_size
 
+    def plain_path(self) -> None:
+        """Tell that no file holds the bytes alone."""
+
     def open(self) -> Stream:
         """Open the unpacked bytes."""
         with explained(self.name):

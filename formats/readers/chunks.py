@@ -6,39 +6,49 @@ chunk grow, up to the limit of the source; such a chunk is parsed alone.
 
 from __future__ import annotations
 
-import queue
 import re
 import threading
 from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
-from itertools import chain, groupby, islice
-from typing import Generic, TypeVar
+from itertools import groupby
 
 import numpy as np
 
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Edges, Ids
 from oocbfs.formats.io.limits import LINE_LIMIT_BYTES
-from oocbfs.formats.io.ordered import ordered_map
+from oocbfs.formats.io.ordered import ordered_map, read_ahead
 from oocbfs.formats.io.streams import Source, Stream
 from oocbfs.formats.readers.detect import BOM
+from oocbfs.formats.tables.delimited import Layout, split
 from oocbfs.kernels.convert import parse as kernels
 from oocbfs.kernels.convert.parse import Text
+from oocbfs.kernels.convert.parse_columns import pack_columns, parse_columns
 
 CHUNK_BYTES = 1 << 20
 BATCH_EDGES = 1 << 18
 MAX_ID = 2**64 - 1
-
-Item = TypeVar("Item")
+_SHOWN_BYTES = 40
+# As SNAP, KONECT and ``oocbfs export`` write it.
+_DIRECTION = re.compile(
+    rb"[#%/\s]+(?:((?:un)?directed) (?:node )?graph\b"
+    rb"|(a?sym) (?:unweighted|positive|posweighted|signed|weighted|dynamic|multi\w*)\b"
+    rb"|nodes: \d+ edges: \d+ \(((?:un)?directed)\b)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
 class Grammar:
-    """How the lines of a format are parsed; the kernels explain the fields."""
+    """How the lines of a format are parsed; the kernels explain the fields.
+
+    With a ``layout``, two columns of a table are the ids.
+    """
 
     flags: int
     rows: bool = False
+    layout: Layout | None = None
     columns: int = 2
     low: int = 0
     high: int = MAX_ID
@@ -72,6 +82,9 @@ class Lines:
         self.name = source.name
         self.number = 1
         self.counted = False  # a comment has said how many vertices and edges there are
+        self.directed: bool | None = None  # a comment has said so, and which one
+        self.directed_why = ""
+        self.comment = b""  # the last one, which may have the names of the columns
         self._max_bytes = source.limits.line_bytes
         self._too_long = False  # the line after the last chunk
         self._chunks = self._cut(stream)
@@ -88,6 +101,11 @@ class Lines:
         end = self._chunk.index(b"\n", self._offset)
         return bytes(self._chunk[self._offset : end]).rstrip(b"\r")
 
+    def second(self) -> bytes:
+        """Give the line after the one that first() gave, if it was read with it."""
+        begin = self._chunk.find(b"\n", self._offset) + 1
+        return bytes(self._chunk[begin : max(begin, self._chunk.find(b"\n", begin))]).rstrip(b"\r")
+
     def drop(self) -> None:
         """Pass over the line that first() gave."""
         self._offset = self._chunk.index(b"\n", self._offset) + 1
@@ -101,7 +119,7 @@ class Lines:
                 break
             if b"\r" in text or b"\0" in text:
                 raise self.error(_NOT_TEXT, line)
-            self.counted |= b"Nodes:" in text and b"Edges:" in text
+            self._heed(text)
             self.drop()
         return line
 
@@ -117,6 +135,17 @@ class Lines:
         self._chunk = bytearray()
         for chunk in self._chunks:
             yield np.frombuffer(chunk, np.uint8)
+
+    def _heed(self, comment: bytes) -> None:
+        """Keep what a comment says about the graph."""
+        self.comment = comment or self.comment
+        self.counted |= b"Nodes:" in comment and b"Edges:" in comment
+        said = _DIRECTION.match(comment)
+        if said is not None and self.directed is None:
+            self.directed = said[said.lastindex or 0].lower() in (b"directed", b"asym")
+            shown = comment[:_SHOWN_BYTES].decode("utf-8", "replace")
+            more = "…" if len(comment) > _SHOWN_BYTES else ""
+            self.directed_why = f"line {self.number} says {shown!r}{more}"
 
     def finish(self) -> None:
         """Refuse a line that is too long, after all others."""
@@ -225,8 +254,12 @@ def _parse_chunk(chunk: Text, grammar: Grammar, capacity: int | None = None) -> 
     sources, targets = np.empty((2, capacity), np.uint64) if alone else _scratch.arrays(capacity)
     result = np.zeros(kernels.RESULT_SIZE, np.int64)
     kernel = kernels.parse_rows if grammar.rows else kernels.parse_pairs
+    columns = grammar.columns
+    if (layout := grammar.layout) is not None:
+        kernel = parse_columns
+        columns = pack_columns(layout.pair.source, layout.pair.target, layout.delimiter)
     low, high = np.uint64(grammar.low), np.uint64(grammar.high)
-    code = kernel(sources, targets, result, chunk, grammar.flags, grammar.columns, low, high)
+    code = kernel(sources, targets, result, chunk, grammar.flags, columns, low, high)
     sources, targets = (ids[: int(result[kernels.COUNT])] for ids in (sources, targets))
     if not alone:
         sources, targets = sources.copy(), targets.copy()
@@ -255,14 +288,12 @@ def _explain(line: bytes, grammar: Grammar) -> str:
     """Say what is wrong with a line that a kernel refused."""
     if b"\0" in line or b"\r" in line:
         return _NOT_TEXT
-    fields = [field.strip(b'"') for field in re.split(rb"[ \t]*[,:][ \t]*|[ \t]+", line.strip())]
-    if grammar.flags & kernels.DIMACS and fields[0] in (b"a", b"e"):
-        fields = fields[1:]
-    skipped, weighted = (grammar.columns >> 1, grammar.columns & 1) if grammar.rows else (0, 0)
-    ids = fields[skipped :: 1 + weighted]
-    if not grammar.rows:
-        ids = fields[: 1 if grammar.flags & kernels.SINGLE else 2]
-    for field in ids:
+    if (layout := grammar.layout) is not None:
+        if line.count(b'"') % 2:
+            return "a quoted field does not end on its line, and rows of several lines are not read"
+        if len(split(line, layout.delimiter)) <= max(layout.pair.source, layout.pair.target):
+            return "too few columns"
+    for field in _id_fields(line, grammar):
         shown = field[:40].decode("utf-8", "replace")
         if re.fullmatch(rb"-\d+", field):
             return f"negative vertex id {shown}"
@@ -273,58 +304,17 @@ def _explain(line: bytes, grammar: Grammar) -> str:
                 return f"vertex id {shown} is outside of {grammar.low} … {grammar.high}"
         elif field:
             return f"vertex id {shown!r} is not a whole decimal number"
-    return "too few columns"
+    return "too few columns" if grammar.layout is None else "no vertex id in one of the columns"
 
 
-def read_ahead(items: Iterator[Item], depth: int = 2) -> Generator[Item]:
-    """Let another thread produce the items, a few ahead; a single item is produced by this one."""
-    first = list(islice(items, 2))
-    if len(first) < 2:
-        yield from first
-        return
-    items = chain(first, items)
-    del first  # which may be large
-    ready: queue.Queue[_Ready[Item]] = queue.Queue(depth)
-    stopped = threading.Event()
-
-    def put(entry: _Ready[Item]) -> bool:
-        while not stopped.is_set():
-            try:
-                ready.put(entry, timeout=0.1)
-            except queue.Full:
-                continue
-            return True
-        return False
-
-    def work() -> None:
-        try:
-            for item in items:
-                if not put(_Ready([item])):
-                    return
-            put(_Ready([]))
-        except BaseException as error:  # noqa: BLE001 (raised again by the thread that waits)
-            put(_Ready([], error))
-
-    thread = threading.Thread(target=work, name="oocbfs-reader", daemon=True)
-    thread.start()
-    try:
-        while True:
-            entry = ready.get()
-            if entry.error is not None:
-                raise entry.error
-            if not entry.items:
-                return
-            yield entry.items[0]
-    finally:
-        stopped.set()
-        with suppress(queue.Empty):
-            while True:
-                ready.get_nowait()
-        # A pipe that sends nothing can block the thread for ever; it is not waited for then.
-        thread.join(timeout=1.0)
-
-
-@dataclass(frozen=True)
-class _Ready(Generic[Item]):
-    items: list[Item]
-    error: BaseException | None = None
+def _id_fields(line: bytes, grammar: Grammar) -> list[bytes]:
+    """Give the fields of a line that should be ids."""
+    if (layout := grammar.layout) is not None:
+        columns = split(line, layout.delimiter)
+        return [columns[layout.pair.source], columns[layout.pair.target]]
+    fields = [field.strip(b'"') for field in re.split(rb"[ \t]*[,:][ \t]*|[ \t]+", line.strip())]
+    if grammar.flags & kernels.DIMACS and fields[0] in (b"a", b"e"):
+        fields = fields[1:]
+    if not grammar.rows:
+        return fields[: 1 if grammar.flags & kernels.SINGLE else 2]
+    return fields[grammar.columns >> 1 :: 1 + (grammar.columns & 1)]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from oocbfs.errors import InputError
+from oocbfs.formats.container import layout
 from oocbfs.formats.io.decompress import codec_of
 from oocbfs.formats.io.streams import ZIP_MAGIC, Source, plain_name
 from oocbfs.formats.readers.table import FORMATS
@@ -14,6 +15,14 @@ BOM = b"\xef\xbb\xbf"
 # So much is looked at, and more if it is nothing but comments.
 _SAMPLE_BYTES = 1 << 16
 _MAX_SAMPLE_BYTES = 1 << 24
+# What others keep in files that are no text, and what to do with it.
+_NO_EDGES = {
+    layout.MAGIC: ("a graph that was converted before", "search it with oocbfs bfs"),
+    b"ORC": ("an ORC file", "write it as Parquet before"),
+    b"Obj\x01": ("an Avro file", "write it as Parquet before"),
+    b"\x89HDF\r\n": ("an HDF5 file", "write its edges as .npy or Parquet before"),
+    b"SQLite format 3\0": ("an SQLite database", "write the table as CSV or Parquet before"),
+}
 _COMMENTS = (b"#", b"%", b"//", b"c ")
 
 
@@ -55,8 +64,8 @@ class Sample:
         return [line for line in self.lines if line.strip() and not line.startswith(comments)]
 
 
-def detect(source: Source) -> str:
-    """Name the format of an input by its content."""
+def detect(source: Source, *, table: bool = False) -> str:
+    """Name the format of an input by its content; text that is a ``table`` is an edge list."""
     sample_bytes = _SAMPLE_BYTES
     head = source.peek(sample_bytes)
     while len(head) == sample_bytes < _MAX_SAMPLE_BYTES and _only_comments(head):
@@ -67,10 +76,11 @@ def detect(source: Source) -> str:
         head, cut = _shorten(head)
         whole = whole and not cut
     size = len(head) if whole else size
-    return detect_sample(Sample(head, whole, plain_name(source.path), size), source.name)
+    sample = Sample(head, whole, plain_name(source.path), size)
+    return detect_sample(sample, source.name, table=table)
 
 
-def detect_sample(sample: Sample, shown: str) -> str:
+def detect_sample(sample: Sample, shown: str, *, table: bool = False) -> str:
     """Name the format of a sample; errors call the input ``shown``."""
     if codec_of(sample.head) is not None or sample.head.startswith(ZIP_MAGIC):
         raise InputError("compressed twice: decompress it once before", path=shown)
@@ -79,12 +89,15 @@ def detect_sample(sample: Sample, shown: str) -> str:
             return format.name
     _refuse_binary(sample, shown)
     for format in FORMATS:
-        if format.is_text and format.looks_like(sample):
+        if format.is_text and not table and format.looks_like(sample):
             return format.name
     return FORMATS[0].name
 
 
 def _refuse_binary(sample: Sample, shown: str) -> None:
+    for mark, (kind, advice) in _NO_EDGES.items():
+        if sample.head.startswith(mark):
+            raise InputError(f"{kind}: {advice}", path=shown)
     if sample.head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise InputError("UTF-16 text: convert it to UTF-8 before", path=shown)
     if b"\0" in sample.head:

@@ -38,7 +38,9 @@ def read(source: Source, declared: Declared, threads: int) -> Generator[Edges]:
             raise lines.error("need the problem line first: p <problem> <vertices> <edges>", line)
         num_vertices, num_edges = numbers
         lines.drop()
-        declared.directed = words[1].decode("utf-8", "replace") in _DIRECTED
+        problem = words[1].decode("utf-8", "replace")
+        declared.directed = problem in _DIRECTED
+        declared.directed_why = f"its problem is {problem[:20]!r}"
         declared.first_id, declared.num_vertices = 1, num_vertices
         # Undirected collections list an edge once or both ways and count it once.
         most = num_edges if declared.directed else 2 * num_edges

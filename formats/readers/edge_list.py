@@ -1,12 +1,14 @@
-"""Edge lists: a line per edge, with two ids and anything after them.
+"""Edge lists: a line per edge, with two ids in the first or any other columns.
 
 The first line that is not a comment may be a header:
 
-- names of columns;
+- names of columns, which may tell where the ids are (``formats.tables``);
 - ``n,m,d,name,…`` as Julia's graph libraries write it, with d or u for directed or undirected;
 - ``n m``, the numbers of vertices and edges, unless a comment has them (``Nodes: n Edges: m``).
 
 The last may as well be an edge. It is held back, and taken as a header if the rest agrees with it.
+Nobody looks for the last two if it was said how the columns are. Comments may say whether the graph
+is directed.
 """
 
 from __future__ import annotations
@@ -21,14 +23,16 @@ from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges
 from oocbfs.formats.io.streams import Source, plain_name
 from oocbfs.formats.readers.chunks import MAX_ID, Grammar, Lines, parse
+from oocbfs.formats.tables.columns import TableOptions
+from oocbfs.formats.tables.delimited import BLANK, Layout, has_numbered_names, lay_out
 from oocbfs.kernels.convert.parse import HASH, PERCENT, SLASHES
 
 COMMENTS = (b"#", b"%", b"//")
 GRAMMAR = Grammar(HASH | PERCENT | SLASHES)
+_ANY = TableOptions()
 
 _COUNTS = re.compile(rb"\s*(\d{1,20})[ \t]*[ \t,][ \t]*(\d{1,20})\s*")
 _JULIA = re.compile(rb"(\d{1,20}),(\d{1,20}),([du]),.*")
-_NAMES = re.compile(rb"\s*[\"']?[A-Za-z_:~][^,\t ]*([\t ]*[,\t ][\t ]*)[\"']?[A-Za-z_:~]")
 # GAP and LDBC Graphalytics define these, and no header.
 _HEADLESS = (".el", ".wel", ".e")
 
@@ -67,37 +71,57 @@ class _Counts:
         return self.num_edges == self.seen or (twice and self.num_edges > self.num_vertices)
 
 
-def read(source: Source, declared: Declared, threads: int) -> Generator[Edges]:
+def read(
+    source: Source, declared: Declared, threads: int, *, table: TableOptions = _ANY
+) -> Generator[Edges]:
     """Read an edge list."""
     with source.open() as stream:
         lines = Lines(source, stream)
         line = lines.skip_comments(*COMMENTS)
+        declared.directed, declared.directed_why = lines.directed, lines.directed_why
         if line is None:
             return
-        julia = _JULIA.fullmatch(line)
-        names = _NAMES.match(line)
-        counts = _julia_counts(julia) if julia else _bare_counts(line, lines, source)
-        if counts is not None or names is not None:
+        if table == _ANY and has_numbered_names(line, lines.second()):
+            table = TableOptions(delimiter="\t", header=True)
+        said = table != _ANY
+        julia = None if said else _JULIA.fullmatch(line)
+        counts = _julia_counts(julia) if julia else None
+        if counts is None and not said:
+            counts = _bare_counts(line, lines, source)
+        layout = None
+        if counts is None:
+            layout = lay_out(line, lines.comment, table, source.name)
+            declared.columns = layout.pair.note
+        if counts is not None or (layout is not None and layout.has_header):
             lines.drop()
         empty = True
-        for parsed in parse(lines, GRAMMAR, threads):
+        for parsed in parse(lines, _grammar(layout), threads):
             for edges in parsed.batches():
                 empty = False
                 if counts is not None:
                     counts.see(edges)
                 yield edges
-    if empty and names is not None and names[1].strip(b" ") == b"":
+    if empty and layout is not None and layout.has_header and layout.delimiter == BLANK:
         shown = line.decode("utf-8", "replace")
         raise InputError("no edges, only text", path=source.name, text=shown)
     if julia is not None and counts is not None:
         _check_julia(counts, source)
         declared.directed = julia[3] == b"d"
+        declared.directed_why = f"the header says {julia[3].decode()!r}"
         declared.first_id, declared.num_vertices = 1, counts.num_vertices
     elif counts is not None and counts.agrees():
         declared.first_id, declared.num_vertices = counts.first_id() or 0, counts.num_vertices
     elif counts is not None:
         ends = np.array([[counts.num_vertices], [counts.num_edges]], np.uint64)
         yield Edges(ends[0], ends[1])
+
+
+def _grammar(layout: Layout | None) -> Grammar:
+    if layout is None or not layout.strict:
+        return GRAMMAR
+    # Where the first column is no id, a line of data may look like a comment.
+    first = 0 in (layout.pair.source, layout.pair.target)
+    return Grammar(GRAMMAR.flags if first else 0, layout=layout)
 
 
 def _bare_counts(line: bytes, lines: Lines, source: Source) -> _Counts | None:

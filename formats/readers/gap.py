@@ -52,7 +52,7 @@ def read(source: Source, declared: Declared, threads: int) -> Generator[Edges]:
         directed, num_edges, num_vertices = _HEADER.unpack(head)
         if directed > 1 or num_edges < 0 or not 0 <= num_vertices < 2**31:
             raise InputError("not a serialized graph of GAP (.sg)", path=source.name)
-        declared.directed = bool(directed)
+        declared.directed, declared.directed_why = bool(directed), "the file's header says so"
         declared.first_id, declared.num_vertices = 0, num_vertices
         stream.skip(_HEADER.size + _OFFSET.itemsize * (num_vertices + 1))
         yield from read_rows(

@@ -29,6 +29,7 @@ def read(
     assert vertices is not None
     declared.vertex_ids = known = _read_vertices(vertices, threads)
     declared.directed = _read_directed(vertices)
+    declared.directed_why = "the .properties beside it say so"
     with source.open() as stream:
         lines = Lines(source, stream)
         lines.skip_comments(*COMMENTS)

@@ -47,6 +47,7 @@ def read(source: Source, declared: Declared, threads: int) -> Generator[Edges]:
         num_vertices, num_entries = _read_size(lines, banner)
         lines.drop()
         declared.directed = banner.symmetry == "general"
+        declared.directed_why = f"the matrix is {banner.symmetry}"
         declared.first_id, declared.num_vertices = 1, num_vertices
         if banner.array:
             yield from _read_array(lines, banner, num_vertices)

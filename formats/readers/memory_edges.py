@@ -1,8 +1,9 @@
-"""Edges that are in memory already: numpy arrays and SciPy sparse matrices."""
+"""Edges that are in memory already: arrays, sparse matrices, graphs of networkx and igraph."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ _BATCH_EDGES = 1 << 18
 
 
 class MemoryEdges:
-    """An edge stream over a pair of integer arrays, an (m, 2) array or a SciPy sparse matrix."""
+    """An edge stream over two integer arrays, an (m, 2) or (2, m) array, or a sparse matrix."""
 
     name = "memory"
     unit = "edge"
@@ -33,12 +34,13 @@ class MemoryEdges:
             self._sources, self._targets = map(np.asarray, edges)
         else:
             array = np.asarray(edges)
-            if array.ndim != 2 or array.shape[1] != 2:
+            if array.ndim != 2 or 2 not in array.shape:
                 raise InputError(
-                    f"an array of shape {array.shape} is not a list of edges: give (m, 2), a pair "
-                    "of arrays, or a sparse matrix"
+                    f"an array of shape {array.shape} is not a list of edges: give (m, 2) or "
+                    "(2, m), a pair of arrays, a sparse matrix, a table or a graph"
                 )
-            self._sources, self._targets = array[:, 0], array[:, 1]
+            # Of two by two, each row is an edge.
+            self._sources, self._targets = array.T if array.shape[1] == 2 else array
         for ends in (self._sources, self._targets):
             if ends.ndim != 1 or ends.size != self._sources.size:
                 raise InputError("sources and targets must be two flat arrays of the same length")
@@ -59,3 +61,74 @@ class MemoryEdges:
 
 def _as_ids(values: NDArray[Any]) -> NDArray[np.uint64]:
     return np.ascontiguousarray(values, dtype=np.uint64)
+
+
+class NetworkxEdges:
+    """The edges of a networkx graph whose nodes are whole numbers; its nodes are the vertices."""
+
+    name = "networkx graph"
+    unit = "edge"
+
+    def __init__(self, graph: Any) -> None:  # noqa: ANN401
+        nodes = list(graph)
+        for node in nodes:
+            if not isinstance(node, (int, np.integer)) or not 0 <= node < 2**64:
+                raise InputError(
+                    f"node {str(node)[:40]!r}: vertex ids are whole numbers, such as those of "
+                    "networkx.convert_node_labels_to_integers",
+                    path=self.name,
+                )
+        self._graph = graph
+        self.declared = Declared(
+            directed=graph.is_directed(),
+            directed_why=f"a networkx {type(graph).__name__} is",
+            vertex_ids=np.unique(np.array(nodes, np.uint64)),
+        )
+        self.total: int | None = graph.number_of_edges()
+        self.done = 0
+
+    def batches(self) -> Iterator[Edges]:
+        """Yield the edges in networkx's order."""
+        ends = chain.from_iterable(self._graph.edges())
+        while (batch := np.fromiter(islice(ends, 2 * _BATCH_EDGES), np.uint64)).size:
+            yield Edges(batch[::2].copy(), batch[1::2].copy())
+            self.done += batch.size // 2
+
+
+class IgraphEdges:
+    """The edges of an igraph graph, row by row; its vertices are 0 … n-1."""
+
+    name = "igraph graph"
+    unit = "edge"
+
+    def __init__(self, graph: Any) -> None:  # noqa: ANN401
+        self._graph = graph
+        directed = graph.is_directed()
+        self.declared = Declared(
+            directed=directed,
+            directed_why="the igraph graph is",
+            num_vertices=graph.vcount(),
+        )
+        self.total: int | None = graph.ecount()
+        self.done = 0
+
+    def batches(self) -> Iterator[Edges]:
+        """Yield the edges by their sources; of an undirected graph each once."""
+        num_vertices, first = self.declared.num_vertices or 0, 0
+        while first < num_vertices:
+            rows: list[list[int]] = []
+            size = 0
+            while first + len(rows) < num_vertices and size < _BATCH_EDGES:
+                rows.append(self._graph.neighbors(first + len(rows), mode="out"))
+                size += len(rows[-1])
+            lengths = [len(row) for row in rows]
+            sources = np.repeat(np.arange(first, first + len(rows), dtype=np.uint64), lengths)
+            targets = np.fromiter(chain.from_iterable(rows), np.uint64, size)
+            first += len(rows)
+            if not self.declared.directed:
+                # Both ends list an edge, and the one end of a loop lists it twice.
+                kept = sources < targets
+                kept[np.flatnonzero(sources == targets)[::2]] = True
+                sources, targets = sources[kept], targets[kept]
+            yield Edges(sources, targets)
+            self.done += sources.size

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges
+
+_SHOWN_NOTES = 3
+
+
+def _listed(notes: Iterable[str]) -> str:
+    """Put notes together, each once, and not too many."""
+    distinct = [note for note in dict.fromkeys(notes) if note]
+    more = len(distinct) - _SHOWN_NOTES
+    return " | ".join(distinct[:_SHOWN_NOTES]) + (f" | and {more} more" if more > 0 else "")
 
 
 @dataclass(eq=False)
@@ -42,6 +52,7 @@ class Merged:
     def finish(self) -> None:
         """Combine the declarations of all inputs."""
         self._merge_directed()
+        self._declared.columns = _listed(p.declared.columns for p in self._pieces)
         listed = [p for p in self._pieces if p.declared.vertex_ids is not None]
         ranged = [p for p in self._pieces if p.declared.num_vertices is not None]
         used = [p for p in self._pieces if p not in listed and p not in ranged]
@@ -59,13 +70,19 @@ class Merged:
             self._refuse(listed[0], (ranged or used)[0])
 
     def _merge_directed(self) -> None:
-        says: dict[bool, str] = {}
+        says: dict[bool, _Piece] = {}
         for piece in self._pieces:
             if piece.declared.directed is not None:
-                says.setdefault(piece.declared.directed, piece.name)
+                says.setdefault(piece.declared.directed, piece)
         if len(says) == 2:
-            raise InputError(f"is undirected, but {says[True]} is directed", path=says[False])
-        self._declared.directed = next(iter(says), None)
+            self._declared.dispute = (
+                f"{says[False].name}: is undirected, but {says[True].name} is directed: "
+                "give --directed or --undirected"
+            )
+            return
+        for directed, piece in says.items():
+            self._declared.directed = directed
+            self._declared.directed_why = f"{piece.name}: {piece.declared.directed_why}"
 
     def _refuse(self, one: _Piece, other: _Piece) -> None:
         raise InputError(

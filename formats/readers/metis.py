@@ -98,7 +98,8 @@ def read(source: Source, declared: Declared, threads: int) -> Generator[Edges]:
         if header.sizes and _has_blank_row(head):
             header.skipped = 0
         size = header.num_vertices
-        declared.directed, declared.first_id, declared.num_vertices = False, 1, size
+        declared.directed, declared.directed_why = False, "METIS graphs are"
+        declared.first_id, declared.num_vertices = 1, size
         columns = 2 * header.skipped + header.weighted
         grammar = Grammar(PERCENT, rows=True, columns=columns, low=1, high=size)
         for parsed in parse(lines, grammar, threads):
@@ -114,7 +115,7 @@ def read(source: Source, declared: Declared, threads: int) -> Generator[Edges]:
             yield from parsed.batches()
     _check(header, source, entries, loops, max(rows, last_row), last_row)
     if entries == header.num_edges and entries:
-        declared.directed = True
+        declared.directed, declared.directed_why = True, "it lists each of its edges once"
 
 
 def _has_blank_row(head: bytes) -> bool:

@@ -4,27 +4,43 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Generator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
-from oocbfs.errors import InputError
+from oocbfs.errors import InputError, OocbfsError
 from oocbfs.formats.edges import Declared, Edges
+from oocbfs.formats.io.folders import Input, find_files
 from oocbfs.formats.io.limits import InputLimits
 from oocbfs.formats.io.streams import Source
 from oocbfs.formats.readers.archive import Archive
 from oocbfs.formats.readers.merge import Merged
 from oocbfs.formats.readers.table import FORMATS, NAMES, by_name
+from oocbfs.formats.tables.columns import TableOptions
 
 _COMPRESSED = r"(\.(gz|zst|zstd|xz|bz2))?$"
 _NPY = ".npy"
+_BY_PYARROW = ("parquet", "arrow")
+_LOOKING_BYTES = 8 << 20
+_ANY = TableOptions()
 
 
-def load() -> None:
-    """Load all parsers, so that a conversion knows what memory they take."""
+def load(paths: Sequence[str | os.PathLike[str]]) -> None:
+    """Load all parsers, so that a conversion knows what memory they take, and pyarrow if needed."""
     for format in FORMATS:
         format.reader()
+    if any(_needs_pyarrow(os.fspath(path)) for path in paths):
+        with suppress(ImportError):  # which the reader explains
+            import pyarrow.parquet  # noqa: F401
+
+
+def _needs_pyarrow(path: str) -> bool:
+    with suppress(OocbfsError):  # which comes again when the input is opened
+        source = Source(path, InputLimits(window_bytes=_LOOKING_BYTES)) if path != "-" else None
+        return source is not None and source.regular and _detect(source) in _BY_PYARROW
+    return False
 
 
 def open_edges(
@@ -33,6 +49,7 @@ def open_edges(
     format: str | None = None,
     threads: int = 1,
     limits: InputLimits | None = None,
+    table: TableOptions = _ANY,
 ) -> InputEdges:
     """Open inputs as one graph.
 
@@ -41,26 +58,29 @@ def open_edges(
     Parameters
     ----------
     inputs
-        Paths, or "-" for the standard input. The vertex file of an LDBC edge file is found by name.
+        Paths, or "-" for the standard input. A folder stands for all files in it. The vertex file
+        of an LDBC edge file is found by name.
     format
         One of ``table.NAMES``; by default every input is recognised by its content.
     threads
         How many threads parse text.
     limits
         How much memory reading may take.
+    table
+        Which columns hold the edges, for formats that have columns.
     """
     if format is not None and format not in NAMES:
         raise InputError(f"unknown format {format!r}: need one of {', '.join(NAMES)}")
-    paths = [os.fspath(path) for path in inputs]
-    if not paths:
+    found = find_files(inputs)
+    if not found:
         raise InputError("no input was named")
-    if paths.count("-") > 1:
+    if [one.path for one in found].count("-") > 1:
         raise InputError("the standard input can be read only once", path="-")
     limits = limits or InputLimits()
     parts = []
-    for path, vertices in _pair(paths, format):
+    for one, vertices in _pair(found, format):
         beside = None if vertices is None else Source(vertices, limits)
-        parts.append(_Part(Source(path, limits), format, beside))
+        parts.append(_Part(Source(one.path, limits), format, table, one.columns, beside))
     for part in parts:
         if part.source.regular:
             part.look()
@@ -73,6 +93,8 @@ class _Part:
 
     source: Source
     format: str | None
+    table: TableOptions
+    constants: Mapping[str, str]
     vertices: Source | None = None
     pieces: list[tuple[Source, str]] = field(default_factory=list)
     archive: Archive | None = None
@@ -91,7 +113,20 @@ class _Part:
         elif self.format == "npz":
             raise InputError("not a zip archive, as .npz is", path=self.source.name)
         else:
-            self.pieces = [(self.source, self.format or _detect(self.source))]
+            self.pieces = [(self.source, self._format_of(self.source))]
+        for source, format in self.pieces:
+            self._check_options(source, format)
+
+    def reader(self, format: str) -> Callable[..., Generator[Edges]]:
+        """Give the function that reads a piece, with all that it needs to know besides."""
+        known: dict[str, Any] = {}
+        if self.vertices is not None:
+            known["vertices"] = self.vertices
+        if by_name(format).options:
+            known["table"] = self.table
+        if format in _BY_PYARROW:
+            known["constants"] = self.constants
+        return partial(by_name(format).reader(), **known)
 
     def stored_bytes(self) -> int:
         """Give the size of all that was read for this input."""
@@ -106,6 +141,16 @@ class _Part:
             self.archive.close()
         self.source.close()
 
+    def _format_of(self, source: Source) -> str:
+        return self.format or _detect(source, table=bool(self.table.given()))
+
+    def _check_options(self, source: Source, format: str) -> None:
+        for option in self.table.given():
+            if option not in by_name(format).options:
+                raise InputError(
+                    f"{option} is not for this format, {by_name(format).title}", path=source.name
+                )
+
     def _look_into(self, archive: Archive) -> list[tuple[Source, str]]:
         files = archive.members()
         arrays = bool(files) and all(file.path.endswith(_NPY) for file in files)
@@ -113,9 +158,7 @@ class _Part:
             return [(self.source, "npz")]
         if not files:
             raise InputError("an archive without files", path=self.source.name)
-        pieces: list[tuple[Source, str]] = [
-            (member, self.format or _detect(member)) for member in files
-        ]
+        pieces: list[tuple[Source, str]] = [(member, self._format_of(member)) for member in files]
         if len(pieces) > 1 and any(format != "edges" for _, format in pieces):
             raise InputError(
                 "an archive of several files that are not all edge lists: unpack it and name one",
@@ -153,9 +196,7 @@ class InputEdges:
                     merged = Merged(self.declared)
                 for source, format in part.pieces:
                     declared = self.declared if merged is None else merged.begin(source.name)
-                    read = by_name(format).reader()
-                    if part.vertices is not None:
-                        read = partial(read, vertices=part.vertices)
+                    read = part.reader(format)
                     with closing(read(source, declared, self._threads)) as stream:
                         for edges in stream:
                             self.done = before + part.source.done
@@ -170,36 +211,38 @@ class InputEdges:
             merged.finish()
 
 
-def _detect(source: Source) -> str:
+def _detect(source: Source, *, table: bool = False) -> str:
     # Loads the parsers, which listing the formats does not need.
     from oocbfs.formats.readers.detect import detect
 
-    return detect(source)
+    return detect(source, table=table)
 
 
-def _pair(paths: list[str], format: str | None) -> list[tuple[str, str | None]]:
+def _pair(found: list[Input], format: str | None) -> list[tuple[Input, str | None]]:
     """Pair LDBC vertex files with their edge files; all other inputs stay alone."""
     if format not in (None, "ldbc"):
-        return [(path, None) for path in paths]
+        return [(one, None) for one in found]
+    paths = [one.path for one in found]
     given = {_stem(path, "v"): path for path in paths if _stem(path, "v")}
     edges = {_stem(path, "e") for path in paths} - {None}
-    pairs: list[tuple[str, str | None]] = []
-    for path in paths:
+    pairs: list[tuple[Input, str | None]] = []
+    for one in found:
+        path = one.path
         stem = _stem(path, "e")
         if stem is not None:
             vertices = given.get(stem) or _beside(stem + ".v")
             if vertices is None and format == "ldbc":
                 raise InputError("no vertex file (.v) was given or is beside it", path=path)
-            pairs.append((path, vertices))
+            pairs.append((one, vertices))
         elif (stem := _stem(path, "v")) is None:
             if format == "ldbc":
                 raise InputError("need files X.e and X.v for this format", path=path)
-            pairs.append((path, None))
+            pairs.append((one, None))
         elif stem not in edges:
             edge_file = _beside(stem + ".e")
             if edge_file is None and format == "ldbc":
                 raise InputError("no edge file (.e) is beside it", path=path)
-            pairs.append((path, None) if edge_file is None else (edge_file, path))
+            pairs.append((one, None) if edge_file is None else (Input(edge_file), path))
     return pairs
 
 

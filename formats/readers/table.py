@@ -2,7 +2,8 @@
 
 To add a format, write a module beside this one and add its line below. The module has a function
 ``read(source, declared, threads)`` that yields edges. If content or name can tell the format from
-the others, it also has ``looks_like(sample)``; formats are asked in the order of the table.
+the others, it also has ``looks_like(sample)``; formats are asked in the order of the table. A
+reader of tables also takes ``table``, what the user says about its columns.
 """
 
 from __future__ import annotations
@@ -19,13 +20,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Format:
-    """A format: its name for ``--format``, what people call it, and where its reader is."""
+    """A format: its name for ``--format``, what people call it, and where its reader is.
+
+    ``options`` are those of the command line that its reader takes.
+    """
 
     name: str
     title: str
     module: str
     function: str = "read"
     is_text: bool = True
+    looks: str = "looks_like"
+    options: tuple[str, ...] = ()
 
     def _module(self) -> Any:  # noqa: ANN401
         return import_module(f"oocbfs.formats.readers.{self.module}")
@@ -37,13 +43,15 @@ class Format:
 
     def looks_like(self, sample: Sample) -> bool:
         """Tell whether an input is in this format, as far as that can be told."""
-        looks_like = getattr(self._module(), "looks_like", None)
+        looks_like = getattr(self._module(), self.looks, None)
         return looks_like is not None and bool(looks_like(sample))
 
 
+_TABLE_OPTIONS = ("--columns",)
+_TEXT_OPTIONS = (*_TABLE_OPTIONS, "--delimiter", "--header", "--no-header")
 # The first line is what a text is if it looks like nothing else.
 FORMATS: tuple[Format, ...] = (
-    Format("edges", "edge lists (space, tab, comma)", "edge_list"),
+    Format("edges", "edge lists and CSV", "edge_list", options=_TEXT_OPTIONS),
     Format("mtx", "Matrix Market", "matrix_market"),
     Format("dimacs", "DIMACS", "dimacs"),
     Format("adjacency", "adjacency lists", "adjacency"),
@@ -52,6 +60,24 @@ FORMATS: tuple[Format, ...] = (
     Format("sg", "GAP .sg", "gap", is_text=False),
     Format("npy", "NumPy .npy", "numpy_arrays", "read_npy", is_text=False),
     Format("npz", "NumPy and SciPy .npz", "numpy_arrays", "read_npz", is_text=False),
+    Format(
+        "parquet",
+        "Parquet",
+        "arrow",
+        "read_parquet",
+        is_text=False,
+        looks="looks_like_parquet",
+        options=_TABLE_OPTIONS,
+    ),
+    Format(
+        "arrow",
+        "Feather and Arrow",
+        "arrow",
+        "read_arrow",
+        is_text=False,
+        looks="looks_like_arrow",
+        options=_TABLE_OPTIONS,
+    ),
     Format("u32", "raw pairs of 32 bits", "raw_pairs", "read_u32", is_text=False),
     Format("u64", "raw pairs of 64 bits", "raw_pairs", "read_u64", is_text=False),
 )

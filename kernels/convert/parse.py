@@ -25,7 +25,7 @@ Result = NDArray[np.int64]
 _IDS = types.Array(types.uint64, 1, "C")
 _TEXT = types.Array(types.uint8, 1, "C", readonly=True)
 _RESULT = types.Array(types.int64, 1, "C")
-_ADDRESS = types.int64
+ADDRESS = types.int64
 
 # Which lines are comments (DIMACS: those that begin with the letters c or n; the letters a or e may
 # precede a pair). SINGLE: a line holds one id, taken twice. NAMED: a row begins with its own id.
@@ -58,7 +58,7 @@ def _load_byte(typing_context, position):
     return types.uint8(types.int64), generate
 
 
-_byte: Any = intrinsic(_load_byte)
+byte_at: Any = intrinsic(_load_byte)
 
 
 @compiled(types.boolean(types.uint8))
@@ -66,143 +66,144 @@ def _ends_field(byte: int) -> bool:
     return byte in (_NEWLINE, _SPACE, _TAB, _COMMA, _RETURN)
 
 
-@compiled(_ADDRESS(_ADDRESS))
+@compiled(ADDRESS(ADDRESS))
 def _skip_blanks(position: int) -> int:
-    while _byte(position) == _SPACE or _byte(position) == _TAB:
+    while byte_at(position) == _SPACE or byte_at(position) == _TAB:
         position += 1
     return position
 
 
-@compiled(_ADDRESS(_ADDRESS))
+@compiled(ADDRESS(ADDRESS))
 def _skip_separator(position: int) -> int:
     """Pass blanks with at most one comma among them."""
     position = _skip_blanks(position)
-    if _byte(position) == _COMMA:
+    if byte_at(position) == _COMMA:
         position = _skip_blanks(position + 1)
     return position
 
 
-@compiled(_ADDRESS(_ADDRESS))
-def _next_line(position: int) -> int:
+@compiled(ADDRESS(ADDRESS))
+def next_line(position: int) -> int:
     """Give the position of the next line, or -1 after a NUL or a lone carriage return."""
     while True:
-        byte = _byte(position)
+        byte = byte_at(position)
         position += 1
         if byte == _NEWLINE:
             return position
         if byte == _NUL or (
-            byte == _RETURN and _byte(position) != _NEWLINE and _byte(position) != _RETURN
+            byte == _RETURN and byte_at(position) != _NEWLINE and byte_at(position) != _RETURN
         ):
             return -1
 
 
-@compiled(types.boolean(_ADDRESS, _ADDRESS))
+@compiled(types.boolean(ADDRESS, ADDRESS))
 def _overflows(first: int, end: int) -> bool:
     """Tell whether the digits from first to end are a number above 2^64 - 1."""
     value = np.uint64(0)
     for position in range(first, end):
-        digit = np.uint64(_byte(position) - _ZERO)
+        digit = np.uint64(byte_at(position) - _ZERO)
         if value > (_MAX - digit) // _TEN:
             return True
         value = value * _TEN + digit
     return False
 
 
-@compiled(types.UniTuple(types.int64, 2)(_ADDRESS))
-def _number(position: int) -> tuple[Any, int]:
+@compiled(types.UniTuple(types.int64, 2)(ADDRESS))
+def read_number(position: int) -> tuple[Any, int]:
     """Read a number, quoted or not, as the bits of a signed one; the end is -1 if there is none."""
-    quoted = _byte(position) == _QUOTE
+    quoted = byte_at(position) == _QUOTE
     if quoted:
         position += 1
     first = position
     value = np.uint64(0)
-    digit = _byte(position) - _ZERO
+    digit = byte_at(position) - _ZERO
     while digit <= _NINE:
         value = value * _TEN + np.uint64(digit)
         position += 1
-        digit = _byte(position) - _ZERO
+        digit = byte_at(position) - _ZERO
     if position == first or (position - first > 19 and _overflows(first, position)):
         return 0, -1
     if quoted:
-        if _byte(position) != _QUOTE:
+        if byte_at(position) != _QUOTE:
             return 0, -1
         position += 1
     return np.int64(value), position
 
 
-@compiled(types.boolean(_ADDRESS, types.int64))
-def _is_comment(position: int, flags: int) -> bool:
-    byte = _byte(position)
+@compiled(types.boolean(ADDRESS, types.int64))
+def is_comment(position: int, flags: int) -> bool:
+    """Tell whether a line that begins here is a comment."""
+    byte = byte_at(position)
     return bool(
         (byte == _HASH and flags & HASH)
         or (byte == _PERCENT and flags & PERCENT)
-        or (byte == _SLASH and flags & SLASHES and _byte(position + 1) == _SLASH)
-        or (byte in (_C, _N) and flags & DIMACS and _ends_field(_byte(position + 1)))
+        or (byte == _SLASH and flags & SLASHES and byte_at(position + 1) == _SLASH)
+        or (byte in (_C, _N) and flags & DIMACS and _ends_field(byte_at(position + 1)))
     )
 
 
-@compiled(_ADDRESS(_ADDRESS, types.int64))
+@compiled(ADDRESS(ADDRESS, types.int64))
 def _skip_fields(position: int, fields: int) -> int:
     """Pass ``fields`` fields, or give -1 if the line has fewer."""
     for _ in range(fields):
         position = _skip_separator(position)
-        if _byte(position) == _NEWLINE or _byte(position) == _RETURN:
+        if byte_at(position) == _NEWLINE or byte_at(position) == _RETURN:
             return -1
-        while not _ends_field(_byte(position)):
+        while not _ends_field(byte_at(position)):
             position += 1
     return position
 
 
-_PAIRS = types.int64(
+PAIRS = types.int64(
     _IDS, _IDS, _RESULT, _TEXT, types.int64, types.int64, types.uint64, types.uint64
 )
 
 
-@compiled(_PAIRS)
+@compiled(PAIRS)
 def parse_pairs(sources, targets, result, text, flags, columns, low, high):
     """Parse lines that begin with two ids from low to high and have ``columns`` columns or more."""
-    position = start = text.ctypes.data
+    position = start = np.int64(text.ctypes.data)
     end = position + text.size
     lines = count = 0
     code = DONE
     while position < end:
         start = position
         position = _skip_blanks(position)
-        byte = _byte(position)
+        byte = byte_at(position)
         if byte - _ZERO > _NINE:
-            if byte in (_NEWLINE, _RETURN) or _is_comment(position, flags):
-                position = _next_line(position)
+            if byte in (_NEWLINE, _RETURN) or is_comment(position, flags):
+                position = next_line(position)
                 if position < 0:
                     code = BAD_LINE
                     break
                 lines += 1
                 continue
-            if byte in (_A, _E) and flags & DIMACS and _ends_field(_byte(position + 1)):
+            if byte in (_A, _E) and flags & DIMACS and _ends_field(byte_at(position + 1)):
                 position = _skip_blanks(position + 1)
         if count == sources.size:
             code = FULL
             break
-        number, position = _number(position)
-        if position < 0 or not _ends_field(_byte(position)):
+        number, position = read_number(position)
+        if position < 0 or not _ends_field(byte_at(position)):
             code = BAD_LINE
             break
         source = target = np.uint64(number)
         if not flags & SINGLE:
-            number, position = _number(_skip_separator(position))
-            if position < 0 or not _ends_field(_byte(position)):
+            number, position = read_number(_skip_separator(position))
+            if position < 0 or not _ends_field(byte_at(position)):
                 code = BAD_LINE
                 break
             target = np.uint64(number)
         if source < low or source > high or target < low or target > high:
             code = BAD_RANGE
             break
-        if _byte(position) == _NEWLINE and columns <= 2:
+        if byte_at(position) == _NEWLINE and columns <= 2:
             position += 1
         else:
             if columns > 2:
                 position = _skip_fields(position, columns - 2)
             if position >= 0:
-                position = _next_line(position)
+                position = next_line(position)
             if position < 0:
                 code = BAD_LINE
                 break
@@ -212,12 +213,12 @@ def parse_pairs(sources, targets, result, text, flags, columns, low, high):
         lines += 1
     result[COUNT] = count
     result[LINES] = lines
-    result[WHERE] = start - text.ctypes.data
+    result[WHERE] = start - np.int64(text.ctypes.data)
     result[ROWS] = result[LAST_ROW] = lines
     return code
 
 
-@compiled(_PAIRS)
+@compiled(PAIRS)
 def parse_rows(sources, targets, result, text, flags, columns, low, high):
     """Parse lines of neighbours from low to high; rows have their own ids, or are numbered from 1.
 
@@ -225,7 +226,7 @@ def parse_rows(sources, targets, result, text, flags, columns, low, high):
     of them. Rows of neighbours need sources and targets of at least half the size of the text. A
     row that is named and has no neighbours becomes a loop, since its vertex exists.
     """
-    position = start = text.ctypes.data
+    position = start = np.int64(text.ctypes.data)
     end = position + text.size
     lines = count = rows = last = 0
     code = DONE
@@ -233,22 +234,22 @@ def parse_rows(sources, targets, result, text, flags, columns, low, high):
         start = position
         position = _skip_blanks(position)
         row = np.uint64(rows + 1)
-        blank = _byte(position) == _NEWLINE or _byte(position) == _RETURN
-        if _is_comment(position, flags) or (blank and flags & NAMED):
-            position = _next_line(position)
+        blank = byte_at(position) == _NEWLINE or byte_at(position) == _RETURN
+        if is_comment(position, flags) or (blank and flags & NAMED):
+            position = next_line(position)
             if position < 0:
                 code = BAD_LINE
             else:
                 lines += 1
             continue
         if flags & NAMED:
-            number, position = _number(position)
-            if position < 0 or not (_ends_field(_byte(position)) or _byte(position) == _COLON):
+            number, position = read_number(position)
+            if position < 0 or not (_ends_field(byte_at(position)) or byte_at(position) == _COLON):
                 code = BAD_LINE
                 break
             row = np.uint64(number)
             position = _skip_blanks(position)
-            if _byte(position) == _COLON:
+            if byte_at(position) == _COLON:
                 position += 1
         elif columns > 1:
             position = _skip_fields(position, columns >> 1)
@@ -258,10 +259,10 @@ def parse_rows(sources, targets, result, text, flags, columns, low, high):
         before = count
         while True:
             position = _skip_separator(position)
-            if _byte(position) == _NEWLINE or _byte(position) == _RETURN:
+            if byte_at(position) == _NEWLINE or byte_at(position) == _RETURN:
                 break
-            number, position = _number(position)
-            if position >= 0 and not _ends_field(_byte(position)):
+            number, position = read_number(position)
+            if position >= 0 and not _ends_field(byte_at(position)):
                 position = -1
             if position >= 0 and columns & 1:
                 position = _skip_fields(position, 1)
@@ -280,7 +281,7 @@ def parse_rows(sources, targets, result, text, flags, columns, low, high):
         if count == before and flags & NAMED:
             sources[count] = targets[count] = row
             count += 1
-        position = _next_line(position)
+        position = next_line(position)
         if position < 0:
             code = BAD_LINE
             break
@@ -290,7 +291,7 @@ def parse_rows(sources, targets, result, text, flags, columns, low, high):
             last = rows
     result[COUNT] = count
     result[LINES] = lines
-    result[WHERE] = start - text.ctypes.data
+    result[WHERE] = start - np.int64(text.ctypes.data)
     result[ROWS] = rows
     result[LAST_ROW] = last
     return code

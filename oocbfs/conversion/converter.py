@@ -15,13 +15,15 @@ from oocbfs.conversion.pipeline import Conversion
 from oocbfs.conversion.plan import ConvertPlan, give_back, make_plan
 from oocbfs.conversion.resources import Resources
 from oocbfs.conversion.spill import explained_writes, unnamed_file
-from oocbfs.errors import QueryError
+from oocbfs.errors import InputError, QueryError
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.container.writer import ContainerWriter, compress_container
-from oocbfs.formats.edges import EdgeStream
+from oocbfs.formats.edges import Declared, EdgeStream
+from oocbfs.formats.io.folders import find_files
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.formats.output.atomic import atomic_output, check_outputs
-from oocbfs.formats.readers.memory_edges import MemoryEdges
+from oocbfs.formats.tables.columns import TableOptions, make_options
+from oocbfs.formats.tables.objects import from_memory
 from oocbfs.progress import Phases
 from oocbfs.settings import ZSTD_LEVELS, IdNames, OrderName, check_choice, check_whole
 
@@ -34,6 +36,8 @@ class Report:
     vertices: int
     edges: int
     directed: bool
+    directed_why: str
+    columns: str
     vertices_in_input: int
     edges_read: int
     duplicates: int
@@ -65,6 +69,10 @@ def convert(
     memory: str | int | None = None,
     threads: int | None = None,
     format: str | None = None,
+    columns: str | Sequence[str | int] | None = None,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    allow_empty: bool = False,
     zstd: int | None = None,
     tmp: str | os.PathLike[str] | None = None,
     force: bool = False,
@@ -75,8 +83,10 @@ def convert(
     Parameters
     ----------
     inputs
-        A path or several, ``"-"`` for standard input, a pair of integer arrays, an (m, 2) array, a
-        SciPy sparse matrix, or any `EdgeStream`.
+        A path or several, of files or folders, ``"-"`` for standard input; a table: a data frame
+        of pandas, polars or dask, a result of DuckDB, anything with ``__arrow_c_stream__``; a pair
+        of integer arrays, an array of shape (m, 2) or (2, m), a SciPy sparse matrix; a graph of
+        networkx or igraph; or any `EdgeStream`.
     output
         The file to write; it appears when it is whole.
     directed
@@ -89,6 +99,15 @@ def convert(
         ``"auto"`` is dense where the largest is below 4 × the number that occur.
     memory
         Bound for the whole process, such as ``"4G"``; None is half of what is available.
+    format
+        One of ``oocbfs.formats.readers.table.NAMES``; None recognises files by their content.
+    columns
+        Which two columns of a table hold the ends of edges: ``"src,dst"``, or two names or numbers,
+        which count from 1. None takes the usual names, or the only two.
+    delimiter, header
+        What ends a field of a text, and whether the first line has the names; None looks.
+    allow_empty
+        Take files without edges and vertices; by default they are refused.
     zstd
         Compression level for an archive; None keeps the sections as they map into memory.
     tmp
@@ -98,29 +117,32 @@ def convert(
     check_choice("order", order, OrderName)
     check_choice("ids", ids, IdNames)
     check_whole("zstd", zstd, ZSTD_LEVELS)
+    table = make_options(columns, delimiter, header)
     threads = available_threads(threads)
     budget_bytes = memory_.available_bytes() // 2 if memory is None else memory_.parse_size(memory)
     target = Path(output)
     folder = Path(os.path.realpath(target)).parent if tmp is None else Path(tmp)
     names = _names(inputs)
-    files = [name for name in names if os.fspath(name) != "-"]
+    files = [file.path for file in find_files(names) if file.path != "-"]
     check_outputs({"the graph": output}, inputs=files, force=force)
     if names:
         from oocbfs.formats.readers import open as readers
 
-        readers.load()
+        readers.load(files)
     plan = make_plan(budget_bytes, threads)
     threads = plan.threads
-    stream = _stream(inputs, format, plan, folder)
+    stream = _stream(inputs, format, table, plan, folder)
     with ExitStack() as stack:
         final = stack.enter_context(atomic_output(target, force=force))
         phases = Phases(show=progress)
         phases.seconds["load"] = time.perf_counter() - start
         conversion = stack.enter_context(Conversion(Resources(folder, plan, phases)))
         conversion.read(stream)
-        named = conversion.name_vertices(stream.declared, ids)
-        if directed is None:
-            directed = bool(stream.declared.directed)
+        declared = stream.declared
+        if names and not (allow_empty or conversion.counts.edges_read or _has_vertices(declared)):
+            raise InputError("no edges in it: --allow-empty takes it as it is", path=stream.name)
+        named = conversion.name_vertices(declared, ids)
+        directed, directed_why = _direction(directed, declared)
         conversion.sort(directed=directed)
         choice = conversion.choose_order(order)
         raw = final if zstd is None else stack.enter_context(unnamed_file(folder))
@@ -143,6 +165,8 @@ def convert(
         vertices=fields["num_vertices"],
         edges=fields["num_edges"],
         directed=directed,
+        directed_why=directed_why,
+        columns=declared.columns,
         vertices_in_input=counts.vertices_seen,
         edges_read=counts.edges_read,
         duplicates=counts.duplicates,
@@ -164,6 +188,7 @@ def convert(
 def _stream(
     inputs: Any,  # noqa: ANN401
     format: str | None,
+    table: TableOptions,
     plan: ConvertPlan,
     folder: Path,
 ) -> EdgeStream:
@@ -174,10 +199,27 @@ def _stream(
         from oocbfs.formats.readers.open import open_edges
 
         limits = plan.limits(os.fspath(folder))
-        return open_edges(names, format=format, threads=plan.threads, limits=limits)
+        return open_edges(names, format=format, threads=plan.threads, limits=limits, table=table)
     if isinstance(inputs, Sequence) and not inputs:
         raise QueryError("nothing to convert: name at least one input")
-    return MemoryEdges(inputs)
+    return from_memory(inputs, table)
+
+
+def _direction(asked: bool | None, declared: Declared) -> tuple[bool, str]:
+    """Decide whether a graph is directed; also says why."""
+    if asked is not None:
+        return asked, "as asked for"
+    if declared.dispute:
+        raise InputError(declared.dispute)
+    if declared.directed is None:
+        return False, "the input does not say"
+    return declared.directed, declared.directed_why or "the input says so"
+
+
+def _has_vertices(declared: Declared) -> bool:
+    return bool(declared.num_vertices) or bool(
+        declared.vertex_ids is not None and declared.vertex_ids.size
+    )
 
 
 def _names(inputs: Any) -> Sequence[str | os.PathLike[str]]:  # noqa: ANN401

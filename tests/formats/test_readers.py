@@ -153,6 +153,9 @@ def test_ldbc(tmp_path: Path) -> None:
     refuse(edges, "1 2\n", "no vertex file", "ldbc")
 
 
+DECIDE = "give --directed or --undirected"
+
+
 def test_several_inputs(tmp_path: Path) -> None:
     one, two, three = (tmp_path / name for name in ("1", "2.mtx", "3.gz"))
     one.write_text("1 2\n")
@@ -165,8 +168,9 @@ def test_several_inputs(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not one graph"):
         read(one, two)
     one.write_text(BANNER + "pattern symmetric\n9 9 1\n3 4\n")
-    with pytest.raises(InputError, match="is undirected, but"):
-        read(one, two)
+    declared = read(one, two)[1]
+    assert declared.directed is None
+    assert declared.dispute == f"{one}: is undirected, but {two} is directed: {DECIDE}"
     with pytest.raises(InputError, match="no input"):
         open_edges([])
     with pytest.raises(InputError, match="only once"):

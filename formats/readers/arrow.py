@@ -1,0 +1,221 @@
+"""Parquet, and Arrow's files and streams (Feather is one), read in batches of bounded size.
+
+A Parquet file is decoded a few pages at a time, since its row groups may be larger than memory:
+``pyarrow.dataset`` would hold whole ones. Arrow's own files are mapped, so that record batches of
+any size are read where they are; only those that are compressed must fit in memory.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+import tempfile
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
+from typing import Any
+
+from oocbfs.errors import BudgetError, InputError
+from oocbfs.formats.container.lost_pages import PageWatch
+from oocbfs.formats.edges import Declared, Edges
+from oocbfs.formats.io.ordered import read_ahead
+from oocbfs.formats.io.streams import PLAIN_PIECE_BYTES, Source, explained
+from oocbfs.formats.readers.detect import Sample
+from oocbfs.formats.tables.arrow import BATCH_ROWS, Schema, load, pieces
+from oocbfs.formats.tables.columns import TableOptions
+
+_PARQUET, _ENCRYPTED = b"PAR1", b"PARE"
+_ARROW_FILE, _OLD_FEATHER = b"ARROW1", b"FEA1"
+# A stream begins with a message: this mark, and the size of what describes it.
+_STREAM_MARK = b"\xff\xff\xff\xff"
+_MAX_METADATA_BYTES = 1 << 24
+_BUFFER_BYTES = 1 << 20
+_ANY = TableOptions()
+# Fields of a footer, a message and a record batch, as Arrow's File.fbs and Message.fbs number them;
+# and where a record batch is: offset, size of what describes it, size of the rest.
+_RECORD_BATCHES, _HEADER, _LENGTH, _COMPRESSION = 3, 2, 0, 3
+_BLOCK = struct.Struct("<qi12x")
+
+
+def looks_like_parquet(sample: Sample) -> bool:
+    """Tell a Parquet file by its first bytes."""
+    return sample.head.startswith((_PARQUET, _ENCRYPTED))
+
+
+def looks_like_arrow(sample: Sample) -> bool:
+    """Tell Arrow's files, Feather's among them, and Arrow's streams by their first bytes."""
+    head = sample.head
+    if head.startswith((_ARROW_FILE, _OLD_FEATHER)):
+        return True
+    size = int.from_bytes(head[4:8], "little")
+    return head.startswith(_STREAM_MARK) and size % 8 == 0 and 0 < size <= _MAX_METADATA_BYTES
+
+
+def read_parquet(
+    source: Source,
+    declared: Declared,
+    threads: int,
+    *,
+    table: TableOptions = _ANY,
+    constants: Mapping[str, str] | None = None,
+) -> Generator[Edges]:
+    """Read two columns of a Parquet file."""
+    if source.peek(len(_ENCRYPTED)) == _ENCRYPTED:
+        raise InputError("an encrypted Parquet file: decrypt it before", path=source.name)
+    pa = load("Parquet")
+    from pyarrow.parquet import ParquetFile
+
+    with (
+        _plain_file(source) as path,
+        _understood(pa, source.name, "Parquet"),
+        ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False) as file,
+    ):
+        schema = Schema(file.schema_arrow, table, source.name, constants)
+        declared.columns = schema.pair.note
+        # At least one column: without any, nobody counts the rows.
+        columns = schema.stored or file.schema_arrow.names[:1]
+        batches = file.iter_batches(BATCH_ROWS, columns=columns, use_threads=threads > 1)
+        yield from _edges(batches, schema, source, file.metadata.num_rows)
+
+
+def read_arrow(
+    source: Source,
+    declared: Declared,
+    threads: int,
+    *,
+    table: TableOptions = _ANY,
+    constants: Mapping[str, str] | None = None,
+) -> Generator[Edges]:
+    """Read two columns of an Arrow file (Feather is one) or of an Arrow stream."""
+    if source.peek(len(_OLD_FEATHER)) == _OLD_FEATHER:
+        raise InputError("version 1 of Feather: write it anew with pandas", path=source.name)
+    pa = load("Arrow")
+    from pyarrow import ipc
+
+    with _plain_file(source) as path, _understood(pa, source.name, "Arrow"):
+        mapping = _mapped(path, source.name)
+        watch, data = PageWatch(mapping), pa.py_buffer(mapping)
+        is_file = mapping[: len(_ARROW_FILE)] == _ARROW_FILE
+        opened = ipc.open_file if is_file else ipc.open_stream
+        names = opened(data).schema
+        schema = Schema(names, table, source.name, constants)
+        declared.columns = schema.pair.note
+        messages = ipc.MessageReader.open_stream(data) if not is_file else ()
+        found = (bytes(one.metadata) for one in messages if one.type == "record batch")
+        num_rows, unpacked_rows = _count_rows(_of_file(mapping) if is_file else found)
+        needed = 32 * unpacked_rows  # and as many bytes packed
+        if needed > source.limits.window_bytes:
+            raise BudgetError(
+                f"{source.name}: a compressed record batch of {unpacked_rows:,} rows takes "
+                f"{needed >> 20:,} MB: allow more --memory, or write smaller batches"
+            )
+        options = ipc.IpcReadOptions(use_threads=threads > 1)
+        if unpacked_rows and schema.stored:
+            # Others need not be unpacked. What is not compressed is read where it is, and would
+            # be copied with this option.
+            options.included_fields = [names.get_field_index(name) for name in schema.stored]
+        reader = opened(data, options=options)
+        batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
+        small = _kept_small(batches, mapping, watch, source.name)
+        yield from _edges(small, schema, source, num_rows)
+
+
+def _edges(
+    batches: Iterator[Any], schema: Schema, source: Source, num_rows: int
+) -> Generator[Edges]:
+    """Decode batches in another thread, while the ones before are worked on."""
+
+    def decode() -> Iterator[Edges]:
+        row = 0
+        for batch in batches:
+            yield schema.edges(batch, row)
+            row += batch.num_rows
+            if source.size is not None:
+                source.progress(source.size * row // max(1, num_rows))
+
+    with closing(read_ahead(decode())) as edges:
+        yield from edges
+
+
+def _mapped(path: str, name: str) -> mmap.mmap:
+    with open(path, "rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            raise InputError("an empty file", path=name)
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _kept_small(
+    batches: Iterator[Any], mapping: mmap.mmap, watch: PageWatch, name: str
+) -> Iterator[Any]:
+    """Cut batches into small ones, and let go of the pages of a mapped file after each."""
+    for batch in batches:
+        for piece in pieces(batch):
+            yield piece
+            if watch.lost:
+                raise InputError("was cut short while it was read", path=name)
+            mapping.madvise(mmap.MADV_DONTNEED)
+
+
+def _of_file(mapping: mmap.mmap) -> Iterator[bytes]:
+    """Give what describes each record batch of a file, which its footer lists."""
+    end = len(mapping) - len(_ARROW_FILE) - 4
+    (footer_bytes,) = struct.unpack_from("<i", mapping, end)
+    footer = mapping[end - footer_bytes : end]
+    (root,) = struct.unpack_from("<I", footer)
+    blocks = _field(footer, root, _RECORD_BATCHES)
+    if not blocks:
+        return
+    blocks += struct.unpack_from("<I", footer, blocks)[0]
+    for number in range(struct.unpack_from("<I", footer, blocks)[0]):
+        begin, size = _BLOCK.unpack_from(footer, blocks + 4 + number * _BLOCK.size)
+        prefix = 8 if mapping[begin : begin + 4] == _STREAM_MARK else 4
+        yield mapping[begin + prefix : begin + size]
+
+
+def _count_rows(described: Iterator[bytes]) -> tuple[int, int]:
+    """Count the rows of all record batches, and of the largest that is compressed."""
+    total = unpacked = 0
+    for data in described:
+        (root,) = struct.unpack_from("<I", data)
+        header = _field(data, root, _HEADER)
+        batch = header + struct.unpack_from("<I", data, header)[0]
+        length = _field(data, batch, _LENGTH)
+        rows = struct.unpack_from("<q", data, length)[0] if length else 0
+        total += rows
+        if _field(data, batch, _COMPRESSION):
+            unpacked = max(unpacked, rows)
+    return total, unpacked
+
+
+def _field(data: bytes, table: int, number: int) -> int:
+    """Find a field of a table in FlatBuffers' encoding; 0 if it has its default."""
+    entries = table - struct.unpack_from("<i", data, table)[0]
+    (size,) = struct.unpack_from("<H", data, entries)
+    place = 4 + 2 * number
+    (offset,) = struct.unpack_from("<H", data, entries + place) if place < size else (0,)
+    return table + offset if offset else 0
+
+
+@contextmanager
+def _plain_file(source: Source) -> Iterator[str]:
+    """Give the path of the bytes: pyarrow cannot read pipes, nor what is compressed as a whole."""
+    path = source.plain_path()
+    if path is not None:
+        yield path
+        return
+    with tempfile.NamedTemporaryFile(prefix="oocbfs-", dir=source.limits.folder) as copy:
+        with source.open() as stream, explained(source.name):
+            while piece := stream.read(PLAIN_PIECE_BYTES):
+                copy.write(piece)
+            copy.flush()
+        yield copy.name
+
+
+@contextmanager
+def _understood(pa: Any, name: str, kind: str) -> Iterator[None]:  # noqa: ANN401
+    """Turn what pyarrow raises into one line."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, struct.error) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0][:120]
+        raise InputError(f"cannot be read as {kind}: {reason}", path=name) from error

@@ -1,0 +1,129 @@
+"""Edges from Arrow's record batches, whoever made them: files, polars, DuckDB, pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from oocbfs.errors import InputError
+from oocbfs.formats.edges import Declared, Edges, Ids
+from oocbfs.formats.tables.columns import Pair, TableOptions, choose
+
+BATCH_ROWS = 1 << 18
+
+
+def load(what: str) -> Any:  # noqa: ANN401
+    """Import pyarrow, which not everybody has."""
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise InputError(f"{what} needs pyarrow: pip install 'oocbfs[arrow]'") from error
+    return pyarrow
+
+
+class Schema:
+    """The two columns of a table that hold edges: their names, and their types, which are checked.
+
+    ``constants`` are columns that all rows of a file share, as the folders of a partitioned set
+    name them; they follow the table's own.
+    """
+
+    def __init__(
+        self,
+        schema: Any,  # noqa: ANN401
+        options: TableOptions,
+        path: str,
+        constants: Mapping[str, str] | None = None,
+    ) -> None:
+        self._path = path
+        self._constants = {k: v for k, v in (constants or {}).items() if k not in schema.names}
+        names = [*schema.names, *self._constants]
+        self.pair: Pair = choose(names, options.columns, path)
+        self._ends = (names[self.pair.source], names[self.pair.target])
+        for end in self._ends:
+            if names.count(end) > 1:
+                raise InputError(f"{names.count(end)} columns are called {end!r}", path=path)
+        self.stored = [end for end in self._ends if end not in self._constants]
+        for end in self.stored:
+            kind = schema.field(end).type
+            _check_type(getattr(kind, "value_type", kind), end, path)
+
+    def edges(self, batch: Any, first_row: int) -> Edges:  # noqa: ANN401
+        """Take the edges of a record batch, whose first row has this number in its table."""
+        ends = [
+            self._shared(end, batch.num_rows)
+            if end in self._constants
+            else as_ids(batch.column(end), end, first_row, self._path)
+            for end in self._ends
+        ]
+        return Edges(ends[0], ends[1])
+
+    def _shared(self, name: str, num_rows: int) -> Ids:
+        value = self._constants[name]
+        if not (value.isascii() and value.isdecimal() and int(value) < 2**64):
+            raise InputError(
+                f"the folder's {name}={value} is not a whole number: vertex ids are",
+                path=self._path,
+            )
+        return np.full(num_rows, int(value), np.uint64)
+
+
+def _check_type(kind: Any, name: str, path: str) -> None:  # noqa: ANN401
+    import pyarrow as pa
+
+    if not pa.types.is_integer(kind):
+        raise InputError(
+            f"column {name!r} holds {kind}: vertex ids are whole numbers, so cast it before, or "
+            "choose others with --columns",
+            path=path,
+        )
+
+
+def as_ids(column: Any, name: str, first_row: int, path: str) -> Ids:  # noqa: ANN401
+    """Make ids of a column of whole numbers; refuse gaps and what is below zero."""
+    if hasattr(column, "dictionary_decode"):
+        column = column.dictionary_decode()
+    if column.null_count:
+        missing = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+        raise InputError(
+            f"row {first_row + missing + 1} has no {name!r} (null): leave such rows out", path=path
+        )
+    values = column.to_numpy(zero_copy_only=True)
+    if values.dtype.kind == "i" and values.size and values.min() < 0:
+        row = int(np.argmax(values < 0))
+        raise InputError(
+            f"row {first_row + row + 1} has {name!r} = {values[row]}: vertex ids are not negative",
+            path=path,
+        )
+    ids: Ids = values.astype(np.uint64)
+    return ids
+
+
+class ArrowEdges:
+    """The edges of any object that streams Arrow's record batches, read once."""
+
+    unit = "edge"
+
+    def __init__(self, table: Any, options: TableOptions) -> None:  # noqa: ANN401
+        kind = type(table)
+        self.name = f"{kind.__module__.split('.')[0]} {kind.__name__}"
+        self._reader = load(self.name).RecordBatchReader.from_stream(table)
+        self._schema = Schema(self._reader.schema, options, self.name)
+        self.declared = Declared(columns=self._schema.pair.note)
+        self.total: int | None = None
+        self.done = 0
+
+    def batches(self) -> Iterator[Edges]:
+        """Yield the edges in order."""
+        for batch in self._reader:
+            for piece in pieces(batch):
+                yield self._schema.edges(piece, self.done)
+                self.done += piece.num_rows
+
+
+def pieces(batch: Any) -> Iterator[Any]:  # noqa: ANN401
+    """Cut a record batch into some of bounded size, without copies."""
+    for first in range(0, batch.num_rows, BATCH_ROWS):
+        yield batch.slice(first, BATCH_ROWS)

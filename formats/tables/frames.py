@@ -1,0 +1,84 @@
+"""Edges in data frames of pandas, and of dask, partition by partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from oocbfs.errors import InputError
+from oocbfs.formats.edges import Declared, Edges, Ids
+from oocbfs.formats.tables.columns import TableOptions, choose
+
+_BATCH_ROWS = 1 << 18
+
+
+class FrameEdges:
+    """The edges of a data frame: one of pandas, or one of dask, of which it computes the parts."""
+
+    unit = "edge"
+
+    def __init__(self, frame: Any, options: TableOptions) -> None:  # noqa: ANN401
+        self.name = f"{type(frame).__module__.split('.')[0]} {type(frame).__name__}"
+        self._names = [str(name) for name in frame.columns]
+        pair = choose(self._names, options.columns, self.name)
+        self._ends = (pair.source, pair.target)
+        for place in self._ends:
+            self._check_type(frame.dtypes.iloc[place], self._names[place])
+        self._frame = frame
+        self.declared = Declared(columns=pair.note)
+        self.total = None if hasattr(frame, "npartitions") else len(frame)
+        self.done = 0
+
+    def batches(self) -> Iterator[Edges]:
+        """Yield the edges in order."""
+        first_row = 0
+        for part in self._parts():
+            sources, targets = (
+                self._ids(part.iloc[:, place], self._names[end], first_row)
+                for place, end in enumerate(self._ends)
+            )
+            first_row += len(part)
+            for first in range(0, sources.size, _BATCH_ROWS):
+                piece = slice(first, first + _BATCH_ROWS)
+                yield Edges(sources[piece], targets[piece])
+                self.done += sources[piece].size
+
+    def _parts(self) -> Iterator[Any]:
+        """Give parts of both columns as frames of pandas."""
+        columns = self._frame.iloc[:, list(self._ends)]
+        if not hasattr(columns, "npartitions"):
+            for first in range(0, len(columns), _BATCH_ROWS):
+                yield columns.iloc[first : first + _BATCH_ROWS]
+            return
+        for number in range(columns.npartitions):
+            yield columns.partitions[number].compute()
+
+    def _check_type(self, kind: Any, name: str) -> None:  # noqa: ANN401
+        from pandas.api.types import is_integer_dtype
+
+        if not is_integer_dtype(kind):
+            raise InputError(
+                f"column {name!r} holds {kind}: vertex ids are whole numbers, so cast it before, "
+                "or choose others with columns=",
+                path=self.name,
+            )
+
+    def _ids(self, column: Any, name: str, first_row: int) -> Ids:  # noqa: ANN401
+        missing = column.isna().to_numpy()
+        if missing.any():
+            row = first_row + int(missing.argmax())
+            raise InputError(
+                f"row {row} has no {name!r}: leave such rows out, as dropna does", path=self.name
+            )
+        signed = str(column.dtype).lower().startswith("int")
+        values = column.to_numpy(dtype=np.int64 if signed else np.uint64)
+        if signed and values.size and values.min() < 0:
+            row = int((values < 0).argmax())
+            raise InputError(
+                f"row {first_row + row} has {name!r} = {values[row]}: vertex ids are not negative",
+                path=self.name,
+            )
+        ids: Ids = values.astype(np.uint64)
+        return ids
