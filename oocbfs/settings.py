@@ -26,7 +26,7 @@ Table = Literal[
 ]  # fmt: skip
 LevelFiles = Literal["npy", "zarr"]
 OrderName = Literal["auto", "natural", "degree", "dbg", "local"]
-IdNames = Literal["auto", "dense", "compact"]
+IdNames = Literal["auto", "dense", "compact", "names"]
 
 ZSTD_LEVELS = range(1, 23)
 # Kernels count levels in words of 64 bits.
@@ -99,7 +99,7 @@ class Settings:
     # Only traversals from one source, or from the nearest of several, look at what follows.
     direction: Direction = "auto"
     max_depth: int | None = None
-    target: int | None = None
+    target: int | str | None = None
     validate: bool = False
     # One of oocbfs.methods, with its options.
     method: str = "auto"

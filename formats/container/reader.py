@@ -60,8 +60,9 @@ class Container(Closing):
         self._require(page[:8] == layout.MAGIC, "not an .ocg file (wrong magic bytes)")
         version = int(header["version"])
         self._require(
-            version == layout.VERSION,
-            f"is format version {version}, this oocbfs reads version {layout.VERSION}: "
+            version in layout.VERSIONS,
+            f"is format version {version}, this oocbfs reads versions "
+            f"{layout.VERSIONS[0]} to {layout.VERSIONS[-1]}: "
             "convert the graph again, or install the oocbfs that wrote it",
         )
         self._require(
@@ -74,6 +75,7 @@ class Container(Closing):
             "still being copied",
         )
         self.header = header
+        self.version = version
         self.num_vertices = int(header["num_vertices"])
         self.num_edges = int(header["num_edges"])
         self.first_id = int(header["first_id"])
@@ -147,10 +149,16 @@ class Container(Closing):
             needed |= {Kind(kind + layout.TRANSPOSED) for kind in layout.ROW_KINDS}
         if self.order is not Order.NATURAL:
             needed.add(Kind.ORDER)
-        present = set(self.sections) - {Kind.IDS}
-        self._require(present == needed, "sections are missing or superfluous")
+        naming = set(self.sections) & {Kind.IDS, *layout.NAME_KINDS}
         self._require(
-            Kind.IDS not in self.sections or self.first_id == 0, "two ways of naming its vertices"
+            set(self.sections) - naming == needed
+            and naming in (set(), {Kind.IDS}, set(layout.NAME_KINDS)),
+            "sections are missing or superfluous",
+        )
+        self._require(not naming or self.first_id == 0, "two ways of naming its vertices")
+        self._require(
+            layout.version_for(self.sections) <= self.version,
+            f"holds names, which version {self.version} does not have",
         )
 
     def _check_chunks(self, name: str, record: np.void, chunks: NDArray[np.void]) -> None:

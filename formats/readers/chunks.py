@@ -52,6 +52,7 @@ class Grammar:
     columns: int = 2
     low: int = 0
     high: int = MAX_ID
+    may_be_names: bool = False
 
 
 @dataclass(frozen=True)
@@ -303,7 +304,8 @@ def _explain(line: bytes, grammar: Grammar) -> str:
             if not grammar.low <= int(field) <= grammar.high:
                 return f"vertex id {shown} is outside of {grammar.low} … {grammar.high}"
         elif field:
-            return f"vertex id {shown!r} is not a whole decimal number"
+            hint = "; if ids are names, use --ids names" if grammar.may_be_names else ""
+            return f"vertex id {shown!r} is not a whole decimal number{hint}"
     return "too few columns" if grammar.layout is None else "no vertex id in one of the columns"
 
 

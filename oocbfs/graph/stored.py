@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.arrays import ResultPool
-from oocbfs.formats.container.layout import TRANSPOSED, VERSION, Kind
+from oocbfs.formats.container.layout import TRANSPOSED, Kind
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.edges import Edges, Ids
 from oocbfs.formats.io.closing import Closing
 from oocbfs.formats.io.page_cache import cached_share
 from oocbfs.graph.kept import KeptSearch
 from oocbfs.graph.sizes import Sizes
-from oocbfs.graph.vertices import Vertices
+from oocbfs.graph.vertices import Vertex, Vertices
 from oocbfs.lazy import lazy
 from oocbfs.memory import allow_unpacking, available_bytes, parse_size
 
@@ -137,25 +137,27 @@ class StoredGraph(Vertices, Closing):
         """How much memory which parts take."""
         return Sizes.of(self._container)
 
-    def degree(self, vertex: int) -> int:
+    def degree(self, vertex: Vertex) -> int:
         """Count the neighbours of a vertex; out-neighbours if the graph is directed."""
         with self.reading():
             return int(self.rows.degrees[self.stored_one(vertex)])
 
-    def neighbors(self, vertex: int) -> Ids:
+    def neighbors(self, vertex: Vertex) -> NDArray[Any]:
         """Ids of a vertex's neighbours, ascending; out-neighbours if the graph is directed."""
-        return self._neighbors(vertex, inward=False)
+        return self.given(self.neighbor_ids(self.one(vertex), inward=False))
 
-    def in_neighbors(self, vertex: int) -> Ids:
+    def in_neighbors(self, vertex: Vertex) -> NDArray[Any]:
         """Ids of a vertex's in-neighbours, ascending; its neighbours if the graph is undirected."""
-        return self._neighbors(vertex, inward=True)
+        return self.given(self.neighbor_ids(self.one(vertex), inward=True))
 
-    def _neighbors(self, vertex: int, *, inward: bool) -> Ids:
+    def neighbor_ids(self, vertex: int, *, inward: bool) -> Ids:
+        """Ids of the neighbours of an id, also where users know vertices by names."""
         from oocbfs.graph.rows import neighbours
 
         with self.reading():
             rows = self.in_rows if inward else self.rows
-            found = self.ids_of(neighbours(rows, self.stored_one(vertex)))
+            stored = int(self.stored(np.array([vertex], np.uint64))[0])
+            found = self.ids_of(neighbours(rows, stored))
         found.sort()
         return found
 
@@ -250,13 +252,13 @@ class StoredGraph(Vertices, Closing):
             "edges": self.num_edges,
             "directed": self.directed,
             "order": self.order_name,
-            "ids": "listed" if Kind.IDS in self._container.sections else "consecutive",
+            "ids": self._ids_kind(),
             "first_id": self._container.first_id,
             "max_degree": int(header["max_degree"]),
             "bits_per_edge": self._container.bits_per_edge,
             "file_bytes": int(header["file_bytes"]),
             "unpacked_bytes": self.sizes.unpacked_bytes,
-            "format_version": VERSION,
+            "format_version": self._container.version,
             "vertices_in_input": int(header["input_vertices"]),
             "edges_read": int(header["input_edges"]),
             "duplicates": int(header["input_duplicates"]),
@@ -271,6 +273,11 @@ class StoredGraph(Vertices, Closing):
                 for kind, record in self._container.sections.items()
             ],
         }
+
+    def _ids_kind(self) -> str:
+        if self.names is not None:
+            return "names"
+        return "listed" if Kind.IDS in self._container.sections else "consecutive"
 
     def close(self) -> None:
         """Drop the mapping; arrays that were given out stay valid.

@@ -19,7 +19,13 @@ PARTS = (
         "oocbfs.kernels.convert",
         "oocbfs.kernels.methods",
     ),
-    ("oocbfs.kernels.many", "oocbfs.kernels.results", "oocbfs.kernels.disk", "oocbfs.disk"),
+    (
+        "oocbfs.kernels.many",
+        "oocbfs.kernels.names",
+        "oocbfs.kernels.results",
+        "oocbfs.kernels.disk",
+        "oocbfs.disk",
+    ),
 )
 
 
