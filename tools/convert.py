@@ -82,7 +82,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ids",
         choices=get_args(IdNames),
         default="auto",
-        help="vertices are all ids up to the largest, or those that occur (default: by density)",
+        help="vertices are all ids up to the largest, or those that occur (default: by density); "
+        "names: ids are text, or numbers of any size",
     )
     shared.add_work_options(parser)
 

@@ -26,7 +26,9 @@ def run(options: argparse.Namespace) -> None:
 
 def _graph_rows(info: dict[str, Any]) -> Iterator[tuple[str, str]]:
     kind = "directed, with its transpose" if info["directed"] else "undirected, stored both ways"
-    ids = "as listed" if info["ids"] == "listed" else f"consecutive from {info['first_id']}"
+    ids = {"names": "by name", "listed": "as listed"}.get(
+        info["ids"], f"consecutive from {info['first_id']}"
+    )
     vertices = f"{info['vertices']:,} ({info['vertices_in_input']:,} in the input; ids {ids})"
     dropped = f"{info['duplicates']:,} duplicate, {info['loops']:,} loops"
     yield "graph", f"{info['path']} ({format_size(info['file_bytes'])}, {kind})"

@@ -262,15 +262,17 @@ def write_column(
     values: NDArray[Any],
     result: BfsResult | ComponentsResult,
 ) -> None:
-    """Write a number for each vertex."""
+    """Write a number for each vertex, or what it stands for if it is an id."""
     from oocbfs.formats.output.vectors import write_vector
+
+    are_ids = name in ("parent", "component")
 
     write_vector(
         path,
         name,
         result.graph.id_column,
         values,
-        as_column=result.graph.as_column,
+        as_column=result.graph.as_column if are_ids else lambda values: values,
         about=result.about(),
         threads=result.stats.threads,
         force=options.force,

@@ -81,8 +81,9 @@ def prepare(job: Job, *, resume: bool) -> PreparedJob:
         load_cupy()
     elif job.engine == "emulator":
         find_compiler()
-    pairs = [] if job.pairs is None else read_pairs(job.pairs)
     with open_graph(job.graph, memory=job.memory) as graph, graph.reading():
+        named = graph.names is not None
+        pairs = [] if job.pairs is None else read_pairs(job.pairs, named=named)
         sources = _sources(graph, job, pairs)
         graph.positions(sources)
         graph.positions([target for _, target in pairs])
@@ -110,10 +111,10 @@ def _divide(graph: Graph, job: Job) -> ManyDivision:
     return divide(graph, job.emit, job.strategy, settings)
 
 
-def _sources(graph: Graph, job: Job, pairs: list[tuple[int, int]]) -> list[int]:
-    """Choose the sources, as ids."""
+def _sources(graph: Graph, job: Job, pairs: list[tuple[Any, Any]]) -> list[Any]:
+    """Choose the sources, as ids or names."""
     if job.sources is not None:
-        return read_sources(job.sources)
+        return read_sources(job.sources, named=graph.names is not None)
     if job.pairs is not None:
         return list(dict.fromkeys(source for source, _ in pairs))
     if job.all_hubs is not None:
@@ -128,11 +129,12 @@ def _sources(graph: Graph, job: Job, pairs: list[tuple[int, int]]) -> list[int]:
             chosen = choose_random(*wanted)
     if chosen.size == 0:
         raise QueryError(f"{graph.path}: has no vertex to start from")
-    return [int(vertex) for vertex in graph.ids_of(chosen)]
+    sources: list[Any] = graph.given(graph.ids_of(chosen)).tolist()
+    return sources
 
 
 def _manifest(
-    graph: Graph, job: Job, sources: list[int], pairs: list[tuple[int, int]]
+    graph: Graph, job: Job, sources: list[Any], pairs: list[tuple[Any, Any]]
 ) -> dict[str, Any]:
     """List all that determines the bytes of the outputs."""
     listed = json.dumps([sources, pairs]).encode()
@@ -231,13 +233,13 @@ def _run_groups(
 
 def _searcher(
     graph: Graph, prepared: PreparedJob, work: Traversals
-) -> Callable[[list[int]], Iterator[SourceResult]]:
+) -> Callable[[list[Any]], Iterator[SourceResult]]:
     """Give the function that traverses from some sources, to their targets if pairs are wanted."""
-    wanted: dict[int, list[int]] = {}
+    wanted: dict[Any, list[Any]] = {}
     for source, target in prepared.pairs:
         wanted.setdefault(source, []).append(target)
 
-    def search(sources: list[int]) -> Iterator[SourceResult]:
+    def search(sources: list[Any]) -> Iterator[SourceResult]:
         targets = [graph.stored(wanted[s]) for s in sources] if wanted else None
         return work.run(sources, targets)
 

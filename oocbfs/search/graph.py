@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any
 
 from oocbfs.errors import QueryError
 from oocbfs.formats.container.reader import Container
 from oocbfs.graph.stored import StoredGraph
+from oocbfs.graph.vertices import Vertex
 from oocbfs.memory import parse_size
 from oocbfs.settings import Direction, Emit, Engine, ManyEngine, Schedule, Settings, Strategy
 
@@ -44,13 +45,13 @@ class Graph(StoredGraph):
 
     def bfs(
         self,
-        source: int | Iterable[int] | Literal["giant"],
+        source: Vertex | Iterable[Vertex],
         *,
         parents: bool = False,
         threads: int | None = None,
         direction: Direction = "auto",
         max_depth: int | None = None,
-        target: int | None = None,
+        target: Vertex | None = None,
         validate: bool = False,
         engine: Engine = "auto",
         vram: str | int | None = None,
@@ -68,7 +69,8 @@ class Graph(StoredGraph):
         Parameters
         ----------
         source
-            An id or several, or ``"giant"``: the smallest id of the largest component.
+            An id or several, or ``"giant"``: the smallest id of the largest component. Names where
+            the graph has names; ``["giant"]`` is the vertex of that name.
         parents
             Keep a parent for each vertex too.
         threads
@@ -78,7 +80,7 @@ class Graph(StoredGraph):
         max_depth
             Stop after so many levels.
         target
-            Stop when this id is reached.
+            Stop when this vertex is reached.
         validate
             Check the result by the rules of Graph500.
         engine
@@ -141,10 +143,10 @@ class Graph(StoredGraph):
 
     def bfs_many(
         self,
-        sources: Iterable[int],
+        sources: Iterable[Vertex],
         *,
         emit: Emit = "summary",
-        targets: Iterable[Iterable[int]] | None = None,
+        targets: Iterable[Iterable[Vertex]] | None = None,
         threads: int | None = None,
         memory: str | int | None = None,
         strategy: Strategy = "auto",
@@ -225,11 +227,11 @@ class Graph(StoredGraph):
         return components(self, settings)
 
     def _resolve(
-        self, source: int | Iterable[int] | Literal["giant"], settings: Settings
-    ) -> int | Iterable[int]:
+        self, source: Vertex | Iterable[Vertex], settings: Settings
+    ) -> Vertex | Iterable[Vertex]:
         """Give the id that a word stands for, and ids as they are."""
         if not isinstance(source, str) or source != GIANT:
-            return cast(int | Iterable[int], source)
+            return source
         from oocbfs.search.components import components
 
         # Where the graph is searched from matters little to how its components are found.
@@ -238,7 +240,8 @@ class Graph(StoredGraph):
         )
         if found.giant is None:
             raise QueryError(f"{self.path}: has no vertex to start from")
-        return found.giant.label
+        label: Vertex = found.giant.label
+        return label
 
     def _settings(self, memory: str | int | None, **others: Any) -> Settings:  # noqa: ANN401
         """Put settings together; the budget is by default that of ``open``."""
