@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.formats.edges import Declared, NamedEdges
-from oocbfs.formats.io.ordered import ordered_map, read_ahead
 from oocbfs.formats.io.streams import Source
-from oocbfs.formats.readers.chunks import Lines
+from oocbfs.formats.readers.chunks import Lines, parsed_chunks
 from oocbfs.formats.readers.edge_list import COMMENTS
 from oocbfs.formats.tables.columns import TableOptions
 from oocbfs.formats.tables.delimited import BLANK, Layout, lay_out
@@ -54,10 +53,7 @@ def _parse(lines: Lines, layout: Layout, threads: int) -> Iterator[NamedEdges]:
         count = 2 * int(result[kernels.COUNT])
         return int(code), result, NamedEdges(chunk, starts[:count].copy(), lengths[:count].copy())
 
-    with (
-        closing(read_ahead(lines.chunks())) as chunks,
-        closing(ordered_map(work, chunks, threads)) as parsed,
-    ):
+    with closing(parsed_chunks(lines, work, threads)) as parsed:
         for code, result, edges in parsed:
             if code != kernels.DONE:
                 lines.number += int(result[kernels.LINES])

@@ -156,6 +156,14 @@ def test_what_info_says(folder: Path) -> None:
     assert "sound" in call("verify", "g.ocg", cwd=folder).stdout
 
 
+def test_a_report(folder: Path, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    assert call("report", folder / "g.ocg", "-o", page, "--sources", "3").returncode == 0
+    text = page.read_text()
+    assert "--source alice" in text
+    assert "<td>alice</td>" in text or ">alice<" in text
+
+
 def test_names_from_a_pipe(tmp_path: Path) -> None:
     done = run("convert", "-", "-o", "g.ocg", "--ids", "names", "--json", input=EDGES, cwd=tmp_path)
     assert json.loads(done.stdout)["vertices"] == len(NAMES)
