@@ -62,7 +62,7 @@ class Container(Closing):
         self._require(
             version in layout.VERSIONS,
             f"is format version {version}, this oocbfs reads versions "
-            f"{layout.VERSIONS[0]} to {layout.VERSIONS[-1]}: "
+            f"{' and '.join(map(str, layout.VERSIONS))}: "
             "convert the graph again, or install the oocbfs that wrote it",
         )
         self._require(

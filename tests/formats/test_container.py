@@ -77,7 +77,7 @@ def test_truncation_at_every_boundary_is_refused(
 
 def test_version_message_names_both_versions(originals: dict[str, bytes], path: Path) -> None:
     path.write_bytes(set_header(bytearray(originals["natural"]), version=9))
-    with pytest.raises(FormatError, match=r"version 9, this oocbfs reads versions 1 to 2"):
+    with pytest.raises(FormatError, match=r"version 9, this oocbfs reads versions 1 and 2"):
         Container(path)
 
 
