@@ -55,7 +55,7 @@ def examine(library: str = LIBRARY) -> list[Finding]:
         _locked_memory(),
         _compiler(),
         _extra("matplotlib", "--plot", "pip install 'oocbfs[plot]'"),
-        _extra("pyarrow", "Parquet, to_arrow()", "pip install 'oocbfs[arrow]'"),
+        _extra("pyarrow", "Parquet, Feather, Arrow, to_arrow()", "pip install 'oocbfs[arrow]'"),
         _extra("pandas", "to_pandas()", "pip install pandas"),
         _extra("scipy", "SciPy matrices as input, Graph.to_scipy()", "pip install scipy"),
     ]

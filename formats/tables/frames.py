@@ -9,8 +9,8 @@ import numpy as np
 
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges, Ids, NamedEdges
-from oocbfs.formats.readers.memory_names import as_bytes, pack_names
 from oocbfs.formats.tables.columns import TableOptions, choose
+from oocbfs.formats.tables.memory_names import as_bytes, pack_names
 
 _BATCH_ROWS, _BATCH_NAMES = 1 << 18, 1 << 14
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from oocbfs import memory as memory_
 from oocbfs.conversion.naming import naming
+from oocbfs.conversion.objects import from_memory, names_from_memory
 from oocbfs.conversion.pipeline import Conversion
 from oocbfs.conversion.plan import ConvertPlan, give_back, make_plan
 from oocbfs.conversion.resources import Resources
@@ -24,7 +25,6 @@ from oocbfs.formats.io.folders import find_files
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.formats.output.atomic import atomic_output, check_outputs
 from oocbfs.formats.tables.columns import TableOptions, make_options
-from oocbfs.formats.tables.objects import from_memory, names_from_memory
 from oocbfs.progress import Phases
 from oocbfs.settings import ZSTD_LEVELS, IdNames, OrderName, check_choice, check_whole
 

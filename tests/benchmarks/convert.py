@@ -1,9 +1,15 @@
-"""Converting text against GAPBS's converter: time, peak memory, size, and parsing alone."""
+"""Converting text against GAPBS's converter: time, peak memory, size, and parsing alone.
+
+With ``--tables``: Parquet against NumPy's arrays, and chosen columns of text against the first two.
+"""
 
 from __future__ import annotations
 
 import argparse
 import shutil
+import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -21,9 +27,14 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3, help="best of so many")
     parser.add_argument("--folder", type=Path, help="for the files (default: a temporary one)")
+    parser.add_argument("--tables", metavar="KINDS", help="compare these: parquet,text")
     options = parser.parse_args(arguments)
+    settings = (options.scale, options.threads, options.repeats)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        measure(Path(folder), options.scale, options.threads, options.repeats)
+        if options.tables is None:
+            measure(Path(folder), *settings)
+        for kind in filter(None, (options.tables or "").split(",")):
+            {"parquet": measure_parquet, "text": measure_columns}[kind](Path(folder), *settings)
 
 
 def measure(folder: Path, scale: int, threads: int, repeats: int) -> None:
@@ -68,6 +79,85 @@ def measure(folder: Path, scale: int, threads: int, repeats: int) -> None:
     print(f"\ngraph file: {share:.2f} of the text")
     rate = parse_rate(text)
     print(f"parsing alone, 1 core: {rate / 1e6:,.0f} MB/s")
+
+
+# In a process of its own, so that this one stays small.
+_WRITE_PARQUET = """
+import sys
+import numpy, pyarrow, pyarrow.parquet
+edges = numpy.load(sys.argv[1], mmap_mode="r")
+schema = pyarrow.schema([("src", pyarrow.int64()), ("dst", pyarrow.int64())])
+with pyarrow.parquet.ParquetWriter(sys.argv[2], schema) as writer:
+    for first in range(0, len(edges), 1 << 20):
+        ends = edges[first : first + (1 << 20)].astype(numpy.int64).T.copy()
+        writer.write_table(pyarrow.table(list(ends), schema=schema))
+"""
+_WRITE_CSV = """
+import sys
+with open(sys.argv[1]) as edges, open(sys.argv[2], "w") as two, open(sys.argv[3], "w") as three:
+    two.write("src,dst\\n")
+    three.write(",src,dst\\n")
+    for number, line in enumerate(line for line in edges if line[0] != "#"):
+        two.write(line)
+        three.write(f"{number},{line}")
+"""
+
+
+def measure_parquet(folder: Path, scale: int, threads: int, repeats: int) -> None:
+    """Convert the same edges as NumPy's array and as Parquet, within 512 MB."""
+    array, parquet = folder / "edges.npy", folder / "edges.parquet"
+    timed(oocbfs("generate", "kron", "--scale", scale, "-o", array))
+    subprocess.run([sys.executable, "-c", _WRITE_PARQUET, array, parquet], check=True)
+    inputs: dict[str, list[object]] = {".npy": [array], "Parquet": [parquet]}
+    title = f"Kronecker {scale} within 512M, {threads} threads, median of {repeats}"
+    compare(title, folder, inputs, threads, repeats, "--memory", "512M")
+
+
+def measure_columns(folder: Path, scale: int, threads: int, repeats: int) -> None:
+    """Convert the same edges from the first two columns of a text and from others."""
+    plain, two, three = (folder / name for name in ("edges.csv", "two.csv", "three.csv"))
+    timed(oocbfs("generate", "kron", "--scale", scale, "-o", plain))
+    subprocess.run([sys.executable, "-c", _WRITE_CSV, plain, two, three], check=True)
+    inputs: dict[str, list[object]] = {
+        "two columns": [two],
+        "two columns, --columns dst,src": [two, "--columns", "dst,src"],
+        "an index before them, --columns src,dst": [three, "--columns", "src,dst"],
+    }
+    title = f"Kronecker {scale} as text, {threads} threads, median of {repeats}"
+    compare(title, folder, inputs, threads, repeats)
+
+
+def compare(
+    title: str,
+    folder: Path,
+    inputs: dict[str, list[object]],
+    threads: int,
+    repeats: int,
+    *options: str,
+) -> None:
+    """Convert inputs in turns, and print how fast each is in terms of the first."""
+    graph = folder / "g.ocg"
+    words = ["-o", graph, "--force", "--threads", threads, *options]
+    commands = {name: oocbfs("convert", *given, *words) for name, given in inputs.items()}
+    for command in commands.values():  # compiles kernels, warms the page cache
+        timed(command)
+    runs: dict[str, list[Run]] = {name: [] for name in commands}
+    for _ in range(repeats):
+        for name, command in commands.items():
+            runs[name].append(timed(command))
+    seconds = {name: statistics.median(run.seconds for run in many) for name, many in runs.items()}
+    first = next(iter(seconds.values()))
+    rows = [
+        [
+            name,
+            f"{Path(str(inputs[name][0])).stat().st_size / 1e6:,.0f}",
+            f"{seconds[name]:.2f}",
+            f"{first / seconds[name]:.2f}",
+            f"{max(run.peak_bytes for run in runs[name]) / 2**20:,.0f}",
+        ]
+        for name in commands
+    ]
+    show(title, ("input", "MB", "seconds", "speed", "peak MB"), rows)
 
 
 def parse_rate(text: Path) -> float:

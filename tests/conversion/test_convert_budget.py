@@ -20,16 +20,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import zstandard
 from numpy.typing import NDArray
+from pyarrow import feather, ipc
 
 import oocbfs
 from oocbfs.generate import generators
 from oocbfs.graph.verifier import verify
 from oocbfs.memory import parse_size
 from tests.support.exhaustive import ALL
-from tests.support.memory_limit import run_limited
+from tests.support.memory_limit import memory_limit, run_limited
 
 NUM_RUNS = int(os.environ.get("OOCBFS_CONVERT_RUNS", "60" if ALL else "6"))
 Pairs = NDArray[np.uint64]
@@ -96,6 +99,20 @@ def as_npz(edges: Pairs) -> bytes:
     return out.getvalue()
 
 
+def as_parquet(edges: Pairs) -> bytes:
+    out = io.BytesIO()
+    columns = {"src": edges[:, 0], "dst": edges[:, 1]}
+    pq.write_table(pa.table(columns), out, row_group_size=max(1, len(edges)))
+    return out.getvalue()
+
+
+def as_feather(edges: Pairs) -> bytes:
+    out = io.BytesIO()
+    columns = {"src": edges[:, 0], "dst": edges[:, 1]}
+    feather.write_feather(pa.table(columns), out)
+    return out.getvalue()
+
+
 def as_zip(edges: Pairs) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
@@ -121,6 +138,8 @@ FORMS: dict[str, Callable[[Pairs], bytes]] = {
     "npy": as_npy,
     "columns.npy": lambda edges: as_npy(np.ascontiguousarray(edges.T)),
     "npz": as_npz,
+    "parquet": as_parquet,
+    "feather": as_feather,
     "zip": as_zip,
     "rows": as_rows,
     "gz": lambda edges: gzip.compress(as_text(edges), 1),
@@ -260,6 +279,30 @@ def test_hostile_inputs_are_refused_or_bounded(
         assert re.search(HOSTILE[make], done.stderr.splitlines()[-1]), done
     else:
         assert done.returncode == 0, done
+
+
+@pytest.mark.parametrize("form", ["row group", "record batch", "pipe"])
+def test_parts_of_tables_larger_than_memory(tmp_path: Path, least: int, form: str) -> None:
+    """One row group or record batch of 64 MB, and 60 MB for all but the program."""
+    ends = np.random.default_rng(1).integers(0, 1 << 12, (2, 1 << 22))
+    edges = pa.table({"src": ends[0], "dst": ends[1]})
+    path, output = tmp_path / "table", tmp_path / "g.ocg"
+    if form == "record batch":
+        with ipc.new_file(str(path), edges.schema) as writer:
+            writer.write_table(edges)
+    else:
+        plain = {"use_dictionary": False, "compression": "none"}
+        pq.write_table(edges, path, row_group_size=1 << 22, **plain)
+    assert path.stat().st_size > 64 << 20
+    # A program that also loads pyarrow takes 40 MB more.
+    budget = least + (100 << 20)
+    given = "-" if form == "pipe" else path
+    run = command("convert", given, "-o", output, "--memory", budget, "--threads", 1)
+    with memory_limit(budget) as prefix, path.open("rb") as file:
+        done = subprocess.run(
+            [*prefix, *run], stdin=file, capture_output=True, text=True, check=False
+        )
+    assert check_run(done, output), done
 
 
 def test_a_window_that_fits_is_unpacked(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from oocbfs.conversion.naming.naming import Naming
 from oocbfs.conversion.plan import ConvertPlan, MemoryWatch
 from oocbfs.conversion.resources import Resources
 from oocbfs.errors import BudgetError, InputError
-from oocbfs.formats.readers.memory_names import MemoryNames
+from oocbfs.formats.tables.memory_names import MemoryNames
 from oocbfs.graph.verifier import verify
 from oocbfs.progress import Phases
 from tests.support.strategies import ORDERS

@@ -41,6 +41,15 @@ def test_names(tmp_path: Path, capsys: pytest.CaptureFixture[str], graph: str) -
     assert not list(tmp_path.iterdir())
 
 
+def test_convert_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--tables", "parquet,text", "--scale", "8", "--repeats", "1"]
+    convert.main([*arguments, "--folder", str(tmp_path)])
+    shown = capsys.readouterr().out
+    assert "| Parquet |" in shown
+    assert "| two columns, --columns dst,src |" in shown
+    assert not list(tmp_path.iterdir())
+
+
 def test_bfs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib", reason="the plot needs matplotlib")
     arguments = (

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pytest
 
 import oocbfs
+from oocbfs.conversion.objects import from_memory
 from oocbfs.errors import InputError, OocbfsError, QueryError
 from oocbfs.formats.tables.columns import make_options
-from oocbfs.formats.tables.objects import from_memory
 from tests.support.strategies import Pairs, stored_edges
 
 ENDS = np.random.default_rng(7).integers(0, 1 << 40, (3000, 2))

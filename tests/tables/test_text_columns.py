@@ -7,6 +7,7 @@ import io
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pandas as pd
@@ -70,7 +71,8 @@ def test_any_columns_of_any_csv(
     source, target = data.draw(st.permutations(range(width)))[:2]
     names = [f"c {place}" for place in range(width)]
     out = io.StringIO()
-    writer = csv.writer(out, delimiter=delimiter, quoting=quoting, lineterminator=end)  # type: ignore[arg-type]
+    form: dict[str, Any] = {"delimiter": delimiter, "quoting": quoting, "lineterminator": end}
+    writer = csv.writer(out, **form)
     named = data.draw(st.booleans())
     if named:
         writer.writerow(names)

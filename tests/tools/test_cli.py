@@ -162,7 +162,7 @@ def test_first_run_says_that_it_compiles(tmp_path: Path) -> None:
 def test_empty_input_is_an_empty_graph(tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_text("# nothing\n")
     graph = tmp_path / "g.ocg"
-    assert call("convert", tmp_path / "empty.txt", "-o", graph).returncode == 0
+    assert call("convert", tmp_path / "empty.txt", "-o", graph, "--allow-empty").returncode == 0
     info = json.loads(call("info", graph, "--json").stdout)
     assert (info["vertices"], info["edges"]) == (0, 0)
     assert "sound" in call("verify", graph).stdout

@@ -50,6 +50,7 @@ def test_every_missing_part_says_what_it_enables_and_how_to_get_it(tmp_path: Pat
         "C++ compiler",
         "matplotlib",
         "pandas",
+        "pyarrow",
         "scipy",
     }
     for part in missing:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from oocbfs.errors import QueryError
 from oocbfs.formats.edges import EdgeStream, NamedEdgeStream
 from oocbfs.formats.readers.memory_edges import IgraphEdges, MemoryEdges, NetworkxEdges
-from oocbfs.formats.readers.memory_names import IgraphNames, MemoryNames, NetworkxNames
 from oocbfs.formats.tables.columns import TableOptions
+from oocbfs.formats.tables.memory_names import IgraphNames, MemoryNames, NetworkxNames
 
 if TYPE_CHECKING:
     from oocbfs.formats.tables.arrow import ArrowEdges
