@@ -126,6 +126,20 @@ def prefetch(typingctx, array, index):
 
 
 @intrinsic
+def store_past_caches(typingctx, array, index, value):
+    """Write array[index] to memory without reading its cache line first, which nobody needs."""
+
+    def codegen(context, builder, signature, args):
+        pointer = element_pointer(context, builder, signature.args[0], args[0], args[1])
+        store = builder.store(args[2], pointer)
+        once = builder.module.add_metadata([ir.Constant(_I32, 1)])
+        store.set_metadata("nontemporal", once)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, array.dtype), codegen
+
+
+@intrinsic
 def trailing_zeros(typingctx, word):
     """Count the zero bits below the lowest one; 64 for zero."""
 

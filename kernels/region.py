@@ -46,7 +46,7 @@ WORK_FIELDS = [("edges", "i8"), ("heads", "i8"), ("tail_bytes", "i8"), ("seconds
 # How long the leader spins for the last worker of a region before it yields its core, and how long
 # it waits in all before it goes on alone: a core that was lost is lost for some milliseconds.
 _SPINS = 10_000
-_PATIENCE_NANOSECONDS = 2_000_000
+_PATIENCE_NANOSECONDS = 500_000
 _CLOCK = time.CLOCK_MONOTONIC
 
 # How often a level loop returns to Python, which then answers Ctrl-C.

@@ -40,6 +40,8 @@ class Rows(NamedTuple):
     max_degree: int
     firsts: NDArray[np.uint32] = _NO_IDS
     neighbours: NDArray[np.uint32] = _NO_IDS
+    # No row from this one on has a tail; ``read_only`` counts them.
+    num_tailed: int = 0
 
 
 ROWS = StructType(
@@ -55,6 +57,7 @@ ROWS = StructType(
         "max_degree": types.int64,
         "firsts": READ_U32,
         "neighbours": READ_U32,
+        "num_tailed": types.int64,
     },
 )
 rows_at = at_address(ROWS)
@@ -68,7 +71,7 @@ def freeze(array: NDArray[Any], dtype: Any) -> NDArray[Any]:  # noqa: ANN401
 
 
 def read_only(rows: Rows) -> Rows:
-    """Freeze all arrays."""
+    """Freeze all arrays, and count the rows up to the last one that has a tail."""
     return Rows(
         heads=freeze(rows.heads, np.uint32),
         bases=freeze(rows.bases, np.uint64),
@@ -80,7 +83,25 @@ def read_only(rows: Rows) -> Rows:
         max_degree=int(rows.max_degree),
         firsts=freeze(rows.firsts, np.uint32),
         neighbours=freeze(rows.neighbours, np.uint32),
+        num_tailed=_count_tailed(rows),
     )
+
+
+def _count_tailed(rows: Rows) -> int:
+    """Find the first row that begins where all tails end."""
+
+    def begin(row: int) -> int:
+        return int(rows.bases[row >> rows.shift]) + int(rows.starts[row])
+
+    low, high = 0, rows.heads.size
+    end = begin(high)
+    while low < high:
+        middle = (low + high) // 2
+        if begin(middle) < end:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 def first_rows(rows: Rows, count: int) -> Rows:
@@ -94,7 +115,7 @@ def one_row() -> Rows:
     """Give a graph of one vertex, on which kernels are compiled before they are needed."""
     return Rows(
         heads=np.array([NO_HEAD], np.uint32),
-        bases=np.zeros(1, np.uint64),
+        bases=np.zeros(2, np.uint64),
         starts=np.zeros(2, np.uint32),
         tails=np.empty(0, np.uint8),
         degrees=np.zeros(1, np.uint32),

@@ -9,7 +9,6 @@ changes: ``state.levels`` is an array.
 # numba calls the code generators by position and reads their annotations nowhere.
 from __future__ import annotations
 
-from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _I64 = ir.IntType(64)
+_Expected = tuple[np.dtype[Any], int]
 
 
 class StructType(types.Type):  # type: ignore[misc]
@@ -40,11 +40,16 @@ class StructType(types.Type):  # type: ignore[misc]
 
     def __init__(self, name: str, fields: dict[str, Any]) -> None:
         self.fields = dict(fields)
-        self.places = {}
+        self.places: dict[str, int] = {}
+        # The place of each field, and of arrays the dtype and the axes that compiled code expects.
+        self.described: list[tuple[int, _Expected | None]] = []
         end = 0
         for field, kind in self.fields.items():
+            is_array = isinstance(kind, types.Array)
+            expected = (np.dtype(as_dtype(kind.dtype)), kind.ndim) if is_array else None
             self.places[field] = end
-            end += 1 + (kind.ndim if isinstance(kind, types.Array) else 0)
+            self.described.append((end, expected))
+            end += 1 + (kind.ndim if is_array else 0)
         super().__init__(f"Struct({name})")
 
 
@@ -54,33 +59,37 @@ class Struct:
     def __init__(self, kind: StructType, values: Iterable[Any]) -> None:
         self._kind = kind
         self._values = tuple(values)
-        described = zip(kind.fields.values(), self._values, strict=True)
-        words = [word for pair in described for word in _describe(*pair)]
+        pairs = zip(kind.described, self._values, strict=True)
+        words = [word for (_, expected), value in pairs for word in _describe(expected, value)]
         self._words = np.array(words, np.int64)
         self.address: int = _address(self._words)
 
     def with_values(self, values: Iterable[Any]) -> Struct:
-        """Make a struct of other values; only those that are not the same objects cost time."""
-        other = copy(self)
-        other._values = tuple(values)
-        other._words = self._words.copy()
-        pairs = zip(self._values, other._values, strict=True)
-        for (name, kind), (old, new) in zip(self._kind.fields.items(), pairs, strict=True):
-            if new is not old:
-                words = _describe(kind, new)
-                place = self._kind.places[name]
-                other._words[place : place + len(words)] = words
+        """Make a struct of other values; only those that are not the same cost time.
+
+        It is another block of memory if any differs: a slow worker may still read this one.
+        """
+        values = tuple(values)
+        changed = [i for i, old in enumerate(self._values) if values[i] is not old]
+        # Most numbers are other objects of the same value.
+        if all(isinstance(values[i], int) and values[i] == self._values[i] for i in changed):
+            return self
+        other = Struct.__new__(Struct)
+        other._kind, other._values, other._words = self._kind, values, self._words.copy()
+        for i in changed:
+            place, expected = self._kind.described[i]
+            for number, word in enumerate(_describe(expected, values[i]), place):
+                other._words[number] = word
         other.address = _address(other._words)
         return other
 
 
-def _describe(kind: Any, value: Any) -> tuple[int, ...]:  # noqa: ANN401
-    """Give the words that describe a value, which compiled code will take to be of this kind."""
-    if not isinstance(kind, types.Array):
+def _describe(expected: _Expected | None, value: Any) -> tuple[int, ...]:  # noqa: ANN401
+    """Give the words that describe a value, which compiled code will take to be what it expects."""
+    if expected is None:
         return (int(value),)
-    fits = value.dtype == as_dtype(kind.dtype) and value.ndim == kind.ndim
-    if not fits or not value.flags.c_contiguous:
-        raise TypeError(f"compiled code cannot take {value.dtype} {value.shape} for {kind}")
+    if (value.dtype, value.ndim) != expected or not value.flags.c_contiguous:
+        raise TypeError(f"compiled code cannot take {value.dtype} {value.shape} for {expected}")
     return (_address(value), *value.shape)
 
 

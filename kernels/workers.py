@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from oocbfs.kernels.region import FINISH, GATE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     import numpy as np
@@ -112,19 +112,19 @@ def _workers_of(process: int) -> _Workers:
 def run_together(
     run: Callable[..., int],
     arguments: tuple[Any, ...],
-    threads: int,
+    others: Iterable[int],
     control: NDArray[np.int64],
     *,
     paused: int,
     wait: bool,
 ) -> int:
-    """Call run(*arguments, 0) until it gives something else than paused, with workers 1, 2, … .
+    """Call run(*arguments, 0) until it gives something else than paused, others by workers.
 
     Workers return when the gate says FINISH. One that sleeps or has no core does not hold up the
     end, unless the caller wants to wait for all of them because it will open the gate again.
     """
     workers = _workers_of(os.getpid())
-    calls = [_Call(partial(run, *arguments, thread)) for thread in range(1, threads)]
+    calls = [_Call(partial(run, *arguments, thread)) for thread in others]
     try:
         for call in calls:
             workers.call(call)

@@ -28,7 +28,7 @@ from oocbfs.kernels.bfs.state import DEEP, OTHER_WORDS, PENDING, SAMPLED_WORDS, 
 from oocbfs.kernels.constants import SEGMENT_BYTES
 from oocbfs.kernels.gather import BATCH, take_varint
 from oocbfs.kernels.heads import test_open_heads
-from oocbfs.kernels.probe import probe_segment, probe_segments
+from oocbfs.kernels.probe import probe_decoded, probe_segment, probe_segments
 from oocbfs.kernels.region import CURSOR, ONE, ZERO, chunk_for, take_chunk
 from oocbfs.kernels.rows import row_begin
 from oocbfs.kernels.vectors import store_where
@@ -88,6 +88,32 @@ def _answer_by_heads(heads, state, w):
 def _weigh(degrees, u):
     """Give the degree of a vertex if its word is one of those by which frontiers are weighed."""
     return np.int64(degrees[u]) if u & _UNWEIGHED == 0 else np.int64(0)
+
+
+@inlined
+def _sum_degrees(degrees, w, bits):
+    """Sum up the degrees of some vertices of a word."""
+    total = np.int64(0)
+    while bits != ZERO:
+        total += np.int64(degrees[w * 64 + trailing_zeros(bits)])
+        bits &= bits - ONE
+    return total
+
+
+@inlined
+def _answer_by_rows(rows, degrees, state, w, open_bits):
+    """Probe the decoded rows of a word; give how many hit, edges, and edges of the weighed."""
+    control, bitmaps = state.control, state.bitmaps
+    frontier = bitmaps[control[words.FRONTIER_BITMAP]]
+    hits, edges = probe_decoded(rows, frontier, state.parents, w, open_bits)
+    weight = np.int64(0)
+    if hits != ZERO:
+        bitmaps[control[words.NEXT_BITMAP], w] |= hits
+        bitmaps[control[words.VISITED_BITMAP], w] |= hits
+        mark_levels(state, w * 64, hits)
+        if w % WEIGHED_WORDS == 0:
+            weight = _sum_degrees(degrees, w, hits)
+    return count_ones(hits), edges, weight
 
 
 @kernel
@@ -185,38 +211,6 @@ def _probe_pending(rows, degrees, state, thread, num_pending):
     return num_hits, edges, num_bytes, weight
 
 
-@inlined
-def _probe_decoded(rows, degrees, state, w, open_bits):
-    """Probe the decoded rows of a word's open vertices, eight ids at a time, heads left out.
-
-    Gives how many vertices hit, the edges looked at, and the edges of those that are weighed.
-    """
-    firsts, neighbours = rows.firsts, rows.neighbours
-    frontier = state.bitmaps[state.control[words.FRONTIER_BITMAP]]
-    edges = np.int64(0)
-    num_hits = np.int64(0)
-    weight = np.int64(0)
-    while open_bits != ZERO:
-        u = w * 64 + trailing_zeros(open_bits)
-        open_bits &= open_bits - ONE
-        end = np.int64(firsts[u + 1])
-        for first in range(np.int64(firsts[u]) + 1, end, 8):
-            hits = ZERO
-            for i in range(8):
-                v = neighbours[first + i]
-                hits |= (frontier[v >> 6] >> np.uint64(v & 63) & ONE) << np.uint64(i)
-            hits &= ~ZERO >> np.uint64(64 - min(end - first, 8))
-            if hits != ZERO:
-                number = trailing_zeros(hits)
-                edges += number + 1
-                num_hits += 1
-                weight += _weigh(degrees, u)
-                _find(state, u, neighbours[first + number])
-                break
-            edges += min(end - first, 8)
-    return num_hits, edges, weight
-
-
 @apart
 def bottom_up(rows, degrees, state, thread):
     """Take chunks of words until none are left; count vertices, edges, heads and tail bytes.
@@ -226,6 +220,7 @@ def bottom_up(rows, degrees, state, thread):
     tails, control = rows.tails, state.control
     ids, offsets = state.ids[thread], state.offsets[thread]
     num_words = (rows.heads.size + 63) >> 6
+    tailed_words = (rows.num_tailed + 63) >> 6
     which, shift = control[words.WHICH_WORDS], np.int64(0)
     if which == SAMPLED_WORDS:
         shift = control[words.SAMPLE_SHIFT]
@@ -251,11 +246,11 @@ def bottom_up(rows, degrees, state, thread):
             answered += more_answered
             if more_answered != 0 and w % WEIGHED_WORDS == 0:
                 bits = state.bitmaps[control[words.NEXT_BITMAP], w]
-                while bits != ZERO:
-                    weight += np.int64(degrees[w * 64 + trailing_zeros(bits)])
-                    bits &= bits - ONE
+                weight += _sum_degrees(degrees, w, bits)
+            if w >= tailed_words:
+                continue
             if open_bits != ZERO and rows.neighbours.size != 0:
-                hits, more_edges, more_weight = _probe_decoded(rows, degrees, state, w, open_bits)
+                hits, more_edges, more_weight = _answer_by_rows(rows, degrees, state, w, open_bits)
                 weight += more_weight
                 found += hits
                 edges += more_edges

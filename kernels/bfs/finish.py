@@ -12,16 +12,40 @@ from numba import types
 from numpy.typing import NDArray
 
 from oocbfs.kernels.array_types import I32, I64, READ_U32, READ_U64, U32_2D
-from oocbfs.kernels.atomics import atomic_add, inlined, kernel, trailing_zeros
+from oocbfs.kernels.atomics import atomic_add, inlined, kernel, store_past_caches, trailing_zeros
 from oocbfs.kernels.bfs import state as words
-from oocbfs.kernels.bfs.state import DEEP, UNREACHED
+from oocbfs.kernels.bfs.state import DEEP, UNREACHED, BfsScratch
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.region import ALONE, ONE, ZERO, chunk_for, take_chunk, wait_for
+from oocbfs.kernels.results.levels import count_levels
+from oocbfs.kernels.rows import Rows
 from oocbfs.kernels.structs import StructType, at_address
 from oocbfs.kernels.vectors import where_equal
 
 _LEAST_CHUNK, _MOST_CHUNK = 1 << 10, 1 << 14
 _LEAST_WORDS, _MOST_WORDS = 1 << 5, 1 << 10
+# Results of more vertices are larger than what caches hold for one core, so that they are written
+# past them. The atomic operation that follows each chunk makes them visible on all processors.
+_LARGE = 1 << 21
+# Fewer vertices leave the top bit of a parent clear, but for NO_HEAD.
+_SIGNED = 1 << 31
+# Searches of fewer levels leave the top bit of each level's byte clear.
+_FEW_LEVELS = 127
+
+
+class BfsFound(NamedTuple):
+    """What a traversal did.
+
+    A record a level, the number of levels, whether tails were bad, how many vertices each level
+    has, how many edges those have that were reached, and how long the naming took.
+    """
+
+    records: NDArray[np.void]
+    depth: int
+    malformed: bool
+    sizes: NDArray[np.int64]
+    edges: int
+    naming_seconds: float
 
 
 class Names(NamedTuple):
@@ -80,16 +104,85 @@ def _sum_degrees(control, levels, degrees):
         atomic_add(control, words.WORDS_SUMMED, end - first)
 
 
+@kernel
+def _place_parents(control, parents, order):
+    """Replace stored parents by their positions, in the order of stored vertices.
+
+    Parents are few vertices, mostly, and looked up faster one after the other than when they are
+    gathered. All of them are placed before any is gathered.
+    """
+    n = parents.size - 1
+    chunk = chunk_for(n, _LEAST_CHUNK, _MOST_CHUNK)
+    while True:
+        first, end = take_chunk(control, words.PARENT_CURSOR, chunk, n)
+        if first == end:
+            break
+        for v in range(first, end):
+            parent = parents[v]
+            # None stays none, without a branch.
+            none = np.uint32(parent >= n) * NO_HEAD
+            parents[v] = order[parent & ~none] | none
+        atomic_add(control, words.PARENTS_PLACED, end - first)
+    wait_for(control, words.PARENTS_PLACED, n)
+
+
+@kernel
+def _name_parents(out, parents, names, first, end):
+    """Fill out[first:end] with the ids of parents, which are positions; -1 where there is none.
+
+    The last parent is none, for vertices without a row. Gathering goes first and by itself, as
+    processors with slow vector gathers take twice as long if anything else is done in its loop.
+    """
+    ranks, ids, first_id = names.ranks, names.ids, names.first_id
+    last = np.int64(parents.size - 1)
+    if ranks.size and out.size > _LARGE:
+        for i in range(first, end):
+            parent = np.int64(np.int32(parents[min(np.int64(ranks[i]), last)]))
+            store_past_caches(out, i, parent)
+    else:
+        for i in range(first, end):
+            v = min(np.int64(ranks[i]) if ranks.size else i, last)
+            out[i] = np.int64(np.int32(parents[v]))
+    if ids.size == 0 and first_id == 0 and parents.size < _SIGNED:
+        return
+    for i in range(first, end):
+        position = np.int64(np.uint32(out[i]))
+        if out[i] != -1:
+            out[i] = np.int64(ids[position]) if ids.size else position + first_id
+
+
 @inlined
-def _parent_id(parent, names, n):
-    """Give the id of a parent, -1 of none: without a branch, as below."""
-    known = np.int64(parent < n)
-    position = np.int64(parent) * known
-    if names.order.size:
-        position = np.int64(names.order[position])
-    ids = names.ids
-    position = np.int64(ids[position]) if ids.size else position + names.first_id
-    return position * known + known - 1
+def _name_few_levels(out, levels, ranks, first, end):
+    """Fill out[first:end]; no level but UNREACHED, which stands for -1, has the top bit of a byte.
+
+    Which vertices were reached cannot be guessed, so there is no branch.
+    """
+    last = np.int64(levels.size - 1)
+    if ranks.size and out.size > _LARGE:
+        for i in range(first, end):
+            level = np.int32(np.int8(levels[min(np.int64(ranks[i]), last)]))
+            store_past_caches(out, i, level)
+    elif ranks.size and out.size <= last:
+        for i in range(first, end):
+            out[i] = np.int32(np.int8(levels[ranks[i]]))
+    else:
+        for i in range(first, end):
+            v = min(np.int64(ranks[i]) if ranks.size else i, last)
+            out[i] = np.int32(np.int8(levels[v]))
+
+
+@kernel
+def _name_levels(out, levels, deep_levels, ranks, first, end):
+    """Fill out[first:end] with levels of any number."""
+    last = np.int64(levels.size - 1)
+    for i in range(first, end):
+        v = min(np.int64(ranks[i]) if ranks.size else i, last)
+        level = np.int32(levels[v])
+        if level == DEEP:
+            level = deep_levels[v]  # which may be ``out``
+        elif level == UNREACHED:
+            level = np.int32(-1)
+        out[i] = level
 
 
 @kernel
@@ -108,36 +201,51 @@ def finish(state, names, results, degrees, thread):
     if thread != 0 and control[ALONE] != 0:
         return
     _sum_degrees(control, levels, degrees)
-    last, last_parent = np.int64(levels.size - 1), np.int64(parents.size - 1)
+    if out_parents.size and names.order.size:
+        _place_parents(control, parents, names.order)
     chunk = chunk_for(out.size, _LEAST_CHUNK, _MOST_CHUNK)
     while True:
         first, end = take_chunk(control, words.NAME_CURSOR, chunk, out.size)
         if first == end:
             break
-        # Which vertices were reached cannot be guessed, so there is no branch.
-        if control[words.DEPTH] < DEEP:
-            for i in range(first, end):
-                level = np.int32(levels[min(np.int64(ranks[i]) if ranks.size else i, last)])
-                out[i] = level - (np.int32(level == UNREACHED) << 8)
+        if control[words.DEPTH] < _FEW_LEVELS:
+            _name_few_levels(out, levels, ranks, first, end)
         else:
-            for i in range(first, end):
-                v = min(np.int64(ranks[i]) if ranks.size else i, last)
-                level = np.int32(levels[v])
-                if level == DEEP:
-                    level = deep_levels[v]  # which may be ``out``
-                elif level == UNREACHED:
-                    level = np.int32(-1)
-                out[i] = level
+            _name_levels(out, levels, deep_levels, ranks, first, end)
         if control[words.NUM_REPEATS] and control[words.DEPTH] + 1 < counts.shape[1]:
             own = counts[thread]
             for i in range(first, end):
                 own[out[i]] += np.uint32(out[i] >= 0)
         if out_parents.size:
-            for i in range(first, end):
-                v = np.int64(ranks[i]) if ranks.size else i
-                parent = parents[min(v, last_parent)] | (np.uint32(v > last_parent) * NO_HEAD)
-                out_parents[i] = _parent_id(parent, names, parents.size)
+            _name_parents(out_parents, parents, names, first, end)
         atomic_add(control, words.NAMED, end - first)
     if thread == 0:
         wait_for(control, words.NAMED, out.size)
         wait_for(control, words.WORDS_SUMMED, (degrees.size + 63) >> 6)
+
+
+def sum_up(
+    scratch: BfsScratch, control: NDArray[np.int64], levels: NDArray[np.int32], rows: Rows
+) -> BfsFound:
+    """Say what was found, and clear what the next traversal expects to be clear."""
+    depth = int(control[words.DEPTH])
+    records = scratch.records[: min(depth, scratch.records.size)].copy()
+    scratch.records[: records.size] = 0
+    if depth >= scratch.records.size:
+        # A traversal that failed may have found some of the next level.
+        sizes = np.zeros(depth + 2, np.int64)
+        count_levels(sizes, levels, 0, levels.size)
+        sizes = sizes[: depth + 1]
+    elif control[words.NUM_REPEATS] > 0:
+        sizes = scratch.counts[:, : depth + 1].sum(axis=0, dtype=np.int64)
+        scratch.counts[:, : depth + 2] = 0
+    else:
+        sizes = np.empty(depth + 1, np.int64)
+        sizes[:depth] = records["frontier"]
+        sizes[depth] = control[words.FRONTIER_SIZE]
+    edges = int(control[words.SUMMED_EDGES])
+    if 2 * control[words.NUM_FOUND] >= rows.heads.size:
+        edges = rows.num_edges - edges
+    if sizes[-1] == 0:  # nothing was found any more
+        sizes = sizes[:-1]
+    return BfsFound(records, depth, bool(control[words.FAILED]), sizes, edges, 0.0)

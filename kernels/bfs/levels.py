@@ -84,7 +84,7 @@ _LEAST_SAMPLE = 3
 
 @kernel
 def _work(rows_out, rows_in, state, thread):
-    """Do one thread's part of the open region: what does it is compiled apart, see traverse.py."""
+    """Do one thread's part of the open region: what does it is compiled apart, see run.py."""
     call_at(state.control[words.WORK_ADDRESS], rows_out, rows_in, state, thread)
 
 

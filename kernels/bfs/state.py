@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from oocbfs.kernels.array_types import I32, I64, I64_2D, U8, U32, U32_2D, U64_2D
 from oocbfs.kernels.gather import BATCH
+from oocbfs.kernels.lingering import Lingering
 from oocbfs.kernels.region import REGION_WORDS, WORK_FIELDS
 from oocbfs.kernels.rows import ROWS, Rows, read_only
 from oocbfs.kernels.structs import Struct, StructType, at_address
@@ -43,7 +44,8 @@ NUM_MARKED, NUM_REPEATS, NUM_FOUND = range(69, 72)
 # When levels are named in the end: since when, cursors, and how much is done; a cache line each.
 NAMING_BEGAN = 72
 NAME_CURSOR, NAMED, WORD_CURSOR, WORDS_SUMMED, SUMMED_EDGES = range(80, 120, 8)
-CONTROL_WORDS = 120
+PARENT_CURSOR, PARENTS_PLACED = 120, 128
+CONTROL_WORDS = 136
 
 # Forms of a frontier; levels.py says who writes and who converts which.
 IN_QUEUE, IN_BITMAP, IN_PARTS = range(3)
@@ -72,6 +74,8 @@ UNREACHED, DEEP = 255, 254
 MAX_RECORDS = 1 << 16
 # Threads that take part in a dense step: each but the first two has a bitmap of its own.
 MAX_DENSE = 32
+# A row with more segments is shared between threads.
+SHARED_SEGMENTS = 16
 
 RECORD = np.dtype([("direction", "i8"), ("frontier", "i8"), *WORK_FIELDS])
 
@@ -111,6 +115,8 @@ class BfsState(NamedTuple):
         The levels of vertices whose byte in ``levels`` is DEEP; others are not set.
     records
         What each level did, one RECORD a level.
+    mailbox
+        Where workers of the traversal before wait for this one; see ``kernels.lingering``.
     """
 
     levels: NDArray[np.uint8]
@@ -124,6 +130,7 @@ class BfsState(NamedTuple):
     parts: NDArray[np.int64]
     hubs: NDArray[np.int64]
     records: NDArray[np.void]
+    mailbox: NDArray[np.int64]
     control: NDArray[np.int64]
 
 
@@ -142,6 +149,7 @@ STATE = StructType(
         "parts": I64_2D,
         "hubs": I64,
         "records": types.Array(from_dtype(RECORD), 1, "C"),
+        "mailbox": I64,
         "control": I64,
     },
 )
@@ -170,6 +178,14 @@ class BfsScratch:
         self.hubs = np.zeros(MAX_HUBS + 1, np.int64)
         self.records = np.zeros(min(num_vertices + 1, MAX_RECORDS), RECORD)
         self.counts = np.zeros((threads, self.records.size + 1), np.uint32)
+        # Control words as a traversal begins, but for its sources.
+        self.control = np.zeros(CONTROL_WORDS, np.int64)
+        self.control[[FRONTIER_BITMAP, NEXT_BITMAP, VISITED_BITMAP]] = 0, 1, 2
+        self.control[UNEXPLORED_EDGES] = rows_out.num_edges
+        self.control[BOTTOM_UP_EDGES] = -1
+        self.control[HUB_SEGMENTS] = SHARED_SEGMENTS
+        self.control[NUM_PARTS] = num_parts
+        self.lingering = Lingering(threads)
         # Structs of the last traversal: most of what the next one passes is the same.
         self.structs: tuple[Struct, ...] | None = None
         # How many more traversals are left to the leader alone.
@@ -196,5 +212,5 @@ class BfsScratch:
 
     @cached_property
     def parents(self) -> NDArray[np.uint32]:
-        """Parents of stored vertices, from which those of ids are made."""
-        return np.empty(self._num_vertices, np.uint32)
+        """Parents of stored vertices, from which those of ids are made, and one more for none."""
+        return np.empty(self._num_vertices + 1, np.uint32)

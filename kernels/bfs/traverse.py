@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import time
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import types
 
-from oocbfs.kernels.atomics import nanoseconds, store_release
+from oocbfs.kernels.atomics import kernel, nanoseconds, store_release
 from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.bottom_up import bottom_up
 from oocbfs.kernels.bfs.finish import (
     NAMES,
     RESULTS,
+    BfsFound,
     Names,
     Results,
     finish,
     names_at,
     results_at,
+    sum_up,
 )
 from oocbfs.kernels.bfs.frontier import (
     bitmap_to_queue,
@@ -39,7 +41,6 @@ from oocbfs.kernels.bfs.state import (
     BITMAP_TO_QUEUE,
     BOTTOM_UP,
     BOTTOM_UP_STEP,
-    CONTROL_WORDS,
     DENSE_STEP,
     MAX_RECORDS,
     OPTIONS,
@@ -63,8 +64,8 @@ from oocbfs.kernels.bfs.top_down import top_down_dense, top_down_sparse
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.compiling import address_of, prepare_together
 from oocbfs.kernels.constants import NO_HEAD
+from oocbfs.kernels.lingering import Lingering, invite, linger, read_invitation, withdraw
 from oocbfs.kernels.region import ALONE, FINISH, GATE, STARTED, TASK
-from oocbfs.kernels.results.levels import count_levels
 from oocbfs.kernels.rows import Rows, one_row, rows_at
 from oocbfs.kernels.structs import Struct
 from oocbfs.kernels.workers import run_together
@@ -94,9 +95,7 @@ FIRST_PARTS = 32
 # A frontier with more edges than n / 64 is expanded densely.
 DENSE_SHIFT = 6
 # After a traversal that had to wait for a worker, so many are left to the leader alone.
-CALLS_ALONE = 8
-# A row with more segments is shared between threads.
-HUB_SEGMENTS = 16
+CALLS_ALONE = 16
 
 
 @compiled(types.int64(*[types.int64] * 4), _nrt=False)
@@ -127,45 +126,55 @@ def _do_work(rows_out, rows_in, state, thread):
     return 0
 
 
+@kernel
+def _lead(rows_out, rows_in, state, options, names, results):
+    """Run levels until the time slice is over, or to the end; then name the results."""
+    rows_out, rows_in, state = rows_at(rows_out), rows_at(rows_in), state_at(state)
+    outcome = lead(rows_out, rows_in, state, options_at(options))
+    if outcome != PAUSED:
+        state.control[words.NAMING_BEGAN] = nanoseconds(options_at(options).clock)
+        store_release(state.control, GATE, FINISH)
+        finish(state, names_at(names), results_at(results), rows_out.degrees, np.int64(0))
+    return outcome
+
+
+@kernel
+def _follow(rows_out, rows_in, state, names, results, thread):
+    """Take part in regions until the leader is done, and in the naming."""
+    rows_out, rows_in, state = rows_at(rows_out), rows_at(rows_in), state_at(state)
+    worker_loop(rows_out, rows_in, state, thread)
+    finish(state, names_at(names), results_at(results), rows_out.degrees, thread)
+
+
 @compiled(types.int64(*[types.int64] * 7), _nrt=False)
 def _run(rows_out, rows_in, state, options, names, results, thread):
     """Run levels on thread 0, and tasks of their regions on the others; all name the results.
 
-    But for the thread, arguments are the addresses of structs.
+    But for the thread, arguments are the addresses of structs. A worker then waits for the next
+    traversal for a while.
     """
-    rows_out, rows_in, state = rows_at(rows_out), rows_at(rows_in), state_at(state)
     if thread == 0:
-        outcome = lead(rows_out, rows_in, state, options_at(options))
-        if outcome == PAUSED:
-            return outcome
-        state.control[words.NAMING_BEGAN] = nanoseconds(options_at(options).clock)
-        store_release(state.control, GATE, FINISH)
-    else:
-        worker_loop(rows_out, rows_in, state, thread)
-    finish(state, names_at(names), results_at(results), rows_out.degrees, thread)
-    return FINISHED
+        mailbox = state_at(state).mailbox
+        invite(mailbox, rows_out, rows_in, state, options, names, results)
+        outcome = _lead(rows_out, rows_in, state, options, names, results)
+        if outcome != PAUSED:
+            withdraw(mailbox)
+        return outcome
+    is_owner = False
+    while True:
+        _follow(rows_out, rows_in, state, names, results, thread)
+        mailbox = state_at(state).mailbox
+        if not linger(mailbox, thread, is_owner):
+            return FINISHED
+        is_owner = True
+        rows_out, rows_in, state, options, names, results = read_invitation(mailbox, thread)
 
 
-def _run_structs(*structs_and_thread: Any) -> int:  # noqa: ANN401
-    """Run the compiled function, whose structs this call keeps alive."""
+def _run_structs(lingering: Lingering, *structs_and_thread: Any) -> int:  # noqa: ANN401
+    """Run the compiled function; this call keeps alive its structs and those of invitations."""
     *structs, thread = structs_and_thread
     outcome: int = _run(*(struct.address for struct in structs), thread)
     return outcome
-
-
-class BfsFound(NamedTuple):
-    """What a traversal did.
-
-    A record a level, the number of levels, whether tails were bad, how many vertices each level
-    has, how many edges those have that were reached, and how long the naming took.
-    """
-
-    records: NDArray[np.void]
-    depth: int
-    malformed: bool
-    sizes: NDArray[np.int64]
-    edges: int
-    naming_seconds: float
 
 
 _NONE = np.empty(0, np.uint32)
@@ -219,10 +228,11 @@ def traverse(
         direction = TOP_DOWN
         rows_in = rows_out
     scratch = BfsScratch.take(kept, rows_out, rows_in, threads)
-    state = _make_state(scratch, sources, levels, parents, rows_out, names)
-    control = state.control
+    scratch.control[words.WORK_ADDRESS] = _work_address()
     if scratch.calls_alone > 0:
         threads = 1
+    state = _make_state(scratch, sources, levels, parents, rows_out, names, threads)
+    control = state.control
     options = BfsOptions(
         threads=threads,
         direction=direction,
@@ -239,10 +249,13 @@ def traverse(
     results = Results(levels, ids, scratch.counts)
     structs = _make_structs(scratch, (state, options, names or _STORED, results))
     together = (scratch.rows_out, scratch.rows_in, *structs)
-    run_together(_run_structs, together, threads, control, paused=PAUSED, wait=False)
+    lingering = scratch.lingering
+    workers = lingering.absent(together) if threads > 1 else []
+    arguments = (lingering, *together)
+    run_together(_run_structs, arguments, workers, control, paused=PAUSED, wait=False)
     naming_seconds = (time.monotonic_ns() - int(control[words.NAMING_BEGAN])) * 1e-9
     scratch.calls_alone = CALLS_ALONE if control[ALONE] else max(0, scratch.calls_alone - 1)
-    found = _sum_up(scratch, control, levels, rows_out)._replace(naming_seconds=naming_seconds)
+    found = sum_up(scratch, control, levels, rows_out)._replace(naming_seconds=naming_seconds)
     if kept is not None:
         kept.append(scratch)
     return found
@@ -266,17 +279,14 @@ def _make_state(
     parents: NDArray[Any] | None,
     rows: Rows,
     names: Names | None,
+    threads: int,
 ) -> BfsState:
     """Put together what threads share. Control words are new: a late worker may still read them."""
-    control = np.zeros(CONTROL_WORDS, np.int64)
-    control[[words.QUEUE_END, words.FRONTIER_END, words.FRONTIER_SIZE]] = sources.size
-    control[[words.FRONTIER_BITMAP, words.NEXT_BITMAP, words.VISITED_BITMAP]] = 0, 1, 2
-    control[words.UNEXPLORED_EDGES] = rows.num_edges
-    control[words.BOTTOM_UP_EDGES] = -1
-    control[words.HUB_SEGMENTS] = HUB_SEGMENTS
-    control[words.WORK_ADDRESS] = _work_address()
+    control = scratch.control.copy()
+    control[words.QUEUE_END] = sources.size
+    control[words.FRONTIER_END] = sources.size
+    control[words.FRONTIER_SIZE] = sources.size
     control[STARTED] = time.monotonic_ns()
-    control[words.NUM_PARTS] = scratch.parts.shape[0]
     scratch.queue[: sources.size] = sources
     if parents is None:
         parents = _NONE
@@ -296,35 +306,9 @@ def _make_state(
         parts=scratch.parts,
         hubs=scratch.hubs,
         records=scratch.records,
+        mailbox=scratch.lingering.mailbox if threads > 1 else _NO_IDS,
         control=control,
     )
-
-
-def _sum_up(
-    scratch: BfsScratch, control: NDArray[np.int64], levels: NDArray[np.int32], rows: Rows
-) -> BfsFound:
-    """Say what was found, and clear what the next traversal expects to be clear."""
-    depth = int(control[words.DEPTH])
-    records = scratch.records[: min(depth, scratch.records.size)].copy()
-    scratch.records[: records.size] = 0
-    if depth >= scratch.records.size:
-        # A traversal that failed may have found some of the next level.
-        sizes = np.zeros(depth + 2, np.int64)
-        count_levels(sizes, levels, 0, levels.size)
-        sizes = sizes[: depth + 1]
-    elif control[words.NUM_REPEATS] > 0:
-        sizes = scratch.counts[:, : depth + 1].sum(axis=0, dtype=np.int64)
-        scratch.counts[:, : depth + 2] = 0
-    else:
-        sizes = np.empty(depth + 1, np.int64)
-        sizes[:depth] = records["frontier"]
-        sizes[depth] = control[words.FRONTIER_SIZE]
-    edges = int(control[words.SUMMED_EDGES])
-    if 2 * control[words.NUM_FOUND] >= rows.heads.size:
-        edges = rows.num_edges - edges
-    if sizes[-1] == 0:  # nothing was found any more
-        sizes = sizes[:-1]
-    return BfsFound(records, depth, bool(control[words.FAILED]), sizes, edges, 0.0)
 
 
 @cache

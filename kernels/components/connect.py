@@ -151,10 +151,11 @@ class Work:
         start = time.perf_counter()
         control = self._state.control
         control[[words.EDGES, words.TAIL_BYTES]] = 0
+        others = range(1, self._threads)
         for task in tasks:
             control[[GATE, words.CURSOR]] = 0
             arguments = (task, *self._arguments)
-            run_together(_step, arguments, self._threads, control, paused=_PAUSED, wait=True)
+            run_together(_step, arguments, others, control, paused=_PAUSED, wait=True)
         step = Step(
             name=name,
             edges=int(control[words.EDGES]),

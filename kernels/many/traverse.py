@@ -173,7 +173,8 @@ def _run_until_full(rows_out: Rows, rows_in: Rows, state: ManyState, options: Ma
     """Run levels until the traversal is over or a result has no more room."""
     state.control[GATE] = 0
     together = (rows_out, rows_in, state, options)
-    return run_together(_run, together, options.threads, state.control, paused=PAUSED, wait=True)
+    others = range(1, options.threads)
+    return run_together(_run, together, others, state.control, paused=PAUSED, wait=True)
 
 
 def _drain(

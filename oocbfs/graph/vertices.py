@@ -156,6 +156,11 @@ class Vertices:
         """
         wanted = self.as_ids(ids)
         listed = self.listed_ids
+        if listed is None and wanted.size == 1:
+            # What follows gives the same, and takes longer.
+            position = int(wanted[0]) - self.first_id
+            if 0 <= position < self.num_vertices:
+                return np.array([position])
         if listed is None:
             # Below the first, it wraps around.
             found: NDArray[Any] = wanted - np.uint64(self.first_id)

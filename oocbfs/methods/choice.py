@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 
 from oocbfs.errors import QueryError
@@ -48,6 +49,11 @@ def parse_method(text: str) -> MethodChoice:
     """Read ``NAME[:OPTION=VALUE,…]``; anything that no method knows is refused."""
     if not isinstance(text, str):
         raise QueryError(f"a method cannot be {shown(text)}: it is a name such as v3.3")
+    return _parse(text)
+
+
+@cache
+def _parse(text: str) -> MethodChoice:
     name, colon, rest = text.partition(":")
     method = METHODS.get(name)
     if method is None:

@@ -57,15 +57,24 @@ class LevelTable(Sequence[Level]):
     """
 
     def __init__(self, records: NDArray[np.void], depth: int, sizes: NDArray[np.int64]) -> None:
-        self._records = records
-        self._num_levels = np.ones(records.size, np.int64)
-        if records.size:
-            self._num_levels[-1] += depth - records.size
-            # Two threads may have counted a vertex that both found.
-            records["frontier"] = sizes[: records.size]
-            if depth > records.size:
-                records["frontier"][-1] = sizes[records.size - 1 : depth].sum()
-        self._unexpanded = int(sizes[-1]) if sizes.size > depth else 0
+        self._records, self._depth, self._sizes = records, depth, sizes
+
+    @cached_property
+    def _frontiers(self) -> NDArray[np.int64]:
+        """How many vertices each record is about.
+
+        Records are not asked: two threads may have counted a vertex that both found.
+        """
+        count = self._records.size
+        frontiers = self._sizes[:count].copy()
+        if self._depth > count > 0:
+            frontiers[-1] = self._sizes[count - 1 : self._depth].sum()
+        return frontiers
+
+    @property
+    def _unexpanded(self) -> int:
+        """Vertices of the level at which the traversal was to stop."""
+        return int(self._sizes[-1]) if self._sizes.size > self._depth else 0
 
     def __len__(self) -> int:
         return len(self._records) + (self._unexpanded > 0)
@@ -85,12 +94,12 @@ class LevelTable(Sequence[Level]):
         record = self._records[number]
         return Level(
             direction=("top-down", "bottom-up")[int(record["direction"])],
-            frontier=int(record["frontier"]),
+            frontier=int(self._frontiers[number]),
             edges_examined=int(record["edges"]),
             heads_answered=int(record["heads"]),
             tail_bytes=int(record["tail_bytes"]),
             seconds=float(record["seconds"]),
-            num_levels=int(self._num_levels[number]),
+            num_levels=1 + (self._depth - number - 1 if number + 1 == len(self._records) else 0),
             slow_bytes={"disk": int(record["disk_bytes"])} if from_disk else {},
         )
 

@@ -213,7 +213,7 @@ def _on_cpu(graph: StoredGraph, task: Task, settings: Settings) -> BfsOutcome:
     in_order = settings.memory is None and not settings.validate
     # Who searches a second time is likely to search a third time.
     rows, in_rows = graph.decoded_rows if in_order and graph.kept_scratch else graph.connected_rows
-    if task.sources.max() >= rows.heads.size:
+    if rows.heads.size < task.levels.size and task.sources.max() >= rows.heads.size:
         rows, in_rows = graph.rows, graph.in_rows
     parents: NDArray[Any] | None = None
     if not in_order:

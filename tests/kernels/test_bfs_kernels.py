@@ -14,6 +14,7 @@ from numba import njit
 
 from oocbfs.graph.rows import decode_rows
 from oocbfs.kernels import atomics
+from oocbfs.kernels.bfs import state
 from oocbfs.kernels.bfs import traverse as bfs
 from oocbfs.kernels.bfs.plain import plain_bfs
 from oocbfs.kernels.bfs.traverse import AUTO, BOTTOM_UP, TOP_DOWN, traverse
@@ -76,7 +77,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bfs, "ALONE_EDGES", -1)
     monkeypatch.setattr(bfs, "PARTS_LIMIT", 64)
     monkeypatch.setattr(bfs, "FIRST_PARTS", 0)
-    monkeypatch.setattr(bfs, "HUB_SEGMENTS", 1)
+    monkeypatch.setattr(state, "SHARED_SEGMENTS", 1)
 
 
 def check(

@@ -1,0 +1,156 @@
+"""Workers that wait for the next traversal, and results that are too large for caches."""
+
+from __future__ import annotations
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from numba import njit
+
+from oocbfs.kernels.bfs.finish import Names
+from oocbfs.kernels.bfs.traverse import BfsScratch, traverse
+from oocbfs.kernels.constants import NO_HEAD
+from oocbfs.kernels.lingering import BUSY, EMPTY, INVITED, WAITING, Lingering, invite, withdraw
+from oocbfs.kernels.rows import Rows, read_only
+from tests.support.plain_rows import Graph, make_rows, random_graph
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SLOT = 8
+
+
+@njit
+def _invite(mailbox):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    invite(mailbox, 1, 2, 3, 4, 5, 6)
+
+
+@njit
+def _withdraw(mailbox):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    withdraw(mailbox)
+
+
+def rows_of(graph: Graph) -> Rows:
+    return make_rows(graph, [len(row) for row in graph])
+
+
+def levels_from(rows: Rows, source: int, kept: list[BfsScratch], threads: int) -> NDArray[Any]:
+    levels = np.full(rows.heads.size, 77, np.int32)
+    traverse(rows, rows, np.array([source], np.uint32), levels, threads=threads, kept=kept)
+    return levels
+
+
+def wait_until(condition: Any, seconds: float = 10.0) -> bool:
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0)
+    return True
+
+
+@pytest.fixture
+def rows() -> Rows:
+    return rows_of(random_graph(3, 3000, 12000))
+
+
+def test_a_worker_waits_for_the_next_traversal_and_then_goes(rows: Rows) -> None:
+    kept: list[BfsScratch] = []
+    expected = levels_from(rows, 1, [], 1)
+    invited = False
+    for _ in range(2000):
+        np.testing.assert_array_equal(levels_from(rows, 1, kept, 2), expected)
+        (scratch,) = kept
+        if wait_until(lambda mailbox=scratch.lingering.mailbox: mailbox[SLOT] == WAITING, 0.001):
+            invited = scratch.lingering.absent("arguments") == []
+        if invited:
+            break
+    assert invited, "no worker ever waited for the next traversal"
+    mailbox = kept[0].lingering.mailbox
+    assert wait_until(lambda: mailbox[SLOT] == EMPTY), "a worker waits for ever"
+
+
+def test_arguments_stay_as_long_as_a_slow_worker_may_read_them() -> None:
+    lingering = Lingering(4)
+    first, second = object(), object()
+    lingering.mailbox[SLOT::SLOT] = WAITING, INVITED, EMPTY
+    assert lingering.absent(first) == [2, 3]
+    lingering.mailbox[SLOT] = BUSY
+    assert lingering.absent(second) == [1, 2, 3]
+    assert lingering._arguments == [None, first, None, None]
+
+
+def test_a_worker_that_comes_late_is_not_invited_beside_another() -> None:
+    lingering = Lingering(3)
+    mailbox = lingering.mailbox
+    mailbox[[SLOT, 2 * SLOT]] = BUSY, WAITING
+    assert lingering.absent(None) == [1]
+    mailbox[SLOT] = WAITING
+    _invite(mailbox)
+    assert mailbox[[SLOT, 2 * SLOT]].tolist() == [WAITING, INVITED]
+    assert mailbox[2 * SLOT + 1 : 2 * SLOT + 7].tolist() == [1, 2, 3, 4, 5, 6]
+    _withdraw(mailbox)
+    assert lingering.absent(None) == []
+    _invite(mailbox)
+    assert mailbox[[SLOT, 2 * SLOT]].tolist() == [INVITED, INVITED]
+
+
+def test_a_forked_process_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    lingering = Lingering(2)
+    lingering.mailbox[SLOT] = WAITING
+    assert lingering.absent(None) == []
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    assert lingering.absent(None) == [1]
+
+
+def test_many_traversals_one_after_the_other(rows: Rows) -> None:
+    expected = [levels_from(rows, source, [], 1) for source in range(40)]
+    kept: list[BfsScratch] = []
+
+    def check(number: int) -> None:
+        threads = 2 + number % 2
+        for source, levels in enumerate(expected):
+            np.testing.assert_array_equal(levels_from(rows, source, kept, threads), levels)
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(check, range(9)))
+
+
+def test_rows_are_counted_up_to_the_last_tail() -> None:
+    generator = np.random.default_rng(5)
+    for _ in range(50):
+        seed, num_vertices = (int(number) for number in generator.integers(1, 40, 2))
+        rows = rows_of(random_graph(seed, num_vertices, 20))
+        begins = rows.bases[np.arange(rows.heads.size + 1) >> rows.shift] + rows.starts
+        tailed = np.flatnonzero(np.diff(begins.astype(np.int64)))
+        assert read_only(rows).num_tailed == (tailed[-1] + 1 if tailed.size else 0)
+
+
+@pytest.mark.parametrize("first_id", [0, 7])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_results_that_are_written_past_the_caches(threads: int, first_id: int) -> None:
+    few = rows_of(random_graph(11, 500, 900))
+    num_vertices = (1 << 21) + 77
+    order = np.random.default_rng(1).permutation(num_vertices).astype(np.uint32)
+    ranks = np.empty_like(order)
+    ranks[order] = np.arange(num_vertices, dtype=np.uint32)
+    names = Names(ranks, order, np.empty(0, np.uint64), first_id)
+    levels, parents = np.empty(num_vertices, np.int32), np.empty(num_vertices, np.int64)
+    source = np.array([0], np.uint32)
+    traverse(few, few, source, levels, parents, names=names, threads=threads)
+    stored, stored_parents = np.empty(500, np.int32), np.empty(500, np.uint32)
+    traverse(few, few, source, stored, stored_parents)
+    np.testing.assert_array_equal(levels[order[:500]], stored)
+    assert (levels[order[500:]] == -1).all()
+    found = parents[order[:500]]
+    reached = stored >= 0
+    assert (found[~reached] == -1).all()
+    assert (parents[order[500:]] == -1).all()
+    by_rank = ranks[found[reached] - first_id]
+    # Which parent is found may differ from run to run, its level may not.
+    np.testing.assert_array_equal(stored[by_rank], np.maximum(stored[reached] - 1, 0))
+    assert (stored_parents[~reached] == NO_HEAD).all()
