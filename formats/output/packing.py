@@ -47,7 +47,6 @@ def opened(path: str | os.PathLike[str], *, force: bool, streams: bool) -> Gener
         return
     try:
         yield cast(BinaryIO, _StandardOutput())
-        sys.stdout.buffer.flush()
     except BrokenPipeError:
         raise  # the reader closed the pipe, which is not an error
     except OSError as error:
@@ -59,10 +58,11 @@ class _StandardOutput:
     """Standard output that takes whole blocks: without a buffer, a write may take only a part."""
 
     def write(self, block: Block) -> int:
-        """Write until all is written."""
+        """Write until all is written, for whoever reads it meanwhile."""
         rest = memoryview(block)
         while rest.nbytes:
             rest = rest[sys.stdout.buffer.write(rest) :]
+        sys.stdout.buffer.flush()
         return len(block)
 
 

@@ -36,10 +36,12 @@ def write_table(
 ) -> None:
     """Write rows as ``form`` says: csv, tsv or jsonl, maybe with .gz or .zst, or parquet.
 
-    A file appears when it is complete; ``-`` is standard output, and shows each row at once.
+    A file appears when it is complete; ``-`` is standard output, and shows each row at once
+    unless it is compressed.
     """
     kind, _, compression = form.partition(".")
-    blocks = _blocks(iter(rows), 1 if os.fspath(path) == STANDARD_OUTPUT else _BLOCK)
+    at_once = os.fspath(path) == STANDARD_OUTPUT and not compression
+    blocks = _blocks(iter(rows), 1 if at_once else _BLOCK)
     with opened(path, force=True, streams=False) as file:
         if kind == "parquet":
             with parquet_rows(file, types, about) as table:

@@ -54,12 +54,12 @@ def page(title: str, body: str) -> str:
     )
 
 
-def table(headings: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> str:
-    """Show rows, the first ``words`` of their columns as words; wide tables are scrolled."""
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]], words: str = "") -> str:
+    """Show rows, numbers to the right but the column headed ``words``; wide tables are scrolled."""
+    kinds = [' class="words"' if heading == words else "" for heading in headings[1:]]
 
     def cells(values: Sequence[str], tag: str) -> str:
         first, *others = (escape(value) for value in values)
-        kinds = [' class="words"' if number < words else "" for number in range(1, len(values))]
         named = zip(others, kinds, strict=True)
         return f"<th>{first}</th>" + "".join(f"<{tag}{k}>{value}</{tag}>" for value, k in named)
 

@@ -10,8 +10,12 @@ from typing import Any
 from oocbfs.batch.sources import choose_hubs, choose_random
 from oocbfs.progress import Phases
 from oocbfs.results.bfs import BfsResult
-from oocbfs.results.components import ComponentsResult
+from oocbfs.results.components import Component, ComponentsResult
+from oocbfs.results.panels import SizeClass
 from oocbfs.search.graph import Graph
+
+# Components that are named.
+_LARGEST = 8
 
 
 @dataclass(frozen=True)
@@ -46,11 +50,13 @@ class Search:
 
 @dataclass(frozen=True)
 class Facts:
-    """All that is shown; ``plan`` is what ``oocbfs plan --json`` prints."""
+    """All that is shown; ``components`` and ``plan`` are what these verbs print with ``--json``."""
 
     info: dict[str, Any]
     degrees: dict[str, dict[int, int]]
-    components: ComponentsResult
+    components: dict[str, Any]
+    sizes: list[SizeClass]
+    largest: list[Component]
     searches: list[Search]
     plan: dict[str, Any] | None
     commands: list[str]
@@ -60,7 +66,7 @@ class Facts:
         return {
             **self.info,
             "degrees": {name: list(found.items()) for name, found in self.degrees.items()},
-            "components": self.components.summary(),
+            "components": self.components,
             "searches": [vars(search) for search in self.searches],
             "plan": self.plan,
             "commands": self.commands,
@@ -81,6 +87,9 @@ def gather(
     degrees = {name: graph.degree_histogram(inward=name == "in-degree") for name in names}
     found = graph.components(**settings)
     chosen = _choose_sources(graph, found, num_sources, seed)
+    components, sizes = found.summary(), found.size_classes()
+    largest = found.largest(_LARGEST)
+    del found  # which is as large as the graph
     searches = []
     with Phases()("searches", len(chosen), "search") as bar:
         for source, why in chosen.items():
@@ -95,7 +104,7 @@ def gather(
     ]
     if plan is not None:
         commands.append(f"oocbfs plan {name} --samples {plan['samples']}")
-    return Facts(graph.info(), degrees, found, searches, plan, commands)
+    return Facts(graph.info(), degrees, components, sizes, largest, searches, plan, commands)
 
 
 def _choose_sources(graph: Graph, found: ComponentsResult, count: int, seed: int) -> dict[Any, str]:

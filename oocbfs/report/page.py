@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from oocbfs.report.facts import Facts
     from oocbfs.search.graph import Graph
 
-_LARGEST = 8
-
 
 def as_html(graph: Graph, facts: Facts) -> str:
     """Write the page."""
@@ -80,15 +78,15 @@ def _components(graph: Graph, facts: Facts) -> str:
     found = facts.components
     weakly = "Weakly connected. " if graph.directed else ""
     caption = (
-        f"{weakly}{found.num_components:,} components, found in {found.stats.seconds:.3f} s on the "
-        f"{found.stats.engine} engine. The table has the largest."
+        f"{weakly}{found['components']:,} components, found in {found['seconds']:.3f} s on the "
+        f"{found['engine']} engine. The table has the largest."
     )
     rows = [
         (str(one.label), f"{one.size:,}", f"{one.size / graph.num_vertices:.2%}")
-        for one in found.largest(_LARGEST)
+        for one in facts.largest
     ]
     below = table(("smallest id", "vertices", "share"), rows) if rows else ""
-    panels = [sizes_panel(found)] if rows else []
+    panels = [sizes_panel(facts.sizes)] if rows else []
     return section(Picture("Components", caption, panels), below)
 
 
@@ -97,17 +95,18 @@ def _levels(graph: Graph, facts: Facts) -> str:
     if not searches:
         return section(Picture("Levels", "There is no vertex to start from.", []))
     slow = any(search.slow_bytes is not None for search in searches)
-    headings = ("from", "chosen as", "reached", "share", "depth", "seconds", "engine")
+    disk = ("bytes from disk",) if slow else ()
+    headings = ("from", "reached", "share", "depth", "seconds", "engine", *disk, "chosen as")
     rows = [
         (
             str(search.source),
-            search.why,
             f"{search.reached:,}",
             f"{search.reached / graph.num_vertices:.1%}",
             f"{search.depth:,}",
             f"{search.seconds:.4f}",
             search.engine,
             *((f"{search.slow_bytes or 0:,}",) if slow else ()),
+            search.why,
         )
         for search in searches
     ]
@@ -116,7 +115,7 @@ def _levels(graph: Graph, facts: Facts) -> str:
         f"are those of whole calls with {searches[0].threads} threads; the first one also loads."
     )
     panel = sources_panel({f"from {search.source}": search.level_sizes for search in searches})
-    below = table((*headings, *(("bytes from disk",) if slow else ())), rows, words=2)
+    below = table(headings, rows, words="chosen as")
     return section(Picture("Levels", caption, [panel]), below)
 
 

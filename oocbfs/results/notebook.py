@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from html import escape
 from typing import TYPE_CHECKING
 
+from oocbfs.errors import OocbfsError
 from oocbfs.memory import format_size
 from oocbfs.pictures.degrees import degree_panels
 from oocbfs.pictures.svg import Panel, inline
@@ -36,7 +38,8 @@ def graph_html(graph: StoredGraph) -> str:
     ]
     panels = [file_panel(graph)]
     if 0 < graph.num_vertices <= _MOST_DEGREES:
-        panels.append(degree_panels({"degree": graph.degree_histogram()})[0])
+        with suppress(OocbfsError):  # of a graph that was closed
+            panels.append(degree_panels({"degree": graph.degree_histogram()})[0])
     return _shown(graph.path, rows, panels)
 
 
@@ -65,7 +68,7 @@ def components_html(result: ComponentsResult) -> str:
         ("seconds", f"{result.stats.seconds:.6f} with {result.stats.threads} threads"),
         ("engine", result.stats.engine),
     ]
-    return _shown(result.title, rows, [sizes_panel(result)])
+    return _shown(result.title, rows, [sizes_panel(result.size_classes())])
 
 
 def sources_html(graph: StoredGraph, results: Sequence[SourceResult]) -> str:

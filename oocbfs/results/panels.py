@@ -11,8 +11,9 @@ from oocbfs.pictures.svg import Panel
 
 if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
-    from oocbfs.results.components import ComponentsResult
 
+# Smallest and largest size, components, vertices; see ``ComponentsResult.size_classes``.
+SizeClass = tuple[int, int, int, int]
 # More levels than this are a line.
 _COLUMNS = 40
 
@@ -37,14 +38,15 @@ def levels_panel(sizes: Sequence[int]) -> Panel:
     return columns("vertices by level", named, "level", of=sum(sizes))
 
 
-def sizes_panel(result: ComponentsResult) -> Panel:
+def sizes_panel(classes: Sequence[SizeClass]) -> Panel:
     """Draw how many components there are of each class of sizes."""
-    return columns("components by size", size_classes(result), "vertices", of=result.num_components)
+    counts = count_by_size(classes)
+    return columns("components by size", counts, "vertices", of=sum(counts.values()))
 
 
-def size_classes(result: ComponentsResult) -> dict[str, int]:
+def count_by_size(classes: Sequence[SizeClass]) -> dict[str, int]:
     """Count components by sizes that double, empty classes between others too."""
-    counted = {largest: components for _, largest, components, _ in result.size_classes()}
+    counted = {largest: components for _, largest, components, _ in classes}
     if not counted:
         return {}
     bounds = [1 << bits for bits in range(min(counted).bit_length() - 1, max(counted).bit_length())]

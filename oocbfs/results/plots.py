@@ -11,7 +11,7 @@ from oocbfs import plot
 from oocbfs.pictures.charts import short
 from oocbfs.results.bfs import STOPPED, BfsResult, Level
 from oocbfs.results.components import ComponentsResult
-from oocbfs.results.panels import size_classes
+from oocbfs.results.panels import count_by_size
 
 if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
@@ -121,7 +121,7 @@ def plot_components(
     force: bool = False,
 ) -> Any:  # noqa: ANN401
     """Draw how many components there are of each size, in classes that double."""
-    classes = size_classes(result)
+    classes = count_by_size(result.size_classes())
 
     def panel(axes: Any) -> None:  # noqa: ANN401
         counts = list(classes.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ import pytest
 import oocbfs
 from oocbfs.generate import generators
 from tests.support.command_line import call
+from tests.support.memory_limit import run_limited
+from tests.support.shared import SharedGraphs
 
 VOID = {"meta", "img", "br"}
 
@@ -126,3 +129,12 @@ def test_within_a_budget_nothing_is_predicted(tmp_path: Path) -> None:
     assert found["plan"] is None
     assert "On a GPU" not in html
     assert not any("plan" in command for command in found["commands"])
+
+
+def test_the_budget_holds(shared_graphs: SharedGraphs, tmp_path: Path) -> None:
+    """In a control group that kills what takes more."""
+    graph = shared_graphs.make("report-kron17", lambda: generators.kron(17))
+    command = [sys.executable, "-m", "oocbfs", "report", graph, "-o", tmp_path / "r.html"]
+    done = run_limited([*command, "--memory", "300M"], 300 << 20)
+    assert done.returncode == 0, done.stderr
+    Page((tmp_path / "r.html").read_text())
