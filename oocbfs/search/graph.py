@@ -243,6 +243,14 @@ class Graph(StoredGraph):
         label: Vertex = found.giant.label
         return label
 
+    def reversed(self) -> Graph:
+        """Open the same graph with every edge turned around; it is closed by itself."""
+        from oocbfs.formats.container.transposed import TransposedContainer
+
+        with self.reading():
+            container = TransposedContainer(self.path, self._container.file.descriptor)
+        return Graph(container, self.budget_bytes)
+
     def _settings(self, memory: str | int | None, **others: Any) -> Settings:  # noqa: ANN401
         """Put settings together; the budget is by default that of ``open``."""
         budget_bytes = self.budget_bytes if memory is None else parse_size(memory)

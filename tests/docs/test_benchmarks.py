@@ -18,6 +18,7 @@ from tests.benchmarks import (
     disk,
     methods,
     names,
+    networkx,
     outofcore,
     pcie,
     resident,
@@ -125,6 +126,13 @@ def test_components(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "| SciPy |" in shown
     assert "tail bytes decoded" in shown
     assert not list(tmp_path.iterdir())
+
+
+def test_networkx(capsys: pytest.CaptureFixture[str]) -> None:
+    networkx.main(["--scale", "7", "--rounds", "1", "--many", "5"])
+    shown = capsys.readouterr().out
+    assert "| eccentricity of 5 nodes |" in shown
+    assert "| to a file |" in shown
 
 
 @pytest.mark.long

@@ -61,7 +61,7 @@ def test_wheel_holds_every_module_and_source(tmp_path: Path) -> None:
     # In a copy: a build leaves build/lib behind, which would bring deleted modules back.
     source = tmp_path / "source"
     source.mkdir()
-    for name in (*TOP, "pyproject.toml", "README.md", "LICENSE"):
+    for name in (*TOP, "pyproject.toml", "setup.py", "README.md", "LICENSE"):
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, source / name, symlinks=True)
         else:

@@ -24,7 +24,7 @@ from oocbfs.kernels.cuda.source import KERNELS
 from oocbfs.kernels.varint import encode_rows
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("tools", "oocbfs", "kernels", "formats", "tests", "tests/benchmarks")
+FOLDERS = ("tools", "oocbfs", "oocbfs/networkx", "kernels", "formats", "tests", "tests/benchmarks")
 PAGES = (
     *("README.md", "CONTRIBUTING.md", "kernels/METHODS.md"),
     *(f"{folder}/README.md" for folder in FOLDERS),

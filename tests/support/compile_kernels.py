@@ -18,6 +18,7 @@ PARTS = (
         "oocbfs.kernels.components",
         "oocbfs.kernels.convert",
         "oocbfs.kernels.methods",
+        "oocbfs.kernels.ordered",
     ),
     (
         "oocbfs.kernels.many",

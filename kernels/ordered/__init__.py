@@ -1,0 +1,1 @@
+"""Searches that visit neighbours in a given order, one after the other."""

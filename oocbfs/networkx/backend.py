@@ -1,0 +1,151 @@
+"""The backend as networkx loads it: functions by their names, and whether to call them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from oocbfs.networkx.components import (
+    connected_components,
+    is_connected,
+    is_weakly_connected,
+    node_connected_component,
+    number_connected_components,
+    number_weakly_connected_components,
+    weakly_connected_components,
+)
+from oocbfs.networkx.distances import (
+    center,
+    closeness_centrality,
+    diameter,
+    eccentricity,
+    harmonic_centrality,
+    periphery,
+    radius,
+)
+from oocbfs.networkx.graphs import BACKEND, convert_from_nx, convert_to_nx, is_backed
+from oocbfs.networkx.paths import (
+    all_pairs_shortest_path,
+    all_pairs_shortest_path_length,
+    bidirectional_shortest_path,
+    has_path,
+    shortest_path,
+    shortest_path_length,
+    single_source_shortest_path,
+    single_source_shortest_path_length,
+    single_target_shortest_path,
+    single_target_shortest_path_length,
+)
+from oocbfs.networkx.traversal import (
+    ancestors,
+    bfs_edges,
+    bfs_layers,
+    bfs_predecessors,
+    bfs_successors,
+    bfs_tree,
+    descendants,
+    descendants_at_distance,
+)
+
+# What networkx finds here: these functions, ours for its own, and nothing that is called like one.
+__all__ = [
+    "all_pairs_shortest_path",
+    "all_pairs_shortest_path_length",
+    "ancestors",
+    "bfs_edges",
+    "bfs_layers",
+    "bfs_predecessors",
+    "bfs_successors",
+    "bfs_tree",
+    "bidirectional_shortest_path",
+    "can_run",
+    "center",
+    "closeness_centrality",
+    "connected_components",
+    "convert_from_nx",
+    "convert_to_nx",
+    "descendants",
+    "descendants_at_distance",
+    "diameter",
+    "eccentricity",
+    "harmonic_centrality",
+    "has_path",
+    "is_connected",
+    "is_weakly_connected",
+    "node_connected_component",
+    "number_connected_components",
+    "number_weakly_connected_components",
+    "periphery",
+    "radius",
+    "shortest_path",
+    "shortest_path_length",
+    "should_run",
+    "single_source_shortest_path",
+    "single_source_shortest_path_length",
+    "single_target_shortest_path",
+    "single_target_shortest_path_length",
+    "weakly_connected_components",
+]
+
+# Parameters that only networkx itself understands, where they are not None: their places.
+REFUSED = {
+    "bfs_edges": {"sort_neighbors": 4},
+    "bfs_predecessors": {"sort_neighbors": 3},
+    "bfs_successors": {"sort_neighbors": 3},
+    "bfs_tree": {"sort_neighbors": 4},
+    "center": {"e": 1, "weight": 3},
+    "closeness_centrality": {"distance": 2},
+    "diameter": {"e": 1, "weight": 3},
+    "eccentricity": {"sp": 2, "weight": 3},
+    "harmonic_centrality": {"distance": 2},
+    "periphery": {"e": 1, "weight": 3},
+    "radius": {"e": 1, "weight": 3},
+    "shortest_path": {"weight": 3},
+    "shortest_path_length": {"weight": 3},
+}
+# Functions that search from many nodes: converting a graph is small beside that.
+_MANY = {
+    "all_pairs_shortest_path",
+    "all_pairs_shortest_path_length",
+    "center",
+    "closeness_centrality",
+    "diameter",
+    "eccentricity",
+    "harmonic_centrality",
+    "periphery",
+    "radius",
+}
+# Functions that may look at a few nodes only: converting a graph for one call takes longer.
+_NEAR = {"bidirectional_shortest_path", "descendants_at_distance", "has_path"}
+# Smaller graphs are searched sooner than converted: edges, for one search and for many.
+_LEAST_EDGES = 10_000
+_LEAST_EDGES_MANY = 500
+
+
+def can_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool | str:
+    """Tell whether a function knows its arguments; a text says why not."""
+    for parameter, place in REFUSED.get(name, {}).items():
+        if _given(args, kwargs, parameter, place) is not None:
+            return f"{parameter} is left to networkx"
+    return True
+
+
+def should_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool | str:
+    """Tell whether converting a graph of networkx pays; a text says why not."""
+    graph = args[0] if args else kwargs["G"]
+    cache = getattr(graph, "__networkx_cache__", None) or {}
+    if is_backed(graph) or cache.get("backends", {}).get(BACKEND):
+        return True
+    num_ends = None
+    if name in ("shortest_path", "shortest_path_length"):
+        ends = [_given(args, kwargs, *end) for end in (("source", 1), ("target", 2))]
+        num_ends = len(ends) - ends.count(None)
+    if name in _NEAR or num_ends == 2:
+        return "a search from one node to another takes less time than converting the graph"
+    least = _LEAST_EDGES_MANY if name in _MANY or num_ends == 0 else _LEAST_EDGES
+    return graph.number_of_edges() >= least or f"the graph has fewer than {least:,} edges"
+
+
+def _given(args: tuple[Any, ...], kwargs: Mapping[str, Any], name: str, place: int) -> object:
+    """Give an argument, None if it is left out."""
+    return args[place] if len(args) > place else kwargs.get(name)

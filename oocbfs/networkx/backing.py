@@ -1,0 +1,280 @@
+"""What stands behind a graph of networkx: an ``.ocg`` file, and neighbours in their order.
+
+An opened file lists neighbours by ascending id. A graph that was converted keeps the order of
+networkx, which no file holds, as arrays beside it; the file itself is made when an engine first
+needs it.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
+from itertools import chain
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.arrays import fresh
+from oocbfs.conversion.converter import convert
+from oocbfs.formats.container.reader import Container
+from oocbfs.formats.edges import Declared, Edges
+from oocbfs.kernels.ordered.adjacency import Adjacency
+from oocbfs.kernels.rows import Rows, freeze
+from oocbfs.networkx.names import Names, Node, Objects, name_ids, name_nodes
+from oocbfs.search.graph import Graph
+
+_BATCH_EDGES = 1 << 18
+# Starting threads, comparing orders and waiting for a disk take longer than converting so few.
+_FEW_EDGES = 1 << 16
+_MEMORY = "/dev/shm"
+_NO_ORDER = np.empty(0, np.uint32)
+
+
+class Backing(Protocol):
+    """What the functions need of a graph; vertices are positions."""
+
+    names: Names
+    num_edges: int
+
+    @property
+    def engine(self) -> Graph:
+        """The graph whose searches run on all cores."""
+        ...
+
+    @property
+    def reversed_engine(self) -> Graph:
+        """The same with every edge turned around."""
+        ...
+
+    @property
+    def outward(self) -> Adjacency:
+        """Neighbours in their order; out-neighbours if the graph is directed."""
+        ...
+
+    @property
+    def inward(self) -> Adjacency:
+        """In-neighbours in their order."""
+        ...
+
+    @property
+    def max_degree(self) -> int:
+        """Length of the longest row of a file."""
+        ...
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Keep the file open while rows of it are read."""
+        ...
+
+    def release(self) -> None:
+        """Let go of what was read, if memory is bounded."""
+        ...
+
+    def neighbours(self, position: int, *, inward: bool) -> list[Any]:
+        """Give the neighbours of a vertex in their order, as nodes."""
+        ...
+
+    def edge_counts(self, position: int, *, inward: bool) -> list[int] | None:
+        """Give the number of parallel edges to each neighbour; None if there are no such."""
+        ...
+
+    def close(self) -> None:
+        """Close the file."""
+        ...
+
+
+class OpenedBacking:
+    """A graph in an ``.ocg`` file."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.engine = graph
+        self.names = name_ids(graph)
+        self.num_edges = graph.num_edges if graph.directed else graph.num_edges // 2
+
+    @cached_property
+    def reversed_engine(self) -> Graph:
+        """See ``Backing``."""
+        return self.engine.reversed()
+
+    @cached_property
+    def outward(self) -> Adjacency:
+        """See ``Backing``."""
+        return self._adjacency(self.engine.rows)
+
+    @cached_property
+    def inward(self) -> Adjacency:
+        """See ``Backing``."""
+        return self._adjacency(self.engine.in_rows)
+
+    def _adjacency(self, rows: Rows) -> Adjacency:
+        order = self.engine.order
+        return Adjacency(
+            heads=freeze(rows.heads, np.uint32),
+            bases=freeze(rows.bases, np.uint64),
+            starts=freeze(rows.starts, np.uint32),
+            tails=freeze(rows.tails, np.uint8),
+            shift=rows.shift,
+            order=freeze(_NO_ORDER if order is None else order, np.uint32),
+            ranks=freeze(_NO_ORDER if order is None else self.engine.ranks, np.uint32),
+        )
+
+    @property
+    def max_degree(self) -> int:
+        """See ``Backing``."""
+        return self.engine.rows.max_degree
+
+    def reading(self) -> AbstractContextManager[None]:
+        """See ``Backing``."""
+        return self.engine.reading()
+
+    def release(self) -> None:
+        """See ``Backing``."""
+        if self.engine.budget_bytes is not None:
+            self.engine.release()
+
+    def neighbours(self, position: int, *, inward: bool) -> list[Any]:
+        """See ``Backing``."""
+        node = self.names.nodes(np.array([position]))[0]
+        ids = self.engine.in_neighbors(node) if inward else self.engine.neighbors(node)
+        return list(ids.tolist())
+
+    def edge_counts(self, position: int, *, inward: bool) -> None:
+        """See ``Backing``."""
+
+    def close(self) -> None:
+        """See ``Backing``."""
+        _close_engines(self)
+
+
+class ConvertedBacking:
+    """A graph of networkx, as arrays."""
+
+    max_degree = 0
+
+    def __init__(self, graph: Any) -> None:  # noqa: ANN401
+        nodes: list[Node] = list(graph)
+        self.names = name_nodes(nodes)
+        self.directed: bool = graph.is_directed()
+        self.num_edges: int = graph.number_of_edges()
+        self.outward, self._counts = self._list_rows(graph, graph._adj, nodes)
+        self.inward, self._in_counts = self.outward, self._counts
+        if self.directed:
+            self.inward, self._in_counts = self._list_rows(graph, graph._pred, nodes)
+
+    def _list_rows(
+        self,
+        graph: Any,  # noqa: ANN401
+        rows: Mapping[Node, Mapping[Node, Any]],
+        nodes: list[Node],
+    ) -> tuple[Adjacency, NDArray[np.int64] | None]:
+        """List the neighbours of all nodes and, in a multigraph, how many edges lead to each."""
+        in_order = [rows[node] for node in nodes]
+        firsts = np.zeros(len(nodes) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, in_order), np.int64, len(nodes)), out=firsts[1:])
+        count = int(firsts[-1])
+        found: Iterable[Any] = chain.from_iterable(in_order)
+        if isinstance(self.names, Objects):
+            positions = self.names.positions(iter(found), count)
+        else:
+            positions = np.fromiter(found, np.int64, count)
+        counts = None
+        if graph.is_multigraph():
+            keys = (len(edges) for row in in_order for edges in row.values())
+            counts = np.fromiter(keys, np.int64, count)
+        return Adjacency(firsts, positions.astype(np.uint32)), counts
+
+    @cached_property
+    def engine(self) -> Graph:
+        """See ``Backing``."""
+        # The file lives as long as it is open: it has no name any more when this is done.
+        few = self.outward.neighbours.size < _FEW_EDGES
+        place = _MEMORY if few and os.access(_MEMORY, os.W_OK) else None
+        with tempfile.TemporaryDirectory(prefix="oocbfs-", dir=place) as folder:
+            path = os.path.join(folder, "networkx.ocg")
+            edges = ListedEdges(self.outward, directed=self.directed)
+            if few:
+                convert(edges, path, ids="dense", order="natural", threads=1)
+            else:
+                convert(edges, path, ids="dense")
+            return Graph(Container(path))
+
+    @cached_property
+    def reversed_engine(self) -> Graph:
+        """See ``Backing``."""
+        return self.engine.reversed()
+
+    def reading(self) -> AbstractContextManager[None]:
+        """See ``Backing``."""
+        return nullcontext()
+
+    def release(self) -> None:
+        """See ``Backing``."""
+
+    def neighbours(self, position: int, *, inward: bool) -> list[Any]:
+        """See ``Backing``."""
+        adjacency = self.inward if inward else self.outward
+        return self.names.nodes(adjacency.neighbours[_row(adjacency, position)])
+
+    def edge_counts(self, position: int, *, inward: bool) -> list[int] | None:
+        """See ``Backing``."""
+        counts = self._in_counts if inward else self._counts
+        adjacency = self.inward if inward else self.outward
+        return None if counts is None else counts[_row(adjacency, position)].tolist()
+
+    def close(self) -> None:
+        """See ``Backing``."""
+        _close_engines(self)
+
+
+def _close_engines(backing: object) -> None:
+    """Close the files that were opened."""
+    for name in ("engine", "reversed_engine"):
+        if name in vars(backing):
+            vars(backing)[name].close()
+
+
+def _row(adjacency: Adjacency, position: int) -> slice:
+    return slice(*adjacency.firsts[position : position + 2].tolist())
+
+
+class ListedEdges:
+    """An edge stream over listed rows; an undirected edge is given once."""
+
+    name = "networkx"
+    unit = "edge"
+
+    def __init__(self, rows: Adjacency, *, directed: bool) -> None:
+        self._rows = rows
+        self.declared = Declared(directed=directed, num_vertices=rows.firsts.size - 1)
+        self.total: int | None = rows.neighbours.size
+        self.done = 0
+
+    def batches(self) -> Iterator[Edges]:
+        """Yield the edges, row by row."""
+        firsts, neighbours = self._rows.firsts, self._rows.neighbours
+        for first in range(0, neighbours.size, _BATCH_EDGES):
+            targets = neighbours[first : first + _BATCH_EDGES].astype(np.uint64)
+            places = np.arange(first, first + targets.size)
+            sources = np.searchsorted(firsts, places, "right").astype(np.uint64) - np.uint64(1)
+            if not self.declared.directed:
+                once = sources <= targets
+                sources, targets = sources[once], targets[once]
+            self.done = first + places.size
+            yield Edges(sources, targets)
+
+
+def ids_at(graph: Graph, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Give the ids at some positions, which an engine is asked about."""
+    listed = graph.listed_ids
+    if listed is None:
+        return positions.astype(np.uint64) + np.uint64(graph.first_id)
+    with graph.reading():
+        return listed[positions]
+
+
+def row_scratch(backing: Backing) -> NDArray[np.uint32]:
+    """Allocate room for the longest row of a file."""
+    return fresh(backing.max_degree + 1, np.uint32)

@@ -1,0 +1,173 @@
+"""Distances from many nodes: closeness, harmonic centrality, eccentricity and its extremes.
+
+Names, parameters, results and errors are those of networkx, whose documentation explains them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from oocbfs.networkx import bounds
+from oocbfs.networkx.backing import ids_at
+from oocbfs.networkx.names import Node
+from oocbfs.networkx.paths import known
+from oocbfs.results.source import SourceResult
+
+_NOT_STRONG = "Found infinite path length because the digraph is not strongly connected"
+_NOT_CONNECTED = "Found infinite path length because the graph is not connected"
+_NO_BOUNDS = "Cannot compute metric because graph is not connected."
+
+
+def closeness_centrality(
+    G: Any,  # noqa: ANN401, N803
+    u: Node | None = None,
+    distance: None = None,
+    wf_improved: bool = True,
+) -> Any:  # noqa: ANN401
+    """Give the closeness of all nodes or of one, by the distances to it."""
+    nodes = list(G) if u is None else [u]
+    found = {}
+    for node, result in zip(nodes, _searches(G, nodes, inward=True), strict=True):
+        total = int(result.level_sizes @ np.arange(result.level_sizes.size))
+        # In the order of networkx, so that the last digit is the same.
+        closeness = 0.0
+        if total > 0 and len(G) > 1:
+            closeness = (result.reached - 1.0) / total
+            if wf_improved:
+                closeness *= (result.reached - 1.0) / (len(G) - 1)
+        found[node] = closeness
+    return found if u is None else found[u]
+
+
+def harmonic_centrality(
+    G: Any,  # noqa: ANN401, N803
+    nbunch: Any = None,  # noqa: ANN401
+    distance: None = None,
+    sources: Any = None,  # noqa: ANN401
+) -> dict[Any, float]:
+    """Sum up 1 / distance from all sources, for all nodes or some."""
+    nodes = set(G.nbunch_iter(nbunch) if nbunch is not None else G.nodes)
+    starts = set(G.nbunch_iter(sources) if sources is not None else G.nodes)
+    if len(starts) == len(G):
+        results = _searches(G, nodes, inward=True)
+        return {node: result.harmonic or 0 for node, result in zip(nodes, results, strict=True)}
+    wanted, begins = (
+        np.array([G._backing.names.position(node) for node in some], np.int64)
+        for some in (nodes, starts)
+    )
+    # The smaller side is searched from.
+    if len(nodes) < len(starts):
+        results = _searches(G, nodes, inward=True, levels=True)
+        sums = [float(_inverse(result, begins).sum()) for result in results]
+    else:
+        total = np.zeros(len(nodes))
+        for result in _searches(G, starts, levels=True):
+            total += _inverse(result, wanted)
+        sums = total.tolist()
+    return {node: value or 0 for node, value in zip(nodes, sums, strict=True)}
+
+
+def _inverse(result: SourceResult, positions: Any) -> Any:  # noqa: ANN401
+    """Give 1 / distance, and 0 for the source and what is not reached."""
+    assert result.levels is not None
+    levels = result.levels[positions].astype(np.float64)
+    return np.divide(1, levels, out=np.zeros(levels.size), where=levels > 0)
+
+
+def eccentricity(
+    G: Any,  # noqa: ANN401, N803
+    v: Any = None,  # noqa: ANN401
+    sp: None = None,
+    weight: None = None,
+) -> Any:  # noqa: ANN401
+    """Give the largest distance from all nodes, from some, or from one."""
+    if v is None and not G.is_directed() and len(G):
+        found = bounds.eccentricities(G._backing.engine, bounds.all_of_them, _NOT_CONNECTED)
+        return dict(zip(G, found.lower.tolist(), strict=True))
+    nodes = list(G.nbunch_iter(v))
+    eccentricities = {}
+    for node, result in zip(nodes, _searches(G, nodes), strict=True):
+        if result.reached != len(G):
+            raise nx.NetworkXError(_NOT_STRONG if G.is_directed() else _NOT_CONNECTED)
+        eccentricities[node] = result.eccentricity
+    return eccentricities[v] if v in G else eccentricities
+
+
+def diameter(
+    G: Any,  # noqa: ANN401, N803
+    e: None = None,
+    usebounds: bool = False,
+    weight: None = None,
+) -> int:
+    """Give the largest eccentricity."""
+    if G.is_directed() or not len(G):
+        return max(eccentricity(G).values())  # type: ignore[no-any-return]
+    return int(_bounded(G, bounds.for_diameter, usebounds).lower.max())
+
+
+def radius(
+    G: Any,  # noqa: ANN401, N803
+    e: None = None,
+    usebounds: bool = False,
+    weight: None = None,
+) -> int:
+    """Give the smallest eccentricity."""
+    if G.is_directed() or not len(G):
+        return min(eccentricity(G).values())  # type: ignore[no-any-return]
+    return int(_bounded(G, bounds.for_radius, usebounds).upper.min())
+
+
+def periphery(
+    G: Any,  # noqa: ANN401, N803
+    e: None = None,
+    usebounds: bool = False,
+    weight: None = None,
+) -> list[Any]:
+    """Give the nodes of the largest eccentricity."""
+    if G.is_directed() or not len(G):
+        found = eccentricity(G)
+        largest = max(found.values())
+        return [node for node, value in found.items() if value == largest]
+    lower = _bounded(G, bounds.for_periphery, usebounds).lower
+    return list(G._backing.names.nodes(np.flatnonzero(lower == lower.max())))
+
+
+def center(
+    G: Any,  # noqa: ANN401, N803
+    e: None = None,
+    usebounds: bool = False,
+    weight: None = None,
+) -> list[Any]:
+    """Give the nodes of the smallest eccentricity."""
+    if G.is_directed() or not len(G):
+        if not G.is_directed() and usebounds is not True:
+            nx.is_tree(nx.Graph())  # which refuses a graph without nodes
+        found = eccentricity(G)
+        smallest = min(found.values())
+        return [node for node, value in found.items() if value == smallest]
+    upper = _bounded(G, bounds.for_center, usebounds).upper
+    return list(G._backing.names.nodes(np.flatnonzero(upper == upper.min())))
+
+
+def _bounded(graph: Any, unresolved: bounds.Rule, usebounds: bool) -> bounds.Bounds:  # noqa: ANN401
+    message = _NO_BOUNDS if usebounds is True else _NOT_CONNECTED
+    return bounds.eccentricities(graph._backing.engine, unresolved, message)
+
+
+def _searches(
+    graph: Any,  # noqa: ANN401
+    nodes: Iterable[Node],
+    *,
+    inward: bool = False,
+    levels: bool = False,
+) -> Iterator[SourceResult]:
+    """Search from each node, 64 at a time."""
+    positions = [known(graph, node, f"Source {node} is not in G") for node in nodes]
+    backing = graph._backing
+    engine = backing.reversed_engine if inward and graph.is_directed() else backing.engine
+    ids = ids_at(engine, np.array(positions, np.int64))
+    yield from engine.bfs_many(ids, emit="levels" if levels else "summary")

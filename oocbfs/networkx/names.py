@@ -1,0 +1,132 @@
+"""What the vertices of a graph are called in networkx: any hashable objects, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from oocbfs.graph.stored import StoredGraph
+
+Node = Hashable
+Positions = NDArray[np.integer[Any]]
+_PIECE = 1 << 16
+
+
+class Names(Protocol):
+    """Nodes by their position, and positions by their node."""
+
+    def __len__(self) -> int: ...
+
+    def position(self, node: Node) -> int | None:
+        """Give the position of a node, None if there is none; what cannot be a node raises."""
+        ...
+
+    def nodes(self, positions: Positions) -> list[Any]:
+        """Give the nodes at some positions."""
+        ...
+
+
+def name_nodes(nodes: list[Node]) -> Names:
+    """Name vertices by the nodes of a graph, in their order."""
+    if set(map(type, nodes)) <= {int} and nodes == list(range(len(nodes))):
+        return Consecutive(0, len(nodes))
+    return Objects(nodes)
+
+
+def name_ids(graph: StoredGraph) -> Names:
+    """Name vertices by the ids of a file."""
+    if graph.listed_ids is None:
+        return Consecutive(graph.first_id, graph.num_vertices)
+    return Listed(graph)
+
+
+def all_nodes(names: Names) -> Iterator[Any]:
+    """Yield all nodes in their order."""
+    for first in range(0, len(names), _PIECE):
+        yield from names.nodes(np.arange(first, min(first + _PIECE, len(names))))
+
+
+class Consecutive:
+    """Whole numbers from a first one on."""
+
+    def __init__(self, first: int, count: int) -> None:
+        self._first = first
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def position(self, node: Node) -> int | None:
+        """See ``Names``."""
+        number = _whole(node)
+        known = number is not None and 0 <= number - self._first < self._count
+        return number - self._first if number is not None and known else None
+
+    def nodes(self, positions: Positions) -> list[Any]:
+        """See ``Names``."""
+        return list((positions.astype(np.uint64) + np.uint64(self._first)).tolist())
+
+
+class Listed:
+    """The ids of a file, where they are not consecutive."""
+
+    def __init__(self, graph: StoredGraph) -> None:
+        self._graph = graph
+
+    def __len__(self) -> int:
+        return self._graph.num_vertices
+
+    def position(self, node: Node) -> int | None:
+        """See ``Names``."""
+        number = _whole(node)
+        if number is None or not 0 <= number < 2**64:
+            return None
+        with self._graph.reading():
+            listed = self._graph.listed_ids
+            assert listed is not None
+            place = int(np.searchsorted(listed, np.uint64(number)))
+            return place if place < listed.size and int(listed[place]) == number else None
+
+    def nodes(self, positions: Positions) -> list[Any]:
+        """See ``Names``."""
+        with self._graph.reading():
+            listed = self._graph.listed_ids
+            assert listed is not None
+            return list(listed[positions].tolist())
+
+
+class Objects:
+    """Any hashable objects."""
+
+    def __init__(self, nodes: list[Node]) -> None:
+        self._nodes = nodes
+        self._positions = {node: position for position, node in enumerate(nodes)}
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def position(self, node: Node) -> int | None:
+        """See ``Names``."""
+        return self._positions.get(node)
+
+    def positions(self, nodes: Iterator[Node], count: int) -> NDArray[np.int64]:
+        """Find the positions of nodes that are there."""
+        return np.fromiter(map(self._positions.__getitem__, nodes), np.int64, count)
+
+    def nodes(self, positions: Positions) -> list[Any]:
+        """See ``Names``."""
+        return list(map(self._nodes.__getitem__, positions.tolist()))
+
+
+def _whole(node: Any) -> int | None:  # noqa: ANN401
+    """Give the whole number that a node is equal to, as it would be found in a dictionary."""
+    hash(node)
+    try:
+        number = int(node)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if number == node else None

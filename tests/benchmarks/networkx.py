@@ -1,0 +1,122 @@
+"""networkx's functions with and without the backend: the same calls on the same graph, in turns."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+import oocbfs
+import oocbfs.networkx
+from oocbfs.generate import generators
+from tests.benchmarks.common import show
+
+Call = Callable[[Any], object]
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(prog="scripts/bench networkx", description=__doc__)
+    parser.add_argument("--scale", type=int, default=16, help="Kronecker scale (default 16)")
+    parser.add_argument("--rounds", type=int, default=3, help="so many, in turns")
+    parser.add_argument("--many", type=int, default=64, help="nodes of those that search from many")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        graph, path = make(options.scale, Path(folder))
+        measure(graph, path, options)
+
+
+def make(scale: int, folder: Path) -> tuple[Any, Path]:
+    """Give the largest component of a Kronecker graph, and a file of it."""
+    oocbfs.convert(generators.kron(scale), folder / "all.ocg")
+    with oocbfs.networkx.open(folder / "all.ocg") as graph:
+        giant = max(nx.connected_components(graph), key=len)
+        edges = np.array([(u, v) for u, v in graph.edges if u in giant])
+    np.random.default_rng(1).shuffle(edges)
+    oocbfs.convert(edges, folder / "giant.ocg", ids="compact")
+    return nx.Graph(edges.tolist()), folder / "giant.ocg"
+
+
+def calls_of(nodes: list[Any], many: int) -> dict[str, Call]:
+    """Give each call as something that runs on a graph to its end."""
+    source, target, some = nodes[0], nodes[-1], nodes[:many]
+    return {
+        "single_source_shortest_path_length": lambda g: nx.single_source_shortest_path_length(
+            g, source
+        ),
+        "single_source_shortest_path": lambda g: nx.single_source_shortest_path(g, source),
+        "bfs_edges": lambda g: deque(nx.bfs_edges(g, source), 0),
+        "bfs_layers": lambda g: deque(nx.bfs_layers(g, source), 0),
+        "bfs_tree": lambda g: nx.bfs_tree(g, source),
+        "descendants": lambda g: nx.descendants(g, source),
+        "has_path": lambda g: nx.has_path(g, source, target),
+        "connected_components": lambda g: deque(nx.connected_components(g), 0),
+        "number_connected_components": nx.number_connected_components,
+        f"harmonic_centrality of {many} nodes": lambda g: nx.harmonic_centrality(g, some),
+        f"eccentricity of {many} nodes": lambda g: nx.eccentricity(g, some),
+        "diameter, with bounds": lambda g: nx.diameter(g, usebounds=True),
+    }
+
+
+def measure(graph: Any, path: Path, options: argparse.Namespace) -> None:
+    """Run all in turns; ratios are ours to networkx's, medians of the rounds."""
+    nodes = list(graph)
+    np.random.default_rng(2).shuffle(nodes)
+    calls = calls_of(nodes, options.many)
+    converted = oocbfs.networkx.convert_from_nx(graph)
+    with oocbfs.networkx.open(path) as opened:
+        for call in calls.values():  # compiles, and makes the converted graph's file
+            call(converted)
+            call(opened)
+        rows = []
+        for name, call in calls.items():
+            rounds = [
+                [timed(call, which) for which in (graph, converted, opened)]
+                for _ in range(options.rounds)
+            ]
+            ratios = np.median([[r[1] / r[0], r[2] / r[0]] for r in rounds], axis=0)
+            seconds = np.median(rounds, axis=0)
+            rows.append(
+                [name, *(f"{1e3 * s:,.2f}" for s in seconds), *(f"{r:.4f}" for r in ratios)]
+            )
+    figures = f"{graph.number_of_nodes():,} nodes, {graph.number_of_edges():,} edges"
+    show(
+        f"Kronecker {options.scale}, its largest component: {figures}; milliseconds of whole calls",
+        ("call", "networkx", "converted graph", "opened file", "ratio", "ratio"),
+        rows,
+    )
+    show_conversion(graph, nodes[0], options.rounds)
+
+
+def show_conversion(graph: Any, source: Any, rounds: int) -> None:
+    """Say what converting costs: arrays for all functions, and a file for those of engines."""
+    once, arrays, file = [], [], []
+    for _ in range(rounds):
+        once.append(timed(lambda g: nx.single_source_shortest_path_length(g, source), graph))
+        start = time.perf_counter()
+        converted = oocbfs.networkx.convert_from_nx(graph)
+        arrays.append(time.perf_counter() - start)
+        file.append(timed(lambda g: g.ocg, converted))
+        converted.close()
+    show(
+        "Converting, as a ratio to one single_source_shortest_path_length of networkx",
+        ("step", "milliseconds", "ratio"),
+        [
+            [name, f"{1e3 * np.median(seconds):,.1f}", f"{np.median(np.divide(seconds, once)):.3f}"]
+            for name, seconds in (("to arrays", arrays), ("to a file", file))
+        ],
+    )
+
+
+def timed(call: Call, graph: Any) -> float:
+    """Give the seconds of one call."""
+    start = time.perf_counter()
+    call(graph)
+    return time.perf_counter() - start
