@@ -65,7 +65,11 @@ class NameColumn:
         """Give all names as strings."""
         return list(self)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:  # noqa: ANN401
+    def __array__(
+        self,
+        dtype: Any = None,  # noqa: ANN401
+        copy: bool | None = None,
+    ) -> NDArray[Any]:
         array = np.empty(self.size, object)
         array[:] = self.tolist()
         return array

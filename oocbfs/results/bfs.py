@@ -261,8 +261,7 @@ class BfsResult:
                     f"{self.graph.given_one(path[-1])} from one level nearer: run 'oocbfs verify'"
                 )
             path.append(int(before[nearer[0]]))
-        found: list[Any] = self.graph.given(np.array(path[::-1], np.uint64)).tolist()
-        return found
+        return list(self.graph.given(np.array(path[::-1], np.uint64)).tolist())
 
     def about(self) -> dict[str, str]:
         """Say what the table of this search is about."""

@@ -49,5 +49,5 @@ def to_arrow(
     types: Mapping[str, Any] | None = None,
 ) -> Any:  # noqa: ANN401
     """Make a pyarrow table, whose schema says what it is about; arrays know their types."""
-    known = types or {name: column.dtype for name, column in columns.items()}  # type: ignore[union-attr]
+    known = types or {name: getattr(column, "dtype", None) for name, column in columns.items()}
     return import_arrow().table(dict(columns), arrow_schema(known, about))

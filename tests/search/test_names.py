@@ -219,3 +219,16 @@ def test_columns_with_gaps() -> None:
     assert column.tolist() == list(np.asarray(column)) == ["a", None, "é"]
     assert (column[0], column[1], column[-1]) == ("a", None, "é")
     assert column.__arrow_array__().to_pylist() == ["a", None, "é"]
+
+
+def test_networkx_speaks_names(graph: oocbfs.Graph, expected: Any) -> None:
+    from oocbfs import networkx as backend
+
+    with backend.open(graph.path) as opened:
+        assert list(opened) == sorted(expected)
+        assert name_of(17) in opened
+        assert 3 not in opened
+        found = nx.single_source_shortest_path_length(opened, name_of(17))
+        assert found == nx.single_source_shortest_path_length(expected, name_of(17))
+        with pytest.raises(nx.NodeNotFound):
+            nx.single_source_shortest_path_length(opened, "nobody")
