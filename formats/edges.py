@@ -20,6 +20,29 @@ class Edges:
     targets: Ids
 
 
+@dataclass(frozen=True)
+class NamedEdges:
+    """A batch of edges between names: those of edge i are the names 2i and 2i + 1 of the text.
+
+    Name k is the UTF-8 in ``text[starts[k] : starts[k] + lengths[k]]``.
+    """
+
+    text: NDArray[np.uint8]
+    starts: NDArray[np.uint32]
+    lengths: NDArray[np.uint16]
+
+    @property
+    def num_edges(self) -> int:
+        """Number of edges."""
+        return self.starts.size // 2
+
+    def part(self, first: int, stop: int) -> NamedEdges:
+        """Give the edges first … stop-1."""
+        return NamedEdges(
+            self.text, self.starts[2 * first : 2 * stop], self.lengths[2 * first : 2 * stop]
+        )
+
+
 @dataclass
 class Declared:
     """What an input says about itself besides its edges.
@@ -55,5 +78,19 @@ class EdgeStream(Protocol):
     done: int
 
     def batches(self) -> Iterator[Edges]:
+        """Yield the edges in input order, at most a few hundred thousand in each batch."""
+        ...
+
+
+class NamedEdgeStream(Protocol):
+    """A source of edges between names, otherwise like an ``EdgeStream``."""
+
+    name: str
+    declared: Declared
+    unit: str
+    total: int | None
+    done: int
+
+    def named_batches(self) -> Iterator[NamedEdges]:
         """Yield the edges in input order, at most a few hundred thousand in each batch."""
         ...

@@ -24,6 +24,7 @@ Target = tuple[str | int, ...]
 # How many sources a batch takes at a time where the graph stays on disk.
 _WIDTHS = (8, 16, 32, 64)
 _RESULTS = ("levels", "prediction", "format_text", "components", "checking", "tuples")
+_NAMES = ("parse", "words", "table", "sort", "merge", "stored", "format")
 
 
 @dataclass(frozen=True)
@@ -225,5 +226,6 @@ _COMPILED: tuple[tuple[Target, ...], ...] = (
     _modules("convert.webgraph"),
     _modules("convert.cluster", "convert.generate", "varint", "many.spread", "methods.sequential"),
     _modules(*(f"results.{name}" for name in _RESULTS)),
+    _modules(*(f"names.{name}" for name in _NAMES)),
 )
 NUM_COMPILED = len(_COMPILED)

@@ -27,7 +27,7 @@ Table = Literal[
 LevelFiles = Literal["npy", "zarr"]
 Shell = Literal["bash", "zsh", "fish"]
 OrderName = Literal["auto", "natural", "degree", "dbg", "local"]
-IdNames = Literal["auto", "dense", "compact"]
+IdNames = Literal["auto", "dense", "compact", "names"]
 
 ZSTD_LEVELS = range(1, 23)
 # Numbers that GPUs of one host may have, which are all that can share a graph.
@@ -102,7 +102,7 @@ class Settings:
     # Only traversals from one source, or from the nearest of several, look at what follows.
     direction: Direction = "auto"
     max_depth: int | None = None
-    target: int | None = None
+    target: int | str | None = None
     validate: bool = False
     # One of oocbfs.methods, with its options.
     method: str = "auto"

@@ -7,16 +7,19 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import accumulate
 from operator import itemgetter
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
+from oocbfs.errors import QueryError
 from oocbfs.methods import AUTO, METHODS
 from oocbfs.settings import DEVICES, Direction
 from oocbfs.tools import announcements
 from oocbfs.tools import options as shared
+from oocbfs.tools.vertices import called, read_vertices, vertices
 
 if TYPE_CHECKING:
     from oocbfs.results.bfs import BfsResult, Level
     from oocbfs.results.counts import Counts
+    from oocbfs.search.graph import Graph
 
 # Titles and widths of the columns of oocbfs.results.counts; edges are in the first table.
 _COUNTS = {
@@ -36,7 +39,6 @@ _COUNTS = {
 # Levels are 32 bits wide.
 _DEPTH = shared.whole(0, 2**31 - 1)
 _DEVICE = shared.whole(DEVICES[0], DEVICES[-1])
-_NO_SOURCE = ()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,17 +47,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add(parser, "graph", nargs="?")
     parser.add_argument(
         "--source",
-        type=_ids,
-        default=_NO_SOURCE,
+        type=vertices,
         metavar="ID",
-        help="an id, several such as 1,2,3, or giant: the smallest id of the largest component "
-        "(no default)",
+        help="an id or a name, several such as 1,2,3, or giant: the smallest id of the largest "
+        "component (no default)",
     )
     for name in ("levels", "parents"):
         shared.add_vector(parser, f"--{name}", name)
     parser.add_argument(
         "--target",
-        type=shared.vertex,
+        type=vertices,
         metavar="ID",
         help="stop at this vertex, print the path (default: none)",
     )
@@ -92,9 +93,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(refuse=parser.error)
 
 
-def _ids(text: str) -> list[int | str] | str:
-    """Read ids, or the word for the largest component."""
-    return text if text == "giant" else [shared.vertex(part) for part in text.split(",")]
+def _sources(opened: Graph, text: str) -> list[Any] | str:
+    """Read ids or names, or the word for the largest component."""
+    return text if text == "giant" else read_vertices(opened, text)
+
+
+def _target(opened: Graph, text: str | None) -> Any:  # noqa: ANN401
+    """Read one id or name."""
+    if text is None:
+        return None
+    found = read_vertices(opened, text)
+    if len(found) > 1:
+        raise QueryError(f"--target {text}: name one vertex")
+    return found[0]
 
 
 def _devices(text: str) -> list[int]:
@@ -102,7 +113,7 @@ def _devices(text: str) -> list[int]:
 
 
 def _refuse_missing(options: argparse.Namespace) -> None:
-    given = {"GRAPH.ocg": options.graph is not None, "--source": options.source is not _NO_SOURCE}
+    given = {"GRAPH.ocg": options.graph is not None, "--source": options.source is not None}
     missing = [name for name, is_given in given.items() if not is_given]
     if missing:
         options.refuse(f"the following arguments are required: {', '.join(missing)}")
@@ -133,12 +144,14 @@ def run(options: argparse.Namespace) -> None:
     announcements.announce()
 
     with shared.open_graph(options) as opened:
+        target = _target(opened, options.target)
         result = opened.bfs(
-            options.source,
+            _sources(opened, options.source),
             parents=options.parents is not None,
             progress=True,
+            target=target,
             **shared.chosen(options, *(["force"] if shared.is_in_parts(options) else [])),
-            **shared.chosen(options, "direction", "max_depth", "target", "validate", "method"),
+            **shared.chosen(options, "direction", "max_depth", "validate", "method"),
             devices=options.devices,
             **shared.chosen(options, *shared.ENGINE),
         )
@@ -148,7 +161,7 @@ def run(options: argparse.Namespace) -> None:
                 shared.write_column(options, path, name, values, result)
         if options.plot:
             result.plot(options.plot, force=options.force)
-        path_found = _path(result, options.target)
+        path_found = _path(result, target)
         summary = result.summary()
     shared.tell_engine(result.stats)
     summary |= {"path": path_found, "validated": options.validate}
@@ -158,7 +171,7 @@ def run(options: argparse.Namespace) -> None:
         shared.tell_written(options.levels, options.parents, options.plot)
 
 
-def _path(result: BfsResult, target: int | None) -> list[int] | None:
+def _path(result: BfsResult, target: Any) -> list[Any] | None:  # noqa: ANN401
     """Give the path to the target, if there is one to be found."""
     if target is None or result.level_of(target) < 0:
         return None
@@ -195,7 +208,7 @@ def _counts(name: str, counts: Counts | None) -> str:
 
 
 def _rows(
-    result: BfsResult, options: argparse.Namespace, path: list[int] | None
+    result: BfsResult, options: argparse.Namespace, path: list[Any] | None
 ) -> Iterator[tuple[str, str]]:
     stats = result.stats
     examined = sum(level.edges_examined or 0 for level in stats.levels)
@@ -217,7 +230,8 @@ def _rows(
     if options.validate:
         yield "validated", "levels and parents" if options.parents else "levels"
     if options.target is not None:
-        found = f"{len(path) - 1} steps: " + " → ".join(map(str, path)) if path else "not reached"
+        steps = " → ".join(map(called, path or []))
+        found = f"{len(path) - 1} steps: {steps}" if path else "not reached"
         yield f"path to {options.target}", found
 
 

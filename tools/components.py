@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from oocbfs.tools import announcements
 from oocbfs.tools import options as shared
+from oocbfs.tools.vertices import called
 
 if TYPE_CHECKING:
     from oocbfs.results.components import ComponentsResult
@@ -53,7 +54,7 @@ def run(options: argparse.Namespace) -> None:
 def _giant_rows(result: ComponentsResult) -> Iterator[tuple[str, str]]:
     giant, graph = result.giant, result.graph
     if giant is not None:
-        yield "smallest id", str(giant.label)
+        yield "smallest id", called(giant.label)
         yield "vertices", _of(giant.size, graph.num_vertices)
         yield "edges", _of(result.giant_edges, graph.num_edges)
 
@@ -67,7 +68,7 @@ def _sizes(result: ComponentsResult) -> Iterator[str]:
     yield "         smallest id          vertices   share"
     for component in result.largest(_SHOWN_COMPONENTS):
         share = component.size / result.graph.num_vertices
-        yield f"{component.label:>20}  {component.size:>16,}  {share:>6.1%}"
+        yield f"{called(component.label):>20}  {component.size:>16,}  {share:>6.1%}"
     hidden = result.num_components - _SHOWN_COMPONENTS
     if hidden > 0:
         yield f"{'…':>20}  {hidden:,} more components"

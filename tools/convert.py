@@ -84,8 +84,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ids",
         choices=get_args(IdNames),
         default="auto",
-        help="vertices are all ids up to the largest, or those that occur "
-        "(default: auto, by density)",
+        help="vertices are all ids up to the largest, or those that occur (default: auto, by "
+        "density); names: ids are text, or numbers of any size",
     )
     shared.add_work_options(parser)
     shared.add(parser, "--parts", help="write a folder of so many parts; see oocbfs shard")

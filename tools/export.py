@@ -61,6 +61,7 @@ def _write_edges(opened: Graph, options: argparse.Namespace) -> int:
             header_comment=f"Nodes: {opened.num_vertices} Edges: {total} ({kind})",
             about=about(opened),
             largest_id=opened.largest_id if opened.num_vertices else 0,
+            names=None if opened.names is None else opened.names.take,
             progress=bar.update,
             **shared.chosen(options, "threads", "force"),
         )
@@ -78,7 +79,13 @@ def _write_rows(opened: Graph, form: str, options: argparse.Namespace) -> int:
     from oocbfs.progress import Phases
 
     choose_row_format(options.output, opened)
-    if not keeps_ids(form, opened):
+    if opened.names is not None:
+        print(
+            f"{options.output}: vertices are numbered from {FIRST[form]} in the order of their "
+            "names, which this format cannot hold",
+            file=sys.stderr,
+        )
+    elif not keeps_ids(form, opened):
         kept = ", which are in the array ids" if form == NPZ else ", which this format cannot hold"
         print(
             f"{options.output}: vertices are numbered from {FIRST[form]} in the order of their "

@@ -32,16 +32,6 @@ TIERS = {"disk": "from disk", "host": "over PCIe", "messages": "in messages"}
 _SHOWN_LEVELS = 40
 
 
-def vertex(text: str) -> int | str:
-    """Read an id, or else a name, which the graph may know or not."""
-    if not text:
-        raise argparse.ArgumentTypeError(f"{shown(text)} is not an id")
-    try:
-        return whole_number(text)
-    except argparse.ArgumentTypeError:
-        return text
-
-
 def whole_number(text: str) -> int:
     """Read a whole number; int() alone takes 1_000 and digits of any script, but not thousands."""
     number = text.strip()
@@ -314,15 +304,17 @@ def write_column(
     values: NDArray[Any],
     result: BfsResult | ComponentsResult,
 ) -> None:
-    """Write a number for each vertex."""
+    """Write a number for each vertex, or what it stands for if it is an id."""
     from oocbfs.formats.output.vectors import write_vector
+
+    are_ids = name in ("parent", "component")
 
     write_vector(
         path,
         name,
         result.graph.id_column,
         values,
-        as_column=result.graph.as_column,
+        as_column=result.graph.as_column if are_ids else lambda values: values,
         about=result.about(),
         threads=result.stats.threads,
         force=options.force,
@@ -339,7 +331,8 @@ def print_count(options: argparse.Namespace, num_edges: int, origin: str = "") -
 
 def kind_of_ids(kind: str, first_id: int) -> str:
     """Say which ids are vertices."""
-    return f"consecutive from {first_id}" if kind == "consecutive" else f"as {kind}"
+    kinds = {"names": "by name", "listed": "as listed"}
+    return kinds.get(kind, f"consecutive from {first_id}")
 
 
 def duration(stats: Stats | ComponentsStats) -> str:

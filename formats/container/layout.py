@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable
 from enum import IntEnum, IntFlag
 
 import numpy as np
 from numpy.typing import NDArray
 
 MAGIC = b"\x89OCG\r\n\x1a\n"
-# A whole graph is version 1; version 2 may be a part of one.
+# Files with names for vertices, and parts of graphs, are of version 2, all others of version 1.
 VERSIONS = (1, 2)
 PAGE_BYTES = 4096
 CHUNK_BYTES = 1 << 20
@@ -50,6 +51,8 @@ class Kind(IntEnum):
     BASES = 5
     STARTS = 6
     TAILS = 7
+    NAMES = 8
+    NAME_STARTS = 9
     IN_DEGREES = 19
     IN_HEADS = 20
     IN_BASES = 21
@@ -58,10 +61,15 @@ class Kind(IntEnum):
 
 
 TRANSPOSED = 16
+NAME_KINDS = (Kind.NAMES, Kind.NAME_STARTS)
+# Names that are stored in one block.
+NAMES_PER_BLOCK = 16
 ROW_KINDS = (Kind.DEGREES, Kind.HEADS, Kind.BASES, Kind.STARTS, Kind.TAILS)
 DTYPES: dict[Kind, str] = {
     Kind.IDS: "<u8",
     Kind.ORDER: "<u4",
+    Kind.NAMES: "u1",
+    Kind.NAME_STARTS: "<u8",
     **{
         Kind(kind + side): dtype
         for side in (0, TRANSPOSED)
@@ -118,11 +126,6 @@ SECTION_TABLE_OFFSET = 256
 MAX_SECTIONS = len(Kind)
 
 
-def version_for(header: NDArray[np.void]) -> int:
-    """Give the oldest version that knows what a header says."""
-    return 2 if int(header["parts"]) else 1
-
-
 def pages(num_bytes: int) -> int:
     """Round up to whole pages."""
     return -(-num_bytes // PAGE_BYTES) * PAGE_BYTES
@@ -134,15 +137,22 @@ def num_blocks(num_vertices: int, block_shift: int) -> int:
 
 
 def raw_bytes(kind: Kind, num_vertices: int, block_shift: int) -> int | None:
-    """Size that the vertex count dictates for a section; None for tails."""
+    """Size that the vertex count dictates for a section; None for tails and names."""
     plain = Kind(kind % TRANSPOSED)
-    if plain is Kind.TAILS:
+    if plain in (Kind.TAILS, Kind.NAMES):
         return None
+    if plain is Kind.NAME_STARTS:
+        return 8 * (-(-num_vertices // NAMES_PER_BLOCK) + 1)
     if plain is Kind.BASES:
         return 8 * num_blocks(num_vertices, block_shift)
     if plain is Kind.STARTS:
         return 4 * (num_vertices + 1)
     return np.dtype(DTYPES[plain]).itemsize * num_vertices
+
+
+def version_for(header: NDArray[np.void] | np.void, kinds: Iterable[int]) -> int:
+    """Give the lowest version that knows what a header says, and has these sections."""
+    return 2 if int(header["parts"]) or set(kinds) & set(NAME_KINDS) else 1
 
 
 def header_checksum(page: bytes) -> int:

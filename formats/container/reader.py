@@ -76,6 +76,7 @@ class Container(Closing):
             "still being copied",
         )
         self.header = header
+        self.version = version
         self.num_vertices = int(header["num_vertices"])
         self.num_edges = int(header["num_edges"])
         self.first_id = int(header["first_id"])
@@ -165,10 +166,17 @@ class Container(Closing):
             offset == int(self.header["chunk_table_offset"]) and chunk == self.chunks.size,
             "sections and chunk table do not meet",
         )
-        present = set(self.sections) - ({Kind.IDS} if self._names_vertices else set())
-        self._require(present == self._needed_kinds(), "sections are missing or superfluous")
+        naming = set(self.sections) & {Kind.IDS, *layout.NAME_KINDS}
         self._require(
-            Kind.IDS not in self.sections or self.first_id == 0, "two ways of naming its vertices"
+            set(self.sections) - naming == self._needed_kinds()
+            and naming in (set(), {Kind.IDS}, set(layout.NAME_KINDS))
+            and (self._names_vertices or not naming),
+            "sections are missing or superfluous",
+        )
+        self._require(not naming or self.first_id == 0, "two ways of naming its vertices")
+        self._require(
+            layout.version_for(self.header, self.sections) <= self.version,
+            f"holds names, which version {self.version} does not have",
         )
 
     def _check_chunks(self, name: str, record: np.void, chunks: NDArray[np.void]) -> None:

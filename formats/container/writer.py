@@ -102,7 +102,8 @@ def write_tables(
     header = np.zeros((), layout.HEADER)
     for name, value in fields.items():
         header[name] = value
-    header["magic"], header["version"] = layout.MAGIC, layout.version_for(header)
+    header["magic"] = layout.MAGIC
+    header["version"] = layout.version_for(header, sections["kind"].tolist())
     header["file_bytes"] = end + chunks.nbytes
     header["num_sections"] = sections.size
     header["chunk_table_offset"], header["num_chunks"] = end, chunks.size

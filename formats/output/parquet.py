@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import OutputError
+from oocbfs.formats.names import NameColumn
 
 # Rows of a group, which are held in memory until it is written.
 ROW_GROUP = 1 << 20
-Column = NDArray[Any] | Sequence[Any]
+Column = NDArray[Any] | NameColumn | Sequence[Any]
 
 
 def import_arrow() -> Any:  # noqa: ANN401
@@ -26,15 +27,22 @@ def import_arrow() -> Any:  # noqa: ANN401
 
 
 def arrow_schema(types: Mapping[str, Any], about: Mapping[str, str]) -> Any:  # noqa: ANN401
-    """Make a schema: names and NumPy types (in a list: of lists), and what is said about it all."""
+    """Make a schema: names and NumPy types (in a list: of lists), and what is said about it all.
+
+    Objects are names of vertices, which may be missing.
+    """
     arrow = import_arrow()
 
     def arrow_type(kind: Any) -> Any:  # noqa: ANN401
         if isinstance(kind, list):
             return arrow.list_(arrow_type(kind[0]))
+        if np.dtype(kind) == object:
+            return arrow.string()
         return arrow.from_numpy_dtype(np.dtype(kind))
 
-    fields = [arrow.field(name, arrow_type(kind), nullable=False) for name, kind in types.items()]
+    fields = [
+        arrow.field(name, arrow_type(kind), nullable=kind == object) for name, kind in types.items()
+    ]
     return arrow.schema(fields, {f"oocbfs.{name}": value for name, value in about.items()})
 
 

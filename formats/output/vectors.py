@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 
 from oocbfs.errors import OutputError
 from oocbfs.formats.io.ordered import ordered_map
+from oocbfs.formats.names import NameColumn
 from oocbfs.formats.output.packing import STANDARD_OUTPUT, endings, opened, packed
 from oocbfs.formats.output.parquet import import_arrow, parquet_rows
 
+Column = NDArray[Any] | NameColumn
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 _ROWS_PER_PIECE = 1 << 16
 
@@ -43,10 +45,10 @@ def _form(path: str | os.PathLike[str]) -> tuple[str, str | None]:
 def write_vector(
     path: str | os.PathLike[str],
     name: str,
-    ids_at: Callable[[int, int], NDArray[Any]],
+    ids_at: Callable[[int, int], Column],
     values: NDArray[Any],
     *,
-    as_column: Callable[[NDArray[Any]], NDArray[Any]] = lambda values: values,
+    as_column: Callable[[NDArray[Any]], Column] = lambda values: values,
     about: Mapping[str, str] | None = None,
     threads: int = 1,
     force: bool = False,
@@ -59,7 +61,7 @@ def write_vector(
     check_name(path)
     form, compression = _form(path)
 
-    def piece(first: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    def piece(first: int) -> tuple[Column, Column]:
         part = values[first : first + _ROWS_PER_PIECE]
         return ids_at(first, first + part.size), as_column(part)
 
@@ -82,8 +84,16 @@ def write_vector(
                     write(block)
 
 
-def _text(ids: NDArray[Any], values: NDArray[Any], separator: str) -> NDArray[np.uint8]:
-    """Write a line for each id."""
+def _text(ids: Column, values: Column, separator: str) -> NDArray[np.uint8]:
+    """Write a line for each id or name."""
+    if isinstance(ids, NameColumn):
+        from oocbfs.kernels.names.format import format_named_pairs, format_named_values
+
+        names = ids.text, ids.bounds
+        if isinstance(values, NameColumn):
+            return format_named_pairs(*names, values.text, values.bounds, separator)
+        return format_named_values(*names, values.astype(np.int64), separator)
+    assert not isinstance(values, NameColumn)
     from oocbfs.kernels.results.format_text import format_pairs, format_values
 
     ids = ids.astype(np.uint64)
@@ -95,8 +105,8 @@ def _text(ids: NDArray[Any], values: NDArray[Any], separator: str) -> NDArray[np
 def _write_parquet(
     file: BinaryIO,
     name: str,
-    pieces: Iterator[tuple[NDArray[Any], NDArray[Any]]],
-    example: tuple[NDArray[Any], NDArray[Any]],
+    pieces: Iterator[tuple[Column, Column]],
+    example: tuple[Column, Column],
     about: Mapping[str, str],
 ) -> None:
     types = dict(zip(("id", name), (column.dtype for column in example), strict=True))

@@ -13,12 +13,15 @@ import io
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import closing
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from oocbfs.errors import OutputError
-from oocbfs.formats.edges import Edges
+from oocbfs.formats.edges import Edges, Ids
 from oocbfs.formats.io.ordered import available_threads, ordered_map
+from oocbfs.formats.names import NameColumn
 from oocbfs.formats.output.packing import (
     COMPRESSIONS,
     STANDARD_OUTPUT,
@@ -27,7 +30,7 @@ from oocbfs.formats.output.packing import (
     opened,
     packed,
 )
-from oocbfs.formats.output.parquet import import_arrow, parquet_rows
+from oocbfs.formats.output.parquet import Column, import_arrow, parquet_rows
 from oocbfs.kernels.results.format_text import format_pairs
 
 SEPARATORS = {"txt": " ", "el": " ", "tsv": "\t", "csv": ","}
@@ -52,6 +55,7 @@ def write_edges(
     header_comment: str | None = None,
     about: Mapping[str, str] | None = None,
     largest_id: int = 0,
+    names: Callable[[Ids], NameColumn] | None = None,
     force: bool = False,
     progress: Callable[[int], object] | None = None,
 ) -> int:
@@ -73,6 +77,8 @@ def write_edges(
         What a Parquet file says about itself.
     largest_id
         Ids of Parquet are signed, as most of its readers expect, unless this one does not fit.
+    names
+        Gives the names of ids, which are written instead, as text or Parquet.
     force
         Replace an existing file.
     progress
@@ -90,11 +96,18 @@ def write_edges(
     """
     layout, packing = choose_format(path, format, compression)
     threads = available_threads(threads)
+    if names is not None and layout in PAIR_TYPES:
+        raise OutputError(
+            f"{os.fspath(path)}: the vertices have names, which {layout} cannot hold; choose a "
+            "text format or .parquet"
+        )
     if layout == PARQUET:
         id_type = np.dtype(np.int64 if largest_id < 2**63 else np.uint64)
-        sizes = _write_parquet(edges, path, id_type, about or {}, force=force)
+        columns = _columns(id_type, names)
+        sizes = _write_parquet(edges, path, columns, about or {}, force=force)
     else:
-        sizes = _write_blocks(edges, path, layout, packing, header_comment, threads, force=force)
+        comment, encoder = header_comment, partial(_encoder, names=names)
+        sizes = _write_blocks(edges, path, layout, packing, comment, encoder, threads, force=force)
     num_edges = 0
     try:
         with closing(sizes):
@@ -114,6 +127,7 @@ def _write_blocks(
     layout: str,
     packing: str | None,
     comment: str | None,
+    encoder: Callable[..., Callable[[Edges], tuple[int, Block]]],
     threads: int,
     *,
     force: bool,
@@ -126,7 +140,7 @@ def _write_blocks(
     ):
         head = _head(layout, comment, pack)
         write(head)
-        blocks = ordered_map(_encoder(layout, pack), edges, threads)
+        blocks = ordered_map(encoder(layout, pack), edges, threads)
         with closing(blocks):
             for size, block in blocks:
                 write(block)
@@ -143,20 +157,30 @@ def _write_blocks(
 def _write_parquet(
     edges: Iterable[Edges],
     path: str | os.PathLike[str],
-    id_type: np.dtype[np.integer],
+    columns: tuple[np.dtype[Any], Callable[[Ids], Column]],
     about: Mapping[str, str],
     *,
     force: bool,
 ) -> Generator[int]:
     """Write columns; yields the sizes of batches, and ends after the file."""
+    id_type, as_column = columns
     types = dict.fromkeys(("source", "target"), id_type)
     with (
         opened(path, force=force, streams=True) as file,
         parquet_rows(file, types, about, differences=list(types)) as rows,
     ):
         for batch in edges:
-            rows.write([batch.sources.astype(id_type), batch.targets.astype(id_type)])
+            rows.write([as_column(batch.sources), as_column(batch.targets)])
             yield batch.sources.size
+
+
+def _columns(
+    id_type: np.dtype[Any], names: Callable[[Ids], NameColumn] | None
+) -> tuple[np.dtype[Any], Callable[[Ids], Column]]:
+    """Give the type of columns, and what makes a column of ids."""
+    if names is not None:
+        return NameColumn.dtype, names
+    return id_type, lambda ids: ids.astype(id_type)
 
 
 def choose_format(
@@ -200,10 +224,21 @@ def _head(layout: str, comment: str | None, pack: Callable[[Block], Block]) -> B
     return pack("".join(f"# {line}\n" for line in comment.splitlines()).encode())
 
 
-def _encoder(layout: str, pack: Callable[[Block], Block]) -> Callable[[Edges], tuple[int, Block]]:
+def _encoder(
+    layout: str, pack: Callable[[Block], Block], *, names: Callable[[Ids], NameColumn] | None
+) -> Callable[[Edges], tuple[int, Block]]:
     """Give the function that turns a batch into its size and its bytes."""
     if layout in SEPARATORS:
         separator = SEPARATORS[layout]
+        if names is not None:
+            from oocbfs.kernels.names.format import format_named_pairs
+
+            def encode(batch: Edges) -> tuple[int, Block]:
+                one, other = names(batch.sources), names(batch.targets)
+                text = format_named_pairs(one.text, one.bounds, other.text, other.bounds, separator)
+                return batch.sources.size, pack(text.data)
+
+            return encode
         return lambda batch: (
             batch.sources.size,
             pack(format_pairs(batch.sources, batch.targets, separator).data),

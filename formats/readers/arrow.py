@@ -11,17 +11,17 @@ import mmap
 import os
 import struct
 import tempfile
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any
 
 from oocbfs.errors import BudgetError, InputError
 from oocbfs.formats.container.lost_pages import PageWatch
-from oocbfs.formats.edges import Declared, Edges
+from oocbfs.formats.edges import Declared, Edges, NamedEdges
 from oocbfs.formats.io.ordered import read_ahead
 from oocbfs.formats.io.streams import PLAIN_PIECE_BYTES, Source, explained
 from oocbfs.formats.readers.detect import Sample
-from oocbfs.formats.tables.arrow import BATCH_ROWS, Schema, load, pieces
+from oocbfs.formats.tables.arrow import Schema, load, pieces
 from oocbfs.formats.tables.columns import TableOptions
 
 _PARQUET, _ENCRYPTED = b"PAR1", b"PARE"
@@ -60,6 +60,30 @@ def read_parquet(
     constants: Mapping[str, str] | None = None,
 ) -> Generator[Edges]:
     """Read two columns of a Parquet file."""
+    return _read_parquet(source, declared, threads, table, constants, named=False)
+
+
+def read_parquet_names(
+    source: Source,
+    declared: Declared,
+    threads: int,
+    *,
+    table: TableOptions = _ANY,
+    constants: Mapping[str, str] | None = None,
+) -> Generator[NamedEdges]:
+    """Read two columns of a Parquet file where ids are names."""
+    return _read_parquet(source, declared, threads, table, constants, named=True)
+
+
+def _read_parquet(
+    source: Source,
+    declared: Declared,
+    threads: int,
+    table: TableOptions,
+    constants: Mapping[str, str] | None,
+    *,
+    named: bool,
+) -> Generator[Any]:
     if source.peek(len(_ENCRYPTED)) == _ENCRYPTED:
         raise InputError("an encrypted Parquet file: decrypt it before", path=source.name)
     pa = load("Parquet")
@@ -70,12 +94,14 @@ def read_parquet(
         _understood(pa, source.name, "Parquet"),
         ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False) as file,
     ):
-        schema = Schema(file.schema_arrow, table, source.name, constants)
+        schema = Schema(file.schema_arrow, table, source.name, constants, named=named)
         declared.columns = schema.pair.note
         # At least one column: without any, nobody counts the rows.
         columns = schema.stored or file.schema_arrow.names[:1]
-        batches = file.iter_batches(BATCH_ROWS, columns=columns, use_threads=threads > 1)
-        yield from _edges(batches, schema, source, file.metadata.num_rows)
+        rows = schema.batch_rows
+        batches = file.iter_batches(rows, columns=columns, use_threads=threads > 1)
+        take = schema.named_edges if named else schema.edges
+        yield from _edges(batches, take, source, file.metadata.num_rows)
 
 
 def read_arrow(
@@ -87,6 +113,30 @@ def read_arrow(
     constants: Mapping[str, str] | None = None,
 ) -> Generator[Edges]:
     """Read two columns of an Arrow file (Feather is one) or of an Arrow stream."""
+    return _read_arrow(source, declared, threads, table, constants, named=False)
+
+
+def read_arrow_names(
+    source: Source,
+    declared: Declared,
+    threads: int,
+    *,
+    table: TableOptions = _ANY,
+    constants: Mapping[str, str] | None = None,
+) -> Generator[NamedEdges]:
+    """Read two columns of an Arrow file or stream where ids are names."""
+    return _read_arrow(source, declared, threads, table, constants, named=True)
+
+
+def _read_arrow(
+    source: Source,
+    declared: Declared,
+    threads: int,
+    table: TableOptions,
+    constants: Mapping[str, str] | None,
+    *,
+    named: bool,
+) -> Generator[Any]:
     if source.peek(len(_OLD_FEATHER)) == _OLD_FEATHER:
         raise InputError("version 1 of Feather: write it anew with pandas", path=source.name)
     pa = load("Arrow")
@@ -98,7 +148,7 @@ def read_arrow(
         is_file = mapping[: len(_ARROW_FILE)] == _ARROW_FILE
         opened = ipc.open_file if is_file else ipc.open_stream
         names = opened(data).schema
-        schema = Schema(names, table, source.name, constants)
+        schema = Schema(names, table, source.name, constants, named=named)
         declared.columns = schema.pair.note
         messages = ipc.MessageReader.open_stream(data) if not is_file else ()
         found = (bytes(one.metadata) for one in messages if one.type == "record batch")
@@ -116,19 +166,20 @@ def read_arrow(
             options.included_fields = [names.get_field_index(name) for name in schema.stored]
         reader = opened(data, options=options)
         batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
-        small = _kept_small(batches, mapping, watch, source.name)
-        yield from _edges(small, schema, source, num_rows)
+        small = _kept_small(batches, schema.batch_rows, mapping, watch, source.name)
+        take = schema.named_edges if named else schema.edges
+        yield from _edges(small, take, source, num_rows)
 
 
 def _edges(
-    batches: Iterator[Any], schema: Schema, source: Source, num_rows: int
-) -> Generator[Edges]:
+    batches: Iterator[Any], take: Callable[[Any, int], Any], source: Source, num_rows: int
+) -> Generator[Any]:
     """Decode batches in another thread, while the ones before are worked on."""
 
-    def decode() -> Iterator[Edges]:
+    def decode() -> Iterator[Any]:
         row = 0
         for batch in batches:
-            yield schema.edges(batch, row)
+            yield take(batch, row)
             row += batch.num_rows
             if source.size is not None:
                 source.progress(source.size * row // max(1, num_rows))
@@ -145,11 +196,11 @@ def _mapped(path: str, name: str) -> mmap.mmap:
 
 
 def _kept_small(
-    batches: Iterator[Any], mapping: mmap.mmap, watch: PageWatch, name: str
+    batches: Iterator[Any], num_rows: int, mapping: mmap.mmap, watch: PageWatch, name: str
 ) -> Iterator[Any]:
     """Cut batches into small ones, and let go of the pages of a mapped file after each."""
     for batch in batches:
-        for piece in pieces(batch):
+        for piece in pieces(batch, num_rows):
             yield piece
             if watch.lost:
                 raise InputError("was cut short while it was read", path=name)

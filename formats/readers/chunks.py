@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TypeVar
 
 import numpy as np
 
@@ -52,6 +53,7 @@ class Grammar:
     columns: int = 2
     low: int = 0
     high: int = MAX_ID
+    may_be_names: bool = False
 
 
 @dataclass(frozen=True)
@@ -196,6 +198,7 @@ def whole_numbers(words: list[bytes]) -> list[int] | None:
 
 
 Check = Callable[[Ids, Ids], int]
+Result = TypeVar("Result")
 
 
 def parse(
@@ -212,17 +215,7 @@ def parse(
             return _parse_chunk(chunk, grammar, index)
         return done
 
-    def work_on(chunks: Iterator[Text]) -> Generator[_Work]:
-        for alone, group in groupby(chunks, lambda chunk: chunk.size > 2 * CHUNK_BYTES):
-            if alone:
-                yield from map(work, group)
-            else:
-                yield from ordered_map(work, group, threads)
-
-    with (
-        closing(read_ahead(lines.chunks())) as chunks,
-        closing(work_on(chunks)) as parsed,
-    ):
+    with closing(parsed_chunks(lines, work, threads)) as parsed:
         for part in parsed:
             if part.code != kernels.DONE:
                 lines.number += int(part.result[kernels.LINES])
@@ -234,6 +227,17 @@ def parse(
             yield Parsed(part.sources, part.targets, rows, last)
             lines.number += int(part.result[kernels.LINES])
     lines.finish()
+
+
+def parsed_chunks(lines: Lines, work: Callable[[Text], Result], threads: int) -> Generator[Result]:
+    """Work on the chunks that are left, by several threads; large ones are worked on alone."""
+    with closing(read_ahead(lines.chunks())) as chunks:
+        for alone, group in groupby(chunks, lambda chunk: chunk.size > 2 * CHUNK_BYTES):
+            if alone:
+                yield from map(work, group)
+            else:
+                with closing(ordered_map(work, group, threads)) as done:
+                    yield from done
 
 
 @dataclass(frozen=True)
@@ -303,7 +307,8 @@ def _explain(line: bytes, grammar: Grammar) -> str:
             if not grammar.low <= int(field) <= grammar.high:
                 return f"vertex id {shown} is outside of {grammar.low} … {grammar.high}"
         elif field:
-            return f"vertex id {shown!r} is not a whole decimal number"
+            hint = "; if ids are names, use --ids names" if grammar.may_be_names else ""
+            return f"vertex id {shown!r} is not a whole decimal number{hint}"
     return "too few columns" if grammar.layout is None else "no vertex id in one of the columns"
 
 

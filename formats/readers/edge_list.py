@@ -28,7 +28,7 @@ from oocbfs.formats.tables.delimited import BLANK, Layout, has_numbered_names, l
 from oocbfs.kernels.convert.parse import HASH, PERCENT, SLASHES
 
 COMMENTS = (b"#", b"%", b"//")
-GRAMMAR = Grammar(HASH | PERCENT | SLASHES)
+GRAMMAR = Grammar(HASH | PERCENT | SLASHES, may_be_names=True)
 _ANY = TableOptions()
 
 _COUNTS = re.compile(rb"\s*(\d{1,20})[ \t]*[ \t,][ \t]*(\d{1,20})\s*")

@@ -45,7 +45,8 @@ class MemoryEdges:
             if ends.ndim != 1 or ends.size != self._sources.size:
                 raise InputError("sources and targets must be two flat arrays of the same length")
             if ends.dtype.kind not in "iu" and ends.size:
-                raise InputError(f"vertex ids must be integers, not {ends.dtype}")
+                hint = '; for names, give ids="names"' if ends.dtype.kind in "OTU" else ""
+                raise InputError(f"vertex ids must be integers, not {ends.dtype}{hint}")
             if ends.dtype.kind == "i" and ends.size and ends.min() < 0:
                 raise InputError(f"vertex ids cannot be negative: {ends.min()}")
         self.total: int | None = self._sources.size

@@ -9,10 +9,10 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from oocbfs.errors import InputError, OocbfsError
-from oocbfs.formats.edges import Declared, Edges
+from oocbfs.formats.edges import Declared, Edges, NamedEdges
 from oocbfs.formats.io.folders import Input, find_files
 from oocbfs.formats.io.limits import InputLimits
 from oocbfs.formats.io.streams import Source
@@ -27,6 +27,7 @@ _log = logging.getLogger(__name__)
 _BY_PYARROW = ("parquet", "arrow")
 _LOOKING_BYTES = 8 << 20
 _ANY = TableOptions()
+Batch = TypeVar("Batch", Edges, NamedEdges)
 
 
 def load(paths: Sequence[str | os.PathLike[str]]) -> None:
@@ -119,8 +120,22 @@ class _Part:
         for source, format in self.pieces:
             self._check_options(source, format)
 
-    def reader(self, format: str) -> Callable[..., Generator[Edges]]:
+    def reader(self, source: Source, format: str) -> Callable[..., Generator[Edges]]:
         """Give the function that reads a piece, with all that it needs to know besides."""
+        return partial(by_name(format).reader(), **self._known(format))
+
+    def name_reader(self, source: Source, format: str) -> Callable[..., Generator[NamedEdges]]:
+        """Give the function that reads a piece where ids are names."""
+        read = by_name(format).name_reader()
+        if read is None:
+            raise InputError(
+                f"is {by_name(format).title}, in which ids are no names: leave --ids names out, or "
+                "give --format edges if it is an edge list",
+                path=source.name,
+            )
+        return partial(read, **self._known(format))
+
+    def _known(self, format: str) -> dict[str, Any]:
         known: dict[str, Any] = {}
         if self.vertices is not None:
             known["vertices"] = self.vertices
@@ -128,7 +143,7 @@ class _Part:
             known["table"] = self.table
         if format in _BY_PYARROW:
             known["constants"] = self.constants
-        return partial(by_name(format).reader(), **known)
+        return known
 
     def stored_bytes(self) -> int:
         """Give the size of all that was read for this input."""
@@ -186,6 +201,15 @@ class InputEdges:
 
     def batches(self) -> Generator[Edges]:
         """Yield the edges in input order."""
+        return self._read(_Part.reader)
+
+    def named_batches(self) -> Generator[NamedEdges]:
+        """Yield the edges in input order, if their ids are names."""
+        return self._read(_Part.name_reader)
+
+    def _read(
+        self, reader: Callable[[_Part, Source, str], Callable[..., Generator[Batch]]]
+    ) -> Generator[Batch]:
         pieces = sum(max(1, len(part.pieces)) for part in self._parts)
         merged = Merged(self.declared) if pieces > 1 else None
         before = 0
@@ -199,11 +223,11 @@ class InputEdges:
                 for source, format in part.pieces:
                     declared = self.declared if merged is None else merged.begin(source.name)
                     _log.debug("reading %s as %s", source.name, by_name(format).title)
-                    read = part.reader(format)
+                    read = reader(part, source, format)
                     with closing(read(source, declared, self._threads)) as stream:
                         for edges in stream:
                             self.done = before + part.source.done
-                            if merged is not None:
+                            if merged is not None and isinstance(edges, Edges):
                                 merged.see(edges)
                             yield edges
                 before += part.stored_bytes()

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from oocbfs.formats.edges import Edges
+    from oocbfs.formats.edges import Edges, NamedEdges
     from oocbfs.formats.readers.detect import Sample
 
 
@@ -32,6 +32,8 @@ class Format:
     is_text: bool = True
     looks: str = "looks_like"
     options: tuple[str, ...] = ()
+    # The module and the function that read it where ids are names.
+    names: tuple[str, str] | None = None
 
     def _module(self) -> Any:  # noqa: ANN401
         return import_module(f"oocbfs.formats.readers.{self.module}")
@@ -39,6 +41,14 @@ class Format:
     def reader(self) -> Callable[..., Generator[Edges]]:
         """Give the function that reads it."""
         function: Callable[..., Generator[Edges]] = getattr(self._module(), self.function)
+        return function
+
+    def name_reader(self) -> Callable[..., Generator[NamedEdges]] | None:
+        """Give the function that reads it where ids are names; None if they never are."""
+        if self.names is None:
+            return None
+        module = import_module(f"oocbfs.formats.readers.{self.names[0]}")
+        function: Callable[..., Generator[NamedEdges]] = getattr(module, self.names[1])
         return function
 
     def looks_like(self, sample: Sample) -> bool:
@@ -51,7 +61,13 @@ _TABLE_OPTIONS = ("--columns",)
 _TEXT_OPTIONS = (*_TABLE_OPTIONS, "--delimiter", "--header", "--no-header")
 # The first line is what a text is if it looks like nothing else.
 FORMATS: tuple[Format, ...] = (
-    Format("edges", "edge lists and CSV", "edge_list", options=_TEXT_OPTIONS),
+    Format(
+        "edges",
+        "edge lists and CSV",
+        "edge_list",
+        options=_TEXT_OPTIONS,
+        names=("named_lines", "read_names"),
+    ),
     Format("mtx", "Matrix Market", "matrix_market"),
     Format("dimacs", "DIMACS", "dimacs"),
     Format("adjacency", "adjacency lists", "adjacency"),
@@ -70,6 +86,7 @@ FORMATS: tuple[Format, ...] = (
         is_text=False,
         looks="looks_like_parquet",
         options=_TABLE_OPTIONS,
+        names=("arrow", "read_parquet_names"),
     ),
     Format(
         "arrow",
@@ -79,6 +96,7 @@ FORMATS: tuple[Format, ...] = (
         is_text=False,
         looks="looks_like_arrow",
         options=_TABLE_OPTIONS,
+        names=("arrow", "read_arrow_names"),
     ),
     Format("u32", "raw pairs of 32 bits", "raw_pairs", "read_u32", is_text=False),
     Format("u64", "raw pairs of 64 bits", "raw_pairs", "read_u64", is_text=False),

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 
 from oocbfs.errors import InputError
-from oocbfs.formats.edges import Declared, Edges, Ids
+from oocbfs.formats.edges import Declared, Edges, Ids, NamedEdges
 from oocbfs.formats.tables.columns import Pair, TableOptions, choose
+from oocbfs.kernels.names.parse import PROBLEMS
+from oocbfs.kernels.names.words import GOOD, MAX_NAME_BYTES, TOO_LONG, check_names
 
 BATCH_ROWS = 1 << 18
+Batch = TypeVar("Batch", Edges, NamedEdges)
+# Names have any length: fewer rows are held at a time.
+BATCH_NAMES = 1 << 14
 
 
 def load(what: str) -> Any:  # noqa: ANN401
@@ -36,8 +41,11 @@ class Schema:
         options: TableOptions,
         path: str,
         constants: Mapping[str, str] | None = None,
+        *,
+        named: bool = False,
     ) -> None:
         self._path = path
+        self.batch_rows = BATCH_NAMES if named else BATCH_ROWS
         self._constants = {k: v for k, v in (constants or {}).items() if k not in schema.names}
         names = [*schema.names, *self._constants]
         self.pair: Pair = choose(names, options.columns, path)
@@ -48,7 +56,8 @@ class Schema:
         self.stored = [end for end in self._ends if end not in self._constants]
         for end in self.stored:
             kind = schema.field(end).type
-            _check_type(getattr(kind, "value_type", kind), end, path)
+            kind = getattr(kind, "value_type", kind)
+            (_check_name_type if named else _check_type)(kind, end, path)
 
     def edges(self, batch: Any, first_row: int) -> Edges:  # noqa: ANN401
         """Take the edges of a record batch, whose first row has this number in its table."""
@@ -59,6 +68,39 @@ class Schema:
             for end in self._ends
         ]
         return Edges(ends[0], ends[1])
+
+    def named_edges(self, batch: Any, first_row: int) -> NamedEdges:  # noqa: ANN401
+        """Take the edges of a record batch where ids are names."""
+        import pyarrow as pa
+
+        columns = [
+            pa.array([self._constants[end]] * batch.num_rows, pa.large_string())
+            if end in self._constants
+            else as_names(batch.column(end), end, first_row, self._path)
+            for end in self._ends
+        ]
+        texts, starts, lengths = [], np.empty((batch.num_rows, 2), np.uint32), []
+        size = 0
+        for place, column in enumerate(columns):
+            _, offsets, data = column.buffers()
+            bounds = np.frombuffer(offsets, np.int64, column.offset + len(column) + 1)
+            bounds = bounds[column.offset :]
+            text = np.frombuffer(data or b"", np.uint8)[int(bounds[0]) : int(bounds[-1])]
+            starts[:, place] = bounds[:-1] - bounds[0] + size
+            lengths.append(np.diff(bounds))
+            texts.append(text)
+            size += text.size
+        sizes = np.stack(lengths, axis=1)
+        if sizes.max(initial=0) > MAX_NAME_BYTES or size >= 2**32:
+            raise InputError(PROBLEMS[TOO_LONG], path=self._path)
+        edges = NamedEdges(
+            np.concatenate(texts), starts.reshape(-1), sizes.astype(np.uint16).reshape(-1)
+        )
+        code, number = check_names(edges.text, edges.starts, edges.lengths)
+        if code != GOOD:
+            row, end = first_row + number // 2 + 1, self._ends[number % 2]
+            raise InputError(f"row {row} has in {end!r} {PROBLEMS[code]}", path=self._path)
+        return edges
 
     def _shared(self, name: str, num_rows: int) -> Ids:
         value = self._constants[name]
@@ -75,14 +117,35 @@ def _check_type(kind: Any, name: str, path: str) -> None:  # noqa: ANN401
 
     if not pa.types.is_integer(kind):
         raise InputError(
-            f"column {name!r} holds {kind}: vertex ids are whole numbers, so cast it before, or "
+            f"column {name!r} holds {kind}: vertex ids are whole numbers, so cast it before, "
+            "choose others with --columns, or use --ids names for names",
+            path=path,
+        )
+
+
+def _check_name_type(kind: Any, name: str, path: str) -> None:  # noqa: ANN401
+    import pyarrow as pa
+
+    views = getattr(pa.types, "is_string_view", lambda kind: False)
+    texts = (pa.types.is_string, pa.types.is_large_string, views, pa.types.is_integer)
+    if not any(is_kind(kind) for is_kind in texts):
+        raise InputError(
+            f"column {name!r} holds {kind}: names are text or whole numbers, so cast it before, or "
             "choose others with --columns",
             path=path,
         )
 
 
-def as_ids(column: Any, name: str, first_row: int, path: str) -> Ids:  # noqa: ANN401
-    """Make ids of a column of whole numbers; refuse gaps and what is below zero."""
+def as_names(column: Any, name: str, first_row: int, path: str) -> Any:  # noqa: ANN401
+    """Make a column of large strings of names, or of whole numbers; refuse gaps."""
+    import pyarrow as pa
+
+    column = _without_gaps(column, name, first_row, path)
+    kind = pa.large_string()
+    return column if column.type == kind else column.cast(pa.string()).cast(kind)
+
+
+def _without_gaps(column: Any, name: str, first_row: int, path: str) -> Any:  # noqa: ANN401
     if hasattr(column, "dictionary_decode"):
         column = column.dictionary_decode()
     if column.null_count:
@@ -90,6 +153,12 @@ def as_ids(column: Any, name: str, first_row: int, path: str) -> Ids:  # noqa: A
         raise InputError(
             f"row {first_row + missing + 1} has no {name!r} (null): leave such rows out", path=path
         )
+    return column
+
+
+def as_ids(column: Any, name: str, first_row: int, path: str) -> Ids:  # noqa: ANN401
+    """Make ids of a column of whole numbers; refuse gaps and what is below zero."""
+    column = _without_gaps(column, name, first_row, path)
     values = column.to_numpy(zero_copy_only=True)
     if values.dtype.kind == "i" and values.size and values.min() < 0:
         row = int(np.argmax(values < 0))
@@ -106,24 +175,37 @@ class ArrowEdges:
 
     unit = "edge"
 
-    def __init__(self, table: Any, options: TableOptions) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        table: Any,  # noqa: ANN401
+        options: TableOptions,
+        *,
+        named: bool = False,
+    ) -> None:
         kind = type(table)
         self.name = f"{kind.__module__.split('.')[0]} {kind.__name__}"
         self._reader = load(self.name).RecordBatchReader.from_stream(table)
-        self._schema = Schema(self._reader.schema, options, self.name)
+        self._schema = Schema(self._reader.schema, options, self.name, named=named)
         self.declared = Declared(columns=self._schema.pair.note)
         self.total: int | None = None
         self.done = 0
 
     def batches(self) -> Iterator[Edges]:
         """Yield the edges in order."""
+        return self._take(self._schema.edges)
+
+    def named_batches(self) -> Iterator[NamedEdges]:
+        """Yield the edges in order, where ids are names."""
+        return self._take(self._schema.named_edges)
+
+    def _take(self, take: Callable[[Any, int], Batch]) -> Iterator[Batch]:
         for batch in self._reader:
-            for piece in pieces(batch):
-                yield self._schema.edges(piece, self.done)
+            for piece in pieces(batch, self._schema.batch_rows):
+                yield take(piece, self.done)
                 self.done += piece.num_rows
 
 
-def pieces(batch: Any) -> Iterator[Any]:  # noqa: ANN401
+def pieces(batch: Any, num_rows: int) -> Iterator[Any]:  # noqa: ANN401
     """Cut a record batch into some of bounded size, without copies."""
-    for first in range(0, batch.num_rows, BATCH_ROWS):
-        yield batch.slice(first, BATCH_ROWS)
+    for first in range(0, batch.num_rows, num_rows):
+        yield batch.slice(first, num_rows)

@@ -32,16 +32,23 @@ class Layout:
     has_header: bool
 
 
-def lay_out(line: bytes, comment: bytes, options: TableOptions, path: str) -> Layout:
-    """Decide from the first line, and the comment above it, how a text holds its edges."""
+def lay_out(
+    line: bytes, comment: bytes, options: TableOptions, path: str, *, named: bool = False
+) -> Layout:
+    """Decide from the first line, and the comment above it, how a text holds its edges.
+
+    Where ids are names, a header is known only by what its columns are usually called.
+    """
     line = line[:_LOOKED_AT_BYTES]
-    two_ids = _TWO_IDS.match(line) if options == TableOptions() else None
+    two_ids = _TWO_IDS.match(line) if options == TableOptions() and not named else None
     if two_ids is not None and not _names_above(comment, line, options):
         note = _AFTER_TWO if two_ids.end() < len(line.rstrip()) else ""
         return Layout(Pair(0, 1, note), BLANK, strict=False, has_header=False)
     delimiter = options.delimiter or _sniff(line)
     fields = split_names(line, delimiter)
-    has_header = _is_header(fields, options) if options.header is None else options.header
+    has_header = options.header
+    if has_header is None:
+        has_header = _has_usual(fields, options) if named else _is_header(fields, options)
     names = fields if has_header else _names_above(comment, line, options)
     if names is None:
         pair = numbered(len(fields), options.columns, path)
@@ -100,6 +107,14 @@ def _is_header(fields: list[str], options: TableOptions) -> bool:
     if len(places) < 2:
         return any(_NAME.match(field) for field in fields)
     return max(places) < len(fields) and all(_NAME.match(fields[place]) for place in places)
+
+
+def _has_usual(fields: list[str], options: TableOptions) -> bool:
+    """Tell a header by the columns that are asked for, or by what they are usually called."""
+    wanted = [column for column in options.columns or () if isinstance(column, str)]
+    if wanted:
+        return True
+    return bool(usual_pairs(fields)) or (not fields[0] and len(fields) > 2)
 
 
 def _names_above(comment: bytes, line: bytes, options: TableOptions) -> list[str] | None:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from oocbfs.errors import InputError
-from oocbfs.formats.edges import Declared, Edges, Ids
+from oocbfs.formats.edges import Declared, Edges, Ids, NamedEdges
 from oocbfs.formats.tables.columns import TableOptions, choose
+from oocbfs.formats.tables.memory_names import as_bytes, pack_names
 
-_BATCH_ROWS = 1 << 18
+_BATCH_ROWS, _BATCH_NAMES = 1 << 18, 1 << 14
 
 
 class FrameEdges:
@@ -19,12 +20,18 @@ class FrameEdges:
 
     unit = "edge"
 
-    def __init__(self, frame: Any, options: TableOptions) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        frame: Any,  # noqa: ANN401
+        options: TableOptions,
+        *,
+        named: bool = False,
+    ) -> None:
         self.name = f"{type(frame).__module__.split('.')[0]} {type(frame).__name__}"
         self._names = [str(name) for name in frame.columns]
         pair = choose(self._names, options.columns, self.name)
         self._ends = (pair.source, pair.target)
-        for place in self._ends:
+        for place in () if named else self._ends:
             self._check_type(frame.dtypes.iloc[place], self._names[place])
         self._frame = frame
         self.declared = Declared(columns=pair.note)
@@ -44,6 +51,17 @@ class FrameEdges:
                 piece = slice(first, first + _BATCH_ROWS)
                 yield Edges(sources[piece], targets[piece])
                 self.done += sources[piece].size
+
+    def named_batches(self) -> Iterator[NamedEdges]:
+        """Yield the edges in order, where ids are names."""
+        for part in self._parts():
+            for place, end in enumerate(self._ends):
+                self._refuse_gaps(part.iloc[:, place], self._names[end], self.done)
+            for first in range(0, len(part), _BATCH_NAMES):
+                rows = part.iloc[first : first + _BATCH_NAMES]
+                pairs = zip(*(rows.iloc[:, place].tolist() for place in (0, 1)), strict=True)
+                yield pack_names([as_bytes(name) for pair in pairs for name in pair])
+                self.done += len(rows)
 
     def _parts(self) -> Iterator[Any]:
         """Give parts of both columns as frames of pandas."""
@@ -65,13 +83,16 @@ class FrameEdges:
                 path=self.name,
             )
 
-    def _ids(self, column: Any, name: str, first_row: int) -> Ids:  # noqa: ANN401
+    def _refuse_gaps(self, column: Any, name: str, first_row: int) -> None:  # noqa: ANN401
         missing = column.isna().to_numpy()
         if missing.any():
             row = first_row + int(missing.argmax())
             raise InputError(
                 f"row {row} has no {name!r}: leave such rows out, as dropna does", path=self.name
             )
+
+    def _ids(self, column: Any, name: str, first_row: int) -> Ids:  # noqa: ANN401
+        self._refuse_gaps(column, name, first_row)
         signed = str(column.dtype).lower().startswith("int")
         values = column.to_numpy(dtype=np.int64 if signed else np.uint64)
         if signed and values.size and values.min() < 0:

@@ -24,7 +24,7 @@ _DIGIT_PAIRS = np.frombuffer("".join(f"{i:02}" for i in range(100)).encode(), np
 
 
 @njit(inline="always")
-def _put_decimal(out: Text, offset: int, value: np.uint64) -> int:
+def put_decimal(out: Text, offset: int, value: np.uint64) -> int:
     """Write one number and return the offset of its end."""
     end = offset + 1
     bound = _TEN
@@ -54,9 +54,9 @@ def _put_pairs(out: Text, sources: Ids, targets: Ids, separator: np.uint8) -> in
     """Write a line per pair and return the number of bytes."""
     offset = 0
     for i in range(sources.size):
-        offset = _put_decimal(out, offset, sources[i])
+        offset = put_decimal(out, offset, sources[i])
         out[offset] = separator
-        offset = _put_decimal(out, offset + 1, targets[i])
+        offset = put_decimal(out, offset + 1, targets[i])
         out[offset] = _NEWLINE
         offset += 1
     return offset
@@ -67,13 +67,13 @@ def _put_values(out: Text, ids: Ids, values: NDArray[np.int64], separator: np.ui
     """Write a line per id and its value, which may be negative, and return the number of bytes."""
     offset = 0
     for i in range(ids.size):
-        offset = _put_decimal(out, offset, ids[i])
+        offset = put_decimal(out, offset, ids[i])
         out[offset] = separator
         offset += 1
         if values[i] < 0:
             out[offset] = _MINUS
             offset += 1
-        offset = _put_decimal(out, offset, np.uint64(abs(values[i])))
+        offset = put_decimal(out, offset, np.uint64(abs(values[i])))
         out[offset] = _NEWLINE
         offset += 1
     return offset
@@ -109,7 +109,7 @@ def _put_rows(
             if k > 0:
                 out[offset] = _BLANK
                 offset += 1
-            offset = _put_decimal(out, offset, np.uint64(neighbours[i]) + np.uint64(first))
+            offset = put_decimal(out, offset, np.uint64(neighbours[i]) + np.uint64(first))
             i += 1
         out[offset] = _NEWLINE
         offset += 1

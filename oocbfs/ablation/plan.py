@@ -76,8 +76,8 @@ def prepare(
         if not chosen.size:
             raise QueryError(f"{path}: has no vertex to start from")
         found = {
-            int(source): graph.bfs(int(source), engine="cpu", threads=threads)
-            for source in graph.ids_of(chosen)
+            source: graph.bfs(source, engine="cpu", threads=threads)
+            for source in graph.given(graph.ids_of(chosen)).tolist()
         }
         both_ways = 1 if graph.directed else 2
         return Plan(

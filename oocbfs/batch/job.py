@@ -54,8 +54,8 @@ class PreparedJob:
     """A job whose inputs were read and checked."""
 
     job: Job
-    sources: list[int]
-    pairs: list[tuple[int, int]]
+    sources: list[Any]
+    pairs: list[tuple[Any, Any]]
     manifest: dict[str, Any]
     about: dict[str, str]
 

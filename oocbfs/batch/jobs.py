@@ -87,8 +87,9 @@ def prepare(job: Job, *, resume: bool) -> PreparedJob:
         load_cupy()
     elif job.engine == "emulator":
         find_compiler()
-    pairs = [] if job.pairs is None else read_pairs(job.pairs)
     with open_graph(job.graph, memory=job.memory) as graph, graph.reading():
+        named = graph.names is not None
+        pairs = [] if job.pairs is None else read_pairs(job.pairs, named=named)
         sources = _sources(graph, job, pairs)
         graph.positions(sources)
         graph.positions([target for _, target in pairs])
@@ -114,10 +115,10 @@ def _check_printed(job: Job, *, resume: bool) -> None:
         raise QueryError("parquet needs a folder, not standard output: choose csv, tsv or jsonl")
 
 
-def _sources(graph: Graph, job: Job, pairs: list[tuple[int, int]]) -> list[int]:
-    """Choose the sources, as ids."""
+def _sources(graph: Graph, job: Job, pairs: list[tuple[Any, Any]]) -> list[Any]:
+    """Choose the sources, as ids or names."""
     if job.sources is not None:
-        return read_sources(job.sources)
+        return read_sources(job.sources, named=graph.names is not None)
     if job.pairs is not None:
         return list(dict.fromkeys(source for source, _ in pairs))
     if job.all_hubs is not None:
@@ -132,11 +133,12 @@ def _sources(graph: Graph, job: Job, pairs: list[tuple[int, int]]) -> list[int]:
             chosen = choose_random(*wanted)
     if chosen.size == 0:
         raise QueryError(f"{graph.path}: has no vertex to start from")
-    return [int(vertex) for vertex in graph.ids_of(chosen)]
+    sources: list[Any] = graph.given(graph.ids_of(chosen)).tolist()
+    return sources
 
 
 def _manifest(
-    graph: Graph, job: Job, sources: list[int], pairs: list[tuple[int, int]]
+    graph: Graph, job: Job, sources: list[Any], pairs: list[tuple[Any, Any]]
 ) -> dict[str, Any]:
     """List all that determines the bytes of the outputs."""
     listed = json.dumps([sources, pairs]).encode()

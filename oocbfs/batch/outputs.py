@@ -7,20 +7,35 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
 from oocbfs.errors import InputError, OutputError
+from oocbfs.formats.names import split_names
 from oocbfs.formats.output.atomic import atomic_output
 from oocbfs.results.source import SourceResult
 
-_LONGEST_LINE = 1 << 16
+_LONGEST_LINE = 1 << 18
+_LONGEST_SHOWN = 100
 
 
-def read_pairs(path: Path) -> list[tuple[int, int]]:
-    """Read pairs of ids, one pair per line, separated by a comma; a header may come first."""
-    pairs: list[tuple[int, int]] = []
+def read_pairs(path: Path, *, named: bool = False) -> list[tuple[Any, Any]]:
+    """Read pairs of ids, one pair per line, separated by a comma; a header may come first.
+
+    Among names, only ``source,target`` is a header.
+    """
+    pairs: list[tuple[Any, Any]] = []
     for number, line in _lines(path):
+        if named:
+            names = split_names(line)
+            if len(names) != 2 or not all(names):
+                raise InputError(
+                    "expected two names, as alice,bob", path=str(path), line=number, text=line
+                )
+            if number > 1 or names != ["source", "target"]:
+                pairs.append((names[0], names[1]))
+            continue
         fields = [field.strip().strip('"') for field in line.split(",")]
         try:
             source, target = map(_id, fields)
@@ -36,10 +51,16 @@ def read_pairs(path: Path) -> list[tuple[int, int]]:
     return pairs
 
 
-def read_sources(path: Path) -> list[int]:
-    """Read ids, one per line; blank lines and lines that begin with # are skipped."""
-    sources = []
+def read_sources(path: Path, *, named: bool = False) -> list[Any]:
+    """Read ids, one per line; blank lines and lines that begin with # are skipped.
+
+    A name may be in quotes; one that is not may hold commas.
+    """
+    sources: list[Any] = []
     for number, line in _lines(path):
+        if named:
+            sources.append(split_names(line)[0] if line.startswith('"') else line)
+            continue
         try:
             sources.append(_id(line))
         except ValueError:
@@ -72,7 +93,10 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 class NpyLevels:
-    """One .npy file per source, named by its position in the list of sources and its id."""
+    """One .npy file per source, named by its position in the list of sources and its id.
+
+    Of a name, letters and digits stay as they are, and what is too long is cut off.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "levels"
@@ -81,7 +105,8 @@ class NpyLevels:
     def write(self, number: int, result: SourceResult) -> None:
         """Write the levels of one source; they are on disk afterwards."""
         assert result.levels is not None
-        path = self._folder / f"{number:06d}-{result.source}.npy"
+        shown = quote(str(result.source), safe="")[:_LONGEST_SHOWN]
+        path = self._folder / f"{number:06d}-{shown}.npy"
         with atomic_output(path, force=True) as file:
             np.lib.format.write_array(file, result.levels, allow_pickle=False)
 

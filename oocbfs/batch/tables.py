@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from oocbfs.formats.names import quoted
 from oocbfs.formats.output.packing import STANDARD_OUTPUT, opened, packed
 from oocbfs.formats.output.parquet import parquet_rows
 from oocbfs.results.source import column_types
@@ -20,7 +21,7 @@ _BLOCK = 1 << 12
 Row = Mapping[str, Any]
 
 
-def pair_types(largest_id: int) -> dict[str, Any]:
+def pair_types(largest_id: int | str) -> dict[str, Any]:
     """Give the columns of a table of pairs."""
     id_type = column_types(largest_id)["source"]
     return {"source": id_type, "target": id_type, "distance": np.int32}
@@ -55,7 +56,7 @@ def write_table(
                 write(pack((separator.join(types) + "\n").encode()))
 
                 def line(row: Row) -> str:
-                    return separator.join(_field(row[name]) for name in types) + "\n"
+                    return separator.join(_field(row[name], separator) for name in types) + "\n"
 
             for block in blocks:
                 write(pack("".join(map(line, block)).encode()))
@@ -70,6 +71,8 @@ def _json_line(row: Row) -> str:
     return json.dumps(row) + "\n"
 
 
-def _field(value: object) -> str:
-    """Write a list, such as level sizes, as one field, separated by spaces."""
+def _field(value: object, separator: str) -> str:
+    """Write a list, such as level sizes, as one field, separated by spaces; names as CSV does."""
+    if isinstance(value, str):
+        return quoted(value, separator)
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -237,19 +237,12 @@ class ShardedGraph(AnyGraph, Closing):
         with self.reading():
             return int(self.degrees[self.stored_one(vertex)])
 
-    def neighbors(self, vertex: int) -> Ids:
-        """Ids of a vertex's neighbours, ascending; out-neighbours if the graph is directed."""
-        return self._neighbors(vertex, inward=False)
-
-    def in_neighbors(self, vertex: int) -> Ids:
-        """Ids of a vertex's in-neighbours, ascending; its neighbours if the graph is undirected."""
-        return self._neighbors(vertex, inward=True)
-
-    def _neighbors(self, vertex: int, *, inward: bool) -> Ids:
+    def neighbor_ids(self, vertex: int, *, inward: bool) -> Ids:
+        """Ids of the neighbours of an id, also where users know vertices by names."""
         from oocbfs.graph.rows import load_rows, neighbours
 
         cut = self.shape.cut
-        stored = np.array([self.stored_one(vertex)])
+        stored = self.stored(np.array([vertex], np.uint64))
         container = self.part(int(cut.part_of(stored)[0]))
         with self.reading(), container.file.reading():
             rows = load_rows(container, transposed=inward and self.directed)
@@ -293,7 +286,7 @@ class ShardedGraph(AnyGraph, Closing):
             "edges": self.num_edges,
             "directed": self.directed,
             "order": self._container.order.name.lower(),
-            "ids": "listed" if Kind.IDS in self._container.sections else "consecutive",
+            "ids": self._ids_kind(),
             "first_id": self._container.first_id,
             "max_degree": int(header["max_degree"]),
             "bits_per_edge": 8 * packed / (sides * self.num_edges) if self.num_edges else 0.0,

@@ -16,7 +16,7 @@ from oocbfs.formats.container.layout import Kind, Order
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.graph.rows import load_rows
-from oocbfs.graph.verifier import check_bytes, check_names, check_rows
+from oocbfs.graph.verifier import check_bytes, check_rows, check_vertices
 from oocbfs.kernels.rows import Rows
 from oocbfs.progress import Phases
 
@@ -42,7 +42,7 @@ def verify(
         with phases("sums", sum(part.bytes.size for part in (vertices, *parts)), "B") as bar:
             for container in (vertices, *parts):
                 check_bytes(container, threads, bar.update)
-        check_names(vertices)
+        check_vertices(vertices, threads, phases)
         weights = _weights(manifest, vertices, parts)
         seed = np.uint64(secrets.randbits(64))
         sides = 2 if manifest.directed else 1

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from oocbfs import memory as memory_
-from oocbfs.conversion.ids import IdRange
-from oocbfs.conversion.objects import from_memory
+from oocbfs.conversion.ids import IdMap, IdRange
+from oocbfs.conversion.naming import naming
+from oocbfs.conversion.objects import from_memory, names_from_memory
 from oocbfs.conversion.pipeline import Conversion
 from oocbfs.conversion.plan import ConvertPlan, give_back, make_plan
 from oocbfs.conversion.resources import Resources
@@ -21,7 +22,7 @@ from oocbfs.conversion.spill import explained_writes, unnamed_file
 from oocbfs.errors import InputError, QueryError
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.container.writer import ContainerWriter, compress_container
-from oocbfs.formats.edges import Declared, EdgeStream
+from oocbfs.formats.edges import Declared
 from oocbfs.formats.io.folders import find_files
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.formats.output.atomic import atomic_output, check_outputs
@@ -91,7 +92,7 @@ def convert(
         A path or several, of files or folders, ``"-"`` for standard input; a table: a data frame
         of pandas, polars or dask, a result of DuckDB, anything with ``__arrow_c_stream__``; a pair
         of integer arrays, an array of shape (m, 2) or (2, m), a SciPy sparse matrix; a graph of
-        networkx or igraph; or any `EdgeStream`.
+        networkx or igraph; or any `EdgeStream`. Of names, also pairs of strings.
     output
         The file to write; it appears when it is whole.
     directed
@@ -101,7 +102,9 @@ def convert(
         How vertices are stored; ``"auto"`` chooses from the data.
     ids
         ``"dense"`` makes every id from 0 to the largest a vertex, ``"compact"`` those that occur;
-        ``"auto"`` is dense where the largest is below 4 × the number that occur.
+        ``"auto"`` is dense where the largest is below 4 × the number that occur. With ``"names"``
+        ids are strings, or numbers of any size, which the graph keeps; vertices are in the order of
+        their names.
     memory
         Bound for the whole process, such as ``"4G"``; None is half of what is available.
     format
@@ -134,15 +137,19 @@ def convert(
         from oocbfs.formats.readers import open as readers
 
         readers.load(files)
+    if ids == "names":
+        naming.load()
     plan = make_plan(budget_bytes, threads)
     threads = plan.threads
     _log.debug("%s of memory, %d threads", memory_.format_size(budget_bytes), threads)
-    stream = _stream(inputs, format, table, plan, folder)
+    stream = _stream(inputs, format, table, plan, folder, named=ids == "names")
     with ExitStack() as stack:
         final = stack.enter_context(atomic_output(target, force=force))
         phases = Phases(show=progress)
         phases.seconds["load"] = time.perf_counter() - start
         conversion = stack.enter_context(Conversion(Resources(folder, plan, phases)))
+        if ids == "names":
+            stream = conversion.number_names(stream)
         conversion.read(stream)
         declared = stream.declared
         if names and not (allow_empty or conversion.counts.edges_read or _has_vertices(declared)):
@@ -180,7 +187,7 @@ def convert(
         loops=counts.loops,
         order=choice.order.name.lower(),
         order_why=choice.why,
-        ids="consecutive" if isinstance(named, IdRange) else "listed",
+        ids=_kind_of_ids(named, ids),
         first_id=named.first_id,
         max_degree=fields["max_degree"],
         bits_per_edge=bits_per_edge,
@@ -199,10 +206,12 @@ def _stream(
     table: TableOptions,
     plan: ConvertPlan,
     folder: Path,
-) -> EdgeStream:
-    """Make an edge stream of the inputs."""
-    if hasattr(inputs, "batches"):
-        return inputs  # type: ignore[no-any-return]
+    *,
+    named: bool,
+) -> Any:  # noqa: ANN401
+    """Make an edge stream of the inputs, or one of named edges."""
+    if hasattr(inputs, "named_batches" if named else "batches"):
+        return inputs
     if names := _names(inputs):
         from oocbfs.formats.readers.open import open_edges
 
@@ -210,7 +219,14 @@ def _stream(
         return open_edges(names, format=format, threads=plan.threads, limits=limits, table=table)
     if isinstance(inputs, Sequence) and not inputs:
         raise QueryError("nothing to convert: name at least one input")
-    return from_memory(inputs, table)
+    return names_from_memory(inputs, table) if named else from_memory(inputs, table)
+
+
+def _kind_of_ids(named: IdMap, ids: str) -> str:
+    """Say what vertices are called by, as ``Graph.info`` does."""
+    if ids == "names":
+        return "names"
+    return "consecutive" if isinstance(named, IdRange) else "listed"
 
 
 def _direction(asked: bool | None, declared: Declared) -> tuple[bool, str]:

@@ -2,31 +2,65 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oocbfs.errors import QueryError
-from oocbfs.formats.edges import EdgeStream
+from oocbfs.formats.edges import EdgeStream, NamedEdgeStream
 from oocbfs.formats.readers.memory_edges import IgraphEdges, MemoryEdges, NetworkxEdges
 from oocbfs.formats.tables.columns import TableOptions
+from oocbfs.formats.tables.memory_names import IgraphNames, MemoryNames, NetworkxNames
+
+if TYPE_CHECKING:
+    from oocbfs.formats.tables.arrow import ArrowEdges
+    from oocbfs.formats.tables.frames import FrameEdges
 
 
 def from_memory(edges: Any, options: TableOptions) -> EdgeStream:  # noqa: ANN401
     """Make an edge stream of a table, a graph, arrays or a matrix."""
-    makers = {kind.__module__.split(".")[0] for kind in type(edges).__mro__}
+    table = _table(edges, options, named=False)
+    if table is not None:
+        return table
+    if _is_graph(edges, "networkx"):
+        return NetworkxEdges(edges)
+    return IgraphEdges(edges) if _is_graph(edges, "igraph") else MemoryEdges(edges)
+
+
+def names_from_memory(edges: Any, options: TableOptions) -> NamedEdgeStream:  # noqa: ANN401
+    """Make a stream of edges between names of a table, a graph, pairs or arrays."""
+    table = _table(edges, options, named=True)
+    if table is not None:
+        return table
+    if _is_graph(edges, "networkx"):
+        return NetworkxNames(edges)
+    return IgraphNames(edges) if _is_graph(edges, "igraph") else MemoryNames(edges)
+
+
+def _table(
+    edges: Any,  # noqa: ANN401
+    options: TableOptions,
+    *,
+    named: bool,
+) -> FrameEdges | ArrowEdges | None:
+    """Make a stream of a table; None if it is none."""
+    makers = _makers(edges)
     if makers & {"pandas", "dask"} and hasattr(edges, "columns"):
         from oocbfs.formats.tables.frames import FrameEdges
 
-        return FrameEdges(edges, options)
+        return FrameEdges(edges, options, named=named)
     if hasattr(edges, "__arrow_c_stream__"):
         from oocbfs.formats.tables.arrow import ArrowEdges
 
-        return ArrowEdges(edges, options)
+        return ArrowEdges(edges, options, named=named)
     if options.given():
         raise QueryError(f"{options.given()[0]} is for tables, not for a {type(edges).__name__}")
-    if "networkx" in makers and hasattr(edges, "is_directed"):
-        return NetworkxEdges(edges)
-    if "igraph" in makers and hasattr(edges, "is_directed"):
-        return IgraphEdges(edges)
     if "polars" in makers and hasattr(edges, "collect"):
         raise QueryError("a LazyFrame holds no edges yet: give what its collect() gives")
-    return MemoryEdges(edges)
+    return None
+
+
+def _is_graph(edges: object, maker: str) -> bool:
+    return maker in _makers(edges) and hasattr(edges, "is_directed")
+
+
+def _makers(edges: object) -> set[str]:
+    return {kind.__module__.split(".")[0] for kind in type(edges).__mro__}

@@ -1,5 +1,6 @@
 """The steps of a conversion from top to bottom, each in bounded memory.
 
+   number_names    if ids are names: edges between numbers instead, see ``naming``
 1. read            edges in input ids, kept as they come, and the ids that occur
 2. name_vertices   which ids are vertices, and the number of each
 3. sort            edges as sorted keys of two vertices, without loops and duplicates; exact degrees
@@ -20,6 +21,7 @@ from oocbfs.conversion.edge_log import EdgeLog
 from oocbfs.conversion.ids import IdBitmap, IdMap, IdRange
 from oocbfs.conversion.key_sorter import Keys
 from oocbfs.conversion.local_order import LocalOrder
+from oocbfs.conversion.naming.naming import Naming
 from oocbfs.conversion.order import (
     NO_RANKS,
     OrderChoice,
@@ -37,7 +39,7 @@ from oocbfs.conversion.sorted_edges import SAMPLE_EDGES, Side, SortedEdges
 from oocbfs.formats.container import layout
 from oocbfs.formats.container.layout import Flag, Kind, Order
 from oocbfs.formats.container.writer import ContainerWriter
-from oocbfs.formats.edges import Declared, Edges, EdgeStream
+from oocbfs.formats.edges import Declared, Edges, EdgeStream, NamedEdgeStream
 from oocbfs.formats.io.closing import Closing
 from oocbfs.formats.io.ordered import ordered_map
 from oocbfs.kernels.convert import ids as id_kernels
@@ -67,6 +69,7 @@ class Conversion(Closing):
         self._phases = resources.phases
         self._held_bytes, self._threads = resources.plan.held_bytes, resources.plan.threads
         self._open = ExitStack()
+        self._names: Naming | None = None
         self.counts = Counts()
 
     def close(self) -> None:
@@ -75,12 +78,21 @@ class Conversion(Closing):
 
     # 1. Read
 
+    def number_names(self, stream: NamedEdgeStream) -> EdgeStream:
+        """Give the edges between names as edges between numbers, and keep the names."""
+        self._names = self._open.enter_context(Naming(self._resources, stream))
+        self._names.read()
+        self._names.merge()
+        self.counts.spilled_bytes += self._names.spilled_bytes
+        return self._names
+
     def read(self, stream: EdgeStream) -> None:
         """Take all edges from the stream."""
         edge_log = EdgeLog(self._resources.folder, self._held_bytes // 4)
         self._log = self._open.enter_context(closing(edge_log))
         self._seen = IdBitmap(self._held_bytes // 16)  # twice while it grows
-        with self._phases("read", stream.total, stream.unit) as bar:
+        phase = "read" if self._names is None else "number"
+        with self._phases(phase, stream.total, stream.unit) as bar:
             for edges in stream.batches():
                 self._seen.add(edges)
                 self._log.append(edges)
@@ -94,7 +106,7 @@ class Conversion(Closing):
 
     def name_vertices(self, declared: Declared, choice: str) -> IdMap:
         """Decide which ids are vertices: those declared, all up to the largest, or those seen."""
-        given = ids_.declared_ids(declared) if choice == "auto" else None
+        given = ids_.declared_ids(declared) if choice in ("auto", "names") else None
         if given is not None:
             self.ids = given
             self.counts.vertices_seen = given.num_vertices
@@ -235,7 +247,9 @@ class Conversion(Closing):
             choose_block_shift(self._in_order(edges.out_degrees)),
             choose_block_shift(self._in_order(edges.in_degrees)),
         )
-        if not isinstance(self.ids, IdRange):
+        if self._names is not None:
+            self._names.write(container)
+        elif not isinstance(self.ids, IdRange):
             section = container.begin(Kind.IDS, 8 * num_vertices)
             for piece in self.ids.pieces():
                 section.write(piece)

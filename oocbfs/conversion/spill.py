@@ -8,6 +8,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -45,20 +46,33 @@ class SpillFile:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = os.fspath(folder)
         self._file: Any = None
+        self._lock = Lock()
         self.size = 0
 
     def append(self, data: NDArray[Any]) -> int:
         """Write an array's bytes at the end; returns the offset where they begin."""
+        start = self.reserve(data.nbytes)
+        self.write_at(data, start)
+        return start
+
+    def reserve(self, num_bytes: int) -> int:
+        """Leave room for bytes that are written later; returns the offset where it begins."""
+        with self._lock:  # several threads may write
+            start = self.size
+            self.size += num_bytes
+            return start
+
+    def write_at(self, data: NDArray[Any], start: int) -> None:
+        """Write an array's bytes from offset ``start`` on."""
         view = memoryview(np.ascontiguousarray(data).view(np.uint8).reshape(-1))
-        start = self.size
-        if self._file is None:
-            self._file = unnamed_file(self._folder)
+        with self._lock:
+            if self._file is None:
+                self._file = unnamed_file(self._folder)
         with explained_writes(self._folder):
             while len(view):
-                written = os.pwrite(self._file.fileno(), view, self.size)
-                self.size += written
+                written = os.pwrite(self._file.fileno(), view, start)
+                start += written
                 view = view[written:]
-        return start
 
     def read_into(self, out: NDArray[Any], start: int) -> None:
         """Fill an array with the bytes from offset ``start`` on."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.formats.container.layout import Kind
 from oocbfs.formats.edges import Ids
-from oocbfs.graph.vertices import Vertices
+from oocbfs.graph.vertices import Vertex, Vertices
 
 
 class AnyGraph(Vertices, ABC):
@@ -31,10 +33,20 @@ class AnyGraph(Vertices, ABC):
     def degree(self, vertex: int) -> int:
         """Count the neighbours of a vertex; out-neighbours if the graph is directed."""
 
-    @abstractmethod
-    def neighbors(self, vertex: int) -> Ids:
+    def neighbors(self, vertex: Vertex) -> NDArray[Any]:
         """Ids of a vertex's neighbours, ascending; out-neighbours if the graph is directed."""
+        return self.given(self.neighbor_ids(self.one(vertex), inward=False))
+
+    def in_neighbors(self, vertex: Vertex) -> NDArray[Any]:
+        """Ids of a vertex's in-neighbours, ascending; its neighbours if the graph is undirected."""
+        return self.given(self.neighbor_ids(self.one(vertex), inward=True))
 
     @abstractmethod
-    def in_neighbors(self, vertex: int) -> Ids:
-        """Ids of a vertex's in-neighbours, ascending; its neighbours if the graph is undirected."""
+    def neighbor_ids(self, vertex: int, *, inward: bool) -> Ids:
+        """Ids of the neighbours of an id, also where users know vertices by names."""
+
+    def _ids_kind(self) -> str:
+        """Say what vertices are called by."""
+        if self.names is not None:
+            return "names"
+        return "listed" if Kind.IDS in self._container.sections else "consecutive"

@@ -19,6 +19,7 @@ from oocbfs.formats.io.page_cache import cached_share
 from oocbfs.graph.any_graph import AnyGraph
 from oocbfs.graph.kept import KeptSearch
 from oocbfs.graph.sizes import Sizes
+from oocbfs.graph.vertices import Vertex
 from oocbfs.lazy import lazy
 from oocbfs.memory import allow_unpacking, available_bytes, parse_size
 
@@ -137,25 +138,19 @@ class StoredGraph(AnyGraph, Closing):
         """How much memory which parts take."""
         return Sizes.of(self._container)
 
-    def degree(self, vertex: int) -> int:
+    def degree(self, vertex: Vertex) -> int:
         """Count the neighbours of a vertex; out-neighbours if the graph is directed."""
         with self.reading():
             return int(self.rows.degrees[self.stored_one(vertex)])
 
-    def neighbors(self, vertex: int) -> Ids:
-        """Ids of a vertex's neighbours, ascending; out-neighbours if the graph is directed."""
-        return self._neighbors(vertex, inward=False)
-
-    def in_neighbors(self, vertex: int) -> Ids:
-        """Ids of a vertex's in-neighbours, ascending; its neighbours if the graph is undirected."""
-        return self._neighbors(vertex, inward=True)
-
-    def _neighbors(self, vertex: int, *, inward: bool) -> Ids:
+    def neighbor_ids(self, vertex: int, *, inward: bool) -> Ids:
+        """Ids of the neighbours of an id, also where users know vertices by names."""
         from oocbfs.graph.rows import neighbours
 
         with self.reading():
             rows = self.in_rows if inward else self.rows
-            found = self.ids_of(neighbours(rows, self.stored_one(vertex)))
+            stored = int(self.stored(np.array([vertex], np.uint64))[0])
+            found = self.ids_of(neighbours(rows, stored))
         found.sort()
         return found
 
@@ -250,13 +245,13 @@ class StoredGraph(AnyGraph, Closing):
             "edges": self.num_edges,
             "directed": self.directed,
             "order": self.order_name,
-            "ids": "listed" if Kind.IDS in self._container.sections else "consecutive",
+            "ids": self._ids_kind(),
             "first_id": self._container.first_id,
             "max_degree": int(header["max_degree"]),
             "bits_per_edge": self._container.bits_per_edge,
             "file_bytes": int(header["file_bytes"]),
             "unpacked_bytes": self.sizes.unpacked_bytes,
-            "format_version": int(header["version"]),
+            "format_version": self._container.version,
             "vertices_in_input": int(header["input_vertices"]),
             "edges_read": int(header["input_edges"]),
             "duplicates": int(header["input_duplicates"]),

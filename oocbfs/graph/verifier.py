@@ -16,12 +16,15 @@ from oocbfs.formats.container.layout import Kind, Order
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.io.ordered import available_threads, ordered_map
 from oocbfs.graph.rows import columns, load_rows
+from oocbfs.kernels.names.stored import PROBLEMS as NAME_PROBLEMS
+from oocbfs.kernels.names.stored import check_blocks
 from oocbfs.kernels.results import checking as check
 from oocbfs.kernels.rows import Rows
 from oocbfs.memory import allow_unpacking
 from oocbfs.progress import Phases
 
 _ROWS_PER_PIECE = 1 << 16
+_BLOCKS_PER_PIECE = 1 << 14
 
 
 def verify(
@@ -42,7 +45,7 @@ def verify(
         container.before_unpacking = partial(allow_unpacking, path)
         with phases("sums", container.bytes.size, "B") as bar:
             check_bytes(container, threads, bar.update)
-        check_names(container)
+        check_vertices(container, threads, phases)
         sides = [load_rows(container)]
         if container.directed:
             sides.append(load_rows(container, transposed=True))
@@ -95,7 +98,15 @@ def _check_padding(container: Container) -> None:
             raise FormatError(f"{container.path}: bytes after {kind.name.lower()} are not zero")
 
 
-def check_names(container: Container) -> None:
+def check_vertices(container: Container, threads: int, phases: Phases) -> None:
+    """Check what vertices are called: their ids or names, and their order."""
+    _check_ids(container)
+    if Kind.NAMES in container.sections:
+        with phases("names", container.num_vertices, "name") as bar:
+            _check_names(container, threads, bar.update)
+
+
+def _check_ids(container: Container) -> None:
     """Ids are sorted and distinct, the order is a permutation."""
     if Kind.IDS in container.sections:
         ids = container.section(Kind.IDS)
@@ -108,6 +119,26 @@ def check_names(container: Container) -> None:
             seen[order] = True
         if not seen.all():
             raise FormatError(f"{container.path}: the order is not a permutation")
+
+
+def _check_names(container: Container, threads: int, advance: Callable[[int], object]) -> None:
+    """Blocks of names follow each other, and hold names that ascend, as short as can be."""
+    names, starts = container.section(Kind.NAMES), container.section(Kind.NAME_STARTS)
+    if int(starts[0]) != 0 or int(starts[-1]) != names.size:
+        raise FormatError(f"{container.path}: blocks of names do not cover them")
+    num_blocks = starts.size - 1
+
+    def work(first: int) -> int:
+        stop = min(first + _BLOCKS_PER_PIECE, num_blocks)
+        problem, number = check_blocks(names, starts, container.num_vertices, first, stop)
+        if problem:
+            raise FormatError(
+                f"{container.path}: name {number} is damaged: {NAME_PROBLEMS[problem]}"
+            )
+        return (stop - first) * layout.NAMES_PER_BLOCK
+
+    for count in ordered_map(work, range(0, num_blocks, _BLOCKS_PER_PIECE), threads):
+        advance(count)
 
 
 def _check_degrees(container: Container, sides: list[Rows], weights: NDArray[np.uint32]) -> None:

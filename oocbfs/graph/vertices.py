@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
+from functools import cached_property
 from operator import index
 from typing import Any, TypeVar
 
@@ -14,10 +15,14 @@ from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container.layout import Kind, Order
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.edges import Ids
+from oocbfs.formats.names import NameColumn
+from oocbfs.graph.names import Names
 from oocbfs.lazy import lazy
 from oocbfs.settings import is_whole, shown
 
 Item = TypeVar("Item")
+# How users call a vertex.
+Vertex = int | str
 # So few ids are sought one by one.
 _FEW = 4
 _PIECE = 1 << 18
@@ -27,8 +32,9 @@ class Vertices:
     """What a container's vertices are called.
 
     *Stored* vertices are numbered by their row in the file; *ids* are those of the input, and the
-    *natural position* of a vertex is the rank of its id. With a budget, nothing is kept in memory
-    that is as large as the graph.
+    *natural position* of a vertex is the rank of its id. Where vertices have *names*, these are in
+    ascending order, and ids are positions, 0 … n-1, which users never see: they give names and get
+    names. With a budget, nothing is kept in memory that is as large as the graph.
     """
 
     def __init__(self, container: Container, budget_bytes: int | None) -> None:
@@ -87,6 +93,11 @@ class Vertices:
             ranks[piece] = np.arange(first, first + piece.size, dtype=np.uint32)
         return ranks
 
+    @cached_property
+    def names(self) -> Names | None:
+        """Names in ascending order, with which results are aligned; None if ids are numbers."""
+        return Names(self._container) if Kind.NAMES in self._container.sections else None
+
     @property
     def first_id(self) -> int:
         """Smallest id, where ids are consecutive."""
@@ -122,9 +133,36 @@ class Vertices:
             natural = stored if self.order is None else self.order[stored]
             return self._natural_ids(natural.astype(np.uint64))
 
-    def ids(self) -> Ids:
-        """All ids in ascending order, with which results are aligned."""
+    def ids(self) -> NDArray[Any]:
+        """All ids, or names, in ascending order, with which results are aligned."""
+        if self.names is not None:
+            return np.asarray(self.names.column(0, self.num_vertices))
         return self.ids_at(0, self.num_vertices)
+
+    def given(self, ids: Ids) -> NDArray[Any]:
+        """Give ids as a user knows them: the names that they stand for, if there are names."""
+        return ids if self.names is None else np.asarray(self.names.take(ids))
+
+    def given_one(self, vertex: int) -> Any:  # noqa: ANN401
+        """Give one id as a user knows it."""
+        return int(vertex) if self.names is None else self.names[int(vertex)]
+
+    def id_column(self, first: int, stop: int) -> NDArray[Any] | NameColumn:
+        """Ids or names at natural positions first … stop-1, as tables show them."""
+        if self.names is not None:
+            return self.names.column(first, stop)
+        return self.as_column(self.ids_at(first, stop))
+
+    def as_column(self, ids: NDArray[Any]) -> NDArray[Any] | NameColumn:
+        """Give ids as tables show them: signed where all fit, as most programs expect.
+
+        Where vertices have names, these; one below 0 has none.
+        """
+        if self.names is not None:
+            return self.names.take(ids)
+        if ids.dtype == np.uint64 and self.num_vertices and self.largest_id < 2**63:
+            return ids.astype(np.int64)
+        return ids
 
     def ids_at(self, first: int, stop: int) -> Ids:
         """Ids at natural positions first … stop-1."""
@@ -134,16 +172,6 @@ class Vertices:
                 return listed[first:stop].copy()
         ids = np.arange(first, stop, dtype=np.uint64)
         ids += np.uint64(self.first_id)
-        return ids
-
-    def id_column(self, first: int, stop: int) -> NDArray[Any]:
-        """Ids at natural positions first … stop-1, as tables show them."""
-        return self.as_column(self.ids_at(first, stop))
-
-    def as_column(self, ids: NDArray[Any]) -> NDArray[Any]:
-        """Give ids as tables show them: signed where all fit, as most programs expect."""
-        if ids.dtype == np.uint64 and self.num_vertices and self.largest_id < 2**63:
-            return ids.astype(np.int64)
         return ids
 
     def positions(self, ids: Any) -> NDArray[np.int64]:  # noqa: ANN401
@@ -176,7 +204,9 @@ class Vertices:
         return found.astype(np.int64)
 
     def as_ids(self, ids: Any) -> Ids:  # noqa: ANN401
-        """Make an array of one id or several.
+        """Make an array of one id or several; where there are names, of names.
+
+        Whole numbers in an array are positions then, as in results.
 
         Raises
         ------
@@ -193,12 +223,32 @@ class Vertices:
                 raise self._unknown(least)
             return wanted.astype(np.uint64)
         listed = list(ids) if _are_several(ids) else [ids]
+        if self.names is not None:
+            return self._find(self.names, listed)
         if set(map(type, listed)) != {int} or min(listed) < 0 or max(listed) >= 2**64:
             listed = [self._as_id(i) for i in listed]
         return np.array(listed, np.uint64)
 
+    def _find(self, names: Names, wanted: list[Any]) -> Ids:
+        """Find names; refuse what is none, or not that of a vertex."""
+        for name in wanted:
+            if not isinstance(name, str):
+                raise QueryError(
+                    f"{shown(name)} is not a name: the vertices of {self.path} have names, which "
+                    "are text"
+                )
+        found = names.find(wanted)
+        if (found < 0).any():
+            unknown = wanted[int(np.flatnonzero(found < 0)[0])]
+            raise QueryError(
+                f"{self.path}: has no vertex named {shown(unknown)}; {self._describe_ids()}"
+            )
+        return found.astype(np.uint64)
+
     def _as_id(self, vertex: Any) -> int:  # noqa: ANN401
         """Take one id."""
+        if self.names is not None:
+            return int(self._find(self.names, [vertex])[0])
         if not is_whole(vertex):
             raise QueryError(
                 f"{self.path}: {shown(vertex)} is not an id: its vertices have whole numbers"
@@ -208,7 +258,7 @@ class Vertices:
         return index(vertex)
 
     def one(self, vertex: Any) -> int:  # noqa: ANN401
-        """Take one id where several would be a mistake.
+        """Take one id, or name, where several would be a mistake; gives the id.
 
         Raises
         ------
@@ -225,9 +275,9 @@ class Vertices:
     def _unknown(self, vertex: int) -> QueryError:
         return QueryError(f"{self.path}: has no vertex {vertex}; {self._describe_ids()}")
 
-    def position(self, vertex: int) -> int:
+    def position(self, vertex: Vertex) -> int:
         """Find the natural position of one id."""
-        return int(self.positions(self.one(vertex))[0])
+        return int(self.positions(np.array([self.one(vertex)], np.uint64))[0])
 
     def stored(self, ids: Any) -> NDArray[np.int64]:  # noqa: ANN401
         """Find the stored vertices that ids name; refuse ids that name none."""
@@ -241,9 +291,9 @@ class Vertices:
                 return self._search_order(self.order, natural)
             return self.ranks[natural].astype(np.int64)
 
-    def stored_one(self, vertex: int) -> int:
+    def stored_one(self, vertex: Vertex) -> int:
         """Find the stored vertex that one id names."""
-        return int(self.stored(self.one(vertex))[0])
+        return int(self.stored(np.array([self.one(vertex)], np.uint64))[0])
 
     def _search_order(
         self, order: NDArray[np.uint32], natural: NDArray[np.int64]
@@ -268,6 +318,9 @@ class Vertices:
     def _describe_ids(self) -> str:
         if self.num_vertices == 0:
             return "it has none at all"
+        if self.names is not None:
+            between = f"{shown(self.names[0])} and {shown(self.names[-1])}"
+            return f"its {self.num_vertices:,} names lie between {between}"
         if self.listed_ids is not None:
             between = f"{self.ids_at(0, 1)[0]} and {self.largest_id}"
             return f"its {self.num_vertices:,} ids lie between {between}"

@@ -38,7 +38,9 @@ def name_nodes(nodes: list[Node]) -> Names:
 
 
 def name_ids(graph: StoredGraph) -> Names:
-    """Name vertices by the ids of a file."""
+    """Name vertices by the ids of a file, or by its names."""
+    if graph.names is not None:
+        return Named(graph)
     if graph.listed_ids is None:
         return Consecutive(graph.first_id, graph.num_vertices)
     return Listed(graph)
@@ -97,6 +99,30 @@ class Listed:
             listed = self._graph.listed_ids
             assert listed is not None
             return list(listed[positions].tolist())
+
+
+class Named:
+    """The names of a file, which are strings."""
+
+    def __init__(self, graph: StoredGraph) -> None:
+        self._graph = graph
+
+    def __len__(self) -> int:
+        return self._graph.num_vertices
+
+    def position(self, node: Node) -> int | None:
+        """See ``Names``."""
+        hash(node)
+        if not isinstance(node, str):
+            return None
+        assert self._graph.names is not None
+        place = int(self._graph.names.find([node])[0])
+        return place if place >= 0 else None
+
+    def nodes(self, positions: Positions) -> list[Any]:
+        """See ``Names``."""
+        assert self._graph.names is not None
+        return list(self._graph.names.take(positions))
 
 
 class Objects:

@@ -22,7 +22,7 @@ _LARGEST = 8
 class Search:
     """A search, and why it began where it did."""
 
-    source: int
+    source: Any
     why: str
     level_sizes: list[int]
     reached: int
@@ -100,24 +100,24 @@ def gather(
         command,
         f"oocbfs info {name}",
         f"oocbfs components {name}",
-        *(f"oocbfs bfs {name} --source {search.source}" for search in searches),
+        *(f"oocbfs bfs {name} --source {shlex.quote(str(s.source))}" for s in searches),
     ]
     if plan is not None:
         commands.append(f"oocbfs plan {name} --samples {plan['samples']}")
     return Facts(graph.info(), degrees, components, sizes, largest, searches, plan, commands)
 
 
-def _choose_sources(graph: Graph, found: ComponentsResult, count: int, seed: int) -> dict[int, str]:
+def _choose_sources(graph: Graph, found: ComponentsResult, count: int, seed: int) -> dict[Any, str]:
     """Take the first vertex of the largest component, the most connected one, and random ones."""
-    chosen: dict[int, str] = {}
+    chosen: dict[Any, str] = {}
     if found.giant is None:
         return chosen
     chosen[found.giant.label] = "smallest id of the largest component"
     with graph.reading():
-        (hub,) = graph.ids_of(choose_hubs(graph.degrees, 1)).tolist()
+        (hub,) = graph.given(graph.ids_of(choose_hubs(graph.degrees, 1))).tolist()
         # Two of them may be among those that were chosen already.
         drawn = choose_random(graph.degrees, count, seed, found.in_giant)
-        others = graph.ids_of(drawn).tolist()
+        others = graph.given(graph.ids_of(drawn)).tolist()
     chosen.setdefault(hub, "most connected")
     for other in others:
         chosen.setdefault(other, "random, of the largest component")

@@ -40,7 +40,9 @@ def as_html(graph: Graph, facts: Facts) -> str:
 def _file(graph: Graph, facts: Facts) -> str:
     info = facts.info
     edges = f"{graph.num_edges:,}"
-    ids = "listed" if info["ids"] == "listed" else f"consecutive, from {info['first_id']:,}"
+    ids = {"names": "names", "listed": "listed"}.get(
+        info["ids"], f"consecutive, from {info['first_id']:,}"
+    )
     rows = [
         ("vertices", f"{graph.num_vertices:,}"),
         ("ids", ids),

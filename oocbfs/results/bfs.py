@@ -19,6 +19,7 @@ from oocbfs.results.counts import Counts, sum_counts
 
 if TYPE_CHECKING:
     from oocbfs.graph.any_graph import AnyGraph
+    from oocbfs.graph.vertices import Vertex
 
 
 # The direction of a level that was found but not expanded, because the traversal was to stop there.
@@ -219,7 +220,7 @@ class BfsResult:
     """
 
     graph: AnyGraph = field(repr=False)
-    sources: list[int]
+    sources: list[Any]
     levels: NDArray[np.int32]
     level_sizes: NDArray[np.int64]
     stats: Stats
@@ -240,16 +241,18 @@ class BfsResult:
     def parents(self) -> NDArray[np.int64]:
         """Id of each vertex's parent, -1 if it was not reached; sources are their own.
 
+        Where vertices have names, it is the position of the parent's name in ``graph.names``.
+
         Where the traversal was not asked for parents, this traverses once more.
         """
         return self._again() if self._parents is None else self._parents
 
-    def level_of(self, vertex: int) -> int:
+    def level_of(self, vertex: Vertex) -> int:
         """Distance of a vertex from the nearest source, -1 if it was not reached."""
         return int(self.levels[self.graph.position(vertex)])
 
-    def path_to(self, vertex: int) -> list[int]:
-        """Ids on a shortest path from a source to a vertex, both included.
+    def path_to(self, vertex: Vertex) -> list[Any]:
+        """Ids, or names, on a shortest path from a source to a vertex, both included.
 
         Raises
         ------
@@ -259,27 +262,28 @@ class BfsResult:
         level = self.level_of(vertex)
         if level < 0:
             raise QueryError(f"vertex {vertex} was not reached from {listed(self.sources)}")
-        path = [int(vertex)]
+        path = [self.graph.one(vertex)]
         while level > 0:
-            before = self.graph.in_neighbors(path[-1])
+            before = self.graph.neighbor_ids(path[-1], inward=True)
             levels = self.levels[self.graph.positions(before)]
             level -= 1
             nearer = np.flatnonzero(levels == level)
             if nearer.size == 0:
                 raise FormatError(
-                    f"{self.graph.path}: no edge leads to vertex {path[-1]} from one level nearer: "
-                    "run 'oocbfs verify'"
+                    f"{self.graph.path}: no edge leads to vertex "
+                    f"{self.graph.given_one(path[-1])} from one level nearer: run 'oocbfs verify'"
                 )
             path.append(int(before[nearer[0]]))
-        return path[::-1]
+        return list(self.graph.given(np.array(path[::-1], np.uint64)).tolist())
 
     def about(self) -> dict[str, str]:
         """Say what the table of this search is about."""
         found = {"sources": self.sources, "reached": self.reached, "depth": self.depth}
         return tables.about(self.graph, **found, engine=self.stats.engine)
 
-    def _columns(self) -> dict[str, NDArray[Any]]:
-        columns = {"id": self.graph.id_column(0, self.graph.num_vertices), "level": self.levels}
+    def _columns(self) -> tables.Columns:
+        ids = self.graph.id_column(0, self.graph.num_vertices)
+        columns: tables.Columns = {"id": ids, "level": self.levels}
         if self._parents is not None:
             columns["parent"] = self.graph.as_column(self._parents)
         return columns
@@ -362,7 +366,7 @@ class BfsResult:
         }
 
 
-def listed(ids: list[int]) -> str:
+def listed(ids: list[Any]) -> str:
     """Name a few of many sources."""
     shown = ", ".join(map(str, ids[:3]))
     return shown if len(ids) <= 3 else f"{shown} or {len(ids) - 3} more sources"

@@ -18,14 +18,15 @@ from oocbfs.results import tables
 
 if TYPE_CHECKING:
     from oocbfs.graph.any_graph import AnyGraph
+    from oocbfs.graph.vertices import Vertex
 
 _PIECE = 1 << 18
 
 
 class Component(NamedTuple):
-    """A component by its smallest id, and how many vertices it has."""
+    """A component by its smallest id, or the first of its names, and how many vertices it has."""
 
-    label: int
+    label: Any
     size: int
 
 
@@ -70,7 +71,8 @@ class ComponentsResult:
     """Connected components; of a directed graph the weakly connected ones.
 
     ``labels`` holds the smallest id of each vertex's component, and is aligned with the ids in
-    ascending order: position i is id i where ids are 0 … n-1.
+    ascending order: position i is id i where ids are 0 … n-1. Where vertices have names, a label is
+    the position of a name in ``graph.names``.
     """
 
     graph: AnyGraph = field(repr=False)
@@ -121,7 +123,7 @@ class ComponentsResult:
             kept = np.argsort(-sizes, kind="stable")[:count]
             positions, sizes = positions[kept], sizes[kept]
         return [
-            Component(int(self.graph.ids_at(position, position + 1)[0]), size)
+            Component(self.graph.given_one(int(self.graph.ids_at(position, position + 1)[0])), size)
             for position, size in zip(positions.tolist(), sizes.tolist(), strict=True)
         ]
 
@@ -130,18 +132,18 @@ class ComponentsResult:
         """The largest component; None if there are no vertices."""
         return next(iter(self.largest(1)), None)
 
-    def label_of(self, vertex: int) -> int:
+    def label_of(self, vertex: Vertex) -> Any:  # noqa: ANN401
         """Smallest id of a vertex's component."""
-        return int(self.labels[self.graph.position(vertex)])
+        return self.graph.given_one(self.labels[self.graph.position(vertex)])
 
-    def members(self, vertex: int) -> Ids:
+    def members(self, vertex: Vertex) -> NDArray[Any]:
         """Ids of all vertices in the component of this one, ascending."""
-        label = self.label_of(vertex)
+        label = self.labels[self.graph.position(vertex)]
         found = []
         for first in range(0, self.labels.size, _PIECE):
             labels = self.labels[first : first + _PIECE]
             found.append(self.graph.ids_at(first, first + labels.size)[labels == label])
-        return np.concatenate(found)
+        return self.graph.given(np.concatenate(found))
 
     def in_giant(self, stored: NDArray[Any]) -> NDArray[np.bool_]:
         """Tell which stored vertices are in the largest component."""
@@ -149,7 +151,8 @@ class ComponentsResult:
             return np.zeros(stored.size, np.bool_)
         with self.graph.reading():
             natural = stored if self.graph.order is None else self.graph.order[stored]
-        inside: NDArray[np.bool_] = self.labels[natural] == self.giant.label
+        label = self.labels[self.graph.position(self.giant.label)]
+        inside: NDArray[np.bool_] = self.labels[natural] == label
         return inside
 
     @cached_property
@@ -176,7 +179,7 @@ class ComponentsResult:
         found = {"components": self.num_components, "engine": self.stats.engine}
         return tables.about(self.graph, **found)
 
-    def _columns(self) -> dict[str, NDArray[Any]]:
+    def _columns(self) -> tables.Columns:
         ids = self.graph.id_column(0, self.graph.num_vertices)
         return {"id": ids, "component": self.graph.as_column(self.labels)}
 

@@ -30,8 +30,10 @@ COLUMNS: dict[str, Any] = {
 }
 
 
-def column_types(largest_id: int) -> dict[str, Any]:
-    """Give the types of columns, with a type for sources that holds the largest id."""
+def column_types(largest_id: int | str) -> dict[str, Any]:
+    """Give the types of columns, with a type for sources that holds the largest id or name."""
+    if isinstance(largest_id, str):
+        return COLUMNS | {"source": object}
     return COLUMNS | {"source": np.int64 if largest_id < 2**63 else np.uint64}
 
 
@@ -45,7 +47,7 @@ class SourceResult:
     you keep.
     """
 
-    source: int
+    source: Any
     graph: StoredGraph
     level_sizes: NDArray[np.int64]
     strategy: str
@@ -97,7 +99,7 @@ class SourceResult:
         found = {"sources": [self.source], "reached": self.reached, "depth": self.depth}
         return tables.about(self.graph, **found)
 
-    def _columns(self) -> dict[str, NDArray[Any]]:
+    def _columns(self) -> tables.Columns:
         if self.levels is None:
             raise QueryError('there are no levels to show: ask for them with emit="levels"')
         return {"id": self.graph.id_column(0, self.num_vertices), "level": self.levels}

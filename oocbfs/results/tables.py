@@ -7,14 +7,14 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from oocbfs.errors import QueryError
 from oocbfs.formats.output.parquet import Column, arrow_schema, import_arrow
 from oocbfs.version import __version__
 
 if TYPE_CHECKING:
     from oocbfs.graph.any_graph import AnyGraph
+
+Columns = dict[str, Column]
 
 
 def about(graph: AnyGraph, **more: object) -> dict[str, str]:
@@ -49,5 +49,5 @@ def to_arrow(
     types: Mapping[str, Any] | None = None,
 ) -> Any:  # noqa: ANN401
     """Make a pyarrow table, whose schema says what it is about; arrays know their types."""
-    known = types or {name: np.asarray(column).dtype for name, column in columns.items()}
+    known = types or {name: getattr(column, "dtype", None) for name, column in columns.items()}
     return import_arrow().table(dict(columns), arrow_schema(known, about))

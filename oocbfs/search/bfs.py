@@ -36,6 +36,7 @@ from oocbfs.settings import Engine, Settings
 
 if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
+    from oocbfs.graph.vertices import Vertex
 
 _NO_ORDER = np.empty(0, np.uint32)
 _NO_IDS = np.empty(0, np.uint64)
@@ -43,7 +44,7 @@ _DIRECTIONS = {"auto": cpu.AUTO, "top-down": cpu.TOP_DOWN, "bottom-up": cpu.BOTT
 
 
 def bfs(
-    graph: StoredGraph, source: int | Iterable[int], *, parents: bool, settings: Settings
+    graph: StoredGraph, source: Vertex | Iterable[Vertex], *, parents: bool, settings: Settings
 ) -> BfsResult:
     """Traverse a graph; see ``Graph.bfs``."""
     start = time.perf_counter()
@@ -106,9 +107,8 @@ def _bfs(
     def again() -> NDArray[np.int64]:
         return bfs(graph, sources, parents=True, settings=settings).parents
 
-    return BfsResult(
-        graph, sources.tolist(), named.levels, named.sizes, stats, named.parents, again
-    )
+    known = graph.given(sources).tolist()
+    return BfsResult(graph, known, named.levels, named.sizes, stats, named.parents, again)
 
 
 def _name(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container.reader import Container
 from oocbfs.graph.stored import StoredGraph
+from oocbfs.graph.vertices import Vertex
 from oocbfs.memory import parse_size
 from oocbfs.settings import Direction, Emit, Engine, ManyEngine, Schedule, Settings, Strategy
 
@@ -48,13 +49,13 @@ class Graph(StoredGraph):
 
     def bfs(
         self,
-        source: int | Iterable[int] | Literal["giant"],
+        source: Vertex | Iterable[Vertex],
         *,
         parents: bool = False,
         threads: int | None = None,
         direction: Direction = "auto",
         max_depth: int | None = None,
-        target: int | None = None,
+        target: Vertex | None = None,
         validate: bool = False,
         engine: Engine = "auto",
         vram: str | int | None = None,
@@ -73,7 +74,8 @@ class Graph(StoredGraph):
         Parameters
         ----------
         source
-            An id or several, or ``"giant"``: the smallest id of the largest component.
+            An id or several, or ``"giant"``: the smallest id of the largest component. Names where
+            the graph has names; ``["giant"]`` is the vertex of that name.
         parents
             Keep a parent for each vertex too.
         threads
@@ -83,7 +85,7 @@ class Graph(StoredGraph):
         max_depth
             Stop after so many levels.
         target
-            Stop when this id is reached.
+            Stop when this vertex is reached.
         validate
             Check the result by the rules of Graph500.
         engine
@@ -151,10 +153,10 @@ class Graph(StoredGraph):
 
     def bfs_many(
         self,
-        sources: Iterable[int],
+        sources: Iterable[Vertex],
         *,
         emit: Emit = "summary",
-        targets: Iterable[Iterable[int]] | None = None,
+        targets: Iterable[Iterable[Vertex]] | None = None,
         threads: int | None = None,
         memory: str | int | None = None,
         strategy: Strategy = "auto",
@@ -234,20 +236,12 @@ class Graph(StoredGraph):
         settings = self._settings(memory, threads=threads, engine=engine, tmp=tmp, **device)
         return components(self, settings)
 
-    def reversed(self) -> Graph:
-        """Open the same graph with every edge turned around; it is closed by itself."""
-        from oocbfs.formats.container.transposed import TransposedContainer
-
-        with self.reading():
-            container = TransposedContainer(self.path, self._container.file.descriptor)
-        return Graph(container, self.budget_bytes)
-
     def _resolve(
-        self, source: int | Iterable[int] | Literal["giant"], settings: Settings
-    ) -> int | Iterable[int]:
+        self, source: Vertex | Iterable[Vertex], settings: Settings
+    ) -> Vertex | Iterable[Vertex]:
         """Give the id that a word stands for, and ids as they are."""
         if not isinstance(source, str) or source != GIANT:
-            return cast(int | Iterable[int], source)
+            return source
         from oocbfs.search.components import components
 
         # Where the graph is searched from matters little to how its components are found.
@@ -256,7 +250,16 @@ class Graph(StoredGraph):
         )
         if found.giant is None:
             raise QueryError(f"{self.path}: has no vertex to start from")
-        return found.giant.label
+        label: Vertex = found.giant.label
+        return label
+
+    def reversed(self) -> Graph:
+        """Open the same graph with every edge turned around; it is closed by itself."""
+        from oocbfs.formats.container.transposed import TransposedContainer
+
+        with self.reading():
+            container = TransposedContainer(self.path, self._container.file.descriptor)
+        return Graph(container, self.budget_bytes)
 
     def _settings(self, memory: str | int | None, **others: Any) -> Settings:  # noqa: ANN401
         """Put settings together; the budget is by default that of ``open``."""

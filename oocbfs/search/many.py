@@ -26,6 +26,7 @@ from oocbfs.settings import Emit, Engine, Settings, Strategy
 if TYPE_CHECKING:
     from oocbfs.gpu.many import GpuMany
     from oocbfs.graph.stored import StoredGraph
+    from oocbfs.graph.vertices import Vertex
 
 WIDTH = kernels.WIDTH
 # With fewer sources, nothing is gained by sharing.
@@ -92,13 +93,13 @@ class Traversals:
         return 0 if self._disk is None else self._disk.disk_bytes
 
     def run(
-        self, sources: Sequence[int], targets: Sequence[NDArray[np.int64]] | None = None
+        self, sources: Sequence[Vertex], targets: Sequence[NDArray[np.int64]] | None = None
     ) -> Iterator[SourceResult]:
         """Yield the result of each source, in their order; targets are stored vertices."""
         return self._graph.each(self._run_groups(sources, targets))
 
     def _run_groups(
-        self, sources: Sequence[int], targets: Sequence[NDArray[np.int64]] | None
+        self, sources: Sequence[Vertex], targets: Sequence[NDArray[np.int64]] | None
     ) -> Iterator[SourceResult]:
         stored = self._graph.stored(sources)
         for first in range(0, len(sources), self.width):
@@ -281,15 +282,15 @@ def divide(graph: StoredGraph, emit: Emit, strategy: Strategy, settings: Setting
 
 def bfs_many(
     graph: StoredGraph,
-    sources: Iterable[int],
+    sources: Iterable[Vertex],
     *,
     emit: Emit,
-    targets: Iterable[Iterable[int]] | None,
+    targets: Iterable[Iterable[Vertex]] | None,
     strategy: Strategy,
     settings: Settings,
 ) -> SourceResults:
     """Traverse from each source; see ``Graph.bfs_many``."""
-    listed: list[int] = graph.as_ids(sources).tolist()
+    listed: list[Vertex] = graph.given(graph.as_ids(sources)).tolist()
     if (emit == "pairs") != (targets is not None):
         raise QueryError("pairs need targets for each source, and nothing else takes them")
     graph.stored(listed)  # unknown ids are refused before the first traversal
@@ -307,7 +308,7 @@ def _run(
     graph: StoredGraph,
     emit: Emit,
     division: ManyDivision,
-    sources: list[int],
+    sources: list[Vertex],
     targets: list[NDArray[np.int64]] | None,
 ) -> Generator[SourceResult]:
     with Traversals(graph, emit, division) as work:

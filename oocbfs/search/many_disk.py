@@ -19,12 +19,13 @@ from oocbfs.settings import Emit, Settings
 
 if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
+    from oocbfs.graph.vertices import Vertex
 
 
 class Group(NamedTuple):
     """Sources that are traversed together: ids, stored vertices, and those of their targets."""
 
-    sources: list[int]
+    sources: Sequence[Vertex]
     stored: NDArray[np.int64]
     targets: Sequence[NDArray[np.int64]] | None
 

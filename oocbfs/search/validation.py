@@ -64,11 +64,11 @@ def validate(
         not graph.directed,
     ):
         if problem:
-            vertex = int(graph.ids_of(np.array([row]))[0])
+            vertex = graph.given_one(graph.ids_of(np.array([row]))[0])
             raise QueryError(f"validation failed at vertex {vertex}: {kernels.PROBLEMS[problem]}")
     orphans = np.flatnonzero((levels > 0) & (confirmed == 0))
     if orphans.size:
-        vertex = int(graph.ids_of(orphans[:1])[0])
+        vertex = graph.given_one(graph.ids_of(orphans[:1])[0])
         raise QueryError(
             f"validation failed at vertex {vertex}: no edge from a parent one level up"
         )

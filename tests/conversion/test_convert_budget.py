@@ -7,6 +7,7 @@
 import bz2
 import gzip
 import io
+import json
 import lzma
 import os
 import random
@@ -41,10 +42,10 @@ def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "oocbfs", *map(str, arguments)]
 
 
-def least_bytes() -> int:
+def least_bytes(*options: str) -> int:
     """Give about what any conversion needs, the program included."""
     refused = subprocess.run(
-        command("convert", os.devnull, "-o", "x.ocg", "--memory", "1M"),
+        command("convert", os.devnull, "-o", "x.ocg", "--memory", "1M", *options),
         capture_output=True,
         text=True,
         check=False,
@@ -324,3 +325,24 @@ def test_power_laws_that_cannot_be_solved(tmp_path: Path, least: int) -> None:
     done = run_limited(run, budget)
     assert done.returncode == 1, done
     assert re.search(r"a power law .* raise --memory", done.stderr.splitlines()[-1])
+
+
+@pytest.mark.long
+def test_names_within_a_budget(tmp_path: Path) -> None:
+    """Names that fill many tables are converted in a group that has no room for them all."""
+    least = least_bytes("--ids", "names")
+    rng = random.Random(6)
+    words = [f"{rng.choice('aäz')}{rng.randrange(10**12)}-{i}" for i in range(500_000)]
+    text = "".join(f"{rng.choice(words)},{rng.choice(words)}\n" for _ in range(400_000))
+    (tmp_path / "names.csv").write_text(text)
+    budget = least + (8 << 20)
+    convert = ("convert", tmp_path / "names.csv", "--ids", "names", "--threads", 1)
+    done = run_limited(
+        command(*convert, "-o", tmp_path / "small.ocg", "--memory", budget, "--json"), budget
+    )
+    assert done.returncode == 0, done
+    report = json.loads(done.stdout)
+    assert report["spilled_bytes"] > len(text) / 2
+    oocbfs.convert(tmp_path / "names.csv", tmp_path / "large.ocg", ids="names")
+    assert (tmp_path / "small.ocg").read_bytes() == (tmp_path / "large.ocg").read_bytes()
+    verify(tmp_path / "small.ocg")

@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,15 +43,27 @@ def check_nothing_half_written(folder: Path, finished: bytes) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("how", "ids"),
+    [
+        (signal.SIGKILL, "auto"),
+        (signal.SIGTERM, "auto"),
+        (signal.SIGINT, "auto"),
+        (signal.SIGINT, "names"),
+    ],
+)
 def test_killed_at_random_moments(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, edges: Path, how: signal.Signals
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    edges: Path,
+    how: signal.Signals,
+    ids: str,
 ) -> None:
     said = tmp_path_factory.mktemp("said") / "messages"
     graph = tmp_path / "g.ocg"
 
     def start(*arguments: object) -> Started:
-        return Started(said, "convert", edges, "-o", graph, *arguments)
+        return Started(said, "convert", edges, "-o", graph, "--ids", ids, *arguments)
 
     assert start().finish() == (0, "")
     began = time.perf_counter()
@@ -86,7 +99,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
-@pytest.mark.parametrize("settings", [[], ["--zstd"], ["--directed"]])
+@pytest.mark.parametrize("settings", [[], ["--zstd"], ["--directed"], ["--ids", "names"]])
 def test_full_disk(small_disk: Path, tmp_path: Path, edges: Path, settings: list[str]) -> None:
     (small_disk / "ballast").write_bytes(bytes(2 << 20))
     code, shown = convert(edges, "-o", small_disk / "g.ocg", *settings)
@@ -95,8 +108,9 @@ def test_full_disk(small_disk: Path, tmp_path: Path, edges: Path, settings: list
     assert [path.name for path in small_disk.iterdir()] == ["ballast"]
 
 
+@pytest.mark.parametrize("ids", ["auto", "names"])
 def test_full_disk_for_temporary_data(
-    small_disk: Path, tmp_path: Path, edges: Path, monkeypatch: pytest.MonkeyPatch
+    small_disk: Path, tmp_path: Path, edges: Path, monkeypatch: pytest.MonkeyPatch, ids: Any
 ) -> None:
     import oocbfs
     from oocbfs.conversion.plan import ConvertPlan, MemoryWatch
@@ -106,7 +120,7 @@ def test_full_disk_for_temporary_data(
         "oocbfs.conversion.converter.make_plan", lambda *_: ConvertPlan(2, 4 << 20, MemoryWatch())
     )
     with pytest.raises(OutputError, match=r"No space left.*--tmp"):
-        oocbfs.convert(str(edges), tmp_path / "g.ocg", tmp=small_disk)
+        oocbfs.convert(str(edges), tmp_path / "g.ocg", tmp=small_disk, ids=ids)
     assert not list(small_disk.iterdir())
     assert not list(tmp_path.glob("*.ocg"))
 

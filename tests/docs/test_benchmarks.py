@@ -18,6 +18,7 @@ from tests.benchmarks import (
     convert,
     disk,
     methods,
+    names,
     networkx,
     outofcore,
     pcie,
@@ -32,6 +33,15 @@ def test_convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert "| 512M |" in shown
     assert "MB/s" in shown
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("graph", ["--scale 8", "--ring 1000 --letters 20"])
+def test_names(tmp_path: Path, capsys: pytest.CaptureFixture[str], graph: str) -> None:
+    names.main([*graph.split(), "--folder", str(tmp_path)])
+    shown = capsys.readouterr().out
+    assert "| names |" in shown
+    assert "all names came back" in shown
     assert not list(tmp_path.iterdir())
 
 

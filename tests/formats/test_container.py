@@ -14,7 +14,7 @@ from oocbfs.formats.container.reader import Container
 from oocbfs.graph.rows import neighbours
 from oocbfs.graph.verifier import verify
 from tests.support.crafting import rewrite, section_place, set_header, sign
-from tests.support.strategies import stored_edges
+from tests.support.strategies import name_edges, stored_edges
 
 HUB = 1100  # its tail takes two segments
 
@@ -32,9 +32,11 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
         "degree": {"order": "degree", "ids": "compact"},
         "directed": {"order": "dbg", "ids": "compact", "directed": True},
         "zstd": {"order": "degree", "ids": "compact", "zstd": 1},
+        "names": {"order": "degree", "ids": "names"},
     }.items():
         path = folder / f"{name}.ocg"
-        oocbfs.convert(edges, path, **settings)  # type: ignore[arg-type]
+        named = name_edges(edges.tolist()) if name == "names" else edges
+        oocbfs.convert(named, path, **settings)  # type: ignore[arg-type]
         verify(path, threads=1)
         files[name] = path.read_bytes()
     return files
@@ -45,8 +47,11 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "g.ocg"
 
 
-def test_every_header_byte_flipped_is_refused(originals: dict[str, bytes], path: Path) -> None:
-    data = bytearray(originals["directed"])
+@pytest.mark.parametrize("name", ["directed", "names"])
+def test_every_header_byte_flipped_is_refused(
+    originals: dict[str, bytes], path: Path, name: str
+) -> None:
+    data = bytearray(originals[name])
     for place in range(layout.PAGE_BYTES):
         data[place] ^= 1 << (place % 8)
         path.write_bytes(data)
@@ -55,7 +60,7 @@ def test_every_header_byte_flipped_is_refused(originals: dict[str, bytes], path:
         data[place] ^= 1 << (place % 8)
 
 
-@pytest.mark.parametrize("name", ["natural", "directed", "zstd"])
+@pytest.mark.parametrize("name", ["natural", "directed", "zstd", "names"])
 def test_truncation_at_every_boundary_is_refused(
     originals: dict[str, bytes], path: Path, name: str
 ) -> None:
@@ -104,7 +109,7 @@ def test_nonsense_with_valid_checksums_is_refused(
         Container(path)
 
 
-@pytest.mark.parametrize("name", ["natural", "degree", "directed", "zstd"])
+@pytest.mark.parametrize("name", ["natural", "degree", "directed", "zstd", "names"])
 def test_mutated_bytes_are_never_accepted(
     originals: dict[str, bytes], path: Path, name: str
 ) -> None:
@@ -123,7 +128,7 @@ def test_mutated_bytes_are_never_accepted(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["natural", "degree", "directed", "zstd"])
+@pytest.mark.parametrize("name", ["natural", "degree", "directed", "zstd", "names"])
 def test_mutated_and_signed_files_do_not_crash(
     originals: dict[str, bytes], path: Path, name: str
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 import oocbfs
 from oocbfs.formats.container import layout
 from oocbfs.formats.container.layout import Kind
+from oocbfs.formats.container.reader import Container
 
 TEXT = (Path(__file__).parents[2] / "formats" / "FORMAT.md").read_text()
 GOLDEN = Path(__file__).parents[1] / "golden" / "worked.ocg"
@@ -43,8 +44,8 @@ def test_tables_match_the_code(title: str, dtype: np.dtype[np.void]) -> None:
 def test_kinds_match_the_code() -> None:
     documented = {row[1]: int(row[0]) for row in table_under("Section kinds")}
     assert documented == {kind.name.lower(): int(kind) for kind in Kind}
-    types = {row[1]: row[2].split(" ")[0] for row in table_under("Section kinds")[:7]}
-    assert types == {Kind(k).name.lower(): layout.DTYPES[Kind(k)].lstrip("<") for k in range(1, 8)}
+    types = {row[1]: row[2].split(" ")[0] for row in table_under("Section kinds")[:9]}
+    assert types == {Kind(k).name.lower(): layout.DTYPES[Kind(k)].lstrip("<") for k in range(1, 10)}
 
 
 def test_sizes_and_limits_match_the_code() -> None:
@@ -64,6 +65,17 @@ def test_worked_example_is_the_golden_file() -> None:
         offset, data = int(line[0], 16), bytes.fromhex(line[1])
         shown[offset : offset + 16] = data
     assert bytes(shown) == GOLDEN.read_bytes()
+
+
+def test_names_are_written_as_described(tmp_path: Path) -> None:
+    path = tmp_path / "g.ocg"
+    oocbfs.convert([("bobby", "alice"), ("alina", "bob")], path, ids="names")
+    described = TEXT.split("one block of 19 bytes")[1].split("```")[1]
+    lines = re.findall(r"^((?:[0-9a-f]{2} )+) ", described, re.MULTILINE)
+    with Container(path) as container:
+        assert container.section(Kind.NAMES).tobytes() == bytes.fromhex("".join(lines))
+        assert container.section(Kind.NAME_STARTS).tolist() == [0, 19]
+        assert container.version == 2
 
 
 def test_worked_example_is_what_convert_writes(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def kronecker(shared_graphs: SharedGraphs, scale: int) -> Path:
 def giant_source(graph: Graph) -> int:
     giant = graph.components().giant
     assert giant is not None
-    return giant.label
+    return int(giant.label)
 
 
 def counted(graph: Graph, method: str, schedule: Schedule | None = None) -> Counts:

@@ -85,7 +85,7 @@ def test_giant_is_a_source(path: Path, tmp_path: Path) -> None:
             assert (result.sources, result.reached) == ([1], 5)
         for wrong in ("Giant", "1"):
             with pytest.raises(QueryError, match="is not an id"):
-                graph.bfs(wrong)  # type: ignore[arg-type]
+                graph.bfs(wrong)
     oocbfs.convert(np.empty((0, 2), np.int64), tmp_path / "empty.ocg")
     with oocbfs.open(tmp_path / "empty.ocg") as empty, pytest.raises(QueryError, match="no vertex"):
         empty.bfs("giant")

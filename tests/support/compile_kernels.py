@@ -23,6 +23,7 @@ PARTS = (
     ),
     (
         "oocbfs.kernels.many",
+        "oocbfs.kernels.names",
         "oocbfs.kernels.results",
         "oocbfs.kernels.disk",
         "oocbfs.disk",

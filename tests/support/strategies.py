@@ -31,6 +31,16 @@ def edge_lists(draw: st.DrawFn) -> Pairs:
     return edges + draw(st.lists(st.sampled_from(edges), max_size=10)) if edges else edges
 
 
+def name_of(vertex: int) -> str:
+    """Name a vertex, so that names share beginnings and are not in the order of the ids."""
+    return f"vertex {'äöü'[vertex % 3]}{vertex % 7}/{vertex}"
+
+
+def name_edges(edges: list[Any]) -> list[tuple[str, str]]:
+    """Edges between names."""
+    return [(name_of(u), name_of(v)) for u, v in edges]
+
+
 def pair_array(edges: Pairs) -> NDArray[np.uint64]:
     """Edges as an (m, 2) array."""
     return np.array(edges, np.uint64).reshape(-1, 2)

@@ -15,9 +15,11 @@ import zstandard
 from oocbfs.formats.container import layout
 from oocbfs.formats.container.layout import Kind
 from tests.support.crafting import sign
+from tests.support.strategies import name_edges
 
 # Nearly every change of an index is refused when it is loaded; other changes get further.
 _WEIGHTS = {Kind.TAILS: 6, Kind.HEADS: 4, Kind.DEGREES: 2, Kind.ORDER: 2, Kind.IDS: 2}
+_WEIGHTS |= {Kind.NAMES: 6, Kind.NAME_STARTS: 2}
 
 
 class Original(NamedTuple):
@@ -30,6 +32,10 @@ class Original(NamedTuple):
 
 def _few(num_vertices: int, num_edges: int) -> Callable[[], Any]:
     return lambda: np.random.default_rng(3).integers(0, num_vertices, (num_edges, 2))
+
+
+def _named(num_vertices: int, num_edges: int) -> Callable[[], Any]:
+    return lambda: name_edges(_few(num_vertices, num_edges)().tolist())
 
 
 def _hub(num_spokes: int, num_vertices: int, others: int, factor: int = 1) -> Callable[[], Any]:
@@ -52,6 +58,8 @@ ORIGINALS = {
     "local": Original(_few(70, 100), {"order": "local"}, 4),
     "directed": Original(_few(90, 300), {"order": "dbg", "directed": True}, 6),
     "zstd": Original(_few(80, 200), {"order": "degree", "zstd": 1}, 3),
+    "names": Original(_named(90, 200), {"order": "degree", "ids": "names"}, 6),
+    "natural names": Original(_named(40, 60), {"order": "natural", "ids": "names", "zstd": 1}, 2),
     "segments": Original(_hub(1300, 1500, 300, 5), {"order": "degree", "ids": "compact"}, 3),
     "natural segments": Original(_hub(1300, 9000, 100), {"order": "natural"}, 1),
     "directed segments": Original(_hub(1200, 1500, 300), {"order": "degree", "directed": True}, 2),

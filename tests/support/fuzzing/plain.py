@@ -9,13 +9,16 @@ import itertools
 import struct
 from collections import deque
 from functools import cached_property
+from typing import Any
 
 import zstandard
 
 NO_HEAD = 2**32 - 1
-IDS, ORDER, DEGREES, HEADS, BASES, STARTS, TAILS = range(1, 8)
+IDS, ORDER, DEGREES, HEADS, BASES, STARTS, TAILS, NAMES, NAME_STARTS = range(1, 10)
 TRANSPOSED = 16
 _FORMATS = {IDS: "Q", ORDER: "I", DEGREES: "I", HEADS: "I", BASES: "Q", STARTS: "I", TAILS: "B"}
+_FORMATS |= {NAMES: "B", NAME_STARTS: "Q"}
+_BLOCK_NAMES = 16
 
 
 class UndecodableError(Exception):
@@ -38,9 +41,16 @@ class PlainGraph:
         n = self.num_vertices
         self.is_small = n < 10**6
         self.order = self._numbers(ORDER) if order else list(range(n if self.is_small else 0))
-        self.ids = self._numbers(IDS) if IDS in self._sections else None
-        if IDS not in self._sections and self.is_small:
+        self.is_named = NAMES in self._sections
+        self.ids: list[Any] | None = None
+        if self.is_named:
+            self.ids = self._decode_names()
+        elif IDS in self._sections:
+            self.ids = self._numbers(IDS)
+        elif self.is_small:
             self.ids = list(range(first_id, first_id + n))
+        # What arrays of results hold: positions where vertices have names.
+        self.values = list(range(n if self.is_small else 0)) if self.is_named else self.ids
 
     def _contents(self, kind: int) -> bytes:
         encoding, offset, stored = self._sections[kind]
@@ -71,6 +81,34 @@ class PlainGraph:
             and sorted(self.order) == everybody
             and all(a < b for a, b in zip(self.ids, self.ids[1:], strict=False))
         )
+
+    def _decode_names(self) -> list[str] | None:
+        """Decode all blocks of names; None if one of them is none."""
+        starts = self._numbers(NAME_STARTS) or []
+        num_blocks = -(-self.num_vertices // _BLOCK_NAMES)
+        if not self.is_small or len(starts) != num_blocks + 1 or starts[0] != 0:
+            return None
+        try:
+            names = self._contents(NAMES)
+            found: list[str] = []
+            for begin, end in itertools.pairwise(starts):
+                block, name = names[begin:end], b""
+                if begin > end or end > len(names):
+                    return None
+                for place in range(min(_BLOCK_NAMES, self.num_vertices - len(found))):
+                    shared, block = _take_varint(block) if place else (0, block)
+                    more, block = _take_varint(block)
+                    if shared > len(name) or more > len(block):
+                        return None
+                    name, block = name[:shared] + block[:more], block[more:]
+                    if not 0 < len(name) < 2**16 or 0 in name:
+                        return None
+                    found.append(name.decode())
+                if block:
+                    return None
+            return found if starts[-1] == len(names) else None
+        except (KeyError, zstandard.ZstdError, UnicodeDecodeError, UndecodableError):
+            return None
 
     def degrees(self, side: int = 0) -> list[int] | None:
         """Degrees of stored vertices, as they are written down."""
@@ -172,6 +210,16 @@ class PlainGraph:
                         labels[v] = root
                         stack.append(v)
         return labels
+
+
+def _take_varint(num_bytes: bytes) -> tuple[int, bytes]:
+    """Take a number off the front."""
+    value = 0
+    for place, octet in enumerate(num_bytes[:9]):
+        value |= (octet & 127) << 7 * place
+        if octet < 128:
+            return value, num_bytes[place + 1 :]
+    raise UndecodableError
 
 
 def _decode_segment(num_bytes: list[int]) -> list[int]:

@@ -32,6 +32,7 @@ class Case:
         self.plain = plain
         self.rng = rng
         self.ids = plain.ids or [0]
+        self.values = plain.values or [0]
 
     @contextlib.contextmanager
     def graph(self) -> Iterator[oocbfs.Graph]:
@@ -39,12 +40,12 @@ class Case:
         with oocbfs.open(self.path) as graph:
             yield graph
 
-    def pick(self, count: int = 1) -> list[int]:
+    def pick(self, count: int = 1) -> list[Any]:
         """Choose some ids."""
         return [self.rng.choice(self.ids) for _ in range(count)]
 
     def check_levels(
-        self, sources: list[int], levels: Any, sizes: Any, deepest: int | None = None
+        self, sources: list[Any], levels: Any, sizes: Any, deepest: int | None = None
     ) -> None:
         """Levels are levels, and those that the file says, if it says anything."""
         plain = self.plain
@@ -70,13 +71,13 @@ class Case:
         plain = self.plain
         assert np.array_equal(parents < 0, levels < 0), parents
         assert parents.min() >= -1, parents
-        assert set(parents[levels >= 0].tolist()) <= set(self.ids), "parents that are no ids"
+        assert set(parents[levels >= 0].tolist()) <= set(self.values), "parents that are no ids"
         if plain.neighbours is None:
             return
-        places = {vertex: place for place, vertex in enumerate(self.ids)}
+        places = {vertex: place for place, vertex in enumerate(self.values)}
         for v, (level, parent) in enumerate(zip(levels.tolist(), parents.tolist(), strict=True)):
             if level == 0:
-                assert parent == self.ids[v]
+                assert parent == self.values[v]
             elif level > 0:
                 u = places[parent]
                 assert levels[u] == level - 1, (u, v)
@@ -144,7 +145,7 @@ def _many(division: Callable[[], ManyDivision]) -> Callable[[Case], None]:
     return probe
 
 
-def _check_source(case: Case, source: int, found: Any, wanted: list[int]) -> None:
+def _check_source(case: Case, source: Any, found: Any, wanted: list[Any]) -> None:
     plain = case.plain
     assert found.source == source
     assert found.level_sizes[0] == 1
@@ -166,9 +167,9 @@ def _components(**options: Any) -> Callable[[Case], None]:
         with case.graph() as graph:
             found = graph.components(**options)
             assert found.sizes.sum() == plain.num_vertices, found.sizes
-            assert set(found.labels.tolist()) <= set(case.ids), "labels that are no ids"
+            assert set(found.labels.tolist()) <= set(case.values), "labels that are no ids"
             if plain.neighbours is not None:
-                assert found.labels.tolist() == [case.ids[p] for p in plain.components()]
+                assert found.labels.tolist() == [case.values[p] for p in plain.components()]
             repr(found.summary()), found.largest(3), found.giant_edges
 
     return probe
@@ -192,6 +193,18 @@ def _rows(case: Case) -> None:
                 assert found.tolist() == expected
 
 
+def _names(case: Case) -> None:
+    with case.graph() as graph:
+        if graph.names is None:
+            return
+        known = list(graph.names)
+        assert case.plain.ids in (None, known)
+        column = graph.names.take(np.array([3, -1, 1], np.int64)).tolist()
+        assert column == [known[3], None, known[1]]
+        if case.plain.has_names:
+            assert graph.names.find(known).tolist() == list(range(len(known)))
+
+
 def _edges(case: Case) -> None:
     with case.graph() as graph:
         found = [np.stack((part.sources, part.targets), axis=1) for part in graph.edges()]
@@ -200,7 +213,7 @@ def _edges(case: Case) -> None:
     if plain.neighbours is not None:
         arcs = {(u, v) for u, row in enumerate(plain.neighbours) for v in row}
         assert set(zip(*map(np.ndarray.tolist, matrix.nonzero()), strict=True)) == arcs
-        named = {(case.ids[u], case.ids[v]) for u, v in arcs if plain.directed or u < v}
+        named = {(case.values[u], case.values[v]) for u, v in arcs if plain.directed or u < v}
         assert {(u, v) for part in found for u, v in part.tolist()} == named
 
 
@@ -240,6 +253,7 @@ PROBES: dict[str, tuple[int, Callable[[Case], None]]] = {
     "verify": (2, _verify),
     "rows": (2, _rows),
     "edges": (2, _edges),
+    "names": (2, _names),
     "path": (2, _path),
     "target": (2, _target),
     **{

@@ -1,0 +1,1 @@
+"""Names of vertices: parsed, numbered, sorted, merged, stored front-coded, and found again."""

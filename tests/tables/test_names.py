@@ -1,0 +1,146 @@
+"""Names in tables: Parquet and Arrow files of several programs, and their objects."""
+
+from pathlib import Path
+from typing import Any
+
+import dask.dataframe
+import duckdb
+import igraph
+import networkx as nx
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from pyarrow import feather, parquet
+
+import oocbfs
+from oocbfs.errors import InputError
+
+SOURCES = ["bob", "zoë", "alice", "bob"]
+TARGETS = ["alice", "bob", "a\nb,c", "zoë"]
+EDGES = {frozenset(pair) for pair in zip(SOURCES, TARGETS, strict=True)}
+
+
+def edges_of(path: Path) -> set[frozenset[str]]:
+    with oocbfs.open(path) as graph:
+        assert graph.names is not None
+        known = list(graph.names)
+        assert known == sorted(known)
+        return {
+            frozenset((known[u], known[v]))
+            for batch in graph.edges()
+            for u, v in zip(batch.sources.tolist(), batch.targets.tolist(), strict=True)
+        }
+
+
+def table(kind: Any = None) -> pa.Table:
+    columns = [pa.array(side).cast(kind or pa.string()) for side in (SOURCES, TARGETS)]
+    return pa.table({"weight": [1, 2, 3, 4], "src": columns[0], "dst": columns[1]})
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())],
+    ids=str,
+)
+@pytest.mark.parametrize("form", ["parquet", "feather", "lz4", "stream"])
+def test_files(tmp_path: Path, kind: Any, form: str) -> None:
+    source, path, given = tmp_path / "edges", tmp_path / "g.ocg", table(kind)
+    if form == "parquet":
+        if kind == pa.string_view():
+            pytest.skip("pyarrow does not write views as Parquet")
+        parquet.write_table(given, source, row_group_size=3)
+    elif form == "stream":
+        with pa.ipc.new_stream(source, given.schema) as writer:
+            writer.write_table(given, max_chunksize=2)
+    else:
+        compression = "lz4" if form == "lz4" else "uncompressed"
+        feather.write_feather(given, source, compression=compression)
+    oocbfs.convert(source, path, ids="names")
+    assert edges_of(path) == EDGES
+
+
+def test_files_of_other_programs(tmp_path: Path) -> None:
+    given = table()
+    pl.DataFrame(given).write_parquet(tmp_path / "polars.parquet")
+    duckdb.sql(f"copy given to '{tmp_path / 'duckdb.parquet'}' (format parquet)")
+    given.to_pandas().to_parquet(tmp_path / "pandas.parquet")
+    for name in ("polars", "duckdb", "pandas"):
+        oocbfs.convert(tmp_path / f"{name}.parquet", tmp_path / f"{name}.ocg", ids="names")
+        assert edges_of(tmp_path / f"{name}.ocg") == EDGES
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: table(),
+        lambda: table().to_reader(max_chunksize=1),
+        lambda: pl.DataFrame(table()),
+        lambda: duckdb.from_arrow(table()),
+        lambda: table().to_pandas(),
+        lambda: dask.dataframe.from_pandas(table().to_pandas(), npartitions=2),
+        lambda: nx.Graph(list(zip(SOURCES, TARGETS, strict=True))),
+        lambda: igraph.Graph.TupleList(list(zip(SOURCES, TARGETS, strict=True))),
+    ],
+    ids=["arrow", "batches", "polars", "duckdb", "pandas", "dask", "networkx", "igraph"],
+)
+def test_objects(tmp_path: Path, make: Any) -> None:
+    oocbfs.convert(make(), tmp_path / "g.ocg", ids="names")
+    assert edges_of(tmp_path / "g.ocg") == EDGES
+
+
+def test_numbers_are_names_too(tmp_path: Path) -> None:
+    source = tmp_path / "edges.parquet"
+    parquet.write_table(pa.table({"src": [-5, 2**62], "dst": [7, 7]}), source)
+    oocbfs.convert(source, tmp_path / "g.ocg", ids="names")
+    assert edges_of(tmp_path / "g.ocg") == {frozenset(("-5", "7")), frozenset((str(2**62), "7"))}
+
+
+def test_vertices_without_edges_stay(tmp_path: Path) -> None:
+    graph = nx.DiGraph([("a", "b")])
+    graph.add_node("alone")
+    named = igraph.Graph.TupleList([("a", "b")], directed=True)
+    named.add_vertices(["alone"])
+    for edges in (graph, named):
+        report = oocbfs.convert(edges, tmp_path / "g.ocg", ids="names", force=True)
+        assert (report.vertices, report.directed) == (3, True)
+
+
+def test_a_partitioned_set(tmp_path: Path) -> None:
+    parquet.write_to_dataset(table(), tmp_path / "set", partition_cols=["src"])
+    oocbfs.convert(tmp_path / "set", tmp_path / "g.ocg", ids="names", columns="src,dst")
+    assert edges_of(tmp_path / "g.ocg") == EDGES
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"src": ["a", None], "dst": ["b", "c"]}, "row 2 has no 'src' \\(null\\)"),
+        ({"src": ["a", "b"], "dst": ["b", ""]}, "row 2 has in 'dst' an empty name"),
+        ({"src": ["a\0", "b"], "dst": ["b", "c"]}, "row 1 has in 'src' a name with a NUL"),
+        ({"src": ["a" * 65_536], "dst": ["b"]}, "65,535 bytes"),
+        ({"src": [1.5], "dst": ["b"]}, "'src' holds double: names are text or whole numbers"),
+    ],
+)
+def test_what_is_no_name_is_refused(tmp_path: Path, columns: Any, message: str) -> None:
+    parquet.write_table(pa.table(columns), tmp_path / "edges.parquet")
+    with pytest.raises(InputError, match=message):
+        oocbfs.convert(tmp_path / "edges.parquet", tmp_path / "g.ocg", ids="names")
+    assert not (tmp_path / "g.ocg").exists()
+
+
+def test_without_names_the_message_says_so(tmp_path: Path) -> None:
+    parquet.write_table(table(), tmp_path / "edges.parquet")
+    with pytest.raises(InputError, match="use --ids names"):
+        oocbfs.convert(tmp_path / "edges.parquet", tmp_path / "g.ocg")
+
+
+def test_results_as_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "g.ocg"
+    oocbfs.convert(table(), path, ids="names")
+    with oocbfs.open(path) as graph:
+        found = graph.bfs("alice", parents=True)
+        frame = pl.DataFrame(found.to_arrow())
+        assert frame["id"].to_list() == ["a\nb,c", "alice", "bob", "zoë"]
+        assert frame["parent"].to_list() == ["alice", "alice", "alice", "bob"]
+        assert isinstance(found.to_pandas(), pd.DataFrame)

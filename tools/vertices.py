@@ -1,0 +1,42 @@
+"""Vertices as people write them on a command line, and as they are shown to them."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from oocbfs.errors import QueryError
+from oocbfs.settings import shown
+from oocbfs.tools.options import whole_number
+
+if TYPE_CHECKING:
+    from oocbfs.search.graph import Graph
+
+
+def vertices(text: str) -> str:
+    """Take ids or names, which only the graph can tell apart; none may be empty."""
+    if not all(part.strip() for part in text.split(",")):
+        raise argparse.ArgumentTypeError(f"{shown(text)} names no vertex")
+    return text
+
+
+def read_vertices(graph: Graph, text: str) -> list[Any]:
+    """Read ids, or names if the graph has them, separated by commas; a name may be in quotes."""
+    from oocbfs.formats.names import split_names
+
+    if graph.names is not None:
+        return [text] if text in graph.names else split_names(text)
+    found: list[Any] = []
+    for part in text.split(","):
+        try:
+            found.append(whole_number(part))
+        except argparse.ArgumentTypeError as error:
+            problem = f"{shown(part)} is not an id: ids are whole numbers"
+            raise QueryError(f"{graph.path}: {problem}") from error
+    return found
+
+
+def called(vertex: Any) -> str:  # noqa: ANN401
+    """Write an id or a name in one line."""
+    text = str(vertex)
+    return text if text.isprintable() else repr(text)
