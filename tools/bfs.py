@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, get_args
 
 from oocbfs.methods import AUTO, METHODS
 from oocbfs.settings import Direction
-from oocbfs.tools import announcements
+from oocbfs.tools import announcements, searches
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
@@ -122,12 +122,12 @@ def run(options: argparse.Namespace) -> None:
     shared.check_files(options, "levels", "parents")
     announcements.announce()
 
-    with shared.open_graph(options) as opened:
+    with searches.open_graph(options) as opened:
         result = opened.bfs(
             options.source,
             parents=options.parents is not None,
             progress=True,
-            **shared.chosen(options, *(["force"] if shared.is_in_parts(options) else [])),
+            **shared.chosen(options, *(["force"] if searches.is_in_parts(options) else [])),
             **shared.chosen(options, "direction", "max_depth", "target", "validate", "method"),
             **shared.chosen(options, *shared.ENGINE),
         )
@@ -139,12 +139,12 @@ def run(options: argparse.Namespace) -> None:
             result.plot(options.plot, force=options.force)
         path_found = _path(result, options.target)
         summary = result.summary()
-    shared.tell_engine(result.stats)
+    searches.tell_engine(result.stats)
     summary |= {"path": path_found, "validated": options.validate}
     rows = _rows(result, options, path_found)
     shared.print_report(options, summary, rows, above=_levels(result))
     if not options.json:
-        shared.tell_written(options.levels, options.parents, options.plot)
+        searches.tell_written(options.levels, options.parents, options.plot)
 
 
 def _path(result: BfsResult, target: int | None) -> list[int] | None:
@@ -199,8 +199,8 @@ def _rows(
     reached = f"{result.reached:,} of {result.graph.num_vertices:,} vertices"
     yield "reached", f"{reached}, depth {result.depth:,}"
     yield "edges", f"{stats.edges_traversed:,} in the reached part{looks}"
-    yield "seconds", shared.duration(stats)
-    yield "of these", shared.parts_of(stats)
+    yield "seconds", searches.duration(stats)
+    yield "of these", searches.parts_of(stats)
     yield "edges/second", f"{stats.edges_per_second:,.0f}"
     if each := stats.nanoseconds_per_edge:
         yield "ns per edge", ", ".join(f"{name} {value:.2f}" for name, value in each.items())
