@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TextIO, get_args
 
 from oocbfs.errors import BudgetError, QueryError
-from oocbfs.formats.container.cut import MAX_PARTS
+from oocbfs.formats.io.limits import MAX_PARTS
 from oocbfs.formats.io.ordered import MAX_THREADS
 from oocbfs.settings import ZSTD_LEVELS, Engine, OrderName, shown
 

@@ -150,7 +150,7 @@ class BfsOutcome(NamedTuple):
 class Stats:
     """How a traversal went; ``seconds`` is the whole call.
 
-    Its parts are ``load_seconds`` (to load or to compile), ``traversal_seconds``, ``naming_seconds``.
+    Its parts are ``load_seconds`` (and compiling), ``traversal_seconds`` and ``naming_seconds``.
     ``fallback`` says why the GPU was not used, where one was expected, and ``engine_reason`` why
     ``auto`` read from disk. ``counts`` are what a device counted, also outside of levels.
     """
