@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from oocbfs.tools import announcements
+from oocbfs.tools import announcements, searches
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> None:
     }
     shared.print_report(options, report, table.meanings(plan), above=("",))
     if not options.json:
-        shared.tell_written(*files.values())
+        searches.tell_written(*files.values())
 
 
 _ENDINGS = {"csv": ".csv", "plot": ".svg", "report": ".html"}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from oocbfs.settings import From, LevelFiles, ManyEngine, Strategy, Table
-from oocbfs.tools import announcements
+from oocbfs.tools import announcements, searches
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _run_one(prepared: PreparedJob, options: argparse.Namespace, *, alone: bool)
             raise
         _log.error("oocbfs: %s: failed: %s", prepared.job.output, error)
         return False
-    shared.tell_fallback(outcome.fallback)
+    searches.tell_fallback(outcome.fallback)
     shared.print_report(options, _report(prepared.job, outcome), _rows(prepared.job, outcome))
     return True
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from oocbfs.errors import QueryError
 from oocbfs.methods import AUTO, METHODS
 from oocbfs.settings import DEVICES, Direction
-from oocbfs.tools import announcements
+from oocbfs.tools import announcements, searches
 from oocbfs.tools import options as shared
 from oocbfs.tools.vertices import called, read_vertices, vertices
 
@@ -143,14 +143,14 @@ def run(options: argparse.Namespace) -> None:
     shared.check_files(options, "levels", "parents")
     announcements.announce()
 
-    with shared.open_graph(options) as opened:
+    with searches.open_graph(options) as opened:
         target = _target(opened, options.target)
         result = opened.bfs(
             _sources(opened, options.source),
             parents=options.parents is not None,
             progress=True,
             target=target,
-            **shared.chosen(options, *(["force"] if shared.is_in_parts(options) else [])),
+            **shared.chosen(options, *(["force"] if searches.is_in_parts(options) else [])),
             **shared.chosen(options, "direction", "max_depth", "validate", "method"),
             devices=options.devices,
             **shared.chosen(options, *shared.ENGINE),
@@ -163,12 +163,12 @@ def run(options: argparse.Namespace) -> None:
             result.plot(options.plot, force=options.force)
         path_found = _path(result, target)
         summary = result.summary()
-    shared.tell_engine(result.stats)
+    searches.tell_engine(result.stats)
     summary |= {"path": path_found, "validated": options.validate}
     rows = _rows(result, options, path_found)
     shared.print_report(options, summary, rows, above=_levels(result))
     if not options.json:
-        shared.tell_written(options.levels, options.parents, options.plot)
+        searches.tell_written(options.levels, options.parents, options.plot)
 
 
 def _path(result: BfsResult, target: Any) -> list[Any] | None:  # noqa: ANN401
@@ -216,8 +216,8 @@ def _rows(
     reached = f"{result.reached:,} of {result.graph.num_vertices:,} vertices"
     yield "reached", f"{reached}, depth {result.depth:,}"
     yield "edges", f"{stats.edges_traversed:,} in the reached part{looks}"
-    yield "seconds", shared.duration(stats)
-    yield "of these", shared.parts_of(stats)
+    yield "seconds", searches.duration(stats)
+    yield "of these", searches.parts_of(stats)
     yield "edges/second", f"{stats.edges_per_second:,.0f}"
     if each := stats.nanoseconds_per_edge:
         yield "ns per edge", ", ".join(f"{name} {value:.2f}" for name, value in each.items())

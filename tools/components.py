@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from oocbfs.tools import announcements
+from oocbfs.tools import announcements, searches
 from oocbfs.tools import options as shared
 from oocbfs.tools.vertices import called
 
@@ -36,19 +36,19 @@ def run(options: argparse.Namespace) -> None:
     shared.check_files(options, "labels")
     announcements.announce()
 
-    with shared.open_graph(options) as opened:
+    with searches.open_graph(options) as opened:
         result = opened.components(progress=True, **shared.chosen(options, *shared.ENGINE))
         if options.labels:
             shared.write_column(options, options.labels, "component", result.labels, result)
         if options.plot:
             result.plot(options.plot, force=options.force)
-        shared.tell_engine(result.stats)
+        searches.tell_engine(result.stats)
         if options.giant:
             nothing = () if result.giant else ("the graph has no vertices",)
             shared.print_report(options, result.summary(), _giant_rows(result), above=nothing)
         else:
             shared.print_report(options, result.summary(), _rows(result), above=_sizes(result))
-    shared.tell_written(options.labels, options.plot)
+    searches.tell_written(options.labels, options.plot)
 
 
 def _giant_rows(result: ComponentsResult) -> Iterator[tuple[str, str]]:
@@ -84,8 +84,8 @@ def _rows(result: ComponentsResult) -> Iterator[tuple[str, str]]:
     decoded = stats.tail_bytes_decoded
     share = decoded / max(1, stats.tail_bytes)
     yield "components", f"{result.num_components:,} in {result.graph.num_vertices:,} vertices"
-    yield "seconds", shared.duration(stats)
-    yield "of these", shared.parts_of(stats)
+    yield "seconds", searches.duration(stats)
+    yield "of these", searches.parts_of(stats)
     yield "tails decoded", f"{decoded:,} bytes, {share:.1%} of all"
     for tier, moved in stats.slow_bytes_by_tier.items():
         yield shared.TIERS[tier], f"{moved:,} bytes"

@@ -12,7 +12,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from oocbfs.tools import announcements
+from oocbfs.tools import announcements, searches
 from oocbfs.tools import options as shared
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> None:
     if options.output != "-":
         outputs = {"-o": options.output}
         check_outputs(outputs, inputs=[options.graph], force=options.force, streams=True)
-    with shared.open_graph(options) as opened:
+    with searches.open_graph(options) as opened:
         if form is None:
             num_edges = _write_edges(opened, options)
         else:

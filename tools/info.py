@@ -8,6 +8,7 @@ from typing import Any
 
 from oocbfs.memory import format_size
 from oocbfs.tools import options as shared
+from oocbfs.tools import searches
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print what the header says, and the sections."""
-    with shared.open_graph(options) as opened:
+    with searches.open_graph(options) as opened:
         info = opened.info()
     parts = map(_part_row, info.get("parts", ()))
     sections = map(_section_row, info["sections"])

@@ -13,16 +13,15 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TextIO, get_args
 
 from oocbfs.errors import BudgetError, QueryError
-from oocbfs.formats.container.cut import MAX_PARTS
+from oocbfs.formats.io.limits import MAX_PARTS
 from oocbfs.formats.io.ordered import MAX_THREADS
 from oocbfs.settings import ZSTD_LEVELS, Engine, OrderName, shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from oocbfs.results.bfs import BfsResult, Stats
-    from oocbfs.results.components import ComponentsResult, ComponentsStats
-    from oocbfs.search.graph import Graph
+    from oocbfs.results.bfs import BfsResult
+    from oocbfs.results.components import ComponentsResult
 
 _log = logging.getLogger(__name__)
 
@@ -220,27 +219,6 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
     add(parser, "--threads")
 
 
-def open_graph(options: argparse.Namespace) -> Graph:
-    """Open a graph, in one file or in parts; both answer the same questions.
-
-    What only one of them knows is refused where it is asked for.
-    """
-    from oocbfs.search import graph
-
-    settings: dict[str, Any] = {
-        name: value
-        for name in ("memory", "cluster")
-        if (value := getattr(options, name, None)) is not None
-    }
-    opened: Graph = graph.open(options.graph, **settings)
-    return opened
-
-
-def is_in_parts(options: argparse.Namespace) -> bool:
-    """Tell whether the graph is a folder of parts."""
-    return os.path.isdir(options.graph)
-
-
 def chosen(options: argparse.Namespace, *names: str) -> dict[str, Any]:
     """Give options by name, to pass on as keywords."""
     return {name: getattr(options, name) for name in names}
@@ -333,39 +311,6 @@ def kind_of_ids(kind: str, first_id: int) -> str:
     """Say which ids are vertices."""
     kinds = {"names": "by name", "listed": "as listed"}
     return kinds.get(kind, f"consecutive from {first_id}")
-
-
-def duration(stats: Stats | ComponentsStats) -> str:
-    """Write how long a command took, with how many threads, on which engine."""
-    return f"{stats.seconds:.6f} with {stats.threads} threads on the {stats.engine} engine"
-
-
-def parts_of(stats: Stats | ComponentsStats) -> str:
-    """Write how long the parts of a command took."""
-    return (
-        f"{stats.load_seconds:.6f} loading, {stats.traversal_seconds:.6f} searching, "
-        f"{stats.naming_seconds:.6f} naming results by id"
-    )
-
-
-def tell_engine(stats: Stats | ComponentsStats) -> None:
-    """Say why the CPU was used, if a GPU could have been, and why the disk."""
-    tell_fallback(stats.fallback)
-    if stats.engine_reason:
-        _log.info("reading from disk: %s", stats.engine_reason)
-
-
-def tell_fallback(reason: str | None) -> None:
-    """Say why the CPU was used, if a GPU could have been."""
-    if reason:
-        _log.warning("using the CPU: %s", reason)
-
-
-def tell_written(*names: str | None) -> None:
-    """Say which files were written."""
-    for name in names:
-        if name not in (None, "-"):
-            _log.info("wrote %s", name)
 
 
 def print_json(values: dict[str, Any]) -> None:

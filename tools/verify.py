@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from oocbfs.tools import announcements
+from oocbfs.tools import announcements, searches
 from oocbfs.tools import options as shared
 
 
@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Verify and say so."""
     announcements.announce()
-    if shared.is_in_parts(options):
+    if searches.is_in_parts(options):
         from oocbfs.cluster.verify import verify
     else:
         from oocbfs.graph.verifier import verify

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.formats.container import layout
+from oocbfs.formats.io.limits import MAX_PARTS
 
-MAX_PARTS = 4096
 WORD = 64
 
 

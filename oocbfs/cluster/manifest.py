@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from oocbfs.errors import FormatError
-from oocbfs.formats.container.cut import MAX_PARTS, Cut, Part
+from oocbfs.formats.container.cut import Cut, Part
 from oocbfs.formats.container.reader import Container
+from oocbfs.formats.io.limits import MAX_PARTS
 
 MANIFEST = "manifest.json"
 VERTICES = "vertices.ocg"

@@ -21,10 +21,11 @@ from oocbfs.conversion.converter import Report, convert
 from oocbfs.conversion.row_writer import EncodedRows, RowWriter, choose_block_shift
 from oocbfs.errors import QueryError
 from oocbfs.formats.container import layout
-from oocbfs.formats.container.cut import MAX_PARTS, Cut
+from oocbfs.formats.container.cut import Cut
 from oocbfs.formats.container.layout import ROW_KINDS, TRANSPOSED, Kind
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.container.writer import ContainerWriter
+from oocbfs.formats.io.limits import MAX_PARTS
 from oocbfs.formats.output.atomic import check_space
 from oocbfs.formats.output.folder import atomic_folder, check_folder
 from oocbfs.kernels.shards.copying import copy_ranges

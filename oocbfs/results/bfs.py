@@ -33,9 +33,8 @@ class Level:
     The last level of a traversal that stops at a depth or a target took no work: it is ``STOPPED``.
     GPUs run several small levels at once: then this sums up ``num_levels``. ``slow_bytes`` are the
     bytes that came from slower memory, by tier ("disk"), where they are counted by level.
-    ``counts`` are what a device counted; see ``results.counts``. ``link_bytes`` are what devices
-    sent each other, by link ("0>1"). ``exchange`` are the messages of a graph in parts, and what
-    each part looked at; see ``cluster.driver``.
+    ``counts`` are what a device counted, ``link_bytes`` what devices sent each other, by link
+    ("0>1"), ``exchange`` the messages of a graph in parts.
     """
 
     direction: str
@@ -155,8 +154,7 @@ class BfsOutcome(NamedTuple):
 class Stats:
     """How a traversal went; ``seconds`` is the whole call.
 
-    Its parts are ``load_seconds`` (what there was to load or to compile first),
-    ``traversal_seconds`` and ``naming_seconds``, which brings results into the order of ids.
+    Its parts are ``load_seconds`` (and compiling), ``traversal_seconds`` and ``naming_seconds``.
     ``fallback`` says why the GPU was not used, where one was expected, and ``engine_reason`` why
     ``auto`` read from disk. ``counts`` are what a device counted, also outside of levels.
     """
@@ -328,11 +326,7 @@ class BfsResult:
 
     def to_dask(self, chunk: int = 1 << 22) -> Any:  # noqa: ANN401
         """Give the levels as a Dask array, aligned as ``levels``, in chunks of so many vertices."""
-        try:
-            import dask.array
-        except ImportError as error:
-            raise QueryError("to_dask needs Dask: pip install 'oocbfs[cluster]'") from error
-        return dask.array.from_array(self.levels, chunks=chunk, name=f"levels-{id(self.levels):x}")
+        return tables.to_dask(self.levels, chunk)
 
     def summary(self) -> dict[str, Any]:
         """Give the figures of the traversal, for JSON."""

@@ -34,6 +34,15 @@ def about(graph: AnyGraph, **more: object) -> dict[str, str]:
     }
 
 
+def to_dask(values: Column, chunk: int) -> Any:  # noqa: ANN401
+    """Make a Dask array in chunks of so many values."""
+    try:
+        import dask.array
+    except ImportError as error:
+        raise QueryError("to_dask needs Dask: pip install 'oocbfs[cluster]'") from error
+    return dask.array.from_array(values, chunks=chunk, name=f"levels-{id(values):x}")
+
+
 def to_pandas(columns: Mapping[str, Column]) -> Any:  # noqa: ANN401
     """Make a pandas data frame."""
     try:

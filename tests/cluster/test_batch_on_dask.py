@@ -41,7 +41,7 @@ def test_outputs_are_those_of_one_machine(
         (
             ["--random", 200],
             ["--random", 130, "--from", "giant", "--emit", "levels", "--table", "jsonl"],
-            ["--all-hubs", 70, "--emit", "levels", "--levels", "zarr"],
+            ["--all-hubs", 70, "--emit", "levels", "--level-files", "zarr"],
             ["--emit", "pairs", pairs],
         )
     ):

@@ -1,0 +1,69 @@
+"""What verbs that search share: opening a graph, and saying how it went."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from oocbfs.results.bfs import Stats
+    from oocbfs.results.components import ComponentsStats
+    from oocbfs.search.graph import Graph
+
+_log = logging.getLogger(__name__)
+
+
+def open_graph(options: argparse.Namespace) -> Graph:
+    """Open a graph, in one file or in parts; both answer the same questions.
+
+    What only one of them knows is refused where it is asked for.
+    """
+    from oocbfs.search import graph
+
+    settings: dict[str, Any] = {
+        name: value
+        for name in ("memory", "cluster")
+        if (value := getattr(options, name, None)) is not None
+    }
+    opened: Graph = graph.open(options.graph, **settings)
+    return opened
+
+
+def is_in_parts(options: argparse.Namespace) -> bool:
+    """Tell whether the graph is a folder of parts."""
+    return os.path.isdir(options.graph)
+
+
+def duration(stats: Stats | ComponentsStats) -> str:
+    """Write how long a command took, with how many threads, on which engine."""
+    return f"{stats.seconds:.6f} with {stats.threads} threads on the {stats.engine} engine"
+
+
+def parts_of(stats: Stats | ComponentsStats) -> str:
+    """Write how long the parts of a command took."""
+    return (
+        f"{stats.load_seconds:.6f} loading, {stats.traversal_seconds:.6f} searching, "
+        f"{stats.naming_seconds:.6f} naming results by id"
+    )
+
+
+def tell_engine(stats: Stats | ComponentsStats) -> None:
+    """Say why the CPU was used, if a GPU could have been, and why the disk."""
+    tell_fallback(stats.fallback)
+    if stats.engine_reason:
+        _log.info("reading from disk: %s", stats.engine_reason)
+
+
+def tell_fallback(reason: str | None) -> None:
+    """Say why the CPU was used, if a GPU could have been."""
+    if reason:
+        _log.warning("using the CPU: %s", reason)
+
+
+def tell_written(*names: str | None) -> None:
+    """Say which files were written."""
+    for name in names:
+        if name not in (None, "-"):
+            _log.info("wrote %s", name)
