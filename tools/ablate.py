@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from oocbfs.tools import announcements, searches
-from oocbfs.tools import options as shared
+from oocbfs.tools.shared import announcements, searches
+from oocbfs.tools.shared import options as shared
 
 if TYPE_CHECKING:
     from oocbfs.ablation.plan import Plan

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from oocbfs.settings import From, LevelFiles, ManyEngine, Strategy, Table
-from oocbfs.tools import announcements, searches
-from oocbfs.tools import options as shared
+from oocbfs.tools.shared import announcements, searches
+from oocbfs.tools.shared import options as shared
 
 if TYPE_CHECKING:
     from oocbfs.batch.job import Job, JobOutcome, PreparedJob

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, get_args
 from oocbfs.errors import QueryError
 from oocbfs.methods import AUTO, METHODS
 from oocbfs.settings import DEVICES, Direction
-from oocbfs.tools import announcements, searches
-from oocbfs.tools import options as shared
-from oocbfs.tools.vertices import called, read_vertices, vertices
+from oocbfs.tools.shared import announcements, searches
+from oocbfs.tools.shared import options as shared
+from oocbfs.tools.shared.vertices import called, read_vertices, vertices
 
 if TYPE_CHECKING:
-    from oocbfs.results.bfs import BfsResult, Level
+    from oocbfs.results.bfs import BfsResult
     from oocbfs.results.counts import Counts
+    from oocbfs.results.levels import Level
     from oocbfs.search.graph import Graph
 
 # Titles and widths of the columns of oocbfs.results.counts; edges are in the first table.

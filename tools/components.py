@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from oocbfs.tools import announcements, searches
-from oocbfs.tools import options as shared
-from oocbfs.tools.vertices import called
+from oocbfs.tools.shared import announcements, searches
+from oocbfs.tools.shared import options as shared
+from oocbfs.tools.shared.vertices import called
 
 if TYPE_CHECKING:
     from oocbfs.results.components import ComponentsResult

@@ -12,8 +12,8 @@ from oocbfs.formats.readers.table import FORMATS, NAMES, UNMARKED
 from oocbfs.formats.tables.columns import make_options
 from oocbfs.memory import format_size
 from oocbfs.settings import IdNames
-from oocbfs.tools import announcements
-from oocbfs.tools import options as shared
+from oocbfs.tools.shared import announcements
+from oocbfs.tools.shared import options as shared
 
 if TYPE_CHECKING:
     from oocbfs.conversion.converter import Report

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from oocbfs.tools import options as shared
+from oocbfs.tools.shared import options as shared
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,8 +12,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from oocbfs.tools import announcements, searches
-from oocbfs.tools import options as shared
+from oocbfs.tools.shared import announcements, searches
+from oocbfs.tools.shared import options as shared
 
 if TYPE_CHECKING:
     from oocbfs.search.graph import Graph

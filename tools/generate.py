@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import argparse
 
-from oocbfs.tools import announcements, convert
-from oocbfs.tools import options as shared
+from oocbfs.tools import convert
+from oocbfs.tools.shared import announcements
+from oocbfs.tools.shared import options as shared
 
 # What generators count with; a graph file holds fewer vertices.
 _MAX = 1 << 62

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from oocbfs.tools import announcements
-from oocbfs.tools import options as shared
+from oocbfs.tools.shared import announcements
+from oocbfs.tools.shared import options as shared
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from oocbfs.memory import format_size
-from oocbfs.tools import options as shared
-from oocbfs.tools import searches
+from oocbfs.tools.shared import options as shared
+from oocbfs.tools.shared import searches
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,8 +6,8 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from oocbfs.memory import format_size
-from oocbfs.tools import announcements, plan_workers
-from oocbfs.tools import options as shared
+from oocbfs.tools.shared import announcements, plan_workers
+from oocbfs.tools.shared import options as shared
 
 if TYPE_CHECKING:
     from oocbfs.plan.device import DevicePlan

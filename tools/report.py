@@ -7,8 +7,8 @@ import os
 import shlex
 import sys
 
-from oocbfs.tools import announcements
-from oocbfs.tools import options as shared
+from oocbfs.tools.shared import announcements
+from oocbfs.tools.shared import options as shared
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from oocbfs.memory import format_size
-from oocbfs.tools import announcements
-from oocbfs.tools import options as shared
+from oocbfs.tools.shared import announcements
+from oocbfs.tools.shared import options as shared
 
 if TYPE_CHECKING:
     from oocbfs.cluster.manifest import Manifest

@@ -15,7 +15,8 @@ from oocbfs.cluster.validation import validate
 from oocbfs.errors import QueryError
 from oocbfs.formats.edges import Ids
 from oocbfs.formats.io.ordered import available_threads
-from oocbfs.results.bfs import STOPPED, BfsResult, Level, Stats
+from oocbfs.results.bfs import BfsResult, Stats
+from oocbfs.results.levels import STOPPED, Level
 from oocbfs.results.naming import check_parents, name_levels, name_parents
 from oocbfs.settings import Settings
 

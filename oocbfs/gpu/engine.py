@@ -25,7 +25,8 @@ from oocbfs.plan.host import pinnable_bytes
 from oocbfs.plan.search_arrays import ArrayShape, search_arrays
 from oocbfs.plan.shape import shape_of, sides_of
 from oocbfs.progress import Phases
-from oocbfs.results.bfs import BfsOutcome, Level, Task
+from oocbfs.results.bfs import BfsOutcome, Task
+from oocbfs.results.levels import Level
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from oocbfs.methods.programs import make_program
 from oocbfs.methods.run import SECTOR_BYTES
 from oocbfs.methods.search import MethodResult, MethodSearch
 from oocbfs.progress import Phases
-from oocbfs.results.bfs import BfsOutcome, Level, Task
+from oocbfs.results.bfs import BfsOutcome, Task
 from oocbfs.results.counts import sum_counts
+from oocbfs.results.levels import Level
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:

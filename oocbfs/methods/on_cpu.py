@@ -13,7 +13,8 @@ from oocbfs.errors import QueryError
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.methods.choice import parse_method
 from oocbfs.methods.rows import decode_columns, row_offsets
-from oocbfs.results.bfs import BfsOutcome, Level, Task
+from oocbfs.results.bfs import BfsOutcome, Task
+from oocbfs.results.levels import Level
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from oocbfs import plot
 from oocbfs.pictures.charts import short
-from oocbfs.results.bfs import STOPPED, BfsResult, Level
+from oocbfs.results.bfs import BfsResult
 from oocbfs.results.components import ComponentsResult
+from oocbfs.results.levels import STOPPED, Level
 from oocbfs.results.panels import count_by_size
 
 if TYPE_CHECKING:

@@ -19,16 +19,8 @@ from oocbfs.kernels.results import levels as kernels
 from oocbfs.methods import AUTO, MethodChoice, parse_method
 from oocbfs.plan.disk import DEFAULT_CACHE_BYTES
 from oocbfs.plan.host import Division, divide, traversal_needs, why_disk
-from oocbfs.results.bfs import (
-    STOPPED,
-    BfsOutcome,
-    BfsResult,
-    Level,
-    LevelTable,
-    Named,
-    Stats,
-    Task,
-)
+from oocbfs.results.bfs import BfsOutcome, BfsResult, Named, Stats, Task
+from oocbfs.results.levels import STOPPED, Level, LevelTable
 from oocbfs.results.naming import check_parents, name_levels, name_parents
 from oocbfs.search.engine import Choice, choose_engine, run_on_best
 from oocbfs.search.validation import validate

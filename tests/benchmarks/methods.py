@@ -1,7 +1,7 @@
 """Methods of the papers side by side: makes kernels/METHODS.md, tables and all its figures.
 
-Every figure of the page is counted in this run. The words around them are in ``methods.md`` beside
-this file, where ``{kron|v3.3|pcie_share}`` stands for a cell of a table, ``{table kron}`` for a
+Every figure of the page is counted in this run. The words around them are in
+``pages/methods.md``, where ``{kron|v3.3|pcie_share}`` stands for a cell of a table, ``{table kron}`` for a
 table, and ``{claims xbfs}`` for what a paper claims.
 """
 
@@ -26,7 +26,7 @@ from oocbfs.generate.generators import GeneratedEdges
 from tests.benchmarks import claims
 from tests.benchmarks.claims import CLAIMS, Measured
 
-TEMPLATE = Path(__file__).with_name("methods.md")
+TEMPLATE = Path(__file__).parent / "pages" / "methods.md"
 PAGE = Path(__file__).parents[2] / "kernels" / "METHODS.md"
 TITLES = {
     "kron": "Kronecker",

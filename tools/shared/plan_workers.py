@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from oocbfs.errors import QueryError
 from oocbfs.memory import format_size
-from oocbfs.tools import options as shared
+from oocbfs.tools.shared import options as shared
 
 if TYPE_CHECKING:
     from oocbfs.plan.messages import Frontier, LevelMessages, MessagePlan

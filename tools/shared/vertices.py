@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from oocbfs.errors import QueryError
 from oocbfs.settings import shown
-from oocbfs.tools.options import whole_number
+from oocbfs.tools.shared.options import whole_number
 
 if TYPE_CHECKING:
     from oocbfs.search.graph import Graph
