@@ -1,8 +1,8 @@
 """Methods of the papers side by side: makes kernels/METHODS.md, tables and all its figures.
 
 Every figure of the page is counted in this run. The words around them are in
-``pages/methods.md``, where ``{kron|v3.3|pcie_share}`` stands for a cell of a table, ``{table kron}`` for a
-table, and ``{claims xbfs}`` for what a paper claims.
+``pages/methods.md``, where ``{kron|v3.3|pcie_share}`` stands for a cell of a table,
+``{table kron}`` for a table, and ``{claims xbfs}`` for what a paper claims.
 """
 
 from __future__ import annotations
