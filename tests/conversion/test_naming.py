@@ -231,7 +231,7 @@ def test_forms_of_text(tmp_path: Path, text: str, known: list[str]) -> None:
     source.write_text(text, encoding="utf-8", newline="")
     report = oocbfs.convert(source, tmp_path / "g.ocg", ids="names", allow_empty=True)
     assert stored(tmp_path / "g.ocg")[0] == known
-    assert (report.vertices, report.ids) == (len(known), "by name")
+    assert (report.vertices, report.ids) == (len(known), "names")
 
 
 def test_columns_that_are_asked_for(tmp_path: Path) -> None:

@@ -189,7 +189,7 @@ def test_choosing_sources_and_plans_notice(
         ("oocbfs.batch.jobs.choose_hubs", choice.choose_hubs),
         ("oocbfs.graph500.choose_random", choice.choose_random),
         ("oocbfs.plan.prediction.predict_seconds", prediction.predict_seconds),
-        ("oocbfs.graph.verifier._check_names", lambda container: None),
+        ("oocbfs.graph.verifier._check_ids", lambda container: None),
     ):
         monkeypatch.setattr(target, changing(function))
     for number, chosen in enumerate(("random", "all_hubs")):

@@ -201,7 +201,7 @@ def test_archives_that_are_refused(tmp_path: Path) -> None:
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         open_edges([tmp_path / "absent"])
-    with pytest.raises(InputError, match="is a directory"):
+    with pytest.raises(InputError, match="a folder without files"):
         open_edges([tmp_path])
     secret = write(tmp_path, TEXT)
     secret.chmod(0)

@@ -178,6 +178,10 @@ def test_json_of_every_verb(tmp_path: Path) -> None:
         "components g.ocg --engine cpu",
         "graph500 --scale 6 --roots 2 --engine cpu",
         "plan g.ocg --samples 2",
+        "report g.ocg -o report.html --sources 1",
+        "shard g.ocg -o parts --parts 2",
+        "info parts",
+        "bfs parts --source giant",
         "doctor",
     ]
     if shutil.which("g++"):
