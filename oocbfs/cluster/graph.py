@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,7 @@ class ShardedGraph(AnyGraph, Closing):
 
     def bfs(
         self,
-        source: int | Iterable[int],
+        source: int | Iterable[int] | Literal["giant"],
         *,
         parents: bool = False,
         threads: int | None = None,
@@ -113,6 +113,11 @@ class ShardedGraph(AnyGraph, Closing):
             progress=progress,
             tmp=tmp,
         )
+        if isinstance(source, str) and source == "giant":
+            found = self.components(threads=threads, memory=memory, tmp=tmp)
+            if found.giant is None:
+                raise QueryError(f"{self.path}: has no vertex to start from")
+            source = found.giant.label
         with self.reading():
             return bfs(self, self.as_ids(source), parents=parents, settings=settings, force=force)
 
