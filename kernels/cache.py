@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from numba import config, njit
+from numba import config, njit, types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
 from oocbfs.kernels.cache_folder import cache_folder, is_writable
@@ -56,6 +56,7 @@ def compiled(*signatures: object, **options: object) -> Callable[[Callable[..., 
                 if dispatcher._can_compile:
                     for signature in signatures:
                         dispatcher.compile(signature)
+                        _take_writable(dispatcher, signature)
                     dispatcher.disable_compile()
             return dispatcher
 
@@ -66,6 +67,19 @@ def compiled(*signatures: object, **options: object) -> Callable[[Callable[..., 
         return dispatcher
 
     return decorate
+
+
+def _take_writable(dispatcher: Any, signature: Any) -> None:  # noqa: ANN401
+    """Let compiled code take arrays that can be written to where it only reads.
+
+    numba would find out at the first call that this is possible. But if two threads make it, one of
+    them learns that there is nothing new to find, and is refused.
+    """
+    given = [
+        kind.copy(readonly=False) if isinstance(kind, types.Array) else kind
+        for kind in signature.args
+    ]
+    dispatcher.typingctx.install_possible_conversions(given, signature.args)
 
 
 def is_cached(kernel: Any) -> bool:  # noqa: ANN401

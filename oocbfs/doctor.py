@@ -223,7 +223,7 @@ _COMPILED: tuple[tuple[Target, ...], ...] = (
         "convert.radix",
         "convert.arrange",
     ),
-    _modules("convert.webgraph"),
+    _modules("convert.webgraph", "ordered.search"),
     _modules("convert.cluster", "convert.generate", "varint", "many.spread", "methods.sequential"),
     _modules(*(f"results.{name}" for name in _RESULTS)),
     _modules(*(f"names.{name}" for name in _NAMES)),

@@ -75,7 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add(parser, "--memory", help="limit for the process, such as 4G (default: none)")
     shared.add(parser, "--threads")
     clusters = (
-        "run groups on workers: tcp://HOST:PORT or the file of a scheduler (Dask), or local:4"
+        "run groups on workers: tcp://HOST:PORT or the file of a scheduler (Dask), or local:4 "
+        "(default: in this process)"
     )
     shared.add(parser, "--cluster", help=clusters)
     parser.add_argument("--resume", action="store_true", help="continue where the last run ended")

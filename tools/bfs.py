@@ -87,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--devices",
         type=_devices,
         metavar="N,N",
-        help="deal the graph to several GPUs of this host, such as 0,1",
+        help="deal the graph to several GPUs of this host, such as 0,1 (default: one GPU)",
     )
     shared.add_file(parser, "--plot", "draw the levels as .svg or .png")
     shared.add(parser, "--force", "--json")

@@ -88,7 +88,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "density); names: ids are text, or numbers of any size",
     )
     shared.add_work_options(parser)
-    shared.add(parser, "--parts", help="write a folder of so many parts; see oocbfs shard")
+    shared.add(
+        parser,
+        "--parts",
+        help="write a folder of so many parts; see oocbfs shard (default: one file)",
+    )
 
 
 def run(options: argparse.Namespace) -> None:

@@ -25,7 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add(parser, "--seed", help="seed of random sources (default: 1)")
     limit = "limit for the process, as for bfs; then nothing is predicted (default: none)"
     shared.add(parser, "--memory", help=limit)
-    shared.add(parser, "--tmp", help="folder for results that do not fit in memory")
+    shared.add(
+        parser, "--tmp", help="folder for results that do not fit in memory (default: the graph's)"
+    )
     shared.add(parser, "--threads", "--force", "--json")
 
 

@@ -49,7 +49,7 @@ extern "C" __global__ void probe_decode_1(u32* ids, u32* counts, Rows rows, cons
     StagedRow row = stage_short(scratch[warp_in_block()], rows, span);
     while (!row.done()) {
       bool whole;
-      ids[i * max_ids + counts[i]++] = row.next(whole, rows.num_vertices);
+      ids[i * max_ids + counts[i]++] = row.next(whole, rows.num_ids);
       if (!whole) atomicOr(&counts[num_spans + i], 1u);
     }
   }

@@ -65,7 +65,7 @@ def decode(
     borders = [device.copy_in(np.array(offsets, np.uint64)) for offsets in (begins, ends)]
     rows = np.zeros((), ROWS_STRUCT)
     with device.map_host(align_tails(np.frombuffer(bytes(data), np.uint8))) as address:
-        rows["slow"], rows["num_vertices"] = address, num_vertices
+        rows["slow"], rows["num_vertices"], rows["num_ids"] = address, num_vertices, num_vertices
         device.launch(
             f"probe_decode_{lanes}",
             2,

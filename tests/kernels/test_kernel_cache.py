@@ -10,7 +10,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numba import types
 
 import oocbfs
 from oocbfs.gpu import cuda_device
@@ -170,3 +172,16 @@ def test_cupy_keeps_its_kernels_where_it_can_write(
     chosen = os.environ.get("CUPY_CACHE_DIR")
     monkeypatch.delenv("CUPY_CACHE_DIR", raising=False)
     assert chosen == (expected and str(tmp_path / expected))
+
+
+def test_arrays_that_can_be_written_to_are_taken_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """numba looks for a way at the first call, and refuses one of two threads that make it."""
+    kind = types.Array(types.uint16, 5, "C", readonly=True)
+
+    @cache.compiled(types.int64(kind))
+    def size(array):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        return array.size
+
+    size.prepare()
+    monkeypatch.setattr(size, "_search_new_conversions", lambda *_: False, raising=False)
+    assert size(np.zeros((1, 2, 3, 4, 5), np.uint16)) == 120

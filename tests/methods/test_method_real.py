@@ -15,7 +15,7 @@ from tests.support.shared import SharedGraphs
 
 MOST_VERTICES = 40_000
 # Those that have more, which would be converted in vain.
-LARGER = ("FLA", "NY", "facebook100-part", "web-NotreDame", "soc-Epinions1", "p2p-31")
+LARGER = ("FLA", "NY", "cnr-2000", "facebook100-part", "web-NotreDame", "soc-Epinions1", "p2p-31")
 GRAPHS = [path for path in real_graphs() if path.name.split(".")[0] not in LARGER]
 # Directions and schedules take turns over the graphs, and so do methods on graphs of more edges;
 # with --all, every method meets every graph in both directions and all schedules.

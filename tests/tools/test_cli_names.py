@@ -18,7 +18,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("names")
     (folder / "edges.csv").write_text(EDGES)
     done = call("convert", "edges.csv", "-o", "g.ocg", "--ids", "names", "--json", cwd=folder)
-    assert json.loads(done.stdout)["ids"] == "by name"
+    assert json.loads(done.stdout)["ids"] == "names"
     return folder
 
 
@@ -103,7 +103,7 @@ def test_names_where_ids_are_numbers(tmp_path: Path) -> None:
     call("convert", "edges.txt", "-o", "g.ocg", cwd=tmp_path)
     done = call("bfs", "g.ocg", "--source", "alice", cwd=tmp_path)
     assert done.returncode == 1
-    assert "g.ocg: 'alice' is not an id: ids are whole numbers" in said(done)[-1]
+    assert "g.ocg: 'alice' is not an id: its vertices have whole numbers" in said(done)[-1]
 
 
 def test_batches(folder: Path, tmp_path: Path) -> None:

@@ -294,7 +294,7 @@ def test_an_input_given_to_a_search(tmp_path: Path, given: str, made: str, size:
 def test_files_that_are_no_inputs(graph: Path, tmp_path: Path) -> None:
     done = call("convert", graph, "-o", tmp_path / "new.ocg")
     assert (done.returncode, len(said(done))) == (1, 1)
-    assert "is a graph already; 'oocbfs export' writes its edges" in done.stderr
+    assert "is a graph already: 'oocbfs export' writes its edges" in done.stderr
     short = tmp_path / "short.ocg"
     short.write_bytes(b"nothing")
     assert "not an .ocg file (too short to be one)" in call("info", short).stderr

@@ -31,7 +31,7 @@ def read_vertices(graph: Graph, text: str) -> list[Any]:
         try:
             found.append(whole_number(part))
         except argparse.ArgumentTypeError as error:
-            problem = f"{shown(part)} is not an id: ids are whole numbers"
+            problem = f"{shown(part)} is not an id: its vertices have whole numbers"
             raise QueryError(f"{graph.path}: {problem}") from error
     return found
 
