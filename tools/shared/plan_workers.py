@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--workers",
         type=shared.whole(1, 1 << 20),
         metavar="N",
-        help="plan what so many machines would send each other, instead of a GPU",
+        help="plan what so many machines would send each other (default: plan for GPUs)",
     )
     parser.add_argument(
         "--bandwidth",
@@ -53,16 +53,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="milliseconds that a level waits (default: 0.2 under MPI, 22 under Dask)",
     )
     parser.add_argument(
-        "--vertices", type=_VERTICES, metavar="N", help="plan for a graph that is only described"
+        "--vertices",
+        type=_VERTICES,
+        metavar="N",
+        help="plan for a graph that is only described (default: for GRAPH.ocg)",
     )
     parser.add_argument(
-        "--edges", type=_EDGES, metavar="N", help="its edges, an undirected one counted twice"
+        "--edges",
+        type=_EDGES,
+        metavar="N",
+        help="its edges, an undirected one counted twice (no default)",
     )
     parser.add_argument(
         "--result",
         type=shared.path,
         metavar="FILE",
-        help="take the levels from what 'oocbfs bfs --json' printed",
+        help="take the levels from what 'oocbfs bfs --json' printed (default: sampled)",
     )
 
 
