@@ -91,6 +91,8 @@ def test_any_graph(
     path = tmp_path / "any.ocg"
     oocbfs.convert(pair_array(edges), path, directed=directed, order=order, force=True)
     with oocbfs.open(path) as graph:
+        # Larger ids have no room in the numbers of parents.
+        parents = parents and graph.num_vertices > 0 and graph.largest_id < 2**63
         for source in graph.ids().tolist()[:2]:
             found = graph.bfs(
                 source,
