@@ -116,6 +116,9 @@ class Lingering:
     """
 
     def __init__(self, threads: int) -> None:
+        self._start(threads)
+
+    def _start(self, threads: int) -> None:
         self.mailbox: NDArray[np.int64] = np.zeros(threads * _SLOT, np.int64)
         self._arguments: list[Any] = [None] * threads
         self._process = os.getpid()
@@ -126,7 +129,7 @@ class Lingering:
         These are expected from now on, and no others, even if they come a moment later.
         """
         if self._process != os.getpid():  # a forked process has no other threads
-            self.__init__(len(self._arguments))  # type: ignore[misc]
+            self._start(len(self._arguments))
         missing = []
         for thread in range(1, len(self._arguments)):
             slot = thread * _SLOT

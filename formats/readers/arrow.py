@@ -13,11 +13,12 @@ import struct
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import Any
 
 from oocbfs.errors import BudgetError, InputError
 from oocbfs.formats.container.lost_pages import PageWatch
-from oocbfs.formats.edges import Declared, Edges, NamedEdges
+from oocbfs.formats.edges import Declared
 from oocbfs.formats.io.ordered import read_ahead
 from oocbfs.formats.io.streams import PLAIN_PIECE_BYTES, Source, explained
 from oocbfs.formats.readers.detect import Sample
@@ -58,32 +59,9 @@ def read_parquet(
     *,
     table: TableOptions = _ANY,
     constants: Mapping[str, str] | None = None,
-) -> Generator[Edges]:
-    """Read two columns of a Parquet file."""
-    return _read_parquet(source, declared, threads, table, constants, named=False)
-
-
-def read_parquet_names(
-    source: Source,
-    declared: Declared,
-    threads: int,
-    *,
-    table: TableOptions = _ANY,
-    constants: Mapping[str, str] | None = None,
-) -> Generator[NamedEdges]:
-    """Read two columns of a Parquet file where ids are names."""
-    return _read_parquet(source, declared, threads, table, constants, named=True)
-
-
-def _read_parquet(
-    source: Source,
-    declared: Declared,
-    threads: int,
-    table: TableOptions,
-    constants: Mapping[str, str] | None,
-    *,
-    named: bool,
+    named: bool = False,
 ) -> Generator[Any]:
+    """Read two columns of a Parquet file, as ids or as names."""
     if source.peek(len(_ENCRYPTED)) == _ENCRYPTED:
         raise InputError("an encrypted Parquet file: decrypt it before", path=source.name)
     pa = load("Parquet")
@@ -111,32 +89,9 @@ def read_arrow(
     *,
     table: TableOptions = _ANY,
     constants: Mapping[str, str] | None = None,
-) -> Generator[Edges]:
-    """Read two columns of an Arrow file (Feather is one) or of an Arrow stream."""
-    return _read_arrow(source, declared, threads, table, constants, named=False)
-
-
-def read_arrow_names(
-    source: Source,
-    declared: Declared,
-    threads: int,
-    *,
-    table: TableOptions = _ANY,
-    constants: Mapping[str, str] | None = None,
-) -> Generator[NamedEdges]:
-    """Read two columns of an Arrow file or stream where ids are names."""
-    return _read_arrow(source, declared, threads, table, constants, named=True)
-
-
-def _read_arrow(
-    source: Source,
-    declared: Declared,
-    threads: int,
-    table: TableOptions,
-    constants: Mapping[str, str] | None,
-    *,
-    named: bool,
+    named: bool = False,
 ) -> Generator[Any]:
+    """Read two columns of an Arrow file (Feather is one) or stream, as ids or as names."""
     if source.peek(len(_OLD_FEATHER)) == _OLD_FEATHER:
         raise InputError("version 1 of Feather: write it anew with pandas", path=source.name)
     pa = load("Arrow")
@@ -270,3 +225,7 @@ def _understood(pa: Any, name: str, kind: str) -> Iterator[None]:  # noqa: ANN40
     except (pa.ArrowException, OSError, struct.error) as error:
         reason = (str(error) or type(error).__name__).splitlines()[0][:120]
         raise InputError(f"cannot be read as {kind}: {reason}", path=name) from error
+
+
+read_parquet_names = partial(read_parquet, named=True)
+read_arrow_names = partial(read_arrow, named=True)

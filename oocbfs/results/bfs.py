@@ -125,7 +125,7 @@ class Stats:
 
 
 @dataclass(frozen=True, repr=False)
-class BfsResult:
+class BfsResult(tables.Tabular):
     """Levels from the nearest source.
 
     Arrays are aligned with the ids in ascending order: position i is id i where ids are 0 … n-1.
@@ -199,14 +199,6 @@ class BfsResult:
         if self._parents is not None:
             columns["parent"] = self.graph.as_column(self._parents)
         return columns
-
-    def to_pandas(self) -> Any:  # noqa: ANN401
-        """Give ids and levels, and parents if they were asked for, as a pandas data frame."""
-        return tables.to_pandas(self._columns())
-
-    def to_arrow(self) -> Any:  # noqa: ANN401
-        """Give the same as a pyarrow table; its schema says what it is about."""
-        return tables.to_arrow(self._columns(), self.about())
 
     def plot(
         self,

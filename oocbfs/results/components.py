@@ -67,7 +67,7 @@ class ComponentsStats:
 
 
 @dataclass(frozen=True, repr=False)
-class ComponentsResult:
+class ComponentsResult(tables.Tabular):
     """Connected components; of a directed graph the weakly connected ones.
 
     ``labels`` holds the smallest id of each vertex's component, and is aligned with the ids in
@@ -182,14 +182,6 @@ class ComponentsResult:
     def _columns(self) -> tables.Columns:
         ids = self.graph.id_column(0, self.graph.num_vertices)
         return {"id": ids, "component": self.graph.as_column(self.labels)}
-
-    def to_pandas(self) -> Any:  # noqa: ANN401
-        """Give ids and labels as a pandas data frame."""
-        return tables.to_pandas(self._columns())
-
-    def to_arrow(self) -> Any:  # noqa: ANN401
-        """Give the same as a pyarrow table; its schema says what it is about."""
-        return tables.to_arrow(self._columns(), self.about())
 
     def plot(
         self,

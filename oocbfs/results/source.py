@@ -38,7 +38,7 @@ def column_types(largest_id: int | str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, repr=False)
-class SourceResult:
+class SourceResult(tables.Tabular):
     """Distances from one source.
 
     ``levels`` are aligned with the ids in ascending order, -1 where not reached, in the smallest
@@ -103,14 +103,6 @@ class SourceResult:
         if self.levels is None:
             raise QueryError('there are no levels to show: ask for them with emit="levels"')
         return {"id": self.graph.id_column(0, self.num_vertices), "level": self.levels}
-
-    def to_pandas(self) -> Any:  # noqa: ANN401
-        """Give ids and levels, which must have been asked for, as a pandas data frame."""
-        return tables.to_pandas(self._columns())
-
-    def to_arrow(self) -> Any:  # noqa: ANN401
-        """Give the same as a pyarrow table; its schema says what it is about."""
-        return tables.to_arrow(self._columns(), self.about())
 
     def plot(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -60,3 +61,23 @@ def to_arrow(
     """Make a pyarrow table, whose schema says what it is about; arrays know their types."""
     known = types or {name: getattr(column, "dtype", None) for name, column in columns.items()}
     return import_arrow().table(dict(columns), arrow_schema(known, about))
+
+
+class Tabular(ABC):
+    """Results that are a table: as a data frame, and as a table of Arrow's."""
+
+    @abstractmethod
+    def _columns(self) -> Columns:
+        """Give the columns by their names."""
+
+    @abstractmethod
+    def about(self) -> dict[str, str]:
+        """Say what the table is about."""
+
+    def to_pandas(self) -> Any:  # noqa: ANN401
+        """Give the table as a pandas data frame."""
+        return to_pandas(self._columns())
+
+    def to_arrow(self) -> Any:  # noqa: ANN401
+        """Give the table as one of pyarrow; its schema says what it is about."""
+        return to_arrow(self._columns(), self.about())

@@ -80,7 +80,9 @@ def is_wanted(options: argparse.Namespace) -> bool:
             options.refuse("the following arguments are required: GRAPH.ocg")
         if any(described) or options.result is not None:
             options.refuse("--vertices, --edges and --result are for --workers")
-        if os.path.exists(os.path.join(options.graph, "manifest.json")):
+        from oocbfs.cluster.manifest import MANIFEST
+
+        if os.path.exists(os.path.join(options.graph, MANIFEST)):
             raise QueryError(f"{options.graph}: is a graph in parts: plan it with --workers")
         return False
     for name in ("gpu", "vram", "memory", "resident_tails"):
