@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ from oocbfs.cluster.exchange import Packed
 from oocbfs.cluster.graph import ShardedGraph
 from oocbfs.cluster.sharding import shard
 from oocbfs.generate import generators
+from oocbfs.plan.messages import down_bytes, up_bytes
 from oocbfs.search.graph import Graph
 from oocbfs.settings import Settings
 from tests.benchmarks.common import show
@@ -139,11 +139,8 @@ def formula(graph: ShardedGraph, record: LevelRecord) -> float:
     """Give the bytes that one machine receives in a level, on paper."""
     n, p = graph.num_vertices, graph.shape.cut.parts
     if record.up:
-        f = record.sent_frontier
-        coded = f * (math.log2(n / f) + 1.44) / 8 if f else 0.0
-    else:
-        coded = 4 * record.frontier_edges / p
-    return min(n / 8, coded) * (p - 1) / p
+        return up_bytes(n, record.sent_frontier, p)
+    return down_bytes(n, record.frontier_edges, p)
 
 
 def counted(graph: ShardedGraph, record: LevelRecord) -> float:
