@@ -59,8 +59,9 @@ threading.Thread.start = interrupted_start
 from oocbfs.kernels import workers
 for name, verb in VERBS.items():
     for number in range(1, 4):
-        # As in a program that has just begun: no helper waits for a call.
+        # As in a program that has just begun: no helper waits for a call, nor lingers at the graph.
         workers._workers_of.cache_clear()
+        graph = oocbfs.open(sys.argv[1])
         left = number
         try:
             found = verb()
