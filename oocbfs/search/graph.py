@@ -12,7 +12,17 @@ from oocbfs.formats.container.reader import Container
 from oocbfs.graph.stored import StoredGraph
 from oocbfs.graph.vertices import Vertex
 from oocbfs.memory import parse_size
-from oocbfs.settings import Direction, Emit, Engine, ManyEngine, Schedule, Settings, Strategy
+from oocbfs.settings import (
+    DEFAULT_SCHEDULE,
+    Direction,
+    Emit,
+    Engine,
+    ManyEngine,
+    Schedule,
+    Settings,
+    Strategy,
+    settings_of,
+)
 
 # Searches are imported when they are asked for: opening a graph needs none of their kernels.
 if TYPE_CHECKING:
@@ -145,7 +155,7 @@ class Graph(StoredGraph):
             target=target,
             validate=validate,
             method=method,
-            schedule=schedule or Schedule(),
+            schedule=schedule or DEFAULT_SCHEDULE,
             devices=None if devices is None else tuple(devices),
         )
         sources = self._resolve(source, settings)
@@ -264,7 +274,7 @@ class Graph(StoredGraph):
     def _settings(self, memory: str | int | None, **others: Any) -> Settings:  # noqa: ANN401
         """Put settings together; the budget is by default that of ``open``."""
         budget_bytes = self.budget_bytes if memory is None else parse_size(memory)
-        return Settings(memory=budget_bytes, **others)
+        return settings_of(memory=budget_bytes, **others)
 
 
 @overload
