@@ -42,8 +42,8 @@ def test_no_engine_loads_them(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> 
     assert shape_of(graph).num_vertices == graph.num_linked
     sizes = []
 
-    def spy(work, device, graph, decided, *args, **options):  # noqa: ANN001, ANN002, ANN003, ANN202
-        found = load_graph(work, device, graph, decided, *args, **options)
+    def spy(*arguments: Any, **options: Any) -> Any:
+        found = load_graph(*arguments, **options)
         sizes.append(found.num_vertices)
         return found
 
