@@ -142,8 +142,8 @@ class Graph(StoredGraph):
         """
         from oocbfs.search.bfs import bfs
 
-        settings = self._settings(
-            memory,
+        settings = settings_of(
+            memory=self._budget(memory),
             threads=threads,
             engine=engine,
             vram=vram,
@@ -208,7 +208,7 @@ class Graph(StoredGraph):
         """
         from oocbfs.search.many import bfs_many
 
-        settings = self._settings(memory, threads=threads, engine=engine)
+        settings = settings_of(memory=self._budget(memory), threads=threads, engine=engine)
         return bfs_many(
             self, sources, emit=emit, targets=targets, strategy=strategy, settings=settings
         )
@@ -242,8 +242,15 @@ class Graph(StoredGraph):
         """
         from oocbfs.search.components import components
 
-        device = {"vram": vram, "resident_tails": resident_tails, "progress": progress}
-        settings = self._settings(memory, threads=threads, engine=engine, tmp=tmp, **device)
+        settings = settings_of(
+            memory=self._budget(memory),
+            threads=threads,
+            engine=engine,
+            tmp=tmp,
+            vram=vram,
+            resident_tails=resident_tails,
+            progress=progress,
+        )
         return components(self, settings)
 
     def _resolve(
@@ -271,10 +278,9 @@ class Graph(StoredGraph):
             container = TransposedContainer(self.path, self._container.file.descriptor)
         return Graph(container, self.budget_bytes)
 
-    def _settings(self, memory: str | int | None, **others: Any) -> Settings:  # noqa: ANN401
-        """Put settings together; the budget is by default that of ``open``."""
-        budget_bytes = self.budget_bytes if memory is None else parse_size(memory)
-        return settings_of(memory=budget_bytes, **others)
+    def _budget(self, memory: str | int | None) -> int | None:
+        """Give the bytes that a search may take, by default those of ``open``."""
+        return self.budget_bytes if memory is None else parse_size(memory)
 
 
 @overload
