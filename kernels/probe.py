@@ -17,7 +17,7 @@ HITS, FOUND_BY = PENDING, 2 * PENDING + 1
 # Scratch for ids of one row comes after.
 _ROW_IDS = 3 * PENDING + 2
 # A round of probes is followed by another if one of so many hit.
-_WORTH_A_ROUND = 8
+_WORTH_A_ROUND = 4
 
 
 @kernel
@@ -65,33 +65,45 @@ def probe_segments(tails, n, frontier, ids, begin, end):
 def _probe_round(
     rows, frontier, pending, offsets, ends, last, num_pending, hits, found_by, num_hits
 ):
-    """Decode one neighbour of each pending vertex; give the pending left (or -1), hits, bytes."""
+    """Decode two neighbours of each pending vertex.
+
+    Gives the pending left (or -1), hits, and the edges and bytes that were looked at: where the
+    first neighbour hit, the second was not.
+    """
     tails = rows.tails
     n = rows.num_ids
     pad = np.int64(frontier.size - 1)
     left = 0
+    edges = 0
     num_bytes = 0
     malformed = False
     for i in range(num_pending):
         u = pending[i]
         end = ends[i]
         begin = offsets[i]
-        delta, offset = take_varint(tails, begin)
-        num_bytes += offset - begin
+        delta, middle = take_varint(tails, begin)
         v = last[i] + delta + 1
-        malformed |= (v >= n) | (offset > end)
+        # Where a row ends, the last one is decoded again, and not used.
+        has_second = np.int64(middle < end)
+        delta, offset = take_varint(tails, middle if has_second != 0 else begin)
+        second = v + (delta + 1) * has_second
+        offset = offset if has_second != 0 else middle
+        malformed |= (second >= n) | (offset > end)
         hit = np.int64(frontier[min(v >> 6, pad)] >> np.uint64(v & 63) & ONE)
+        any_hit = np.int64(frontier[min(second >> 6, pad)] >> np.uint64(second & 63) & ONE) | hit
+        edges += 1 + (has_second & (hit ^ 1))
+        num_bytes += (middle if hit != 0 else offset) - begin
         hits[num_hits] = u
-        found_by[num_hits] = v
-        num_hits += hit
+        found_by[num_hits] = v if hit != 0 else second
+        num_hits += any_hit
         pending[left] = u
         ends[left] = end
         offsets[left] = offset
-        last[left] = v
-        left += np.int64(offset < end) & (hit ^ 1)
+        last[left] = second
+        left += np.int64(offset < end) & (any_hit ^ 1)
     if malformed:
         left = -1
-    return left, num_hits, num_bytes
+    return left, num_hits, edges, num_bytes
 
 
 @kernel
@@ -112,11 +124,11 @@ def probe_pending(rows, frontier, ids, offsets, num_pending):
     num_hits = 0
     few_hits = False
     while num_pending > 0 and not few_hits:
-        edges += num_pending
         num_tried, hits_before = num_pending, num_hits
-        num_pending, num_hits, more_bytes = _probe_round(
+        num_pending, num_hits, more_edges, more_bytes = _probe_round(
             rows, frontier, ids, offsets, ends, last, num_pending, hits, found_by, num_hits
         )
+        edges += more_edges
         num_bytes += more_bytes
         few_hits = _WORTH_A_ROUND * (num_hits - hits_before) < num_tried
     for i in range(num_pending):
