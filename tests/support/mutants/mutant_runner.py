@@ -73,9 +73,11 @@ def _serve() -> None:
 
 def _import_all() -> None:
     """Import what reads no variable that a request sets, and compile what all tests use."""
+    import hypothesis  # noqa: F401
     import pytest  # noqa: F401
 
-    import tests.support.gpu.slow_bytes  # noqa: F401
+    import tests.support.gpu.slow_bytes
+    import tests.support.shared  # noqa: F401
     from tests.support.gpu.gpu_graphs import levels_by_scipy, mixed_graph, rows_of
 
     matrix = mixed_graph(1)
