@@ -15,7 +15,8 @@ from oocbfs.batch.jobs import run as run_plan
 from oocbfs.batch.outputs import ZarrLevels
 from oocbfs.errors import FormatError, OocbfsError
 from oocbfs.generate import generators
-from tests.support.command_line import Started, batch, call, said, tree
+from tests.support.command_line import Moments, Started, batch, call, said, tree
+from tests.support.exhaustive import ALL
 
 
 def test_another_job_or_a_damaged_manifest_is_refused(graph: Path, tmp_path: Path) -> None:
@@ -57,7 +58,7 @@ def test_another_job_or_a_damaged_manifest_is_refused(graph: Path, tmp_path: Pat
 def test_killed_and_resumed_gives_the_same_bytes(
     graph: Path, tmp_path: Path, kind: Literal["npy", "zarr"]
 ) -> None:
-    """Twenty kills at random moments, spread over both kinds, each job then run to its end."""
+    """Kills at random moments, spread over both kinds, each job then run to its end."""
     if kind == "zarr":
         pytest.importorskip("zarr", reason="Zarr arrays need zarr")
     job = [graph, "--random", 200, "--emit", "levels", "--level-files", kind]
@@ -66,13 +67,12 @@ def test_killed_and_resumed_gives_the_same_bytes(
     assert Started(tmp_path / "said", "batch", *job, "-o", tmp_path / "whole").finish()[0] == 0
     duration = time.perf_counter() - began
     expected = tree(tmp_path / "whole")
-    rng = random.Random(kind)
+    moments = Moments(kind, duration)
     interrupted = 0
-    for number in range(10):
+    for number in range(10 if ALL else 5):
         out = tmp_path / f"out{number}"
         process = Started(tmp_path / "said", "batch", *job, "-o", out, "--resume")
-        time.sleep(rng.uniform(0.1, 1.0) * duration)
-        process.send_signal(signal.SIGKILL)
+        moments.signal(process, signal.SIGKILL)
         interrupted += process.finish()[0] != 0
         rest = Job(graph, out, random=200, emit="levels", level_files=kind)
         run_plan(prepare(rest, resume=True))

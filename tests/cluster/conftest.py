@@ -16,6 +16,13 @@ from tests.support.dask_processes import started_cluster, wait_for_workers
 from tests.support.shared import SharedGraphs
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a busy machine take its time; tests of what never comes say how long they wait."""
+    for name in ("CONNECT_SECONDS", "WORKER_SECONDS", "FINISH_SECONDS"):
+        monkeypatch.setattr(f"oocbfs.workers.dask_cluster.{name}", 120.0)
+
+
 @pytest.fixture(scope="session")
 def social(shared_graphs: SharedGraphs) -> Path:
     """Give a directed graph in which half of the edges lead to few vertices."""

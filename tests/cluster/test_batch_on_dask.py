@@ -7,15 +7,16 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from distributed import Client, LocalCluster
 
+from oocbfs.batch.records import write_checked
 from oocbfs.generate import generators
 from tests.support.command_line import batch, call, said, tree
 from tests.support.dask_processes import Killer, at_random, wait_for_workers
@@ -228,20 +229,15 @@ def test_a_cluster_by_its_file_from_its_first_worker_to_its_end(
         with started(tmp_path, "worker", *worker, PYTHONPATH=str(old.parent)):
             assert "runs oocbfs 0.0.9, and this is" in refused(*job)
         assert not (tmp_path / "out").exists()
-        with started(tmp_path, "worker", *worker):
-            done = threading.Thread(
-                target=kill_when, args=(tmp_path / "out" / "groups" / "000000.json", scheduler)
-            )
-            done.start()
+        with started(tmp_path, "worker", *worker), monkeypatch.context() as context:
+
+            def write_and_kill(path: Path, values: dict[str, Any]) -> None:
+                write_checked(path, values)
+                if path.parent.name == "groups":
+                    os.kill(scheduler, signal.SIGKILL)
+
+            context.setattr("oocbfs.batch.jobs.write_checked", write_and_kill)
             assert f"{file}: the scheduler went away" in refused(*job)
-            done.join()
     batch(*job[:-2], "--resume")
     batch(kron, "--random", 500, "-o", tmp_path / "plain")
     assert tree(tmp_path / "out") == tree(tmp_path / "plain")
-
-
-def kill_when(path: Path, process: int) -> None:
-    """Kill a process when a file is there."""
-    while not path.exists():
-        time.sleep(0.001)
-    os.kill(process, signal.SIGKILL)

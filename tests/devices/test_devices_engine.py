@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 import oocbfs
 from oocbfs.errors import BudgetError, QueryError
-from oocbfs.generate import generators
 from oocbfs.gpu.cuda_device import DeviceError
 from oocbfs.kernels.cuda.source import DEVICES_KERNELS, KernelOptions, sources
 from oocbfs.kernels.emulator.library import Library
@@ -25,7 +24,9 @@ from oocbfs.search.graph import Graph
 from tests.support.command_line import call, said
 from tests.support.gpu.cuda_double import CUDARuntimeError, Runtime
 from tests.support.gpu.cupy_double import fake_cupy
+from tests.support.gpu.engine_graphs import opened_rmat, source_of
 from tests.support.gpu.several_double import Devices, Nccl
+from tests.support.shared import SharedGraphs
 from tests.support.strategies import DIRECTIONS, ORDERS, Pairs, edge_lists, pair_array
 
 pytestmark = pytest.mark.skipif(
@@ -42,21 +43,14 @@ def library() -> Library:
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
-    path = tmp_path_factory.mktemp("devices") / "g.ocg"
-    oocbfs.convert(generators.rmat(10, seed=5), path, directed=True)
-    with oocbfs.open(path) as graph:
-        yield graph
+def opened(shared_graphs: SharedGraphs) -> Iterator[Graph]:
+    yield from opened_rmat(shared_graphs, 10)
 
 
 @pytest.fixture
 def graph(opened: Graph) -> Iterator[Graph]:
     yield opened
     opened.release_device()
-
-
-def source_of(graph: Graph) -> int:
-    return int(graph.ids_of(np.argmax(graph.rows.degrees, keepdims=True))[0])
 
 
 def check(graph: Graph, **how: Any) -> oocbfs.BfsResult:

@@ -11,6 +11,7 @@ import pytest
 
 import oocbfs
 from tests.support.exhaustive import ALL
+from tests.support.gpu.engine_graphs import source_of
 from tests.support.real_graphs import real_graphs
 from tests.support.shared import SharedGraphs
 
@@ -29,7 +30,7 @@ def test_levels(path: Path, shared_graphs: SharedGraphs) -> None:
     with oocbfs.open(shared_graphs.convert(path, order="auto")) as graph:
         if not 0 < graph.num_vertices <= MOST_VERTICES:
             pytest.skip(f"{graph.num_vertices:,} vertices: the emulator would take long")
-        source = int(graph.ids_of(np.argmax(graph.rows.degrees, keepdims=True))[0])
+        source = source_of(graph)
         expected = graph.bfs(source, engine="cpu")
         if expected.depth > MOST_LEVELS:
             pytest.skip(f"{expected.depth:,} levels: the emulator would take long")

@@ -63,13 +63,20 @@ def sdist(checkout: Path) -> Path:
 
 def make_environment(folder: Path) -> Path:
     """Make an environment that finds what is installed here, but for oocbfs; give its programs."""
-    run(sys.executable, "-m", "venv", folder, cwd=folder.parent)
+    run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder.parent)
     (packages,) = folder.glob("lib/python*/site-packages")
     ours = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
     (packages / "ours.pth").write_text("\n".join(ours))
-    for old in packages.glob("setuptools*"):  # which Python brought along
-        shutil.rmtree(old)
-    return folder / "bin"
+    programs = folder / "bin"
+    # The pip that is here already: to install another takes longer than all else.
+    make_program(programs / "pip", programs / "python", "-m", "pip")
+    return programs
+
+
+def make_program(path: Path, *command: object) -> None:
+    """Make a program that runs a command with the arguments it is given."""
+    path.write_text(f'#!/bin/sh\nexec {shlex.join(map(str, command))} "$@"\n')
+    path.chmod(0o755)
 
 
 def check_installation(programs: Path, folder: Path) -> None:
@@ -172,9 +179,7 @@ def test_the_job_of_slurm(tmp_path: Path) -> None:
     assert {"cpus-per-task", "mem", "time", "requeue"} <= set(options)
     oocbfs.convert([[0, 1], [1, 2], [2, 3]], tmp_path / "g.ocg")
     # The program of this environment, without installing it.
-    program = tmp_path / "oocbfs"
-    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m oocbfs "$@"\n')
-    program.chmod(0o755)
+    make_program(tmp_path / "oocbfs", sys.executable, "-m", "oocbfs")
     environment = {
         "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),

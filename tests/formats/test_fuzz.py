@@ -8,14 +8,15 @@ import pytest
 
 import oocbfs
 from oocbfs.arrays import ResultArrays, fresh
+from tests.support.exhaustive import ALL
 from tests.support.fuzzing.changes import ORIGINALS, Parts, originals
 from tests.support.fuzzing.fuzz import fuzz
 from tests.support.fuzzing.plain import PlainGraph
 from tests.support.fuzzing.probes import PROBES, Case, ask
 
-# 2,200 mutants in parts that can run side by side.
-NUM_PARTS = 4
-MUTANTS_EACH = 550
+# 800 mutants, or 2,200, in parts that can run side by side.
+NUM_PARTS = 4 if ALL else 2
+MUTANTS_EACH = 550 if ALL else 400
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from oocbfs.formats.output.writers import write_edges
 from oocbfs.formats.readers.open import open_edges
 from oocbfs.graph.verifier import verify
 from tests.support.exhaustive import ALL
-from tests.support.real_graphs import needs_graphs, real_graphs
+from tests.support.real_graphs import needs_graphs, order_of, real_graphs
 from tests.support.shared import SharedGraphs
 from tests.support.strategies import (
     ORDERS,
@@ -88,7 +88,7 @@ def test_real_graph_round_trip(path: Path, shared_graphs: SharedGraphs) -> None:
     expected = distinct(batches, directed=directed)
     orders = ("auto", *ORDERS)
     if expected.size > 1_000_000 and not ALL:
-        orders = ("auto", ORDERS[expected.size % len(ORDERS)])
+        orders = ("auto", order_of(path))
     for order in orders:
         graph = shared_graphs.convert(path, order=order)
         report = shared_graphs.report(graph)

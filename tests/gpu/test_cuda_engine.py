@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,8 @@ from oocbfs.plan.shape import shape_of
 from oocbfs.search.graph import Graph
 from tests.support.gpu.cuda_double import CUDARuntimeError, Runtime
 from tests.support.gpu.cupy_double import fake_cupy
+from tests.support.gpu.engine_graphs import opened_rmat, source_of
+from tests.support.shared import SharedGraphs
 
 pytestmark = pytest.mark.skipif(
     shutil.which("g++") is None, reason="the emulator needs a C++ compiler"
@@ -42,11 +44,8 @@ def library(*, with_parents: bool) -> Library:
 
 
 @pytest.fixture(scope="module", params=[None, 1], ids=["raw", "zstd"])
-def opened_graph(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    path = tmp_path_factory.mktemp("engine") / "g.ocg"
-    oocbfs.convert(generators.rmat(11, seed=5), path, directed=True, zstd=request.param)
-    with oocbfs.open(path) as opened:
-        yield opened
+def opened_graph(request: pytest.FixtureRequest, shared_graphs: SharedGraphs) -> Iterator[Graph]:
+    yield from opened_rmat(shared_graphs, zstd=request.param)
 
 
 USED: list[Runtime] = []
@@ -80,10 +79,6 @@ def least_for_many(graph: Graph) -> int:
     for sign, arrays in ((1, many_arrays(*sizes, with_levels=False)), (-1, one)):
         least += sign * sum(size * np.dtype(kind).itemsize for size, kind in arrays.values())
     return least
-
-
-def source_of(graph: Graph) -> int:
-    return int(graph.ids_of(np.argmax(graph.rows.degrees, keepdims=True))[0])
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,8 @@ def test_no_races(seed: int, direction: DeviceDirection, kind: str) -> None:
 
 @pytest.mark.parametrize("probe_bytes", [32, 128])
 @pytest.mark.parametrize("with_parents", [False, True])
-def test_variants(probe_bytes: int, with_parents: bool) -> None:
+def test_variants(probe_bytes: int, with_parents: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXXFLAGS", "-O0")  # they run once
     options = KernelOptions(with_parents=with_parents, probe_bytes=probe_bytes)
     matrix = mixed_graph(3)
     made = EmulatorDevice(library=library(options=options))
@@ -174,10 +175,10 @@ def test_arbitrary_graphs(
 
 def test_long_grid_needs_few_launches() -> None:
     made = device()
-    matrix = grid_graph(3995, 6)
+    matrix = grid_graph(1195, 6)
     result = check(made, matrix, [0], DeviceDirection.AUTO, limits=NORMAL)
-    assert len(result.level_sizes) == 4000
-    assert made.usage.launches <= 40
+    assert len(result.level_sizes) == 1200
+    assert made.usage.launches <= 12
 
 
 def test_launches_and_read_backs_per_level() -> None:

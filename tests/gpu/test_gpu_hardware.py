@@ -19,6 +19,7 @@ from oocbfs.plan.limits import StepLimits
 from oocbfs.search.graph import Graph
 from tests.support.gpu.device_checks import check, check_components
 from tests.support.gpu.emulated import LARGE, NORMAL, OPTIONS, SMALL
+from tests.support.gpu.engine_graphs import source_of
 from tests.support.gpu.gpu_graphs import (
     grid_graph,
     long_hub_graph,
@@ -97,7 +98,7 @@ def graph(
 @pytest.mark.parametrize("share", ["0%", "10%", "50%", "100%"])
 @pytest.mark.usefixtures("gpu")
 def test_plans(graph: Graph, share: str) -> None:
-    source = int(graph.ids_of(np.argmax(graph.rows.degrees, keepdims=True))[0])
+    source = source_of(graph)
     expected = graph.bfs(source, engine="cpu")
     for direction in DIRECTIONS:
         found = graph.bfs(
@@ -114,7 +115,7 @@ def test_plans(graph: Graph, share: str) -> None:
 
 @pytest.mark.usefixtures("gpu")
 def test_early_stops_and_auto(graph: Graph) -> None:
-    source = int(graph.ids_of(np.argmax(graph.rows.degrees, keepdims=True))[0])
+    source = source_of(graph)
     whole = graph.bfs(source)
     assert whole.stats.engine == "cuda"
     target = int(graph.ids()[np.flatnonzero(whole.levels == 2)[0]])

@@ -12,9 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import oocbfs
 from oocbfs.errors import BudgetError, QueryError
-from oocbfs.generate import generators
 from oocbfs.gpu.many import GpuMany
 from oocbfs.kernels.cuda.source import MANY_KERNELS
 from oocbfs.kernels.emulator.build import Checks
@@ -24,6 +22,7 @@ from tests.support.gpu.cuda_double import Runtime
 from tests.support.gpu.cupy_double import fake_cupy
 from tests.support.gpu.device_checks import check_many
 from tests.support.gpu.emulated import schedules
+from tests.support.gpu.engine_graphs import opened_rmat
 from tests.support.gpu.gpu_graphs import (
     long_hub_graph,
     matrix_of,
@@ -32,6 +31,7 @@ from tests.support.gpu.gpu_graphs import (
     rows_of,
     rows_that_wrap_around,
 )
+from tests.support.shared import SharedGraphs
 
 # All pushed, as it comes, all pulled.
 ALPHAS = (1e-9, 30.0, 1e9)
@@ -119,11 +119,8 @@ def test_deep_graphs_are_given_up() -> None:
 
 
 @pytest.fixture(scope="module")
-def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
-    path = tmp_path_factory.mktemp("many") / "g.ocg"
-    oocbfs.convert(generators.rmat(11, seed=5), path, directed=True)
-    with oocbfs.open(path) as opened:
-        yield opened
+def graph(shared_graphs: SharedGraphs) -> Iterator[Graph]:
+    yield from opened_rmat(shared_graphs)
 
 
 @pytest.mark.parametrize("emit", ["summary", "levels"])

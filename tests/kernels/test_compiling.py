@@ -8,6 +8,8 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import pytest
+
 from oocbfs import doctor
 from oocbfs.kernels import cache
 
@@ -76,10 +78,11 @@ def test_everything_is_compiled_ahead() -> None:
             assert callable(getattr(import_module(str(module)), str(function)))
 
 
+@pytest.mark.long
 def test_compiling_is_announced_once(tmp_path: Path) -> None:
     """The first command of all says how to compile ahead; later ones only that they compile."""
     cached = tmp_path / "cache"
-    edges = tmp_path / "g.npy"
+    edges, graph = tmp_path / "g.npy", ROOT / "tests" / "golden" / "worked.ocg"
     generate = ("-m", "oocbfs", "generate", "grid2d", "--rows", "3", "--columns", "3")
     first = run_with_cache(cached, *generate, "-o", str(edges))
     assert [line for line in first.stderr.splitlines() if line.startswith("compiling")] == [
@@ -87,9 +90,9 @@ def test_compiling_is_announced_once(tmp_path: Path) -> None:
     ]
     again = run_with_cache(cached, *generate, "--force", "-o", str(edges))
     assert "compiling kernels" not in again.stderr
-    other = run_with_cache(
-        cached, "-m", "oocbfs", "convert", str(edges), "-o", str(tmp_path / "g.ocg")
-    )
+    other = run_with_cache(cached, "-m", "oocbfs", "verify", str(graph))
     assert [line for line in other.stderr.splitlines() if line.startswith("compiling")] == [
         "compiling kernels for this command, once …"
     ]
+    again = run_with_cache(cached, "-m", "oocbfs", "verify", str(graph))
+    assert "compiling" not in again.stderr

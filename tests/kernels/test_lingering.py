@@ -44,7 +44,7 @@ def levels_from(rows: Rows, source: int, kept: list[BfsScratch], threads: int) -
     return levels
 
 
-def wait_until(condition: Any, seconds: float = 10.0) -> bool:
+def wait_until(condition: Any, seconds: float = 300.0) -> bool:
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

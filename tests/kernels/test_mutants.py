@@ -40,17 +40,13 @@ def copy_kernels(folder: Path) -> None:
     ids=lambda mutant: mutant.name.replace(" ", "-"),
 )
 def test_mutants_are_caught(mutant: Mutant, runner: Runner, tmp_path: Path) -> None:
-    folder = tmp_path / "kernels"
-    copy_kernels(folder)
-    path = folder / mutant.source
+    copy_kernels(tmp_path / "kernels")
+    path = tmp_path / "kernels" / mutant.source
     text = path.read_text()
     assert text.count(mutant.old) == 1, "the mutant does not fit its source any more"
     path.write_text(text.replace(mutant.old, mutant.new))
-    done = runner.run(
-        str(TESTS / mutant.caught_by),
-        tmp_path / "report",
-        {"OOCBFS_TEST_KERNELS": str(folder), "OOCBFS_TEST_CHECKS": mutant.checks.value},
-    )
+    test = str(TESTS / mutant.caught_by)
+    done = runner.run(test, tmp_path, {"OOCBFS_TEST_CHECKS": mutant.checks.value})
     assert "could not be compiled" not in done.report, done.report
     assert done.code == pytest.ExitCode.TESTS_FAILED, done.report
     assert any(words in done.report for words in mutant.report.split("|")), done.report
@@ -58,9 +54,7 @@ def test_mutants_are_caught(mutant: Mutant, runner: Runner, tmp_path: Path) -> N
 
 def test_the_runner_passes_what_is_not_broken(runner: Runner, tmp_path: Path) -> None:
     """Or a runner that fails every test would seem to catch all mutants."""
-    folder = tmp_path / "kernels"
-    copy_kernels(folder)
-    test = str(TESTS / BFS_MUTANTS[0].caught_by)
-    done = runner.run(test, tmp_path / "report", {"OOCBFS_TEST_KERNELS": str(folder)})
+    copy_kernels(tmp_path / "kernels")
+    done = runner.run(str(TESTS / BFS_MUTANTS[0].caught_by), tmp_path, {})
     assert done.code == pytest.ExitCode.OK, done.report
     assert "1 passed" in done.report

@@ -22,6 +22,7 @@ from oocbfs.plan.device import plan
 from oocbfs.plan.shape import shape_of
 from oocbfs.search.graph import Graph
 from tests.support.crafting import rewrite
+from tests.support.gpu.engine_graphs import source_of
 
 pytestmark = pytest.mark.skipif(
     shutil.which("g++") is None, reason="the emulator needs a C++ compiler"
@@ -77,7 +78,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
 @pytest.mark.parametrize("direction", ["auto", "top-down", "bottom-up"])
 @pytest.mark.parametrize("max_depth", [0, 1, 2, 3, 50])
 def test_depth(graph: Graph, direction: Any, max_depth: int) -> None:
-    source = busy_source(graph)
+    source = source_of(graph)
     settings: Any = {"max_depth": max_depth, "direction": direction, "validate": True}
     expected = graph.bfs(source, engine="cpu", **settings)
     found = graph.bfs(source, engine="emulator", parents=True, **settings)
@@ -88,7 +89,7 @@ def test_depth(graph: Graph, direction: Any, max_depth: int) -> None:
 
 @pytest.mark.parametrize("direction", ["auto", "top-down", "bottom-up"])
 def test_target(graph: Graph, direction: Any) -> None:
-    source = busy_source(graph)
+    source = source_of(graph)
     whole = graph.bfs(source, engine="cpu")
     for level in [-1, *range(whole.depth + 1)]:
         target = int(graph.ids()[np.flatnonzero(whole.levels == level)[-1]])
@@ -114,7 +115,7 @@ def test_target_on_a_long_path(tmp_path: Path) -> None:
 
 
 def test_plans_change_bytes_but_not_levels(graph: Graph) -> None:
-    source = busy_source(graph)
+    source = source_of(graph)
     expected = graph.bfs(source, engine="cpu").levels
     moved: list[int] = []
     for share in ("0%", "10%", "50%", "100%"):
@@ -133,25 +134,21 @@ def test_plans_change_bytes_but_not_levels(graph: Graph) -> None:
 
 def test_budgets_that_do_not_hold_the_graph_are_refused(graph: Graph) -> None:
     with pytest.raises(BudgetError, match=r"levels, queues, heads and starts take"):
-        graph.bfs(busy_source(graph), engine="emulator", vram="10K")
+        graph.bfs(source_of(graph), engine="emulator", vram="10K")
     least = plan(shape_of(graph), vram_bytes=None).mandatory_bytes
-    graph.bfs(busy_source(graph), engine="emulator", vram=least)
+    graph.bfs(source_of(graph), engine="emulator", vram=least)
     with pytest.raises(BudgetError, match=r"--resident-tails"):
-        graph.bfs(busy_source(graph), engine="emulator", vram=least, resident_tails="50%")
+        graph.bfs(source_of(graph), engine="emulator", vram=least, resident_tails="50%")
     for share in ("101%", "x%", "-3%", "lots"):
         with pytest.raises(BudgetError, match=r"cannot read"):
-            graph.bfs(busy_source(graph), engine="emulator", resident_tails=share)
+            graph.bfs(source_of(graph), engine="emulator", resident_tails=share)
 
 
 def test_seconds_of_levels_add_up(graph: Graph) -> None:
-    stats = graph.bfs(busy_source(graph), engine="emulator", direction="bottom-up").stats
+    stats = graph.bfs(source_of(graph), engine="emulator", direction="bottom-up").stats
     assert all(level.seconds > 0 for level in stats.levels)
     assert sum(level.seconds for level in stats.levels) <= stats.seconds
     assert sum(level.num_levels for level in stats.levels) >= 3
-
-
-def busy_source(graph: Graph) -> int:
-    return int(graph.ids_of(np.argmax(graph.rows.degrees, keepdims=True))[0])
 
 
 def test_damaged_tails_are_refused(tmp_path: Path) -> None:
@@ -169,14 +166,14 @@ def test_the_cuda_engine_says_what_is_missing(graph: Graph) -> None:
     if ask_driver().problem is None:
         pytest.skip("there is a GPU")
     with pytest.raises(OocbfsError, match="CuPy"):
-        graph.bfs(busy_source(graph), engine="cuda")
+        graph.bfs(source_of(graph), engine="cuda")
 
 
 def test_auto_falls_back_and_says_so(graph: Graph) -> None:
     problem = ask_driver().problem
     if problem is None:
         pytest.skip("there is a GPU")
-    stats = graph.bfs(busy_source(graph)).stats
+    stats = graph.bfs(source_of(graph)).stats
     assert stats.engine == "cpu"
     if find_spec("cupy") is None:
         assert stats.fallback is None
@@ -195,6 +192,6 @@ def test_auto_falls_back_when_the_graph_does_not_fit(
     if ask_driver().problem is None:
         pytest.skip("there is a GPU")
     monkeypatch.setattr("oocbfs.search.engine.ask_driver", lambda: ask_driver(str(driver_double)))
-    stats = graph.bfs(busy_source(graph)).stats
+    stats = graph.bfs(source_of(graph)).stats
     assert stats.engine == "cpu"
     assert "CuPy finds no usable CUDA driver" in str(stats.fallback)

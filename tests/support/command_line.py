@@ -6,9 +6,11 @@ import contextlib
 import io
 import multiprocessing
 import os
+import random
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +91,11 @@ class Started:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._process.pid, number)
 
+    def ends_within(self, seconds: float) -> bool:
+        """Wait for so long at most; tell whether the process ended by itself."""
+        self._process.join(seconds)
+        return self._process.exitcode is not None
+
     def finish(self) -> tuple[int, str]:
         """Wait for the end; gives the exit code and what was said."""
         self._process.join()
@@ -96,6 +103,26 @@ class Started:
         said = self._messages.read_text() if self._messages.exists() else ""
         self._messages.unlink(missing_ok=True)
         return self._process.exitcode, said
+
+
+class Moments:
+    """Random moments of a run that takes so many seconds and is repeated.
+
+    Runs that end before their moment tell better how many: a machine that was busy while the first
+    was timed would else let all of them end.
+    """
+
+    def __init__(self, seed: object, seconds: float) -> None:
+        self._rng = random.Random(str(seed))
+        self._seconds = seconds
+
+    def signal(self, process: Started, number: int) -> None:
+        """Send a signal at the next moment to a process that was just started."""
+        began = time.perf_counter()
+        if process.ends_within(self._rng.uniform(0.05, 1.05) * self._seconds):
+            self._seconds = min(self._seconds, time.perf_counter() - began)
+        else:
+            process.send_signal(number)
 
 
 def _run_for_signals(messages: Path, words: list[str]) -> None:

@@ -137,7 +137,6 @@ def test_refusals_are_one_line_and_leave_nothing(
     assert sorted(tmp_path.iterdir()) == before
 
 
-@pytest.mark.long
 def test_info_needs_no_kernels() -> None:
     program = (
         "import sys; from oocbfs.cli import main; main(['info', sys.argv[1]]); "
@@ -145,18 +144,6 @@ def test_info_needs_no_kernels() -> None:
     )
     graph = Path(__file__).parents[1] / "golden" / "worked.ocg"
     subprocess.run([sys.executable, "-c", program, graph], check=True, capture_output=True)
-
-
-def test_first_run_says_that_it_compiles(tmp_path: Path) -> None:
-    import os
-
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    graph = Path(__file__).parents[1] / "golden" / "worked.ocg"
-    first = run("verify", graph, env=environment)
-    again = run("verify", graph, env=environment)
-    assert (first.returncode, again.returncode) == (0, 0)
-    assert first.stderr.count("compiling kernels") == 1
-    assert "compiling" not in again.stderr
 
 
 def test_empty_input_is_an_empty_graph(tmp_path: Path) -> None:

@@ -94,10 +94,11 @@ def test_progress_without_a_terminal(
     phases = progress.Phases()
     with caplog.at_level(logging.INFO, "oocbfs"), phases("read", 4 << 20, "B") as bar:
         bar.update(1 << 20)
-        wait_for(lambda: len(caplog.records) >= 2)
+        before = len(caplog.records)  # a slow machine may write one before it counts
+        wait_for(lambda: len(caplog.records) >= before + 3)
     lines = [record.getMessage() for record in caplog.records]
     assert re.fullmatch(
-        r"read: 25%, 1\.00M of 4\.00M bytes, 00:00 so far, about 00:00 left", lines[0]
+        r"read: 25%, 1\.00M of 4\.00M bytes, \d\d:\d\d so far, about \d\d:\d\d left", lines[-1]
     )
     count = len(lines)
     time.sleep(0.2)
@@ -106,14 +107,16 @@ def test_progress_without_a_terminal(
     caplog.clear()
     with caplog.at_level(logging.INFO, "oocbfs"), phases("scan", None, "edge") as bar:
         bar.update(12)
-        wait_for(lambda: caplog.records)
-    assert caplog.records[0].getMessage() == "scan: 12 edges, 00:00 so far"
+        before = len(caplog.records)
+        wait_for(lambda: len(caplog.records) >= before + 2)
+    last = caplog.records[-1].getMessage()
+    assert re.fullmatch(r"scan: 12 edges, \d\d:\d\d so far", last)
     with pytest.raises(ValueError, match="broken"), phases("scan", 9, "edge"):
         raise ValueError("broken")
 
 
 def wait_for(condition: Any) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -125,12 +128,12 @@ def test_progress_of_a_command(tmp_path: Path) -> None:
         "import sys; from oocbfs import cli, progress; progress.INTERVAL_SECONDS = 0.01;"
         "sys.exit(cli.main(sys.argv[1:]))"
     )
-    command = [sys.executable, "-c", code, "generate", "kron", "--scale", "18"]
+    command = [sys.executable, "-c", code, "generate", "kron", "--scale", "16"]
     words = [*command, "-o", str(tmp_path / "k.u32")]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     lines = [line for line in done.stderr.splitlines() if line.startswith("generate: ")]
     assert lines
-    assert all(re.match(r"generate: \d+%, \S+ of 4\.19M edges, 00:", line) for line in lines)
+    assert all(re.match(r"generate: \d+%, \S+ of 1\.05M edges, \d\d:", line) for line in lines)
     quiet = [*command, "-o", str(tmp_path / "q.u32"), "-q"]
     assert subprocess.run(quiet, capture_output=True, text=True, check=True).stderr == ""
 

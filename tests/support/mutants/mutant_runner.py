@@ -44,16 +44,21 @@ class Runner:
             text=True,
         )
 
-    def run(self, test: str, report: Path, environment: dict[str, str]) -> Outcome:
-        """Run one test; what it prints goes to a file."""
-        request = {"test": test, "report": str(report), "environment": environment}
+    def run(self, test: str, folder: Path, environment: dict[str, str]) -> Outcome:
+        """Run one test with the kernels in ``folder/kernels``; what it prints goes to a file there.
+
+        They are named from that folder on: what is compiled from the same text is then found in the
+        cache, whatever the folder is called in this run.
+        """
+        paths = {"OOCBFS_TEST_KERNELS": "kernels", "CPATH": str(folder)}
+        request = {"test": test, "folder": str(folder), "environment": {**environment, **paths}}
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         answer = self._process.stdout.readline()
         assert answer, "the runner ended"
-        return Outcome(int(answer), report.read_text())
+        return Outcome(int(answer), (folder / "report").read_text())
 
     def close(self) -> None:
         """Let the process end."""
@@ -73,9 +78,11 @@ def _serve() -> None:
 
 def _import_all() -> None:
     """Import what reads no variable that a request sets, and compile what all tests use."""
+    import hypothesis  # noqa: F401
     import pytest  # noqa: F401
 
-    import tests.support.gpu.slow_bytes  # noqa: F401
+    import tests.support.gpu.slow_bytes
+    import tests.support.shared  # noqa: F401
     from tests.support.gpu.gpu_graphs import levels_by_scipy, mixed_graph, rows_of
 
     matrix = mixed_graph(1)
@@ -89,7 +96,8 @@ def _run(request: dict[str, Any]) -> None:
 
     signal.alarm(_SECONDS)
     os.environ.update(request["environment"])
-    report = os.open(request["report"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.chdir(request["folder"])
+    report = os.open("report", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (1, 2):
         os.dup2(report, stream)
     code = int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", request["test"]]))

@@ -1,0 +1,31 @@
+"""Graphs on which tests run whole engines of devices, as users do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+import oocbfs
+from oocbfs.generate import generators
+from oocbfs.search.graph import Graph
+from tests.support.shared import SharedGraphs
+
+
+def opened_rmat(
+    shared_graphs: SharedGraphs, scale: int = 11, zstd: int | None = None
+) -> Iterator[Graph]:
+    """Open a small directed graph, for a fixture to yield from."""
+    path = shared_graphs.make(
+        f"devices-rmat{scale}-zstd-{zstd}",
+        lambda: generators.rmat(scale, seed=5),
+        directed=True,
+        zstd=zstd,
+    )
+    with oocbfs.open(path) as graph:
+        yield graph
+
+
+def source_of(graph: Graph) -> int:
+    """Give the vertex with the most neighbours."""
+    return int(graph.ids_of(np.argmax(graph.rows.degrees, keepdims=True))[0])
