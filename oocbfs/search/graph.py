@@ -258,7 +258,7 @@ class Graph(StoredGraph):
         from oocbfs.formats.container.transposed import TransposedContainer
 
         with self.reading():
-            container = TransposedContainer(self.path, self._container.file.descriptor)
+            container = TransposedContainer(self.path, self._container.file.source)
         return Graph(container, self.budget_bytes)
 
     def _settings(self, memory: str | int | None, **others: Any) -> Settings:  # noqa: ANN401
