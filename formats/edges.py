@@ -14,7 +14,10 @@ Ids = NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Edges:
-    """A batch of edges in input ids; ``sources`` and ``targets`` have the same length."""
+    """A batch of edges in input ids; ``sources`` and ``targets`` have the same length.
+
+    They may be views of what others hold, so nobody writes into them.
+    """
 
     sources: Ids
     targets: Ids

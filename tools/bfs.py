@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import accumulate
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from oocbfs.results.levels import Level
     from oocbfs.search.graph import Graph
 
+_log = logging.getLogger(__name__)
 # Titles and widths of the columns of oocbfs.results.counts; edges are in the first table.
 _COUNTS = {
     "launches": ("launches", 8),
@@ -51,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=vertices,
         metavar="ID",
         help="an id or a name, several such as 1,2,3, or giant: the smallest id of the largest "
-        "component (no default)",
+        "component; a vertex of that name is '\"giant\"' (no default)",
     )
     for name in ("levels", "parents"):
         shared.add_vector(parser, f"--{name}", name)
@@ -96,7 +98,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _sources(opened: Graph, text: str) -> list[Any] | str:
     """Read ids or names, or the word for the largest component."""
-    return text if text == "giant" else read_vertices(opened, text)
+    if text != "giant":
+        return read_vertices(opened, text)
+    if opened.names is not None and text in opened.names:
+        _log.info("giant is the largest component; for the vertex of that name: '\"giant\"'")
+    return text
 
 
 def _target(opened: Graph, text: str | None) -> Any:  # noqa: ANN401

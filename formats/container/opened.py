@@ -19,11 +19,15 @@ from typing import TypeVar
 from weakref import finalize
 
 import numpy as np
+from numpy.typing import NDArray
 
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container.lost_pages import PageWatch
 
 Item = TypeVar("Item")
+Bytes = NDArray[np.uint8]
+# Of a file whose bytes are in memory.
+_NO_DESCRIPTOR = -1
 
 
 def what_to_do(path: Path, why: str) -> str:
@@ -37,16 +41,36 @@ def what_to_do(path: Path, why: str) -> str:
 
 
 class Opened:
-    """A file at a path, or of a descriptor that is open already."""
+    """A file at a path, one of an open descriptor, or one that never was: bytes in memory.
+
+    Bytes take no descriptor, and nobody else changes them; their path is for messages only.
+    """
 
     def __init__(
-        self, path: str | os.PathLike[str], descriptor: int | None, min_bytes: int
+        self, path: str | os.PathLike[str], source: int | Bytes | None, min_bytes: int
     ) -> None:
         self.path = Path(path)
+        self.mapping: mmap.mmap | None = None
+        if isinstance(source, np.ndarray):
+            self.bytes = source
+            self.descriptor, self.stamp = _NO_DESCRIPTOR, (0, 0, source.size, 0)
+        else:
+            self._map(source, min_bytes)
+        # Reentrant, because a signal handler may close the file that it interrupts.
+        self._lock = threading.RLock()
+        # How often each thread has entered ``reading``.
+        self._readers: dict[int, int] = {}
+        self._release: Callable[[], object] | None = None
+        # For parts that are loaded at their first use, once for all threads.
+        self.loading = threading.RLock()
+
+    def _map(self, descriptor: int | None, min_bytes: int) -> None:
         try:
             # Opening a pipe would wait for a writer; it is refused below.
             flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
-            self.descriptor = os.open(path, flags) if descriptor is None else os.dup(descriptor)
+            self.descriptor = (
+                os.open(self.path, flags) if descriptor is None else os.dup(descriptor)
+            )
             # Closed also if a graph is dropped without close().
             self._close_descriptor = finalize(self, os.close, self.descriptor)
             self.stamp = stamp(self.descriptor)
@@ -59,16 +83,14 @@ class Opened:
             mapping = mmap.mmap(self.descriptor, self.size, access=mmap.ACCESS_READ)
         except OSError as error:
             raise FormatError(f"{self.path}: cannot be opened: {error.strerror}") from error
-        self.mapping: mmap.mmap | None = mapping
+        self.mapping = mapping
         self.bytes = np.frombuffer(mapping, np.uint8)
         self._watch = PageWatch(mapping)
-        # Reentrant, because a signal handler may close the file that it interrupts.
-        self._lock = threading.RLock()
-        # How often each thread has entered ``reading``.
-        self._readers: dict[int, int] = {}
-        self._release: Callable[[], object] | None = None
-        # For parts that are loaded at their first use, once for all threads.
-        self.loading = threading.RLock()
+
+    @property
+    def source(self) -> int | Bytes:
+        """What opens it once more."""
+        return self.bytes if self.descriptor == _NO_DESCRIPTOR else self.descriptor
 
     @property
     def size(self) -> int:
@@ -121,6 +143,8 @@ class Opened:
 
     def check(self, cause: Exception | None) -> None:
         """Refuse a file that is not what was opened."""
+        if self.descriptor == _NO_DESCRIPTOR:
+            return
         now = stamp(self.descriptor)
         problem = None
         if self._watch.lost or now[:3] != self.stamp[:3]:
@@ -147,7 +171,8 @@ class Opened:
         """Release the descriptor and the mapping, which views that were given out keep alive."""
         self.mapping = None
         self.bytes = np.empty(0, np.uint8)
-        self._close_descriptor()
+        if self.descriptor != _NO_DESCRIPTOR:
+            self._close_descriptor()
 
 
 class Reading:

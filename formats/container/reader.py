@@ -17,7 +17,7 @@ from oocbfs.errors import FormatError
 from oocbfs.formats.container import layout
 from oocbfs.formats.container.cut import read_part
 from oocbfs.formats.container.layout import CHUNK_BYTES, PAGE_BYTES, Encoding, Flag, Kind, Order
-from oocbfs.formats.container.opened import Opened, what_to_do
+from oocbfs.formats.container.opened import Bytes, Opened, what_to_do
 from oocbfs.formats.io.closing import Closing
 from oocbfs.formats.io.ordered import available_threads, ordered_map
 from oocbfs.kernels.constants import SLACK_BYTES
@@ -30,9 +30,9 @@ class Container(Closing):
     use, by all cores.
     """
 
-    def __init__(self, path: str | os.PathLike[str], descriptor: int | None = None) -> None:
-        """Open the file at ``path``, or the one of an open ``descriptor``."""
-        self.file = Opened(path, descriptor, PAGE_BYTES)
+    def __init__(self, path: str | os.PathLike[str], source: int | Bytes | None = None) -> None:
+        """Open the file at ``path``, or ``source``: an open descriptor, or all of its bytes."""
+        self.file = Opened(path, source, PAGE_BYTES)
         self.path = self.file.path
         self._loaded: dict[Kind, NDArray[Any]] = {}
         self.bytes = self.file.bytes

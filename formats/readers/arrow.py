@@ -18,7 +18,7 @@ from typing import Any
 
 from oocbfs.errors import BudgetError, InputError
 from oocbfs.formats.container.lost_pages import PageWatch
-from oocbfs.formats.edges import Declared
+from oocbfs.formats.edges import Declared, Edges
 from oocbfs.formats.io.ordered import read_ahead
 from oocbfs.formats.io.streams import PLAIN_PIECE_BYTES, Source, explained
 from oocbfs.formats.readers.detect import Sample
@@ -122,7 +122,14 @@ def read_arrow(
         reader = opened(data, options=options)
         batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
         small = _kept_small(batches, schema.batch_rows, mapping, watch, source.name)
-        take = schema.named_edges if named else schema.edges
+
+        def take(batch: Any, row: int) -> Any:  # noqa: ANN401
+            if named:
+                return schema.named_edges(batch, row)
+            edges = schema.edges(batch, row)
+            # Copies: the file may be cut short, which is noticed when the batch is done with.
+            return Edges(edges.sources.copy(), edges.targets.copy())
+
         yield from _edges(small, take, source, num_rows)
 
 
@@ -139,8 +146,12 @@ def _edges(
             if source.size is not None:
                 source.progress(source.size * row // max(1, num_rows))
 
-    with closing(read_ahead(decode())) as edges:
-        yield from edges
+    try:
+        with closing(read_ahead(decode())) as edges:
+            yield from edges
+    finally:
+        # Arrow's allocator would keep what nobody else can use.
+        load("Arrow").default_memory_pool().release_unused()
 
 
 def _mapped(path: str, name: str) -> mmap.mmap:

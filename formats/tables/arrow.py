@@ -157,7 +157,10 @@ def _without_gaps(column: Any, name: str, first_row: int, path: str) -> Any:  # 
 
 
 def as_ids(column: Any, name: str, first_row: int, path: str) -> Ids:  # noqa: ANN401
-    """Make ids of a column of whole numbers; refuse gaps and what is below zero."""
+    """Give a column of whole numbers as ids, without a copy if they have 64 bits.
+
+    Gaps and what is below zero are refused.
+    """
     column = _without_gaps(column, name, first_row, path)
     values = column.to_numpy(zero_copy_only=True)
     if values.dtype.kind == "i" and values.size and values.min() < 0:
@@ -166,7 +169,7 @@ def as_ids(column: Any, name: str, first_row: int, path: str) -> Ids:  # noqa: A
             f"row {first_row + row + 1} has {name!r} = {values[row]}: vertex ids are not negative",
             path=path,
         )
-    ids: Ids = values.astype(np.uint64)
+    ids: Ids = values.view(np.uint64) if values.itemsize == 8 else values.astype(np.uint64)
     return ids
 
 

@@ -22,6 +22,16 @@ def mark(bitmap, ids):
         bitmap[x >> np.uint64(6)] |= _ONE << (x & _LOW6)
 
 
+@compiled(types.boolean(_U64, _READ_U64, _READ_U64))
+def pack_ids(out, sources, targets):
+    """Put both ends of each edge into 64 bits; tells whether they fit, each into 32."""
+    bits = np.uint64(0)
+    for i in range(sources.size):
+        bits |= sources[i] | targets[i]
+        out[i] = sources[i] << np.uint64(32) | targets[i]
+    return bits >> np.uint64(32) == np.uint64(0)
+
+
 @compiled(types.int64(_U32, _U64))
 def count_before(counts, bitmap):
     """For each word of the bitmap, count the bits before it; returns the number of all bits."""

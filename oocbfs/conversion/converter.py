@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from oocbfs import memory as memory_
 from oocbfs.conversion.ids import IdMap, IdRange
@@ -22,7 +22,7 @@ from oocbfs.conversion.spill import explained_writes, unnamed_file
 from oocbfs.errors import InputError, QueryError
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.container.writer import ContainerWriter, compress_container
-from oocbfs.formats.edges import Declared
+from oocbfs.formats.edges import Declared, EdgeStream
 from oocbfs.formats.io.folders import find_files
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.formats.output.atomic import atomic_output, check_outputs
@@ -198,6 +198,32 @@ def convert(
         seconds=seconds,
         seconds_by_phase=phases.seconds,
     )
+
+
+def convert_unnamed(
+    edges: EdgeStream, folder: str, *, order: OrderName = "auto", threads: int | None = None
+) -> BinaryIO:
+    """Write the graph of a stream, with all ids up to the largest, to a file without a name.
+
+    It is gone when it is closed, or with the process, however that ends.
+    """
+    plan = make_plan(memory_.available_bytes() // 2, available_threads(threads))
+    file = unnamed_file(folder)
+    try:
+        with (
+            explained_writes(folder),
+            Conversion(Resources(folder, plan, Phases(show=False))) as conversion,
+        ):
+            conversion.read(edges)
+            conversion.name_vertices(edges.declared, "dense")
+            conversion.sort(directed=_direction(None, edges.declared)[0])
+            conversion.choose_order(order)
+            container = ContainerWriter(file)
+            container.finish(**conversion.write(container))
+    except BaseException:
+        file.close()
+        raise
+    return file
 
 
 def _stream(

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from oocbfs.conversion.spill import BlockLog
 from oocbfs.formats.edges import Edges, Ids
+from oocbfs.kernels.convert import ids as kernels
 
 _LOW32 = np.uint64(0xFFFFFFFF)
 # Edges in a batch: larger pieces of input are cut, smaller ones put together.
@@ -42,7 +43,9 @@ class EdgeLog:
         """Close the last batch, so that all can be taken."""
         if self._pieces:
             self._wide.append(self._pieces[0].shape[0] == 2)
-            self._log.append(np.concatenate(self._pieces, axis=1).reshape(-1))
+            alone = len(self._pieces) == 1
+            whole = self._pieces[0] if alone else np.concatenate(self._pieces, axis=1)
+            self._log.append(whole.reshape(-1))
             self._pieces, self._size = [], 0
 
     def __len__(self) -> int:
@@ -81,6 +84,7 @@ class EdgeLog:
 
 def _packed(sources: Ids, targets: Ids) -> NDArray[np.uint64]:
     """Both ends of each edge in one row where they fit, and in two where not."""
-    if sources.max() > _LOW32 or targets.max() > _LOW32:
-        return np.stack((sources, targets))
-    return (sources << np.uint64(32) | targets).reshape(1, -1)
+    packed = np.empty((1, sources.size), np.uint64)
+    if kernels.pack_ids(packed[0], sources, targets):
+        return packed
+    return np.stack((sources, targets))

@@ -103,23 +103,32 @@ REFUSED = {
     "shortest_path": {"weight": 3},
     "shortest_path_length": {"weight": 3},
 }
-# Functions that search from many nodes: converting a graph is small beside that.
-_MANY = {
-    "all_pairs_shortest_path",
-    "all_pairs_shortest_path_length",
-    "center",
-    "closeness_centrality",
-    "diameter",
-    "eccentricity",
-    "harmonic_centrality",
-    "periphery",
-    "radius",
-}
 # Functions that may look at a few nodes only: converting a graph for one call takes longer.
 _NEAR = {"bidirectional_shortest_path", "descendants_at_distance", "has_path"}
-# Smaller graphs are searched sooner than converted: edges, for one search and for many.
-_LEAST_EDGES = 10_000
-_LEAST_EDGES_MANY = 500
+# Smaller graphs are searched sooner than converted: from so many edges on a first call pays, as
+# ``scripts/bench networkx --first`` measures it. Functions on all cores need a file besides.
+_ALL_PAIRS = 1_000
+_LEAST_EDGES = 30_000
+_LEAST_EDGES_OF = {
+    "all_pairs_shortest_path": _ALL_PAIRS,
+    "all_pairs_shortest_path_length": _ALL_PAIRS,
+    "center": _ALL_PAIRS,
+    "closeness_centrality": _ALL_PAIRS,
+    "diameter": _ALL_PAIRS,
+    "eccentricity": _ALL_PAIRS,
+    "harmonic_centrality": _ALL_PAIRS,
+    "periphery": _ALL_PAIRS,
+    "radius": _ALL_PAIRS,
+    "ancestors": 300_000,
+    "descendants": 300_000,
+    "node_connected_component": 300_000,
+    "connected_components": 1_000_000,
+    "is_connected": 1_000_000,
+    "is_weakly_connected": 1_000_000,
+    "number_connected_components": 1_000_000,
+    "number_weakly_connected_components": 1_000_000,
+    "weakly_connected_components": 1_000_000,
+}
 
 
 def can_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool | str:
@@ -142,7 +151,7 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> b
         num_ends = len(ends) - ends.count(None)
     if name in _NEAR or num_ends == 2:
         return "a search from one node to another takes less time than converting the graph"
-    least = _LEAST_EDGES_MANY if name in _MANY or num_ends == 0 else _LEAST_EDGES
+    least = _ALL_PAIRS if num_ends == 0 else _LEAST_EDGES_OF.get(name, _LEAST_EDGES)
     return graph.number_of_edges() >= least or f"the graph has fewer than {least:,} edges"
 
 

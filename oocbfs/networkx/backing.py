@@ -7,19 +7,20 @@ needs it.
 
 from __future__ import annotations
 
+import mmap
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.arrays import fresh
-from oocbfs.conversion.converter import convert
+from oocbfs.conversion.converter import convert_unnamed
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.edges import Declared, Edges
 from oocbfs.kernels.ordered.adjacency import Adjacency
@@ -31,6 +32,7 @@ _BATCH_EDGES = 1 << 18
 # Starting threads, comparing orders and waiting for a disk take longer than converting so few.
 _FEW_EDGES = 1 << 16
 _MEMORY = "/dev/shm"
+_PATH = "networkx.ocg"
 _NO_ORDER = np.empty(0, np.uint32)
 
 
@@ -189,17 +191,14 @@ class ConvertedBacking:
     @cached_property
     def engine(self) -> Graph:
         """See ``Backing``."""
-        # The file lives as long as it is open: it has no name any more when this is done.
-        few = self.outward.neighbours.size < _FEW_EDGES
-        place = _MEMORY if few and os.access(_MEMORY, os.W_OK) else None
-        with tempfile.TemporaryDirectory(prefix="oocbfs-", dir=place) as folder:
-            path = os.path.join(folder, "networkx.ocg")
-            edges = ListedEdges(self.outward, directed=self.directed)
-            if few:
-                convert(edges, path, ids="dense", order="natural", threads=1)
-            else:
-                convert(edges, path, ids="dense")
-            return Graph(Container(path))
+        edges = ListedEdges(self.outward, directed=self.directed)
+        if self.outward.neighbours.size >= _FEW_EDGES:
+            with convert_unnamed(edges, tempfile.gettempdir()) as file:
+                return Graph(Container(_PATH, file.fileno()))
+        place = _MEMORY if os.access(_MEMORY, os.W_OK) else tempfile.gettempdir()
+        with convert_unnamed(edges, place, order="natural", threads=1) as file:
+            # Programs have more small graphs than the system would open files.
+            return Graph(Container(_PATH, _in_memory(file)))
 
     @cached_property
     def reversed_engine(self) -> Graph:
@@ -227,6 +226,17 @@ class ConvertedBacking:
     def close(self) -> None:
         """See ``Backing``."""
         _close_engines(self)
+
+
+def _in_memory(file: BinaryIO) -> NDArray[np.uint8]:
+    """Read a file into whole pages, as if it were mapped."""
+    size = os.fstat(file.fileno()).st_size
+    pages = mmap.mmap(-1, size)
+    file.seek(0)
+    file.readinto(pages)  # type: ignore[attr-defined]
+    data = np.frombuffer(pages, np.uint8)
+    data.flags.writeable = False
+    return data
 
 
 def _close_engines(backing: object) -> None:

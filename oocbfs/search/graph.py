@@ -275,7 +275,7 @@ class Graph(StoredGraph):
         from oocbfs.formats.container.transposed import TransposedContainer
 
         with self.reading():
-            container = TransposedContainer(self.path, self._container.file.descriptor)
+            container = TransposedContainer(self.path, self._container.file.source)
         return Graph(container, self.budget_bytes)
 
     def _budget(self, memory: str | int | None) -> int | None:

@@ -16,6 +16,9 @@ def main(arguments: Sequence[str]) -> None:
     """Run the benchmark, or one of its parts in a process of its own."""
     parser = argparse.ArgumentParser(prog="scripts/bench names", description=__doc__)
     parser.add_argument("--scale", type=int, default=23, help="Kronecker scale (default 23)")
+    parser.add_argument(
+        "--vertices", type=int, help="so many in all: an edge to one of Kronecker's for each more"
+    )
     parser.add_argument("--ring", type=int, help="a ring of so many vertices instead")
     parser.add_argument("--letters", type=int, default=12, help="bytes of a name (default 12)")
     parser.add_argument("--memory", default="2G")
@@ -37,8 +40,9 @@ def measure(options: argparse.Namespace) -> None:
     """Convert both texts and print the ratio."""
     folder = options.folder
     settings = ["--folder", folder, "--scale", options.scale, "--letters", options.letters]
-    if options.ring is not None:
-        settings += ["--ring", options.ring]
+    for option in ("ring", "vertices"):
+        if (value := getattr(options, option)) is not None:
+            settings += [f"--{option}", value]
     itself = [sys.executable, "-m", "tests.benchmarks", "names", *settings]
     timed([*itself, "--part", "write"])
     convert = ["--force", "--threads", options.threads, "--memory", options.memory]
@@ -51,7 +55,8 @@ def measure(options: argparse.Namespace) -> None:
         sizes = (text.stat().st_size, graph.stat().st_size)
         rows.append((kind, run.seconds, run.peak_bytes, *sizes))
     timed([*itself, "--part", "check"])
-    title = f"Kronecker {options.scale}" if options.ring is None else f"a ring of {options.ring:,}"
+    count = f"{_num_vertices(options):,}"
+    title = f"a ring of {count}" if options.ring else f"Kronecker {options.scale}, {count} vertices"
     show(
         f"{title}, names of {options.letters} letters, --memory {options.memory}",
         ("ids", "seconds", "ratio", "peak MB", "text MB", "graph MB"),
@@ -65,22 +70,23 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def _edges(options: argparse.Namespace) -> Iterator[tuple[Any, Any]]:
-    """Yield edges between numbers; a loop for each vertex makes sure that all occur."""
+    """Yield edges between numbers; a loop for each of Kronecker's makes sure that all occur."""
     import numpy as np
 
     from oocbfs.generate import generators
 
     count = _num_vertices(options)
+    others = np.uint64(count if options.ring is not None else 1 << options.scale)
     for first in range(0, count, 1 << 18):
         every = np.arange(first, min(first + (1 << 18), count), dtype=np.uint64)
-        yield every, every if options.ring is None else (every + np.uint64(1)) % np.uint64(count)
+        yield every, (every + np.uint64(options.ring is not None)) % others
     if options.ring is None:
         for batch in generators.kron(options.scale, 16).batches():
             yield batch.sources, batch.targets
 
 
 def _num_vertices(options: argparse.Namespace) -> int:
-    return int(options.ring or 1 << options.scale)
+    return int(options.ring or max(1 << options.scale, options.vertices or 0))
 
 
 def _named(ids: Any, letters: int) -> Any:

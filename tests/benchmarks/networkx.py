@@ -27,7 +27,13 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--scale", type=int, default=16, help="Kronecker scale (default 16)")
     parser.add_argument("--rounds", type=int, default=3, help="so many, in turns")
     parser.add_argument("--many", type=int, default=64, help="nodes of those that search from many")
+    parser.add_argument(
+        "--first", metavar="EDGES,EDGES", help="first calls instead, on random graphs of such sizes"
+    )
     options = parser.parse_args(arguments)
+    if options.first is not None:
+        measure_first([int(size) for size in options.first.split(",")], options.rounds)
+        return
     with tempfile.TemporaryDirectory() as folder:
         graph, path = make(options.scale, Path(folder))
         measure(graph, path, options)
@@ -113,6 +119,59 @@ def show_conversion(graph: Any, source: Any, rounds: int) -> None:
             for name, seconds in (("to arrays", arrays), ("to a file", file))
         ],
     )
+
+
+_LONG_SECONDS = 0.3
+_FIRST: dict[str, Call] = {
+    "single_source_shortest_path_length": lambda g: nx.single_source_shortest_path_length(g, 0),
+    "bfs_edges": lambda g: deque(nx.bfs_edges(g, 0), 0),
+    "descendants": lambda g: nx.descendants(g, 0),
+    "number_connected_components": nx.number_connected_components,
+    "connected_components": lambda g: deque(nx.connected_components(g), 0),
+    "all_pairs_shortest_path_length": lambda g: deque(nx.all_pairs_shortest_path_length(g), 0),
+    "closeness_centrality": nx.closeness_centrality,
+    "eccentricity": nx.eccentricity,
+    "diameter": nx.diameter,
+}
+
+
+def measure_first(sizes: list[int], rounds: int) -> None:
+    """Compare calls on graphs that must be converted before: what ``should_run`` decides by."""
+    graphs = {size: connected(size) for size in sizes}
+    for call in _FIRST.values():  # compiles
+        call(oocbfs.networkx.convert_from_nx(graphs[sizes[0]]))
+    rows = []
+    for name, call in _FIRST.items():
+        shown, seconds = [], 0.0
+        for graph in graphs.values():
+            if seconds > _LONG_SECONDS:  # the next would take minutes
+                shown.append("–")
+                continue
+            seconds = timed(call, graph)
+            turns = range(1 if seconds > _LONG_SECONDS else rounds)
+            ratio = np.median([first(call, graph) / timed(call, graph) for _ in turns])
+            shown.append(f"{ratio:.2f}")
+        rows.append([name, *shown])
+    show(
+        "First calls, converting included, as ratios to networkx: random graphs of so many edges",
+        ("call", *(f"{size:,}" for size in sizes)),
+        rows,
+    )
+
+
+def connected(num_edges: int) -> Any:
+    """Make a connected random graph of mean degree 8."""
+    nodes = max(2, num_edges // 4)
+    graph = nx.gnm_random_graph(nodes, num_edges - nodes, seed=1)
+    nx.add_cycle(graph, range(nodes))
+    return graph
+
+
+def first(call: Call, graph: Any) -> float:
+    """Give the seconds of converting a graph and one call."""
+    start = time.perf_counter()
+    call(oocbfs.networkx.convert_from_nx(graph))
+    return time.perf_counter() - start
 
 
 def timed(call: Call, graph: Any) -> float:

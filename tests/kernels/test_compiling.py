@@ -96,3 +96,18 @@ def test_compiling_is_announced_once(tmp_path: Path) -> None:
     ]
     again = run_with_cache(cached, "-m", "oocbfs", "verify", str(graph))
     assert "compiling" not in again.stderr
+
+
+def test_commands_of_one_process_share_a_listener(tmp_path: Path) -> None:
+    (tmp_path / "edges.txt").write_text("1 2\n")
+    program = (
+        "from oocbfs.cli import main\n"
+        "from numba.core import event\n"
+        "for _ in range(3):\n"
+        "    main(['convert', 'edges.txt', '-o', 'g.ocg', '--force'])\n"
+        "print('listeners', len(event._registered['numba:compile']))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "listeners 1"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -171,7 +172,7 @@ def test_attributes_are_refused() -> None:
         convert_from_nx([(0, 1)])
 
 
-@pytest.mark.parametrize("nodes", [50, 40_000])
+@pytest.mark.parametrize("nodes", [50, 70_000])
 def test_no_file_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nodes: int) -> None:
     # Small files are made in memory where there is a folder for that.
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -179,18 +180,63 @@ def test_no_file_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nodes: i
     graph = convert_from_nx(nx.path_graph(nodes, create_using=nx.DiGraph))
     assert nx.number_weakly_connected_components(graph) == 1
     assert nx.closeness_centrality(graph, 3) > 0
-    # It is open, and has no name.
+    # It is open and has no name; small ones are in memory, however many there are.
     assert not list(tmp_path.iterdir())
-    assert open_files(tmp_path) > 0
+    assert (open_files(tmp_path) > 0) == (nodes > 50)
     graph.close()
     gc.collect()  # views keep the mapping alive
     assert open_files(tmp_path) == 0
     again = convert_from_nx(nx.path_graph(nodes))
     nx.is_connected(again)
-    assert open_files(tmp_path) > 0
+    assert (open_files(tmp_path) > 0) == (nodes > 50)
     del again
     gc.collect()
     assert open_files(tmp_path) == 0
+
+
+# Converts the same graph again and again, until somebody ends it.
+_BUSY = """
+import sys, tempfile
+import networkx as nx
+from oocbfs.networkx import backing, convert_from_nx
+tempfile.tempdir = backing._MEMORY = sys.argv[1]
+graph = nx.path_graph(int(sys.argv[2]))
+while True:
+    assert nx.is_connected(convert_from_nx(graph))
+    print("done", flush=True)
+"""
+
+
+@pytest.mark.parametrize("nodes", [50, 70_000])
+@pytest.mark.parametrize("signal", [signal.SIGTERM, signal.SIGKILL])
+def test_no_file_stays_of_processes_that_were_ended(
+    tmp_path: Path, nodes: int, signal: signal.Signals
+) -> None:
+    command = [sys.executable, "-c", _BUSY, str(tmp_path), str(nodes)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as busy:
+        assert busy.stdout is not None
+        assert busy.stdout.readline() == b"done\n"
+        for _ in range(200):  # there is no moment at which a name could be seen
+            assert not list(tmp_path.iterdir())
+        busy.send_signal(signal)
+        busy.communicate()
+    assert busy.returncode == -signal
+    assert not list(tmp_path.iterdir())
+
+
+_MANY = """
+import resource
+import networkx as nx
+from oocbfs.networkx import convert_from_nx
+resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+kept = [convert_from_nx(nx.path_graph(9, create_using=nx.DiGraph)) for _ in range(150)]
+assert all(nx.is_weakly_connected(graph) for graph in kept)
+assert [len(nx.ancestors(graph, 7)) for graph in kept] == [7] * len(kept)
+"""
+
+
+def test_more_graphs_than_a_process_may_open_files() -> None:
+    subprocess.run([sys.executable, "-c", _MANY], check=True)
 
 
 def open_files(folder: Path) -> int:

@@ -113,13 +113,19 @@ def test_small_graphs_are_left_to_networkx(caplog: pytest.LogCaptureFixture) -> 
     graph = nx.path_graph(100)
     assert not calls(graph, caplog, "bfs_edges", 0)
     assert not calls(graph, caplog, "closeness_centrality")
+    larger = nx.path_graph(1_500)
+    assert calls(larger, caplog, "eccentricity", [0])
+    assert not calls(nx.path_graph(1_500), caplog, "shortest_path_length", 0)
+    # Components need a file, which pays later than arrays do.
+    assert not calls(nx.path_graph(32_000), caplog, "number_connected_components")
+    assert set(backend._LEAST_EDGES_OF) <= set(FUNCTIONS)
     ours = backend.convert_from_nx(graph)
     assert calls(ours, caplog, "bfs_edges", 0)
     assert calls(ours, caplog, "has_path", 0, 99)
 
 
 def test_what_networkx_converts_it_keeps(caplog: pytest.LogCaptureFixture) -> None:
-    graph = nx.path_graph(12_000)
+    graph = nx.path_graph(32_000)
     assert not calls(graph, caplog, "has_path", 0, 5)
     assert not calls(graph, caplog, "shortest_path", 0, 5)
     assert calls(graph, caplog, "single_source_shortest_path_length", 0)

@@ -282,3 +282,25 @@ def test_the_command_line(tmp_path: Path) -> None:
     done = call("convert", tmp_path / "x", "-o", tmp_path / "h.ocg", "--header")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.endswith("--header is not for this format, Parquet\n")
+
+
+@pytest.mark.parametrize("write", [pq.write_table, feather.write_feather])
+def test_edges_outlive_their_file(tmp_path: Path, write: Callable[..., None]) -> None:
+    ends = np.random.default_rng(3).integers(0, 1 << 40, (2, 700_000))
+    path = tmp_path / "edges"
+    write(pa.table(list(ends), ["src", "dst"]), str(path))
+    batches = list(open_edges([path], threads=2).batches())
+    path.unlink()
+    found = [np.concatenate([getattr(b, end) for b in batches]) for end in ("sources", "targets")]
+    assert np.array_equal(found, ends)
+
+
+def test_a_mapped_file_that_is_cut_short(tmp_path: Path) -> None:
+    path = tmp_path / "edges.arrow"
+    table = pa.table([np.arange(3_000_000)] * 2, ["src", "dst"])
+    feather.write_feather(table, str(path), compression="uncompressed", chunksize=3_000_000)
+    batches = open_edges([path], threads=2).batches()
+    next(batches)
+    os.truncate(path, 4096)
+    with pytest.raises(InputError, match="was cut short while it was read"):
+        list(batches)

@@ -33,7 +33,6 @@ def taken(edges: Any, columns: object = None) -> Pairs:
     found: Pairs = []
     for batch in stream.batches():
         assert batch.sources.dtype == batch.targets.dtype == np.uint64
-        assert batch.sources.flags.writeable
         found += zip(batch.sources.tolist(), batch.targets.tolist(), strict=True)
     assert stream.total in (stream.done, None)
     return found

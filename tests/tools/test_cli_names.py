@@ -76,6 +76,20 @@ def test_sources(folder: Path, source: str, sources: object) -> None:
     assert json.loads(done.stdout)["source"] == sources
 
 
+def test_a_vertex_that_is_called_giant(tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text("giant,bob\nalice,carol\ncarol,dave\n")
+    call("convert", "edges.csv", "-o", "g.ocg", "--ids", "names", cwd=tmp_path)
+    word = call("bfs", "g.ocg", "--source", "giant", "--json", cwd=tmp_path)
+    assert json.loads(word.stdout)["source"] == "alice"
+    assert "giant is the largest component; for the vertex of that name: '\"giant\"'" in said(word)
+    for source, found in (('"giant"', "giant"), ('"giant",dave', ["giant", "dave"])):
+        name = call("bfs", "g.ocg", "--source", source, "--json", cwd=tmp_path)
+        assert json.loads(name.stdout)["source"] == found
+        assert not [line for line in said(name) if "giant" in line]
+    target = call("bfs", "g.ocg", "--source", "bob", "--target", "giant", "--json", cwd=tmp_path)
+    assert json.loads(target.stdout)["path"] == ["bob", "giant"]
+
+
 def test_paths(folder: Path) -> None:
     target = ("--source", "alice", "--target", "carol, c.")
     done = call("bfs", "g.ocg", *target, "--json", cwd=folder)

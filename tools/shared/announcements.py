@@ -32,7 +32,13 @@ def announce_unpacking() -> None:
 
 
 def announce_compilation() -> None:
-    """Say once that kernels are being compiled, if they are, and show progress."""
+    """Say once in a command that kernels are being compiled, if they are, and show progress."""
+    _announcer().is_first = None
+
+
+@cache
+def _announcer() -> Any:  # noqa: ANN401
+    """Make the listener, one for all commands that a process runs."""
     from numba.core import event
 
     from oocbfs.kernels.cache import nothing_is_cached
@@ -58,7 +64,9 @@ def announce_compilation() -> None:
             if self.depth == 0:
                 self.bar.close()
 
-    event.register("numba:compile", Announcer())
+    announcer = Announcer()
+    event.register("numba:compile", announcer)
+    return announcer
 
 
 def _compilation_bar(kernel: Any) -> Any:  # noqa: ANN401
