@@ -109,6 +109,16 @@ def _target(opened: Graph, text: str | None) -> Any:  # noqa: ANN401
     return found[0]
 
 
+def _for_parts(options: argparse.Namespace) -> dict[str, Any]:
+    """Give what only a graph in parts takes; its results are gathered if one file wants them."""
+    from oocbfs.formats.output.part_files import is_folder
+
+    if not searches.is_in_parts(options):
+        return {}
+    files = [path for path in (options.levels, options.parents) if path is not None]
+    return {"force": options.force, "gather": not all(map(is_folder, files))}
+
+
 def _devices(text: str) -> list[int]:
     return [_DEVICE(part) for part in text.split(",")]
 
@@ -151,15 +161,15 @@ def run(options: argparse.Namespace) -> None:
             parents=options.parents is not None,
             progress=True,
             target=target,
-            **shared.chosen(options, *(["force"] if searches.is_in_parts(options) else [])),
+            **_for_parts(options),
             **shared.chosen(options, "direction", "max_depth", "validate", "method"),
             devices=options.devices,
             **shared.chosen(options, *shared.ENGINE),
         )
         for path, name in ((options.levels, "level"), (options.parents, "parent")):
             if path is not None:
-                values = result.levels if name == "level" else result.parents
-                shared.write_column(options, path, name, values, result)
+                between = result.levels_between if name == "level" else result.parents_between
+                shared.write_column(options, path, name, between, result)
         if options.plot:
             result.plot(options.plot, force=options.force)
         path_found = _path(result, target)

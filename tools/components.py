@@ -39,7 +39,8 @@ def run(options: argparse.Namespace) -> None:
     with searches.open_graph(options) as opened:
         result = opened.components(progress=True, **shared.chosen(options, *shared.ENGINE))
         if options.labels:
-            shared.write_column(options, options.labels, "component", result.labels, result)
+            between = result.labels_between
+            shared.write_column(options, options.labels, "component", between, result)
         if options.plot:
             result.plot(options.plot, force=options.force)
         searches.tell_engine(result.stats)
