@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from oocbfs.errors import QueryError
 from oocbfs.methods import AUTO, METHODS
 from oocbfs.settings import DEVICES, Direction
-from oocbfs.tools.shared import announcements, searches
+from oocbfs.tools.shared import announcements, searches, vectors
 from oocbfs.tools.shared import options as shared
 from oocbfs.tools.shared.vertices import called, read_vertices, vertices
 
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "component (no default)",
     )
     for name in ("levels", "parents"):
-        shared.add_vector(parser, f"--{name}", name)
+        vectors.add_vector(parser, f"--{name}", name)
     parser.add_argument(
         "--target",
         type=vertices,
@@ -151,7 +151,7 @@ def run(options: argparse.Namespace) -> None:
         _list_methods(options)
         return
     _refuse_missing(options)
-    shared.check_files(options, "levels", "parents")
+    vectors.check_files(options, "levels", "parents")
     announcements.announce()
 
     with searches.open_graph(options) as opened:
@@ -169,7 +169,7 @@ def run(options: argparse.Namespace) -> None:
         for path, name in ((options.levels, "level"), (options.parents, "parent")):
             if path is not None:
                 between = result.levels_between if name == "level" else result.parents_between
-                shared.write_column(options, path, name, between, result)
+                vectors.write_column(options, path, name, between, result)
         if options.plot:
             result.plot(options.plot, force=options.force)
         path_found = _path(result, target)

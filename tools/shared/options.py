@@ -10,18 +10,12 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TextIO, get_args
+from typing import Any, TextIO, get_args
 
 from oocbfs.errors import BudgetError, QueryError
 from oocbfs.formats.io.limits import MAX_PARTS
 from oocbfs.formats.io.ordered import MAX_THREADS
 from oocbfs.settings import ZSTD_LEVELS, Engine, OrderName, shown
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from oocbfs.results.bfs import BfsResult
-    from oocbfs.results.components import ComponentsResult
 
 _log = logging.getLogger(__name__)
 
@@ -188,16 +182,6 @@ def add_file(parser: argparse.ArgumentParser, name: str, text: str) -> None:
     parser.add_argument(name, type=path, metavar="FILE", help=f"{text} (default: nothing)")
 
 
-def add_vector(parser: argparse.ArgumentParser, name: str, what: str) -> None:
-    """Add a file with a number for each vertex, or standard output."""
-    forms = (
-        ".npy, .csv, .tsv (also .csv.gz, .csv.zst …) or .parquet; a folder of them with a file "
-        "for each part of the graph, such as out.parquet/; - prints .csv"
-    )
-    text = f"write {what} as {forms} (default: nothing)"
-    parser.add_argument(name, type=path, metavar="FILE", help=text)
-
-
 def add_work_options(parser: argparse.ArgumentParser) -> None:
     """Add what every verb that writes a graph takes."""
     add(parser.add_mutually_exclusive_group(), "--directed", "--undirected")
@@ -227,37 +211,6 @@ def chosen(options: argparse.Namespace, *names: str) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names}
 
 
-def check_files(options: argparse.Namespace, *vectors: str) -> None:
-    """Refuse vectors and a plot that cannot be written, before any work is done."""
-    from oocbfs.formats.output.atomic import check_outputs
-    from oocbfs.formats.output.part_files import check_parts, is_folder
-    from oocbfs.formats.output.vectors import check_name
-
-    files = chosen(options, *vectors, "plot")
-    folders: list[str] = []
-    for name in vectors:
-        if files[name] is None:
-            continue
-        if not is_folder(files[name]):
-            check_name(files[name])
-            continue
-        folders.append(os.path.realpath(files[name]))
-        if folders.count(folders[-1]) > 1:
-            raise QueryError(f"{files[name]}: is named twice; name another folder for --{name}")
-        check_parts(files.pop(name), force=options.force)
-    if options.plot is not None:
-        from oocbfs.plot import check_plot
-
-        check_plot(options.plot)
-    outputs = {f"--{name}": path for name, path in files.items()}
-    printed = [name for name, path in outputs.items() if path == "-"]
-    if printed and (options.json or len(printed) > 1):
-        other = "--json" if options.json else f"{printed[1]} -"
-        raise QueryError(f"{printed[0]} - and {other} both print: name a file, or leave one out")
-    outputs = {name: path for name, path in outputs.items() if path != "-"}
-    check_outputs(outputs, inputs=[options.graph], force=options.force)
-
-
 def refuse_json_among_edges(options: argparse.Namespace) -> None:
     """Refuse to print a JSON object after edges, or another table, on the same stream."""
     if options.json and options.output == "-":
@@ -285,35 +238,6 @@ def prints_table(options: argparse.Namespace) -> bool:
     """Tell whether standard output is for a table that other programs read."""
     outputs = ("output", "levels", "parents", "labels")
     return any(getattr(options, name, None) == "-" for name in outputs)
-
-
-def write_column(
-    options: argparse.Namespace,
-    path: str,
-    name: str,
-    values: Callable[[int, int], NDArray[Any]],
-    result: BfsResult | ComponentsResult,
-) -> None:
-    """Write a number for each vertex, or what it stands for if it is an id, in one file or several.
-
-    ``values(first, stop)`` gives those of the positions first … stop-1.
-    """
-    from oocbfs.formats.output.part_files import is_folder, write_parts
-    from oocbfs.formats.output.vectors import write_vector
-
-    graph = result.graph
-    are_ids = name in ("parent", "component")
-    manner: dict[str, Any] = {
-        "as_column": graph.as_column if are_ids else lambda values: values,
-        "about": result.about(),
-        "threads": result.stats.threads,
-        "force": options.force,
-    }
-    if not is_folder(path):
-        write_vector(path, name, graph.id_column, values(0, graph.num_vertices), **manner)
-        return
-    size = graph.num_vertices
-    write_parts(path, graph.num_parts, name, size, graph.id_column, values, **manner)
 
 
 def print_count(options: argparse.Namespace, num_edges: int, origin: str = "") -> None:
