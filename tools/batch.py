@@ -22,7 +22,12 @@ _log = logging.getLogger(__name__)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    shared.add(parser, "graph", metavar="GRAPH.ocg|JOBS.toml", help="a graph, or a file of jobs")
+    shared.add(
+        parser,
+        "graph",
+        metavar="GRAPH.ocg|DIR|JOBS.toml",
+        help="a graph, a graph in parts, or a file of jobs",
+    )
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument(
         "--sources", type=shared.path, metavar="FILE", help="a file of ids, one per line"
@@ -75,10 +80,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add(parser, "--memory", help="limit for the process, such as 4G (default: none)")
     shared.add(parser, "--threads")
     clusters = (
-        "run groups on workers: tcp://HOST:PORT or the file of a scheduler (Dask), or local:4 "
+        "run groups on workers: tcp://HOST:PORT or the file of a scheduler (Dask), local:4, or mpi "
         "(default: in this process)"
     )
     shared.add(parser, "--cluster", help=clusters)
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="search a graph in parts on a cluster, too, that has very many levels",
+    )
     parser.add_argument("--resume", action="store_true", help="continue where the last run ended")
     shared.add(parser, "--json", help="print one JSON object per job")
     parser.set_defaults(usage_error=parser.error)
@@ -125,7 +135,7 @@ def run(options: argparse.Namespace) -> None:
                 emit=emit,
                 **shared.chosen(options, "random", "all_hubs", "seed", "from_", "table"),
                 **shared.chosen(options, "level_files", "threads", "memory", "strategy", "engine"),
-                cluster=options.cluster,
+                **shared.chosen(options, "cluster", "force"),
             )
         ]
     prepared = [prepare(job, resume=options.resume) for job in jobs]

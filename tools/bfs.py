@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from oocbfs.errors import QueryError
 from oocbfs.methods import AUTO, METHODS
 from oocbfs.settings import DEVICES, Direction
-from oocbfs.tools.shared import announcements, searches
+from oocbfs.tools.shared import announcements, searches, vectors
 from oocbfs.tools.shared import options as shared
 from oocbfs.tools.shared.vertices import called, read_vertices, vertices
 
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "component; a vertex of that name is '\"giant\"' (no default)",
     )
     for name in ("levels", "parents"):
-        shared.add_vector(parser, f"--{name}", name)
+        vectors.add_vector(parser, f"--{name}", name)
     parser.add_argument(
         "--target",
         type=vertices,
@@ -115,6 +115,16 @@ def _target(opened: Graph, text: str | None) -> Any:  # noqa: ANN401
     return found[0]
 
 
+def _for_parts(options: argparse.Namespace) -> dict[str, Any]:
+    """Give what only a graph in parts takes; its results are gathered if one file wants them."""
+    from oocbfs.formats.output.part_files import is_folder
+
+    if not searches.is_in_parts(options):
+        return {}
+    files = [path for path in (options.levels, options.parents) if path is not None]
+    return {"force": options.force, "gather": not all(map(is_folder, files))}
+
+
 def _devices(text: str) -> list[int]:
     return [_DEVICE(part) for part in text.split(",")]
 
@@ -147,7 +157,7 @@ def run(options: argparse.Namespace) -> None:
         _list_methods(options)
         return
     _refuse_missing(options)
-    shared.check_files(options, "levels", "parents")
+    vectors.check_files(options, "levels", "parents")
     announcements.announce()
 
     with searches.open_graph(options) as opened:
@@ -157,15 +167,15 @@ def run(options: argparse.Namespace) -> None:
             parents=options.parents is not None,
             progress=True,
             target=target,
-            **shared.chosen(options, *(["force"] if searches.is_in_parts(options) else [])),
+            **_for_parts(options),
             **shared.chosen(options, "direction", "max_depth", "validate", "method"),
             devices=options.devices,
             **shared.chosen(options, *shared.ENGINE),
         )
         for path, name in ((options.levels, "level"), (options.parents, "parent")):
             if path is not None:
-                values = result.levels if name == "level" else result.parents
-                shared.write_column(options, path, name, values, result)
+                between = result.levels_between if name == "level" else result.parents_between
+                vectors.write_column(options, path, name, between, result)
         if options.plot:
             result.plot(options.plot, force=options.force)
         path_found = _path(result, target)

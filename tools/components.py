@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from oocbfs.tools.shared import announcements, searches
+from oocbfs.tools.shared import announcements, searches, vectors
 from oocbfs.tools.shared import options as shared
 from oocbfs.tools.shared.vertices import called
 
@@ -19,7 +19,7 @@ _SHOWN_COMPONENTS = 10
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     shared.add(parser, "graph")
-    shared.add_vector(parser, "--labels", "the smallest id of each vertex's component")
+    vectors.add_vector(parser, "--labels", "the smallest id of each vertex's component")
     parser.add_argument(
         "--giant",
         action="store_true",
@@ -33,13 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Find the components, write what was asked for, and report."""
-    shared.check_files(options, "labels")
+    vectors.check_files(options, "labels")
     announcements.announce()
 
     with searches.open_graph(options) as opened:
         result = opened.components(progress=True, **shared.chosen(options, *shared.ENGINE))
         if options.labels:
-            shared.write_column(options, options.labels, "component", result.labels, result)
+            between = result.labels_between
+            vectors.write_column(options, options.labels, "component", between, result)
         if options.plot:
             result.plot(options.plot, force=options.force)
         searches.tell_engine(result.stats)

@@ -7,6 +7,7 @@ is read, the last reader closes it.
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import re
@@ -21,7 +22,7 @@ from weakref import finalize
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.errors import FormatError, QueryError
+from oocbfs.errors import BudgetError, FormatError, QueryError
 from oocbfs.formats.container.lost_pages import PageWatch
 
 Item = TypeVar("Item")
@@ -82,6 +83,11 @@ class Opened:
                 raise FormatError(f"{self.path}: {what_to_do(self.path, 'too short to be one')}")
             mapping = mmap.mmap(self.descriptor, self.size, access=mmap.ACCESS_READ)
         except OSError as error:
+            if error.errno == errno.ENOMEM:
+                raise BudgetError(
+                    f"{self.path}: this process may not take as much memory as to map the file: "
+                    "allow it more, or cut the graph into more parts"
+                ) from error
             raise FormatError(f"{self.path}: cannot be opened: {error.strerror}") from error
         self.mapping = mapping
         self.bytes = np.frombuffer(mapping, np.uint8)

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from oocbfs.batch.outputs import NpyLevels, ZarrLevels
+from oocbfs.cluster.graph import ShardedGraph
+from oocbfs.cluster.searches.many import PartTraversals, check_strategy
 from oocbfs.formats.io.closing import Closing
 from oocbfs.plan.many import ManyDivision
 from oocbfs.results.source import SourceResult
@@ -30,11 +33,30 @@ class Manner:
     threads: int | None
     strategy: Strategy
     engine: ManyEngine
+    force: bool
 
-    def divide(self, graph: Graph) -> ManyDivision:
+    def check(self, graph: Graph | ShardedGraph) -> None:
+        """Refuse what a graph cannot do, or not within its budget."""
+        if isinstance(graph, ShardedGraph):
+            check_strategy(graph, self.strategy)
+            self._settings_in_parts(graph)
+        else:
+            self._divide(graph)
+
+    def traversals(self, graph: Graph | ShardedGraph) -> Traversals | PartTraversals:
+        """Give what traverses a graph, by itself or in parts."""
+        if isinstance(graph, ShardedGraph):
+            settings = self._settings_in_parts(graph)
+            return PartTraversals(graph, self.emit, settings, force=self.force)
+        return Traversals(graph, self.emit, self._divide(graph))
+
+    def _divide(self, graph: Graph) -> ManyDivision:
         """Decide how traversals keep within the budget of the graph."""
         settings = Settings(threads=self.threads, engine=self.engine, memory=graph.budget_bytes)
         return divide(graph, self.emit, self.strategy, settings)
+
+    def _settings_in_parts(self, graph: ShardedGraph) -> Settings:
+        return graph.settings(None, {}, threads=self.threads, engine=self.engine)
 
 
 @dataclass(frozen=True)
@@ -62,14 +84,18 @@ class GroupDone:
 class GroupRunner(Closing):
     """Traverses groups of one job on an open graph, and writes the levels of their sources."""
 
-    def __init__(self, graph: Graph, manner: Manner) -> None:
-        self._graph = graph
-        self._traversals = Traversals(graph, manner.emit, manner.divide(graph))
-        self._levels: NpyLevels | ZarrLevels | None = None
-        if manner.emit == "levels":
-            assert manner.output is not None
-            kind = NpyLevels if manner.level_files == "npy" else ZarrLevels
-            self._levels = kind(manner.output)
+    def __init__(self, graph: Graph | ShardedGraph, manner: Manner) -> None:
+        self._graph, self._manner = graph, manner
+        self._traversals = manner.traversals(graph)
+
+    @cached_property
+    def _levels(self) -> NpyLevels | ZarrLevels | None:
+        """Where levels go; nothing is there before the first group."""
+        manner = self._manner
+        if manner.emit != "levels":
+            return None
+        assert manner.output is not None
+        return (NpyLevels if manner.level_files == "npy" else ZarrLevels)(manner.output)
 
     def close(self) -> None:
         """Give back what a device holds; the graph stays open."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from oocbfs.batch.groups import GroupDone, Manner, SourceGroup
+from oocbfs.cluster.manifest import is_sharded
 from oocbfs.search.many import WIDTH
 from oocbfs.settings import Emit, From, LevelFiles, ManyEngine, Strategy, Table
 
@@ -35,6 +36,12 @@ class Job:
     strategy: Strategy = "auto"
     engine: ManyEngine = "auto"
     cluster: str | None = None
+    force: bool = False
+
+    @property
+    def is_in_parts(self) -> bool:
+        """Whether the graph is a folder of parts."""
+        return is_sharded(self.graph)
 
     @property
     def manner(self) -> Manner:
@@ -46,6 +53,7 @@ class Job:
             threads=self.threads,
             strategy=self.strategy,
             engine=self.engine,
+            force=self.force,
         )
 
 

@@ -89,6 +89,8 @@ def _job(path: Path, number: int, table: dict[str, Any]) -> Job:
             raise refuse(f"unknown name {name!r}; known are {', '.join(sorted(known))}")
         if name in _COUNTS:
             good = type(value) is int and 0 < value <= _MAX.get(name, 2**63 - 1)
+        elif name == "force":
+            good = type(value) is bool
         elif name == "seed":
             good = type(value) is int and 0 <= value < 2**64
         else:

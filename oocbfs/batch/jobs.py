@@ -21,6 +21,7 @@ from typing import Any
 from oocbfs.batch.groups import GroupDone, GroupRunner, SourceGroup
 from oocbfs.batch.job import Job, JobOutcome, PreparedJob
 from oocbfs.batch.outputs import ZarrLevels, import_zarr, read_pairs, read_sources, sync
+from oocbfs.batch.ranks import on_ranks
 from oocbfs.batch.records import (
     GROUPS,
     MANIFEST,
@@ -32,15 +33,16 @@ from oocbfs.batch.records import (
 from oocbfs.batch.sources import choose_hubs, choose_random
 from oocbfs.batch.tables import Row, pair_types, write_table
 from oocbfs.batch.workers import SharedGraph, on_workers
+from oocbfs.cluster.graph import ShardedGraph
 from oocbfs.errors import OutputError, QueryError
 from oocbfs.formats.output.packing import STANDARD_OUTPUT
 from oocbfs.formats.output.parquet import import_arrow
 from oocbfs.gpu.cuda_device import load_cupy
+from oocbfs.graph.any_graph import AnyGraph
 from oocbfs.kernels.emulator.build import find_compiler
 from oocbfs.results.source import column_types
 from oocbfs.results.tables import about
-from oocbfs.search.graph import Graph
-from oocbfs.search.graph import open_file as open_graph
+from oocbfs.search.graph import Graph, open_file
 from oocbfs.search.many import WIDTH
 from oocbfs.settings import (
     Emit,
@@ -53,8 +55,11 @@ from oocbfs.settings import (
 )
 from oocbfs.version import __version__
 from oocbfs.workers.dask_address import check_address
+from oocbfs.workers.mpi_ranks import first_rank
 
 _log = logging.getLogger(__name__)
+# The cluster whose workers are the ranks of the job that this process is in.
+MPI = "mpi"
 
 
 def prepare(job: Job, *, resume: bool) -> PreparedJob:
@@ -81,26 +86,35 @@ def prepare(job: Job, *, resume: bool) -> PreparedJob:
         import_arrow()
     if job.output is None:
         _check_printed(job, resume=resume)
-    if job.cluster is not None:
+    if job.cluster == MPI:
+        first_rank()
+    elif job.cluster is not None and not job.is_in_parts:
         check_address(job.cluster)
     elif job.engine == "cuda":
         load_cupy()
     elif job.engine == "emulator":
         find_compiler()
-    with open_graph(job.graph, memory=job.memory) as graph, graph.reading():
+    with _open_graph(job) as graph, graph.reading():
         named = graph.names is not None
         pairs = [] if job.pairs is None else read_pairs(job.pairs, named=named)
         sources = _sources(graph, job, pairs)
         graph.positions(sources)
         graph.positions([target for _, target in pairs])
         graph.release()  # pages read to choose sources are not memory of the program
-        if job.cluster is None:
-            job.manner.divide(graph)
+        if job.cluster is None or job.is_in_parts:
+            job.manner.check(graph)
         manifest = _manifest(graph, job, sources, pairs)
         said = about(graph, emit=job.emit, sources=len(sources))
     if job.output is not None:
         check_folder(job.output, manifest, resume=resume)
     return PreparedJob(job=job, sources=sources, pairs=pairs, manifest=manifest, about=said)
+
+
+def _open_graph(job: Job) -> Graph | ShardedGraph:
+    """Open a graph, in one file or in parts; a cluster searches the latter together."""
+    if job.is_in_parts:
+        return ShardedGraph(job.graph, job.memory, job.cluster)
+    return open_file(job.graph, memory=job.memory)
 
 
 def _check_printed(job: Job, *, resume: bool) -> None:
@@ -115,7 +129,7 @@ def _check_printed(job: Job, *, resume: bool) -> None:
         raise QueryError("parquet needs a folder, not standard output: choose csv, tsv or jsonl")
 
 
-def _sources(graph: Graph, job: Job, pairs: list[tuple[Any, Any]]) -> list[Any]:
+def _sources(graph: Graph | ShardedGraph, job: Job, pairs: list[tuple[Any, Any]]) -> list[Any]:
     """Choose the sources, as ids or names."""
     if job.sources is not None:
         return read_sources(job.sources, named=graph.names is not None)
@@ -138,7 +152,7 @@ def _sources(graph: Graph, job: Job, pairs: list[tuple[Any, Any]]) -> list[Any]:
 
 
 def _manifest(
-    graph: Graph, job: Job, sources: list[Any], pairs: list[tuple[Any, Any]]
+    graph: AnyGraph, job: Job, sources: list[Any], pairs: list[tuple[Any, Any]]
 ) -> dict[str, Any]:
     """List all that determines the bytes of the outputs."""
     listed = json.dumps([sources, pairs]).encode()
@@ -224,17 +238,17 @@ Traverse = Callable[[Sequence[SourceGroup]], Iterator[tuple[SourceGroup, GroupDo
 def _traversing(prepared: PreparedJob, advance: Callable[[int], object]) -> Generator[Traverse]:
     """Give what traverses groups: this process, or the workers of a cluster, in any order."""
     job = prepared.job
-    if job.cluster is not None:
+    if job.cluster is not None and not job.is_in_parts:
         shared = SharedGraph(job.graph, prepared.manifest["graph_checksum"], job.memory)
-        with on_workers(job.cluster, shared, job.manner, advance) as traverse:
+        on_cluster = on_ranks if job.cluster == MPI else on_workers
+        with on_cluster(job.cluster, shared, job.manner, advance) as traverse:
             yield traverse
         return
-    with open_graph(job.graph, memory=job.memory) as graph:
+    with _open_graph(job) as graph, GroupRunner(graph, job.manner) as runner:
 
         def here(groups: Sequence[SourceGroup]) -> Iterator[tuple[SourceGroup, GroupDone]]:
-            with GroupRunner(graph, job.manner) as runner:
-                for group in groups:
-                    yield group, runner.run(group, advance)
+            for group in groups:
+                yield group, runner.run(group, advance)
 
         yield here
 
@@ -256,10 +270,7 @@ def _print_table(
     job = prepared.job
 
     def rows() -> Iterator[Row]:
-        with (
-            open_graph(job.graph, memory=job.memory) as graph,
-            GroupRunner(graph, job.manner) as runner,
-        ):
+        with _open_graph(job) as graph, GroupRunner(graph, job.manner) as runner:
             for group in prepared.groups():
                 done = GroupDone()
                 yield from runner.rows(group, done, advance)

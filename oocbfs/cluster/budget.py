@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _BITMAPS = 6
 
 
+# Engines whose shards are on devices.
+ON_DEVICES = ("cuda", "emulator")
+
 # Bitmaps that a shard is given and makes in a step, coded or not.
 _SHARD_BITMAPS = 3
 
@@ -32,7 +35,7 @@ def choose_engine(container: Container, ref: ShardRef) -> str:
     BudgetError
         If neither has room; says how much is needed.
     """
-    if ref.memory is None or ref.engine == "cpu":
+    if ref.memory is None or ref.engine in ("cpu", *ON_DEVICES):
         return "cpu" if ref.engine == "auto" else ref.engine
     sizes = Sizes.of(container)
     bitmap_bytes = _SHARD_BITMAPS * (ref.num_vertices // 8 + 16)

@@ -8,6 +8,7 @@ import numpy as np
 
 from oocbfs.cluster.shard import Bitmap, Down, Forest, Up, VertexArray, Work, full_bitmap
 from oocbfs.errors import FormatError
+from oocbfs.formats.container.cut import Cut
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.io.ordered import over_ranges
 from oocbfs.graph.rows import load_rows
@@ -26,11 +27,9 @@ class CpuShard:
     """A part of a graph, searched on the CPU from its mapped file."""
 
     def __init__(self, container: Container, threads: int) -> None:
-        if container.part is None or container.part.is_names:
-            raise FormatError(f"{container.path}: is not a part of a graph")
+        self.cut, self.part = part_of(container)
         kernels.load()
         self._container = container
-        self.cut, self.part = container.part.cut, container.part.number
         with container.file.reading():
             rows = load_rows(container)
             in_rows = load_rows(container, transposed=True) if container.directed else rows
@@ -97,6 +96,13 @@ class CpuShard:
     def close(self) -> None:
         """Give the file back."""
         self._container.close()
+
+
+def part_of(container: Container) -> tuple[Cut, int]:
+    """Give the cut and the number of a part that has rows."""
+    if container.part is None or container.part.is_names:
+        raise FormatError(f"{container.path}: is not a part of a graph")
+    return container.part.cut, container.part.number
 
 
 def find_forest(

@@ -8,10 +8,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.cluster.cpu_shard import find_forest
+from oocbfs.cluster.cpu_shard import find_forest, part_of
 from oocbfs.cluster.shard import Bitmap, Down, Forest, Up, VertexArray, Work, full_bitmap
 from oocbfs.disk.step import Readers, make_buffers
-from oocbfs.errors import FormatError
 from oocbfs.formats.container.reader import Container
 from oocbfs.graph.disk_rows import DiskRows
 from oocbfs.kernels.disk import state as words
@@ -31,11 +30,9 @@ class DiskShard:
     """A part of a graph, searched with its tails on disk."""
 
     def __init__(self, container: Container, threads: int) -> None:
-        if container.part is None or container.part.is_names:
-            raise FormatError(f"{container.path}: is not a part of a graph")
+        self.cut, self.part = part_of(container)
         load()
         self._container, self._threads = container, threads
-        self.cut, self.part = container.part.cut, container.part.number
         self._rows = DiskRows(container)
         with container.file.reading():
             self._rows.load()

@@ -28,6 +28,7 @@ from oocbfs.cluster.shard import Bitmap, Down, Forest, Shard, ShardRef, Up, Vert
 from oocbfs.cluster.tasks import open_shard
 from oocbfs.errors import ClusterError, OocbfsError, QueryError
 from oocbfs.formats.container.cut import Cut
+from oocbfs.kernels.shards import run as kernels
 from oocbfs.kernels.shards.merge import merge_bits
 
 MAX_WORKERS = 256
@@ -246,6 +247,7 @@ def work(pipe: int, memory: int) -> None:
     """Do what comes through a pipe until it ends: what a worker runs."""
     # Ctrl-C is for the client, which then ends the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    kernels.load()  # before it is counted what there is room for
     bitmaps: SharedBitmaps | None = None
     shards: dict[ShardRef, Shard] = {}
     with Connection(pipe) as connection, suppress(EOFError, ConnectionError):

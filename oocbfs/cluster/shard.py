@@ -102,6 +102,9 @@ class ShardRef:
     threads: int = 1
     memory: int | None = None
     shards: int = 1
+    # What devices may take, each of which has one shard.
+    vram: str | int | None = None
+    resident_tails: str | int | None = None
 
 
 def full_bitmap(cut: Cut) -> Bitmap:

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from oocbfs.cluster.budget import choose_engine
+from oocbfs.cluster.budget import ON_DEVICES, choose_engine
 from oocbfs.cluster.messages import pack, unpack
 from oocbfs.cluster.shard import Shard, ShardRef, VertexArray, Work, full_bitmap
 from oocbfs.errors import FormatError, QueryError
@@ -121,6 +121,10 @@ def open_shard(ref: ShardRef) -> Shard:
         )
     try:
         engine = choose_engine(container, ref)
+        if engine in ON_DEVICES:
+            from oocbfs.cluster.gpu_shard import GpuShard
+
+            return GpuShard(container, ref)
         if engine == "disk":
             from oocbfs.cluster.disk_shard import DiskShard
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, cast
 
@@ -20,6 +20,7 @@ from oocbfs.gpu.engine import fill, follow_schedule, outcome_of
 from oocbfs.gpu.load import usable_bytes
 from oocbfs.gpu.result import DeviceDirection
 from oocbfs.kernels.cuda.source import DEVICES_KERNELS, KernelOptions
+from oocbfs.kernels.emulator.library import Library
 from oocbfs.memory import format_size
 from oocbfs.plan.device import plan
 from oocbfs.plan.host import pinnable_bytes
@@ -30,6 +31,7 @@ from oocbfs.results.bfs import BfsOutcome, Task
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
+    from oocbfs.graph.any_graph import AnyGraph
     from oocbfs.graph.stored import StoredGraph
     from oocbfs.kernels.rows import Rows
 
@@ -58,22 +60,44 @@ def _load(
     with_parents: bool,
 ) -> DevicesBfs:
     """Deal the graph to the devices, one after the other."""
+    sides = sides_of(graph)
+    check_host(graph, sum(side.tails.size for side in sides), settings, with_parents=with_parents)
+    cut = Cut(graph.num_vertices, len(names))
+
+    def dealt(part: int) -> list[Rows]:
+        return [cut_rows(side, cut, part) for side in sides]
+
+    return load_parts(cut, dealt, engine, names, settings, with_parents=with_parents)
+
+
+def check_host(graph: AnyGraph, tail_bytes: int, settings: Settings, *, with_parents: bool) -> None:
+    """Refuse tails that the host cannot hold for the devices."""
     pinnable = pinnable_bytes(graph, settings.memory, with_parents=with_parents)
-    tail_bytes = sum(side.tails.size for side in sides_of(graph))
     if tail_bytes > pinnable:
         raise BudgetError(
             f"{graph.path}: the host must hold all tails, {format_size(tail_bytes)}, to deal them "
             f"to GPUs, and {format_size(max(0, pinnable))} may be taken: leave out --devices"
         )
+
+
+def load_parts(
+    cut: Cut,
+    rows_of: Callable[[int], Sequence[Rows]],
+    engine: str,
+    names: Sequence[int],
+    settings: Settings,
+    *,
+    with_parents: bool,
+) -> DevicesBfs:
+    """Bring the parts of a graph to the devices, one after the other; close what it gives."""
     options = KernelOptions(with_parents=with_parents, dealt=True)
     phases = Phases(show=settings.progress)
     devices = _devices(engine, names, options, phases)
-    cut = Cut(graph.num_vertices, len(names))
     with ExitStack() as stack, phases("deal", len(names), "devices") as bar:
         parts = []
         for part, device in enumerate(devices):
-            sides = [cut_rows(side, cut, part) for side in sides_of(graph)]
-            parts.append(stack.enter_context(_place(device, sides, cut, part, settings, options)))
+            placed = place(device, rows_of(part), cut, part, settings, options)
+            parts.append(stack.enter_context(placed))
             bar.update(1)
         links = _links(devices, names)
         stack.callback(links.close)
@@ -85,20 +109,33 @@ def _devices(
 ) -> list[Device]:
     """Make the devices, with their kernels compiled; those of the emulator share one library."""
     devices: list[Device] = []
+    library: Library | None = None
     for name in names:
-        if engine == "cuda":
-            made: Device = CudaDevice(
-                options, kernels=DEVICES_KERNELS, phases=phases, device_id=name
-            )
-        else:
-            shared = cast(EmulatorDevice, devices[0]).library if devices else None
-            made = EmulatorDevice(options, kernels=DEVICES_KERNELS, library=shared)
-        made.load_kernels()
+        made = make_device(engine, name, options, phases=phases, library=library)
+        library = made.library if isinstance(made, EmulatorDevice) else None
         devices.append(made)
     return devices
 
 
-def _place(
+def make_device(
+    engine: str,
+    number: int | None,
+    options: KernelOptions,
+    *,
+    phases: Phases | None = None,
+    library: Library | None = None,
+) -> Device:
+    """Make a device for a part, with its kernels compiled; that of the emulator has a library."""
+    made: Device
+    if engine == "cuda":
+        made = CudaDevice(options, kernels=DEVICES_KERNELS, phases=phases, device_id=number)
+    else:
+        made = EmulatorDevice(options, kernels=DEVICES_KERNELS, library=library)
+    made.load_kernels()
+    return made
+
+
+def place(
     device: Device,
     sides: Sequence[Rows],
     cut: Cut,

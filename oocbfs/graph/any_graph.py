@@ -18,6 +18,8 @@ class AnyGraph(Vertices, ABC):
 
     num_edges: int
     directed: bool
+    # Files that its rows are in.
+    num_parts = 1
 
     @property
     @abstractmethod

@@ -20,6 +20,7 @@ from oocbfs.plan import disk
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
+    from oocbfs.graph.any_graph import AnyGraph
     from oocbfs.graph.stored import StoredGraph
 
 # A part of a mapped result that is put together in memory.
@@ -162,7 +163,7 @@ def _refuse_compressed(graph: StoredGraph) -> None:
         )
 
 
-def pinnable_bytes(graph: StoredGraph, budget_bytes: int | None, *, with_parents: bool) -> int:
+def pinnable_bytes(graph: AnyGraph, budget_bytes: int | None, *, with_parents: bool) -> int:
     """Tell how much host memory a traversal on a device may pin; without a budget, what is free."""
     if budget_bytes is None:
         return memory.available_bytes()

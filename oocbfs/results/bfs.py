@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from oocbfs.arrays import ResultArrays
 from oocbfs.errors import FormatError, QueryError
+from oocbfs.formats.edges import Ids
 from oocbfs.results import tables
 from oocbfs.results.counts import Counts, sum_counts
 from oocbfs.results.levels import Level
@@ -159,9 +160,22 @@ class BfsResult(tables.Tabular):
         """
         return self._again() if self._parents is None else self._parents
 
+    def levels_between(self, first: int, stop: int) -> NDArray[np.int32]:
+        """Levels at positions first … stop-1."""
+        return self.levels[first:stop]
+
+    def parents_between(self, first: int, stop: int) -> NDArray[np.int64]:
+        """Parents at positions first … stop-1, as ids."""
+        return self.parents[first:stop]
+
     def level_of(self, vertex: Vertex) -> int:
         """Distance of a vertex from the nearest source, -1 if it was not reached."""
-        return int(self.levels[self.graph.position(vertex)])
+        return int(self._levels_of(np.array([self.graph.one(vertex)], np.uint64))[0])
+
+    def _levels_of(self, ids: Ids) -> NDArray[np.int32]:
+        """Levels of some ids."""
+        found: NDArray[np.int32] = self.levels[self.graph.positions(ids)]
+        return found
 
     def path_to(self, vertex: Vertex) -> list[Any]:
         """Ids, or names, on a shortest path from a source to a vertex, both included.
@@ -177,7 +191,7 @@ class BfsResult(tables.Tabular):
         path = [self.graph.one(vertex)]
         while level > 0:
             before = self.graph.neighbor_ids(path[-1], inward=True)
-            levels = self.levels[self.graph.positions(before)]
+            levels = self._levels_of(before)
             level -= 1
             nearer = np.flatnonzero(levels == level)
             if nearer.size == 0:

@@ -132,6 +132,10 @@ class ComponentsResult(tables.Tabular):
         """The largest component; None if there are no vertices."""
         return next(iter(self.largest(1)), None)
 
+    def labels_between(self, first: int, stop: int) -> NDArray[np.uint64]:
+        """Labels at positions first … stop-1."""
+        return self.labels[first:stop]
+
     def label_of(self, vertex: Vertex) -> Any:  # noqa: ANN401
         """Smallest id of a vertex's component."""
         return self.graph.given_one(self.labels[self.graph.position(vertex)])

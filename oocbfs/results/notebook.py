@@ -15,6 +15,7 @@ from oocbfs.results.bfs import listed
 from oocbfs.results.panels import file_panel, levels_panel, sizes_panel, sources_panel
 
 if TYPE_CHECKING:
+    from oocbfs.graph.any_graph import AnyGraph
     from oocbfs.graph.stored import StoredGraph
     from oocbfs.results.bfs import BfsResult
     from oocbfs.results.components import ComponentsResult
@@ -71,7 +72,7 @@ def components_html(result: ComponentsResult) -> str:
     return _shown(result.title, rows, [sizes_panel(result.size_classes())])
 
 
-def sources_html(graph: StoredGraph, results: Sequence[SourceResult]) -> str:
+def sources_html(graph: AnyGraph, results: Sequence[SourceResult]) -> str:
     """Show what was found from several sources."""
     rows = [
         (

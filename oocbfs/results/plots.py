@@ -15,7 +15,7 @@ from oocbfs.results.levels import STOPPED, Level
 from oocbfs.results.panels import count_by_size
 
 if TYPE_CHECKING:
-    from oocbfs.graph.stored import StoredGraph
+    from oocbfs.graph.any_graph import AnyGraph
     from oocbfs.results.source import SourceResult
 
 _COLOURS = {
@@ -141,7 +141,7 @@ def plot_components(
 
 
 def plot_sources(
-    graph: StoredGraph, results: Sequence[SourceResult], path: Path = None, *, force: bool = False
+    graph: AnyGraph, results: Sequence[SourceResult], path: Path = None, *, force: bool = False
 ) -> Any:  # noqa: ANN401
     """Draw how many vertices are how far from each source."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from oocbfs.errors import QueryError
 from oocbfs.results import tables
+from oocbfs.settings import Emit
 
 if TYPE_CHECKING:
-    from oocbfs.graph.stored import StoredGraph
+    from oocbfs.graph.any_graph import AnyGraph
+    from oocbfs.graph.vertices import Vertex
 
 Levels = NDArray[np.int8] | NDArray[np.int16] | NDArray[np.int32]
 # What is said of each source, and the types of tables; a list holds others.
@@ -48,7 +50,7 @@ class SourceResult(tables.Tabular):
     """
 
     source: Any
-    graph: StoredGraph
+    graph: AnyGraph
     level_sizes: NDArray[np.int64]
     strategy: str
     levels: Levels | None = field(default=None)
@@ -138,7 +140,7 @@ class SourceResults(Iterator[SourceResult]):
     A table, or a picture, takes those that were not taken before: it can be made once.
     """
 
-    def __init__(self, graph: StoredGraph, results: Generator[SourceResult]) -> None:
+    def __init__(self, graph: AnyGraph, results: Generator[SourceResult]) -> None:
         self.graph = graph
         self._results = results
 
@@ -192,3 +194,26 @@ def smallest(levels: NDArray[np.int32], depth: int) -> Levels:
     if depth <= np.iinfo(np.int16).max:
         return levels.astype(np.int16)
     return levels
+
+
+def asked_for(
+    graph: AnyGraph,
+    sources: Iterable[Vertex],
+    emit: Emit,
+    targets: Iterable[Iterable[Vertex]] | None,
+) -> tuple[list[Vertex], list[NDArray[np.int64]] | None]:
+    """List sources, and stored targets of each; unknown ids are refused before any traversal.
+
+    Raises
+    ------
+    QueryError
+        Also if there are targets where none are wanted, or not as many lists as sources.
+    """
+    listed: list[Vertex] = graph.given(graph.as_ids(sources)).tolist()
+    if (emit == "pairs") != (targets is not None):
+        raise QueryError("pairs need targets for each source, and nothing else takes them")
+    graph.stored(listed)
+    stored = None if targets is None else [graph.stored(ids) for ids in targets]
+    if stored is not None and len(stored) != len(listed):
+        raise QueryError(f"{len(listed)} sources need as many lists of targets, not {len(stored)}")
+    return listed, stored

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from oocbfs.errors import QueryError
 from oocbfs.formats.output.parquet import Column, arrow_schema, import_arrow
@@ -37,11 +39,28 @@ def about(graph: AnyGraph, **more: object) -> dict[str, str]:
 
 def to_dask(values: Column, chunk: int) -> Any:  # noqa: ANN401
     """Make a Dask array in chunks of so many values."""
+    return _import_dask().array.from_array(values, chunks=chunk, name=f"levels-{id(values):x}")
+
+
+def dask_of_files(paths: Sequence[str], sizes: Sequence[int]) -> Any:  # noqa: ANN401
+    """Make a Dask array of .npy files, each of which is read by whoever computes with it."""
+    dask = _import_dask()
+    load = dask.delayed(np.load)
+    return dask.array.concatenate(
+        [
+            dask.array.from_delayed(load(path), (size,), np.int32)
+            for path, size in zip(paths, sizes, strict=True)
+        ]
+    )
+
+
+def _import_dask() -> Any:  # noqa: ANN401
+    """Import Dask's arrays, or say how to get them."""
     try:
         import dask.array
     except ImportError as error:
         raise QueryError("to_dask needs Dask: pip install 'oocbfs[cluster]'") from error
-    return dask.array.from_array(values, chunks=chunk, name=f"levels-{id(values):x}")
+    return dask
 
 
 def to_pandas(columns: Mapping[str, Column]) -> Any:  # noqa: ANN401

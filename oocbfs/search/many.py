@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.arrays import fresh
-from oocbfs.errors import FormatError, QueryError
+from oocbfs.errors import FormatError
 from oocbfs.formats.io.ordered import ordered_map
 from oocbfs.kernels.bfs import traverse as single
 from oocbfs.kernels.cuda.source import MOST_MANY_LEVELS
@@ -17,7 +17,7 @@ from oocbfs.kernels.many import spread as many_spread
 from oocbfs.kernels.many import traverse as kernels
 from oocbfs.kernels.results import levels as results
 from oocbfs.plan.many import DEEP, Loaders, ManyDivision, divide_many
-from oocbfs.results.source import Levels, SourceResult, SourceResults, smallest
+from oocbfs.results.source import Levels, SourceResult, SourceResults, asked_for, smallest
 from oocbfs.search.bfs import load_disk
 from oocbfs.search.engine import run_on_best
 from oocbfs.search.many_disk import DiskTraversals, Group
@@ -290,15 +290,7 @@ def bfs_many(
     settings: Settings,
 ) -> SourceResults:
     """Traverse from each source; see ``Graph.bfs_many``."""
-    listed: list[Vertex] = graph.given(graph.as_ids(sources)).tolist()
-    if (emit == "pairs") != (targets is not None):
-        raise QueryError("pairs need targets for each source, and nothing else takes them")
-    graph.stored(listed)  # unknown ids are refused before the first traversal
-    stored_targets = None if targets is None else [graph.stored(ids) for ids in targets]
-    if stored_targets is not None and len(stored_targets) != len(listed):
-        raise QueryError(
-            f"{len(listed)} sources need as many lists of targets, not {len(stored_targets)}"
-        )
+    listed, stored_targets = asked_for(graph, sources, emit, targets)
     with graph.reading():
         division = divide(graph, emit, strategy, settings)
     return SourceResults(graph, _run(graph, emit, division, listed, stored_targets))

@@ -30,9 +30,15 @@ from oocbfs.cluster.shard import (
 )
 from oocbfs.cluster.tasks import forget, shard_of
 from oocbfs.formats.container.cut import Cut
-from oocbfs.formats.io.machine import usable_cores
 from oocbfs.kernels.shards.merge import set_bits
-from oocbfs.workers.mpi_ranks import attempt, first_rank, gather, import_mpi, on_all
+from oocbfs.workers.mpi_ranks import (
+    attempt,
+    cores_of_rank,
+    first_rank,
+    gather,
+    import_mpi,
+    on_all,
+)
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
@@ -131,9 +137,7 @@ _LISTS, _BITMAP, _FAILED = range(3)
 
 def open_shards(comm: Comm, refs: Sequence[ShardRef], _: None) -> None:
     """Open the shards of this rank, which shares the cores of its machine with others there."""
-    neighbours = comm.Split_type(import_mpi().COMM_TYPE_SHARED)
-    cores = max(1, usable_cores() // neighbours.Get_size())
-    neighbours.Free()
+    cores = cores_of_rank(comm)
 
     def work() -> None:
         mine = refs[comm.Get_rank() :: comm.Get_size()]

@@ -13,6 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from oocbfs.errors import ClusterError, OocbfsError
+from oocbfs.formats.io.machine import usable_cores
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
@@ -77,9 +78,22 @@ def gather(comm: Comm, attempted: tuple[list[Any] | None, Exception | None]) -> 
     """Bring what all ranks have to rank 0, in one list, or raise the first error there."""
     found: list[Any] = []
     for rank, (mine, error) in enumerate(comm.gather(attempted) or ()):
-        if isinstance(error, ClusterError):
-            raise ClusterError(f"rank {rank}: {error}") from error
-        if error is not None:
-            raise error
+        raise_error(rank, error)
         found += mine or []
     return found
+
+
+def raise_error(rank: int, error: Exception | None) -> None:
+    """Raise what a rank could not do, if there is such; names the rank where it matters."""
+    if isinstance(error, ClusterError):
+        raise ClusterError(f"rank {rank}: {error}") from error
+    if error is not None:
+        raise error
+
+
+def cores_of_rank(comm: Comm) -> int:
+    """Count the cores of this rank, which shares its machine with others there."""
+    neighbours = comm.Split_type(import_mpi().COMM_TYPE_SHARED)
+    cores = max(1, usable_cores() // neighbours.Get_size())
+    neighbours.Free()
+    return cores

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,8 +12,12 @@ import pytest
 from distributed import Client
 
 import oocbfs
+from oocbfs.cluster.graph import ShardedGraph
+from oocbfs.cluster.local import LocalProcesses
 from oocbfs.cluster.sharding import shard
+from oocbfs.errors import OocbfsError
 from oocbfs.generate import generators
+from oocbfs.settings import Settings
 from oocbfs.workers import dask_limits
 from tests.support.dask_processes import most_memory, started_cluster
 from tests.support.exhaustive import ALL
@@ -66,3 +72,62 @@ def test_four_workers_keep_their_limits(tmp_path: Path, shared_graphs: SharedGra
     assert len(peaks) == 4
     most = 200 * MB + part_bytes + 3 * manifest.num_vertices // 8
     assert max(peaks.values()) <= most
+
+
+@pytest.fixture
+def limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Give what lets processes that are started be refused more memory than so much."""
+    python = tmp_path / "python"
+
+    def limit_to(most_bytes: int) -> None:
+        program = f'#!/bin/sh\nulimit -v {most_bytes >> 10}\nexec "{real}" "$@"\n'
+        python.write_text(program)
+        python.chmod(0o755)
+        monkeypatch.setattr(sys, "executable", str(python))
+
+    real = sys.executable
+    return limit_to
+
+
+def said_of(graph: ShardedGraph, name: str) -> list[int]:
+    """Tell what the kernel counted of each worker, in bytes."""
+    exchange = graph.exchange(Settings(threads=1))
+    assert isinstance(exchange, LocalProcesses)
+    found = []
+    for worker in exchange._workers:
+        lines = Path(f"/proc/{worker.process.pid}/status").read_text().splitlines()
+        found.append(next(int(line.split()[1]) << 10 for line in lines if line.startswith(name)))
+    return found
+
+
+@pytest.mark.long
+def test_what_one_worker_cannot_hold_four_can(
+    tmp_path: Path, shared_graphs: SharedGraphs, limit: Callable[[int], None]
+) -> None:
+    """The limit is the kernel's: no process may map more, wherever it is from."""
+    graph = shared_graphs.make("cluster-uniform", lambda: generators.uniform(21, 4))
+    tiny = shared_graphs.make("batch-kron12", lambda: generators.kron(12))
+    one = shard(graph, tmp_path / "one", parts=1)
+    four = shard(graph, tmp_path / "four", parts=4)
+    shard(tiny, tmp_path / "tiny", parts=1)
+    for _ in range(2):  # the first one may compile
+        with oocbfs.open(tmp_path / "tiny", cluster="local:1") as small:
+            small.bfs(1, threads=1)
+            (program,) = said_of(small, "VmPeak")
+    # Room for the program and for two thirds of the graph.
+    limit(program + one.parts[0].bytes * 2 // 3)
+    with (
+        oocbfs.open(tmp_path / "one", cluster="local:1") as alone,
+        pytest.raises(OocbfsError, match=r"part-0\.ocg.* memory") as refused,
+    ):
+        alone.bfs(1, threads=1)
+    assert "\n" not in str(refused.value)
+    with oocbfs.open(tmp_path / "four", cluster="local:4") as parts, oocbfs.open(graph) as whole:
+        result = parts.bfs(1, threads=1)
+        np.testing.assert_array_equal(result.levels, whole.bfs(1).levels)
+        assert result.reached > 1 << 20
+        peaks = said_of(parts, "VmHWM")
+    most = 200 * MB + max(part.bytes for part in four.parts) + 3 * four.num_vertices // 8
+    print(f"workers took {peaks}, {most} are allowed; one part is {one.parts[0].bytes}")
+    assert len(peaks) == 4
+    assert max(peaks) <= most

@@ -10,18 +10,12 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TextIO, get_args
+from typing import Any, TextIO, get_args
 
 from oocbfs.errors import BudgetError, QueryError
 from oocbfs.formats.io.limits import MAX_PARTS
 from oocbfs.formats.io.ordered import MAX_THREADS
 from oocbfs.settings import ZSTD_LEVELS, Engine, OrderName, shown
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from oocbfs.results.bfs import BfsResult
-    from oocbfs.results.components import ComponentsResult
 
 _log = logging.getLogger(__name__)
 
@@ -188,13 +182,6 @@ def add_file(parser: argparse.ArgumentParser, name: str, text: str) -> None:
     parser.add_argument(name, type=path, metavar="FILE", help=f"{text} (default: nothing)")
 
 
-def add_vector(parser: argparse.ArgumentParser, name: str, what: str) -> None:
-    """Add a file with a number for each vertex, or standard output."""
-    forms = ".npy, .csv, .tsv (also .csv.gz, .csv.zst …) or .parquet; - prints .csv"
-    text = f"write {what} as {forms} (default: nothing)"
-    parser.add_argument(name, type=path, metavar="FILE", help=text)
-
-
 def add_work_options(parser: argparse.ArgumentParser) -> None:
     """Add what every verb that writes a graph takes."""
     add(parser.add_mutually_exclusive_group(), "--directed", "--undirected")
@@ -224,28 +211,6 @@ def chosen(options: argparse.Namespace, *names: str) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names}
 
 
-def check_files(options: argparse.Namespace, *vectors: str) -> None:
-    """Refuse vectors and a plot that cannot be written, before any work is done."""
-    from oocbfs.formats.output.atomic import check_outputs
-    from oocbfs.formats.output.vectors import check_name
-
-    files = chosen(options, *vectors, "plot")
-    for name in vectors:
-        if files[name] is not None:
-            check_name(files[name])
-    if options.plot is not None:
-        from oocbfs.plot import check_plot
-
-        check_plot(options.plot)
-    outputs = {f"--{name}": path for name, path in files.items()}
-    printed = [name for name, path in outputs.items() if path == "-"]
-    if printed and (options.json or len(printed) > 1):
-        other = "--json" if options.json else f"{printed[1]} -"
-        raise QueryError(f"{printed[0]} - and {other} both print: name a file, or leave one out")
-    outputs = {name: path for name, path in outputs.items() if path != "-"}
-    check_outputs(outputs, inputs=[options.graph], force=options.force)
-
-
 def refuse_json_among_edges(options: argparse.Namespace) -> None:
     """Refuse to print a JSON object after edges, or another table, on the same stream."""
     if options.json and options.output == "-":
@@ -273,30 +238,6 @@ def prints_table(options: argparse.Namespace) -> bool:
     """Tell whether standard output is for a table that other programs read."""
     outputs = ("output", "levels", "parents", "labels")
     return any(getattr(options, name, None) == "-" for name in outputs)
-
-
-def write_column(
-    options: argparse.Namespace,
-    path: str,
-    name: str,
-    values: NDArray[Any],
-    result: BfsResult | ComponentsResult,
-) -> None:
-    """Write a number for each vertex, or what it stands for if it is an id."""
-    from oocbfs.formats.output.vectors import write_vector
-
-    are_ids = name in ("parent", "component")
-
-    write_vector(
-        path,
-        name,
-        result.graph.id_column,
-        values,
-        as_column=result.graph.as_column if are_ids else lambda values: values,
-        about=result.about(),
-        threads=result.stats.threads,
-        force=options.force,
-    )
 
 
 def print_count(options: argparse.Namespace, num_edges: int, origin: str = "") -> None:

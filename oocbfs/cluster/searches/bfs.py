@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.arrays import ResultArrays
 from oocbfs.cluster.budget import result_arrays
 from oocbfs.cluster.driver import AllResults, LevelRecord, Outcome, traverse
 from oocbfs.cluster.levels import Watch
-from oocbfs.cluster.validation import validate
+from oocbfs.cluster.searches.result import PartResult
+from oocbfs.cluster.searches.validation import validate
 from oocbfs.errors import QueryError
 from oocbfs.formats.edges import Ids
 from oocbfs.formats.io.ordered import available_threads
@@ -25,7 +27,13 @@ if TYPE_CHECKING:
 
 
 def bfs(
-    graph: ShardedGraph, sources: Ids, *, parents: bool, settings: Settings, force: bool
+    graph: ShardedGraph,
+    sources: Ids,
+    *,
+    parents: bool,
+    settings: Settings,
+    force: bool,
+    gather: bool = True,
 ) -> BfsResult:
     """Traverse from ids; see ``ShardedGraph.bfs``."""
     start = time.perf_counter()
@@ -63,15 +71,8 @@ def bfs(
     if settings.validate:
         levels = results.fill(np.empty(graph.num_vertices, np.int32))
         validate(graph, stored, levels, results.parents, len(outcome.records))
-    named = arrays.allocate(graph.num_vertices, np.int32)
-    if settings.memory is None or graph.order is None:
-        results.fill(named, None if graph.order is None else graph.ranks, threads)
-    else:  # a budget has no room for the ranks of all vertices
-        named = name_levels(graph, results.fill(named), arrays, threads)
-    named_parents = None
-    if results.parents is not None:
-        named_parents = name_parents(graph, results.parents, arrays, threads)
     edges = results.count_edges(graph.degrees, graph.num_edges, threads)
+    named, named_parents = _name(graph, results, arrays, settings) if gather else (None, None)
     end = time.perf_counter()
     stats = Stats(
         engine=exchange.name,
@@ -90,7 +91,26 @@ def bfs(
         return bfs(graph, sources, parents=True, settings=settings, force=force).parents
 
     sizes = np.array(outcome.sizes, np.int64)
-    return BfsResult(graph, sources.tolist(), named, sizes, stats, named_parents, again)
+    listed = graph.given(sources).tolist()
+    if named is None:
+        return PartResult(graph, listed, results, sizes, stats, again)
+    return BfsResult(graph, listed, named, sizes, stats, named_parents, again)
+
+
+def _name(
+    graph: ShardedGraph, results: AllResults, arrays: ResultArrays, settings: Settings
+) -> tuple[NDArray[np.int32], NDArray[np.int64] | None]:
+    """Bring all levels, and parents if there are any, into the order of the ids."""
+    threads = available_threads(settings.threads)
+    named = arrays.allocate(graph.num_vertices, np.int32)
+    if settings.memory is None or graph.order is None:
+        results.fill(named, None if graph.order is None else graph.ranks, threads)
+    else:  # a budget has no room for the ranks of all vertices
+        named = name_levels(graph, results.fill(named), arrays, threads)
+    named_parents = None
+    if results.parents is not None:
+        named_parents = name_parents(graph, results.parents, arrays, threads)
+    return named, named_parents
 
 
 def _levels(outcome: Outcome) -> list[Level]:

@@ -1,0 +1,168 @@
+"""The folder of a graph in parts, opened: its files, and what they say without a search."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.cluster.driver import Shape
+from oocbfs.cluster.manifest import Manifest
+from oocbfs.formats.container.layout import Kind
+from oocbfs.formats.edges import Edges, Ids
+from oocbfs.formats.io.closing import Closing
+from oocbfs.graph.any_graph import AnyGraph
+from oocbfs.memory import parse_size
+
+if TYPE_CHECKING:
+    from oocbfs.formats.container.reader import Container
+
+
+class PartFolder(AnyGraph, Closing):
+    """The vertices of a graph in parts, and its rows, which are read part by part."""
+
+    def __init__(self, folder: str | os.PathLike[str], memory: str | int | None = None) -> None:
+        self.manifest = Manifest.read(folder)
+        super().__init__(self.manifest.open(None), None if memory is None else parse_size(memory))
+        self.num_edges = self.manifest.num_edges
+        self.directed = self.manifest.directed
+        self.num_parts = self.manifest.cut.parts
+        self._parts: dict[int, Container] = {}
+
+    @property
+    def path(self) -> str:
+        """Name of the folder."""
+        return str(self.manifest.folder)
+
+    @property
+    def checksum(self) -> int:
+        """Checksum of the graph that was cut: tells graphs apart."""
+        return self.manifest.graph_checksum
+
+    @property
+    def spill_folder(self) -> Path | None:
+        """Folder for results that have no room in memory; None is the system's."""
+        return self.manifest.folder if os.access(self.manifest.folder, os.W_OK) else None
+
+    @property
+    def degrees(self) -> NDArray[np.uint32]:
+        """Number of neighbours of each stored vertex; out-neighbours if the graph is directed."""
+        degrees: NDArray[np.uint32] = self._container.section(Kind.DEGREES)
+        return degrees
+
+    @cached_property
+    def shape(self) -> Shape:
+        """What drives a search."""
+        manifest = self.manifest
+        return Shape(manifest.cut, manifest.num_edges, manifest.connected, manifest.useful)
+
+    @property
+    def graph_bytes(self) -> int:
+        """Bytes of heads and tails of out-neighbours, of all parts."""
+        parts = (self.part(number) for number in range(self.shape.cut.parts))
+        kinds = (Kind.HEADS, Kind.TAILS)
+        return sum(int(part.sections[kind]["raw_bytes"]) for part in parts for kind in kinds)
+
+    @property
+    def tail_bytes(self) -> int:
+        """Bytes of the tails, of both directions and all parts."""
+        return sum(self.part(n).raw_bytes(Kind.TAILS) for n in range(self.shape.cut.parts))
+
+    def part(self, number: int) -> Container:
+        """Open the file of a part; kept until ``close``."""
+        if number not in self._parts:
+            self._parts[number] = self.manifest.open(number)
+        return self._parts[number]
+
+    def degree(self, vertex: int) -> int:
+        """Count the neighbours of a vertex; out-neighbours if the graph is directed."""
+        with self.reading():
+            return int(self.degrees[self.stored_one(vertex)])
+
+    def neighbor_ids(self, vertex: int, *, inward: bool) -> Ids:
+        """Ids of the neighbours of an id, also where users know vertices by names."""
+        from oocbfs.graph.rows import load_rows, neighbours
+
+        cut = self.shape.cut
+        stored = self.stored(np.array([vertex], np.uint64))
+        container = self.part(int(cut.part_of(stored)[0]))
+        with self.reading(), container.file.reading():
+            rows = load_rows(container, transposed=inward and self.directed)
+            found = self.ids_of(neighbours(rows, int(cut.row_of(stored)[0])))
+        found.sort()
+        return found
+
+    def stored_edges(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Yield all edges as stored vertices, a bounded number at a time; undirected ones twice."""
+        from oocbfs.graph.rows import decode_edges, load_rows
+
+        for number in range(self.shape.cut.parts):
+            container = self.part(number)
+            with container.file.reading():
+                rows = load_rows(container)
+                for sources, targets in decode_edges(rows, None, once=False):
+                    yield self.shape.cut.vertex_of(number, sources), targets.astype(np.int64)
+
+    def edges(self) -> Iterator[Edges]:
+        """Yield all edges in input ids; undirected ones once, smaller position first."""
+        return self.each(self._named_edges())
+
+    def _named_edges(self) -> Iterator[Edges]:
+        for stored in self.stored_edges():
+            natural = stored if self.order is None else [self.order[side] for side in stored]
+            sources, targets = (side.astype(np.uint64) for side in natural)
+            if not self.directed:
+                once = sources < targets
+                sources, targets = sources[once], targets[once]
+            yield Edges(self._natural_ids(sources), self._natural_ids(targets))
+
+    def info(self) -> dict[str, Any]:
+        """Say what the folder says about itself, without reading the graph."""
+        header, manifest = self._container.header, self.manifest
+        containers = [self.part(number) for number in range(self.shape.cut.parts)]
+        sides = 2 if self.directed else 1
+        packed = sum(part.raw_bytes(Kind.HEADS, Kind.TAILS) for part in containers)
+        return {
+            "path": self.path,
+            "vertices": self.num_vertices,
+            "edges": self.num_edges,
+            "directed": self.directed,
+            "order": self._container.order.name.lower(),
+            "ids": self._ids_kind(),
+            "first_id": self._container.first_id,
+            "max_degree": int(header["max_degree"]),
+            "bits_per_edge": 8 * packed / (sides * self.num_edges) if self.num_edges else 0.0,
+            "file_bytes": manifest.file_bytes,
+            "unpacked_bytes": 0,
+            "format_version": int(header["version"]),
+            "vertices_in_input": int(header["input_vertices"]),
+            "edges_read": int(header["input_edges"]),
+            "duplicates": int(header["input_duplicates"]),
+            "loops": int(header["input_loops"]),
+            "parts": [
+                {
+                    "name": file.name,
+                    "vertices": part.num_vertices,
+                    "edges": file.edges,
+                    "bytes": file.bytes,
+                }
+                for file, part in zip(manifest.parts, containers, strict=True)
+            ],
+            "sections": [],
+        }
+
+    def release(self) -> None:
+        """Let go of mapped pages, so that they count as memory of this process no more."""
+        for container in (self._container, *self._parts.values()):
+            container.release()
+
+    def close(self) -> None:
+        """Let go of the files."""
+        while self._parts:
+            self._parts.popitem()[1].close()
+        self._container.close()

@@ -1,0 +1,160 @@
+"""Results of a search in parts that stay as the driver has them, until somebody wants numbers.
+
+A driver keeps a byte for each vertex, and four with parents, in the order of the file. Named
+results take four and eight more. Here they are named a range of positions at a time: to write them
+in files, or to look at some.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.arrays import ResultArrays
+from oocbfs.errors import QueryError
+from oocbfs.formats.edges import Ids
+from oocbfs.formats.output.part_files import bounds_of, write_parts
+from oocbfs.kernels.constants import NO_HEAD
+from oocbfs.results.bfs import BfsResult, Stats
+from oocbfs.results.naming import name_parents
+from oocbfs.results.tables import dask_of_files
+from oocbfs.settings import shown
+
+if TYPE_CHECKING:
+    from oocbfs.cluster.driver import AllResults
+    from oocbfs.cluster.graph import ShardedGraph
+
+_PIECE = 1 << 20
+
+
+class PartResult(BfsResult):
+    """Levels of a graph in parts, not gathered; the graph must be open while they are asked for.
+
+    ``levels`` and ``parents`` gather all of them, once.
+    """
+
+    graph: ShardedGraph
+    _results: AllResults
+
+    def __init__(
+        self,
+        graph: ShardedGraph,
+        sources: list[Any],
+        results: AllResults,
+        level_sizes: NDArray[np.int64],
+        stats: Stats,
+        again: Callable[[], NDArray[np.int64]],
+    ) -> None:
+        values = {"graph": graph, "sources": sources, "level_sizes": level_sizes, "stats": stats}
+        for name, value in {**values, "_results": results, "_again": again}.items():
+            object.__setattr__(self, name, value)
+
+    @cached_property
+    def levels(self) -> NDArray[np.int32]:
+        """Level of each vertex, aligned with the ids in ascending order."""
+        return self.levels_between(0, self.graph.num_vertices)
+
+    @cached_property
+    def parents(self) -> NDArray[np.int64]:
+        """Id of each vertex's parent; see ``BfsResult.parents``."""
+        stored = self._results.parents
+        if stored is None:
+            return self._again()
+        return name_parents(self.graph, stored, ResultArrays(), self.stats.threads)
+
+    @property
+    def _parents(self) -> NDArray[np.int64] | None:
+        return None if self._results.parents is None else self.parents
+
+    def levels_between(self, first: int, stop: int) -> NDArray[np.int32]:
+        """Levels at positions first … stop-1."""
+        out = np.empty(stop - first, np.int32)
+        return self._results.fill(out, stored_between(self.graph, first, stop), self.stats.threads)
+
+    def parents_between(self, first: int, stop: int) -> NDArray[np.int64]:
+        """Parents at positions first … stop-1, as ids."""
+        stored = self._results.parents
+        if stored is None:
+            return self._again()[first:stop]
+        found = stored[stored_between(self.graph, first, stop)]
+        named = np.full(found.size, -1, np.int64)
+        known = found != NO_HEAD
+        named[known] = self.graph.ids_of(found[known]).astype(np.int64)
+        return named
+
+    def _levels_of(self, ids: Ids) -> NDArray[np.int32]:
+        stored = self.graph.stored(ids).astype(np.uint32)
+        return self._results.fill(np.empty(stored.size, np.int32), stored)
+
+    def write_levels(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write levels into a folder with a file for each part, such as ``levels.parquet/``.
+
+        Raises
+        ------
+        OutputError
+            If it exists, or cannot be written; then nothing is there.
+        """
+        self._write(path, "level", self.levels_between, force=force)
+
+    def write_parents(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write parents into a folder, as ``write_levels`` does."""
+        self._write(path, "parent", self.parents_between, force=force)
+
+    def _write(
+        self,
+        path: str | os.PathLike[str],
+        name: str,
+        values_at: Callable[[int, int], NDArray[Any]],
+        *,
+        force: bool,
+    ) -> None:
+        write_parts(
+            os.path.join(path, ""),
+            self.graph.num_parts,
+            name,
+            self.graph.num_vertices,
+            self.graph.id_column,
+            values_at,
+            as_column=self.graph.as_column if name == "parent" else lambda values: values,
+            about=self.about(),
+            threads=self.stats.threads,
+            force=force,
+        )
+
+    def to_dask(self, chunk: int | str | os.PathLike[str] = "") -> Any:  # noqa: ANN401
+        """Give the levels as a Dask array with a chunk for each part.
+
+        ``chunk`` is a folder that workers see and that is made here, such as ``"levels.npy/"``:
+        whoever computes with a part reads it there. This process never holds all levels.
+        """
+        if isinstance(chunk, int) or Path(chunk).suffix != ".npy":
+            raise QueryError(
+                f"{shown(chunk)}: levels that were not gathered need a folder that all workers "
+                "see: name one that ends in .npy"
+            )
+        path = Path(chunk)
+        self.write_levels(path)
+        bounds = bounds_of(self.graph.num_vertices, self.graph.num_parts)
+        sizes = [stop - first for first, stop in bounds]
+        return dask_of_files(sorted(os.path.abspath(name) for name in path.iterdir()), sizes)
+
+
+def stored_between(graph: ShardedGraph, first: int, stop: int) -> NDArray[np.uint32]:
+    """Give the stored vertices at positions first … stop-1, without those of all others."""
+    with graph.reading():
+        if graph.order is None:
+            return np.arange(first, stop, dtype=np.uint32)
+        if "ranks" in graph.__dict__:
+            return graph.ranks[first:stop]
+        found = np.empty(stop - first, np.uint32)
+        for begin in range(0, graph.num_vertices, _PIECE):
+            positions = graph.order[begin : begin + _PIECE]
+            inside = np.flatnonzero((positions >= first) & (positions < stop))
+            found[positions[inside] - np.uint32(first)] = inside + begin
+        return found
