@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from oocbfs.arrays import ResultPool
 from oocbfs.cluster.connect import connect
-from oocbfs.cluster.driver import Shape
+from oocbfs.cluster.exchange import Shape
 from oocbfs.cluster.manifest import Manifest
 from oocbfs.cluster.shard import ShardRef
 from oocbfs.errors import QueryError
