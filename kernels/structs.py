@@ -9,6 +9,9 @@ changes: ``state.levels`` is an array.
 # numba calls the code generators by position and reads their annotations nowhere.
 from __future__ import annotations
 
+import ctypes
+from itertools import compress, count
+from operator import is_not
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,7 +73,7 @@ class Struct:
         It is another block of memory if any differs: a slow worker may still read this one.
         """
         values = tuple(values)
-        changed = [i for i, old in enumerate(self._values) if values[i] is not old]
+        changed = list(compress(count(), map(is_not, values, self._values)))
         # Most numbers are other objects of the same value.
         if all(isinstance(values[i], int) and values[i] == self._values[i] for i in changed):
             return self
@@ -94,8 +97,11 @@ def _describe(expected: _Expected | None, value: Any) -> tuple[int, ...]:  # noq
 
 
 def _address(array: NDArray[Any]) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+    except (TypeError, ValueError):  # read-only, or empty; this takes five times as long
+        address: int = array.__array_interface__["data"][0]
+        return address
 
 
 @register_model(StructType)

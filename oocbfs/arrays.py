@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import mmap
 import os
 import tempfile
-import weakref
 from typing import Any
 
 import numpy as np
@@ -32,6 +30,37 @@ def _poison(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
+class _Block:
+    """Memory of the system's own, for arrays of any type."""
+
+    def __init__(self, num_bytes: int) -> None:
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        self.num_bytes = num_bytes
+        self._memory = mmap.mmap(-1, num_bytes, flags=flags)
+        if hasattr(mmap, "MADV_HUGEPAGE"):
+            self._memory.madvise(mmap.MADV_HUGEPAGE)
+        self.address: int = np.frombuffer(self._memory, np.uint8).__array_interface__["data"][0]
+
+
+class _Lease:
+    """A block while there are arrays of it; NumPy keeps it for them."""
+
+    __slots__ = ("__array_interface__", "_block", "_free")
+
+    def __init__(self, block: _Block, free: list[_Block], size: int, dtype: np.dtype[Any]) -> None:
+        self._block, self._free = block, free
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": (size,),
+            "typestr": dtype.str,
+            "data": (block.address, False),
+        }
+
+    def __del__(self) -> None:
+        if len(self._free) < _MOST_POOLED:
+            self._free.append(self._block)
+
+
 class ResultPool:
     """Memory of results that nobody holds any more, for the next ones.
 
@@ -39,40 +68,28 @@ class ResultPool:
     """
 
     def __init__(self) -> None:
-        self._free: list[mmap.mmap] = []
+        self._free: list[_Block] = []
 
     def allocate(self, size: int, dtype: Any) -> NDArray[Any]:  # noqa: ANN401
         """Allocate an array; its memory comes back when the last view of it is gone."""
-        num_bytes = size * np.dtype(dtype).itemsize
+        dtype = np.dtype(dtype)
+        num_bytes = size * dtype.itemsize
         if num_bytes < _LEAST_POOLED:
             return fresh(size, dtype)
-        memory = self._take(num_bytes)
-        lease = (ctypes.c_char * num_bytes).from_buffer(memory)
-        weakref.finalize(lease, self._give_back, memory).atexit = False
-        return _poison(np.frombuffer(lease, dtype))
+        return _poison(np.asarray(_Lease(self._take(num_bytes), self._free, size, dtype)))
 
-    def _take(self, num_bytes: int) -> mmap.mmap:
+    def _take(self, num_bytes: int) -> _Block:
         """Take memory that came back, or new memory; other threads may do so at the same time."""
         others = []
         try:
             # One operation finds and removes, so that no two threads take the same.
-            while len(memory := self._free.pop()) != num_bytes:
-                others.append(memory)
-            return memory
+            while (block := self._free.pop()).num_bytes != num_bytes:
+                others.append(block)
+            return block
         except IndexError:
-            pass
+            return _Block(num_bytes)
         finally:
             self._free.extend(others)
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-        memory = mmap.mmap(-1, num_bytes, flags=flags)
-        if hasattr(mmap, "MADV_HUGEPAGE"):
-            memory.madvise(mmap.MADV_HUGEPAGE)
-        return memory
-
-    def _give_back(self, memory: mmap.mmap) -> None:
-        """Keep memory for the next result."""
-        if len(self._free) < _MOST_POOLED:
-            self._free.append(memory)
 
 
 class ResultArrays:
@@ -86,13 +103,13 @@ class ResultArrays:
     ) -> None:
         self._free_bytes = free_bytes
         self._pool = pool
-        self._folder = tempfile.gettempdir() if folder is None else os.fspath(folder)
+        self._folder = folder
 
     def allocate(self, size: int, dtype: Any) -> NDArray[Any]:  # noqa: ANN401
         """Allocate an array, in memory or else in a file without a name that is mapped."""
-        num_bytes = size * np.dtype(dtype).itemsize
         if self._free_bytes is None:
             return fresh(size, dtype) if self._pool is None else self._pool.allocate(size, dtype)
+        num_bytes = size * np.dtype(dtype).itemsize
         if num_bytes <= self._free_bytes:
             self._free_bytes -= num_bytes
             return fresh(size, dtype)
@@ -104,15 +121,16 @@ class ResultArrays:
             self._free_bytes += array.nbytes
 
     def _mapped(self, size: int, num_bytes: int, dtype: Any) -> NDArray[Any]:  # noqa: ANN401
+        folder = tempfile.gettempdir() if self._folder is None else os.fspath(self._folder)
         try:
-            with tempfile.TemporaryFile(dir=self._folder) as file:
+            with tempfile.TemporaryFile(dir=folder) as file:
                 # Reserved, because a disk that fills up later would be a bus error.
                 if hasattr(os, "posix_fallocate"):
                     os.posix_fallocate(file.fileno(), 0, num_bytes)
                 return _poison(np.memmap(file, dtype, "r+", shape=(size,)))
         except OSError as error:
             raise OutputError(
-                f"{self._folder}: no place for {num_bytes:,} bytes of results ({error.strerror}): "
+                f"{folder}: no place for {num_bytes:,} bytes of results ({error.strerror}): "
                 "free some space, name another folder with --tmp, or allow more --memory"
             ) from error
 

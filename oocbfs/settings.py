@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from operator import index
 from typing import Any, Literal, get_args
 
@@ -88,6 +89,9 @@ class Schedule:
         check_whole("resident_blocks", self.resident_blocks, range(1, 17))
 
 
+DEFAULT_SCHEDULE = Schedule()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """How to search, whatever is searched for; see ``Graph.bfs``."""
@@ -106,12 +110,16 @@ class Settings:
     validate: bool = False
     # One of oocbfs.methods, with its options.
     method: str = "auto"
-    schedule: Schedule = Schedule()
+    schedule: Schedule = DEFAULT_SCHEDULE
     # Numbers of GPUs, each of which gets a part of the graph.
     devices: tuple[int, ...] | None = None
 
     def check(self) -> None:
         """Refuse what no engine knows."""
+        self._checked  # noqa: B018 - once is enough
+
+    @cached_property
+    def _checked(self) -> None:
         check_choice("engine", self.engine, Engine)
         check_choice("direction", self.direction, Direction)
         check_whole("max_depth", self.max_depth, DEPTHS)
@@ -142,3 +150,15 @@ class Settings:
     def on_host(self) -> bool:
         """Whether host memory alone decides on the engine: ``auto`` with a budget uses no GPU."""
         return not self.on_device and (self.engine != "auto" or self.memory is not None)
+
+
+def settings_of(**values: Any) -> Settings:  # noqa: ANN401
+    """Put settings together, or give those that were put together of the same values before."""
+    try:
+        return _known_settings(**values)
+    except TypeError:  # something that has no hash; it will be refused where it is used
+        return Settings(**values)
+
+
+# Ones and truths are equal, but not both allowed.
+_known_settings = lru_cache(maxsize=64, typed=True)(Settings)

@@ -7,7 +7,7 @@ small frontiers alone, all threads expand large ones (see levels.py).
 from __future__ import annotations
 
 import time
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -247,8 +247,8 @@ def traverse(
     )
     ids = _NO_IDS if names is None or parents is None else parents
     results = Results(levels, ids, scratch.counts)
-    structs = _make_structs(scratch, (state, options, names or _STORED, results))
-    together = (scratch.rows_out, scratch.rows_in, *structs)
+    state_struct, *named = _make_structs(scratch, (state, names or _STORED, results))
+    together = (scratch.rows_out, scratch.rows_in, state_struct, _options_struct(options), *named)
     lingering = scratch.lingering
     workers = lingering.absent(together) if threads > 1 else []
     arguments = (lingering, *together)
@@ -261,10 +261,15 @@ def traverse(
     return found
 
 
+@lru_cache(maxsize=64)
+def _options_struct(options: BfsOptions) -> Struct:
+    return Struct(OPTIONS, options)
+
+
 def _make_structs(scratch: BfsScratch, tuples: tuple[Any, ...]) -> tuple[Struct, ...]:
     """Make structs of the tuples, from those of the last traversal if there was one."""
     if scratch.structs is None:
-        structs = tuple(map(Struct, (STATE, OPTIONS, NAMES, RESULTS), tuples))
+        structs = tuple(map(Struct, (STATE, NAMES, RESULTS), tuples))
     else:
         pairs = zip(scratch.structs, tuples, strict=True)
         structs = tuple(struct.with_values(values) for struct, values in pairs)

@@ -63,9 +63,29 @@ def traverse(
     max_depth: int = -1,
     target: int = -1,
 ) -> DiskTraversal:
-    """Fill levels (and parents) of stored vertices; see ``kernels.bfs.traverse``."""
+    """Fill levels (and parents) of stored vertices; see ``kernels.bfs.traverse``.
+
+    Vertices behind those that are linked are reached only where they are sources.
+    """
+    n = rows.num_linked
+    others, linked = sources[sources >= n], np.unique(sources[sources < n])
+    levels[n:] = -1
+    levels[others] = 0
+    if parents is not None:
+        parents[n:] = NO_HEAD
+        parents[others] = others
+        parents = parents[:n]
+    if target >= n:
+        max_depth, target = (0 if target in others else max_depth), -1
+    if linked.size == 0:
+        levels[:n] = -1
+        if parents is not None:
+            parents[:] = NO_HEAD
+        records = np.zeros(int(max_depth != 0), RECORD)
+        records["direction"] = direction == BOTTOM_UP
+        return DiskTraversal(records, records.size)
     num_threads = max(READERS, threads)
-    state = _make_state(levels, parents, num_threads, rows.out_disk.tail_bytes, cache_bytes)
+    state = _make_state(levels[:n], parents, num_threads, rows.out_disk.tail_bytes, cache_bytes)
     with Readers(rows.file, state.control, num_threads) as readers:
         search = _Search(
             rows=rows,
@@ -76,7 +96,7 @@ def traverse(
             max_depth=max_depth,
             target=target,
         )
-        return search.run(np.unique(sources))
+        return search.run(linked)
 
 
 @dataclass(frozen=True)

@@ -137,9 +137,11 @@ def _connect(
     with load_graph(GpuComponents, device, graph, decided, phases) as search:
         start = time.perf_counter()
         try:
-            labels[:] = search.run()
+            found = search.run()
         except FormatError as error:
             raise FormatError(f"{graph.path}: {error}") from error
+        labels[: found.size] = found
+        labels[found.size :] = np.arange(found.size, labels.size)
         seconds = time.perf_counter() - start
     moved = device.usage.slow_bytes
     return ComponentsOutcome(search.steps, seconds, {} if moved is None else {"host": moved})

@@ -17,6 +17,7 @@ from oocbfs.gpu.many import GpuMany, many_arrays
 from oocbfs.gpu.pinned import PinError
 from oocbfs.gpu.result import DeviceDirection, GpuResult
 from oocbfs.gpu.staging import DiskTails
+from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.cuda.source import BFS_KERNELS, MANY_KERNELS, KernelOptions
 from oocbfs.kernels.many.traverse import WIDTH
 from oocbfs.memory import available_bytes, format_size
@@ -69,19 +70,25 @@ def fill(
     except FormatError as error:
         raise FormatError(f"{graph.path}: {error}") from error
     seconds = time.perf_counter() - start
-    task.levels[:] = done.levels
+    linked = done.levels.size
+    task.levels[:linked] = done.levels
+    task.levels[linked:] = -1
     if task.parents is not None and done.parents is not None:
-        task.parents[:] = done.parents
+        task.parents[:linked] = done.parents
+        task.parents[linked:] = NO_HEAD
     return done, seconds
 
 
 def on_device(graph: StoredGraph, engine: str, task: Task, settings: Settings) -> BfsOutcome:
     """Fill levels and parents of stored vertices."""
     with_parents = task.with_parents
-    key = (engine, with_parents, settings.vram, settings.resident_tails, settings.memory)
+    # A source without edges may lie behind those that are linked, and a target, too.
+    last = max(int(task.sources.max()), -1 if task.target is None else task.target)
+    whole = last >= graph.num_linked
+    key = (engine, with_parents, whole, settings.vram, settings.resident_tails, settings.memory)
 
     def load() -> GpuBfs:
-        return _load(graph, engine, settings, with_parents=with_parents)
+        return _load(graph, engine, settings, with_parents=with_parents, whole=whole)
 
     with graph.kept_search.use(key, load) as search:
         done, seconds = run_search(
@@ -130,9 +137,9 @@ def open_many(graph: StoredGraph, engine: str, *, with_levels: bool) -> GpuMany:
                 "use --engine cpu"
             )
     # These kernels know no tails on disk.
-    shape = replace(shape_of(graph), on_disk=False)
+    shape = replace(shape_of(graph, whole=True), on_disk=False)
     decided = plan(shape, vram_bytes=vram_bytes, host_bytes=available_bytes())
-    return load_graph(GpuMany, device, graph, decided, with_levels=with_levels)
+    return load_graph(GpuMany, device, graph, decided, whole=True, with_levels=with_levels)
 
 
 def _num_bytes(arrays: dict[str, ArrayShape]) -> int:
@@ -145,19 +152,20 @@ def _disks(graph: StoredGraph) -> tuple[DiskTails, DiskTails]:
     return out, back
 
 
-def _load(graph: StoredGraph, engine: str, settings: Settings, *, with_parents: bool) -> GpuBfs:
+def _load(
+    graph: StoredGraph, engine: str, settings: Settings, *, with_parents: bool, whole: bool
+) -> GpuBfs:
     """Bring the graph where a plan wants it."""
     options = KernelOptions(with_parents=with_parents)
     phases = Phases(show=settings.progress)
     device = make_device(engine, options, BFS_KERNELS, phases, counted=True)
     decided = plan(
-        shape_of(graph),
+        shape_of(graph, whole=whole),
         vram_bytes=usable_bytes(device, settings.vram),
         host_bytes=pinnable_bytes(graph, settings.memory, with_parents=with_parents),
         resident_tails=settings.resident_tails,
         with_parents=with_parents,
     )
     disks = _disks(graph) if decided.disk_bytes else ()
-    return load_graph(
-        GpuBfs, device, graph, decided, phases, with_parents=with_parents, disks=disks
-    )
+    options_of_search = {"with_parents": with_parents, "disks": disks}
+    return load_graph(GpuBfs, device, graph, decided, phases, whole=whole, **options_of_search)

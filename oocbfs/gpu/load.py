@@ -54,14 +54,20 @@ def load_graph(
     graph: StoredGraph,
     decided: DevicePlan,
     phases: Phases | None = None,
+    *,
+    whole: bool = False,
     **options: Any,  # noqa: ANN401
 ) -> Work:
-    """Make work on a graph, with its rows where a plan wants them; shows what is copied."""
+    """Make work on a graph, with its rows where a plan wants them; shows what is copied.
+
+    Vertices behind the last one that is linked are left out, unless the graph is wanted whole.
+    """
+    rows, in_rows = (graph.rows, graph.in_rows) if whole else graph.connected_rows
     with (phases or Phases(show=False))("load", decided.copied_bytes, "B") as bar:
         return work(
             device,
-            graph.rows,
-            graph.in_rows,
+            rows,
+            in_rows,
             device_ranges=decided.device_ranges,
             host_ranges=decided.host_ranges,
             copied=bar.update,

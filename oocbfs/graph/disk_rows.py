@@ -15,21 +15,22 @@ from oocbfs.formats.container.opened import stamp
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.io.direct import DirectFile
 from oocbfs.graph.rows import check_index
-from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.disk.read import Disk
 from oocbfs.kernels.rows import Rows, read_only
 from oocbfs.lazy import lazy
 
 _NO_DEGREES = np.empty(0, np.uint32)
-_PIECE = 1 << 18
 _FAST_KINDS = (Kind.HEADS, Kind.BASES, Kind.STARTS)
 
 
 class DiskRows:
     """Heads and starts of a graph in memory, and where on disk to find its tails."""
 
-    def __init__(self, container: Container) -> None:
+    def __init__(self, container: Container, num_linked: int | None = None) -> None:
         self._container = container
+        # Rows behind the last one that is linked are left where they are.
+        self.num_linked = container.num_vertices if num_linked is None else num_linked
+        self._num_ids = container.num_ids if num_linked is None else num_linked
         self.file = DirectFile(container.path)
         if stamp(self.file.descriptor) != container.file.stamp:
             self.close()
@@ -67,19 +68,6 @@ class DiskRows:
         """The tails of ``out_rows``, read through the page cache."""
         return self.out_disk._replace(descriptor=self.file.cached_descriptor)
 
-    @lazy
-    def num_linked(self) -> int:
-        """Vertices up to the last one with an edge; orders by degree put all others at the end."""
-        last = -1
-        for rows in (self.out_rows, self.in_rows):
-            for first in range(0, rows.heads.size, _PIECE):
-                heads = rows.heads[first : first + _PIECE]
-                linked = np.flatnonzero(heads != NO_HEAD)
-                # Heads are looked at too: in a damaged file they may be anything.
-                if linked.size:
-                    last = max(last, first + int(linked[-1]), int(heads[linked].max()))
-        return last + 1
-
     def load(self) -> None:
         """Read heads and starts into memory, unless they are there."""
         _ = self.out_rows, self.in_rows
@@ -90,9 +78,13 @@ class DiskRows:
 
     def _load(self, side: int) -> Rows:
         container = self._container
-        heads, bases, starts = (self._section(Kind(kind + side)) for kind in _FAST_KINDS)
+        sizes = (self.num_linked, None, self.num_linked + 1)
+        heads, bases, starts = (
+            self._section(Kind(kind + side), size)
+            for kind, size in zip(_FAST_KINDS, sizes, strict=True)
+        )
         tails = container.section(Kind(Kind.TAILS + side))
-        check_index(container, heads, bases, starts, tails.size)
+        check_index(container, heads, bases, starts, tails.size, self._num_ids)
         rows = Rows(
             heads=heads,
             bases=bases,
@@ -102,15 +94,17 @@ class DiskRows:
             shift=container.block_shift,
             num_edges=container.num_edges,
             max_degree=int(container.header["max_degree"]),
-            num_ids=container.num_ids,
+            num_ids=self._num_ids,
         )
         return read_only(rows)
 
-    def _section(self, kind: Kind) -> NDArray[Any]:
-        """Read a section into memory of its own."""
-        record = self._container.sections[kind]
-        data = self.file.read(int(record["offset"]), int(record["raw_bytes"]))
-        section = data.view(layout.DTYPES[kind])
+    def _section(self, kind: Kind, size: int | None) -> NDArray[Any]:
+        """Read the first items of a section into memory of its own, or all of them."""
+        record, dtype = self._container.sections[kind], layout.DTYPES[kind]
+        num_bytes = int(record["raw_bytes"])
+        if size is not None:
+            num_bytes = min(num_bytes, size * np.dtype(dtype).itemsize)
+        section = self.file.read(int(record["offset"]), num_bytes).view(dtype)
         section.flags.writeable = False
         return section
 

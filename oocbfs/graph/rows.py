@@ -77,6 +77,7 @@ def check_index(
     bases: NDArray[np.uint64],
     starts: NDArray[np.uint32],
     tail_bytes: int,
+    num_ids: int,
 ) -> None:
     """Check what decoders rely on to stay inside the sections.
 
@@ -85,7 +86,7 @@ def check_index(
     FormatError
         If a row leads outside.
     """
-    index = (heads, bases, starts, container.block_shift, tail_bytes, container.num_ids)
+    index = (heads, bases, starts, container.block_shift, tail_bytes, num_ids)
     # The end of no rows at all is checked too.
     results = over_ranges(check.check_index, heads.size, available_threads(), *index) or [
         check.check_index(*index, 0, 0)
@@ -112,7 +113,7 @@ def load_rows(container: Container, *, transposed: bool = False) -> Rows:
     degrees, heads, bases, starts, tails = (
         container.section(Kind(kind + side)) for kind in ROW_KINDS
     )
-    check_index(container, heads, bases, starts, tails.size)
+    check_index(container, heads, bases, starts, tails.size, container.num_ids)
     if int(degrees.max(initial=0)) > int(container.header["max_degree"]):
         raise FormatError(f"{container.path}: a degree is larger than the largest one stated")
     return Rows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property, partial
@@ -70,18 +71,29 @@ class StoredGraph(AnyGraph, Closing):
         return load_rows(self._container, transposed=True) if self.directed else self.rows
 
     @lazy
-    def connected_rows(self) -> tuple[Rows, Rows]:
-        """``rows`` and ``in_rows`` without the vertices at the end that have no edges.
+    def num_linked(self) -> int:
+        """Vertices up to the last one that has an edge; engines leave out those behind it.
 
         In the order of degrees those are all that have none: half of a Kronecker graph.
         """
+        kinds = (Kind.DEGREES, Kind(Kind.DEGREES + TRANSPOSED))[: 1 + self.directed]
+        sides = [self._container.section(kind) for kind in kinds]
+        if self.order_name != "degree":
+            return max(map(_num_connected, sides))
+
+        def is_alone(vertex: int) -> bool:
+            return not any(degrees[vertex] for degrees in sides)
+
+        # This order is by all edges, so that a cold file need not be read to its end.
+        return bisect_left(range(self.num_vertices), True, key=is_alone)
+
+    @lazy
+    def connected_rows(self) -> tuple[Rows, Rows]:
+        """``rows`` and ``in_rows`` of the vertices that are linked."""
         from oocbfs.kernels.rows import first_rows
 
-        if not self.directed:
-            rows = first_rows(self.rows, _num_connected(self.rows.degrees))
-            return rows, rows
-        count = max(_num_connected(side.degrees) for side in (self.rows, self.in_rows))
-        return first_rows(self.rows, count), first_rows(self.in_rows, count)
+        rows = first_rows(self.rows, self.num_linked)
+        return rows, first_rows(self.in_rows, self.num_linked) if self.directed else rows
 
     @lazy
     def decoded_rows(self) -> tuple[Rows, Rows]:
@@ -114,7 +126,7 @@ class StoredGraph(AnyGraph, Closing):
         """Heads and starts in memory of their own, and the way to the tails on disk."""
         from oocbfs.graph.disk_rows import DiskRows
 
-        return DiskRows(self._container)
+        return DiskRows(self._container, self.num_linked)
 
     @lazy
     def kept_search(self) -> KeptSearch:

@@ -284,10 +284,13 @@ class Vertices:
         natural = self.positions(ids)
         if natural.size == 0:
             return natural
+        ranks: NDArray[np.uint32] | None = self.__dict__.get("ranks")
+        if ranks is not None:  # which are in memory, and gone when the file is closed
+            return ranks[natural].astype(np.int64)
         with self.reading():
             if self.order is None:
                 return natural
-            if self.budget_bytes is not None and "ranks" not in self.__dict__:
+            if self.budget_bytes is not None:
                 return self._search_order(self.order, natural)
             return self.ranks[natural].astype(np.int64)
 

@@ -121,7 +121,7 @@ def _from_disk(
     needs = traversal_needs(graph, with_parents=False, validate=False, threads=division.threads)
     divide(graph, needs, Settings(engine="disk", memory=budget_bytes), loaders.single)
     graph.disk_rows.load()
-    linked = graph.disk_rows.num_linked
+    linked = graph.num_linked
 
     def left(width: int) -> int:
         taken_bytes = used_bytes() + disk.MANY_BYTES + PIECE_BYTES * (emit == "levels")

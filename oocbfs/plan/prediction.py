@@ -126,11 +126,11 @@ def sample_levels(
 
 def predict_bytes(graph: StoredGraph, decided: DevicePlan, sample: LevelSample) -> Forecast:
     """Say what a traversal with this plan would read over PCIe."""
-    rows, in_rows = (_read_only(side) for side in (graph.rows, graph.in_rows))
+    rows, in_rows = map(_read_only, graph.connected_rows)
     cuts = Cuts(rows, in_rows)
     expanded = np.zeros((sample.num_levels, 2), np.int64)
     waiting, found = (np.zeros((sample.num_levels + 1, PARTS), np.int64) for _ in range(2))
-    levels = sample.levels.view()
+    levels = sample.levels[: rows.heads.size]
     levels.flags.writeable = False
     kernels.count_expanded(
         expanded, levels, rows.bases, rows.starts, rows.shift, *decided.device_ranges[0]
@@ -160,15 +160,15 @@ def predict_bytes(graph: StoredGraph, decided: DevicePlan, sample: LevelSample) 
     cheapest = np.array(
         [cuts.costs(*level).min() for level in zip(searched, expanded, strict=True)], np.int64
     )
-    return _follow(sample.sizes, expanded[:, 0], cheapest, graph.num_vertices)
+    return _follow(sample.sizes, expanded[:, 0], cheapest, rows.heads.size)
 
 
 def predict_blocks(
     graph: StoredGraph, host_ranges: tuple[ByteRange, ...], sample: LevelSample
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Say what expanding and searching would read from disk, outside of host ranges, by level."""
-    rows, in_rows = (_read_only(side) for side in (graph.rows, graph.in_rows))
-    levels = sample.levels.view()
+    rows, in_rows = map(_read_only, graph.connected_rows)
+    levels = sample.levels[: rows.heads.size]
     levels.flags.writeable = False
     expanded = np.zeros(sample.num_levels, np.int64)
     kernels.count_expanded_blocks(

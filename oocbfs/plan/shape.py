@@ -44,12 +44,13 @@ class Shape:
         return sum(side.num_bytes for side in self.tails)
 
 
-def shape_of(graph: StoredGraph) -> Shape:
-    """Look at an open graph."""
+def shape_of(graph: StoredGraph, *, whole: bool = False) -> Shape:
+    """Look at an open graph, as far as its vertices are linked or as a whole."""
+    rows, in_rows = (graph.rows, graph.in_rows) if whole else graph.connected_rows
     return Shape(
-        num_vertices=graph.num_vertices,
-        shift=graph.rows.shift,
-        tails=tuple(tails_of(side) for side in sides_of(graph)),
+        num_vertices=rows.heads.size,
+        shift=rows.shift,
+        tails=tuple(map(tails_of, (rows, in_rows) if graph.directed else (rows,))),
         on_disk=not graph.sizes.unpacked_bytes,
     )
 

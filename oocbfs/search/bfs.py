@@ -50,15 +50,20 @@ def bfs(
     if not sources.size:
         raise QueryError("a traversal needs at least one source")
     with graph.reading():
-        return _bfs(graph, sources, parents, settings, start)
+        return _bfs(graph, sources, parents, method, settings, start)
 
 
 def _bfs(
-    graph: StoredGraph, sources: Ids, parents: bool, settings: Settings, start: float
+    graph: StoredGraph,
+    sources: Ids,
+    parents: bool,
+    method: MethodChoice,
+    settings: Settings,
+    start: float,
 ) -> BfsResult:
     """Traverse from ids."""
     graph.expect_unpacking()
-    by_method = parse_method(settings.method).name != AUTO
+    by_method = method.name != AUTO
     division = _undivided(graph, settings) if by_method else _divide(graph, parents, settings)
     stored = graph.stored(sources)
     target = None if settings.target is None else graph.stored_one(settings.target)
@@ -92,7 +97,7 @@ def _bfs(
         graph_bytes=graph.sizes.graph_bytes,
         fallback=fallback,
         engine_reason=reason,
-        method=str(parse_method(settings.method)),
+        method=str(method) if by_method else AUTO,
         around=found.around,
     )
 

@@ -96,10 +96,11 @@ def _run(
 
 def _on_cpu(graph: StoredGraph, labels: NDArray[np.uint32], threads: int) -> ComponentsOutcome:
     """Work on all cores, straight from the mapped file."""
-    rows, in_rows = graph.rows, graph.in_rows if graph.directed else None
+    rows, in_rows = graph.connected_rows
     cpu.load()
     start = time.perf_counter()
-    done = cpu.connect(rows, in_rows, labels, threads=threads)
+    linked = _label_others(graph, labels)
+    done = cpu.connect(rows, in_rows if graph.directed else None, linked, threads=threads)
     seconds = time.perf_counter() - start
     if done.malformed:
         raise FormatError(f"{graph.path}: a row is damaged: run 'oocbfs verify'")
@@ -115,6 +116,14 @@ def _on_disk(graph: StoredGraph, labels: NDArray[np.uint32], threads: int) -> Co
     with rows.lock:
         rows.load()
         start = time.perf_counter()
-        steps, moved = disk.connect(rows, labels, both=graph.directed, threads=threads)
+        linked = _label_others(graph, labels)
+        steps, moved = disk.connect(rows, linked, both=graph.directed, threads=threads)
         seconds = time.perf_counter() - start
     return ComponentsOutcome(steps, seconds, {"disk": moved})
+
+
+def _label_others(graph: StoredGraph, labels: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Label the vertices behind those that are linked, each alone; give the labels of the rest."""
+    count = graph.num_linked
+    labels[count:] = np.arange(count, labels.size)
+    return labels[:count]

@@ -12,7 +12,17 @@ from oocbfs.formats.container.reader import Container
 from oocbfs.graph.stored import StoredGraph
 from oocbfs.graph.vertices import Vertex
 from oocbfs.memory import parse_size
-from oocbfs.settings import Direction, Emit, Engine, ManyEngine, Schedule, Settings, Strategy
+from oocbfs.settings import (
+    DEFAULT_SCHEDULE,
+    Direction,
+    Emit,
+    Engine,
+    ManyEngine,
+    Schedule,
+    Settings,
+    Strategy,
+    settings_of,
+)
 
 # Searches are imported when they are asked for: opening a graph needs none of their kernels.
 if TYPE_CHECKING:
@@ -132,8 +142,8 @@ class Graph(StoredGraph):
         """
         from oocbfs.search.bfs import bfs
 
-        settings = self._settings(
-            memory,
+        settings = settings_of(
+            memory=self._budget(memory),
             threads=threads,
             engine=engine,
             vram=vram,
@@ -145,7 +155,7 @@ class Graph(StoredGraph):
             target=target,
             validate=validate,
             method=method,
-            schedule=schedule or Schedule(),
+            schedule=schedule or DEFAULT_SCHEDULE,
             devices=None if devices is None else tuple(devices),
         )
         sources = self._resolve(source, settings)
@@ -198,7 +208,7 @@ class Graph(StoredGraph):
         """
         from oocbfs.search.many import bfs_many
 
-        settings = self._settings(memory, threads=threads, engine=engine)
+        settings = settings_of(memory=self._budget(memory), threads=threads, engine=engine)
         return bfs_many(
             self, sources, emit=emit, targets=targets, strategy=strategy, settings=settings
         )
@@ -232,8 +242,15 @@ class Graph(StoredGraph):
         """
         from oocbfs.search.components import components
 
-        device = {"vram": vram, "resident_tails": resident_tails, "progress": progress}
-        settings = self._settings(memory, threads=threads, engine=engine, tmp=tmp, **device)
+        settings = settings_of(
+            memory=self._budget(memory),
+            threads=threads,
+            engine=engine,
+            tmp=tmp,
+            vram=vram,
+            resident_tails=resident_tails,
+            progress=progress,
+        )
         return components(self, settings)
 
     def _resolve(
@@ -261,10 +278,9 @@ class Graph(StoredGraph):
             container = TransposedContainer(self.path, self._container.file.descriptor)
         return Graph(container, self.budget_bytes)
 
-    def _settings(self, memory: str | int | None, **others: Any) -> Settings:  # noqa: ANN401
-        """Put settings together; the budget is by default that of ``open``."""
-        budget_bytes = self.budget_bytes if memory is None else parse_size(memory)
-        return Settings(memory=budget_bytes, **others)
+    def _budget(self, memory: str | int | None) -> int | None:
+        """Give the bytes that a search may take, by default those of ``open``."""
+        return self.budget_bytes if memory is None else parse_size(memory)
 
 
 @overload

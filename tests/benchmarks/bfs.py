@@ -19,7 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import oocbfs
+from oocbfs.formats.output.row_files import write_rows
 from oocbfs.generate import generators
+from oocbfs.graph.rows import decode_rows
 from oocbfs.plot import BLUE, ORANGE, ratio_bars
 from oocbfs.search.graph import Graph
 from tests.benchmarks.common import gapbs, huge_pages, show
@@ -145,17 +147,14 @@ def _busy(number: int) -> Iterator[None]:
 def measure(name: str, path: Path, options: argparse.Namespace) -> list[Row]:
     """Run all peers in turns on one graph; give their medians and the ratio of ours to each."""
     with oocbfs.open(path) as graph:
-        matrix = graph.to_scipy()
-        matrix.sort_indices()
         serialized, ordered = path.with_suffix(".sg"), path.with_suffix(".degree.sg")
         wanted = options.peers.split(",")
         if "gapbs" in wanted and gapbs("bfs") is not None:
-            write_sg(serialized, matrix)
+            write_rows(graph, serialized)
             sources = [s + graph.first_id for s in _gapbs_sources(serialized, options.sources)]
         else:
-            candidates = np.flatnonzero(np.diff(matrix.indptr))
-            chosen = np.random.default_rng(27).choice(candidates, options.sources)
-            sources = (chosen + graph.first_id).tolist()
+            candidates = graph.ids_of(np.flatnonzero(graph.degrees))
+            sources = np.random.default_rng(27).choice(candidates, options.sources).tolist()
         threads = options.threads
         ours = Ours(f"oocbfs, {threads} threads", _NOTHING)
         with_parents = Ours(f"oocbfs, {threads} threads, parents", _NOTHING)
@@ -165,9 +164,13 @@ def measure(name: str, path: Path, options: argparse.Namespace) -> list[Row]:
         if serialized.exists():
             peers.append(Peer(_GAPBS, _gapbs(serialized, threads)))
             if graph.order is not None and "kron" in path.name:
-                write_sg(ordered, _by_rank(matrix, graph))
+                _write_as_stored(ordered, graph)
                 peers.append(Peer("GAPBS, degree-ordered, huge pages", _gapbs(ordered, threads)))
-        peers += [peer for peer in python_peers(matrix, threads) if peer.name.split()[0] in wanted]
+        if set(wanted) - {"gapbs"}:
+            matrix = graph.to_scipy()
+            matrix.sort_indices()
+            others = python_peers(matrix, threads)
+            peers += [peer for peer in others if peer.name.split()[0] in wanted]
         for peer in peers:
             # Long ones run from fewer sources, once.
             peer.run(sources[:1])
@@ -175,8 +178,7 @@ def measure(name: str, path: Path, options: argparse.Namespace) -> list[Row]:
         with_parents.loop.clear()
         for _ in range(options.rounds):
             for peer in peers:
-                degree = "degree-ordered" in peer.name
-                peer.seconds += peer.run(graph.stored(sources).tolist() if degree else sources)
+                peer.seconds += peer.run(sources)
         for leftover in (serialized, ordered):
             leftover.unlink(missing_ok=True)
     best = ours.median()
@@ -210,21 +212,14 @@ def _calls(graph: Graph, ours: Ours | None = None, **options: Any) -> Runner:
     return run
 
 
-def write_sg(path: Path, matrix: Any) -> None:
-    """Write GAP's serialized graph of a symmetric matrix."""
+def _write_as_stored(path: Path, graph: Graph) -> None:
+    """Write GAP's serialized graph with vertices as we store them."""
+    rows = decode_rows(graph.rows)
     with path.open("wb") as file:
         file.write(b"\0")
-        np.array([matrix.nnz, matrix.shape[0]], np.int64).tofile(file)
-        matrix.indptr.astype(np.int64).tofile(file)
-        matrix.indices.astype(np.int32).tofile(file)
-
-
-def _by_rank(matrix: Any, graph: Graph) -> Any:
-    """The same graph with its vertices in stored order."""
-    order: NDArray[Any] = np.asarray(graph.order)
-    permuted = matrix[order][:, order]
-    permuted.sort_indices()
-    return permuted
+        np.array([graph.num_edges, graph.num_vertices], np.int64).tofile(file)
+        rows.firsts.astype(np.int64).tofile(file)
+        rows.neighbours[: graph.num_edges].tofile(file)
 
 
 def _gapbs_sources(path: Path, count: int) -> list[int]:
@@ -239,20 +234,12 @@ def _gapbs_sources(path: Path, count: int) -> list[int]:
 
 
 def _gapbs(path: Path, threads: int) -> Runner:
-    """GAPBS picks its own sources, the same every time."""
+    """GAPBS picks its own sources, the same every time; in another order, other vertices."""
     environment = {**os.environ, **huge_pages(threads)}
 
     def run(sources: list[int]) -> list[float]:
-        seconds: list[float] = []
-        if "degree" in path.name:
-            for source in sources:  # its picker would take other vertices
-                seconds += trial("-r", str(source), "-n", "2")[-1:]
-            return seconds
-        return trial("-n", str(len(sources)))
-
-    def trial(*arguments: str) -> list[float]:
         done = subprocess.run(
-            [str(gapbs("bfs")), "-f", path, *arguments],
+            [str(gapbs("bfs")), "-f", path, "-n", str(len(sources))],
             capture_output=True,
             text=True,
             check=True,

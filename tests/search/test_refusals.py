@@ -184,3 +184,15 @@ def test_one_id_means_one(graph: Graph, several: Any) -> None:
         assert found.level_of(one) == 5
         assert found.path_to(one)[-1] == 5
         assert graph.degree(one) == graph.neighbors(one).size == 3
+
+
+def test_settings_that_are_equal_to_known_ones(graph: Graph) -> None:
+    """Settings are kept, and what is equal to something allowed need not be allowed."""
+    graph.bfs(0, threads=1, max_depth=1)
+    with pytest.raises(QueryError, match="threads cannot be True"):
+        graph.bfs(0, threads=True)
+    for wrong in (True, 1.0):
+        with pytest.raises(QueryError, match="max_depth cannot be"):
+            graph.bfs(0, max_depth=wrong)  # type: ignore[arg-type]
+    with pytest.raises(QueryError, match="one id is wanted"):
+        graph.bfs(0, target=[1])  # type: ignore[arg-type]

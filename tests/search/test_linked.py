@@ -1,0 +1,105 @@
+"""Vertices behind the last one with an edge: no engine loads or sweeps them, all know them."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oocbfs
+from oocbfs.gpu.load import load_graph
+from oocbfs.plan.shape import shape_of
+from oocbfs.search.graph import Graph
+from oocbfs.settings import Direction, Engine
+
+NUM_VERTICES = 1_000
+ENGINES: tuple[Engine, ...] = ("cpu", "disk", "emulator")
+
+
+@pytest.fixture(scope="module", params=["degree-undirected", "degree-directed", "natural-directed"])
+def graph(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    """A path of every other vertex below 200, and vertices without edges."""
+    order, direction = request.param.split("-")
+    path = tmp_path_factory.mktemp("linked") / "g.ocg"
+    edges = np.stack([np.arange(0, 198, 2), np.arange(2, 200, 2)], axis=1)
+    edges = np.concatenate([edges, [[NUM_VERTICES - 1, NUM_VERTICES - 1]]])  # a loop, dropped
+    oocbfs.convert(edges, path, order=order, directed=direction == "directed", ids="dense")
+    opened = oocbfs.open(path)
+    assert opened.num_vertices == NUM_VERTICES
+    return opened
+
+
+def test_how_many(graph: Graph) -> None:
+    degrees = graph.rows.degrees + graph.in_rows.degrees
+    assert graph.num_linked == np.flatnonzero(degrees)[-1] + 1 < NUM_VERTICES
+
+
+def test_no_engine_loads_them(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph.bfs(0, engine="disk")
+    for rows in (graph.disk_rows.out_rows, graph.disk_rows.in_rows, *graph.connected_rows):
+        assert rows.heads.size == graph.num_linked
+        assert rows.starts.size == graph.num_linked + 1
+    assert shape_of(graph).num_vertices == graph.num_linked
+    sizes = []
+
+    def spy(*arguments: Any, **options: Any) -> Any:
+        found = load_graph(*arguments, **options)
+        sizes.append(found.num_vertices)
+        return found
+
+    for module in ("engine", "components"):
+        monkeypatch.setattr(f"oocbfs.gpu.{module}.load_graph", spy)
+    graph.release_device()
+    graph.bfs(0, engine="emulator")
+    graph.components(engine="emulator")
+    assert sizes == [graph.num_linked] * 2
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("sources", [[0], [100], [1], [999, 501], [999, 100], [0, 1, 198]], ids=str)
+@pytest.mark.parametrize("direction", ["auto", "bottom-up"])
+def test_sources(graph: Graph, engine: Engine, sources: list[int], direction: Direction) -> None:
+    found = graph.bfs(sources, engine=engine, parents=True, direction=direction, validate=True)
+    expected = np.full(NUM_VERTICES, -1)
+    for source in sources:
+        expected[source] = 0
+        if source < 200 and source % 2 == 0:
+            near = np.arange(source if graph.directed else 0, 200, 2)
+            steps = np.abs(near - source) // 2
+            better = (expected[near] < 0) | (steps < expected[near])
+            expected[near[better]] = steps[better]
+    np.testing.assert_array_equal(found.levels, expected)
+    assert (found.parents[expected < 0] == -1).all()
+    assert (found.parents[sources] == sources).all()
+    assert found.level_sizes.tolist() == np.bincount(expected[expected >= 0]).tolist()
+    frontiers = sum(level.frontier for level in found.stats.levels)
+    assert frontiers == found.reached
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_limits(graph: Graph, engine: Engine) -> None:
+    def reached(source: int, **limits: Any) -> int:
+        return graph.bfs(source, engine=engine, **limits).reached
+
+    assert reached(999, max_depth=0) == 1
+    assert reached(999, target=999) == 1
+    assert reached(0, target=999) == 100
+    assert reached(0, target=4) == 3
+    assert reached(0, max_depth=5) == 6
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_components(graph: Graph, engine: Engine) -> None:
+    found = graph.components(engine=engine)
+    expected = np.arange(NUM_VERTICES)
+    expected[0:200:2] = 0
+    np.testing.assert_array_equal(found.labels, expected)
+
+
+def test_no_edges_at_all(tmp_path: Path) -> None:
+    oocbfs.convert(np.array([[2, 2]]), tmp_path / "g.ocg", ids="dense")
+    with oocbfs.open(tmp_path / "g.ocg") as graph:
+        assert graph.num_linked == 0
+        for engine in ENGINES:
+            assert graph.bfs(1, engine=engine).levels.tolist() == [-1, 0, -1]
+            assert graph.components(engine=engine).labels.tolist() == [0, 1, 2]
