@@ -42,7 +42,7 @@ _SHARED = 1 << 16
 
 
 @compiled(types.int64(*[types.int64] * 4), _nrt=False)
-def _name(state, names, results, thread):
+def run_naming(state, names, results, thread):
     """Do one thread's part; arguments are addresses, but for the thread."""
     state = _state_at(state)
     finish(state, names_at(names), results_at(results), state.degrees, thread)
@@ -51,7 +51,7 @@ def _name(state, names, results, thread):
 
 def _name_structs(state: Struct, names: Struct, results: Struct, thread: int) -> int:
     """Run the compiled function; this call keeps its structs alive."""
-    outcome: int = _name(state.address, names.address, results.address, thread)
+    outcome: int = run_naming(state.address, names.address, results.address, thread)
     return outcome
 
 

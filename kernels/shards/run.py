@@ -20,6 +20,7 @@ from oocbfs.kernels.rows import ROWS, Rows, read_only, rows_at
 from oocbfs.kernels.shards import state as words
 from oocbfs.kernels.shards.down import down, down_hubs, down_ids, small
 from oocbfs.kernels.shards.messages import count_bits
+from oocbfs.kernels.shards.naming import run_naming
 from oocbfs.kernels.shards.state import (
     CLEAR,
     CONTROL_WORDS,
@@ -274,4 +275,4 @@ class Team:
 @cache
 def load() -> None:
     """Compile the kernels or load them from the cache, so that no step's time includes it."""
-    prepare_together(weigh_words, list_bits, _run)
+    prepare_together(weigh_words, list_bits, run_naming, _run)

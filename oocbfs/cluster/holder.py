@@ -26,6 +26,7 @@ from oocbfs.cluster.shard import (
     sum_work,
 )
 from oocbfs.formats.container.cut import Cut
+from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.shards.merge import set_bits
 from oocbfs.kernels.shards.run import HeldPart, Team, list_vertices
 from oocbfs.kernels.shards.state import CLEAR, DOWN, SMALL, TAKE, UP, Bitmaps
@@ -104,6 +105,8 @@ class Holder:
         """Visit the sources, and nothing else."""
         self._begun = True
         self._team.step(CLEAR)
+        # Vertices without edges may have no levels, and so were left out.
+        self._results.parents[self._results.levels.size :] = NO_HEAD
         # What has no edges is visited; other words than this one are beyond what steps look at.
         connected = self._shape.connected
         beyond = np.arange(connected, -(-connected // 64) * 64, dtype=np.uint32)
