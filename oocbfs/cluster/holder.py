@@ -189,8 +189,11 @@ class Holder:
             return
         for number, shard in enumerate(self._shards):
             down = shard.down(self._words_of(self.own, number), parents=False)
-            assert down.words is not None
-            self.marks[0] |= down.words
+            if down.words is not None:
+                self.marks[0] |= down.words
+            else:
+                assert down.ids is not None
+                set_bits(self.marks[0], down.ids)
             self._work[number] = down.work
 
     def take(self, level: int) -> None:
