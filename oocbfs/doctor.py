@@ -214,7 +214,7 @@ _COMPILED: tuple[tuple[Target, ...], ...] = (
     (("oocbfs.disk.bfs", "load"),),
     tuple(("oocbfs.disk.many", "load", width) for width in _WIDTHS),
     (("oocbfs.kernels.components.connect", "load"), ("oocbfs.disk.components", "load")),
-    (("oocbfs.kernels.shards.run", "load"), ("oocbfs.cluster.disk_shard", "load")),
+    (("oocbfs.kernels.shards.run", "load"), ("oocbfs.cluster.shards.disk", "load")),
     _modules(*(f"shards.{name}" for name in ("copying", "forest", "merge", "messages"))),
     _modules(
         "convert.parse",

@@ -7,8 +7,6 @@ from numba import types
 
 from oocbfs.kernels.array_types import (
     I32,
-    READ_I32,
-    READ_U8,
     READ_U32,
     READ_U64,
     U8,
@@ -16,10 +14,10 @@ from oocbfs.kernels.array_types import (
 )
 from oocbfs.kernels.atomics import atomic_or, count_ones, trailing_zeros
 from oocbfs.kernels.bfs.bottom_up import WEIGHED_WORDS
-from oocbfs.kernels.bfs.state import DEEP, UNREACHED
+from oocbfs.kernels.bfs.state import DEEP
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.region import ONE, ZERO
-from oocbfs.kernels.vectors import store_where, where_equal
+from oocbfs.kernels.vectors import store_where
 
 _I64 = types.int64
 # The edges of more vertices than this are estimated.
@@ -37,36 +35,6 @@ def mark_levels(levels, deep_levels, found, level):
         while level >= DEEP and bits != ZERO:
             deep_levels[w * 64 + trailing_zeros(bits)] = level
             bits &= bits - ONE
-
-
-@compiled(types.void(I32, READ_U8, READ_I32, READ_U32, _I64, _I64))
-def name_levels(out, levels, deep_levels, ranks, first, stop):
-    """Write whole levels, -1 of what was not reached, of the vertices at positions first … stop-1.
-
-    ``ranks`` are the vertices at positions; none stand for the order in which they are stored.
-    """
-    for i in range(first, stop):
-        v = np.int64(ranks[i]) if ranks.size else i
-        # Without a branch: which vertices were reached cannot be guessed.
-        level = np.int32(levels[v])
-        out[i] = level - (np.int32(level == UNREACHED) << 8)
-        if level == DEEP:
-            out[i] = deep_levels[v]
-
-
-@compiled(_I64(READ_U8, READ_U32, types.boolean, _I64, _I64))
-def sum_degrees(levels, degrees, unreached, first, stop):
-    """Sum the degrees of vertices that were reached, or of those that were not, by whole words."""
-    edges = np.int64(0)
-    flip = ZERO if unreached else ~ZERO
-    for w in range(first >> 6, (stop + 63) >> 6):
-        bits = where_equal(levels, w * 64, np.uint8(UNREACHED)) ^ flip
-        if w * 64 + 64 > degrees.size:
-            bits &= ~ZERO >> np.uint64(w * 64 + 64 - degrees.size)
-        while bits != ZERO:
-            edges += np.int64(degrees[w * 64 + trailing_zeros(bits)])
-            bits &= bits - ONE
-    return edges
 
 
 @compiled(types.void(U64, READ_U64))

@@ -1,8 +1,10 @@
-"""Bitmaps as messages: the distances between their ones, or their zeros, in Golomb's code.
+"""Sets of numbers as messages, in the code of Elias and Fano.
 
-A distance is written by its high part in unary, that many zeros and a one, and then its low bits as
-they are (Golomb, IEEE Transactions on Information Theory 1966; powers of two: Rice, 1979). Where
-bits are spread evenly, that takes within some percent of what any code takes.
+A number is written by the steps from its predecessor's high part to its own in unary, that many
+zeros and a one, and then its low bits as they are (Elias, J. ACM 1974; Fano, 1971). Whatever the
+numbers are, that takes a bit and the low bits for each of them, and one for each high part there
+is: the length of a message is known before it is written. No code takes less than some half bit a
+number less where they are spread evenly.
 """
 
 from __future__ import annotations
@@ -40,33 +42,25 @@ def count_words(bitmap, rest):
     return size
 
 
-@compiled(_I64(U64, READ_U64, types.uint64, _I64))
+@compiled(types.void(U64, READ_U64, types.uint64, _I64))
 def put_bits(out, bitmap, flip, low_bits):
-    """Write the distances between the bits that differ from those of ``flip``.
-
-    Gives how many bits of ``out``, which is zero before, that took; -1 if there is no room.
-    """
+    """Write the bits that differ from those of ``flip``; ``out`` is zero before, and has room."""
     low = np.uint64(low_bits)
     end = np.int64(0)
-    room = 64 * np.int64(out.size)
-    previous = np.int64(-1)
+    previous = np.int64(0)
     for w in range(bitmap.size):
         bits = bitmap[w] ^ flip
         while bits != ZERO:
             v = w * 64 + trailing_zeros(bits)
             bits &= bits - ONE
-            distance = v - previous - 1
-            previous = v
-            end += distance >> low_bits
-            if end + low_bits + 1 > room:
-                return np.int64(-1)
-            code = ONE | (np.uint64(distance) & ((ONE << low) - ONE)) << ONE
+            end += (v >> low_bits) - previous
+            previous = v >> low_bits
+            code = ONE | (np.uint64(v) & ((ONE << low) - ONE)) << ONE
             place = np.uint64(end & 63)
             out[end >> 6] |= code << place
             if (end & 63) + low_bits + 1 > 64:
                 out[(end >> 6) + 1] = code >> (np.uint64(64) - place)
             end += low_bits + 1
-    return end
 
 
 @inlined
@@ -86,22 +80,23 @@ def take_bits(bitmap, data, flip, low_bits, count):
     room = 64 * np.int64(data.size - SPARE_WORDS)
     num_bits = 64 * np.int64(bitmap.size)
     place = np.int64(0)
-    v = np.int64(-1)
+    high = np.int64(0)
+    last = np.int64(-1)
     for _ in range(count):
-        high = np.int64(0)
         while place < room and _window(data, place) == ZERO:
             high += 64
             place += 64
         if place >= room:
             return DAMAGED
         zeros = trailing_zeros(_window(data, place))
+        high += zeros
         place += zeros + 1
         if place + low_bits > room:
             return DAMAGED
-        distance = (high + zeros << low_bits) | np.int64(_window(data, place) & mask)
+        v = high << low_bits | np.int64(_window(data, place) & mask)
         place += low_bits
-        v += distance + 1
-        if distance < 0 or v >= num_bits:
+        if v <= last or v >= num_bits:
             return DAMAGED
+        last = v
         bitmap[v >> 6] ^= ONE << np.uint64(v & 63)
     return FINE

@@ -1,61 +1,112 @@
-"""Run one step on a part of a graph, on some threads."""
+"""Run steps on the parts that a process holds, with threads that stay from one step to the next."""
 
 from __future__ import annotations
 
+import time
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 from numba import types
 
 from oocbfs.kernels.array_types import READ_U32, READ_U64, U32
-from oocbfs.kernels.atomics import trailing_zeros
+from oocbfs.kernels.atomics import kernel, trailing_zeros
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.compiling import prepare_together
 from oocbfs.kernels.gather import BATCH
 from oocbfs.kernels.probe import PENDING
-from oocbfs.kernels.region import CURSOR, HUB_CURSOR, ONE, TASK, ZERO
+from oocbfs.kernels.region import ONE, STARTED, TASK, ZERO, make_region
 from oocbfs.kernels.rows import ROWS, Rows, read_only, rows_at
 from oocbfs.kernels.shards import state as words
-from oocbfs.kernels.shards.down import down, down_hubs, down_ids
+from oocbfs.kernels.shards.down import down, down_hubs, down_ids, small
+from oocbfs.kernels.shards.messages import count_bits
+from oocbfs.kernels.shards.naming import run_naming
 from oocbfs.kernels.shards.state import (
+    CLEAR,
     CONTROL_WORDS,
+    COUNTS,
     DOWN,
     DOWN_HUBS,
     DOWN_IDS,
     MAX_HUBS,
+    SMALL,
     STATE,
+    TAKE,
     UP,
-    ShardState,
+    Bitmaps,
+    TeamState,
     state_at,
 )
+from oocbfs.kernels.shards.take import clear, take
 from oocbfs.kernels.shards.up import up
 from oocbfs.kernels.structs import Struct
 from oocbfs.kernels.workers import run_together
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from numpy.typing import NDArray
 
-_NO_WORDS = np.empty(0, np.uint64)
+Result = TypeVar("Result")
+
 _NO_IDS = np.empty(0, np.uint32)
 _DONE, _PAUSED = range(2)
+# More vertices than there can be.
+_ALL = 1 << 62
 # Rows that a thread queues at a time: those of a chunk of words.
 _QUEUE = 64 * 64
+# Fewer words are not worth sharing.
+_SHARED_WORDS = 1024
+_ALONE = (SMALL, DOWN_IDS)
+# So many threads have marks of their own; more share one bitmap, by atomic operations.
+_OWN_MARKS = 4
 
 
-@compiled(types.int64(*[types.int64] * 3), _nrt=False)
-def _run(rows, state, thread):
-    """Do one thread's part of the step; rows and state are addresses."""
-    rows, state = rows_at(rows), state_at(state)
-    task = state.control[TASK]
-    if task == UP:
-        up(rows, state, thread)
-    elif task == DOWN:
-        down(rows, state, thread)
-    elif task == DOWN_HUBS:
-        down_hubs(rows, state, thread)
-    else:
-        down_ids(rows, state, thread)
+@kernel
+def _work(even, odd, state, thread):
+    """Do one thread's part of a step on all parts that are held, one after the other."""
+    now = state_at(even if state.control[words.TURN] == 0 else odd)
+    shards, task = now.shards, now.control[TASK]
+    if task == DOWN_HUBS:
+        down_hubs(now, thread)
+        return
+    if task == CLEAR:
+        clear(now)
+        return
+    for shard in range(shards.shape[0]):
+        rows_out = rows_at(shards[shard, words.OUT])
+        if task == UP:
+            up(rows_at(shards[shard, words.IN]), rows_out.degrees, now, shard, thread)
+        elif task == DOWN:
+            down(rows_out, now, shard, thread)
+        elif task == TAKE:
+            take(rows_out.degrees, now, shard)
+        elif task == SMALL:
+            small(rows_out, now, shard, thread)
+        else:
+            down_ids(rows_out, now, thread)
+
+
+_run_region, _worker_loop = make_region(_work)
+
+
+@compiled(types.int64(*[types.int64] * 5), _nrt=False)
+def _run(even, odd, task, shared, thread):
+    """Take a step on thread 0; others take part in steps until there are no more.
+
+    ``even`` and ``odd`` are addresses of states, which take turns from level to level.
+    """
+    state = state_at(even)
+    if thread != 0:
+        _worker_loop(even, odd, state, thread)
+        return _DONE
+    counts, control = state.counts, state.control
+    if task == DOWN:
+        control[words.NUM_HUBS] = 0
+    counts[:, words.WORD_CURSOR] = 0
+    _run_region(even, odd, state, task, shared != 0)
+    if task == DOWN and control[words.NUM_HUBS] != 0:
+        _run_region(even, odd, state, DOWN_HUBS, shared != 0)
     return _DONE
 
 
@@ -86,120 +137,142 @@ def list_bits(out, bitmap, offset):
     return size
 
 
-class Counts(NamedTuple):
-    """What a step looked at, and whether a row was malformed."""
-
-    edges: int
-    heads: int
-    tested: int
-    tail_bytes: int
-    malformed: bool
+def list_vertices(bitmap: NDArray[np.uint64]) -> NDArray[np.uint32]:
+    """List the set bits of a bitmap, ascending."""
+    out = np.empty(count_bits(bitmap), np.uint32)
+    list_bits(out, bitmap, 0)
+    return out
 
 
-class Stepper:
-    """Steps on the rows of one part, and their scratch; one step at a time."""
+class HeldPart(NamedTuple):
+    """A part that a process holds: its number, its words, and its rows of both directions."""
 
-    def __init__(self, rows_out: Rows, rows_in: Rows, threads: int) -> None:
-        self._rows_out = read_only(rows_out)
-        self._out = Struct(ROWS, self._rows_out)
-        self._in = self._out if rows_in is rows_out else Struct(ROWS, read_only(rows_in))
+    part: int
+    num_words: int
+    rows_out: Rows
+    rows_in: Rows
+
+
+class Team:
+    """The parts of a graph that a process holds, and the threads that take steps on them.
+
+    ``parts`` are those of the graph. Where all of them are held, placed arrays have their words in
+    the order of the graph's, otherwise one part after the other. One search at a time.
+    """
+
+    def __init__(self, held: Sequence[HeldPart], parts: int, threads: int) -> None:
+        load()
         self._threads = threads
-        self._ids = np.empty((threads, 2 * BATCH), np.uint32)
-        self._offsets = np.empty((threads, 3 * PENDING), np.int64)
-        self._queues = np.empty((threads, _QUEUE), np.uint32)
-        self._hubs = np.empty(MAX_HUBS, np.int64)
+        self._kept: list[Struct] = []
+        self._shards = np.zeros((len(held), 8), np.int64)
+        self.has_all = len(held) == parts
+        place = 0
+        for row, one in zip(self._shards, held, strict=True):
+            rows = Struct(ROWS, read_only(one.rows_out))
+            rows_in = rows
+            if one.rows_in is not one.rows_out:
+                rows_in = Struct(ROWS, read_only(one.rows_in))
+            self._kept += rows, rows_in
+            first = one.part if self.has_all else place
+            row[:5] = rows.address, rows_in.address, one.part, first, one.num_words
+            place += one.num_words
+        # Words of a placed array.
+        self.num_words = place
+        # Sums of the last step, a row a part.
+        self.counts = np.zeros((len(held), COUNTS), np.int64)
+        self._scratch = {
+            "ids": np.empty((threads, 2 * BATCH), np.uint32),
+            "offsets": np.empty((threads, 3 * PENDING), np.int64),
+            "queues": np.empty((threads, _QUEUE), np.uint32),
+            "hubs": np.empty((MAX_HUBS, 2), np.int64),
+            "parts": parts,
+            "stride": parts if self.has_all else 1,
+        }
+        self._shared = threads > 1 and place >= _SHARED_WORDS
+        self.control = np.zeros(CONTROL_WORDS, np.int64)
+        self._turns: tuple[Struct, Struct] | None = None
 
-    def up(
+    def make_marks(self, num_words: int) -> NDArray[np.uint64]:
+        """Make marks for so many words: bitmaps for some threads, or one that they share."""
+        rows = self._threads if self._threads <= _OWN_MARKS else 1
+        return np.zeros((rows, num_words), np.uint64)
+
+    @property
+    def malformed(self) -> int | None:
+        """Which of the parts has what no converter wrote, if a step came across that."""
+        return int(self.control[words.FAILED]) - 1 if self.control[words.FAILED] else None
+
+    def lead(
         self,
-        frontier: NDArray[np.uint64],
-        visited: NDArray[np.uint64],
-        found: NDArray[np.uint64],
-        parents: NDArray[np.uint32] | None,
-    ) -> Counts:
-        """Find the rows that are not visited and have a neighbour in the frontier.
-
-        ``frontier`` is full, the others are own bitmaps; ``found`` is zero. ``parents`` gets a
-        neighbour in the frontier for each row that is found.
-        """
-        state = self._state(frontier, found, visited=visited, parents=parents)
-        return self._run(UP, self._in, state)
-
-    def down(self, frontier: NDArray[np.uint64], found: NDArray[np.uint64]) -> Counts:
-        """Set the bits of all neighbours of an own frontier in a full bitmap."""
-        state = self._state(frontier, found)
-        counts = self._run(DOWN, self._out, state)
-        if state.control[words.NUM_HUBS] and not counts.malformed:
-            counts = self._run(DOWN_HUBS, self._out, state)
-        return counts
-
-    def down_ids(
-        self, frontier: NDArray[np.uint64], size: int, edges: int
-    ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], Counts]:
-        """List all neighbours of at most MAX_HUBS rows, and the row that each belongs to."""
-        rows = np.empty(size, np.uint32)
-        list_bits(rows, frontier, 0)
-        self._hubs[:size] = rows
-        ids, owners = np.empty((2, edges), np.uint32)
-        state = self._state(frontier, _NO_WORDS, ids=ids, owners=owners)
-        state.control[words.NUM_HUBS] = size
-        counts = self._run(DOWN_IDS, self._out, state, threads=1)
-        return ids[: counts.edges], owners[: counts.edges], counts
-
-    def _state(
-        self,
-        frontier: NDArray[np.uint64],
-        found: NDArray[np.uint64],
+        even: Bitmaps,
+        odd: Bitmaps,
+        body: Callable[[], Result],
         *,
-        visited: NDArray[np.uint64] = _NO_WORDS,
-        parents: NDArray[np.uint32] | None = None,
         ids: NDArray[np.uint32] = _NO_IDS,
         owners: NDArray[np.uint32] = _NO_IDS,
-    ) -> ShardState:
-        return ShardState(
-            frontier=frontier,
-            visited=visited,
-            found=found,
-            parents=_NO_IDS if parents is None else parents,
-            list_ids=ids,
-            list_owners=owners,
-            ids=self._ids,
-            offsets=self._offsets,
-            queues=self._queues,
-            hubs=self._hubs,
-            control=np.zeros(CONTROL_WORDS, np.int64),
-        )
+        connected: int = _ALL,
+    ) -> Result:
+        """Call something that takes steps, while the other threads wait for them.
 
-    def _run(
-        self, task: int, rows: Struct, state: ShardState, threads: int | None = None
-    ) -> Counts:
-        control = state.control
-        control[TASK] = task
-        control[[CURSOR, HUB_CURSOR]] = 0
-        struct = Struct(STATE, state)
-        run_together(
-            _run_structs,
-            (rows, struct),
-            range(1, self._threads if threads is None else threads),
-            control,
-            paused=_PAUSED,
-            wait=True,
-        )
-        return Counts(
-            edges=int(control[words.EDGES]),
-            heads=int(control[words.HEADS]),
-            tested=int(control[words.TESTED]),
-            tail_bytes=int(control[words.TAIL_BYTES]),
-            malformed=bool(control[words.FAILED]),
-        )
+        Vertices from ``connected`` on have no edges.
+        """
+        # Control words are new: a late worker may still read those of before.
+        self.control = np.zeros(CONTROL_WORDS, np.int64)
+        self.control[STARTED] = time.monotonic_ns()
+        self.control[words.CONNECTED] = connected
+        self.counts[:] = 0
+        scratch = {**self._scratch, "control": self.control, "list_ids": ids, "list_owners": owners}
+        first = TeamState(even, self._shards, self.counts, **scratch)  # type: ignore[arg-type]
+        turn = Struct(STATE, first.values())
+        other = turn if odd is even else turn.with_values(first._replace(bitmaps=odd).values())
+        self._turns = turn, other
+        results: list[Result] = []
 
+        def run(kept: Team, even: Struct, odd: Struct, thread: int) -> int:
+            if thread == 0:
+                results.append(body())
+                return _DONE
+            outcome: int = _run(even.address, odd.address, 0, 0, thread)
+            return outcome
 
-def _run_structs(rows: Struct, state: Struct, thread: int) -> int:
-    """Run the compiled step, whose structs this call keeps alive."""
-    outcome: int = _run(rows.address, state.address, thread)
-    return outcome
+        others = range(1, self._threads if self._shared else 1)
+        # Others that have not begun are not waited for, so that they keep what they may look at.
+        try:
+            run_together(run, (self, turn, other), others, self.control, paused=_PAUSED, wait=False)
+        finally:
+            self._turns = None  # which hold arrays
+        return results[0]
+
+    def step(self, task: int, turn: int = 0, level: int = 0, useful: int = _ALL) -> None:
+        """Take a step, inside of ``lead``; vertices from ``useful`` on are not expanded."""
+        assert self._turns is not None
+        control = self.control
+        control[words.TURN], control[words.LEVEL], control[words.USEFUL] = turn, level, useful
+        even, odd = self._turns
+        _run(even.address, odd.address, task, int(self._shared and task not in _ALONE), 0)
+
+    def list_neighbours(
+        self, own: NDArray[np.uint64], size: int, edges: int
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        """List all neighbours of at most MAX_HUBS rows of the only part, and whose each is."""
+        self._scratch["hubs"][:size, 1] = list_vertices(own)  # type: ignore[index]
+        ids, owners = np.empty((2, edges), np.uint32)
+        none = Bitmaps()
+
+        def body() -> None:
+            self.control[words.NUM_HUBS] = size
+            self.step(DOWN_IDS)
+
+        shared, self._shared = self._shared, False
+        try:
+            self.lead(none, none, body, ids=ids, owners=owners)
+        finally:
+            self._shared = shared
+        count = int(self.counts[0, words.EDGES])
+        return ids[:count], owners[:count]
 
 
 @cache
 def load() -> None:
     """Compile the kernels or load them from the cache, so that no step's time includes it."""
-    prepare_together(weigh_words, list_bits, _run)
+    prepare_together(weigh_words, list_bits, run_naming, _run)

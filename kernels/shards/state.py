@@ -1,56 +1,92 @@
-"""What the threads of one step on a part share: bitmaps, scratch, control words."""
+"""What the threads share that take a step on the parts that one process holds."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
+from numba import types
 from numpy.typing import NDArray
 
-from oocbfs.kernels.array_types import I64, I64_2D, U32, U32_2D, U64
+from oocbfs.kernels.array_types import I32, I64, I64_2D, U8, U32, U32_2D, U64, U64_2D
 from oocbfs.kernels.region import REGION_WORDS
 from oocbfs.kernels.structs import StructType, at_address
 
-# Control words after those of the region: sums over the threads, how many hubs wait, and whether a
-# tail holds what no converter wrote.
-TESTED, EDGES, HEADS, TAIL_BYTES, NUM_HUBS, FAILED = range(REGION_WORDS, REGION_WORDS + 6)
+# Control words after those of the region: which of two states counts, the level that is being
+# found, how many hubs wait, one more than the shard where a tail holds what no converter wrote,
+# and how many vertices there are up to the last that has edges, and up to the last that leads on.
+TURN, LEVEL, NUM_HUBS, FAILED, CONNECTED, USEFUL = range(REGION_WORDS, REGION_WORDS + 6)
 CONTROL_WORDS = REGION_WORDS + 8
 
-# Steps: bottom-up; top-down into a bitmap, first without hubs, then their segments; top-down of a
-# few rows into a list of ids.
-UP, DOWN, DOWN_HUBS, DOWN_IDS = range(4)
+# Steps: bottom-up; top-down into marks, first without hubs, then their segments; taking marks in
+# that nobody visited before; all of that for a few edges, by one thread, where all parts are held;
+# top-down of a few rows into a list of ids; the begin of a search.
+UP, DOWN, DOWN_HUBS, TAKE, SMALL, DOWN_IDS, CLEAR = range(7)
+
+# Columns of ``shards``: addresses of the out- and the in-rows, the part, the place of its first
+# word, and how many words it has.
+OUT, IN, PART, PLACE, NUM_WORDS = range(5)
+# Columns of ``counts``, a row a shard: sums over the threads, and the cursor of the step.
+FOUND, FOUND_EDGES, TESTED, EDGES, HEADS, TAIL_BYTES, WORD_CURSOR = range(7)
+COUNTS = 8
 
 MAX_HUBS = 4096
 # A row with more segments is shared between threads.
 HUB_SEGMENTS = 16
 
 
-class ShardState(NamedTuple):
-    """The arrays of a step; those that it does not need are empty.
+_NO_WORDS = np.empty(0, np.uint64)
 
-    A *full* bitmap has a bit for each vertex of the graph and one more word of zeros, an *own* one
-    the words of the part, row by row.
+
+class Bitmaps(NamedTuple):
+    """The arrays of a search, or of one step; those that it does not need are empty.
+
+    A *full* bitmap has a bit for each vertex of the graph and one more word of zeros. A *placed*
+    array has the words of the parts that are held: all of them in their own order, or one part
+    after the other. Where all parts are held, both are the same.
 
     frontier
-        Full in a step up, own in a step down.
-    visited
-        Own; a step up looks for those that are not.
-    found
-        Own in a step up, full in a step down into a bitmap.
-    parents
-        In a step up, if parents are wanted: a vertex for each row that was found.
+        Full; what a step up looks for.
+    own
+        Placed: the frontier of held parts, which a step down expands.
+    known
+        Full: what need not be marked.
+    visited, found
+        Placed.
+    marks
+        Full bitmaps, one that threads share or one for each, zero between two levels: what a step
+        down comes across, whatever part it belongs to.
+    levels, deep_levels, parents
+        Placed, one number a vertex. Levels are as in ``kernels.bfs.state``.
+    """
+
+    frontier: NDArray[np.uint64] = _NO_WORDS
+    own: NDArray[np.uint64] = _NO_WORDS
+    known: NDArray[np.uint64] = _NO_WORDS
+    visited: NDArray[np.uint64] = _NO_WORDS
+    found: NDArray[np.uint64] = _NO_WORDS
+    marks: NDArray[np.uint64] = np.empty((0, 0), np.uint64)
+    levels: NDArray[np.uint8] = np.empty(0, np.uint8)
+    deep_levels: NDArray[np.int32] = np.empty(0, np.int32)
+    parents: NDArray[np.uint32] = np.empty(0, np.uint32)
+
+
+class TeamState(NamedTuple):
+    """Bitmaps, the parts that are held, and scratch.
+
+    parts, stride
+        Parts of the graph, and words from one word of a part to the next in placed arrays.
     list_ids, list_owners
-        In a step down into a list: neighbours, and whose they are.
+        In a step down into a list: neighbours, and the rows that these belong to.
     ids, offsets, queues
         Scratch, one row a thread.
     hubs
-        Rows that wait for DOWN_HUBS.
+        Shards and rows that wait for DOWN_HUBS.
     """
 
-    frontier: NDArray[np.uint64]
-    visited: NDArray[np.uint64]
-    found: NDArray[np.uint64]
-    parents: NDArray[np.uint32]
+    bitmaps: Bitmaps
+    shards: NDArray[np.int64]
+    counts: NDArray[np.int64]
     list_ids: NDArray[np.uint32]
     list_owners: NDArray[np.uint32]
     ids: NDArray[np.uint32]
@@ -58,22 +94,37 @@ class ShardState(NamedTuple):
     queues: NDArray[np.uint32]
     hubs: NDArray[np.int64]
     control: NDArray[np.int64]
+    parts: int
+    stride: int
+
+    def values(self) -> tuple[object, ...]:
+        """Give what STATE describes, in its order."""
+        return (*self.bitmaps, *self[1:])
 
 
 STATE = StructType(
-    "ShardState",
+    "TeamState",
     {
         "frontier": U64,
+        "own": U64,
+        "known": U64,
         "visited": U64,
         "found": U64,
+        "marks": U64_2D,
+        "levels": U8,
+        "deep_levels": I32,
         "parents": U32,
+        "shards": I64_2D,
+        "counts": I64_2D,
         "list_ids": U32,
         "list_owners": U32,
         "ids": U32_2D,
         "offsets": I64_2D,
         "queues": U32_2D,
-        "hubs": I64,
+        "hubs": I64_2D,
         "control": I64,
+        "parts": types.int64,
+        "stride": types.int64,
     },
 )
 state_at = at_address(STATE)

@@ -16,8 +16,8 @@ from oocbfs.settings import Settings
 if TYPE_CHECKING:
     from oocbfs.cluster.graph import ShardedGraph
 
-# Bitmaps that a driver holds: frontier, next frontier, visited, what is useless, and one to merge.
-_BITMAPS = 6
+# Bitmaps that a driver holds: frontier, next frontier, visited, and marks of four threads at most.
+_BITMAPS = 7
 
 
 # Engines whose shards are on devices.

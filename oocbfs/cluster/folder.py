@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.cluster.driver import Shape
+from oocbfs.cluster.exchange import Shape
 from oocbfs.cluster.manifest import Manifest
 from oocbfs.formats.container.layout import Kind
 from oocbfs.formats.edges import Edges, Ids

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.cluster.exchange import Star, Step, Traffic
-from oocbfs.cluster.shard import Bitmap, Down, Forest, Shard, ShardRef, Up, VertexArray
+from oocbfs.cluster.driver import Driven
+from oocbfs.cluster.exchange import Found, Query, Result, Traffic
+from oocbfs.cluster.holder import Holder
+from oocbfs.cluster.results import Results
+from oocbfs.cluster.shard import Bitmap, Forest, Shard, ShardRef, VertexArray
 from oocbfs.cluster.tasks import open_shard
 from oocbfs.formats.container.cut import Cut
+from oocbfs.kernels.shards.messages import count_bits
+from oocbfs.kernels.shards.state import FOUND, FOUND_EDGES
+
+# A frontier with fewer edges is expanded by one thread: others would take longer to come.
+_FEW_EDGES = 4096
 
 
-class Here(Star):
+class Here(Driven):
     """All shards in this process; nothing travels."""
 
     name = "here"
 
     def __init__(self, refs: Sequence[ShardRef], degrees: NDArray[np.uint32]) -> None:
-        super().__init__(Cut(refs[0].num_vertices, len(refs)), degrees)
+        super().__init__(Cut(refs[0].num_vertices, len(refs)))
         self._open = ExitStack()
         self._shards: list[Shard] = []
         try:
@@ -29,20 +37,45 @@ class Here(Star):
                 shard = open_shard(replace(ref, shards=len(refs)))
                 self._open.callback(shard.close)
                 self._shards.append(shard)
+            self._holder = Holder(self.cut, self._shards, refs[0].threads)
         except BaseException:
             self.close()
             raise
 
-    def ask_up(self, step: Step, traffic: Traffic) -> Iterable[tuple[int, Up]]:
-        """Ask one shard after the other."""
-        for part, shard in enumerate(self._shards):
-            visited = self.visited_of(step, part)
-            yield part, shard.up(step.frontier, visited, parents=step.parents)
+    def begin(self, query: Query, results: Results) -> None:
+        """Begin a search."""
+        self._edges = query.source_edges
+        self._holder.begin(query, results)
 
-    def ask_down(self, step: Step, traffic: Traffic) -> Iterable[tuple[int, Down]]:
-        """Ask one shard after the other."""
-        for part, own in self.frontier_of(step):
-            yield part, self._shards[part].down(own, parents=step.parents)
+    def lead(self, levels: Callable[[], Result]) -> Result:
+        """Call what takes steps, while all threads wait for them."""
+        return self._holder.lead(levels)
+
+    def up(self, level: int) -> Found:
+        """Let all vertices that are not visited look for the frontier."""
+        traffic = self._frontier()
+        self._holder.up(level)
+        return self._found(traffic)
+
+    def down(self, level: int) -> Found:
+        """Let the frontier look for all vertices that are not visited."""
+        traffic = self._frontier()
+        if self._edges <= _FEW_EDGES and self._holder.is_together:
+            self._holder.small(level)
+        else:
+            self._holder.down(level)
+            self._holder.take(level)
+        return self._found(traffic)
+
+    def _frontier(self) -> Traffic:
+        """Count what would be sent: for those who plan."""
+        return Traffic(vertices=int(count_bits(self._holder.frontier)))
+
+    def _found(self, traffic: Traffic) -> Found:
+        counts = self._holder.counts
+        size, edges = int(counts[:, FOUND].sum()), int(counts[:, FOUND_EDGES].sum())
+        self._edges = max(size, edges)
+        return Found(size, edges, self._holder.work(), traffic)
 
     def heads(self) -> Iterable[tuple[int, VertexArray]]:
         """Ask one shard after the other."""

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import NamedTuple, Self
 
-from oocbfs.cluster.driver import Outcome
-from oocbfs.cluster.exchange import Exchange
 from oocbfs.errors import QueryError
 from oocbfs.progress import make_bar
-
-if TYPE_CHECKING:
-    from oocbfs.cluster.graph import ShardedGraph
 
 # After so many levels, what is reached tells how many there will be.
 _TELLING_LEVELS = 64
@@ -18,12 +13,27 @@ _TELLING_LEVELS = 64
 _PATIENCE_SECONDS = 10.0
 
 
-class Watch:
-    """Shows levels on a terminal, and ends a search whose levels would cost more than its work."""
+class Terms(NamedTuple):
+    """What tells whether a graph is too deep: its vertices with edges, and the cost of a level."""
 
-    def __init__(self, graph: ShardedGraph, exchange: Exchange, *, show: bool, force: bool) -> None:
-        self._graph, self._exchange, self._force = graph, exchange, force
+    path: str
+    connected: int
+    exchange: str
+    level_seconds: float
+
+
+class Watch:
+    """Shows levels on a terminal, and ends a search whose levels would cost more than its work.
+
+    It can be sent to other processes, which then see the same levels and show nothing.
+    """
+
+    def __init__(self, terms: Terms, force: bool = False, *, show: bool = False) -> None:
+        self._terms, self._force = terms, force
         self._bar = make_bar("levels", None, "level", disable=not show)
+
+    def __reduce__(self) -> tuple[type[Watch], tuple[Terms, bool]]:
+        return Watch, (self._terms, self._force)
 
     def __enter__(self) -> Self:
         return self
@@ -31,8 +41,8 @@ class Watch:
     def __exit__(self, *error: object) -> None:
         self._bar.close()
 
-    def on_level(self, level: int, outcome: Outcome) -> None:
-        """See a level begin.
+    def on_level(self, level: int, sizes: list[int]) -> None:
+        """See a level begin, with the sizes of all so far.
 
         Raises
         ------
@@ -43,13 +53,14 @@ class Watch:
         if level != _TELLING_LEVELS or self._force:
             return
         # A frontier that does not grow reaches as much in each level to come.
-        left = self._graph.shape.connected - sum(outcome.sizes)
-        recent = sum(outcome.sizes[-_TELLING_LEVELS // 2 :]) / (_TELLING_LEVELS // 2)
+        terms = self._terms
+        left = terms.connected - sum(sizes)
+        recent = sum(sizes[-_TELLING_LEVELS // 2 :]) / (_TELLING_LEVELS // 2)
         to_come = left / max(1.0, recent)
-        seconds = to_come * self._exchange.level_seconds
+        seconds = to_come * terms.level_seconds
         if seconds > _PATIENCE_SECONDS:
             raise QueryError(
-                f"{self._graph.path}: is deep: about {to_come:,.0f} levels are to come, and each "
-                f"costs {1000 * self._exchange.level_seconds:.0f} ms on {self._exchange.name}, "
+                f"{terms.path}: is deep: about {to_come:,.0f} levels are to come, and each "
+                f"costs {1000 * terms.level_seconds:.0f} ms on {terms.exchange}, "
                 f"{seconds:,.0f} s in all: search it on one machine, or use --force"
             )

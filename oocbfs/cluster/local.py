@@ -23,8 +23,9 @@ from multiprocessing.connection import Connection, wait
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.cluster.exchange import Star, Step, Traffic
+from oocbfs.cluster.exchange import Traffic
 from oocbfs.cluster.shard import Bitmap, Down, Forest, Shard, ShardRef, Up, VertexArray, Work
+from oocbfs.cluster.star import Star, Step
 from oocbfs.cluster.tasks import open_shard
 from oocbfs.errors import ClusterError, OocbfsError, QueryError
 from oocbfs.formats.container.cut import Cut

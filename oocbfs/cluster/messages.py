@@ -1,4 +1,8 @@
-"""Bitmaps on their way between processes: as they are, or coded where that is smaller."""
+"""Sets of vertices on their way between processes: bitmaps as they are, or coded where smaller.
+
+How long a message is, depends on nothing but how many vertices there are and how many of them it
+names: ``plan.messages.set_bytes``.
+"""
 
 from __future__ import annotations
 
@@ -7,43 +11,67 @@ from numpy.typing import NDArray
 
 from oocbfs.errors import FormatError
 from oocbfs.kernels.shards import messages as kernels
+from oocbfs.plan.messages import CODED_BITS, is_coded, low_bits, set_bytes
 
-# What a message begins with: its form, the low bits of each distance, how many there are, how many
+# What a message begins with where its reader knows nothing: how many ones there are, how many
 # words are coded, and whether the bits of all others are set.
-_START = np.dtype(
-    [("form", "u1"), ("low_bits", "u1"), ("rest", "u1"), ("count", "<u4"), ("words", "<u4")]
-)
-# A bitmap as it is, or the distances between its ones or its zeros.
-_PLAIN, _ONES, _ZEROS = range(3)
-# So many bits there are for each distance at least, if they are coded: with fewer, a bitmap would
-# shrink by a fifth at most, and coding takes longer than sending it.
-_CODED_BITS, _QUICK_BITS = 4, 40
+_START = np.dtype([("rest", "u1"), ("count", "<u8"), ("words", "<u4")])
 _NONE, _ALL = np.uint64(0), np.uint64(2**64 - 1)
-_FLIPS = {_ONES: _NONE, _ZEROS: _ALL}
 
 
-def pack(words: NDArray[np.uint64], *, quick: bool = False) -> bytes:
-    """Write a bitmap as a message; ``quick`` codes only what then takes a fifth of the bytes."""
+def put_set(words: NDArray[np.uint64], count: int, coded_bits: int) -> NDArray[np.uint8]:
+    """Write a bitmap with so many ones; it is coded where there are ``coded_bits`` for each one."""
+    num_bits = 64 * words.size
+    if not is_coded(num_bits, count, coded_bits):
+        return words.view(np.uint8)
+    few, flip = _fewer(num_bits, count)
+    out = np.zeros(-(-set_bytes(num_bits, count, coded_bits) // 8), np.uint64)
+    if few:
+        kernels.put_bits(out, words, flip, low_bits(num_bits, few))
+    return out.view(np.uint8)[: set_bytes(num_bits, count, coded_bits)]
+
+
+def take_set(
+    message: NDArray[np.uint8], num_words: int, count: int, coded_bits: int
+) -> NDArray[np.uint64]:
+    """Read what ``put_set`` wrote as a bitmap of so many words.
+
+    Raises
+    ------
+    FormatError
+        If it is no such message.
+    """
+    num_bits = 64 * num_words
+    problem = FormatError("a message between processes is damaged")
+    if count > num_bits or message.size != set_bytes(num_bits, count, coded_bits):
+        raise problem
+    words = np.empty(num_words, np.uint64)
+    if not is_coded(num_bits, count, coded_bits):
+        words.view(np.uint8)[:] = message
+        return words
+    few, flip = _fewer(num_bits, count)
+    data = np.zeros(-(-message.size // 8) + kernels.SPARE_WORDS, np.uint64)
+    data.view(np.uint8)[: message.size] = message
+    low = low_bits(num_bits, few) if few else 0
+    if kernels.take_bits(words, data, flip, low, few) != kernels.FINE:
+        raise problem
+    return words
+
+
+def _fewer(num_bits: int, count: int) -> tuple[int, np.uint64]:
+    """Give how many ones are named, or zeros if these are fewer, and the bits of all others."""
+    return (count, _NONE) if 2 * count <= num_bits else (num_bits - count, _ALL)
+
+
+def pack(words: NDArray[np.uint64]) -> bytes:
+    """Write a bitmap as a message that says itself how long it is."""
     words = np.ascontiguousarray(words)
     start = np.zeros((), _START)
     # Vertices without edges come last in many orders, and then the last words are all the same.
     start["rest"] = bool(words.size and words[-1] == _ALL)
     words = words[: kernels.count_words(words, _ALL if start["rest"] else _NONE)]
-    start["words"] = words.size
-    ones, num_bits = int(kernels.count_bits(words)), 64 * words.size
-    count = min(ones, num_bits - ones)
-    if count * (_QUICK_BITS if quick else _CODED_BITS) > num_bits:
-        return start.tobytes() + words.tobytes()
-    # Most distances have room in the low bits where these hold two thirds of the mean.
-    low_bits = max(0, int(num_bits * 0.69 / (count + 1)).bit_length() - 1)
-    most_bits = count * (low_bits + 1) + (num_bits >> low_bits)
-    out = np.zeros(min(words.size, most_bits // 64 + 1), np.uint64)
-    form = _ONES if 2 * ones <= num_bits else _ZEROS
-    size = kernels.put_bits(out, words, _FLIPS[form], low_bits)
-    if size < 0:
-        return start.tobytes() + words.tobytes()
-    start["form"], start["low_bits"], start["count"] = form, low_bits, count
-    return start.tobytes() + out.view(np.uint8)[: -(-size // 8)].tobytes()
+    start["words"], start["count"] = words.size, kernels.count_bits(words)
+    return start.tobytes() + put_set(words, int(start["count"]), CODED_BITS).tobytes()
 
 
 def unpack(message: bytes, num_words: int) -> NDArray[np.uint64]:
@@ -54,23 +82,13 @@ def unpack(message: bytes, num_words: int) -> NDArray[np.uint64]:
     FormatError
         If it is no such message.
     """
-    problem = FormatError("a message between processes is damaged")
     if len(message) < _START.itemsize:
-        raise problem
+        raise FormatError("a message between processes is damaged")
     start = np.frombuffer(message, _START, 1)[0]
     body = np.frombuffer(message, np.uint8, offset=_START.itemsize)
-    form, low_bits, coded = (int(start[name]) for name in ("form", "low_bits", "words"))
-    if coded > num_words or low_bits > 32 or form not in (_PLAIN, *_FLIPS):
-        raise problem
+    coded = int(start["words"])
+    if coded > num_words:
+        raise FormatError("a message between processes is damaged")
     words = np.full(num_words, _ALL if start["rest"] else _NONE)
-    if form == _PLAIN:
-        if body.size != 8 * coded:
-            raise problem
-        words[:coded].view(np.uint8)[:] = body
-        return words
-    data = np.zeros(-(-body.size // 8) + kernels.SPARE_WORDS, np.uint64)
-    data.view(np.uint8)[: body.size] = body
-    outcome = kernels.take_bits(words[:coded], data, _FLIPS[form], low_bits, int(start["count"]))
-    if outcome != kernels.FINE:
-        raise problem
+    words[:coded] = take_set(body, coded, int(start["count"]), CODED_BITS)
     return words

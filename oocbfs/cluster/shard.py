@@ -7,6 +7,8 @@ keeps nothing from one call to the next but its rows and scratch; what it return
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -14,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.formats.container.cut import Cut
+from oocbfs.kernels.rows import Rows
 
 Bitmap = NDArray[np.uint64]
 VertexArray = NDArray[np.uint32]
@@ -28,6 +31,11 @@ class Work(NamedTuple):
     tail_bytes: int = 0
     disk_bytes: int = 0
     seconds: float = 0.0
+
+
+def sum_work(work: Iterable[Work]) -> Work:
+    """Sum up what steps on one shard looked at."""
+    return Work(*map(sum, zip(*work, strict=True)))
 
 
 class Up(NamedTuple):
@@ -67,6 +75,16 @@ class Shard(Protocol):
 
     cut: Cut
     part: int
+    path: str
+    # Whether all its rows are in memory, so that steps on several shards can be taken together.
+    in_memory: bool
+
+    def reading(self) -> AbstractContextManager[object]:
+        """Read its file, which may be cut short meanwhile."""
+
+    @property
+    def rows(self) -> tuple[Rows, Rows]:
+        """Out- and in-rows; the same object if the graph is undirected."""
 
     def up(self, frontier: Bitmap, visited: Bitmap, *, parents: bool) -> Up:
         """Find own vertices that are not visited and have an in-neighbour in a full frontier."""
@@ -110,3 +128,20 @@ class ShardRef:
 def full_bitmap(cut: Cut) -> Bitmap:
     """Make an empty full bitmap."""
     return np.zeros(cut.num_words + 1, np.uint64)
+
+
+def bits_from(cut: Cut, first: int) -> Bitmap:
+    """Make a full bitmap of all vertices from ``first`` on, and of the bits that are none."""
+    words = full_bitmap(cut)
+    words[-(-first // 64) : -1] = ~np.uint64(0)
+    if first % 64:
+        words[first // 64] = ~np.uint64(0) << np.uint64(first % 64)
+    return words
+
+
+def clear_from(words: Bitmap, first: int) -> Bitmap:
+    """Clear the bits of a bitmap from ``first`` on, in place."""
+    words[-(-first // 64) :] = 0
+    if first % 64:
+        words[first // 64] &= ~(~np.uint64(0) << np.uint64(first % 64))
+    return words

@@ -122,14 +122,14 @@ def open_shard(ref: ShardRef) -> Shard:
     try:
         engine = choose_engine(container, ref)
         if engine in ON_DEVICES:
-            from oocbfs.cluster.gpu_shard import GpuShard
+            from oocbfs.cluster.shards.gpu import GpuShard
 
             return GpuShard(container, ref)
         if engine == "disk":
-            from oocbfs.cluster.disk_shard import DiskShard
+            from oocbfs.cluster.shards.disk import DiskShard
 
             return DiskShard(container, ref.threads)
-        from oocbfs.cluster.cpu_shard import CpuShard
+        from oocbfs.cluster.shards.cpu import CpuShard
 
         return CpuShard(container, ref.threads)
     except BaseException:

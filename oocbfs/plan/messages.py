@@ -3,8 +3,9 @@
 A graph of n vertices is cut into p parts, and a traversal goes level by level. A level is found in
 one of two ways. *Up*: everybody gets to know the frontier, and searches for it. *Down*: everybody
 expands its own part of the frontier, and tells the owners what it found. Both send a set of
-vertices, as a bitmap of n bits or, where that is shorter, as a list. In a *star*, the client
-merges: all of it passes through one machine. Nothing here is a measurement: see MODEL.
+vertices, as a bitmap of n bits or, where few are named, in a code of known length (``set_bytes``).
+In a *star*, the client merges: all of it passes through one machine. Nothing here is a measurement:
+see MODEL.
 """
 
 from __future__ import annotations
@@ -21,14 +22,19 @@ from oocbfs.errors import QueryError
 from oocbfs.settings import shown
 
 MODEL = (
-    "Bytes that the busiest machine receives. Up: (p-1)/p · min(n/8, f·(log2(n/f)+1.44)/8) for a "
-    "frontier of f vertices. Down: (p-1)/p · min(n/8, 4·m/p) for a frontier with m edges. Star: "
+    "Bytes of one machine. Up: (p-1)/p · S(n, f) for a frontier of f vertices. Down: at most "
+    "(p-1)/p · S(n, m/p) for a frontier with m edges. S(n, k) is n/8 or, if k is below n/40, "
+    "(k·(l+1) + n/2^l)/8 with l = floor(log2(n/k)). In a graph in parts, n are the vertices up to "
+    "the last that leads on (up), or has an edge (down), and f those that lead on. Star: "
     "(p+2)·n/8 through the client, whatever the frontier. 2-D cut: n/8 for each of its two sides, "
     "divided by the square root of p. Seconds: bytes over the bandwidth, and the latency of each "
     "level. Levels go up from where a frontier has more than a fifteenth of the edges that are "
     "left, until it shrinks below an eighteenth of the vertices. Computing is not modelled."
 )
 
+# So many vertices there are for each one that a message names, if these are coded. With fewer, the
+# code takes longer than it saves between machines (QUICK_BITS), or through a client (CODED_BITS).
+QUICK_BITS, CODED_BITS = 40, 4
 # Beside computing, a level took 0.1 to 0.2 ms between two processes under MPI, and 22 ms between
 # two workers of Dask on a quiet machine. Networks add their own.
 MPI_LATENCY = 0.2e-3
@@ -47,11 +53,28 @@ _UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
 class Frontier(NamedTuple):
-    """A level as messages see it: vertices, edges that leave them, and the direction if known."""
+    """A level as messages see it: vertices, edges that leave them, and the direction if known.
+
+    ``sent`` are the vertices that are sent, if not all: those that may lead on.
+    """
 
     vertices: float
     edges: float
     upward: bool | None = None
+    sent: float | None = None
+
+
+class Planned(NamedTuple):
+    """What is known of a graph: its size, that of its file, whether it is directed.
+
+    ``named`` are the numbers of vertices of which messages up and down name some, if not of all.
+    """
+
+    vertices: int
+    edges: int
+    file_bytes: int | None = None
+    directed: bool | None = None
+    named: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -64,17 +87,40 @@ class Machines:
     star_latency: float = DASK_LATENCY
 
 
+def is_coded(num_bits: int, count: int, coded_bits: int) -> bool:
+    """Tell whether a set is coded: there are ``coded_bits`` numbers for each that is named."""
+    return min(count, num_bits - count) * coded_bits <= num_bits
+
+
+def low_bits(num_bits: int, count: int) -> int:
+    """Give the low bits of each number of a set that has any."""
+    return (num_bits // count).bit_length() - 1
+
+
+def set_bytes(num_bits: int, count: int, coded_bits: int = QUICK_BITS) -> int:
+    """Bytes of a message that names so many of ``num_bits`` numbers: a bitmap, or a code.
+
+    Numbers that are coded take a bit and their low bits each, and a bit for each high part; if more
+    than half are named, the others are.
+    """
+    if not is_coded(num_bits, count, coded_bits):
+        return -(-num_bits // 8)
+    few = min(count, num_bits - count)
+    if not few:
+        return 0
+    low = low_bits(num_bits, few)
+    return -(-(few * (low + 1) + (num_bits >> low)) // 8)
+
+
 def up_bytes(num_vertices: int, frontier: float, parts: int) -> float:
-    """Bytes of a frontier that a machine receives from the others, as a bitmap or as a list."""
-    if not frontier:
-        return 0.0
-    listed = frontier * (math.log2(max(1.0, num_vertices / frontier)) + 1.44) / 8
-    return (parts - 1) / parts * min(num_vertices / 8, listed)
+    """Bytes of a frontier that a machine receives from the others."""
+    return (parts - 1) / parts * set_bytes(num_vertices, round(min(frontier, num_vertices)))
 
 
 def down_bytes(num_vertices: int, edges: float, parts: int) -> float:
-    """Bytes of found vertices that a machine sends to the others, as bitmaps or as ids."""
-    return (parts - 1) / parts * min(num_vertices / 8, 4 * edges / parts)
+    """Bytes of found vertices that a machine sends to the others: one for each edge at most."""
+    found = round(min(edges / parts, num_vertices / 2))
+    return (parts - 1) / parts * set_bytes(num_vertices, found)
 
 
 def star_bytes(num_vertices: int, parts: int) -> float:
@@ -85,6 +131,15 @@ def star_bytes(num_vertices: int, parts: int) -> float:
 def grid_bytes(num_vertices: int, parts: int) -> float:
     """Bytes that a machine would receive in a level if rows and columns were cut."""
     return 2 * num_vertices / 8 / math.sqrt(parts)
+
+
+def depths(depth: int) -> tuple[int, int]:
+    """Bound the last level from any source by that from one, if edges lead both ways.
+
+    From another source, it is half as far to what is farthest, or twice as far at most: by way of
+    the first one.
+    """
+    return -(-depth // 2), 2 * depth
 
 
 def parse_bandwidth(text: str) -> float:
@@ -201,9 +256,14 @@ def plan_messages(
     frontiers: Sequence[Frontier],
     machines: Machines,
     file_bytes: int | None = None,
+    named: tuple[int, int] | None = None,
 ) -> MessagePlan:
-    """Follow the levels; see MODEL."""
+    """Follow the levels; see MODEL.
+
+    Steps up and down name one of so many vertices (``named``), if not one of all.
+    """
     parts = machines.workers
+    up_of, down_of = named or (num_vertices, num_vertices)
     levels = []
     left, before, upward = float(num_edges), 0.0, False
     for frontier in frontiers:
@@ -220,8 +280,10 @@ def plan_messages(
                 direction="up" if upward else "down",
                 frontier=frontier.vertices,
                 edges=frontier.edges,
-                up_bytes=up_bytes(num_vertices, frontier.vertices, parts),
-                down_bytes=down_bytes(num_vertices, frontier.edges, parts),
+                up_bytes=up_bytes(
+                    up_of, frontier.vertices if frontier.sent is None else frontier.sent, parts
+                ),
+                down_bytes=down_bytes(down_of, frontier.edges, parts),
                 star_bytes=star_bytes(num_vertices, parts),
             )
         )

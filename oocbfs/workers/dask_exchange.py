@@ -17,8 +17,8 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.cluster.exchange import TaskStar
 from oocbfs.cluster.shard import ShardRef
+from oocbfs.cluster.star import TaskStar
 from oocbfs.cluster.tasks import Reply, Task, answer, forget
 from oocbfs.errors import BudgetError, ClusterError, FormatError
 from oocbfs.formats.container.reader import Container

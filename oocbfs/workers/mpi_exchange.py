@@ -1,42 +1,36 @@
-"""Shards on the ranks of an MPI job: a star by collectives.
+"""Shards on the ranks of an MPI job, which are equal: ``workers.mpi_peers``.
 
-Rank 0 drives the search. A step brings bitmaps from rank 0 to all, and what they found back: the
-frontier goes by a broadcast, and large results of a step down are merged by OR on their way. So
-rank 0 sends and receives three bitmaps a level at most, however many ranks there are. Ranks keep
-nothing but their shards. A rank that is killed ends the job: that is how MPI works.
+Rank 0 is the program. It tells the others what is searched for, and gets levels and parents in the
+end; in between, all ranks drive the same search. A rank that is killed ends the job: that is how
+MPI works.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.cluster.exchange import Star, Step, Traffic, list_vertices
+from oocbfs.cluster.driver import Outcome, traverse
+from oocbfs.cluster.exchange import Exchange, Query
+from oocbfs.cluster.levels import Watch
 from oocbfs.cluster.messages import pack, unpack
-from oocbfs.cluster.shard import (
-    Bitmap,
-    Down,
-    Forest,
-    Shard,
-    ShardRef,
-    Up,
-    VertexArray,
-    Work,
-    full_bitmap,
-)
+from oocbfs.cluster.results import AllResults, Results
+from oocbfs.cluster.shard import Bitmap, Forest, Shard, ShardRef, VertexArray, full_bitmap
 from oocbfs.cluster.tasks import forget, shard_of
+from oocbfs.errors import OocbfsError
 from oocbfs.formats.container.cut import Cut
-from oocbfs.kernels.shards.merge import set_bits
+from oocbfs.kernels.bfs.state import UNREACHED
+from oocbfs.workers.mpi_peers import PeerError, Peers
 from oocbfs.workers.mpi_ranks import (
     attempt,
     cores_of_rank,
     first_rank,
     gather,
-    import_mpi,
     on_all,
 )
 
@@ -44,55 +38,21 @@ if TYPE_CHECKING:
     from mpi4py.MPI import Comm
 
 
-class MpiExchange(Star):
-    """The shards of a graph, dealt to the ranks of an MPI job in turn."""
+class MpiExchange(Exchange):
+    """The shards of a graph, dealt to the ranks of an MPI job in turn, as rank 0 sees them."""
 
     name = "mpi"
     level_seconds = 0.0005
 
     def __init__(self, cluster: str, refs: Sequence[ShardRef], degrees: NDArray[np.uint32]) -> None:
-        super().__init__(Cut(refs[0].num_vertices, len(refs)), degrees)
-        self._size = first_rank().Get_size()
+        self._cut = Cut(refs[0].num_vertices, len(refs))
+        first_rank()
         on_all(open_shards, refs)
 
-    def _deal(self, messages: Iterable[tuple[int, bytes]]) -> list[list[tuple[int, bytes]]]:
-        """Put messages to parts together by rank."""
-        dealt: list[list[tuple[int, bytes]]] = [[] for _ in range(self._size)]
-        for part, message in messages:
-            dealt[part % self._size].append((part, message))
-        return dealt
-
-    def ask_up(self, step: Step, traffic: Traffic) -> Iterable[tuple[int, Up]]:
-        """Send the frontier to all shards, and to each what it has visited."""
-        frontier = pack(step.frontier[:-1], quick=True)
-        parts = range(self.cut.parts)
-        visited = self._deal(
-            (part, pack(self.visited_of(step, part), quick=True)) for part in parts
-        )
-        found: list[Message] = on_all(step_up, (frontier, step.parents), visited)
-        traffic.sent += len(frontier) + _bytes_of(visited)
-        self._count(traffic, found, bitmaps=3)
-        for part, message, parents, work in found:
-            yield part, Up(unpack(message, self.cut.words_of(part)), parents, work)
-
-    def ask_down(self, step: Step, traffic: Traffic) -> Iterable[tuple[int, Down]]:
-        """Send each shard its frontier."""
-        frontiers = self._deal(
-            (part, pack(own, quick=True)) for part, own in self.frontier_of(step)
-        )
-        merged, found = on_all(step_down, (self.cut, step.parents), frontiers)
-        traffic.sent += _bytes_of(frontiers)
-        self._count(traffic, found, bitmaps=2)
-        if merged is not None:
-            traffic.received += merged.nbytes
-        for number, (part, message, parents, work) in enumerate(found):
-            if merged is None:
-                ids = list_vertices(unpack(message, self.cut.num_words))
-                yield part, Down(ids, None, parents, work)
-            elif number == 0:
-                yield part, Down(None, merged, None, work)
-            else:
-                yield part, Down(np.empty(0, np.uint32), None, None, work)
+    def search(self, query: Query, results: AllResults, watch: Watch | None) -> Outcome:
+        """Let all ranks search."""
+        outcome: Outcome = on_all(search, (query, watch), (results, watch))
+        return outcome
 
     def heads(self) -> Iterable[tuple[int, VertexArray]]:
         """Ask all shards for their heads."""
@@ -101,38 +61,18 @@ class MpiExchange(Star):
 
     def forests(self, giant: Bitmap) -> Iterable[Forest]:
         """Send the giant to all shards."""
-        forests: list[Forest] = on_all(own_forests, (self.cut, pack(giant[:-1], quick=True)))
+        forests: list[Forest] = on_all(own_forests, (self._cut, pack(giant[:-1])))
         return forests
-
-    def _count(self, traffic: Traffic, found: Sequence[Message], *, bitmaps: int) -> None:
-        """Count what came back, and what bitmaps would have taken."""
-        parents = sum(message.parents.nbytes for message in found if message.parents is not None)
-        traffic.received += sum(len(message.found) for message in found) + parents
-        traffic.plain += 8 * self.cut.num_words * bitmaps + parents
-        traffic.messages += bitmaps
 
     def close(self) -> None:
         """Let all ranks close their shards."""
         on_all(close_shards, None)
 
 
-class Message(NamedTuple):
-    """What a shard found, on its way to rank 0."""
-
-    part: int
-    found: bytes
-    parents: VertexArray | None
-    work: Work
-
-
-def _bytes_of(dealt: list[list[tuple[int, bytes]]]) -> int:
-    return sum(len(message) for messages in dealt for _, message in messages)
-
-
-# The shards of this rank, by part.
+# The shards of this rank, by part, its side of searches, and its own levels.
 _shards: dict[int, Shard] = {}
-# What ranks have to tell of a step down: lists, a bitmap, or that it failed.
-_LISTS, _BITMAP, _FAILED = range(3)
+_peers: list[Peers] = []
+_levels: list[NDArray[np.uint8]] = []
 
 
 def open_shards(comm: Comm, refs: Sequence[ShardRef], _: None) -> None:
@@ -144,6 +84,9 @@ def open_shards(comm: Comm, refs: Sequence[ShardRef], _: None) -> None:
         for ref in mine:
             here = replace(ref, threads=min(ref.threads, cores), shards=len(mine))
             _shards[ref.part] = shard_of(here)
+        cut = Cut(refs[0].num_vertices, len(refs))
+        threads = min(refs[0].threads, cores)
+        _peers.append(Peers(comm, cut, list(_shards.values()), threads))
 
     gather(comm, attempt(work))
 
@@ -151,6 +94,8 @@ def open_shards(comm: Comm, refs: Sequence[ShardRef], _: None) -> None:
 def close_shards(comm: Comm, shared: None, _: None) -> None:
     """Close the shards of this rank."""
     _shards.clear()
+    _peers.clear()
+    _levels.clear()
     forget()
 
 
@@ -175,68 +120,69 @@ def own_forests(comm: Comm, shared: tuple[Cut, bytes], _: None) -> list[Forest]:
     return gather(comm, attempt(work))
 
 
-def step_up(
-    comm: Comm, shared: tuple[bytes, bool], visited: list[list[tuple[int, bytes]]] | None
-) -> list[Message]:
-    """Let own vertices that are not visited look for the frontier."""
-    message, parents = shared
-    mine = comm.scatter(visited)
-
-    def work() -> list[Message]:
-        found = []
-        for part, own in mine:
-            shard = _shards[part]
-            frontier = full_bitmap(shard.cut)
-            frontier[:-1] = unpack(message, shard.cut.num_words)
-            up = shard.up(frontier, unpack(own, shard.cut.words_of(part)), parents=parents)
-            found.append(Message(part, pack(up.found, quick=True), up.parents, up.work))
-        return found
-
-    return gather(comm, attempt(work))
-
-
-def step_down(
-    comm: Comm, shared: tuple[Cut, bool], frontiers: list[list[tuple[int, bytes]]] | None
-) -> tuple[Bitmap | None, list[Message]]:
-    """Let own frontiers look for their neighbours; gives a bitmap where lists would be long."""
-    cut, parents = shared
-    mine = comm.scatter(frontiers)
-
-    def work() -> list[tuple[int, Down]]:
-        return [
-            (part, _shards[part].down(unpack(own, cut.words_of(part)), parents=parents))
-            for part, own in mine
-        ]
-
-    downs, error = attempt(work)
-    told = _LISTS if all(down.words is None for _, down in downs or ()) else _BITMAP
-    told = comm.allreduce(_FAILED if error else told, import_mpi().MAX)
-    merged = None
-    words = full_bitmap(cut)
-    if told == _BITMAP:
-        for _, down in downs:
-            _merge(words, down)
-        merged = np.empty_like(words) if comm.Get_rank() == 0 else None
-        comm.Reduce(words, merged, import_mpi().BOR)
-
-    def tell() -> list[Message]:
-        messages = []
-        for part, down in downs:
-            found = b""
-            if told == _LISTS:
-                words[:] = 0
-                _merge(words, down)
-                found = pack(words[:-1], quick=True)
-            messages.append(Message(part, found, down.parents, down.work))
-        return messages
-
-    return merged, gather(comm, (None, error) if error else attempt(tell))
+def search(
+    comm: Comm, shared: tuple[Query, Watch | None], rooted: tuple[AllResults, Watch | None] | None
+) -> Outcome | None:
+    """Search with all other ranks; what is found goes to rank 0, or what failed."""
+    query, watch = shared
+    peers = _peers[-1]
+    size = 64 * peers.num_words
+    if not _levels:
+        _levels.append(np.empty(size, np.uint8))
+    parents = np.empty(size if query.parents else 0, np.uint32)
+    own = Results(_levels[0], parents)
+    outcome, error = None, None
+    try:
+        outcome = traverse(peers, query, own, watch if rooted is None else rooted[1])
+    except PeerError:
+        pass  # which says itself how
+    except OocbfsError as raised:
+        error = raised
+    except Exception as raised:  # noqa: BLE001 - the others wait for this rank, and would for ever
+        sys.stderr.write(f"oocbfs: rank {comm.Get_rank()}: {type(raised).__name__}: {raised}\n")
+        comm.Abort(1)
+    gather(comm, ([], error))
+    if error is not None or outcome is None:
+        return None
+    results = None if rooted is None else rooted[0]
+    _bring(comm, own.levels, None if results is None else results.levels[:-64])
+    if own.deep_levels.size:
+        _bring(comm, own.deep_levels, None if results is None else _deep_levels(results))
+    if query.parents:
+        _bring(comm, own.parents, None if results is None else results.parents)
+    if results is not None:
+        results.levels[-64:] = UNREACHED
+    return outcome
 
 
-def _merge(words: Bitmap, down: Down) -> None:
-    """Add what a shard found to a bitmap."""
-    if down.ids is not None:
-        set_bits(words, down.ids)
-    else:
-        assert down.words is not None
-        words |= down.words
+def _deep_levels(results: AllResults) -> NDArray[np.int32]:
+    results.deepen()
+    return results.deep_levels
+
+
+def _bring(comm: Comm, own: NDArray[Any], whole: NDArray[Any] | None) -> None:
+    """Bring numbers of vertices, which ranks have one part after the other, to rank 0."""
+    cut, size = _peers[-1].cut, comm.Get_size()
+    if size == 1:
+        assert whole is not None
+        whole[:] = own[: whole.size]
+        return
+    counts = [
+        64 * sum(cut.words_of(part) for part in range(rank, cut.parts, size))
+        for rank in range(size)
+    ]
+    every = np.empty(0 if whole is None else sum(counts), own.dtype)
+    comm.Gatherv(own, [every, counts])
+    if whole is None:
+        return
+    # Whole words, and what is left of the last one.
+    by_word, rest = np.split(whole, [whole.size // 64 * 64])
+    by_word = by_word.reshape(-1, 64)
+    end = 0
+    for part in sorted(range(cut.parts), key=lambda part: part % size):
+        mine = every[end : end + 64 * cut.words_of(part)].reshape(-1, 64)
+        end += mine.size
+        theirs = by_word[part :: cut.parts]
+        theirs[:] = mine[: len(theirs)]
+        if rest.size and len(by_word) % cut.parts == part:
+            rest[:] = mine[len(theirs), : rest.size]

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import oocbfs
 from oocbfs.arrays import ResultArrays
-from oocbfs.cluster.driver import AllResults, LevelRecord, Outcome, traverse
-from oocbfs.cluster.exchange import Packed
+from oocbfs.cluster.driver import Outcome, traverse
+from oocbfs.cluster.exchange import Query
 from oocbfs.cluster.graph import ShardedGraph
+from oocbfs.cluster.results import AllResults
 from oocbfs.cluster.sharding import shard
+from oocbfs.cluster.star import Packed
 from oocbfs.generate import generators
 from oocbfs.plan.messages import down_bytes, up_bytes
 from oocbfs.search.graph import Graph
 from oocbfs.settings import Settings
 from tests.benchmarks.common import show
+from tests.support.mpi import MISSING, run_on_ranks
 
 # Clusters that are measured where nothing else is asked for; None is in this process.
 CLUSTERS = ("here", "local:2")
@@ -128,44 +133,59 @@ def _time(
 def packed_search(graph: ShardedGraph, source: int) -> Outcome:
     """Search with every message as it would travel through the client."""
     stored = graph.stored(source).astype(np.uint32)
-    results = AllResults(graph.shape.cut, None, ResultArrays())
-    results.start(stored)
-    exchange = Packed(graph.refs(Settings(threads=1)), graph.degrees)
-    edges = int(graph.degrees[stored].sum())
-    return traverse(exchange, graph.shape, stored, edges, results)
+    results = AllResults(graph.shape.cut, ResultArrays())
+    query = Query(graph.shape, stored, int(graph.degrees[stored].sum()))
+    return traverse(Packed(graph.refs(Settings(threads=1)), graph.degrees), query, results)
 
 
-def formula(graph: ShardedGraph, record: LevelRecord) -> float:
-    """Give the bytes that one machine receives in a level, on paper."""
-    n, p = graph.num_vertices, graph.shape.cut.parts
-    if record.up:
-        return up_bytes(n, record.sent_frontier, p)
-    return down_bytes(n, record.frontier_edges, p)
+def mpi_search(folder: Path, ranks: int, source: int) -> list[dict[str, Any]] | None:
+    """Give the levels of a search on so many ranks of MPI, if there is MPI."""
+    if MISSING is not None:
+        return None
+    words = ("bfs", folder, "--cluster", "mpi", "--source", source, "--json")
+    done = run_on_ranks(ranks, "-m", "oocbfs", *words)
+    if done.returncode:
+        raise SystemExit(f"MPI failed:\n{done.stderr}")
+    levels: list[dict[str, Any]] = json.loads(done.stdout)["levels"]
+    return levels
 
 
-def counted(graph: ShardedGraph, record: LevelRecord) -> float:
-    """Give what one machine receives of the others: the frontier, or its share of what is found."""
-    p = graph.shape.cut.parts
-    if record.up:
-        return record.traffic.frontier / p * (p - 1) / p
-    return record.traffic.received / p * (p - 1) / p
+def formula(graph: ShardedGraph, level: dict[str, Any]) -> float:
+    """Give the bytes of one machine in a level, on paper, of as many vertices as it named."""
+    shape, told = graph.shape, level["exchange"]
+    p = shape.cut.parts
+    if level["direction"] == "bottom-up":
+        return up_bytes(shape.useful, told["vertices"], p)
+    # On paper, a machine finds its own vertices, too, as many as of each other one; the edges that
+    # lead there are on all machines.
+    found = [named * p / (p - 1) for named in told["named"]]
+    return float(np.mean([down_bytes(shape.connected, p * one, p) for one in found]))
 
 
 def _count(title: str, graph: ShardedGraph, sources: list[int]) -> None:
     """Print the messages of one search, and the totals of all."""
     outcomes = [packed_search(graph, source) for source in sources]
+    p = graph.shape.cut.parts
+    among = mpi_search(Path(graph.path), p, sources[0])
     rows = []
     for number, record in enumerate(outcomes[0].records):
-        paper, real = formula(graph, record), counted(graph, record)
         traffic = record.traffic
+        machine = ["-", "-", "-"]
+        if among is not None:
+            told = among[number]["exchange"]
+            bound = down_bytes(graph.shape.connected, record.frontier_edges, p)
+            machine = [
+                f"{told['sent'] / p:,.0f}",
+                f"{formula(graph, among[number]):,.0f}",
+                "-" if record.up else f"{bound:,.0f}",
+            ]
         rows.append(
             [
                 str(number),
                 "up" if record.up else "down",
                 f"{record.frontier:,}",
                 f"{record.frontier_edges:,}",
-                f"{real:,.0f}",
-                f"{paper:,.0f}",
+                *machine,
                 f"{traffic.sent + traffic.received:,}",
                 f"{traffic.plain:,}",
                 f"{max(record.by_part) * len(record.by_part) / max(1, sum(record.by_part)):.2f}",
@@ -178,8 +198,9 @@ def _count(title: str, graph: ShardedGraph, sources: list[int]) -> None:
             "step",
             "frontier",
             "its edges",
-            "bytes a machine",
+            "bytes a machine (MPI)",
             "formula",
+            "formula, by edges",
             "bytes through the client",
             "as plain bitmaps",
             "most ÷ mean edges of a part",
@@ -191,12 +212,7 @@ def _count(title: str, graph: ShardedGraph, sources: list[int]) -> None:
     plain = sum(record.traffic.plain for record in records)
     most = sum(max(record.by_part) for record in records)
     mean = sum(float(np.mean(record.by_part)) for record in records)
-    ups = [record for record in records if record.up]
-    real, paper = (sum(f(graph, record) for record in ups) for f in (counted, formula))
-    downs = [record for record in records if not record.up]
-    real_down, paper_down = (sum(f(graph, record) for record in downs) for f in (counted, formula))
     print(
-        f"\n{len(outcomes)} searches: {sent / plain:.3f} of plain bitmaps; "
-        f"up {real / max(1, paper):.2f} and down {real_down / max(1, paper_down):.2f} of the "
-        f"formula; slowest ÷ mean part {most / max(1e-9, mean):.2f} by edges examined"
+        f"\n{len(outcomes)} searches: {sent / plain:.3f} of plain bitmaps through the client; "
+        f"slowest ÷ mean part {most / max(1e-9, mean):.2f} by edges examined"
     )

@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oocbfs.cluster.messages import pack, unpack
+from oocbfs.cluster.messages import pack, put_set, take_set, unpack
 from oocbfs.errors import FormatError
+from oocbfs.plan.messages import CODED_BITS, QUICK_BITS, set_bytes
 
 
-def start(form: int, low_bits: int, count: int, words: int) -> bytes:
+def start(count: int, words: int) -> bytes:
     """Give what a message begins with."""
-    return struct.pack("<BBBII", form, low_bits, 0, count, words)
+    return struct.pack("<BQI", 0, count, words)
 
 
 @given(words=st.lists(st.sampled_from([0, 1, 2**63, 2**64 - 1, 2**64 - 2, 12345]), max_size=200))
@@ -22,13 +23,26 @@ def test_there_and_back(words: list[int]) -> None:
     np.testing.assert_array_equal(unpack(pack(bitmap), bitmap.size), bitmap)
 
 
+@pytest.mark.parametrize("coded_bits", [QUICK_BITS, CODED_BITS])
 @pytest.mark.parametrize("density", [0.0, 0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 1.0])
-def test_messages_take_what_the_formula_says(density: float) -> None:
+def test_messages_take_what_the_formula_says(density: float, coded_bits: int) -> None:
     bits = np.random.default_rng(2).random(1 << 16) < density
-    message = pack(np.packbits(bits).view(np.uint64))
-    few = min(int(bits.sum()), int((~bits).sum()))
-    entropy = few * (np.log2(bits.size / few) + 1.44) / 8 if few else 0
-    assert len(message) <= 11 + min(bits.size // 8, 1.05 * entropy + 8)
+    words, count = np.packbits(bits, bitorder="little").view(np.uint64), int(bits.sum())
+    message = put_set(words, count, coded_bits)
+    assert message.size == set_bytes(bits.size, count, coded_bits)
+    np.testing.assert_array_equal(take_set(message, words.size, count, coded_bits), words)
+
+
+@given(st.sets(st.integers(0, 64 * 40 - 1)))
+def test_any_set_has_room_in_its_length(numbers: set[int]) -> None:
+    """However numbers lie, all at the end or spread out."""
+    words = np.zeros(40, np.uint64)
+    for v in numbers:
+        words[v >> 6] |= np.uint64(1) << np.uint64(v & 63)
+    for coded_bits in (QUICK_BITS, CODED_BITS):
+        message = put_set(words, len(numbers), coded_bits)
+        assert message.size == set_bytes(64 * 40, len(numbers), coded_bits)
+        np.testing.assert_array_equal(take_set(message, 40, len(numbers), coded_bits), words)
 
 
 @pytest.mark.parametrize(
@@ -36,13 +50,14 @@ def test_messages_take_what_the_formula_says(density: float) -> None:
     [
         b"",
         b"\0",
-        start(0, 0, 0, 2) + bytes(8),  # two words, and one there
-        start(0, 0, 0, 3) + bytes(24),  # three words, of two
-        start(1, 0, 1, 2),  # one distance, and none there
-        start(1, 0, 1, 2) + bytes(17) + b"\1",  # beyond the bitmap
-        start(1, 33, 1, 2) + b"\xff" * 9,
-        start(2, 32, 3, 2) + b"\xff" * 20,
-        start(3, 0, 0, 2),
+        start(64, 2) + bytes(8),  # two words, and one there
+        start(64, 3) + bytes(24),  # three words, of two
+        start(1, 2),  # one number, and none there
+        start(1, 2) + bytes(2),  # beyond the bitmap
+        start(3, 2) + b"\xff" * 4,  # too short
+        start(3, 2) + b"\xff" * 6,  # the same number twice
+        start(129, 2) + bytes(16),
+        start(2**63, 2) + bytes(16),
     ],
 )
 def test_a_damaged_message_is_refused(message: bytes) -> None:

@@ -15,10 +15,12 @@ import oocbfs
 from oocbfs import memory
 from oocbfs.arrays import ResultArrays
 from oocbfs.cluster import budget
-from oocbfs.cluster.driver import AllResults, traverse
-from oocbfs.cluster.exchange import Packed
+from oocbfs.cluster.driver import traverse
+from oocbfs.cluster.exchange import Query
 from oocbfs.cluster.graph import ShardedGraph
+from oocbfs.cluster.results import AllResults
 from oocbfs.cluster.sharding import shard
+from oocbfs.cluster.star import Packed
 from oocbfs.errors import BudgetError, QueryError
 from oocbfs.settings import Settings
 from tests.support.exhaustive import ALL, crossing
@@ -48,13 +50,14 @@ def check_parts(path: Path, folder: Path, sources: list[Any], **options: Any) ->
 def packed_levels(graph: ShardedGraph, source: Any, direction: str = "auto") -> Any:
     """Search with every message packed; parents come along, and are checked against levels."""
     stored = np.unique(graph.stored(source)).astype(np.uint32)
-    parents = np.empty(graph.num_vertices, np.uint32)
-    results = AllResults(graph.shape.cut, parents, ResultArrays())
-    results.start(stored)
+    results = AllResults(graph.shape.cut, ResultArrays(), parents=True)
     exchange = Packed(graph.refs(Settings(threads=2)), graph.degrees)
     edges = int(graph.degrees[stored].sum())
-    traverse(exchange, graph.shape, stored, edges, results, parents=True, direction=direction)
-    levels = results.fill(np.empty(graph.num_vertices, np.int32))
+    query = Query(graph.shape, stored, edges, parents=True, direction=direction)
+    outcome = traverse(exchange, query, results)
+    parents = results.parents
+    levels = np.empty(graph.num_vertices, np.int32)
+    results.fill(levels, graph.degrees, graph.num_edges, outcome.sizes)
     reached = levels > 0
     np.testing.assert_array_equal(levels[parents[reached]], levels[reached] - 1)
     return levels if graph.order is None else levels[np.argsort(graph.order)]
@@ -206,22 +209,21 @@ def test_what_no_part_knows_is_refused(folder: Path) -> None:
 
 def test_validation_finds_what_is_wrong(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A level, a parent or a vertex that is wrong is named."""
-    add = AllResults.add
+    fill = AllResults.fill
 
     def wrong(what: str) -> Any:
-        def added(self: AllResults, level: int, found: Any) -> None:
-            add(self, level, found)
-            if level == 2:
-                vertex = int(np.flatnonzero(self._levels == 2)[0])
-                if what == "level":
-                    self._levels[vertex] = 7
-                elif self.parents is not None:
-                    self.parents[vertex] = vertex
+        def filled(self: AllResults, *arguments: Any) -> int:
+            vertex = int(np.flatnonzero(self.levels == 2)[0])
+            if what == "level":
+                self.levels[vertex] = 7
+            else:
+                self.parents[vertex] = vertex
+            return fill(self, *arguments)
 
-        return added
+        return filled
 
     with oocbfs.open(folder, cluster=None) as graph:
         for what in ("level", "parent"):
-            monkeypatch.setattr(AllResults, "add", wrong(what))
+            monkeypatch.setattr(AllResults, "fill", wrong(what))
             with pytest.raises(QueryError, match="validation failed at vertex"):
                 graph.bfs(5, parents=True, validate=True)

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import oocbfs
-from oocbfs.cluster.gpu_shard import GpuShard
 from oocbfs.cluster.sharding import shard
+from oocbfs.cluster.shards.gpu import GpuShard
 from oocbfs.cluster.tasks import open_shard
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container.layout import Kind

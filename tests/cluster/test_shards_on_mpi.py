@@ -11,6 +11,7 @@ import pytest
 import oocbfs
 from oocbfs.cluster.sharding import shard
 from oocbfs.formats.container.layout import Kind
+from tests.benchmarks.cluster import formula, mpi_search
 from tests.support.mpi import MISSING, run_on_ranks
 
 pytestmark = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
@@ -72,3 +73,18 @@ def test_the_first_rank_speaks_for_all(kron: Path, tmp_path: Path) -> None:
     done = run_on_ranks(2, *search, "--max-depth", "no")
     assert done.returncode == 2
     assert done.stderr.count("usage:") == 1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_bytes_are_those_of_the_formulas(kron: Path, tmp_path: Path, ranks: int) -> None:
+    """What ranks send is what is on paper, but for what rounds up the message of each part."""
+    folder = tmp_path / "parts"
+    shard(kron, folder, parts=ranks)
+    levels = mpi_search(folder, ranks, 1)
+    assert levels is not None
+    assert {level["direction"] for level in levels} == {"top-down", "bottom-up"}
+    with oocbfs.open(folder, cluster=None) as graph:
+        for level in levels:
+            told = level["exchange"]
+            assert told["sent"] / ranks == pytest.approx(formula(graph, level), rel=0.01, abs=ranks)

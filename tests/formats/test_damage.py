@@ -1,5 +1,6 @@
 """Damaged files with valid checksums: every engine says so, and none leaves its arrays."""
 
+import functools
 import subprocess
 import sys
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from oocbfs.kernels.results import levels as results
 from oocbfs.kernels.results import prediction as kernels
 from oocbfs.kernels.rows import Rows, read_only
 from oocbfs.kernels.shards import run as shards
+from oocbfs.kernels.shards.state import DOWN, SMALL, TAKE, UP, Bitmaps
 from oocbfs.plan.many import DiskShare, ManyDivision
 from oocbfs.plan.prediction import sample_levels
 from oocbfs.progress import Phases
@@ -123,10 +125,14 @@ def run_kernels(path: str, **fields: int) -> None:
     words = np.zeros((2, n // 64 + 2), np.uint64)
     words[:, 0], words[:, n // 64] = 1, 1 << (n - 1) % 64
     for threads in (1, 2):
-        steps = shards.Stepper(rows, rows, threads)
-        steps.up(words[0], words[1, :-1], np.zeros(n // 64 + 1, np.uint64), parents)
-        steps.down(words[1, :-1], words[0])
-        steps.down_ids(words[1, :-1], 2, 64)
+        team = shards.Team([shards.HeldPart(0, n // 64 + 1, rows, rows)], 1, threads)
+        marks = team.make_marks(n // 64 + 2)
+        for task in (UP, DOWN, TAKE, SMALL):
+            visited, found = np.zeros((2, n // 64 + 2), np.uint64)
+            of_all = Bitmaps(words[0], words[1], visited, visited, found, marks)
+            of_all = of_all._replace(levels=np.zeros(64 * (n // 64 + 2), np.uint8), parents=parents)
+            team.lead(of_all, of_all, functools.partial(team.step, task), connected=n)
+        team.list_neighbours(words[1, :-1], 2, 64)
     tables = np.zeros((n + 2, 8), np.int64), np.zeros((n + 2, 8), np.int64)
     kernels.count_searched(
         *tables, np.zeros(0, np.uint32), levels, rows.heads, *index, rows.tails, rows.shift, 0, 0

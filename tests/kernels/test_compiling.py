@@ -71,7 +71,7 @@ def test_everything_is_compiled_ahead() -> None:
         else:
             # Where a module of its own loads what it compiles.
             by_disk = name.replace(".kernels.disk.", ".disk.")
-            by_shards = name.replace(".kernels.shards.disk", ".cluster.disk_shard")
+            by_shards = name.replace(".kernels.shards.disk", ".cluster.shards.disk")
             assert {name, by_disk, by_shards} & listed, name
     for targets in doctor._COMPILED:
         for module, function, *_ in targets:

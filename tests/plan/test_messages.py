@@ -16,6 +16,7 @@ import oocbfs
 from oocbfs.cluster.graph import ShardedGraph
 from oocbfs.errors import QueryError
 from oocbfs.plan.messages import (
+    CODED_BITS,
     Frontier,
     Machines,
     down_bytes,
@@ -24,6 +25,7 @@ from oocbfs.plan.messages import (
     plan_messages,
     read_frontiers,
     scaled,
+    set_bytes,
     star_bytes,
     uniform_frontiers,
     up_bytes,
@@ -38,23 +40,40 @@ def test_formulas_by_hand() -> None:
     """Figures worked out on paper, for 2^20 vertices."""
     n = 1 << 20
     # A bitmap has 131,072 bytes, of which a machine has a quarter itself.
-    assert up_bytes(n, n / 2, 4) == down_bytes(n, n, 4) == 98_304
-    # 1,024 vertices: log2(1024) + 1.44 = 11.44 bits each.
-    assert up_bytes(n, 1024, 4) == pytest.approx(0.75 * 1024 * 11.44 / 8)
-    # 4,000 edges, a quarter of them on each machine, of four bytes each, three quarters sent away.
-    assert down_bytes(n, 4000, 4) == 3000
+    assert up_bytes(n, n / 2, 4) == down_bytes(n, 4 * n, 4) == 98_304
+    # 1,024 vertices: ten low bits and one more each, and 1,024 high parts.
+    assert up_bytes(n, 1024, 4) == 0.75 * (1024 * 11 + 1024) / 8
+    # 4,096 edges, a quarter of them on each machine, three quarters of what they lead to sent away.
+    assert down_bytes(n, 4096, 4) == up_bytes(n, 1024, 4)
     assert star_bytes(n, 4) == 6 * 131_072
     assert grid_bytes(n, 16) == 2 * 131_072 / 4
     assert up_bytes(n, 5, 1) == down_bytes(n, 5, 1) == up_bytes(n, 0, 4) == 0
 
 
 @given(st.integers(100, 3000), st.data())
-def test_no_list_is_shorter_than_the_formula(n: int, data: st.DataObject) -> None:
-    """f·(log2(n/f)+1.44) bits are those of the number of sets there are, rounded up a little."""
-    f = data.draw(st.integers(1, n // 8))
+def test_codes_are_nearly_the_shortest(n: int, data: st.DataObject) -> None:
+    """No code can be shorter than the logarithm of the number of sets; ours is, by a bit each."""
+    f = data.draw(st.integers(1, n // CODED_BITS))
     least = log2(comb(n, f)) / 8
-    formula = up_bytes(n, f, 2) * 2
-    assert least <= formula <= least + (log2(f) + 4) / 8 + 0.02 * f
+    assert least <= set_bytes(n, f, CODED_BITS) <= least + (log2(f) + f) / 8 + 1
+    assert set_bytes(n, f, CODED_BITS) <= -(-n // 8) == set_bytes(n, n // 2)
+    assert set_bytes(n, n - f, CODED_BITS) == set_bytes(n, f, CODED_BITS)
+
+
+def test_depths_of_other_sources(tmp_path: Path) -> None:
+    """The farthest vertex is between half as far and twice as far from any other source."""
+    graph, parts = tmp_path / "grid.ocg", tmp_path / "parts"
+    assert call("generate", "grid2d", "--rows", 40, "--columns", 30, "-o", graph).returncode == 0
+    assert call("shard", graph, "-o", parts, "--parts", 2).returncode == 0
+    found = json.loads(call("plan", parts, "--workers", 2, "--json").stdout)
+    least, most = found["depths"]
+    depth = len(found["levels"]) - 1
+    assert (least, most) == (-(-depth // 2), 2 * depth)
+    with oocbfs.open(graph) as opened:
+        for source in opened.ids().tolist()[::97]:
+            assert least <= opened.bfs(source).depth <= most
+    shown = call("plan", parts, "--workers", 2).stdout
+    assert f"depth: {depth} from the sampled source; {least} to {most} from any other" in shown
 
 
 @pytest.mark.parametrize(
@@ -183,15 +202,10 @@ def test_a_graph_in_parts(tmp_path: Path, searched: tuple[Path, Path, dict[str, 
 
 
 @pytest.mark.parametrize("parts", [2, 4])
-def test_formulas_against_counted_bytes(
+def test_a_star_sends_less_than_its_formula(
     tmp_path: Path, searched: tuple[Path, Path, dict[str, Any]], parts: int
 ) -> None:
-    """Messages of a search in parts, packed as they would travel, beside what is on paper.
-
-    Each has a head of some bytes, which the formulas leave out. Vertices without edges need not be
-    coded, so that messages are shorter where there are many. What is found is coded, while the
-    formula for steps down counts four bytes an edge: it bounds them.
-    """
+    """Messages of a search in parts, packed as they would travel, beside plain bitmaps."""
     folder = tmp_path / "parts"
     assert call("shard", searched[0], "-o", folder, "--parts", parts).returncode == 0
     with oocbfs.open(folder, cluster=None) as graph:
@@ -200,14 +214,9 @@ def test_formulas_against_counted_bytes(
         outcome = packed_search(graph, int(searched[2]["source"]))
     assert {record.up for record in outcome.records} == {True, False}
     for record in outcome.records:
-        traffic, share = record.traffic, (parts - 1) / parts
+        traffic = record.traffic
         if record.up:
-            counted = traffic.frontier / parts * share
-            on_paper = up_bytes(n, record.sent_frontier, parts)
-            assert 0.6 * on_paper <= counted <= 1.1 * on_paper + 12
-        else:
-            counted = traffic.received / parts * share
-            assert counted <= down_bytes(n, record.frontier_edges, parts) + 12
+            assert traffic.plain == star_bytes(n, parts)
         assert traffic.sent + traffic.received <= star_bytes(n, parts) + 48 * parts
 
 

@@ -13,11 +13,13 @@ from oocbfs.memory import format_size
 from oocbfs.tools.shared import options as shared
 
 if TYPE_CHECKING:
-    from oocbfs.plan.messages import Frontier, LevelMessages, MessagePlan
+    from oocbfs.plan.messages import Frontier, LevelMessages, MessagePlan, Planned
 
 # Of a graph that is only described, as many as a file may hold.
 _VERTICES = shared.whole(1, 1 << 40)
 _EDGES = shared.whole(0, 1 << 48)
+# Where levels are from if a graph is searched for them.
+SAMPLED = "a sampled source"
 
 
 def _bandwidth(text: str) -> str:
@@ -99,20 +101,24 @@ def is_wanted(options: argparse.Namespace) -> bool:
 
 def run(options: argparse.Namespace) -> None:
     """Plan for machines that share a graph, and print what they would send."""
-    from oocbfs.plan.messages import MODEL, Machines, parse_bandwidth, plan_messages
+    from oocbfs.plan.messages import MODEL, Machines, depths, parse_bandwidth, plan_messages
 
-    vertices, edges, file_bytes, frontiers, origin = _graph(options)
+    graph, frontiers, origin = _graph(options)
     machines = Machines(options.workers, parse_bandwidth(options.bandwidth))
     if options.latency is not None:
         waits = options.latency / 1000
         machines = replace(machines, latency=waits, star_latency=waits)
-    found = plan_messages(vertices, edges, frontiers, machines, file_bytes)
+    found = plan_messages(
+        graph.vertices, graph.edges, frontiers, machines, graph.file_bytes, graph.named
+    )
+    sampled = origin == SAMPLED and graph.directed is False
     summary = {
         "graph": options.graph,
-        "vertices": vertices,
-        "edges": edges,
-        "file_bytes": file_bytes,
+        "vertices": graph.vertices,
+        "edges": graph.edges,
+        "file_bytes": graph.file_bytes,
         "levels_from": origin,
+        "depths": depths(len(frontiers) - 1) if sampled and frontiers else None,
         "machines": asdict(machines),
         "model": MODEL,
         **asdict(found),
@@ -120,11 +126,9 @@ def run(options: argparse.Namespace) -> None:
     shared.print_report(options, summary, [], above=_lines(summary, found))
 
 
-def _graph(
-    options: argparse.Namespace,
-) -> tuple[int, int, int | None, list[Frontier], str]:
-    """Give vertices, edges, bytes of the file if there is one, levels, and where they are from."""
-    from oocbfs.plan.messages import read_frontiers, scaled, uniform_frontiers
+def _graph(options: argparse.Namespace) -> tuple[Planned, list[Frontier], str]:
+    """Give what is known of a graph, its levels, and where these are from."""
+    from oocbfs.plan.messages import Planned, read_frontiers, scaled, uniform_frontiers
 
     if options.result is not None:
         measured_vertices, measured_edges, frontiers = read_frontiers(options.result)
@@ -132,19 +136,18 @@ def _graph(
             vertices = options.vertices or measured_vertices
             edges = measured_edges if options.edges is None else options.edges
             grown = scaled(frontiers, vertices / measured_vertices, edges / max(1, measured_edges))
-            return vertices, edges, None, grown, options.result
-        vertices, edges, file_bytes, _ = _sampled(options.graph, 0)
-        if (vertices, edges) != (measured_vertices, measured_edges):
+            return Planned(vertices, edges), grown, options.result
+        graph, _ = _sampled(options.graph, 0)
+        if (graph.vertices, graph.edges) != (measured_vertices, measured_edges):
             raise QueryError(f"{options.result}: is the result of another graph")
-        return vertices, edges, file_bytes, frontiers, options.result
+        return graph, frontiers, options.result
     if options.graph is not None:
-        vertices, edges, file_bytes, frontiers = _sampled(options.graph, max(1, options.samples))
-        return vertices, edges, file_bytes, frontiers, "a sampled source"
+        return *_sampled(options.graph, max(1, options.samples)), SAMPLED
     frontiers = uniform_frontiers(options.vertices, options.edges)
-    return options.vertices, options.edges, None, frontiers, "a random graph of this size"
+    return Planned(options.vertices, options.edges), frontiers, "a random graph of this size"
 
 
-def _sampled(path: str, samples: int) -> tuple[int, int, int, list[Frontier]]:
+def _sampled(path: str, samples: int) -> tuple[Planned, list[Frontier]]:
     """Traverse from random sources; give the levels of the deepest."""
     from oocbfs.cluster.manifest import is_sharded
     from oocbfs.search import graph
@@ -153,42 +156,50 @@ def _sampled(path: str, samples: int) -> tuple[int, int, int, list[Frontier]]:
         return _sampled_parts(path, samples)
     import numpy as np
 
-    from oocbfs.plan.messages import sampled_frontiers
+    from oocbfs.plan.messages import Planned, sampled_frontiers
     from oocbfs.plan.prediction import sample_levels
     from oocbfs.progress import Phases
 
     with graph.open(path) as opened, opened.reading():
-        sizes = opened.num_vertices, opened.num_edges, opened.sizes.file_bytes
+        sizes = opened.num_vertices, opened.num_edges, opened.sizes.file_bytes, opened.directed
         found = sample_levels(opened, samples, Phases()) if samples else []
         if not found:
-            return *sizes, []
+            return Planned(*sizes), []
         deepest = max(found, key=lambda sample: sample.num_levels)
         reached = deepest.levels >= 0
         degrees = np.asarray(opened.rows.degrees)[reached]
         edges = np.bincount(deepest.levels[reached], weights=degrees)
-        return *sizes, sampled_frontiers(deepest.sizes.tolist(), edges.tolist())
+        return Planned(*sizes), sampled_frontiers(deepest.sizes.tolist(), edges.tolist())
 
 
-def _sampled_parts(path: str, samples: int) -> tuple[int, int, int, list[Frontier]]:
+def _sampled_parts(path: str, samples: int) -> tuple[Planned, list[Frontier]]:
     """Traverse a graph in parts, in this process; it says itself which levels went up."""
     import numpy as np
 
     from oocbfs.cluster.graph import ShardedGraph
-    from oocbfs.plan.messages import Frontier
+    from oocbfs.plan.messages import Frontier, Planned
 
     with ShardedGraph(path) as opened:
-        manifest = opened.manifest
-        file_bytes = sum(file.bytes for file in (manifest.vertices, *manifest.parts))
-        sizes = opened.num_vertices, opened.num_edges, file_bytes
+        shape = opened.shape
+        graph = Planned(
+            opened.num_vertices,
+            opened.num_edges,
+            opened.manifest.file_bytes,
+            opened.directed,
+            named=(shape.useful, shape.connected),
+        )
         candidates = np.flatnonzero(opened.degrees)
         chosen = np.random.default_rng(1).permutation(candidates)[:samples]
         results = [opened.bfs(int(one), force=True) for one in opened.ids_of(chosen)]
         if not results:
-            return *sizes, []
+            return graph, []
         deepest = max(results, key=lambda result: result.depth)
-        return *sizes, [
+        return graph, [
             Frontier(
-                level.frontier, level.exchange["frontier_edges"], level.direction != "top-down"
+                level.frontier,
+                level.exchange["frontier_edges"],
+                level.direction != "top-down",
+                level.exchange["vertices"],
             )
             for level in deepest.stats.levels
             if level.exchange is not None
@@ -213,6 +224,12 @@ def _lines(summary: dict[str, Any], found: MessagePlan) -> Iterator[str]:
         yield (
             f"{exchange.name:<20} {format_size(exchange.num_bytes):>10} a traversal, "
             f"{exchange.seconds:,.3f} s of messages, of which {exchange.latency_seconds:,.3f} wait"
+        )
+    if summary["depths"] is not None:
+        least, most = summary["depths"]
+        yield (
+            f"depth: {len(found.levels) - 1:,} from the sampled source; "
+            f"{least:,} to {most:,} from any other that it reaches"
         )
     yield from (f"warning: {warning}" for warning in found.warnings)
     yield ""

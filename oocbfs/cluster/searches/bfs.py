@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from oocbfs.arrays import ResultArrays
 from oocbfs.cluster.budget import result_arrays
-from oocbfs.cluster.driver import AllResults, LevelRecord, Outcome, traverse
-from oocbfs.cluster.levels import Watch
+from oocbfs.cluster.driver import LevelRecord, Outcome
+from oocbfs.cluster.exchange import Query
+from oocbfs.cluster.levels import Terms, Watch
+from oocbfs.cluster.results import AllResults
 from oocbfs.cluster.searches.result import PartResult
 from oocbfs.cluster.searches.validation import validate
 from oocbfs.errors import QueryError
@@ -24,6 +26,8 @@ from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
     from oocbfs.cluster.graph import ShardedGraph
+
+_NOTHING = np.empty(0, np.int32)
 
 
 def bfs(
@@ -47,32 +51,37 @@ def bfs(
     stored = np.unique(graph.stored(sources)).astype(np.uint32)
     target = None if settings.target is None else graph.stored_one(settings.target)
     arrays = result_arrays(graph, parents=parents, settings=settings)
-    results = AllResults(
-        graph.shape.cut,
-        np.asarray(arrays.allocate(graph.num_vertices, np.uint32)) if parents else None,
-        arrays,
-    )
-    results.start(stored)
+    pool = graph.result_pool if settings.memory is None else None
+    # Only sources may have no edges and a level.
+    most = max(graph.shape.connected, int(stored[-1]) + 1)
+    results = AllResults(graph.shape.cut, arrays, parents=parents, most=most, pool=pool)
     began = time.perf_counter()
-    with Watch(graph, exchange, show=settings.progress, force=force) as watch:
-        outcome = traverse(
-            exchange,
-            graph.shape,
-            stored,
-            int(graph.degrees[stored].sum(dtype=np.int64)),
-            results,
-            parents=parents,
-            direction=settings.direction,
-            max_depth=settings.max_depth,
-            target=target,
-            on_level=watch.on_level,
-        )
+    query = Query(
+        graph.shape,
+        stored,
+        int(graph.degrees[stored].sum(dtype=np.int64)),
+        parents=parents,
+        direction=settings.direction,
+        max_depth=settings.max_depth,
+        target=target,
+    )
+    terms = Terms(graph.path, graph.shape.connected, exchange.name, exchange.level_seconds)
+    with Watch(terms, force=force, show=settings.progress) as watch:
+        outcome = exchange.search(query, results, watch)
     found = time.perf_counter()
+    sums = (graph.degrees, graph.num_edges, outcome.sizes)
     if settings.validate:
-        levels = results.fill(np.empty(graph.num_vertices, np.int32))
-        validate(graph, stored, levels, results.parents, len(outcome.records))
-    edges = results.count_edges(graph.degrees, graph.num_edges, threads)
-    named, named_parents = _name(graph, results, arrays, settings) if gather else (None, None)
+        levels = np.empty(graph.num_vertices, np.int32)
+        results.fill(levels, *sums)
+        known = results.parents if parents else None
+        validate(graph, stored, levels, known, len(outcome.records))
+    if gather:
+        named, edges = fill_levels(graph, results, outcome, arrays, settings)
+    else:
+        edges = results.fill(_NOTHING, *sums, threads=threads)
+    named_parents = None
+    if parents and gather:
+        named_parents = name_parents(graph, results.parents, arrays, threads)
     end = time.perf_counter()
     stats = Stats(
         engine=exchange.name,
@@ -92,25 +101,28 @@ def bfs(
 
     sizes = np.array(outcome.sizes, np.int64)
     listed = graph.given(sources).tolist()
-    if named is None:
+    if not gather:
         return PartResult(graph, listed, results, sizes, stats, again)
     return BfsResult(graph, listed, named, sizes, stats, named_parents, again)
 
 
-def _name(
-    graph: ShardedGraph, results: AllResults, arrays: ResultArrays, settings: Settings
-) -> tuple[NDArray[np.int32], NDArray[np.int64] | None]:
-    """Bring all levels, and parents if there are any, into the order of the ids."""
+def fill_levels(
+    graph: ShardedGraph,
+    results: AllResults,
+    outcome: Outcome,
+    arrays: ResultArrays,
+    settings: Settings,
+) -> tuple[NDArray[np.int32], int]:
+    """Bring all levels into the order of the ids; gives them, and the edges of what was reached."""
     threads = available_threads(settings.threads)
     named = arrays.allocate(graph.num_vertices, np.int32)
-    if settings.memory is None or graph.order is None:
-        results.fill(named, None if graph.order is None else graph.ranks, threads)
-    else:  # a budget has no room for the ranks of all vertices
-        named = name_levels(graph, results.fill(named), arrays, threads)
-    named_parents = None
-    if results.parents is not None:
-        named_parents = name_parents(graph, results.parents, arrays, threads)
-    return named, named_parents
+    # A budget has no room for the ranks of all vertices.
+    ranks = graph.ranks if settings.memory is None and graph.order is not None else None
+    sums = (graph.degrees, graph.num_edges, outcome.sizes)
+    edges = results.fill(named, *sums, ranks, threads)
+    if settings.memory is not None and graph.order is not None:
+        named = name_levels(graph, named, arrays, threads)
+    return named, edges
 
 
 def _levels(outcome: Outcome) -> list[Level]:

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.cluster.budget import result_arrays
-from oocbfs.cluster.driver import AllResults, traverse
-from oocbfs.cluster.levels import Watch
+from oocbfs.cluster.exchange import Query
+from oocbfs.cluster.levels import Terms, Watch
+from oocbfs.cluster.results import AllResults
+from oocbfs.cluster.searches.bfs import fill_levels
 from oocbfs.errors import QueryError
-from oocbfs.formats.io.ordered import available_threads
-from oocbfs.results.naming import name_levels
 from oocbfs.results.source import Levels, SourceResult, SourceResults, asked_for, smallest
 from oocbfs.settings import Emit, Settings, Strategy, check_choice
 
@@ -37,7 +37,6 @@ class PartTraversals:
         self, graph: ShardedGraph, emit: Emit, settings: Settings, *, force: bool = False
     ) -> None:
         self._graph, self._emit, self._settings, self._force = graph, emit, settings, force
-        self._threads = available_threads(settings.threads)
         self._exchange = graph.exchange(settings)
         self.disk_bytes = 0
 
@@ -66,26 +65,19 @@ class PartTraversals:
     ) -> SourceResult:
         graph, settings, exchange = self._graph, self._settings, self._exchange
         arrays = result_arrays(graph, parents=False, settings=settings)
-        results = AllResults(graph.shape.cut, None, arrays)
-        results.start(stored)
-        with Watch(graph, exchange, show=False, force=self._force) as watch:
-            outcome = traverse(
-                exchange,
-                graph.shape,
-                stored,
-                int(graph.degrees[stored].sum(dtype=np.int64)),
-                results,
-                on_level=watch.on_level,
-            )
+        results = AllResults(graph.shape.cut, arrays)
+        query = Query(graph.shape, stored, int(graph.degrees[stored].sum(dtype=np.int64)))
+        terms = Terms(graph.path, graph.shape.connected, exchange.name, exchange.level_seconds)
+        with Watch(terms, force=self._force, show=False) as watch:
+            outcome = exchange.search(query, results, watch)
         self.disk_bytes += sum(record.disk_bytes for record in outcome.records)
         levels: Levels | None = None
         if self._emit == "levels":
-            named = results.fill(np.asarray(arrays.allocate(graph.num_vertices, np.int32)))
-            named = name_levels(graph, named, arrays, self._threads)
+            named, _ = fill_levels(graph, results, outcome, arrays, settings)
             levels = smallest(np.asarray(named), len(outcome.sizes) - 1)
         distances = None
         if targets is not None:
-            distances = results.fill(np.empty(targets.size, np.int32), targets)
+            distances = results.levels_of(targets)
         sizes = np.array(outcome.sizes, np.int64)
         return SourceResult(source, graph, sizes, "one-by-one", levels, distances)
 

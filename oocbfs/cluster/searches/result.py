@@ -27,8 +27,8 @@ from oocbfs.results.tables import dask_of_files
 from oocbfs.settings import shown
 
 if TYPE_CHECKING:
-    from oocbfs.cluster.driver import AllResults
     from oocbfs.cluster.graph import ShardedGraph
+    from oocbfs.cluster.results import AllResults
 
 _PIECE = 1 << 20
 
@@ -64,23 +64,22 @@ class PartResult(BfsResult):
     def parents(self) -> NDArray[np.int64]:
         """Id of each vertex's parent; see ``BfsResult.parents``."""
         stored = self._results.parents
-        if stored is None:
+        if not stored.size:
             return self._again()
         return name_parents(self.graph, stored, ResultArrays(), self.stats.threads)
 
     @property
     def _parents(self) -> NDArray[np.int64] | None:
-        return None if self._results.parents is None else self.parents
+        return self.parents if self._results.parents.size else None
 
     def levels_between(self, first: int, stop: int) -> NDArray[np.int32]:
         """Levels at positions first … stop-1."""
-        out = np.empty(stop - first, np.int32)
-        return self._results.fill(out, stored_between(self.graph, first, stop), self.stats.threads)
+        return self._results.levels_of(stored_between(self.graph, first, stop))
 
     def parents_between(self, first: int, stop: int) -> NDArray[np.int64]:
         """Parents at positions first … stop-1, as ids."""
         stored = self._results.parents
-        if stored is None:
+        if not stored.size:
             return self._again()[first:stop]
         found = stored[stored_between(self.graph, first, stop)]
         named = np.full(found.size, -1, np.int64)
@@ -90,7 +89,7 @@ class PartResult(BfsResult):
 
     def _levels_of(self, ids: Ids) -> NDArray[np.int32]:
         stored = self.graph.stored(ids).astype(np.uint32)
-        return self._results.fill(np.empty(stored.size, np.int32), stored)
+        return self._results.levels_of(stored)
 
     def write_levels(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write levels into a folder with a file for each part, such as ``levels.parquet/``.

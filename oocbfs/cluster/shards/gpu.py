@@ -7,15 +7,15 @@ its bitmaps to the device and back, and keeps nothing there but rows and scratch
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.cluster.cpu_shard import damaged, find_forest, part_of
-from oocbfs.cluster.exchange import list_vertices
 from oocbfs.cluster.shard import Bitmap, Down, Forest, ShardRef, Up, VertexArray, Work, full_bitmap
+from oocbfs.cluster.shards.cpu import damaged, find_forest, part_of
 from oocbfs.devices.engine import make_device, place
 from oocbfs.devices.part import PartKernels
 from oocbfs.formats.container.reader import Container
@@ -23,6 +23,8 @@ from oocbfs.gpu.emulator_device import EmulatorDevice
 from oocbfs.graph.rows import load_rows
 from oocbfs.kernels.cuda.source import CONTROL_WORDS, Control, KernelOptions
 from oocbfs.kernels.emulator.library import Library
+from oocbfs.kernels.rows import Rows
+from oocbfs.kernels.shards.run import list_vertices
 from oocbfs.settings import Settings
 
 _ALL = ~np.uint64(0)
@@ -34,8 +36,11 @@ _LEVEL = 1
 class GpuShard:
     """A part of a graph, searched by the kernels of a device that holds it."""
 
+    in_memory = False
+
     def __init__(self, container: Container, ref: ShardRef) -> None:
         self.cut, self.part = part_of(container)
+        self.path = str(container.path)
         self._container, self._threads = container, ref.threads
         options = KernelOptions(with_parents=True, dealt=True)
         if ref.engine == "cuda":
@@ -51,6 +56,15 @@ class GpuShard:
             )
             self._rows = place(device, self._sides, self.cut, self.part, settings, options)
         self._device, self._kernels = device, PartKernels(self._rows)
+
+    @property
+    def rows(self) -> tuple[Rows, Rows]:
+        """Out- and in-rows, as the host has them."""
+        return self._sides[0], self._sides[-1]
+
+    def reading(self) -> AbstractContextManager[object]:
+        """Read its file, which may be cut short meanwhile."""
+        return self._container.file.reading()
 
     def up(self, frontier: Bitmap, visited: Bitmap, *, parents: bool) -> Up:
         """Find own vertices that are not visited and have an in-neighbour in a full frontier."""
@@ -113,7 +127,7 @@ class GpuShard:
         control = self._device.download(self._rows.memory["control"], CONTROL_WORDS)
         self._kernels.control = control
         if control[Control.DAMAGED]:
-            raise damaged(self._container)
+            raise damaged(self.path)
         return control
 
     def _work(self, counted: NDArray[np.uint64], start: float) -> Work:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.cluster.cpu_shard import find_forest, part_of
 from oocbfs.cluster.shard import Bitmap, Down, Forest, Up, VertexArray, Work, full_bitmap
+from oocbfs.cluster.shards.cpu import find_forest, part_of
 from oocbfs.disk.step import Readers, make_buffers
 from oocbfs.formats.container.reader import Container
 from oocbfs.graph.disk_rows import DiskRows
@@ -18,8 +19,7 @@ from oocbfs.kernels.disk.read import NO_TAILS, Disk
 from oocbfs.kernels.gather import BATCH
 from oocbfs.kernels.rows import Rows, one_row, read_only
 from oocbfs.kernels.shards import disk as kernels
-from oocbfs.kernels.shards.messages import count_bits
-from oocbfs.kernels.shards.run import list_bits
+from oocbfs.kernels.shards.run import list_vertices
 from oocbfs.plan.disk import READERS
 
 _NO_PARENTS = np.empty(0, np.uint32)
@@ -29,10 +29,13 @@ _NO_WORDS = np.empty(0, np.uint64)
 class DiskShard:
     """A part of a graph, searched with its tails on disk."""
 
+    in_memory = False
+
     def __init__(self, container: Container, threads: int) -> None:
         self.cut, self.part = part_of(container)
         load()
         self._container, self._threads = container, threads
+        self.path = str(container.path)
         self._rows = DiskRows(container)
         with container.file.reading():
             self._rows.load()
@@ -42,6 +45,10 @@ class DiskShard:
         self._ids = np.empty((self._num_threads, 2 * BATCH), np.uint32)
         self._control = np.zeros(words.CONTROL_WORDS, np.int64)
         self._readers = Readers(self._rows.file, self._control, self._num_threads)
+
+    def reading(self) -> AbstractContextManager[object]:
+        """Read its file, which may be cut short meanwhile."""
+        return self._container.file.reading()
 
     def up(self, frontier: Bitmap, visited: Bitmap, *, parents: bool) -> Up:
         """Find own vertices that are not visited and have an in-neighbour in a full frontier."""
@@ -53,11 +60,7 @@ class DiskShard:
         with self._container.file.reading():
             self._run(kernels.TEST_HEADS, rows, disk, state, self._threads)
             self._run(kernels.STREAM_UP, rows, disk, state, READERS)
-        listed: VertexArray | None = None
-        if parents:
-            vertices = np.empty(count_bits(found), np.uint32)
-            list_bits(vertices, found, 0)
-            listed = by_row[vertices]
+        listed = by_row[list_vertices(found)] if parents else None
         return Up(found, listed, self._work(start))
 
     def down(self, frontier: Bitmap, *, parents: bool) -> Down:
@@ -81,6 +84,11 @@ class DiskShard:
             found = find_forest(self._container, self._sides, giant, self._threads)
         self._container.release()
         return found
+
+    @property
+    def rows(self) -> tuple[Rows, Rows]:
+        """Rows of both directions, without their tails."""
+        return self._rows.out_rows, self._rows.in_rows
 
     @property
     def _sides(self) -> tuple[Rows, ...]:

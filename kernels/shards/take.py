@@ -1,0 +1,93 @@
+"""What was found is taken in: bits that were marked and not visited, their levels and degrees."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oocbfs.kernels.atomics import apart, atomic_add, count_ones, inlined, kernel, trailing_zeros
+from oocbfs.kernels.bfs.state import DEEP, UNREACHED
+from oocbfs.kernels.constants import NO_HEAD
+from oocbfs.kernels.region import CURSOR, ONE, ZERO, chunk_for, take_chunk
+from oocbfs.kernels.shards import state as words
+from oocbfs.kernels.vectors import store_where
+
+_LEAST_WORDS, _MOST_WORDS = 64, 512
+_CLEAR_WORDS = 1024
+
+
+@inlined
+def words_below(state, shard, vertices):
+    """Count the words of a part that hold one of so many first vertices."""
+    shards, parts = state.shards, state.parts
+    left = (vertices + 63 >> 6) - shards[shard, words.PART]
+    return min(max(np.int64(0), (left + parts - 1) // parts), shards[shard, words.NUM_WORDS])
+
+
+@inlined
+def mark_level(state, first, bits):
+    """Give the level that is being found to the vertex first + b for every bit b that is set."""
+    if state.levels.size == 0:
+        return
+    level = state.control[words.LEVEL]
+    store_where(state.levels, first, bits, np.uint8(min(level, DEEP)))
+    while level >= DEEP and bits != ZERO:
+        state.deep_levels[first + trailing_zeros(bits)] = level
+        bits &= bits - ONE
+
+
+@inlined
+def sum_degrees(degrees, w, bits):
+    """Sum up the degrees of some rows of a word."""
+    total = np.int64(0)
+    while bits != ZERO:
+        total += np.int64(degrees[w * 64 + trailing_zeros(bits)])
+        bits &= bits - ONE
+    return total
+
+
+@apart
+def take(degrees, state, shard):
+    """Take chunks of a part's words until none are left; marks are zero afterwards."""
+    marks, counts, shards = state.marks, state.counts[shard], state.shards
+    part, first_place = shards[shard, words.PART], shards[shard, words.PLACE]
+    num_words = words_below(state, shard, state.control[words.CONNECTED])
+    chunk = chunk_for(num_words, _LEAST_WORDS, _MOST_WORDS)
+    found = 0
+    edges = np.int64(0)
+    while True:
+        first, end = take_chunk(counts, words.WORD_CURSOR, chunk, num_words)
+        if first == end:
+            break
+        for w in range(first, end):
+            number, place = w * state.parts + part, w * state.stride + first_place
+            bits = ZERO
+            for row in range(marks.shape[0]):
+                bits |= marks[row, number]
+                marks[row, number] = ZERO
+            bits &= ~state.visited[place]
+            state.found[place] = bits
+            if bits == ZERO:
+                continue
+            state.visited[place] |= bits
+            found += count_ones(bits)
+            mark_level(state, place * 64, bits)
+            edges += sum_degrees(degrees, w, bits)
+    atomic_add(counts, words.FOUND, found)
+    atomic_add(counts, words.FOUND_EDGES, edges)
+
+
+@kernel
+def clear(state):
+    """Begin a search: take chunks of placed words until none are left; nothing has a level."""
+    levels, parents, control = state.levels, state.parents, state.control
+    num_words = levels.size >> 6
+    while True:
+        first, end = take_chunk(control, CURSOR, _CLEAR_WORDS, num_words)
+        if first == end:
+            return
+        levels[first * 64 : end * 64] = UNREACHED
+        for w in range(first, min(end, state.own.size)):
+            state.visited[w] = ZERO
+            state.own[w] = ZERO
+        for v in range(first * 64, min(end * 64, parents.size)):
+            parents[v] = NO_HEAD

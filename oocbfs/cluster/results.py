@@ -1,0 +1,108 @@
+"""Levels and parents of a search in parts, as they are found: of some parts, or of all."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.arrays import ResultArrays, ResultPool
+from oocbfs.cluster.shard import Bitmap, VertexArray
+from oocbfs.formats.container.cut import Cut
+from oocbfs.kernels.bfs.state import DEEP, UNREACHED
+from oocbfs.kernels.constants import NO_HEAD
+from oocbfs.kernels.shards.merge import mark_levels
+from oocbfs.kernels.shards.naming import name_levels
+
+_NONE = np.empty(0, np.uint32)
+
+
+class Results:
+    """Levels of so many words of 64 vertices, and parents if these are wanted.
+
+    Levels are bytes as in ``kernels.bfs.state``, and whole numbers only where they must be.
+    """
+
+    def __init__(self, levels: NDArray[np.uint8], parents: VertexArray = _NONE) -> None:
+        self.levels, self.parents = levels, parents
+        self.deep_levels = np.empty(0, np.int32)
+
+    def deepen(self) -> None:
+        """Make room for levels of more than a byte."""
+        self.deep_levels = np.empty(self.levels.size, np.int32)
+
+    def clear(self) -> None:
+        """Begin: nothing has a level."""
+        self.levels[:] = UNREACHED
+        self.parents[:] = NO_HEAD
+
+    def start(self, places: VertexArray, sources: VertexArray) -> None:
+        """Give sources, which have their places here, level 0."""
+        self.levels[places] = 0
+        if self.parents.size:
+            self.parents[places] = sources
+
+    def reached(self, vertex: int) -> bool:
+        """Tell whether a vertex has a level."""
+        return bool(self.levels[vertex] != UNREACHED)
+
+    def add(self, level: int, words: Bitmap, pairs: list[tuple[VertexArray, VertexArray]]) -> None:
+        """Keep the level of what is in a full bitmap, and parents."""
+        mark_levels(self.levels, self.deep_levels, words[:-1], level)
+        if self.parents.size:
+            for vertices, parents in pairs:
+                self.parents[vertices] = parents
+
+
+class AllResults(Results):
+    """Levels and parents of all parts, by stored vertex; only the first ``most`` can have any.
+
+    What a search takes from a ``pool`` goes back there.
+    """
+
+    def __init__(
+        self,
+        cut: Cut,
+        arrays: ResultArrays,
+        *,
+        parents: bool = False,
+        most: int | None = None,
+        pool: ResultPool | None = None,
+    ) -> None:
+        room = np.asarray(arrays.allocate(cut.num_vertices, np.uint32)) if parents else _NONE
+        self._arrays, self._num_vertices = arrays, cut.num_vertices
+        self._num_named = cut.num_vertices if most is None else most
+        # One more word, which stands for all that have no level for sure.
+        size = 64 * Cut(self._num_named, 1).num_words + 64
+        super().__init__(pool.allocate(size, np.uint8) if pool else np.empty(size, np.uint8), room)
+
+    def deepen(self) -> None:
+        """Make room for levels of more than a byte, within the budget."""
+        self.deep_levels = np.asarray(self._arrays.allocate(self._num_named, np.int32))
+
+    def fill(
+        self,
+        out: NDArray[np.int32],
+        degrees: NDArray[np.uint32],
+        num_edges: int,
+        sizes: list[int],
+        ranks: VertexArray | None = None,
+        threads: int = 1,
+    ) -> int:
+        """Write levels as they are stored or, with the vertices at positions, by position.
+
+        ``sizes`` are those of the levels. Gives the sum of the degrees of what was reached.
+        """
+        levels = (np.asarray(out), self.levels, self.deep_levels)
+        named = degrees[: self._num_named]
+        return name_levels(*levels, ranks, named, num_edges, sizes, threads)
+
+    def levels_of(self, vertices: VertexArray) -> NDArray[np.int32]:
+        """Give the levels of some stored vertices, -1 of those that were not reached."""
+        # The last byte stands for all that have none.
+        places = np.minimum(vertices, np.uint32(self.levels.size - 1))
+        found = self.levels[places].astype(np.int32)
+        if self.deep_levels.size:
+            deep = found == DEEP
+            found[deep] = self.deep_levels[places[deep]]
+        found[self.levels[places] == UNREACHED] = -1
+        return found
