@@ -1,6 +1,6 @@
 """How shards hear of the frontier and how what they find is merged.
 
-The driver (``cluster.driver``) knows only ``Exchange``. In a *star* (``cluster.star``), one process
+The driver (``cluster.driver``) knows only ``Steps``. In a *star* (``cluster.star``), one process
 holds frontier, visited and levels of all parts; shards answer tasks that hold all they need, so
 that a task can be repeated anywhere. *Peers* each hold what belongs to their own parts
 (``cluster.holder``), and all of them drive the same search.
