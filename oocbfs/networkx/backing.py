@@ -174,17 +174,20 @@ class ConvertedBacking:
     ) -> tuple[Adjacency, NDArray[np.int64] | None]:
         """List the neighbours of all nodes and, in a multigraph, how many edges lead to each."""
         in_order = [rows[node] for node in nodes]
+        # Views of multigraphs count neighbours that they do not list.
+        listed = in_order if isinstance(rows, dict) else [list(row) for row in in_order]
         firsts = np.zeros(len(nodes) + 1, np.int64)
-        np.cumsum(np.fromiter(map(len, in_order), np.int64, len(nodes)), out=firsts[1:])
+        np.cumsum(np.fromiter(map(len, listed), np.int64, len(nodes)), out=firsts[1:])
         count = int(firsts[-1])
-        found: Iterable[Any] = chain.from_iterable(in_order)
+        found: Iterable[Any] = chain.from_iterable(listed)
         if isinstance(self.names, Objects):
             positions = self.names.positions(iter(found), count)
         else:
             positions = np.fromiter(found, np.int64, count)
         counts = None
         if graph.is_multigraph():
-            keys = (len(edges) for row in in_order for edges in row.values())
+            pairs = zip(in_order, listed, strict=True)
+            keys = (len(row[other]) for row, others in pairs for other in others)
             counts = np.fromiter(keys, np.int64, count)
         return Adjacency(firsts, positions.astype(np.uint32)), counts
 

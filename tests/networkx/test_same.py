@@ -202,3 +202,14 @@ def test_views_of_networkx() -> None:
 def test_every_function_is_compared() -> None:
     compared = {*FROM_ONE, *OF_ALL, *BETWEEN_TWO, "descendants_at_distance", "harmonic_centrality"}
     assert set(FUNCTIONS) == compared
+
+
+@pytest.mark.parametrize("kind", [nx.MultiGraph, nx.MultiDiGraph])
+def test_views_of_some_edges(kind: Any) -> None:
+    """Those of multigraphs count neighbours that they do not list."""
+    graph = kind([(0, 1), (0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
+    view = graph.edge_subgraph([(0, 1, 1), (2, 3, 0)])
+    if kind is nx.MultiGraph:
+        compare(view, "number_connected_components")
+    compare(view, "single_source_shortest_path_length", 0)
+    compare(nx.restricted_view(graph, [], [(0, 1, 0), (3, 0, 0)]), "descendants", 0)
