@@ -75,7 +75,7 @@ def least_for_many(graph: Graph) -> int:
     """Tell the device memory that a batch without levels needs at least."""
     sizes = graph.num_vertices, (graph.rows.tails.size, graph.in_rows.tails.size)
     one = search_arrays(*sizes, with_parents=False)
-    least = plan(shape_of(graph), vram_bytes=None).mandatory_bytes
+    least = plan(shape_of(graph, whole=True), vram_bytes=None).mandatory_bytes
     for sign, arrays in ((1, many_arrays(*sizes, with_levels=False)), (-1, one)):
         least += sign * sum(size * np.dtype(kind).itemsize for size, kind in arrays.values())
     return least

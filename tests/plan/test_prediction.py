@@ -40,20 +40,21 @@ def plain_count(graph: Graph, decided: DevicePlan, sample: LevelSample) -> int:
     """Count level by level, as the module says, with sets and lists."""
     total = 0
     alone = True
-    levels = sample.levels
-    cuts = Cuts(graph.rows, graph.in_rows)
+    rows, in_rows = graph.connected_rows
+    levels = sample.levels[: rows.heads.size]
+    cuts = Cuts(rows, in_rows)
     for level in range(1, sample.num_levels + 1):
         expanded = skippable = 0
-        for begin, end in (span(graph.rows, int(u)) for u in np.flatnonzero(levels == level - 1)):
+        for begin, end in (span(rows, int(u)) for u in np.flatnonzero(levels == level - 1)):
             expanded += len(sectors(begin, end, decided.device_ranges[0]))
             last = begin + 1024 * ((end - begin - 1) // 1024)
             skippable += len(sectors(begin, last, decided.device_ranges[0]))
         size = int((levels == level - 1).sum())
-        large = 32 * expanded >= graph.num_vertices / 8
+        large = 32 * expanded >= rows.heads.size / 8
         fits = size <= 8192 and 32 * expanded <= 64 * size + (16 << 10)
         alone = fits and (alone or not large)
         if large and not alone:
-            waiting = searched(graph.in_rows, levels, level, decided.device_ranges[-1], cuts)
+            waiting = searched(in_rows, levels, level, decided.device_ranges[-1], cuts)
             total += int(cuts.costs(32 * waiting, np.array([32 * expanded, 32 * skippable])).min())
         else:
             total += 32 * expanded
