@@ -215,7 +215,7 @@ _COMPILED: tuple[tuple[Target, ...], ...] = (
     tuple(("oocbfs.disk.many", "load", width) for width in _WIDTHS),
     (("oocbfs.kernels.components.connect", "load"), ("oocbfs.disk.components", "load")),
     (("oocbfs.kernels.shards.run", "load"), ("oocbfs.cluster.shards.disk", "load")),
-    _modules(*(f"shards.{name}" for name in ("copying", "forest", "merge", "messages"))),
+    _modules(*(f"shards.{name}" for name in ("copying", "forest", "merge", "messages", "naming"))),
     _modules(
         "convert.parse",
         "convert.parse_columns",

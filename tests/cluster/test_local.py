@@ -160,7 +160,11 @@ def test_ctrl_c_in_a_level_leaves_the_graph_usable(
     graph: ShardedGraph, levels: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = workers(graph)
-    monkeypatch.setattr(LocalProcesses, "_collect", lambda *_: signal.raise_signal(signal.SIGINT))
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(LocalProcesses, "_collect", interrupted)
     with pytest.raises(KeyboardInterrupt):
         graph.bfs(5)
     monkeypatch.undo()

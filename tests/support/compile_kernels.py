@@ -27,7 +27,7 @@ PARTS = (
         "oocbfs.kernels.results",
         "oocbfs.kernels.disk",
         "oocbfs.disk",
-        "oocbfs.cluster",
+        "oocbfs.cluster.shards",
     ),
 )
 
