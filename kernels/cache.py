@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import config, njit, types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.runtime import rtsys
 
 from oocbfs.kernels.cache_folder import cache_folder, is_writable
 
@@ -183,10 +184,13 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]
 
     _impl_class = _Implementation
 
-    def load_overload(self, *arguments: object) -> object:
+    def load_overload(self, signature: object, target: object) -> object:
+        # numba would first import all that compiling needs, and SciPy, if it is there. Code that is
+        # compiled needs its runtime only.
+        rtsys.initialize(target)
         # Unpickling a damaged file may raise anything.
         try:
-            return super().load_overload(*arguments)
+            return self._load_overload(signature, target)
         except Exception:  # noqa: BLE001
             with suppress(OSError):
                 self.flush()

@@ -108,6 +108,18 @@ def test_changed_constants_reach_kernels_that_a_user_without_a_home_kept(tmp_pat
     assert "row" in changed.stderr
 
 
+def test_loading_imports_nothing_that_compiles() -> None:
+    """Else a second command would take twice as long."""
+    graph = str(ROOT / "tests" / "golden" / "worked.ocg")
+    code = (
+        f"import sys, oocbfs; oocbfs.open({graph!r}).bfs('giant', parents=True); "
+        "print(sorted({'numba.np.arraymath', 'scipy.linalg'} & set(sys.modules)))"
+    )
+    oocbfs.open(graph).bfs("giant", parents=True)  # compiles what is not compiled yet
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_damaged_cache_is_compiled_anew(tmp_path: Path) -> None:
     script = (
         "from oocbfs.kernels.cache import compiled\n"
