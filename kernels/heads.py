@@ -18,8 +18,9 @@ def test_heads(heads, num_ids, frontier, first):
     none = ZERO
     pad = np.uint64(frontier.size - 1)
     num_ids = np.uint64(num_ids)
+    first = np.uint64(first)  # numba would gather what might have a negative index
     for b in range(64):
-        head = np.uint64(heads[first + b])
+        head = np.uint64(heads[first + np.uint64(b)])
         word = frontier[min(head >> np.uint64(6), pad)]
         hits |= (word >> (head & np.uint64(63)) & ONE) << np.uint64(b)
         none |= np.uint64(head >= num_ids) << np.uint64(b)

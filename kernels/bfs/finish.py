@@ -1,6 +1,8 @@
 """The end of a traversal on the CPU: levels and parents by id, and what was reached.
 
 All threads of the traversal take chunks, the leader too, which waits for the others in the end.
+Loops count in unsigned numbers: an index that might be negative makes LLVM gather what lies side by
+side, which takes half as long again.
 """
 
 from __future__ import annotations
@@ -117,7 +119,7 @@ def _place_parents(control, parents, order):
         first, end = take_chunk(control, words.PARENT_CURSOR, chunk, n)
         if first == end:
             break
-        for v in range(first, end):
+        for v in range(np.uint64(first), np.uint64(end)):
             parent = parents[v]
             # None stays none, without a branch.
             none = np.uint32(parent >= n) * NO_HEAD
@@ -134,14 +136,15 @@ def _name_parents(out, parents, names, first, end):
     processors with slow vector gathers take twice as long if anything else is done in its loop.
     """
     ranks, ids, first_id = names.ranks, names.ids, names.first_id
-    last = np.int64(parents.size - 1)
+    last = np.uint64(parents.size - 1)
+    first, end = np.uint64(first), np.uint64(end)
     if ranks.size and out.size > _LARGE:
         for i in range(first, end):
-            parent = np.int64(np.int32(parents[min(np.int64(ranks[i]), last)]))
+            parent = np.int64(np.int32(parents[min(np.uint64(ranks[i]), last)]))
             store_past_caches(out, i, parent)
     else:
         for i in range(first, end):
-            v = min(np.int64(ranks[i]) if ranks.size else i, last)
+            v = min(np.uint64(ranks[i]) if ranks.size else i, last)
             out[i] = np.int64(np.int32(parents[v]))
     if ids.size == 0 and first_id == 0 and parents.size < _SIGNED:
         return
@@ -157,26 +160,26 @@ def _name_few_levels(out, levels, ranks, first, end):
 
     Which vertices were reached cannot be guessed, so there is no branch.
     """
-    last = np.int64(levels.size - 1)
+    last = np.uint64(levels.size - 1)
+    first, end = np.uint64(first), np.uint64(end)
     if ranks.size and out.size > _LARGE:
         for i in range(first, end):
-            level = np.int32(np.int8(levels[min(np.int64(ranks[i]), last)]))
+            level = np.int32(np.int8(levels[min(np.uint64(ranks[i]), last)]))
             store_past_caches(out, i, level)
-    elif ranks.size and out.size <= last:
+    elif ranks.size:
         for i in range(first, end):
-            out[i] = np.int32(np.int8(levels[ranks[i]]))
+            out[i] = np.int32(np.int8(levels[min(np.uint64(ranks[i]), last)]))
     else:
         for i in range(first, end):
-            v = min(np.int64(ranks[i]) if ranks.size else i, last)
-            out[i] = np.int32(np.int8(levels[v]))
+            out[i] = np.int32(np.int8(levels[min(i, last)]))
 
 
 @kernel
 def _name_levels(out, levels, deep_levels, ranks, first, end):
     """Fill out[first:end] with levels of any number."""
-    last = np.int64(levels.size - 1)
-    for i in range(first, end):
-        v = min(np.int64(ranks[i]) if ranks.size else i, last)
+    last = np.uint64(levels.size - 1)
+    for i in range(np.uint64(first), np.uint64(end)):
+        v = min(np.uint64(ranks[i]) if ranks.size else i, last)
         level = np.int32(levels[v])
         if level == DEEP:
             level = deep_levels[v]  # which may be ``out``

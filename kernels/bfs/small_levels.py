@@ -30,6 +30,7 @@ from oocbfs.kernels.bfs.state import (
     UNREACHED,
 )
 from oocbfs.kernels.gather import BATCH, NOT_BEGUN, gather_rows
+from oocbfs.kernels.region import ZERO
 
 
 @inlined
@@ -40,20 +41,22 @@ def _visit(state, out, out_end, ids, owners, count, level):
     first = out_end
     short = np.uint8(min(level, DEEP))
     # Most ids have a level: reads alone tell which, and need not wait for writes.
-    unseen = 0
+    unseen = ZERO
     for i in range(count):
         v = ids[i]
         ids[unseen] = v
         if with_parents:
             owners[unseen] = owners[i]
-        unseen += np.int64(levels[v] == UNREACHED)
+        unseen += np.uint64(levels[v] == UNREACHED)
+    end = np.uint64(out_end)
     for i in range(unseen):
         v = ids[i]
-        out[out_end] = v
-        out_end += np.int64(levels[v] == UNREACHED)
+        out[end] = v
+        end += np.uint64(levels[v] == UNREACHED)
         levels[v] = short
         if with_parents:
             parents[v] = owners[i]
+    out_end = np.int64(end)
     if level >= DEEP:
         for i in range(first, out_end):
             state.deep_levels[out[i]] = level

@@ -35,14 +35,14 @@ def _claim(state, visited, ids, owners, count):
     levels, parents = state.levels, state.parents
     level = state.control[words.LEVEL]
     with_parents = parents.size != 0
-    unseen = 0
+    unseen = ZERO
     for i in range(count):
         v = ids[i]
         ids[unseen] = v
         if with_parents:
             owners[unseen] = owners[i]
-        unseen += np.int64(~visited[v >> 6] >> np.uint64(v & 63) & ONE)
-    claimed = 0
+        unseen += ~visited[v >> 6] >> np.uint64(v & 63) & ONE
+    claimed = np.int64(0)
     for i in range(unseen):
         v = ids[i]
         bit = ONE << np.uint64(v & 63)
@@ -81,11 +81,11 @@ def _visit_dense(state, own, ids, owners, count):
     parents = state.parents
     if parents.size == 0:
         # Most are known already; without writes for them, reads need not wait for writes.
-        unseen = 0
+        unseen = ZERO
         for i in range(count):
             v = ids[i]
             ids[unseen] = v
-            unseen += np.int64(~own[v >> 6] >> np.uint64(v & 63) & ONE)
+            unseen += ~own[v >> 6] >> np.uint64(v & 63) & ONE
         for i in range(unseen):
             v = ids[i]
             own[v >> 6] |= ONE << np.uint64(v & 63)
