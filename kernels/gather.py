@@ -275,7 +275,9 @@ def gather_rows(rows, queue, q, offset, end, ids, owners, count, with_parents):
                 ahead = np.int64(queue[q + 2 * _AHEAD])
                 prefetch(heads, ahead)
                 prefetch(rows.starts, ahead)
-                prefetch(tails, row_begin(rows, np.int64(queue[q + _AHEAD])))
+                begin = row_begin(rows, np.int64(queue[q + _AHEAD]))
+                prefetch(tails, begin)
+                prefetch(tails, begin + 64)
             offset = row_begin(rows, u)
             num_bytes += row_end - offset
             head = heads[u]

@@ -9,13 +9,15 @@ from oocbfs.kernels.constants import SEGMENT_BYTES
 from oocbfs.kernels.gather import take_varint, take_word
 from oocbfs.kernels.region import ONE, ZERO
 
-# Vertices that one thread probes at a time.
+# Vertices that one thread probes at a time. Words of its memory for them: where the rest of a row
+# begins, where it ends, the id before, and, for those that hit, itself and what it hit, packed. One
+# more may be written than is kept. Processors compare addresses by their low 12 bits at first, so
+# that these are no multiple of 4096 bytes apart.
 PENDING = 256
-# Where in the scratch of a thread those go that hit, and what they hit. One more may be written
-# than is kept.
-HITS, FOUND_BY = PENDING, 2 * PENDING + 1
-# Scratch for ids of one row comes after.
-_ROW_IDS = 3 * PENDING + 2
+_ENDS, _LAST, _HITS = 320, 640, 960
+PROBE_WORDS = _HITS + PENDING + 1
+# So many bytes of a row are probed in the first rounds: they may lie in two cache lines.
+PROBED_BYTES = 32
 # A round of probes is followed by another if one of so many hit.
 _WORTH_A_ROUND = 4
 
@@ -62,73 +64,109 @@ def probe_segments(tails, n, frontier, ids, begin, end):
 
 
 @kernel
-def _probe_round(
-    rows, frontier, pending, offsets, ends, last, num_pending, hits, found_by, num_hits
-):
-    """Decode two neighbours of each pending vertex.
+def _decode_two(rows, offsets, ends, last, num_pending, firsts):
+    """Decode two neighbours of each pending vertex, into firsts and last, and move its offset.
 
-    Gives the pending left (or -1), hits, and the edges and bytes that were looked at: where the
-    first neighbour hit, the second was not.
+    Where a row has one neighbour left, both are this one. Gives how many neighbours and bytes that
+    are, and whether a row is malformed.
     """
     tails = rows.tails
-    n = rows.num_ids
-    pad = np.int64(frontier.size - 1)
-    left = 0
-    edges = 0
+    n = np.uint64(rows.num_ids)
+    edges = num_pending
     num_bytes = 0
     malformed = False
     for i in range(num_pending):
-        u = pending[i]
-        end = ends[i]
-        begin = offsets[i]
+        begin, end = offsets[i], ends[i]
         delta, middle = take_varint(tails, begin)
         v = last[i] + delta + 1
-        # Where a row ends, the last one is decoded again, and not used.
-        has_second = np.int64(middle < end)
-        delta, offset = take_varint(tails, middle if has_second != 0 else begin)
-        second = v + (delta + 1) * has_second
-        offset = offset if has_second != 0 else middle
-        malformed |= (second >= n) | (offset > end)
-        hit = np.int64(frontier[min(v >> 6, pad)] >> np.uint64(v & 63) & ONE)
-        any_hit = np.int64(frontier[min(second >> 6, pad)] >> np.uint64(second & 63) & ONE) | hit
-        edges += 1 + (has_second & (hit ^ 1))
-        num_bytes += (middle if hit != 0 else offset) - begin
-        hits[num_hits] = u
-        found_by[num_hits] = v if hit != 0 else second
-        num_hits += any_hit
-        pending[left] = u
-        ends[left] = end
-        offsets[left] = offset
-        last[left] = second
-        left += np.int64(offset < end) & (any_hit ^ 1)
-    if malformed:
-        left = -1
-    return left, num_hits, edges, num_bytes
+        # Where the row ends, this is of another row, and not used.
+        delta, offset = take_varint(tails, middle)
+        has_second = middle < end
+        second = v + delta + 1 if has_second else v
+        offset = offset if has_second else middle
+        malformed |= (np.uint64(second) >= n) | (offset > end)
+        edges += np.int64(has_second)
+        num_bytes += offset - begin
+        firsts[i] = v
+        last[i] = second
+        offsets[i] = offset
+    return edges, num_bytes, malformed
 
 
 @kernel
-def probe_pending(rows, frontier, ids, offsets, num_pending):
+def _keep_open(frontier, pending, offsets, ends, last, num_pending, firsts, hits, first):
+    """Append the pending vertices that hit to hits[first:], and keep those with more neighbours.
+
+    Gives how many are kept, where the hits end, and the neighbours that were not looked at, because
+    the one before hit.
+    """
+    pad = np.uint64(frontier.size - 1)
+    num_hits = np.uint64(first)
+    left = ZERO
+    spared = ZERO
+    for i in range(num_pending):
+        u, v, second = pending[i], np.uint64(firsts[i]), np.uint64(last[i])
+        offset, end = offsets[i], ends[i]
+        hit = frontier[min(v >> np.uint64(6), pad)] >> (v & np.uint64(63)) & ONE
+        word = frontier[min(second >> np.uint64(6), pad)]
+        any_hit = word >> (second & np.uint64(63)) & ONE | hit
+        spared += hit & np.uint64(v != second)
+        # A shift, because LLVM makes a branch of a choice, which cannot be guessed.
+        found_by = np.uint32((v << np.uint64(32) | second) >> (hit << np.uint64(5)))
+        hits[num_hits] = np.uint64(u) << np.uint64(32) | np.uint64(found_by)
+        num_hits += any_hit
+        pending[left] = u
+        offsets[left] = offset
+        ends[left] = end
+        last[left] = second
+        left += np.uint64(offset < end) & ~any_hit
+    return np.int64(left), np.int64(num_hits), np.int64(spared)
+
+
+@inlined
+def add_pending(ids, memory, num_pending, u, begin, end):
+    """Let vertex u wait to be probed, unless its tail is empty; give how many wait."""
+    ids[num_pending] = u
+    memory[num_pending] = begin
+    memory[num_pending + _ENDS] = end
+    memory[num_pending + _LAST] = -1
+    return num_pending + np.int64(begin < end)
+
+
+@inlined
+def hit_at(memory, i):
+    """Give the i-th vertex that hit, and what it hit."""
+    packed = np.uint64(memory[i + _HITS])
+    return np.int64(packed >> np.uint64(32)), np.uint32(packed)
+
+
+@kernel
+def probe_pending(rows, frontier, ids, memory, num_pending):
     """Probe the tails of pending vertices, at most a segment each, in rounds.
 
-    The vertices are ids[:num_pending]; their tails begin at offsets[:PENDING] and end at
-    offsets[PENDING : 2 * PENDING]; the last third holds the ids before, -1. A round appends the
-    vertices that hit and keeps the others, without a branch. After a round with few hits, each row
-    that is left is read to its end: then most of them miss, and rows are read faster one after the
-    other. Gives how many hit (they are in ids[HITS:], what they hit in ids[FOUND_BY:]), the edges
-    and bytes looked at, and whether a row is malformed.
+    A round decodes two neighbours of each, then takes out the vertices that hit, and those whose
+    rows end, without a branch: two loops, because one has more to keep at hand than there are
+    registers. After a round with few hits, each row that is left is read to its end: then most of
+    them miss, and rows are read faster one after the other. Gives how many hit, the edges and bytes
+    looked at, and whether a row is malformed.
     """
-    hits, found_by, scratch = ids[HITS:FOUND_BY], ids[FOUND_BY:_ROW_IDS], ids[_ROW_IDS:]
-    ends, last = offsets[PENDING : 2 * PENDING], offsets[2 * PENDING :]
+    offsets, ends, last, hits = memory, memory[_ENDS:], memory[_LAST:], memory[_HITS:]
+    scratch = ids[PENDING:]
     edges = 0
     num_bytes = 0
     num_hits = 0
     few_hits = False
     while num_pending > 0 and not few_hits:
         num_tried, hits_before = num_pending, num_hits
-        num_pending, num_hits, more_edges, more_bytes = _probe_round(
-            rows, frontier, ids, offsets, ends, last, num_pending, hits, found_by, num_hits
+        more_edges, more_bytes, malformed = _decode_two(
+            rows, offsets, ends, last, num_pending, scratch
         )
-        edges += more_edges
+        if malformed:
+            return num_hits, edges, num_bytes, True
+        num_pending, num_hits, spared = _keep_open(
+            frontier, ids, offsets, ends, last, num_pending, scratch, hits, num_hits
+        )
+        edges += more_edges - spared
         num_bytes += more_bytes
         few_hits = _WORTH_A_ROUND * (num_hits - hits_before) < num_tried
     for i in range(num_pending):
@@ -138,12 +176,10 @@ def probe_pending(rows, frontier, ids, offsets, num_pending):
         edges += more_edges
         num_bytes += offset - offsets[i]
         if v >= rows.num_ids:
-            num_pending = -1
-            break
-        hits[num_hits] = ids[i]
-        found_by[num_hits] = v
+            return num_hits, edges, num_bytes, True
+        hits[num_hits] = np.int64(ids[i]) << 32 | v
         num_hits += np.int64(v >= 0)
-    return num_hits, edges, num_bytes, num_pending < 0
+    return num_hits, edges, num_bytes, False
 
 
 @inlined

@@ -27,9 +27,10 @@ from oocbfs.kernels.constants import SEGMENT_BYTES
 from oocbfs.kernels.gather import BATCH
 from oocbfs.kernels.heads import test_open_heads
 from oocbfs.kernels.probe import (
-    FOUND_BY,
-    HITS,
     PENDING,
+    PROBED_BYTES,
+    add_pending,
+    hit_at,
     probe_decoded,
     probe_pending,
     probe_segments,
@@ -140,17 +141,17 @@ def _probe_pending(rows, degrees, state, thread, num_pending):
 
     Gives their number, the edges and bytes looked at, and the edges of those that are weighed.
     """
-    control, ids = state.control, state.ids[thread]
+    control, ids, memory = state.control, state.ids[thread], state.probing[thread]
     frontier = state.bitmaps[control[words.FRONTIER_BITMAP]]
     num_hits, edges, num_bytes, malformed = probe_pending(
-        rows, frontier, ids, state.offsets[thread], num_pending
+        rows, frontier, ids, memory, num_pending
     )
     if malformed:
         control[words.FAILED] = 1
     weight = np.int64(0)
     for i in range(num_hits):
-        u = np.int64(ids[HITS + i])
-        _find(state, u, ids[FOUND_BY + i])
+        u, parent = hit_at(memory, i)
+        _find(state, u, parent)
         weight += _weigh(degrees, u)
     return num_hits, edges, num_bytes, weight
 
@@ -162,7 +163,7 @@ def bottom_up(rows, degrees, state, thread):
     ``degrees`` are those of the rows that a top-down step would expand.
     """
     tails, control = rows.tails, state.control
-    ids, offsets = state.ids[thread], state.offsets[thread]
+    ids, memory = state.ids[thread], state.probing[thread]
     num_words = (rows.heads.size + 63) >> 6
     tailed_words = (rows.num_tailed + 63) >> 6
     which, shift = control[words.WHICH_WORDS], np.int64(0)
@@ -204,7 +205,7 @@ def bottom_up(rows, degrees, state, thread):
                 open_bits &= open_bits - ONE
                 begin, end = row_begin(rows, u), row_begin(rows, u + 1)
                 prefetch(tails, begin)
-                prefetch(tails, begin + 64)
+                prefetch(tails, begin + PROBED_BYTES)
                 if end - begin > SEGMENT_BYTES:
                     hits, more_edges, more_bytes = _probe_long_row(
                         rows, state, thread, u, begin, end
@@ -214,11 +215,7 @@ def bottom_up(rows, degrees, state, thread):
                     edges += more_edges
                     num_bytes += more_bytes
                     continue
-                ids[num_pending] = u
-                offsets[num_pending] = begin
-                offsets[num_pending + PENDING] = end
-                offsets[num_pending + 2 * PENDING] = -1
-                num_pending += np.int64(begin < end)
+                num_pending = add_pending(ids, memory, num_pending, u, begin, end)
             if num_pending > PENDING - 64:
                 hits, more_edges, more_bytes, more_weight = _probe_pending(
                     rows, degrees, state, thread, num_pending

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from oocbfs.kernels.array_types import I32, I64, I64_2D, U8, U32, U32_2D, U64_2D
 from oocbfs.kernels.gather import BATCH
 from oocbfs.kernels.lingering import Lingering
-from oocbfs.kernels.probe import PENDING
+from oocbfs.kernels.probe import PROBE_WORDS
 from oocbfs.kernels.region import REGION_WORDS, WORK_FIELDS
 from oocbfs.kernels.rows import ROWS, Rows, read_only
 from oocbfs.kernels.structs import Struct, StructType, at_address
@@ -104,7 +104,7 @@ class BfsState(NamedTuple):
     bitmaps
         Three that take turns as frontier, next frontier and visited, and one for each thread of a
         dense step but the first two.
-    ids, offsets
+    ids, probing
         Scratch, one row a thread.
     finds, parts
         What a part found and what is known about it (PART_SIZE …), one row a part.
@@ -124,7 +124,7 @@ class BfsState(NamedTuple):
     queue: NDArray[np.uint32]
     bitmaps: NDArray[np.uint64]
     ids: NDArray[np.uint32]
-    offsets: NDArray[np.int64]
+    probing: NDArray[np.int64]
     finds: NDArray[np.uint32]
     parts: NDArray[np.int64]
     hubs: NDArray[np.int64]
@@ -143,7 +143,7 @@ STATE = StructType(
         "queue": U32,
         "bitmaps": U64_2D,
         "ids": U32_2D,
-        "offsets": I64_2D,
+        "probing": I64_2D,
         "finds": U32_2D,
         "parts": I64_2D,
         "hubs": I64,
@@ -171,7 +171,7 @@ class BfsScratch:
         self.queue = np.empty(num_vertices + 1 + 2 * PARTS_EDGES, np.uint32)
         self.bitmaps = np.zeros((num_bitmaps, num_words + 1), np.uint64)
         self.ids = np.empty((threads, 2 * BATCH), np.uint32)
-        self.offsets = np.empty((threads, 3 * PENDING), np.int64)
+        self.probing = np.empty((threads, PROBE_WORDS), np.int64)
         self.finds = np.empty((num_parts, PARTS_EDGES), np.uint32)
         self.parts = np.zeros((num_parts, PART_COLUMNS), np.int64)
         self.hubs = np.zeros(MAX_HUBS + 1, np.int64)

@@ -306,7 +306,7 @@ def _make_state(
         queue=scratch.queue,
         bitmaps=scratch.bitmaps,
         ids=scratch.ids,
-        offsets=scratch.offsets,
+        probing=scratch.probing,
         finds=scratch.finds,
         parts=scratch.parts,
         hubs=scratch.hubs,

@@ -14,7 +14,7 @@ from oocbfs.kernels.atomics import kernel, trailing_zeros
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.compiling import prepare_together
 from oocbfs.kernels.gather import BATCH
-from oocbfs.kernels.probe import PENDING
+from oocbfs.kernels.probe import PROBE_WORDS
 from oocbfs.kernels.region import ONE, STARTED, TASK, ZERO, make_region
 from oocbfs.kernels.rows import ROWS, Rows, read_only, rows_at
 from oocbfs.kernels.shards import state as words
@@ -182,7 +182,7 @@ class Team:
         self.counts = np.zeros((len(held), COUNTS), np.int64)
         self._scratch = {
             "ids": np.empty((threads, 2 * BATCH), np.uint32),
-            "offsets": np.empty((threads, 3 * PENDING), np.int64),
+            "probing": np.empty((threads, PROBE_WORDS), np.int64),
             "queues": np.empty((threads, _QUEUE), np.uint32),
             "hubs": np.empty((MAX_HUBS, 2), np.int64),
             "parts": parts,

@@ -78,7 +78,7 @@ class TeamState(NamedTuple):
         Parts of the graph, and words from one word of a part to the next in placed arrays.
     list_ids, list_owners
         In a step down into a list: neighbours, and the rows that these belong to.
-    ids, offsets, queues
+    ids, probing, queues
         Scratch, one row a thread.
     hubs
         Shards and rows that wait for DOWN_HUBS.
@@ -90,7 +90,7 @@ class TeamState(NamedTuple):
     list_ids: NDArray[np.uint32]
     list_owners: NDArray[np.uint32]
     ids: NDArray[np.uint32]
-    offsets: NDArray[np.int64]
+    probing: NDArray[np.int64]
     queues: NDArray[np.uint32]
     hubs: NDArray[np.int64]
     control: NDArray[np.int64]
@@ -119,7 +119,7 @@ STATE = StructType(
         "list_ids": U32,
         "list_owners": U32,
         "ids": U32_2D,
-        "offsets": I64_2D,
+        "probing": I64_2D,
         "queues": U32_2D,
         "hubs": I64_2D,
         "control": I64,

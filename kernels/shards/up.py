@@ -13,7 +13,14 @@ from oocbfs.kernels.bfs.bottom_up import WEIGHED_WORDS
 from oocbfs.kernels.constants import SEGMENT_BYTES
 from oocbfs.kernels.gather import BATCH
 from oocbfs.kernels.heads import test_open_heads
-from oocbfs.kernels.probe import FOUND_BY, HITS, PENDING, probe_pending, probe_segments
+from oocbfs.kernels.probe import (
+    PENDING,
+    PROBED_BYTES,
+    add_pending,
+    hit_at,
+    probe_pending,
+    probe_segments,
+)
 from oocbfs.kernels.region import ONE, ZERO, chunk_for, take_chunk
 from oocbfs.kernels.rows import row_begin
 from oocbfs.kernels.shards import state as words
@@ -61,16 +68,17 @@ def _answer_by_heads(rows, state, w, place):
 
 
 @inlined
-def _probe(rows, degrees, state, shard, ids, offsets, num_pending):
+def _probe(rows, degrees, state, shard, ids, memory, num_pending):
     """Probe pending rows, and find those that hit; give hits, edges, bytes, and their weight."""
     num_hits, edges, num_bytes, malformed = probe_pending(
-        rows, state.frontier, ids, offsets, num_pending
+        rows, state.frontier, ids, memory, num_pending
     )
     if malformed:
         state.control[words.FAILED] = shard + 1
     weight = np.int64(0)
     for i in range(num_hits):
-        weight += _find(rows, degrees, state, shard, np.int64(ids[HITS + i]), ids[FOUND_BY + i])
+        u, parent = hit_at(memory, i)
+        weight += _find(rows, degrees, state, shard, u, parent)
     return num_hits, edges, num_bytes, weight
 
 
@@ -78,7 +86,7 @@ def _probe(rows, degrees, state, shard, ids, offsets, num_pending):
 def up(rows, degrees, state, shard, thread):
     """Take chunks of a part's words until none are left; ``degrees`` are those of its out-rows."""
     tails, control, counts = rows.tails, state.control, state.counts[shard]
-    ids, offsets = state.ids[thread], state.offsets[thread]
+    ids, memory = state.ids[thread], state.probing[thread]
     num_words = words_below(state, shard, control[words.CONNECTED])
     first_place = state.shards[shard, words.PLACE]
     tailed_words = (rows.num_tailed + 63) >> 6
@@ -108,7 +116,7 @@ def up(rows, degrees, state, shard, thread):
                 open_bits &= open_bits - ONE
                 begin, end = row_begin(rows, u), row_begin(rows, u + 1)
                 prefetch(tails, begin)
-                prefetch(tails, begin + 64)
+                prefetch(tails, begin + PROBED_BYTES)
                 if end - begin > SEGMENT_BYTES:
                     v, more_edges, more_bytes = probe_segments(
                         tails, rows.num_ids, state.frontier, ids[BATCH:], begin, end
@@ -121,14 +129,10 @@ def up(rows, degrees, state, shard, thread):
                         weight += _find(rows, degrees, state, shard, u, v)
                         found += 1
                     continue
-                ids[num_pending] = u
-                offsets[num_pending] = begin
-                offsets[num_pending + PENDING] = end
-                offsets[num_pending + 2 * PENDING] = -1
-                num_pending += np.int64(begin < end)
+                num_pending = add_pending(ids, memory, num_pending, u, begin, end)
             if num_pending > PENDING - 64:
                 hits, more_edges, more_bytes, more_weight = _probe(
-                    rows, degrees, state, shard, ids, offsets, num_pending
+                    rows, degrees, state, shard, ids, memory, num_pending
                 )
                 found += hits
                 edges += more_edges
@@ -136,7 +140,7 @@ def up(rows, degrees, state, shard, thread):
                 weight += more_weight
                 num_pending = np.int64(0)
     hits, more_edges, more_bytes, more_weight = _probe(
-        rows, degrees, state, shard, ids, offsets, num_pending
+        rows, degrees, state, shard, ids, memory, num_pending
     )
     atomic_add(counts, words.FOUND, found + answered + hits)
     atomic_add(counts, words.FOUND_EDGES, WEIGHED_WORDS * (weight + more_weight))
