@@ -282,15 +282,14 @@ class Vertices:
     def stored(self, ids: Any) -> NDArray[np.int64]:  # noqa: ANN401
         """Find the stored vertices that ids name; refuse ids that name none."""
         natural = self.positions(ids)
-        if natural.size == 0:
+        if natural.size == 0 or not self.is_reordered:
             return natural
         ranks: NDArray[np.uint32] | None = self.__dict__.get("ranks")
         if ranks is not None:  # which are in memory, and gone when the file is closed
             return ranks[natural].astype(np.int64)
         with self.reading():
-            if self.order is None:
-                return natural
             if self.budget_bytes is not None:
+                assert self.order is not None
                 return self._search_order(self.order, natural)
             return self.ranks[natural].astype(np.int64)
 
