@@ -143,9 +143,7 @@ def _probe_pending(rows, degrees, state, thread, num_pending):
     """
     control, ids, memory = state.control, state.ids[thread], state.probing[thread]
     frontier = state.bitmaps[control[words.FRONTIER_BITMAP]]
-    num_hits, edges, num_bytes, malformed = probe_pending(
-        rows, frontier, ids, memory, num_pending
-    )
+    num_hits, edges, num_bytes, malformed = probe_pending(rows, frontier, ids, memory, num_pending)
     if malformed:
         control[words.FAILED] = 1
     weight = np.int64(0)
