@@ -44,7 +44,7 @@ def available_threads(threads: int | None = None) -> int:
 def ordered_map(
     function: Callable[[Item], Result], items: Iterable[Item], threads: int
 ) -> Generator[Result]:
-    """Yield function(item) in the order of the items, at most threads + 2 of them in flight.
+    """Yield function(item) in the order of the items, at most ``in_flight`` of them at a time.
 
     A single item is worked on by this thread, because starting a pool often takes longer.
     """
@@ -60,12 +60,17 @@ def ordered_map(
     try:
         for item in rest:
             waiting.append(pool.submit(function, item))
-            if len(waiting) > threads + 1:
+            if len(waiting) >= in_flight(threads):
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def in_flight(threads: int) -> int:
+    """Tell how many results of ``ordered_map`` are there at a time, or being worked on."""
+    return threads + 2
 
 
 def over_ranges(

@@ -1,8 +1,9 @@
 """Parquet, and Arrow's files and streams (Feather is one), read in batches of bounded size.
 
-A Parquet file is decoded a few pages at a time, since its row groups may be larger than memory:
-``pyarrow.dataset`` would hold whole ones. Arrow's own files are mapped, so that record batches of
-any size are read where they are; only those that are compressed must fit in memory.
+The row groups of a Parquet file are decoded by several threads where there is memory to hold them,
+and larger ones a few pages at a time: ``pyarrow.dataset`` would hold whole ones. Arrow's own files
+are mapped, so that record batches of any size are read where they are; only those that are
+compressed must fit in memory.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ import os
 import struct
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
-from typing import Any
+from itertools import accumulate
+from queue import SimpleQueue
+from typing import Any, NamedTuple
 
 from oocbfs.errors import BudgetError, InputError
 from oocbfs.formats.container.lost_pages import PageWatch
 from oocbfs.formats.edges import Declared, Edges
-from oocbfs.formats.io.ordered import read_ahead
+from oocbfs.formats.io.ordered import in_flight, ordered_map, read_ahead
 from oocbfs.formats.io.streams import PLAIN_PIECE_BYTES, Source, explained
 from oocbfs.formats.readers.detect import Sample
 from oocbfs.formats.tables.arrow import Schema, load, pieces
@@ -31,6 +34,8 @@ _ARROW_FILE, _OLD_FEATHER = b"ARROW1", b"FEA1"
 _STREAM_MARK = b"\xff\xff\xff\xff"
 _MAX_METADATA_BYTES = 1 << 24
 _BUFFER_BYTES = 1 << 20
+# Two ids, as they wait to be taken.
+_ROW_BYTES = 16
 _ANY = TableOptions()
 # Fields of a footer, a message and a record batch, as Arrow's File.fbs and Message.fbs number them;
 # and where a record batch is: offset, size of what describes it, size of the rest.
@@ -70,16 +75,81 @@ def read_parquet(
     with (
         _plain_file(source) as path,
         _understood(pa, source.name, "Parquet"),
-        ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False) as file,
+        ExitStack() as opened,
     ):
+
+        def open_file() -> Any:  # noqa: ANN401
+            file = ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False)
+            return opened.enter_context(file)
+
+        file = open_file()
         schema = Schema(file.schema_arrow, table, source.name, constants, named=named)
         declared.columns = schema.pair.note
         # At least one column: without any, nobody counts the rows.
         columns = schema.stored or file.schema_arrow.names[:1]
-        rows = schema.batch_rows
-        batches = file.iter_batches(rows, columns=columns, use_threads=threads > 1)
-        take = schema.named_edges if named else schema.edges
-        yield from _edges(batches, take, source, file.metadata.num_rows)
+        num_rows = file.metadata.num_rows
+        runs = [] if named or threads == 1 else _runs(file.metadata, schema.batch_rows)
+        held_rows = in_flight(threads) * max((run.num_rows for run in runs), default=0)
+        if len(runs) > 1 and held_rows * _ROW_BYTES <= source.limits.window_bytes:
+            files = [file, *(open_file() for _ in range(threads - 1))]
+            yield from _edges_of_runs(runs, files, columns, schema, source)
+        else:
+            batches = file.iter_batches(schema.batch_rows, columns=columns, use_threads=threads > 1)
+            take = schema.named_edges if named else schema.edges
+            yield from _edges(batches, take, source, num_rows)
+        # Arrow's allocator would keep what nobody else can use.
+        pa.default_memory_pool().release_unused()
+
+
+class _Run(NamedTuple):
+    """Row groups that follow each other, the number of their first row, and how many these are."""
+
+    groups: list[int]
+    first_row: int
+    num_rows: int
+
+
+def _runs(metadata: Any, least_rows: int) -> list[_Run]:  # noqa: ANN401
+    """Put row groups together to so many rows at least, but for the last."""
+    runs: list[_Run] = []
+    groups: list[int] = []
+    first_row = row = 0
+    for group in range(metadata.num_row_groups):
+        groups.append(group)
+        row += metadata.row_group(group).num_rows
+        if row - first_row >= least_rows or group == metadata.num_row_groups - 1:
+            runs.append(_Run(groups, first_row, row - first_row))
+            groups, first_row = [], row
+    return runs
+
+
+def _edges_of_runs(
+    runs: list[_Run],
+    files: list[Any],
+    columns: list[str],
+    schema: Schema,
+    source: Source,
+) -> Generator[Edges]:
+    """Decode row groups that are small enough to be held, by a thread for each open file."""
+    free: SimpleQueue[Any] = SimpleQueue()
+    for file in files:
+        free.put(file)
+
+    def decode(run: _Run) -> list[Edges]:
+        file = free.get()
+        try:
+            table = file.read_row_groups(run.groups, columns, use_threads=False)
+        finally:
+            free.put(file)
+        batches = table.to_batches(schema.batch_rows)
+        rows = accumulate((batch.num_rows for batch in batches), initial=run.first_row)
+        return [schema.edges(batch, row) for batch, row in zip(batches, rows, strict=False)]
+
+    num_rows = runs[-1].first_row + runs[-1].num_rows
+    with closing(ordered_map(decode, runs, len(files))) as decoded:
+        for run, edges in zip(runs, decoded, strict=True):
+            yield from edges
+            _show_progress(source, run.first_row + run.num_rows, num_rows)
 
 
 def read_arrow(
@@ -131,6 +201,7 @@ def read_arrow(
             return Edges(edges.sources.copy(), edges.targets.copy())
 
         yield from _edges(small, take, source, num_rows)
+        pa.default_memory_pool().release_unused()
 
 
 def _edges(
@@ -143,15 +214,15 @@ def _edges(
         for batch in batches:
             yield take(batch, row)
             row += batch.num_rows
-            if source.size is not None:
-                source.progress(source.size * row // max(1, num_rows))
+            _show_progress(source, row, num_rows)
 
-    try:
-        with closing(read_ahead(decode())) as edges:
-            yield from edges
-    finally:
-        # Arrow's allocator would keep what nobody else can use.
-        load("Arrow").default_memory_pool().release_unused()
+    with closing(read_ahead(decode())) as edges:
+        yield from edges
+
+
+def _show_progress(source: Source, row: int, num_rows: int) -> None:
+    if source.size is not None:
+        source.progress(source.size * row // max(1, num_rows))
 
 
 def _mapped(path: str, name: str) -> mmap.mmap:

@@ -208,6 +208,49 @@ def test_dictionaries_of_numbers(tmp_path: Path) -> None:
         assert read(tmp_path / name)[0] == [(7, 4), (8, 5), (7, 6)]
 
 
+@pytest.mark.parametrize("rows", [1, 7, 64, 1000, 3000])
+def test_row_groups_of_any_size_by_several_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    monkeypatch.setattr("oocbfs.formats.tables.arrow.BATCH_ROWS", 100)
+    path = tmp_path / "x"
+    frame = FRAME.copy()
+    pq.write_table(pa.Table.from_pandas(frame), path, row_group_size=rows)
+    sizes: list[int] = []
+    stream = open_edges([path], threads=3)
+    found: Pairs = []
+    for batch in stream.batches():
+        sizes.append(batch.sources.size)
+        found += zip(batch.sources.tolist(), batch.targets.tolist(), strict=True)
+    assert found == EDGES
+    assert max(sizes) <= 100
+    assert stream.done == stream.total
+    frame.loc[2345, "dst"] = -1
+    pq.write_table(pa.Table.from_pandas(frame), path, row_group_size=rows)
+    assert "row 2346 has 'dst' = -1" in refused(path)
+
+
+def test_row_groups_that_do_not_fit_are_read_by_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four row groups would be held by two threads."""
+    monkeypatch.setattr("oocbfs.formats.tables.arrow.BATCH_ROWS", 100)
+    path = tmp_path / "x"
+    pq.write_table(pa.Table.from_pandas(FRAME), path, row_group_size=1000)
+    asked: list[object] = []
+    read_row_groups = pq.ParquetFile.read_row_groups
+
+    def spy(*arguments: Any, **options: Any) -> Any:
+        asked.append(arguments)
+        return read_row_groups(*arguments, **options)
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_groups", spy)
+    assert read(path, limits=InputLimits(window_bytes=4 * 1000 * 16))[0] == EDGES
+    assert len(asked) == 3
+    assert read(path, limits=InputLimits(window_bytes=4 * 1000 * 16 - 1))[0] == EDGES
+    assert len(asked) == 3
+
+
 def test_row_numbers_count_through_the_file(tmp_path: Path) -> None:
     values = np.arange(600_000)
     values[599_998] = -1
