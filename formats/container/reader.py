@@ -197,12 +197,12 @@ class Container(Closing):
                 f"{name}: its chunks have the wrong sizes",
             )
 
-    @property
+    @cached_property
     def directed(self) -> bool:
         """Whether rows are out-neighbours and a transpose is stored."""
         return bool(int(self.header["flags"]) & Flag.DIRECTED)
 
-    @property
+    @cached_property
     def order(self) -> Order:
         """How stored vertices are arranged."""
         return Order(int(self.header["order"]))

@@ -228,7 +228,11 @@ def finish(state, names, results, degrees, thread):
 
 
 def sum_up(
-    scratch: BfsScratch, control: NDArray[np.int64], levels: NDArray[np.int32], rows: Rows
+    scratch: BfsScratch,
+    control: NDArray[np.int64],
+    levels: NDArray[np.int32],
+    rows: Rows,
+    naming_seconds: float,
 ) -> BfsFound:
     """Say what was found, and clear what the next traversal expects to be clear."""
     depth = int(control[words.DEPTH])
@@ -251,4 +255,5 @@ def sum_up(
         edges = rows.num_edges - edges
     if sizes[-1] == 0:  # nothing was found any more
         sizes = sizes[:-1]
-    return BfsFound(records, depth, bool(control[words.FAILED]), sizes, edges, 0.0)
+    malformed = bool(control[words.FAILED])
+    return BfsFound(records, depth, malformed, sizes, edges, naming_seconds)

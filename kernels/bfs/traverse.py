@@ -255,7 +255,7 @@ def traverse(
     run_together(_run_structs, arguments, workers, control, paused=PAUSED, wait=False)
     naming_seconds = (time.monotonic_ns() - int(control[words.NAMING_BEGAN])) * 1e-9
     scratch.calls_alone = CALLS_ALONE if control[ALONE] else max(0, scratch.calls_alone - 1)
-    found = sum_up(scratch, control, levels, rows_out)._replace(naming_seconds=naming_seconds)
+    found = sum_up(scratch, control, levels, rows_out, naming_seconds)
     if kept is not None:
         kept.append(scratch)
     return found
