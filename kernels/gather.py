@@ -47,9 +47,9 @@ SPARE = 16
 # SEGMENT_BYTES + 1.
 BATCH = 4096
 FULL = BATCH - SEGMENT_BYTES - 1 - SPARE
-# How many rows ahead a row is asked for; its start twice as far. Rows that are decoded are copied in
-# less time than the memory takes for one, so that many are on their way at once: a grid takes 0.85 of
-# the time that it took with 16.
+# How many rows ahead a row is asked for; its start twice as far. Rows that are decoded are copied
+# in less time than the memory takes for one, so that many are on their way at once: a grid takes
+# 0.85 of the time that it took with 16.
 _AHEAD = 6
 _FAR_AHEAD = 48
 # Instead of an offset in the tails: the row has not been begun.
