@@ -3,7 +3,7 @@
 Beamer, Asanović and Patterson (SC 2012) turned the search around; the rest is for heads and
 tails. A thread owns the words of the chunk it took, so nothing here is atomic. The heads of a
 whole word are tested without a branch. The vertices whose heads missed are probed in rounds: each
-round decodes one more neighbour of all that are still pending, so that no guess of a branch can
+round decodes two more neighbours of all that are still pending, so that no guess of a branch can
 be wrong and the rows' cache misses overlap (see ``kernels.probe``).
 """
 
