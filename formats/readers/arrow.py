@@ -78,8 +78,8 @@ def read_parquet(
         ExitStack() as opened,
     ):
 
-        def open_file() -> Any:  # noqa: ANN401
-            file = ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False)
+        def open_file(metadata: Any = None) -> Any:  # noqa: ANN401
+            file = ParquetFile(path, metadata=metadata, buffer_size=_BUFFER_BYTES, pre_buffer=False)
             return opened.enter_context(file)
 
         file = open_file()
@@ -87,18 +87,17 @@ def read_parquet(
         declared.columns = schema.pair.note
         # At least one column: without any, nobody counts the rows.
         columns = schema.stored or file.schema_arrow.names[:1]
-        num_rows = file.metadata.num_rows
-        runs = [] if named or threads == 1 else _runs(file.metadata, schema.batch_rows)
-        held_rows = in_flight(threads) * max((run.num_rows for run in runs), default=0)
-        if len(runs) > 1 and held_rows * _ROW_BYTES <= source.limits.window_bytes:
-            files = [file, *(open_file() for _ in range(threads - 1))]
+        metadata = file.metadata
+        runs = [] if named else _runs(metadata, schema.batch_rows)
+        readers = min(threads, len(runs))
+        held_rows = in_flight(readers) * max((run.num_rows for run in runs), default=0)
+        if readers > 1 and held_rows * _ROW_BYTES <= source.limits.window_bytes:
+            files = [file, *(open_file(metadata) for _ in range(readers - 1))]
             yield from _edges_of_runs(runs, files, columns, schema, source)
         else:
             batches = file.iter_batches(schema.batch_rows, columns=columns, use_threads=threads > 1)
             take = schema.named_edges if named else schema.edges
-            yield from _edges(batches, take, source, num_rows)
-        # Arrow's allocator would keep what nobody else can use.
-        pa.default_memory_pool().release_unused()
+            yield from _edges(batches, take, source, metadata.num_rows)
 
 
 class _Run(NamedTuple):
@@ -201,7 +200,6 @@ def read_arrow(
             return Edges(edges.sources.copy(), edges.targets.copy())
 
         yield from _edges(small, take, source, num_rows)
-        pa.default_memory_pool().release_unused()
 
 
 def _edges(
@@ -301,12 +299,15 @@ def _plain_file(source: Source) -> Iterator[str]:
 
 @contextmanager
 def _understood(pa: Any, name: str, kind: str) -> Iterator[None]:  # noqa: ANN401
-    """Turn what pyarrow raises into one line."""
+    """Turn what pyarrow raises into one line, and give back the memory that it keeps."""
     try:
         yield
     except (pa.ArrowException, OSError, struct.error) as error:
         reason = (str(error) or type(error).__name__).splitlines()[0][:120]
         raise InputError(f"cannot be read as {kind}: {reason}", path=name) from error
+    finally:
+        # Arrow's allocator would keep what nobody else can use.
+        pa.default_memory_pool().release_unused()
 
 
 read_parquet_names = partial(read_parquet, named=True)
