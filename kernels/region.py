@@ -142,7 +142,9 @@ def make_region(work):
     @inlined
     def run_region(rows_out, rows_in, state, task, shared):
         """Run a task; what is compiled for each number of a task is only this."""
-        state.control[TASK] = task
+        # Workers look at the gate beside it all the time, and would have to fetch it again.
+        if state.control[TASK] != task:
+            state.control[TASK] = task
         run_task(rows_out, rows_in, state, shared)
 
     @kernel

@@ -87,6 +87,19 @@ def expand_by_levels(rows, state, thread, begin, end, out, out_end, level):
     return out_end, edges, num_bytes
 
 
+@inlined
+def _have_few_edges(rows, queue, begin, end, most):
+    """Tell whether the vertices queue[begin:end] have at most so many edges."""
+    if (end - begin) * rows.max_degree <= most:
+        return True
+    edges = end - begin
+    if edges <= most:
+        edges = np.int64(0)
+        for q in range(begin, end):
+            edges += np.int64(rows.degrees[queue[q]])
+    return edges <= most
+
+
 @kernel
 def small_levels(rows, state, options, started, pause):
     """Expand the queued frontier on the leading thread, and those that follow while they are tiny.
@@ -112,7 +125,7 @@ def small_levels(rows, state, options, started, pause):
         depth += 1
         if (
             begin == end
-            or (end - begin) * rows.max_degree > options.tiny_edges
+            or not _have_few_edges(rows, queue, begin, end, options.tiny_edges)
             or depth == options.max_depth
             or started > pause
             or (options.target >= 0 and state.levels[options.target] != UNREACHED)

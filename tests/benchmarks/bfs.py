@@ -64,6 +64,7 @@ def main(arguments: Sequence[str]) -> None:
         help="some of these, the default; real ones are left out without OOCBFS_GRAPHS",
     )
     parser.add_argument("--peers", default="gapbs,scipy,networkit,igraph,graphblas")
+    parser.add_argument("--directed", action="store_true", help="keep the directions of edges")
     parser.add_argument("--sources", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=4, help="so many, all peers in turns")
     parser.add_argument("--busy", type=int, default=0, help="processes that compute meanwhile")
@@ -122,7 +123,7 @@ def _graphs(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Pa
             title, make = makers[wanted]
             edges = make()
         path = folder / f"{wanted}.ocg"
-        oocbfs.convert(edges, path, directed=False)
+        oocbfs.convert(edges, path, directed=options.directed)
         yield title, path
         path.unlink()
 

@@ -86,6 +86,9 @@ def test_bfs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert shown.count("| scipy |") == 3
     assert plot.stat().st_size > 1000
     assert list(tmp_path.iterdir()) == [plot]
+    few = "--scale 8 --graphs kron --peers gapbs --sources 2 --rounds 1 --directed"
+    bfs.main([*few.split(), "--folder", str(tmp_path)])
+    assert "| kron 8 | oocbfs, 2 threads |" in capsys.readouterr().out
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="the emulator needs a C++ compiler")
