@@ -92,8 +92,8 @@ ALONE_EDGES = 512
 PARTS_LIMIT = PARTS_EDGES
 # But not before this level: only meshes, roads and the like have many middling levels.
 FIRST_PARTS = 32
-# A frontier with more edges than n / 64 is expanded densely.
-DENSE_SHIFT = 6
+# A frontier with more edges than n / 32 is expanded densely.
+DENSE_SHIFT = 5
 # After a traversal that had to wait for a worker, so many are left to the leader alone.
 CALLS_ALONE = 8
 
