@@ -10,6 +10,7 @@ changes: ``state.levels`` is an array.
 from __future__ import annotations
 
 import ctypes
+from array import array
 from itertools import compress, count
 from operator import is_not
 from typing import TYPE_CHECKING, Any
@@ -30,8 +31,6 @@ from numba.np.arrayobj import populate_array
 from numba.np.numpy_support import as_dtype
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from numpy.typing import NDArray
 
 _I64 = ir.IntType(64)
@@ -59,31 +58,31 @@ class StructType(types.Type):  # type: ignore[misc]
 class Struct:
     """The values of a named tuple, described in a block of memory: they live as long as it does."""
 
-    def __init__(self, kind: StructType, values: Iterable[Any]) -> None:
+    def __init__(self, kind: StructType, values: tuple[Any, ...]) -> None:
         self._kind = kind
-        self._values = tuple(values)
-        pairs = zip(kind.described, self._values, strict=True)
-        words = [word for (_, expected), value in pairs for word in _describe(expected, value)]
-        self._words = np.array(words, np.int64)
-        self.address: int = _address(self._words)
+        self._values = values
+        pairs = zip(kind.described, values, strict=True)
+        # Not of NumPy, which takes several times as long for so few.
+        self._words = array(
+            "q", (word for (_, expected), value in pairs for word in _describe(expected, value))
+        )
+        self.address: int = self._words.buffer_info()[0]
 
-    def with_values(self, values: Iterable[Any]) -> Struct:
+    def with_values(self, values: tuple[Any, ...]) -> Struct:
         """Make a struct of other values; only those that are not the same cost time.
 
         It is another block of memory if any differs: a slow worker may still read this one.
         """
-        values = tuple(values)
-        changed = list(compress(count(), map(is_not, values, self._values)))
-        # Most numbers are other objects of the same value.
-        if all(isinstance(values[i], int) and values[i] == self._values[i] for i in changed):
+        changed = [*compress(count(), map(is_not, values, self._values))]
+        if not changed:
             return self
         other = Struct.__new__(Struct)
-        other._kind, other._values, other._words = self._kind, values, self._words.copy()
+        other._kind, other._values, other._words = self._kind, values, self._words[:]
         for i in changed:
             place, expected = self._kind.described[i]
             for number, word in enumerate(_describe(expected, values[i]), place):
                 other._words[number] = word
-        other.address = _address(other._words)
+        other.address = other._words.buffer_info()[0]
         return other
 
 
@@ -96,11 +95,11 @@ def _describe(expected: _Expected | None, value: Any) -> tuple[int, ...]:  # noq
     return (_address(value), *value.shape)
 
 
-def _address(array: NDArray[Any]) -> int:
+def _address(values: NDArray[Any]) -> int:
     try:
-        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+        return ctypes.addressof(ctypes.c_char.from_buffer(values))
     except (TypeError, ValueError):  # read-only, or empty; this takes five times as long
-        address: int = array.__array_interface__["data"][0]
+        address: int = values.__array_interface__["data"][0]
         return address
 
 
@@ -133,21 +132,21 @@ def _load_field(context, builder, struct, address, name):
     kind = struct.fields[name]
     if not isinstance(kind, types.Array):
         return load(0)
-    array = context.make_array(kind)(context, builder)
+    made = context.make_array(kind)(context, builder)
     item_bytes = context.get_abi_sizeof(context.get_data_type(kind.dtype))
     shape = [load(1 + axis) for axis in range(kind.ndim)]
     strides = [ir.Constant(_I64, item_bytes)]
     for size in reversed(shape[1:]):
         strides.insert(0, builder.mul(strides[0], size))
     populate_array(
-        array,
-        data=builder.inttoptr(load(0), array.data.type),
+        made,
+        data=builder.inttoptr(load(0), made.data.type),
         shape=cgutils.pack_array(builder, shape),
         strides=cgutils.pack_array(builder, strides),
         itemsize=ir.Constant(_I64, item_bytes),
         meminfo=None,
     )
-    return array._getvalue()
+    return made._getvalue()
 
 
 def at_address(struct: StructType) -> Any:  # noqa: ANN401

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from oocbfs.kernels.array_types import I32, I64, READ_U32, READ_U64, U32_2D
 from oocbfs.kernels.atomics import atomic_add, inlined, kernel, store_past_caches, trailing_zeros
 from oocbfs.kernels.bfs import state as words
-from oocbfs.kernels.bfs.state import DEEP, UNREACHED, BfsScratch
+from oocbfs.kernels.bfs.state import DEEP, IN_QUEUE, UNREACHED, BfsScratch
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.region import ALONE, ONE, ZERO, chunk_for, take_chunk, wait_for
 from oocbfs.kernels.results.levels import count_levels
@@ -26,6 +26,11 @@ from oocbfs.kernels.vectors import where_equal
 
 _LEAST_CHUNK, _MOST_CHUNK = 1 << 10, 1 << 14
 _LEAST_WORDS, _MOST_WORDS = 1 << 5, 1 << 10
+_LEAST_QUEUED = 1 << 12
+# Results of fewer vertices are filled by the leader: they stay in its cache from call to call.
+_SMALL = 1 << 19
+# If at most n / 8 were reached, it is faster to fill the results and to name those one by one.
+_FEW_SHIFT = 3
 # Results of more vertices are larger than what caches hold for one core, so that they are written
 # past them. The atomic operation that follows each chunk makes them visible on all processors.
 _LARGE = 1 << 21
@@ -189,10 +194,94 @@ def _name_levels(out, levels, deep_levels, ranks, first, end):
 
 
 @kernel
-def finish(state, names, results, degrees, thread):
+def plan_finish(state, num_vertices):
+    """Decide how all threads finish, and so what is clear for the next traversal.
+
+    Those that were reached all lie in the queue, each once, unless bottom-up steps followed each
+    other or parts were expanded.
+    """
+    control = state.control
+    found = control[words.NUM_FOUND]
+    is_queued = control[words.FORM] == IN_QUEUE or control[words.FRONTIER_SIZE] == 0
+    from_queue = (
+        is_queued
+        and control[words.QUEUE_END] == found
+        and control[words.NUM_REPEATS] == 0
+        and control[words.DEPTH] < DEEP
+        and control[words.FAILED] == 0
+        and found << _FEW_SHIFT <= num_vertices
+    )
+    control[words.FROM_QUEUE] = np.int64(from_queue)
+    control[words.LEVELS_CLEAR] = np.int64(from_queue)
+    if state.parents.size != 0:
+        control[words.PARENTS_CLEAR] = np.int64(from_queue)
+
+
+@inlined
+def _fill(out, first, end):
+    """Fill out[first:end] with -1."""
+    first, end = np.uint64(first), np.uint64(end)
+    if out.size > _LARGE:
+        for i in range(first, end):
+            store_past_caches(out, i, out.dtype.type(-1))
+    else:
+        for i in range(first, end):
+            out[i] = -1
+
+
+@inlined
+def _name_vertex(state, names, results, v):
+    """Fill in the results of a vertex, and clear what the traversal noted for it."""
+    levels, parents, control = state.levels, state.parents, state.control
+    order, ids, first_id = names.order, names.ids, names.first_id
+    position = np.uint64(order[v]) if order.size else np.uint64(v)
+    results.levels[position] = levels[v]
+    levels[v] = UNREACHED
+    state.bitmaps[control[words.VISITED_BITMAP], v >> 6] = ZERO
+    if results.parents.size:
+        parent = np.uint64(order[parents[v]]) if order.size else np.uint64(parents[v])
+        results.parents[position] = ids[parent] if ids.size else np.int64(parent) + first_id
+        parents[v] = NO_HEAD
+
+
+@kernel
+def _finish_from_queue(state, names, results, degrees, thread):
+    """Do one thread's part where few vertices were reached; for others, only results are filled."""
+    control, out, out_parents = state.control, results.levels, results.parents
+    if thread != 0 and (control[ALONE] != 0 or out.size <= _SMALL):
+        return
+    chunk = chunk_for(out.size, _LEAST_CHUNK, _MOST_CHUNK)
+    while True:
+        first, end = take_chunk(control, words.NAME_CURSOR, chunk, out.size)
+        if first == end:
+            break
+        _fill(out, first, end)
+        if out_parents.size:
+            _fill(out_parents, first, end)
+        atomic_add(control, words.NAMED, end - first)
+    wait_for(control, words.NAMED, out.size)
+    size = control[words.QUEUE_END]
+    chunk = chunk_for(size, _LEAST_QUEUED, _MOST_CHUNK)
+    while True:
+        first, end = take_chunk(control, words.WORD_CURSOR, chunk, size)
+        if first == end:
+            break
+        edges = np.int64(0)
+        for v in state.queue[first:end]:
+            edges += np.int64(degrees[v])
+            _name_vertex(state, names, results, v)
+        atomic_add(control, words.SUMMED_EDGES, edges)
+        atomic_add(control, words.WORDS_SUMMED, end - first)
+    if thread == 0:
+        wait_for(control, words.WORDS_SUMMED, size)
+
+
+@kernel
+def finish_all(state, names, results, degrees, thread):
     """Do one thread's part: sum up degrees, then fill the results by position.
 
-    Levels and parents are of fewer vertices than results where the last ones have no edges.
+    The leader waits until all is done. Levels and parents are of fewer vertices than results where
+    the last ones have no edges.
     """
     control, levels, deep_levels, parents = (
         state.control,
@@ -225,6 +314,15 @@ def finish(state, names, results, degrees, thread):
     if thread == 0:
         wait_for(control, words.NAMED, out.size)
         wait_for(control, words.WORDS_SUMMED, (degrees.size + 63) >> 6)
+
+
+@kernel
+def finish(state, names, results, degrees, thread):
+    """Do one thread's part of the way that was planned; the leader waits until all is done."""
+    if state.control[words.FROM_QUEUE]:
+        _finish_from_queue(state, names, results, degrees, thread)
+    else:
+        finish_all(state, names, results, degrees, thread)
 
 
 def sum_up(

@@ -38,16 +38,19 @@ def mark_levels(state, first, bits):
 
 @kernel
 def clear_results(state):
-    """Set levels and parents to "not reached", and visited bits to none."""
+    """Set levels and parents to "not reached", and visited bits to none, where they are not."""
     levels, parents, control = state.levels, state.parents, state.control
+    with_levels = control[words.LEVELS_CLEAR] == 0
+    with_parents = parents.size != 0 and control[words.PARENTS_CLEAR] == 0
     visited = state.bitmaps[control[words.VISITED_BITMAP]]
     while True:
         first, end = take_chunk(control, CURSOR, _FILL_CHUNK, levels.size)
         if first == end:
             return
-        levels[first:end] = UNREACHED
-        visited[first >> 6 : (end + 63) >> 6] = ZERO
-        if parents.size != 0:
+        if with_levels:
+            levels[first:end] = UNREACHED
+            visited[first >> 6 : (end + 63) >> 6] = ZERO
+        if with_parents:
             for v in range(first, min(end, parents.size)):
                 parents[v] = NO_HEAD
 

@@ -5,7 +5,7 @@ to go top-down instead of one. A step expands one level; SMALL_STEP goes on whil
 
     step            the frontier's edges     reads      writes     visited bits  who works
     --------------  -----------------------  ---------  ---------  ------------  --------------
-    SMALL_STEP      at most alone_edges (1)  IN_QUEUE   IN_QUEUE   not set (2)   the leader
+    SMALL_STEP      at most alone_limit (1)  IN_QUEUE   IN_QUEUE   not set (2)   the leader
     PARTS_STEP      at most parts_edges (3)  IN_PARTS,  IN_PARTS   not set (2)   all, by parts
                                              IN_QUEUE
     SPARSE_STEP     at most dense_edges      IN_QUEUE   IN_QUEUE   set, atomics  all, by chunks
@@ -41,6 +41,7 @@ from oocbfs.kernels.bfs.frontier import (
     take_next_slice,
 )
 from oocbfs.kernels.bfs.small_levels import (
+    alone_limit,
     are_balanced,
     record_level,
     reserve_parts,
@@ -121,7 +122,9 @@ def _begin(rows_out, rows_in, state, options):
     control, levels, parents = state.control, state.levels, state.parents
     visited = state.bitmaps[control[words.VISITED_BITMAP]]
     n = rows_out.heads.size
-    _run_region(rows_out, rows_in, state, CLEAR, options.threads > 1)
+    is_clear = control[words.LEVELS_CLEAR] != 0
+    if not is_clear or (parents.size != 0 and control[words.PARENTS_CLEAR] == 0):
+        _run_region(rows_out, rows_in, state, CLEAR, options.threads > 1)
     if n & 63:
         visited[n >> 6] = ~ZERO << np.uint64(n & 63)
     for v in state.queue[: control[words.FRONTIER_SIZE]]:
@@ -172,7 +175,7 @@ def _choose_step(rows_out, rows_in, state, options):
         control[words.FORM] = IN_QUEUE
     if edges > options.dense_edges:
         return DENSE_STEP
-    if options.threads == 1 or edges <= options.alone_edges:
+    if options.threads == 1 or edges <= alone_limit(options, control[words.DEPTH]):
         return SMALL_STEP
     is_middling = edges <= options.parts_edges and control[words.DEPTH] >= options.first_parts
     return PARTS_STEP if is_middling else SPARSE_STEP

@@ -100,6 +100,13 @@ def _have_few_edges(rows, queue, begin, end, most):
     return edges <= most
 
 
+@inlined
+def alone_limit(options, depth):
+    """Give the number of edges up to which the leader expands a level alone."""
+    limit = options.alone_edges if depth >= options.first_parts else options.early_edges
+    return min(limit, options.dense_edges)
+
+
 @kernel
 def small_levels(rows, state, options, started, pause):
     """Expand the queued frontier on the leading thread, and those that follow while they are tiny.
@@ -125,7 +132,7 @@ def small_levels(rows, state, options, started, pause):
         depth += 1
         if (
             begin == end
-            or not _have_few_edges(rows, queue, begin, end, options.tiny_edges)
+            or not _have_few_edges(rows, queue, begin, end, alone_limit(options, depth))
             or depth == options.max_depth
             or started > pause
             or (options.target >= 0 and state.levels[options.target] != UNREACHED)

@@ -42,8 +42,9 @@ WORK_ADDRESS = 62
 # visited bits are set and how many vertices may be in it twice; last, how many were found so far.
 DEPTH, FRONTIER_SIZE, UNEXPLORED_EDGES, BOTTOM_UP_EDGES, FRONTIER_EDGES = range(64, 69)
 NUM_MARKED, NUM_REPEATS, NUM_FOUND = range(69, 72)
-# When levels are named in the end: since when, cursors, and how much is done; a cache line each.
-NAMING_BEGAN = 72
+# When levels are named in the end: since when, whether from the queue alone, what is clear then and
+# the next traversal need not clear; cursors, and how much is done, a cache line each.
+NAMING_BEGAN, FROM_QUEUE, LEVELS_CLEAR, PARENTS_CLEAR = range(72, 76)
 NAME_CURSOR, NAMED, WORD_CURSOR, WORDS_SUMMED, SUMMED_EDGES = range(80, 120, 8)
 PARENT_CURSOR, PARENTS_PLACED = 120, 128
 CONTROL_WORDS = 136
@@ -87,7 +88,7 @@ class BfsOptions(NamedTuple):
     max_depth: int
     target: int
     clock: int
-    tiny_edges: int
+    early_edges: int
     alone_edges: int
     parts_edges: int
     first_parts: int

@@ -24,6 +24,7 @@ from oocbfs.kernels.bfs.finish import (
     Results,
     finish,
     names_at,
+    plan_finish,
     results_at,
     sum_up,
 )
@@ -86,8 +87,9 @@ __all__ = [
     "traverse",
 ]
 
-# A frontier with fewer edges is not worth waking the workers for.
-ALONE_EDGES = 512
+# A frontier with fewer edges is not worth waking the workers for. Before level FIRST_PARTS, all
+# threads together need bitmaps, which takes longer than parts.
+ALONE_EDGES, EARLY_EDGES = 512, 4096
 # A frontier with fewer edges is expanded in parts, one a thread.
 PARTS_LIMIT = PARTS_EDGES
 # But not before this level: only meshes, roads and the like have many middling levels.
@@ -133,6 +135,7 @@ def _lead(rows_out, rows_in, state, options, names, results):
     outcome = lead(rows_out, rows_in, state, options_at(options))
     if outcome != PAUSED:
         state.control[words.NAMING_BEGAN] = nanoseconds(options_at(options).clock)
+        plan_finish(state, rows_out.heads.size)
         store_release(state.control, GATE, FINISH)
         finish(state, names_at(names), results_at(results), rows_out.degrees, np.int64(0))
     return outcome
@@ -239,7 +242,7 @@ def traverse(
         max_depth=max_depth,
         target=target if target < rows_out.heads.size else -1,
         clock=time.CLOCK_MONOTONIC,
-        tiny_edges=min(ALONE_EDGES, rows_out.heads.size >> DENSE_SHIFT),
+        early_edges=EARLY_EDGES,
         alone_edges=ALONE_EDGES,
         parts_edges=PARTS_LIMIT,
         first_parts=FIRST_PARTS,
@@ -255,6 +258,9 @@ def traverse(
     run_together(_run_structs, arguments, workers, control, paused=PAUSED, wait=False)
     naming_seconds = (time.monotonic_ns() - int(control[words.NAMING_BEGAN])) * 1e-9
     scratch.calls_alone = CALLS_ALONE if control[ALONE] else max(0, scratch.calls_alone - 1)
+    scratch.control[words.LEVELS_CLEAR] = control[words.LEVELS_CLEAR]
+    if names is not None:
+        scratch.control[words.PARENTS_CLEAR] = control[words.PARENTS_CLEAR]
     found = sum_up(scratch, control, levels, rows_out, naming_seconds)
     if kept is not None:
         kept.append(scratch)
@@ -298,6 +304,7 @@ def _make_state(
     elif names is not None:
         parents = scratch.parents
     else:
+        control[words.PARENTS_CLEAR] = 0
         parents[rows.heads.size :] = NO_HEAD
     return BfsState(
         levels=scratch.levels,

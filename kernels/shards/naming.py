@@ -17,7 +17,7 @@ from oocbfs.kernels.bfs.finish import (
     RESULTS,
     Names,
     Results,
-    finish,
+    finish_all,
     names_at,
     results_at,
 )
@@ -45,7 +45,7 @@ _SHARED = 1 << 16
 def run_naming(state, names, results, thread):
     """Do one thread's part; arguments are addresses, but for the thread."""
     state = _state_at(state)
-    finish(state, names_at(names), results_at(results), state.degrees, thread)
+    finish_all(state, names_at(names), results_at(results), state.degrees, thread)
     return _DONE
 
 

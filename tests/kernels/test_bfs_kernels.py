@@ -17,7 +17,7 @@ from oocbfs.kernels import atomics
 from oocbfs.kernels.bfs import state
 from oocbfs.kernels.bfs import traverse as bfs
 from oocbfs.kernels.bfs.plain import plain_bfs
-from oocbfs.kernels.bfs.traverse import AUTO, BOTTOM_UP, TOP_DOWN, traverse
+from oocbfs.kernels.bfs.traverse import AUTO, BOTTOM_UP, TOP_DOWN, BfsScratch, Names, traverse
 from oocbfs.kernels.gather import take_varint
 from tests.support.plain_rows import (
     NONE,
@@ -274,6 +274,57 @@ def test_depth_and_target_stop_early(direction: int) -> None:
         done = traverse(rows, rows, np.array([0]), levels, direction=direction, target=target)
         assert done.depth == levels[target] == expected[target]
         assert levels.max() == expected[target]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_few_reach_is_clear_for_the_next_traversal(threads: int) -> None:
+    """Where few are reached, only they are named and cleared, so that any one left behind shows."""
+    rng = np.random.default_rng(17)
+    sizes = [1, 2, 5, 40, 300, 2000]
+    graph: Graph = []
+    for size in sizes:
+        first = len(graph)
+        graph += [[] for _ in range(size)]
+        for a, b in rng.integers(first, first + size, (3 * size, 2)):
+            graph[a].append(int(b))
+    graph = [sorted(set(row)) for row in graph]
+    rows_out, rows_in = both_ways(graph, directed=True)
+    order = rng.permutation(len(graph)).astype(np.uint32)
+    ids = np.cumsum(rng.integers(1, 9, order.size)).astype(np.uint64)
+    levels, parents = np.empty(order.size, np.int32), np.empty(order.size, np.int64)
+    names = Names(np.argsort(order).astype(np.uint32), order, ids, 0)
+    kept: list[BfsScratch] = []
+    were_clear = []
+    for _ in range(60):
+        component = rng.integers(len(sizes))
+        source = sum(sizes[:component]) + rng.integers(sizes[component])
+        max_depth = int(rng.choice([-1, 0, 1, 3]))
+        wanted = parents if rng.random() < 0.5 else None
+        levels.fill(77)
+        parents.fill(77)
+        done = traverse(
+            rows_out,
+            rows_in,
+            np.array([source]),
+            levels,
+            wanted,
+            names=names,
+            threads=threads,
+            max_depth=max_depth,
+            kept=kept,
+        )
+        expected = np.array(plain_levels(graph, [source], max_depth))
+        assert levels[order].tolist() == expected.tolist()
+        assert done.sizes.tolist() == np.bincount(expected[expected >= 0]).tolist()
+        assert done.edges == sum(len(graph[v]) for v in np.flatnonzero(expected >= 0))
+        if wanted is not None:
+            known = np.where(parents < 0, NONE, np.searchsorted(ids, parents))[order]
+            stored = np.append(names.ranks, NONE)[np.minimum(known, order.size)]
+            check_parents(graph, [source], expected.astype(np.int32), stored)
+        (scratch,) = kept
+        were_clear.append(bool((scratch.levels == state.UNREACHED).all()))
+        assert were_clear[-1] == bool(scratch.control[state.LEVELS_CLEAR])
+    assert set(were_clear) == {False, True}
 
 
 def test_one_graph_serves_many_threads_at_once() -> None:
