@@ -166,6 +166,20 @@ def copy_row(ids, count, neighbours, begin, size):
         copy_ids(ids, count + i, neighbours, begin + i)
 
 
+@inlined
+def fetch_first_rows(rows, queue, q, end):
+    """Fetch the first rows of queue[q:end], which ``gather_rows`` looks at too late for that."""
+    firsts, neighbours = rows.firsts, rows.neighbours
+    if neighbours.size != 0:
+        end = min(end, q + _FAR_AHEAD)
+        for i in range(q, end):
+            prefetch(firsts, np.int64(queue[i]))
+        for i in range(q, end):
+            begin = np.int64(firsts[queue[i]])
+            prefetch(neighbours, begin)
+            prefetch(neighbours, begin + 7)
+
+
 @kernel
 def _copy_rows(rows, queue, q, offset, end, ids, owners, count, with_parents):
     """Do what ``gather_rows`` does where rows are decoded."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from oocbfs.kernels.array_types import I32, I64, READ_U32, READ_U64, U32_2D
 from oocbfs.kernels.atomics import atomic_add, inlined, kernel, store_past_caches, trailing_zeros
 from oocbfs.kernels.bfs import state as words
-from oocbfs.kernels.bfs.state import DEEP, IN_QUEUE, UNREACHED, BfsScratch
+from oocbfs.kernels.bfs.state import DEEP, IN_PARTS, UNREACHED, BfsScratch
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.region import ALONE, ONE, ZERO, chunk_for, take_chunk, wait_for
 from oocbfs.kernels.results.levels import count_levels
@@ -24,8 +24,8 @@ from oocbfs.kernels.rows import Rows
 from oocbfs.kernels.structs import StructType, at_address
 from oocbfs.kernels.vectors import where_equal
 
-_LEAST_CHUNK, _MOST_CHUNK = 1 << 10, 1 << 14
-_LEAST_WORDS, _MOST_WORDS = 1 << 5, 1 << 10
+_LEAST_CHUNK, _MOST_CHUNK = 1 << 12, 1 << 14
+_LEAST_WORDS, _MOST_WORDS = 1 << 8, 1 << 10
 _LEAST_QUEUED = 1 << 12
 # Results of fewer vertices are filled by the leader: they stay in its cache from call to call.
 _SMALL = 1 << 19
@@ -202,7 +202,7 @@ def plan_finish(state, num_vertices):
     """
     control = state.control
     found = control[words.NUM_FOUND]
-    is_queued = control[words.FORM] == IN_QUEUE or control[words.FRONTIER_SIZE] == 0
+    is_queued = control[words.FORM] != IN_PARTS or control[words.FRONTIER_SIZE] == 0
     from_queue = (
         is_queued
         and control[words.QUEUE_END] == found

@@ -78,13 +78,28 @@ def own_bitmap(control, thread):
     return np.int64(thread + 1)
 
 
+@inlined
+def _note_hub(rows, state, q, u, hub_segments):
+    """Note where in the queue a vertex is if threads should share its row and there is room."""
+    if num_segments(rows, u) > hub_segments:
+        number = atomic_add(state.control, words.NUM_HUBS, 1)
+        if number < MAX_HUBS:
+            state.hubs[number] = q
+
+
+@inlined
+def _least_hub_degree(control):
+    """Give the degree below which no row has so many segments: five bytes hold any id."""
+    return control[words.HUB_SEGMENTS] * SEGMENT_BYTES // 5
+
+
 @apart
 def sweep(rows, state):
-    """Find what a dense step visited: bitmap of the next frontier, levels, count and degrees."""
-    degrees, bitmaps, control = rows.degrees, state.bitmaps, state.control
+    """Find what a dense step visited: the next frontier in both forms, levels, degrees and hubs."""
+    degrees, bitmaps, queue, control = rows.degrees, state.bitmaps, state.queue, state.control
     next_frontier = bitmaps[control[words.NEXT_BITMAP]]
     visited = bitmaps[control[words.VISITED_BITMAP]]
-    found = 0
+    hub_segments, least_degree = control[words.HUB_SEGMENTS], _least_hub_degree(control)
     edges = 0
     chunk = chunk_for(visited.size, 64, _WORD_CHUNK)
     while True:
@@ -96,18 +111,29 @@ def sweep(rows, state):
                 own = bitmaps[own_bitmap(control, thread)]
                 for w in range(first, end):
                     next_frontier[w] |= own[w]
+        found = 0
         for w in range(first, end):
             bits = next_frontier[w] & ~visited[w]
             next_frontier[w] = bits
             visited[w] |= bits
+            found += count_ones(bits)
+        if found == 0:
+            continue
+        q = atomic_add(control, words.QUEUE_END, found)
+        for w in range(first, end):
+            bits = next_frontier[w]
             if bits == ZERO:
                 continue
-            found += count_ones(bits)
             mark_levels(state, w * 64, bits)
             while bits != ZERO:
-                edges += np.int64(degrees[w * 64 + trailing_zeros(bits)])
+                u = w * 64 + trailing_zeros(bits)
+                degree = np.int64(degrees[u])
+                edges += degree
+                queue[q] = u
+                if degree > least_degree:
+                    _note_hub(rows, state, q, u, hub_segments)
+                q += 1
                 bits &= bits - ONE
-    atomic_add(control, words.FOUND, found)
     atomic_add(control, words.FRONTIER_EDGES, edges)
 
 
@@ -150,11 +176,11 @@ def bitmap_to_queue(state):
 
 @apart
 def weigh(rows, state):
-    """Sum the frontier's degrees and note where its hubs are, as many as there is room for."""
-    degrees, queue, control, hubs = rows.degrees, state.queue, state.control, state.hubs
+    """Sum the frontier's degrees and note where its hubs are."""
+    degrees, queue, control = rows.degrees, state.queue, state.control
     begin = control[words.FRONTIER_BEGIN]
     size = control[words.FRONTIER_END] - begin
-    hub_segments = control[words.HUB_SEGMENTS]
+    hub_segments, least_degree = control[words.HUB_SEGMENTS], _least_hub_degree(control)
     chunk = chunk_for(size, 256, _QUEUE_CHUNK)
     edges = 0
     while True:
@@ -165,13 +191,9 @@ def weigh(rows, state):
             u = np.int64(queue[q])
             degree = np.int64(degrees[u])
             edges += degree
-            # Five bytes hold any id, so that most rows need no closer look.
-            is_long = degree * 5 > hub_segments * SEGMENT_BYTES
-            if is_long and num_segments(rows, u) > hub_segments:
-                number = atomic_add(control, words.NUM_HUBS, 1)
-                if number < MAX_HUBS:
-                    hubs[number] = q
-    atomic_add(control, words.EDGES, edges)
+            if degree > least_degree:
+                _note_hub(rows, state, q, u, hub_segments)
+    atomic_add(control, words.FRONTIER_EDGES, edges)
 
 
 @kernel
@@ -223,9 +245,10 @@ def predict_bottom_up(control):
 
 @kernel
 def take_next_slice(control):
-    """Make the next frontier, which a sparse step appended to the queue, the frontier."""
+    """Make the next frontier, which was appended to the queue and is marked, the frontier."""
     control[words.FRONTIER_BEGIN] = control[words.FRONTIER_END]
     control[words.FRONTIER_END] = control[words.QUEUE_END]
+    control[words.NUM_MARKED] = control[words.QUEUE_END]
     control[words.FRONTIER_SIZE] = control[words.FRONTIER_END] - control[words.FRONTIER_BEGIN]
 
 

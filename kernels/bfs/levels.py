@@ -9,20 +9,21 @@ to go top-down instead of one. A step expands one level; SMALL_STEP goes on whil
     PARTS_STEP      at most parts_edges (3)  IN_PARTS,  IN_PARTS   not set (2)   all, by parts
                                              IN_QUEUE
     SPARSE_STEP     at most dense_edges      IN_QUEUE   IN_QUEUE   set, atomics  all, by chunks
-    DENSE_STEP      above dense_edges        IN_QUEUE   IN_BITMAP  set by sweep  all, by chunks
+    DENSE_STEP      above dense_edges        IN_QUEUE   IN_BOTH    set by sweep  all, by chunks
     BOTTOM_UP_STEP  where that costs less    IN_BITMAP  IN_BITMAP  set           all, by words
 
     form       where the frontier is               converted by     before
     ---------  ----------------------------------  ---------------  ---------------------------
     IN_QUEUE   queue[FRONTIER_BEGIN:FRONTIER_END]  queue_to_bitmap  BOTTOM_UP_STEP
     IN_BITMAP  bitmaps[FRONTIER_BITMAP]            bitmap_to_queue  any other step
+    IN_BOTH    both of these                       -                -
     IN_PARTS   finds, one row a part; its slice    parts_to_queue   any other step, or when the
                of the queue is not written yet                      parts are out of balance
 
 The sources begin IN_QUEUE. (1) Or at most dense_edges, if there is only one thread. (2) Levels say
 what is visited; ``mark_visited`` sets the bits of queue[NUM_MARKED:QUEUE_END] before one of the
-other three steps. (3) From level first_parts on. ``plain.py`` is the same search without any of
-this.
+other three steps, which set those of what they find. (3) From level first_parts on. ``plain.py`` is
+the same search without any of this.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ from oocbfs.kernels.bfs.state import (
     CLEAR,
     DENSE_STEP,
     IN_BITMAP,
+    IN_BOTH,
     IN_PARTS,
     IN_QUEUE,
     OTHER_WORDS,
@@ -75,6 +77,8 @@ from oocbfs.kernels.structs import call_at
 FINISHED, PAUSED = range(2)
 # Frontiers with fewer vertices are weighed and converted by the leader alone.
 _SHARED_VERTICES = 16384
+# So few bytes are cleared faster by the leader, whose cache they are in, than shared.
+_SHARED_CLEAR = 1 << 18
 # What an edge costs in nanoseconds: in a row of the frontier, by a head, and in a tail. Where rows
 # are decoded, all are cheaper; what matters is that an edge costs the same in both directions.
 ROW_COST, HEAD_COST, TAIL_COST = 2.0, 0.7, 3.0
@@ -124,7 +128,7 @@ def _begin(rows_out, rows_in, state, options):
     n = rows_out.heads.size
     is_clear = control[words.LEVELS_CLEAR] != 0
     if not is_clear or (parents.size != 0 and control[words.PARENTS_CLEAR] == 0):
-        _run_region(rows_out, rows_in, state, CLEAR, options.threads > 1)
+        _run_region(rows_out, rows_in, state, CLEAR, options.threads > 1 and n > _SHARED_CLEAR)
     if n & 63:
         visited[n >> 6] = ~ZERO << np.uint64(n & 63)
     for v in state.queue[: control[words.FRONTIER_SIZE]]:
@@ -163,16 +167,19 @@ def _choose_step(rows_out, rows_in, state, options):
         may_turn = False
         _queue_bitmap(rows_out, rows_in, state, options)
 
-    # Here the frontier is IN_QUEUE.
-    control[words.NUM_HUBS] = 0
-    state.hubs[0] = 0
-    if edges > min(limit, few_edges):
-        edges = _weigh_frontier(rows_out, rows_in, state, options)
+    # Here the frontier is IN_QUEUE or IN_BOTH.
+    if control[words.FORM] == IN_BOTH:
+        edges = control[words.FRONTIER_EDGES]
+    else:
+        control[words.NUM_HUBS] = 0
+        if edges > min(limit, few_edges):
+            edges = _weigh_frontier(rows_out, rows_in, state, options)
     if may_turn and edges > limit:
         _make_bitmap(rows_out, rows_in, state, options)
         if _prefers_bottom_up(rows_out, rows_in, state, options, edges):
             return BOTTOM_UP_STEP
-        control[words.FORM] = IN_QUEUE
+    control[words.FORM] = IN_QUEUE
+    move_hubs_first(rows_out, state)
     if edges > options.dense_edges:
         return DENSE_STEP
     if options.threads == 1 or edges <= alone_limit(options, control[words.DEPTH]):
@@ -258,6 +265,7 @@ def _queue_bitmap(rows_out, rows_in, state, options):
     control[words.FRONTIER_BEGIN] = control[words.QUEUE_END]
     _run_region(rows_out, rows_in, state, BITMAP_TO_QUEUE, options.threads > 1)
     control[words.FRONTIER_END] = control[words.QUEUE_END]
+    control[words.NUM_MARKED] = control[words.QUEUE_END]
     control[words.FORM] = IN_QUEUE
 
 
@@ -274,14 +282,12 @@ def _make_bitmap(rows_out, rows_in, state, options):
 
 @kernel
 def _weigh_frontier(rows_out, rows_in, state, options):
-    """Give the edges of the queued frontier, and put its hubs first."""
+    """Give the edges of the queued frontier, and note its hubs."""
     control = state.control
     shared = options.threads > 1 and control[words.FRONTIER_SIZE] > _SHARED_VERTICES
-    control[words.EDGES] = 0
-    control[words.NUM_HUBS] = 0
+    control[words.FRONTIER_EDGES] = 0
     _run_region(rows_out, rows_in, state, WEIGH, shared)
-    move_hubs_first(rows_out, state)
-    return control[words.EDGES]
+    return control[words.FRONTIER_EDGES]
 
 
 @kernel
@@ -304,8 +310,11 @@ def _run_step(rows_out, rows_in, state, options, step, started):
         elif step == SPARSE_STEP:
             take_next_slice(control)
         else:
+            control[words.NUM_HUBS] = 0
             _run_region(rows_out, rows_in, state, SWEEP, options.threads > 1)
             take_next_bitmap(control)
+            take_next_slice(control)
+            control[words.FORM] = IN_BOTH
         control[words.UNEXPLORED_EDGES] -= control[words.EDGES]
     if control[words.FAILED] != 0:
         return started

@@ -50,7 +50,7 @@ PARENT_CURSOR, PARENTS_PLACED = 120, 128
 CONTROL_WORDS = 136
 
 # Forms of a frontier; levels.py says who writes and who converts which.
-IN_QUEUE, IN_BITMAP, IN_PARTS = range(3)
+IN_QUEUE, IN_BITMAP, IN_BOTH, IN_PARTS = range(4)
 # Steps that expand a frontier, and the other tasks of a region.
 SMALL_STEP, PARTS_STEP, SPARSE_STEP, DENSE_STEP, BOTTOM_UP_STEP = range(5)
 CLEAR, WEIGH, SWEEP, QUEUE_TO_BITMAP, BITMAP_TO_QUEUE, PARTS_TO_QUEUE = range(5, 11)

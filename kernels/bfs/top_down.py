@@ -21,12 +21,19 @@ from oocbfs.kernels.atomics import apart, atomic_add, atomic_or, kernel
 from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.frontier import own_bitmap
 from oocbfs.kernels.bfs.state import DEEP, MAX_DENSE
-from oocbfs.kernels.gather import BATCH, FULL, NOT_BEGUN, gather_row_segment, gather_rows
+from oocbfs.kernels.gather import (
+    BATCH,
+    FULL,
+    NOT_BEGUN,
+    fetch_first_rows,
+    gather_row_segment,
+    gather_rows,
+)
 from oocbfs.kernels.region import CURSOR, HUB_CURSOR, ONE, ZERO, chunk_for, take_chunk
 
 # How much a thread takes at a time.
 _HUB_CHUNK = 4
-_LEAST_ROWS, _MOST_ROWS = 8, 64
+_LEAST_ROWS, _MOST_ROWS = 64, 1024
 
 
 @kernel
@@ -144,6 +151,7 @@ def _make_expansion(visit):
             q, end = take_chunk(control, CURSOR, chunk, frontier.size)
             if q == end:
                 break
+            fetch_first_rows(rows, frontier, q, end)
             offset = np.int64(NOT_BEGUN)
             while q < end:
                 q, offset, count, more_bytes = gather_rows(
