@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,13 @@ def fresh(shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:  # noqa: AN
     return _poison(np.empty(shape, dtype))
 
 
+@cache
+def _is_debugging() -> bool:
+    return os.environ.get("OOCBFS_POISON") == "1"
+
+
 def _poison(array: NDArray[Any]) -> NDArray[Any]:
-    if os.environ.get("OOCBFS_POISON") == "1":
+    if _is_debugging():
         array.reshape(-1).view(np.uint8)[:] = _POISON
     return array
 

@@ -28,7 +28,7 @@ _LEAST_CHUNK, _MOST_CHUNK = 1 << 12, 1 << 14
 _LEAST_WORDS, _MOST_WORDS = 1 << 8, 1 << 10
 _LEAST_QUEUED = 1 << 12
 # Results of fewer vertices are filled by the leader: they stay in its cache from call to call.
-_SMALL = 1 << 19
+SMALL_RESULTS = 1 << 19
 # If at most n / 8 were reached, it is faster to fill the results and to name those one by one.
 _FEW_SHIFT = 3
 # Results of more vertices are larger than what caches hold for one core, so that they are written
@@ -185,11 +185,10 @@ def _name_levels(out, levels, deep_levels, ranks, first, end):
     last = np.uint64(levels.size - 1)
     for i in range(np.uint64(first), np.uint64(end)):
         v = min(np.uint64(ranks[i]) if ranks.size else i, last)
-        level = np.int32(levels[v])
+        # One more than UNREACHED is 0 in a byte: which were reached cannot be guessed.
+        level = np.int32(np.uint8(levels[v] + np.uint8(1))) - np.int32(1)
         if level == DEEP:
             level = deep_levels[v]  # which may be ``out``
-        elif level == UNREACHED:
-            level = np.int32(-1)
         out[i] = level
 
 
@@ -201,12 +200,13 @@ def plan_finish(state, num_vertices):
     other or parts were expanded.
     """
     control = state.control
+    control[words.NUM_FOUND] += control[words.FRONTIER_SIZE]
     found = control[words.NUM_FOUND]
     is_queued = control[words.FORM] != IN_PARTS or control[words.FRONTIER_SIZE] == 0
     from_queue = (
         is_queued
         and control[words.QUEUE_END] == found
-        and control[words.NUM_REPEATS] == 0
+        and control[words.FIRST_COUNTED] == 0
         and control[words.DEPTH] < DEEP
         and control[words.FAILED] == 0
         and found << _FEW_SHIFT <= num_vertices
@@ -248,7 +248,7 @@ def _name_vertex(state, names, results, v):
 def _finish_from_queue(state, names, results, degrees, thread):
     """Do one thread's part where few vertices were reached; for others, only results are filled."""
     control, out, out_parents = state.control, results.levels, results.parents
-    if thread != 0 and (control[ALONE] != 0 or out.size <= _SMALL):
+    if thread != 0 and (control[ALONE] != 0 or out.size <= SMALL_RESULTS):
         return
     chunk = chunk_for(out.size, _LEAST_CHUNK, _MOST_CHUNK)
     while True:
@@ -295,6 +295,7 @@ def finish_all(state, names, results, degrees, thread):
     _sum_degrees(control, levels, degrees)
     if out_parents.size and names.order.size:
         _place_parents(control, parents, names.order)
+    first_counted = control[words.FIRST_COUNTED]
     chunk = chunk_for(out.size, _LEAST_CHUNK, _MOST_CHUNK)
     while True:
         first, end = take_chunk(control, words.NAME_CURSOR, chunk, out.size)
@@ -304,10 +305,11 @@ def finish_all(state, names, results, degrees, thread):
             _name_few_levels(out, levels, ranks, first, end)
         else:
             _name_levels(out, levels, deep_levels, ranks, first, end)
-        if control[words.NUM_REPEATS] and control[words.DEPTH] + 1 < counts.shape[1]:
+        if first_counted != 0 and control[words.DEPTH] + 1 < counts.shape[1]:
             own = counts[thread]
             for i in range(first, end):
-                own[out[i]] += np.uint32(out[i] >= 0)
+                if out[i] >= first_counted:
+                    own[out[i]] += np.uint32(1)
         if out_parents.size:
             _name_parents(out_parents, parents, names, first, end)
         atomic_add(control, words.NAMED, end - first)
@@ -341,13 +343,13 @@ def sum_up(
         sizes = np.zeros(depth + 2, np.int64)
         count_levels(sizes, levels, 0, levels.size)
         sizes = sizes[: depth + 1]
-    elif control[words.NUM_REPEATS] > 0:
-        sizes = scratch.counts[:, : depth + 1].sum(axis=0, dtype=np.int64)
-        scratch.counts[:, : depth + 2] = 0
     else:
         sizes = np.empty(depth + 1, np.int64)
         sizes[:depth] = records["frontier"]
         sizes[depth] = control[words.FRONTIER_SIZE]
+        if first := int(control[words.FIRST_COUNTED]):
+            sizes[first:] = scratch.counts[:, first : depth + 1].sum(axis=0)
+            scratch.counts[:, first : depth + 2] = 0
     edges = int(control[words.SUMMED_EDGES])
     if 2 * control[words.NUM_FOUND] >= rows.heads.size:
         edges = rows.num_edges - edges

@@ -20,10 +20,10 @@ to go top-down instead of one. A step expands one level; SMALL_STEP goes on whil
     IN_PARTS   finds, one row a part; its slice    parts_to_queue   any other step, or when the
                of the queue is not written yet                      parts are out of balance
 
-The sources begin IN_QUEUE. (1) Or at most dense_edges, if there is only one thread. (2) Levels say
-what is visited; ``mark_visited`` sets the bits of queue[NUM_MARKED:QUEUE_END] before one of the
-other three steps, which set those of what they find. (3) From level first_parts on. ``plain.py`` is
-the same search without any of this.
+The sources begin IN_QUEUE, and the leader is alone at first (_summons). (1) Or at most dense_edges
+while it is. (2) Levels say what is visited; ``mark_visited`` sets the bits of
+queue[NUM_MARKED:QUEUE_END] before one of the other three steps, which set those of what they find.
+(3) From level first_parts on. ``plain.py`` is the same search without any of this.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from oocbfs.kernels.bfs.frontier import (
 from oocbfs.kernels.bfs.small_levels import (
     alone_limit,
     are_balanced,
+    have_few_edges,
     record_level,
     reserve_parts,
     small_levels,
@@ -74,7 +75,7 @@ from oocbfs.kernels.bfs.state import (
 from oocbfs.kernels.region import ONE, SLICE_NANOSECONDS, ZERO, make_region
 from oocbfs.kernels.structs import call_at
 
-FINISHED, PAUSED = range(2)
+FINISHED, PAUSED, SHARED = range(3)
 # Frontiers with fewer vertices are weighed and converted by the leader alone.
 _SHARED_VERTICES = 16384
 # So few bytes are cleared faster by the leader, whose cache they are in, than shared.
@@ -98,10 +99,12 @@ _run_region, worker_loop = make_region(_work)
 
 @kernel
 def lead(rows_out, rows_in, state, options):
-    """Run levels until the traversal is over or the time slice is."""
+    """Run levels until the traversal is over or the time slice is, or until workers should come."""
     control = state.control
     started = nanoseconds(options.clock)
     pause = started + SLICE_NANOSECONDS
+    if _summons(rows_out, state, options):
+        return SHARED
     if control[words.DEPTH] == 0:
         _begin(rows_out, rows_in, state, options)
     while control[words.FRONTIER_SIZE] != 0 and control[words.DEPTH] != options.max_depth:
@@ -109,6 +112,8 @@ def lead(rows_out, rows_in, state, options):
             break
         if started > pause:
             return PAUSED
+        if _summons(rows_out, state, options):
+            return SHARED
         step = _choose_step(rows_out, rows_in, state, options)
         if step == SMALL_STEP:
             started = small_levels(rows_out, state, options, started, pause)
@@ -116,8 +121,28 @@ def lead(rows_out, rows_in, state, options):
             started = _run_step(rows_out, rows_in, state, options, step, started)
         if control[words.FAILED] != 0:
             break
-    control[words.NUM_FOUND] += control[words.FRONTIER_SIZE]
     return FINISHED
+
+
+@kernel
+def _summons(rows, state, options):
+    """Tell whether workers should come now: to wake them takes longer than a small search."""
+    control = state.control
+    depth = control[words.DEPTH]
+    if options.threads == 1 or control[words.SUMMONED] != 0:
+        return False
+    begin, end = control[words.FRONTIER_BEGIN], control[words.FRONTIER_END]
+    few_left = control[words.UNEXPLORED_EDGES] - options.unexplored_edges
+    few_edges = max(alone_limit(options, depth), few_left)
+    must_clear = depth == 0 and control[words.LEVELS_CLEAR] == 0
+    if (
+        options.direction != BOTTOM_UP
+        and have_few_edges(rows, state.queue, begin, end, few_edges)
+        and (not must_clear or rows.heads.size <= _SHARED_CLEAR)
+    ):
+        return False
+    control[words.SUMMONED] = 1
+    return True
 
 
 @kernel
@@ -182,7 +207,8 @@ def _choose_step(rows_out, rows_in, state, options):
     move_hubs_first(rows_out, state)
     if edges > options.dense_edges:
         return DENSE_STEP
-    if options.threads == 1 or edges <= alone_limit(options, control[words.DEPTH]):
+    is_alone = options.threads == 1 or control[words.SUMMONED] == 0
+    if is_alone or edges <= alone_limit(options, control[words.DEPTH]):
         return SMALL_STEP
     is_middling = edges <= options.parts_edges and control[words.DEPTH] >= options.first_parts
     return PARTS_STEP if is_middling else SPARSE_STEP

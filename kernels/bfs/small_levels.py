@@ -88,7 +88,7 @@ def expand_by_levels(rows, state, thread, begin, end, out, out_end, level):
 
 
 @inlined
-def _have_few_edges(rows, queue, begin, end, most):
+def have_few_edges(rows, queue, begin, end, most):
     """Tell whether the vertices queue[begin:end] have at most so many edges."""
     if (end - begin) * rows.max_degree <= most:
         return True
@@ -103,8 +103,7 @@ def _have_few_edges(rows, queue, begin, end, most):
 @inlined
 def alone_limit(options, depth):
     """Give the number of edges up to which the leader expands a level alone."""
-    limit = options.alone_edges if depth >= options.first_parts else options.early_edges
-    return min(limit, options.dense_edges)
+    return options.alone_edges if depth >= options.first_parts else options.early_edges
 
 
 @kernel
@@ -132,7 +131,9 @@ def small_levels(rows, state, options, started, pause):
         depth += 1
         if (
             begin == end
-            or not _have_few_edges(rows, queue, begin, end, alone_limit(options, depth))
+            or not have_few_edges(
+                rows, queue, begin, end, min(alone_limit(options, depth), options.dense_edges)
+            )
             or depth == options.max_depth
             or started > pause
             or (options.target >= 0 and state.levels[options.target] != UNREACHED)
@@ -237,6 +238,8 @@ def reserve_parts(state):
     if total > PARTS_EDGES:  # more than the degrees promised, and than the queue has room for
         control[words.FAILED] = 1
         return
+    if control[words.FIRST_COUNTED] == 0 and total > largest:
+        control[words.FIRST_COUNTED] = control[words.LEVEL]
     control[words.NUM_REPEATS] += total - largest
     if control[words.NUM_REPEATS] > PARTS_EDGES:
         mark_visited(state)

@@ -6,7 +6,6 @@ Import the module as ``words`` for the control words: control[words.DEPTH].
 # Types come from what the leader passes in; numba reads no annotations.
 from __future__ import annotations
 
-from contextlib import suppress
 from functools import cached_property
 from typing import NamedTuple
 
@@ -34,8 +33,8 @@ HUB_SEGMENTS, DENSE_THREADS, NUM_PARTS, PARTS_TAKEN, FORM = range(54, 59)
 # Which words a bottom-up region goes over: all, or every 2**SAMPLE_SHIFT-th, or the rest of them.
 # WASTED_EDGES are those that a sample looked at before another direction was chosen.
 WHICH_WORDS, SAMPLE_SHIFT, WASTED_EDGES = range(59, 62)
-# The compiled function that does the work of regions.
-WORK_ADDRESS = 62
+# The compiled function that does the work of regions, and whether workers were asked to come.
+WORK_ADDRESS, SUMMONED = 62, 63
 # What the leader remembers between two levels: how far the traversal is, the edges of the
 # vertices that were not in a frontier yet, those that a bottom-up level would look at (-1: there
 # was none), those of a frontier that is a bitmap, if only estimated, and, of the queue, how far
@@ -43,8 +42,9 @@ WORK_ADDRESS = 62
 DEPTH, FRONTIER_SIZE, UNEXPLORED_EDGES, BOTTOM_UP_EDGES, FRONTIER_EDGES = range(64, 69)
 NUM_MARKED, NUM_REPEATS, NUM_FOUND = range(69, 72)
 # When levels are named in the end: since when, whether from the queue alone, what is clear then and
-# the next traversal need not clear; cursors, and how much is done, a cache line each.
-NAMING_BEGAN, FROM_QUEUE, LEVELS_CLEAR, PARENTS_CLEAR = range(72, 76)
+# the next traversal need not clear, and from which level on vertices are counted because some may
+# have been found twice (0: from none); cursors, and how much is done, a cache line each.
+NAMING_BEGAN, FROM_QUEUE, LEVELS_CLEAR, PARENTS_CLEAR, FIRST_COUNTED = range(72, 77)
 NAME_CURSOR, NAMED, WORD_CURSOR, WORDS_SUMMED, SUMMED_EDGES = range(80, 120, 8)
 PARENT_CURSOR, PARENTS_PLACED = 120, 128
 CONTROL_WORDS = 136
@@ -88,6 +88,7 @@ class BfsOptions(NamedTuple):
     max_depth: int
     target: int
     clock: int
+    unexplored_edges: int
     early_edges: int
     alone_edges: int
     parts_edges: int
@@ -197,12 +198,14 @@ class BfsScratch:
         cls, kept: list[BfsScratch] | None, rows_out: Rows, rows_in: Rows, threads: int
     ) -> BfsScratch:
         """Take what was kept for these very rows, or new memory; other threads may do so, too."""
-        while kept:
-            with suppress(IndexError):
+        try:
+            while kept:
                 scratch = kept.pop()
                 known_out, known_in, known_threads = scratch._made_for
                 if known_out is rows_out and known_in is rows_in and known_threads == threads:
                     return scratch
+        except IndexError:  # another thread took the last one
+            pass
         return cls(rows_out, rows_in, threads)
 
     @cached_property

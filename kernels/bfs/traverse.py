@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from functools import cache, lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from oocbfs.kernels.bfs.bottom_up import bottom_up
 from oocbfs.kernels.bfs.finish import (
     NAMES,
     RESULTS,
+    SMALL_RESULTS,
     BfsFound,
     Names,
     Results,
@@ -35,7 +37,7 @@ from oocbfs.kernels.bfs.frontier import (
     sweep,
     weigh,
 )
-from oocbfs.kernels.bfs.levels import FINISHED, PAUSED, lead, worker_loop
+from oocbfs.kernels.bfs.levels import FINISHED, PAUSED, SHARED, lead, worker_loop
 from oocbfs.kernels.bfs.small_levels import expand_parts, parts_to_queue
 from oocbfs.kernels.bfs.state import (
     AUTO,
@@ -90,6 +92,8 @@ __all__ = [
 # A frontier with fewer edges is not worth waking the workers for. Before level FIRST_PARTS, all
 # threads together need bitmaps, which takes longer than parts.
 ALONE_EDGES, EARLY_EDGES = 512, 4096
+# Workers are called when a search has looked at so many edges and its frontier is worth sharing.
+SUMMON_EDGES = 1 << 15
 # A frontier with fewer edges is expanded in parts, one a thread.
 PARTS_LIMIT = PARTS_EDGES
 # But not before this level: only meshes, roads and the like have many middling levels.
@@ -130,15 +134,20 @@ def _do_work(rows_out, rows_in, state, thread):
 
 @kernel
 def _lead(rows_out, rows_in, state, options, names, results):
-    """Run levels until the time slice is over, or to the end; then name the results."""
+    """Run levels until Python must do something, or to the end; then name the results."""
     rows_out, rows_in, state = rows_at(rows_out), rows_at(rows_in), state_at(state)
-    outcome = lead(rows_out, rows_in, state, options_at(options))
-    if outcome != PAUSED:
-        state.control[words.NAMING_BEGAN] = nanoseconds(options_at(options).clock)
-        plan_finish(state, rows_out.heads.size)
-        store_release(state.control, GATE, FINISH)
-        finish(state, names_at(names), results_at(results), rows_out.degrees, np.int64(0))
-    return outcome
+    control, options, results = state.control, options_at(options), results_at(results)
+    outcome = lead(rows_out, rows_in, state, options)
+    if outcome != FINISHED:
+        return outcome
+    if results.levels.size > SMALL_RESULTS and options.threads > 1 and control[words.SUMMONED] == 0:
+        control[words.SUMMONED] = 1
+        return SHARED
+    control[words.NAMING_BEGAN] = nanoseconds(options.clock)
+    plan_finish(state, rows_out.heads.size)
+    store_release(control, GATE, FINISH)
+    finish(state, names_at(names), results, rows_out.degrees, np.int64(0))
+    return FINISHED
 
 
 @kernel
@@ -158,9 +167,10 @@ def _run(rows_out, rows_in, state, options, names, results, thread):
     """
     if thread == 0:
         mailbox = state_at(state).mailbox
-        invite(mailbox, rows_out, rows_in, state, options, names, results)
+        if state_at(state).control[words.SUMMONED]:
+            invite(mailbox, rows_out, rows_in, state, options, names, results)
         outcome = _lead(rows_out, rows_in, state, options, names, results)
-        if outcome != PAUSED:
+        if outcome == FINISHED:
             withdraw(mailbox)
         return outcome
     is_owner = False
@@ -176,10 +186,11 @@ def _run(rows_out, rows_in, state, options, names, results, thread):
 def _run_structs(lingering: Lingering, *structs_and_thread: Any) -> int:  # noqa: ANN401
     """Run the compiled function; this call keeps alive its structs and those of invitations."""
     *structs, thread = structs_and_thread
-    outcome: int = _run(*(struct.address for struct in structs), thread)
+    outcome: int = _run(*map(_ADDRESS, structs), thread)
     return outcome
 
 
+_ADDRESS = attrgetter("address")
 _NONE = np.empty(0, np.uint32)
 _NO_IDS = np.empty(0, np.int64)
 _STORED = Names(_NONE, _NONE, np.empty(0, np.uint64), 0)
@@ -242,6 +253,7 @@ def traverse(
         max_depth=max_depth,
         target=target if target < rows_out.heads.size else -1,
         clock=time.CLOCK_MONOTONIC,
+        unexplored_edges=rows_out.num_edges - SUMMON_EDGES,
         early_edges=EARLY_EDGES,
         alone_edges=ALONE_EDGES,
         parts_edges=PARTS_LIMIT,
@@ -253,9 +265,12 @@ def traverse(
     state_struct, *named = _make_structs(scratch, (state, names or _STORED, results))
     together = (scratch.rows_out, scratch.rows_in, state_struct, _options_struct(options), *named)
     lingering = scratch.lingering
-    workers = lingering.absent(together) if threads > 1 else []
-    arguments = (lingering, *together)
-    run_together(_run_structs, arguments, workers, control, paused=PAUSED, wait=False)
+    while (outcome := _run_structs(lingering, *together, 0)) == PAUSED:
+        pass
+    if outcome == SHARED:
+        workers = lingering.absent(together)
+        arguments = (lingering, *together)
+        run_together(_run_structs, arguments, workers, control, paused=PAUSED, wait=False)
     naming_seconds = (time.monotonic_ns() - int(control[words.NAMING_BEGAN])) * 1e-9
     scratch.calls_alone = CALLS_ALONE if control[ALONE] else max(0, scratch.calls_alone - 1)
     scratch.control[words.LEVELS_CLEAR] = control[words.LEVELS_CLEAR]
@@ -275,12 +290,10 @@ def _options_struct(options: BfsOptions) -> Struct:
 def _make_structs(scratch: BfsScratch, tuples: tuple[Any, ...]) -> tuple[Struct, ...]:
     """Make structs of the tuples, from those of the last traversal if there was one."""
     if scratch.structs is None:
-        structs = tuple(map(Struct, (STATE, NAMES, RESULTS), tuples))
+        scratch.structs = tuple(map(Struct, (STATE, NAMES, RESULTS), tuples))
     else:
-        pairs = zip(scratch.structs, tuples, strict=True)
-        structs = tuple(struct.with_values(values) for struct, values in pairs)
-    scratch.structs = structs
-    return structs
+        scratch.structs = tuple(map(Struct.with_values, scratch.structs, tuples))
+    return scratch.structs
 
 
 def _make_state(

@@ -213,6 +213,8 @@ class Vertices:
         QueryError
             If there is something among them that is no id.
         """
+        if type(ids) is int and self.names is None and 0 <= ids < 2**64:
+            return np.array([ids], np.uint64)
         if isinstance(ids, np.ndarray) and ids.dtype.kind in "iu":
             if ids.ndim == 1 and ids.dtype == np.uint64:
                 return ids

@@ -26,13 +26,17 @@ if TYPE_CHECKING:
 
 @dataclass
 class Task:
-    """What an engine is given, in stored vertices: where to start, what to fill, where to stop."""
+    """What an engine is given: where to start, what to fill, where to stop, how many cores to use.
+
+    Vertices are stored ones.
+    """
 
     sources: NDArray[np.uint32]
     levels: NDArray[np.int32]
     target: int | None
     with_parents: bool
     arrays: ResultArrays
+    threads: int = 1
 
     @cached_property
     def parents(self) -> NDArray[np.uint32] | None:

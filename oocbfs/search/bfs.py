@@ -69,13 +69,20 @@ def _bfs(
     target = None if settings.target is None else graph.stored_one(settings.target)
     levels = division.arrays.allocate(graph.num_vertices, np.int32)
     # Kernels know only plain arrays, mapped or not.
-    task = Task(stored.astype(np.uint32), np.asarray(levels), target, parents, division.arrays)
+    task = Task(
+        stored.astype(np.uint32),
+        np.asarray(levels),
+        target,
+        parents,
+        division.arrays,
+        available_threads(settings.threads),
+    )
     if by_method:
         found, (engine, fallback, reason) = _by_method(graph, task, settings)
     else:
         found, (engine, fallback, reason) = _run(graph, task, settings, division)
     on_cores = engine in ("cpu", "disk") and not by_method
-    threads = available_threads(settings.threads) if on_cores else 1
+    threads = task.threads if on_cores else 1
     named = found.named or _name(graph, task, levels, found.depth, settings, threads)
     if engine == "disk":
         graph.release()
@@ -232,7 +239,7 @@ def _on_cpu(graph: StoredGraph, task: Task, settings: Settings) -> BfsOutcome:
         task.levels,
         parents,
         names=_names(graph, task) if in_order else None,
-        threads=available_threads(settings.threads),
+        threads=task.threads,
         direction=_DIRECTIONS[settings.direction],
         max_depth=-1 if settings.max_depth is None else settings.max_depth,
         target=-1 if task.target is None else task.target,
@@ -271,7 +278,7 @@ def _on_disk(graph: StoredGraph, task: Task, settings: Settings, cache_bytes: in
             task.levels,
             task.parents,
             cache_bytes=cache_bytes,
-            threads=available_threads(settings.threads),
+            threads=task.threads,
             direction=_DIRECTIONS[settings.direction],
             max_depth=-1 if settings.max_depth is None else settings.max_depth,
             target=-1 if task.target is None else task.target,

@@ -75,6 +75,7 @@ def check_parents(
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every level worth sharing and every long row a hub, however small the graph is."""
     monkeypatch.setattr(bfs, "ALONE_EDGES", -1)
+    monkeypatch.setattr(bfs, "SUMMON_EDGES", -1)
     monkeypatch.setattr(bfs, "PARTS_LIMIT", 64)
     monkeypatch.setattr(bfs, "FIRST_PARTS", 0)
     monkeypatch.setattr(state, "SHARED_SEGMENTS", 1)
@@ -102,7 +103,9 @@ def check(
             assert levels.tolist() == expected
             assert not done.malformed
             # A vertex that two threads found at the same time is in the frontier twice.
-            repeats = done.records["frontier"] - np.bincount(levels[levels >= 0])
+            sizes = np.bincount(levels[levels >= 0])
+            assert done.sizes.tolist() == sizes.tolist()
+            repeats = done.records["frontier"] - sizes
             assert repeats.min() == 0
             assert threads > 1 or repeats.max() == 0
         check_parents(graph, sources, levels, parents)
@@ -213,6 +216,7 @@ def test_parts_that_grow_and_shrink(monkeypatch: pytest.MonkeyPatch, threads: in
     Frontiers stay small for long, and one thread's share of them grows while the other's dies out.
     """
     monkeypatch.setattr(bfs, "ALONE_EDGES", 2)
+    monkeypatch.setattr(bfs, "SUMMON_EDGES", -1)
     rng = np.random.default_rng(3)
     names: dict[tuple[int, int], int] = {}
     for x in range(1500):
@@ -297,7 +301,7 @@ def test_what_few_reach_is_clear_for_the_next_traversal(threads: int) -> None:
     were_clear = []
     for _ in range(60):
         component = rng.integers(len(sizes))
-        source = sum(sizes[:component]) + rng.integers(sizes[component])
+        source = int(sum(sizes[:component]) + rng.integers(sizes[component]))
         max_depth = int(rng.choice([-1, 0, 1, 3]))
         wanted = parents if rng.random() < 0.5 else None
         levels.fill(77)

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from numba import njit
 
+from oocbfs.kernels import workers
+from oocbfs.kernels.bfs import traverse as bfs
 from oocbfs.kernels.bfs.finish import Names
 from oocbfs.kernels.bfs.traverse import BfsScratch, traverse
 from oocbfs.kernels.constants import NO_HEAD
@@ -58,6 +60,30 @@ def rows() -> Rows:
     return rows_of(random_graph(3, 3000, 12000))
 
 
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have workers come to any search."""
+    for name in ("ALONE_EDGES", "EARLY_EDGES", "SUMMON_EDGES"):
+        monkeypatch.setattr(bfs, name, -1)
+
+
+@pytest.mark.parametrize(("num_edges", "num_calls"), [(2_000, 0), (100_000, 1)])
+def test_a_small_search_wakes_nobody(
+    monkeypatch: pytest.MonkeyPatch, num_edges: int, num_calls: int
+) -> None:
+    calls = []
+
+    def run_together(*arguments: Any, **options: Any) -> int:
+        calls.append(arguments)
+        return workers.run_together(*arguments, **options)
+
+    monkeypatch.setattr(bfs, "run_together", run_together)
+    rows = rows_of(random_graph(5, 1000, num_edges))
+    np.testing.assert_array_equal(levels_from(rows, 1, [], 1), levels_from(rows, 1, [], 2))
+    assert len(calls) == num_calls
+
+
+@pytest.mark.usefixtures("eager")
 def test_a_worker_waits_for_the_next_traversal_and_then_goes(rows: Rows) -> None:
     kept: list[BfsScratch] = []
     expected = levels_from(rows, 1, [], 1)
@@ -107,6 +133,7 @@ def test_a_forked_process_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> N
     assert lingering.absent(None) == [1]
 
 
+@pytest.mark.usefixtures("eager")
 def test_many_traversals_one_after_the_other(rows: Rows) -> None:
     expected = [levels_from(rows, source, [], 1) for source in range(40)]
     kept: list[BfsScratch] = []
