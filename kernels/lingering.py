@@ -123,8 +123,8 @@ class Lingering:
         self._arguments: list[Any] = [None] * threads
         self._process = os.getpid()
 
-    def absent(self, arguments: Any) -> list[int]:  # noqa: ANN401
-        """Give the threads that do not wait for an invitation; keep arguments for the others.
+    def absent(self, arguments: Any, threads: int) -> list[int]:  # noqa: ANN401
+        """Give those of so many threads that do not wait to be invited; keep arguments for others.
 
         These are expected from now on, and no others, even if they come a moment later.
         """
@@ -133,10 +133,10 @@ class Lingering:
         missing = []
         for thread in range(1, len(self._arguments)):
             slot = thread * _SLOT
-            is_waiting = bool(self.mailbox[slot] == WAITING)
+            is_waiting = bool(self.mailbox[slot] == WAITING) and thread < threads
             self.mailbox[slot + _EXPECTED] = is_waiting
             if is_waiting:
                 self._arguments[thread] = arguments
-            else:
+            elif thread < threads:
                 missing.append(thread)
         return missing

@@ -197,12 +197,15 @@ class BfsScratch:
     def take(
         cls, kept: list[BfsScratch] | None, rows_out: Rows, rows_in: Rows, threads: int
     ) -> BfsScratch:
-        """Take what was kept for these very rows, or new memory; other threads may do so, too."""
+        """Take what was kept for these very rows, or new memory; other threads may do so, too.
+
+        What was made for more threads serves as well.
+        """
         try:
             while kept:
                 scratch = kept.pop()
                 known_out, known_in, known_threads = scratch._made_for
-                if known_out is rows_out and known_in is rows_in and known_threads == threads:
+                if known_out is rows_out and known_in is rows_in and known_threads >= threads:
                     return scratch
         except IndexError:  # another thread took the last one
             pass

@@ -268,7 +268,7 @@ def traverse(
     while (outcome := _run_structs(lingering, *together, 0)) == PAUSED:
         pass
     if outcome == SHARED:
-        workers = lingering.absent(together)
+        workers = lingering.absent(together, threads)
         arguments = (lingering, *together)
         run_together(_run_structs, arguments, workers, control, paused=PAUSED, wait=False)
     naming_seconds = (time.monotonic_ns() - int(control[words.NAMING_BEGAN])) * 1e-9

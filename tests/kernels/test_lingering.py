@@ -92,7 +92,7 @@ def test_a_worker_waits_for_the_next_traversal_and_then_goes(rows: Rows) -> None
         np.testing.assert_array_equal(levels_from(rows, 1, kept, 2), expected)
         (scratch,) = kept
         if wait_until(lambda mailbox=scratch.lingering.mailbox: mailbox[SLOT] == WAITING, 0.001):
-            invited = scratch.lingering.absent("arguments") == []
+            invited = scratch.lingering.absent("arguments", 2) == []
         if invited:
             break
     assert invited, "no worker ever waited for the next traversal"
@@ -104,9 +104,10 @@ def test_arguments_stay_as_long_as_a_slow_worker_may_read_them() -> None:
     lingering = Lingering(4)
     first, second = object(), object()
     lingering.mailbox[SLOT::SLOT] = WAITING, INVITED, EMPTY
-    assert lingering.absent(first) == [2, 3]
+    assert lingering.absent(first, 4) == [2, 3]
     lingering.mailbox[SLOT] = BUSY
-    assert lingering.absent(second) == [1, 2, 3]
+    assert lingering.absent(second, 4) == [1, 2, 3]
+    assert lingering.absent(second, 2) == [1]
     assert lingering._arguments == [None, first, None, None]
 
 
@@ -114,13 +115,17 @@ def test_a_worker_that_comes_late_is_not_invited_beside_another() -> None:
     lingering = Lingering(3)
     mailbox = lingering.mailbox
     mailbox[[SLOT, 2 * SLOT]] = BUSY, WAITING
-    assert lingering.absent(None) == [1]
+    assert lingering.absent(None, 3) == [1]
     mailbox[SLOT] = WAITING
     _invite(mailbox)
     assert mailbox[[SLOT, 2 * SLOT]].tolist() == [WAITING, INVITED]
     assert mailbox[2 * SLOT + 1 : 2 * SLOT + 7].tolist() == [1, 2, 3, 4, 5, 6]
     _withdraw(mailbox)
-    assert lingering.absent(None) == []
+    assert lingering.absent(None, 2) == []
+    _invite(mailbox)
+    assert mailbox[[SLOT, 2 * SLOT]].tolist() == [INVITED, WAITING]
+    _withdraw(mailbox)
+    assert lingering.absent(None, 3) == []
     _invite(mailbox)
     assert mailbox[[SLOT, 2 * SLOT]].tolist() == [INVITED, INVITED]
 
@@ -128,9 +133,9 @@ def test_a_worker_that_comes_late_is_not_invited_beside_another() -> None:
 def test_a_forked_process_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     lingering = Lingering(2)
     lingering.mailbox[SLOT] = WAITING
-    assert lingering.absent(None) == []
+    assert lingering.absent(None, 2) == []
     monkeypatch.setattr(os, "getpid", lambda: -1)
-    assert lingering.absent(None) == [1]
+    assert lingering.absent(None, 2) == [1]
 
 
 @pytest.mark.usefixtures("eager")
