@@ -56,7 +56,10 @@ class StructType(types.Type):  # type: ignore[misc]
 
 
 class Struct:
-    """The values of a named tuple, described in a block of memory: they live as long as it does."""
+    """The values of a named tuple, described in a block of memory: they live as long as it does.
+
+    Unless ``release`` lets them go.
+    """
 
     def __init__(self, kind: StructType, values: tuple[Any, ...]) -> None:
         self._kind = kind
@@ -84,6 +87,10 @@ class Struct:
                 other._words[number] = word
         other.address = other._words.buffer_info()[0]
         return other
+
+    def release(self) -> None:
+        """Let go of the values; who still reads the block must not look at arrays any more."""
+        self._values = (None,) * len(self._values)
 
 
 def _describe(expected: _Expected | None, value: Any) -> tuple[int, ...]:  # noqa: ANN401

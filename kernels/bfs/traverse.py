@@ -262,8 +262,16 @@ def traverse(
     )
     ids = _NO_IDS if names is None or parents is None else parents
     results = Results(levels, ids, scratch.counts)
-    state_struct, *named = _make_structs(scratch, (state, names or _STORED, results))
-    together = (scratch.rows_out, scratch.rows_in, state_struct, _options_struct(options), *named)
+    structs = _make_structs(scratch, (state, names or _STORED, results))
+    state_struct, names_struct, results_struct = structs
+    together = (
+        scratch.rows_out,
+        scratch.rows_in,
+        state_struct,
+        _options_struct(options),
+        names_struct,
+        results_struct,
+    )
     lingering = scratch.lingering
     while (outcome := _run_structs(lingering, *together, 0)) == PAUSED:
         pass
@@ -271,6 +279,8 @@ def traverse(
         workers = lingering.absent(together, threads)
         arguments = (lingering, *together)
         run_together(_run_structs, arguments, workers, control, paused=PAUSED, wait=False)
+    # Workers that are late find nothing to do, and may hold the struct for long.
+    results_struct.release()
     naming_seconds = (time.monotonic_ns() - int(control[words.NAMING_BEGAN])) * 1e-9
     scratch.calls_alone = CALLS_ALONE if control[ALONE] else max(0, scratch.calls_alone - 1)
     scratch.control[words.LEVELS_CLEAR] = control[words.LEVELS_CLEAR]

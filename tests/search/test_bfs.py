@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,19 @@ def test_kron_in_every_way(kron: Path, threads: int, direction: Any) -> None:
                 int(source), threads=threads, direction=direction, parents=True, validate=True
             )
             np.testing.assert_array_equal(result.levels, expected_levels(graph, int(source)))
+
+
+def test_results_that_nobody_holds_are_used_again(kron: Path) -> None:
+    """Neither the kept memory of searches nor a worker that lingers may hold on to them."""
+    with oocbfs.open(kron) as graph:
+        graph.bfs("giant", threads=2, parents=True)
+        places = set()
+        for number in range(40):
+            result = graph.bfs("giant", threads=2, parents=number % 2 == 0)
+            places.add(result.levels.ctypes.data)
+            del result
+            time.sleep(0.0003 * (number % 4))
+        assert len(places) == 1
 
 
 def test_direction_is_optimized(kron: Path) -> None:
