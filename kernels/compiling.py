@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import cache
 from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -65,6 +66,7 @@ def start(targets: Iterable[tuple[str | int, ...]]) -> subprocess.Popen[bytes]:
     )
 
 
+@cache
 def address_of(kernel: Any) -> int:  # noqa: ANN401
     """Give the address at which other compiled code can call a kernel with one signature."""
     (compiled,) = kernel.prepare().overloads.values()

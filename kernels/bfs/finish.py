@@ -23,11 +23,9 @@ from oocbfs.kernels.atomics import (
     trailing_zeros,
 )
 from oocbfs.kernels.bfs import state as words
-from oocbfs.kernels.bfs.state import DEEP, IN_PARTS, UNREACHED, BfsScratch
+from oocbfs.kernels.bfs.state import DEEP, IN_PARTS, UNREACHED
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.region import ALONE, ONE, ZERO, chunk_for, take_chunk, wait_for
-from oocbfs.kernels.results.levels import count_levels
-from oocbfs.kernels.rows import Rows
 from oocbfs.kernels.structs import StructType, at_address
 from oocbfs.kernels.vectors import where_equal
 
@@ -47,21 +45,6 @@ _LINE, _AHEAD = 16, 128
 _SIGNED = 1 << 31
 # Searches of fewer levels leave the top bit of each level's byte clear.
 _FEW_LEVELS = 127
-
-
-class BfsFound(NamedTuple):
-    """What a traversal did.
-
-    A record a level, the number of levels, whether tails were bad, how many vertices each level
-    has, how many edges those have that were reached, and how long the naming took.
-    """
-
-    records: NDArray[np.void]
-    depth: int
-    malformed: bool
-    sizes: NDArray[np.int64]
-    edges: int
-    naming_seconds: float
 
 
 class Names(NamedTuple):
@@ -341,35 +324,3 @@ def finish(state, names, results, degrees, thread):
         _finish_from_queue(state, names, results, degrees, thread)
     else:
         finish_all(state, names, results, degrees, thread)
-
-
-def sum_up(
-    scratch: BfsScratch,
-    control: NDArray[np.int64],
-    levels: NDArray[np.int32],
-    rows: Rows,
-    naming_seconds: float,
-) -> BfsFound:
-    """Say what was found, and clear what the next traversal expects to be clear."""
-    depth = int(control[words.DEPTH])
-    records = scratch.records[: min(depth, scratch.records.size)].copy()
-    scratch.records[: records.size] = 0
-    if depth >= scratch.records.size:
-        # A traversal that failed may have found some of the next level.
-        sizes = np.zeros(depth + 2, np.int64)
-        count_levels(sizes, levels, 0, levels.size)
-        sizes = sizes[: depth + 1]
-    else:
-        sizes = np.empty(depth + 1, np.int64)
-        sizes[:depth] = records["frontier"]
-        sizes[depth] = control[words.FRONTIER_SIZE]
-        if first := int(control[words.FIRST_COUNTED]):
-            sizes[first:] = scratch.counts[:, first : depth + 1].sum(axis=0)
-            scratch.counts[:, first : depth + 2] = 0
-    edges = int(control[words.SUMMED_EDGES])
-    if 2 * control[words.NUM_FOUND] >= rows.heads.size:
-        edges = rows.num_edges - edges
-    if sizes[-1] == 0:  # nothing was found any more
-        sizes = sizes[:-1]
-    malformed = bool(control[words.FAILED])
-    return BfsFound(records, depth, malformed, sizes, edges, naming_seconds)

@@ -20,8 +20,8 @@ to go top-down instead of one. A step expands one level; SMALL_STEP goes on whil
     IN_PARTS   finds, one row a part; its slice    parts_to_queue   any other step, or when the
                of the queue is not written yet                      parts are out of balance
 
-The sources begin IN_QUEUE, and the leader is alone at first (_summons). (1) Or at most dense_edges
-while it is. (2) Levels say what is visited; ``mark_visited`` sets the bits of
+The sources begin IN_QUEUE, and the leader is alone until it ``summons`` others. (1) Or at most
+dense_edges while it is. (2) Levels say what is visited; ``mark_visited`` sets the bits of
 queue[NUM_MARKED:QUEUE_END] before one of the other three steps, which set those of what they find.
 (3) From level first_parts on. ``plain.py`` is the same search without any of this.
 """
@@ -42,12 +42,13 @@ from oocbfs.kernels.bfs.frontier import (
     take_next_slice,
 )
 from oocbfs.kernels.bfs.small_levels import (
+    SHARED_CLEAR,
     alone_limit,
     are_balanced,
-    have_few_edges,
     record_level,
     reserve_parts,
     small_levels,
+    summons,
 )
 from oocbfs.kernels.bfs.state import (
     ALL_WORDS,
@@ -78,8 +79,6 @@ from oocbfs.kernels.structs import call_at
 FINISHED, PAUSED, SHARED = range(3)
 # Frontiers with fewer vertices are weighed and converted by the leader alone.
 _SHARED_VERTICES = 16384
-# So few bytes are cleared faster by the leader, whose cache they are in, than shared.
-_SHARED_CLEAR = 1 << 18
 # What an edge costs in nanoseconds: in a row of the frontier, by a head, and in a tail. Where rows
 # are decoded, all are cheaper; what matters is that an edge costs the same in both directions.
 ROW_COST, HEAD_COST, TAIL_COST = 2.0, 0.7, 3.0
@@ -103,7 +102,7 @@ def lead(rows_out, rows_in, state, options):
     control = state.control
     started = nanoseconds(options.clock)
     pause = started + SLICE_NANOSECONDS
-    if _summons(rows_out, state, options):
+    if summons(rows_out, state, options):
         return SHARED
     if control[words.DEPTH] == 0:
         _begin(rows_out, rows_in, state, options)
@@ -112,7 +111,7 @@ def lead(rows_out, rows_in, state, options):
             break
         if started > pause:
             return PAUSED
-        if _summons(rows_out, state, options):
+        if summons(rows_out, state, options):
             return SHARED
         step = _choose_step(rows_out, rows_in, state, options)
         if step == SMALL_STEP:
@@ -125,27 +124,6 @@ def lead(rows_out, rows_in, state, options):
 
 
 @kernel
-def _summons(rows, state, options):
-    """Tell whether workers should come now: to wake them takes longer than a small search."""
-    control = state.control
-    depth = control[words.DEPTH]
-    if options.threads == 1 or control[words.SUMMONED] != 0:
-        return False
-    begin, end = control[words.FRONTIER_BEGIN], control[words.FRONTIER_END]
-    few_left = control[words.UNEXPLORED_EDGES] - options.unexplored_edges
-    few_edges = max(alone_limit(options, depth), few_left)
-    must_clear = depth == 0 and control[words.LEVELS_CLEAR] == 0
-    if (
-        options.direction != BOTTOM_UP
-        and have_few_edges(rows, state.queue, begin, end, few_edges)
-        and (not must_clear or rows.heads.size <= _SHARED_CLEAR)
-    ):
-        return False
-    control[words.SUMMONED] = 1
-    return True
-
-
-@kernel
 def _begin(rows_out, rows_in, state, options):
     """Clear the results and visit the sources, which lie in the queue."""
     control, levels, parents = state.control, state.levels, state.parents
@@ -153,7 +131,7 @@ def _begin(rows_out, rows_in, state, options):
     n = rows_out.heads.size
     is_clear = control[words.LEVELS_CLEAR] != 0
     if not is_clear or (parents.size != 0 and control[words.PARENTS_CLEAR] == 0):
-        _run_region(rows_out, rows_in, state, CLEAR, options.threads > 1 and n > _SHARED_CLEAR)
+        _run_region(rows_out, rows_in, state, CLEAR, options.threads > 1 and n > SHARED_CLEAR)
     if n & 63:
         visited[n >> 6] = ~ZERO << np.uint64(n & 63)
     for v in state.queue[: control[words.FRONTIER_SIZE]]:

@@ -20,7 +20,9 @@ from oocbfs.kernels.atomics import apart, atomic_or, inlined, kernel, nanosecond
 from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.frontier import mark_visited
 from oocbfs.kernels.bfs.state import (
+    BOTTOM_UP,
     DEEP,
+    IN_BITMAP,
     IN_PARTS,
     PART_BEGIN,
     PART_BYTES,
@@ -31,6 +33,9 @@ from oocbfs.kernels.bfs.state import (
 )
 from oocbfs.kernels.gather import BATCH, NOT_BEGUN, gather_rows
 from oocbfs.kernels.region import ZERO
+
+# So few bytes are cleared faster by the leader, whose cache they are in, than shared.
+SHARED_CLEAR = 1 << 18
 
 
 @inlined
@@ -88,7 +93,7 @@ def expand_by_levels(rows, state, thread, begin, end, out, out_end, level):
 
 
 @inlined
-def have_few_edges(rows, queue, begin, end, most):
+def _have_few_edges(rows, queue, begin, end, most):
     """Tell whether the vertices queue[begin:end] have at most so many edges."""
     if (end - begin) * rows.max_degree <= most:
         return True
@@ -104,6 +109,28 @@ def have_few_edges(rows, queue, begin, end, most):
 def alone_limit(options, depth):
     """Give the number of edges up to which the leader expands a level alone."""
     return options.alone_edges if depth >= options.first_parts else options.early_edges
+
+
+@kernel
+def summons(rows, state, options):
+    """Tell whether workers should come now: to wake them takes longer than a small search."""
+    control = state.control
+    depth = control[words.DEPTH]
+    if options.threads == 1 or control[words.SUMMONED] != 0 or options.unexplored_edges <= 0:
+        return False
+    begin, end = control[words.FRONTIER_BEGIN], control[words.FRONTIER_END]
+    edges_left = control[words.UNEXPLORED_EDGES] - options.unexplored_edges
+    most_edges = max(alone_limit(options, depth), edges_left)
+    must_clear = depth == 0 and control[words.LEVELS_CLEAR] == 0
+    if (
+        options.direction != BOTTOM_UP
+        and control[words.FORM] != IN_BITMAP
+        and _have_few_edges(rows, state.queue, begin, end, most_edges)
+        and (not must_clear or rows.heads.size <= SHARED_CLEAR)
+    ):
+        return False
+    control[words.SUMMONED] = 1
+    return True
 
 
 @kernel
@@ -131,7 +158,7 @@ def small_levels(rows, state, options, started, pause):
         depth += 1
         if (
             begin == end
-            or not have_few_edges(
+            or not _have_few_edges(
                 rows, queue, begin, end, min(alone_limit(options, depth), options.dense_edges)
             )
             or depth == options.max_depth

@@ -18,6 +18,7 @@ from oocbfs.kernels.gather import BATCH
 from oocbfs.kernels.lingering import Lingering
 from oocbfs.kernels.probe import PROBE_WORDS
 from oocbfs.kernels.region import REGION_WORDS, WORK_FIELDS
+from oocbfs.kernels.results.levels import count_levels
 from oocbfs.kernels.rows import ROWS, Rows, read_only
 from oocbfs.kernels.structs import Struct, StructType, at_address
 
@@ -157,6 +158,21 @@ STATE = StructType(
 options_at, state_at = at_address(OPTIONS), at_address(STATE)
 
 
+class BfsFound(NamedTuple):
+    """What a traversal did.
+
+    A record a level, the number of levels, whether tails were bad, how many vertices each level
+    has, how many edges those have that were reached, and how long the naming took.
+    """
+
+    records: NDArray[np.void]
+    depth: int
+    malformed: bool
+    sizes: NDArray[np.int64]
+    edges: int
+    naming_seconds: float
+
+
 class BfsScratch:
     """What a traversal needs besides its results, kept from one to the next."""
 
@@ -220,3 +236,29 @@ class BfsScratch:
     def parents(self) -> NDArray[np.uint32]:
         """Parents of stored vertices, from which those of ids are made, and one more for none."""
         return np.empty(self._num_vertices + 1, np.uint32)
+
+    def sum_up(
+        self, control: NDArray[np.int64], levels: NDArray[np.int32], naming_seconds: float
+    ) -> BfsFound:
+        """Say what a traversal found, and clear what the next one expects to be clear."""
+        depth = int(control[DEPTH])
+        records = self.records[: min(depth, self.records.size)].copy()
+        self.records[: records.size] = 0
+        if depth >= self.records.size:
+            # A traversal that failed may have found some of the next level.
+            sizes = np.zeros(depth + 2, np.int64)
+            count_levels(sizes, levels, 0, levels.size)
+            sizes = sizes[: depth + 1]
+        else:
+            sizes = np.empty(depth + 1, np.int64)
+            sizes[:depth] = records["frontier"]
+            sizes[depth] = control[FRONTIER_SIZE]
+            if first := int(control[FIRST_COUNTED]):
+                sizes[first:] = self.counts[:, first : depth + 1].sum(axis=0)
+                self.counts[:, first : depth + 2] = 0
+        edges = int(control[SUMMED_EDGES])
+        if 2 * control[NUM_FOUND] >= self._num_vertices:
+            edges = int(self.control[UNEXPLORED_EDGES]) - edges
+        if sizes[-1] == 0:  # nothing was found any more
+            sizes = sizes[:-1]
+        return BfsFound(records, depth, bool(control[FAILED]), sizes, edges, naming_seconds)

@@ -21,14 +21,12 @@ from oocbfs.kernels.bfs.finish import (
     NAMES,
     RESULTS,
     SMALL_RESULTS,
-    BfsFound,
     Names,
     Results,
     finish,
     names_at,
     plan_finish,
     results_at,
-    sum_up,
 )
 from oocbfs.kernels.bfs.frontier import (
     bitmap_to_queue,
@@ -57,6 +55,7 @@ from oocbfs.kernels.bfs.state import (
     SWEEP,
     TOP_DOWN,
     WEIGH,
+    BfsFound,
     BfsOptions,
     BfsScratch,
     BfsState,
@@ -242,7 +241,7 @@ def traverse(
         direction = TOP_DOWN
         rows_in = rows_out
     scratch = BfsScratch.take(kept, rows_out, rows_in, threads)
-    scratch.control[words.WORK_ADDRESS] = _work_address()
+    scratch.control[words.WORK_ADDRESS] = address_of(_do_work)
     if scratch.calls_alone > 0:
         threads = 1
     state = _make_state(scratch, sources, levels, parents, rows_out, names, threads)
@@ -263,15 +262,8 @@ def traverse(
     ids = _NO_IDS if names is None or parents is None else parents
     results = Results(levels, ids, scratch.counts)
     structs = _make_structs(scratch, (state, names or _STORED, results))
-    state_struct, names_struct, results_struct = structs
-    together = (
-        scratch.rows_out,
-        scratch.rows_in,
-        state_struct,
-        _options_struct(options),
-        names_struct,
-        results_struct,
-    )
+    rows_and_state = (scratch.rows_out, scratch.rows_in, structs[0])
+    together = (*rows_and_state, _options_struct(options), *structs[1:])
     lingering = scratch.lingering
     while (outcome := _run_structs(lingering, *together, 0)) == PAUSED:
         pass
@@ -280,13 +272,13 @@ def traverse(
         arguments = (lingering, *together)
         run_together(_run_structs, arguments, workers, control, paused=PAUSED, wait=False)
     # Workers that are late find nothing to do, and may hold the struct for long.
-    results_struct.release()
+    structs[-1].release()
     naming_seconds = (time.monotonic_ns() - int(control[words.NAMING_BEGAN])) * 1e-9
     scratch.calls_alone = CALLS_ALONE if control[ALONE] else max(0, scratch.calls_alone - 1)
     scratch.control[words.LEVELS_CLEAR] = control[words.LEVELS_CLEAR]
     if names is not None:
         scratch.control[words.PARENTS_CLEAR] = control[words.PARENTS_CLEAR]
-    found = sum_up(scratch, control, levels, rows_out, naming_seconds)
+    found = scratch.sum_up(control, levels, naming_seconds)
     if kept is not None:
         kept.append(scratch)
     return found
@@ -344,12 +336,6 @@ def _make_state(
         mailbox=scratch.lingering.mailbox if threads > 1 else _NO_IDS,
         control=control,
     )
-
-
-@cache
-def _work_address() -> int:
-    """Give the address of what does the work of regions."""
-    return address_of(_do_work)
 
 
 @cache

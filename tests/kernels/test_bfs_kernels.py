@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from oocbfs.graph.rows import decode_rows
 from oocbfs.kernels import atomics
 from oocbfs.kernels.bfs import state
 from oocbfs.kernels.bfs import traverse as bfs
@@ -23,9 +21,12 @@ from tests.support.plain_rows import (
     NONE,
     SEGMENT,
     Graph,
+    both_decoded,
     both_ways,
+    check_parents,
     encode_tail,
     make_rows,
+    plain_levels,
     random_graph,
     stretched,
     varint,
@@ -34,41 +35,8 @@ from tests.support.plain_rows import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    from oocbfs.kernels.rows import Rows
 
 DIRECTIONS = (AUTO, TOP_DOWN, BOTTOM_UP)
-
-
-def plain_levels(graph: Graph, sources: Sequence[int], max_depth: int = -1) -> list[int]:
-    levels = [-1] * len(graph)
-    for s in sources:
-        levels[s] = 0
-    queue = deque(dict.fromkeys(sources))
-    while queue:
-        u = queue.popleft()
-        if levels[u] == max_depth:
-            continue
-        for v in graph[u]:
-            if levels[v] < 0:
-                levels[v] = levels[u] + 1
-                queue.append(v)
-    return levels
-
-
-def check_parents(
-    graph: Graph, sources: Sequence[int], levels: NDArray[np.int32], parents: NDArray[np.uint32]
-) -> None:
-    for v, (level, parent) in enumerate(zip(levels.tolist(), parents.tolist(), strict=True)):
-        if level < 0:
-            assert parent == NONE
-        elif level == 0:
-            assert v in sources
-            assert parent == v
-        else:
-            assert levels[parent] == level - 1
-            assert v in graph[parent]
 
 
 @pytest.fixture
@@ -110,13 +78,6 @@ def check(
             assert threads > 1 or repeats.max() == 0
         check_parents(graph, sources, levels, parents)
     assert done.records["tail_bytes"].sum() == 0
-
-
-def both_decoded(rows_out: Rows, rows_in: Rows) -> tuple[Rows, Rows]:
-    """Decode both directions, which may be the same."""
-    decoded = decode_rows(rows_out)
-    assert decoded.neighbours.size > 0
-    return decoded, decoded if rows_in is rows_out else decode_rows(rows_in)
 
 
 @settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])

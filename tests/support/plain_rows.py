@@ -1,15 +1,19 @@
-"""Rows written by a plain encoder from FORMAT.md alone, and graphs to write."""
+"""Rows written by a plain encoder from FORMAT.md alone, graphs to write, and a plain search."""
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from oocbfs.graph.rows import decode_rows
 from oocbfs.kernels.rows import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
 Graph = list[list[int]]
 
@@ -112,3 +116,42 @@ def random_graph(seed: int, n: int, edges: int, hubs: int = 0, directed: bool = 
             if not directed:
                 neighbours[v].add(u)
     return [sorted(row) for row in neighbours]
+
+
+def plain_levels(graph: Graph, sources: Sequence[int], max_depth: int = -1) -> list[int]:
+    """Search with a list of rows and a queue."""
+    levels = [-1] * len(graph)
+    for s in sources:
+        levels[s] = 0
+    queue = deque(dict.fromkeys(sources))
+    while queue:
+        u = queue.popleft()
+        if levels[u] == max_depth:
+            continue
+        for v in graph[u]:
+            if levels[v] < 0:
+                levels[v] = levels[u] + 1
+                queue.append(v)
+    return levels
+
+
+def check_parents(
+    graph: Graph, sources: Sequence[int], levels: NDArray[np.int32], parents: NDArray[np.uint32]
+) -> None:
+    """Check that each parent is a neighbour one level nearer, and that none has one for nothing."""
+    for v, (level, parent) in enumerate(zip(levels.tolist(), parents.tolist(), strict=True)):
+        if level < 0:
+            assert parent == NONE
+        elif level == 0:
+            assert v in sources
+            assert parent == v
+        else:
+            assert levels[parent] == level - 1
+            assert v in graph[parent]
+
+
+def both_decoded(rows_out: Rows, rows_in: Rows) -> tuple[Rows, Rows]:
+    """Decode both directions, which may be the same."""
+    decoded = decode_rows(rows_out)
+    assert decoded.neighbours.size > 0
+    return decoded, decoded if rows_in is rows_out else decode_rows(rows_in)
