@@ -42,6 +42,7 @@ from oocbfs.kernels.bfs.state import (
     BITMAP_TO_QUEUE,
     BOTTOM_UP,
     BOTTOM_UP_STEP,
+    DEEP,
     DENSE_STEP,
     MAX_RECORDS,
     OPTIONS,
@@ -99,8 +100,8 @@ PARTS_LIMIT = PARTS_EDGES
 FIRST_PARTS = 32
 # A frontier with more edges than n / 32 is expanded densely.
 DENSE_SHIFT = 5
-# After a traversal that had to wait for a worker, so many are left to the leader alone.
-CALLS_ALONE = 8
+# After one that waited for a worker, so many are left to the leader; deep ones wait at each level.
+CALLS_ALONE, DEEP_CALLS_ALONE = 8, 64
 
 
 @compiled(types.int64(*[types.int64] * 4), _nrt=False)
@@ -274,7 +275,10 @@ def traverse(
     # Workers that are late find nothing to do, and may hold the struct for long.
     structs[-1].release()
     naming_seconds = (time.monotonic_ns() - int(control[words.NAMING_BEGAN])) * 1e-9
-    scratch.calls_alone = CALLS_ALONE if control[ALONE] else max(0, scratch.calls_alone - 1)
+    if control[ALONE]:
+        scratch.calls_alone = CALLS_ALONE if control[words.DEPTH] < DEEP else DEEP_CALLS_ALONE
+    else:
+        scratch.calls_alone = max(0, scratch.calls_alone - 1)
     scratch.control[words.LEVELS_CLEAR] = control[words.LEVELS_CLEAR]
     if names is not None:
         scratch.control[words.PARENTS_CLEAR] = control[words.PARENTS_CLEAR]
