@@ -38,7 +38,7 @@ WHICH_WORDS, SAMPLE_SHIFT, WASTED_EDGES = range(59, 62)
 WORK_ADDRESS, SUMMONED = 62, 63
 # What the leader remembers between two levels: how far the traversal is, the edges of the
 # vertices that were not in a frontier yet, those that a bottom-up level would look at (-1: there
-# was none), those of a frontier that is a bitmap, if only estimated, and, of the queue, how far
+# was none), those of the frontier, of a bitmap only estimated, and, of the queue, how far
 # visited bits are set and how many vertices may be in it twice; last, how many were found so far.
 DEPTH, FRONTIER_SIZE, UNEXPLORED_EDGES, BOTTOM_UP_EDGES, FRONTIER_EDGES = range(64, 69)
 NUM_MARKED, NUM_REPEATS, NUM_FOUND = range(69, 72)
@@ -201,7 +201,6 @@ class BfsScratch:
         self.control[UNEXPLORED_EDGES] = rows_out.num_edges
         self.control[BOTTOM_UP_EDGES] = -1
         self.control[HUB_SEGMENTS] = SHARED_SEGMENTS
-        self.control[NUM_PARTS] = num_parts
         self.lingering = Lingering(threads)
         # Structs of the last traversal: most of what the next one passes is the same.
         self.structs: tuple[Struct, ...] | None = None
@@ -215,8 +214,18 @@ class BfsScratch:
     ) -> BfsScratch:
         """Take what was kept for these very rows, or new memory; other threads may do so, too.
 
-        What was made for more threads serves as well.
+        What was made for more threads serves as well, with a part for each thread that comes.
         """
+        scratch = cls._take_kept(kept, rows_out, rows_in, threads)
+        if scratch is None:
+            scratch = cls(rows_out, rows_in, threads)
+        scratch.control[NUM_PARTS] = min(threads, MAX_PARTS)
+        return scratch
+
+    @staticmethod
+    def _take_kept(
+        kept: list[BfsScratch] | None, rows_out: Rows, rows_in: Rows, threads: int
+    ) -> BfsScratch | None:
         try:
             while kept:
                 scratch = kept.pop()
@@ -225,7 +234,7 @@ class BfsScratch:
                     return scratch
         except IndexError:  # another thread took the last one
             pass
-        return cls(rows_out, rows_in, threads)
+        return None
 
     @cached_property
     def deep_levels(self) -> NDArray[np.int32]:

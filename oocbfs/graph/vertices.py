@@ -213,6 +213,7 @@ class Vertices:
         QueryError
             If there is something among them that is no id.
         """
+        # One id, as most callers give it; what follows gives the same, and takes longer.
         if type(ids) is int and self.names is None and 0 <= ids < 2**64:
             return np.array([ids], np.uint64)
         if isinstance(ids, np.ndarray) and ids.dtype.kind in "iu":

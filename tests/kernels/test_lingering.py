@@ -14,6 +14,7 @@ from numba import njit
 from oocbfs.kernels import workers
 from oocbfs.kernels.bfs import traverse as bfs
 from oocbfs.kernels.bfs.finish import Names
+from oocbfs.kernels.bfs.state import NUM_PARTS
 from oocbfs.kernels.bfs.traverse import BfsScratch, traverse
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.lingering import BUSY, EMPTY, INVITED, WAITING, Lingering, invite, withdraw
@@ -136,6 +137,13 @@ def test_a_forked_process_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> N
     assert lingering.absent(None, 2) == []
     monkeypatch.setattr(os, "getpid", lambda: -1)
     assert lingering.absent(None, 2) == [1]
+
+
+def test_fewer_threads_use_the_memory_of_more_in_as_many_parts_as_they_are(rows: Rows) -> None:
+    made = BfsScratch.take([], rows, rows, 4)
+    assert BfsScratch.take([made], rows, rows, 2) is made
+    assert made.control[NUM_PARTS] == 2
+    assert BfsScratch.take([made], rows, rows, 5) is not made
 
 
 @pytest.mark.usefixtures("eager")
