@@ -10,12 +10,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 import oocbfs
@@ -29,6 +31,8 @@ from tests.benchmarks.peers import Peer, Runner, python_peers
 
 _NOTHING: Runner = lambda sources: []
 _GAPBS = "GAPBS, huge pages"
+# Ids that are read at random, again and again.
+_MOST_IDS = 1 << 22
 
 
 class Row(NamedTuple):
@@ -47,6 +51,8 @@ class Ours(Peer):
 
     loop: list[float] = field(default_factory=list)
     examined: float = 0.0
+    # Of each of the last sources.
+    edges_examined: list[int] = field(default_factory=list)
 
     def spread(self) -> str:
         """Say how the call compares with its level loop, and the most edges examined of all m."""
@@ -162,6 +168,7 @@ def measure(name: str, path: Path, options: argparse.Namespace) -> list[Row]:
         peers: list[Peer] = [ours, with_parents, Peer("oocbfs, 1 thread", _calls(graph, threads=1))]
         ours.run = _calls(graph, ours, threads=threads)
         with_parents.run = _calls(graph, with_parents, threads=threads, parents=True)
+        peers.append(Peer(f"random reads, {threads} threads", _random_reads(graph, ours, threads)))
         if serialized.exists():
             peers.append(Peer(_GAPBS, _gapbs(serialized, threads)))
             if graph.order is not None and "kron" in path.name:
@@ -200,15 +207,49 @@ def _calls(graph: Graph, ours: Ours | None = None, **options: Any) -> Runner:
 
     def run(sources: list[int]) -> list[float]:
         seconds = []
+        if ours is not None:
+            ours.edges_examined.clear()
         for source in sources:
             start = time.perf_counter()
             stats = graph.bfs(source, **options).stats
             seconds.append(time.perf_counter() - start)
             if ours is not None:
                 ours.loop.append(stats.traversal_seconds)
-                examined = sum(level.edges_examined or 0 for level in stats.levels[:1000])
+                examined = sum(level.edges_examined or 0 for level in stats.levels)
+                ours.edges_examined.append(examined)
                 ours.examined = max(ours.examined, examined / max(1, graph.num_edges))
         return seconds
+
+    return run
+
+
+@njit(nogil=True)  # type: ignore[untyped-decorator]
+def _read(levels: NDArray[np.uint8], ids: NDArray[np.uint32], count: int) -> int:
+    """Read so many levels, one for each id, from the first again after the last."""
+    total = 0
+    for first in range(0, count, ids.size):
+        for i in range(min(ids.size, count - first)):
+            total += levels[ids[i]]
+    return total
+
+
+def _random_reads(graph: Graph, ours: Ours, threads: int) -> Runner:
+    """What no search can do without that looks at as many edges: a byte at random for each."""
+    levels = np.zeros(graph.num_vertices, np.uint8)
+    ids = np.random.default_rng(1).integers(0, levels.size, _MOST_IDS, np.uint32)
+    _read(levels, ids, 1)
+
+    def timed(count: int) -> float:
+        start = time.perf_counter()
+        _read(levels, ids, count)
+        return time.perf_counter() - start
+
+    def run(sources: list[int]) -> list[float]:
+        with ThreadPoolExecutor(threads) as pool:
+            return [
+                max(pool.map(timed, [count // threads] * threads))
+                for count in ours.edges_examined[: len(sources)]
+            ]
 
     return run
 

@@ -84,6 +84,7 @@ def test_bfs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bfs.main([*arguments.split(), "--plot", str(plot), "--folder", str(tmp_path)])
     shown = capsys.readouterr().out
     assert shown.count("| scipy |") == 3
+    assert shown.count("| random reads, 2 threads |") == 3
     assert plot.stat().st_size > 1000
     assert list(tmp_path.iterdir()) == [plot]
     few = "--scale 8 --graphs kron --peers gapbs --sources 2 --rounds 1 --directed"
