@@ -23,12 +23,13 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLoca
 from numba.core.runtime import rtsys
 
 from oocbfs.kernels.cache_folder import cache_folder, is_writable
+from oocbfs.kernels.threads import renewed_after_fork, uninterrupted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 # Several threads may call a kernel for the first time.
-_preparing = threading.RLock()
+_preparing = renewed_after_fork(threading.RLock())
 _PACKAGE = "oocbfs.kernels"
 _ROOT = Path(__file__).parent
 _IMPORT = re.compile(
@@ -51,14 +52,18 @@ def compiled(*signatures: object, **options: object) -> Callable[[Callable[..., 
         dispatcher = njit(nogil=True, **options)(function)
         dispatcher._cache = _KernelCache(function)
 
-        def prepare(*_: object) -> object:
-            """Compile all signatures, or load them from the cache."""
+        def compile_all() -> None:
             with _preparing:
                 if dispatcher._can_compile:
                     for signature in signatures:
                         dispatcher.compile(signature)
                         _take_writable(dispatcher, signature)
                     dispatcher.disable_compile()
+
+        def prepare(*_: object) -> object:
+            """Compile all signatures, or load them from the cache."""
+            if dispatcher._can_compile:
+                uninterrupted(compile_all)
             return dispatcher
 
         dispatcher.wanted_signatures = signatures

@@ -10,6 +10,7 @@ nothing.
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +26,12 @@ from oocbfs.kernels.atomics import (
     store_release,
     yield_core,
 )
+from oocbfs.kernels.threads import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from numpy.typing import NDArray
 
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
@@ -175,3 +182,38 @@ def take_chunk(control, cursor, chunk, size):
     """
     first = min(atomic_add(control, cursor, chunk), size)
     return first, min(first + chunk, size)
+
+
+def run_together(
+    run: Callable[..., int],
+    arguments: tuple[Any, ...],
+    others: Iterable[int],
+    control: NDArray[np.int64],
+    *,
+    paused: int,
+    wait: bool,
+) -> int:
+    """Call run(*arguments, 0) until it gives something else than paused, others by workers.
+
+    Workers return when the gate says FINISH. One that sleeps or has no core does not hold up the
+    end, unless the caller wants to wait for all of them because it will open the gate again.
+    """
+    tasks = [Task(run, *arguments, thread) for thread in others]
+    try:
+        for task in tasks:
+            task.start()
+        while (outcome := run(*arguments, 0)) == paused:
+            pass
+    finally:
+        # First of all, and without a call that Ctrl-C could interrupt: this makes all workers
+        # return.
+        control[GATE] = FINISH
+        for task in tasks:
+            task.withdraw()
+        if wait:
+            for task in tasks:
+                task.settle()
+    for task in tasks:
+        if wait and task.error is not None:
+            raise task.error
+    return outcome

@@ -1,7 +1,5 @@
 """``python -m oocbfs``."""
 
-import sys
+from oocbfs.cli import program
 
-from oocbfs.cli import main
-
-sys.exit(main())
+program()

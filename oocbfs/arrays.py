@@ -5,8 +5,10 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
+from collections import deque
 from functools import cache
 from typing import Any
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,23 +50,29 @@ class _Block:
         self.address: int = np.frombuffer(self._memory, np.uint8).__array_interface__["data"][0]
 
 
+class _Returned(ref["_Lease"]):
+    """A block that comes back when its lease ends, by a call into C that nothing interrupts."""
+
+    __slots__ = ("block",)
+    block: _Block
+
+
 class _Lease:
     """A block while there are arrays of it; NumPy keeps it for them."""
 
-    __slots__ = ("__array_interface__", "_block", "_free")
+    __slots__ = ("__array_interface__", "__weakref__", "_returned")
 
-    def __init__(self, block: _Block, free: list[_Block], size: int, dtype: np.dtype[Any]) -> None:
-        self._block, self._free = block, free
+    def __init__(
+        self, block: _Block, free: deque[_Returned], size: int, dtype: np.dtype[Any]
+    ) -> None:
+        self._returned = _Returned(self, free.append)
+        self._returned.block = block
         self.__array_interface__ = {
             "version": 3,
             "shape": (size,),
             "typestr": dtype.str,
             "data": (block.address, False),
         }
-
-    def __del__(self) -> None:
-        if len(self._free) < _MOST_POOLED:
-            self._free.append(self._block)
 
 
 class ResultPool:
@@ -74,7 +82,7 @@ class ResultPool:
     """
 
     def __init__(self) -> None:
-        self._free: list[_Block] = []
+        self._free: deque[_Returned] = deque(maxlen=_MOST_POOLED)
 
     def allocate(self, size: int, dtype: Any) -> NDArray[Any]:  # noqa: ANN401
         """Allocate an array; its memory comes back when the last view of it is gone."""
@@ -89,9 +97,9 @@ class ResultPool:
         others = []
         try:
             # One operation finds and removes, so that no two threads take the same.
-            while (block := self._free.pop()).num_bytes != num_bytes:
-                others.append(block)
-            return block
+            while (returned := self._free.pop()).block.num_bytes != num_bytes:
+                others.append(returned)
+            return returned.block
         except IndexError:
             return _Block(num_bytes)
         finally:

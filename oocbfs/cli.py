@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from importlib import import_module
 from itertools import pairwise
@@ -32,6 +33,9 @@ VERBS = (
     "doctor",
     "completion",
 )
+# Signals with less time than this between them are one.
+_SAME_WISH_SECONDS = 2.0
+_INTERRUPTED = "interrupted; nothing was written"
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -68,19 +72,47 @@ def _add_levels_of_messages(verb: argparse.ArgumentParser) -> None:
         parser.set_defaults(message_level=logging.INFO)
 
 
+def program(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line as a program of its own, and end."""
+    stop, numbers = _Stop(), (signal.SIGINT, signal.SIGTERM)
+    try:
+        for number in numbers:
+            signal.signal(number, stop)
+        code = main(arguments)
+    except KeyboardInterrupt:
+        code = _say(_INTERRUPTED, 130)
+    finally:
+        # It has said its last word: nothing is left to interrupt.
+        for number in numbers:
+            signal.signal(number, signal.SIG_IGN)
+    sys.exit(code)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     console.prepare()
-    # SIGTERM unwinds the stack as Ctrl-C does, so that temporary files are removed.
-    previous = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         return _run(arguments)
     except BrokenPipeError:
         # The reader of our output is gone. Not an error; the code is that of other programs.
         console.silence()
         return 141
-    finally:
-        signal.signal(signal.SIGTERM, previous)
+
+
+class _Stop:
+    """Unwinds the stack at Ctrl-C and SIGTERM, so that temporary files are removed.
+
+    More signals soon after the first are the same wish, and would interrupt the unwinding.
+    """
+
+    def __init__(self) -> None:
+        self._last = -_SAME_WISH_SECONDS
+
+    def __call__(self, number: int, frame: object) -> None:
+        now = time.monotonic()
+        is_new, self._last = now - self._last >= _SAME_WISH_SECONDS, now
+        if is_new:
+            raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(143)
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -99,7 +131,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except OocbfsError as error:
         return _say(str(error), 1)
     except KeyboardInterrupt:
-        return _say("interrupted; nothing was written", 130)
+        return _say(_INTERRUPTED, 130)
     except MemoryError as error:
         return _say(f"there is not enough memory ({str(error) or 'no size known'})", 1)
     except OSError as error:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import logging
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from queue import Empty, SimpleQueue
 from typing import Any, Self
+from weakref import ref
 
 from tqdm import tqdm
 
 from oocbfs import console
+from oocbfs.kernels.threads import Task
 
 # Between two lines where there is no terminal.
 INTERVAL_SECONDS = 30.0
@@ -31,10 +33,11 @@ class Lines:
         self.total = total
         self._name, self._unit = name, unit
         self._start = time.perf_counter()
-        self._ended = threading.Event()
+        self._ended: SimpleQueue[object] = SimpleQueue()
         # A thread of its own, since nobody calls update while a long step runs.
-        self._thread = threading.Thread(target=self._watch, name="oocbfs-progress", daemon=True)
-        self._thread.start()
+        # The queue also hears of the end of an object that nobody closed.
+        self._watch = Task(_watch, ref(self, self._ended.put), self._ended)
+        self._watch.start()
 
     def update(self, done: float | None = 1) -> None:
         """Count what was done."""
@@ -45,8 +48,8 @@ class Lines:
 
     def close(self) -> None:
         """Write no more lines."""
-        self._ended.set()
-        self._thread.join()
+        self._ended.put(None)
+        self._watch.settle()
 
     def __enter__(self) -> Self:
         return self
@@ -54,12 +57,9 @@ class Lines:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _watch(self) -> None:
-        while not self._ended.wait(INTERVAL_SECONDS):
-            _log.info("%s", self._line(time.perf_counter() - self._start))
-
-    def _line(self, seconds: float) -> str:
+    def line(self) -> str:
         """Write how far it is, and how long it has taken and will take."""
+        seconds = time.perf_counter() - self._start
         done, total, unit = self.n, self.total, self._unit
         divisor = 1024 if unit == "B" else 1000
 
@@ -76,6 +76,19 @@ class Lines:
             left = tqdm.format_interval(seconds * (total - done) / done)
             line += f", about {left} left"
         return line
+
+
+def _watch(watched: ref[Lines], ended: SimpleQueue[object]) -> None:
+    """Write a line now and then until the end, or until nobody holds what is watched."""
+    while True:
+        try:
+            ended.get(timeout=INTERVAL_SECONDS)
+        except Empty:
+            if (lines := watched()) is not None:
+                _log.info("%s", lines.line())
+                del lines
+                continue
+        return
 
 
 def make_bar(

@@ -12,18 +12,19 @@ import mmap
 import os
 import re
 import shlex
-import stat
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
-from weakref import finalize
+from weakref import WeakMethod, finalize
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import BudgetError, FormatError, QueryError
 from oocbfs.formats.container.lost_pages import PageWatch
+from oocbfs.formats.io.machine import open_regular
+from oocbfs.kernels.threads import renewed_after_fork
 
 Item = TypeVar("Item")
 Bytes = NDArray[np.uint8]
@@ -58,27 +59,23 @@ class Opened:
         else:
             self._map(source, min_bytes)
         # Reentrant, because a signal handler may close the file that it interrupts.
-        self._lock = threading.RLock()
+        self._lock = renewed_after_fork(threading.RLock())
         # How often each thread has entered ``reading``.
         self._readers: dict[int, int] = {}
-        self._release: Callable[[], object] | None = None
+        # Called when the last reader is out; weak, so that who drops a graph has closed it, even
+        # if Ctrl-C kept a reader from leaving.
+        self._release: WeakMethod[Callable[[], object]] | None = None
         # For parts that are loaded at their first use, once for all threads.
-        self.loading = threading.RLock()
+        self.loading = renewed_after_fork(threading.RLock())
 
     def _map(self, descriptor: int | None, min_bytes: int) -> None:
         try:
-            # Opening a pipe would wait for a writer; it is refused below.
-            flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
-            self.descriptor = (
-                os.open(self.path, flags) if descriptor is None else os.dup(descriptor)
-            )
+            place = self.path if descriptor is None else f"/dev/fd/{descriptor}"
+            file = open_regular(place)
             # Closed also if a graph is dropped without close().
-            self._close_descriptor = finalize(self, os.close, self.descriptor)
+            self._close_descriptor = finalize(self, file.close)
+            self.descriptor = file.fileno()
             self.stamp = stamp(self.descriptor)
-            if not stat.S_ISREG(os.fstat(self.descriptor).st_mode):
-                raise FormatError(
-                    f"{self.path}: cannot be opened: is a folder, a pipe or a device; name a file"
-                )
             if self.size < min_bytes:
                 raise FormatError(f"{self.path}: {what_to_do(self.path, 'too short to be one')}")
             mapping = mmap.mmap(self.descriptor, self.size, access=mmap.ACCESS_READ)
@@ -143,7 +140,7 @@ class Opened:
             self._readers[thread] -= 1
             if not self._readers[thread]:
                 del self._readers[thread]
-            release = None if self._readers else self._release
+            release = None if self._readers or self._release is None else self._release()
         if release is not None:
             release()
 
@@ -168,7 +165,7 @@ class Opened:
         with self._lock:
             if self._release is not None:
                 return
-            self._release = release
+            self._release = WeakMethod(release)
             is_read = bool(self._readers)
         if not is_read:
             release()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from oocbfs.formats.container import layout
 from oocbfs.formats.container.layout import CHUNK_BYTES, PAGE_BYTES, Encoding, Kind
 from oocbfs.formats.container.reader import Container
+from oocbfs.formats.io.ordered import ordered_map
 
 
 class SectionWriter:
@@ -160,7 +160,4 @@ def _compressed(
         raw = source.chunk_bytes(chunk)
         return zstandard.ZstdCompressor(level=level).compress(memoryview(raw)), raw.size
 
-    chunks = source.section_chunks(kind)
-    with ThreadPoolExecutor(threads) as pool:
-        for first in range(0, chunks.size, 4 * threads):  # so that few frames wait in memory
-            yield from pool.map(work, chunks[first : first + 4 * threads])
+    yield from ordered_map(work, source.section_chunks(kind), threads)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
 import mmap
 import os
 from contextlib import ExitStack
+from io import FileIO
 from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import FormatError
-from oocbfs.formats.io.machine import read_at
+from oocbfs.formats.io.machine import open_regular, read_at
 from oocbfs.formats.io.ordered import ordered_map
 
-# If a pipe has replaced the file, opening it does not wait for a writer.
-_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 _PAGE_BYTES = 4096
 _PIECE_BYTES = 4 << 20
 # Reads in flight at a time; more do not make a sequential scan faster.
@@ -45,18 +45,17 @@ class DirectFile:
         # Closed also if a graph is dropped without close().
         finalize(self, self._open.close)
         try:
-            direct = _open_direct(self.path)
-            self.direct = direct is not None
-            self.descriptor = self._keep(os.open(self.path, _FLAGS) if direct is None else direct)
+            self.descriptor = self._keep(open_regular(self.path))
+            self.direct = _read_directly(self.descriptor)
             # The same file, for reads that are likely to come again soon.
-            self.cached_descriptor = self._keep(os.open(f"/dev/fd/{self.descriptor}", _FLAGS))
+            self.cached_descriptor = self._keep(open_regular(f"/dev/fd/{self.descriptor}"))
         except OSError as error:
             self._open.close()
             raise FormatError(f"{self.path}: cannot be opened: {error.strerror}") from error
 
-    def _keep(self, descriptor: int) -> int:
-        """Keep a descriptor until this is closed; it is read at random."""
-        self._open.callback(os.close, descriptor)
+    def _keep(self, file: FileIO) -> int:
+        """Keep a file open until this is closed, and give its descriptor; it is read at random."""
+        descriptor = self._open.enter_context(file).fileno()
         if hasattr(os, "posix_fadvise"):
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
         return descriptor
@@ -97,17 +96,15 @@ class DirectFile:
         self.descriptor = self.cached_descriptor = -1
 
 
-def _open_direct(path: str) -> int | None:
-    """Open a file for direct reads; None if the file system has none."""
+def _read_directly(descriptor: int) -> bool:
+    """Let reads go past the page cache; tells whether the file system can do that."""
     if not hasattr(os, "O_DIRECT"):
-        return None
+        return False
+    flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
     try:
-        descriptor = os.open(path, _FLAGS | os.O_DIRECT)
-    except OSError:
-        return None
-    try:
+        fcntl.fcntl(descriptor, fcntl.F_SETFL, flags | os.O_DIRECT)
         read_at(descriptor, memoryview(page_aligned(_PAGE_BYTES)), 0)
     except OSError:  # some file systems refuse only now
-        os.close(descriptor)
-        return None
-    return descriptor
+        fcntl.fcntl(descriptor, fcntl.F_SETFL, flags)
+        return False
+    return True

@@ -6,8 +6,11 @@ The only module that knows what operating systems lack. macOS has neither ``sche
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import stat
+from io import FileIO
 from pathlib import Path
 
 # If nothing tells how much memory there is.
@@ -44,6 +47,16 @@ def _sysconf_bytes(name: str) -> int:
         return max(0, os.sysconf(name)) * os.sysconf("SC_PAGE_SIZE")
     except (ValueError, OSError):
         return 0
+
+
+def open_regular(path: str | os.PathLike[str]) -> FileIO:
+    """Open a file for reading, and nothing else: opening a pipe would wait for a writer.
+
+    It comes as an object, because Ctrl-C can lose a descriptor before anybody has noted it.
+    """
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise OSError(errno.EINVAL, "is a folder, a pipe or a device; name a file")
+    return FileIO(path)
 
 
 def read_at(descriptor: int, view: memoryview, offset: int) -> int:

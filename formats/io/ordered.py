@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, Generic, TypeVar
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple, TypeVar
 
 from oocbfs.errors import QueryError
 from oocbfs.formats.io.machine import usable_cores
+from oocbfs.kernels.threads import Pool, Task
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 # More would only wait for each other, and each has buffers of its own.
 MAX_THREADS = 1024
+# After so long, a thread that was called and has not begun never will.
+_LOOK_AGAIN_SECONDS = 1.0
 # Numbers of a range that one thread works on at a time.
 _PIECE = 1 << 18
 
@@ -55,8 +54,8 @@ def ordered_map(
         return
     rest = chain(first, rest)
     del first  # which may be large
-    pool = ThreadPoolExecutor(threads)
-    waiting: deque[Future[Result]] = deque()
+    pool = Pool(threads)
+    waiting: deque[Task[Result]] = deque()
     try:
         for item in rest:
             waiting.append(pool.submit(function, item))
@@ -65,7 +64,7 @@ def ordered_map(
         while waiting:
             yield waiting.popleft().result()
     finally:
-        pool.shutdown(cancel_futures=True)
+        pool.close()
 
 
 def in_flight(threads: int) -> int:
@@ -92,47 +91,52 @@ def read_ahead(items: Iterator[Item], depth: int = 2) -> Generator[Item]:
         return
     items = chain(first, items)
     del first  # which may be large
-    ready: queue.Queue[_Ready[Item]] = queue.Queue(depth)
-    stopped = threading.Event()
-
-    def put(entry: _Ready[Item]) -> bool:
-        while not stopped.is_set():
-            try:
-                ready.put(entry, timeout=0.1)
-            except queue.Full:
-                continue
-            return True
-        return False
+    # What is ready, and for each thing more that may be: None, or _STOP if no more is wanted.
+    ready: SimpleQueue[_Ready] = SimpleQueue()
+    wanted: SimpleQueue[object] = SimpleQueue()
 
     def work() -> None:
         try:
             for item in items:
-                if not put(_Ready([item])):
+                ready.put(_Ready(item))
+                if wanted.get() is _STOP:
                     return
-            put(_Ready([]))
+            ready.put(_END)
         except BaseException as error:  # noqa: BLE001 (raised again by the thread that waits)
-            put(_Ready([], error))
+            ready.put(_Ready(None, error))
 
-    thread = threading.Thread(target=work, name="oocbfs-reader", daemon=True)
-    thread.start()
+    task = Task(work)
     try:
-        while True:
-            entry = ready.get()
+        for _ in range(depth):
+            wanted.put(None)
+        task.start()
+        while (entry := _take(ready, task)) is not _END:
+            if entry is None:
+                yield from items
+                return
             if entry.error is not None:
                 raise entry.error
-            if not entry.items:
-                return
-            yield entry.items[0]
+            wanted.put(None)
+            yield entry.item
     finally:
-        stopped.set()
-        with suppress(queue.Empty):
-            while True:
-                ready.get_nowait()
+        wanted.put(_STOP)
         # A pipe that sends nothing can block the thread for ever; it is not waited for then.
-        thread.join(timeout=1.0)
+        task.settle(seconds=1.0)
 
 
-@dataclass(frozen=True)
-class _Ready(Generic[Item]):
-    items: list[Item]
+def _take(ready: SimpleQueue[_Ready], task: Task[None]) -> _Ready | None:
+    """Wait for what is ready; None if no thread will ever bring something."""
+    while True:
+        try:
+            return ready.get(timeout=_LOOK_AGAIN_SECONDS)
+        except Empty:
+            if task.withdraw():
+                return None
+
+
+class _Ready(NamedTuple):
+    item: Any
     error: BaseException | None = None
+
+
+_END, _STOP = _Ready(None), object()

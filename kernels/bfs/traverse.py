@@ -68,10 +68,9 @@ from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.compiling import address_of, prepare_together
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.lingering import Lingering, invite, linger, read_invitation, withdraw
-from oocbfs.kernels.region import ALONE, FINISH, GATE, STARTED, TASK
+from oocbfs.kernels.region import ALONE, FINISH, GATE, STARTED, TASK, run_together
 from oocbfs.kernels.rows import Rows, one_row, rows_at
 from oocbfs.kernels.structs import Struct
-from oocbfs.kernels.workers import run_together
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -26,9 +26,8 @@ from oocbfs.kernels.components.steps import (
     point_to_heads,
 )
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.kernels.region import FINISH, GATE, take_chunk
+from oocbfs.kernels.region import FINISH, GATE, run_together, take_chunk
 from oocbfs.kernels.rows import Rows, one_row, read_only
-from oocbfs.kernels.workers import run_together
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 # Words of the control array. What several threads write has a cache line (8 words) of its own; the
-# first line is that of the gate (see ``kernels.workers``).
+# first line is that of the gate (see ``kernels.region``).
 CURSOR = 8
 # The vertices below this one have got their first labels.
 NUM_LABELED = 16

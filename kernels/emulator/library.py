@@ -14,9 +14,10 @@ import numpy as np
 from oocbfs.errors import OocbfsError
 from oocbfs.kernels.cuda.source import FOLDER, KernelOptions, Variant
 from oocbfs.kernels.emulator.build import Checks, build
+from oocbfs.kernels.threads import renewed_after_fork
 
 # The runtime's state is global, so one launch at a time.
-_LOCK = threading.Lock()
+_LOCK = renewed_after_fork(threading.Lock())
 
 
 class EmulatorError(OocbfsError):

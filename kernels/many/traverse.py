@@ -24,9 +24,8 @@ from oocbfs.kernels.many.state import (
     ManyOptions,
     ManyState,
 )
-from oocbfs.kernels.region import GATE
+from oocbfs.kernels.region import GATE, run_together
 from oocbfs.kernels.rows import Rows, one_row, read_only
-from oocbfs.kernels.workers import run_together
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

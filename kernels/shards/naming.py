@@ -22,9 +22,9 @@ from oocbfs.kernels.bfs.finish import (
     results_at,
 )
 from oocbfs.kernels.cache import compiled
+from oocbfs.kernels.region import run_together
 from oocbfs.kernels.rows import freeze
 from oocbfs.kernels.structs import Struct, StructType, at_address
-from oocbfs.kernels.workers import run_together
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

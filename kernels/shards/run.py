@@ -15,7 +15,7 @@ from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.compiling import prepare_together
 from oocbfs.kernels.gather import BATCH
 from oocbfs.kernels.probe import PROBE_WORDS
-from oocbfs.kernels.region import ONE, STARTED, TASK, ZERO, make_region
+from oocbfs.kernels.region import ONE, STARTED, TASK, ZERO, make_region, run_together
 from oocbfs.kernels.rows import ROWS, Rows, read_only, rows_at
 from oocbfs.kernels.shards import state as words
 from oocbfs.kernels.shards.down import down, down_hubs, down_ids, small
@@ -40,7 +40,6 @@ from oocbfs.kernels.shards.state import (
 from oocbfs.kernels.shards.take import clear, take
 from oocbfs.kernels.shards.up import up
 from oocbfs.kernels.structs import Struct
-from oocbfs.kernels.workers import run_together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

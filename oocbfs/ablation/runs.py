@@ -6,21 +6,20 @@ and takes one method and one source at a time.
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from multiprocessing.connection import Connection, wait
 from statistics import median
-from typing import NamedTuple, TypeGuard
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.ablation.groups import ENGINE
 from oocbfs.ablation.plan import Plan, Trial
-from oocbfs.errors import QueryError, QueueError
+from oocbfs.errors import ClusterError, OocbfsError, QueryError, QueueError
+from oocbfs.processes import PipedProcess
 from oocbfs.results.bfs import BfsResult
 from oocbfs.results.counts import Counts
 from oocbfs.search import graph as graphs
@@ -95,57 +94,59 @@ def _finished(plan: Plan, processes: int) -> Iterator[tuple[Trial, list[Run | st
             for trial in plan.trials:
                 yield trial, try_method(graph, trial, plan)
         return
-    with _pool(plan, processes) as pool:
-        futures: dict[Future[list[Run | str]], Trial] = {
-            pool.submit(_work, trial): trial for trial in plan.trials
-        }
-        for future in as_completed(futures):
-            yield futures[future], future.result()
-
-
-@contextmanager
-def _pool(plan: Plan, processes: int) -> Iterator[ProcessPoolExecutor]:
-    """Give processes that have the graph open; they end at once if the block fails."""
-    # Not by a fork: this process has threads, which a copy of it would wait for in vain.
-    context = multiprocessing.get_context("spawn")
-    before = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(
-        min(processes, len(plan.trials)),
-        mp_context=context,
-        initializer=_start_work,
-        initargs=(plan,),
-    )
+    workers = [PipedProcess(run_trials) for _ in range(min(processes, len(plan.trials)))]
     try:
-        yield pool
+        yield from _shared(plan, workers)
     except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for child in set(multiprocessing.active_children()) - before:
-            child.terminate()
+        for worker in workers:
+            worker.kill()
         raise
     finally:
-        pool.shutdown()
+        for worker in workers:
+            worker.stop()
+            worker.join()
 
 
-class _Work(NamedTuple):
-    """What a process keeps from one trial to the next."""
+def _shared(plan: Plan, workers: Sequence[PipedProcess]) -> Iterator[tuple[Trial, list[Run | str]]]:
+    """Give each process one trial after the other; yields them as they end."""
+    waiting = iter(plan.trials)
+    busy: dict[object, tuple[PipedProcess, Trial]] = {}
 
-    plan: Plan
-    graph: graphs.Graph
+    def occupy(worker: PipedProcess) -> None:
+        for trial in islice(waiting, 1):
+            worker.send(trial)
+            busy[worker.pipe] = worker, trial
+
+    for worker in workers:
+        worker.send(plan)
+        occupy(worker)
+    while busy:
+        for pipe in wait([worker.pipe for worker, _ in busy.values()]):
+            worker, trial = busy.pop(pipe)
+            try:
+                found: list[Run | str] | OocbfsError = worker.pipe.recv()
+            except (EOFError, OSError) as error:
+                worker.join()
+                raise ClusterError(
+                    f"{plan.path}: the process that ran method {trial.method} was lost "
+                    f"({worker.describe_end()}): run it again with fewer --threads"
+                ) from error
+            if isinstance(found, OocbfsError):
+                raise found
+            occupy(worker)
+            yield trial, found
 
 
-_work_of_process: list[_Work] = []
-
-
-def _start_work(plan: Plan) -> None:
-    # Ctrl-C reaches all processes of a terminal; the first one ends the others.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    _work_of_process.append(_Work(plan, graphs.open_file(plan.path)))
-
-
-def _work(trial: Trial) -> list[Run | str]:
-    (work,) = _work_of_process
-    return try_method(work.graph, trial, work.plan)
+def run_trials(pipe: Connection) -> None:
+    """Run the trials that come through a pipe after their plan: what a process does."""
+    plan: Plan = pipe.recv()
+    with graphs.open_file(plan.path) as graph:
+        while True:
+            trial: Trial = pipe.recv()
+            try:
+                pipe.send(try_method(graph, trial, plan))
+            except OocbfsError as error:
+                pipe.send(error)
 
 
 def try_method(graph: graphs.Graph, trial: Trial, plan: Plan) -> list[Run | str]:

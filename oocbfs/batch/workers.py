@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from oocbfs.batch.groups import GroupDone, GroupRunner, Manner, SourceGroup
 from oocbfs.errors import BudgetError, ClusterError, OocbfsError, OutputError
+from oocbfs.kernels.threads import renewed_after_fork
 from oocbfs.memory import format_size
 from oocbfs.search.graph import Graph
 from oocbfs.search.graph import open_file as open_graph
@@ -114,7 +115,7 @@ class _Open(NamedTuple):
 
 
 # What this worker has open, for the one group that it traverses at a time.
-_lock = Lock()
+_lock = renewed_after_fork(Lock())
 _open: _Open | None = None
 
 

@@ -1,19 +1,14 @@
 """Shards in processes of this machine: bitmaps in memory that all of them share.
 
-A worker is a process that does what comes through its pipe until the pipe ends, so that it dies
-with the client, however that ends. Messages hold no bitmaps: a worker reads frontier and visited
-where the client wrote them, and sets bits where the client will look. What a step sets is right
-whether it ends or not, so a worker that is lost is replaced, and the new one repeats its tasks.
+Messages hold no bitmaps: a worker reads frontier and visited where the client wrote them, and sets
+bits where the client will look. What a step sets is right whether it ends or not, so a worker that
+is lost is replaced, and the new one repeats its tasks.
 """
 
 from __future__ import annotations
 
 import mmap
 import os
-import signal
-import socket
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -31,18 +26,11 @@ from oocbfs.errors import ClusterError, OocbfsError, QueryError
 from oocbfs.formats.container.cut import Cut
 from oocbfs.kernels.shards import run as kernels
 from oocbfs.kernels.shards.merge import merge_bits
+from oocbfs.processes import PipedProcess
 
 MAX_WORKERS = 256
 # So often a shard's task is done again after its worker was lost.
 MAX_RETRIES = 3
-# How long workers have to end by themselves.
-_PATIENCE_SECONDS = 5.0
-_PROGRAM = """
-import sys
-sys.path[:] = {path!r}
-from oocbfs.cluster.local import work
-work({pipe}, {memory})
-"""
 
 
 @dataclass(frozen=True)
@@ -88,38 +76,17 @@ def _unnamed(num_bytes: int) -> int:
     return descriptor
 
 
-class _Worker:
-    """A process, the pipe to it, and what it has still to answer, by part."""
+class _Worker(PipedProcess):
+    """A process, and what it has still to answer, by part."""
 
     def __init__(self, memory: int) -> None:
-        ours, theirs = socket.socketpair()
-        program = _PROGRAM.format(path=sys.path, pipe=theirs.fileno(), memory=memory)
-        with theirs:
-            self.process = subprocess.Popen(
-                [sys.executable, "-c", program],
-                stdin=subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(), memory),
-            )
-        self.pipe = Connection(ours.detach())
+        super().__init__(work, memory)
         self.waiting: dict[int, Order] = {}
 
-    def send(self, order: Order) -> None:
-        """Give it something to do; a dead one is noticed when it does not answer."""
+    def order(self, order: Order) -> None:
+        """Give it something to do."""
         self.waiting[order.ref.part] = order
-        with suppress(OSError):
-            self.pipe.send(order)
-
-    def stop(self) -> None:
-        """End it: the pipe's end tells it to."""
-        self.pipe.close()
-
-    def join(self) -> None:
-        """Wait for its end, and enforce it."""
-        try:
-            self.process.wait(_PATIENCE_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        self.send(order)
 
 
 class LocalProcesses(Star):
@@ -181,7 +148,7 @@ class LocalProcesses(Star):
             while len(self._workers) < self._count:
                 self._workers.append(_Worker(self._memory.descriptor))
             for order in orders:
-                self._workers[order.ref.part % self._count].send(order)
+                self._workers[order.ref.part % self._count].order(order)
             return self._collect(len(orders))
         except BaseException:
             self._end_workers()
@@ -210,7 +177,6 @@ class LocalProcesses(Star):
         """Start another process in place of one that was lost, and give it the same orders."""
         worker.stop()
         worker.join()
-        code = worker.process.returncode
         new = _Worker(self._memory.descriptor)
         self._workers[self._workers.index(worker)] = new
         for part, order in worker.waiting.items():
@@ -218,9 +184,9 @@ class LocalProcesses(Star):
             if losses[part] > MAX_RETRIES:
                 raise ClusterError(
                     f"{order.ref.path}: its worker was lost {losses[part]} times in the "
-                    f"{order.step} step of level {order.level} ({_reason(code)})"
+                    f"{order.step} step of level {order.level} ({worker.describe_end()})"
                 )
-            new.send(order)
+            new.order(order)
 
     def _end_workers(self) -> None:
         for worker in self._workers:
@@ -236,37 +202,26 @@ class LocalProcesses(Star):
         self._memory.descriptor = -1
 
 
-def _reason(code: int) -> str:
-    """Say how a process ended."""
-    if code < 0:
-        with suppress(ValueError):
-            return f"killed by {signal.Signals(-code).name}"
-    return f"it ended with code {code}"
-
-
-def work(pipe: int, memory: int) -> None:
-    """Do what comes through a pipe until it ends: what a worker runs."""
-    # Ctrl-C is for the client, which then ends the pipe.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def work(pipe: Connection, memory: int) -> None:
+    """Do what comes through a pipe: what a worker runs."""
     kernels.load()  # before it is counted what there is room for
     bitmaps: SharedBitmaps | None = None
     shards: dict[ShardRef, Shard] = {}
-    with Connection(pipe) as connection, suppress(EOFError, ConnectionError):
-        while True:
-            order: Order = connection.recv()
-            try:
-                ref = order.ref
-                if ref not in shards:
-                    shards[ref] = open_shard(ref)
-                if bitmaps is None:
-                    bitmaps = SharedBitmaps(Cut(ref.num_vertices, ref.parts), memory)
-                done = _take_step(shards[ref], order, bitmaps)
-            except OocbfsError as error:
-                done = Done(order.ref.part, error=error)
-            except (MemoryError, OSError) as error:
-                problem = ClusterError(f"{order.ref.path}: its worker failed: {error!r}")
-                done = Done(order.ref.part, error=problem)
-            connection.send(done)
+    while True:
+        order: Order = pipe.recv()
+        try:
+            ref = order.ref
+            if ref not in shards:
+                shards[ref] = open_shard(ref)
+            if bitmaps is None:
+                bitmaps = SharedBitmaps(Cut(ref.num_vertices, ref.parts), memory)
+            done = _take_step(shards[ref], order, bitmaps)
+        except OocbfsError as error:
+            done = Done(order.ref.part, error=error)
+        except (MemoryError, OSError) as error:
+            problem = ClusterError(f"{order.ref.path}: its worker failed: {error!r}")
+            done = Done(order.ref.part, error=problem)
+        pipe.send(done)
 
 
 def _take_step(shard: Shard, order: Order, bitmaps: SharedBitmaps) -> Done:

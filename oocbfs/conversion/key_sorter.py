@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 from typing import TypeVar
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from oocbfs.conversion.plan import MemoryWatch
 from oocbfs.conversion.spill import SpillFile
 from oocbfs.kernels.convert import radix
+from oocbfs.kernels.threads import Pool, Task, renewed_after_fork
 
 Keys = NDArray[np.uint64]
 Result = TypeVar("Result")
@@ -64,7 +64,7 @@ class KeySorter:
         self._blocks_bytes = 0
         self._spill = SpillFile(folder)
         self._runs: list[tuple[int, NDArray[np.int64]]] = []
-        self._lock = Lock()
+        self._lock = renewed_after_fork(Lock())
         self.spilled_bytes = 0
 
     def add(self, keys: Keys) -> None:
@@ -104,29 +104,28 @@ class KeySorter:
         """Sort each bucket, apply ``work`` to its distinct keys in a worker, and yield in order."""
         if self._runs and self._blocks:
             self._write_run()
-        pending: deque[Future[Result]] = deque()
-        with ThreadPoolExecutor(self._threads) as pool:
-            try:
-                for bucket in range(self.num_buckets):
-                    size = self._bucket_size(bucket)
-                    self._watch.is_over()
-                    if size > 2 * self._bucket_keys:
-                        while pending:
-                            yield pending.popleft().result()
-                        child = self._split(bucket, size)
-                        if child is not None:
-                            yield from child.drain(work)
-                            self.spilled_bytes += child.spilled_bytes
-                            continue
-                    pending.append(pool.submit(self._sort, bucket, size, work))
-                    if len(pending) > self._threads + 1:
+        pending: deque[Task[Result]] = deque()
+        pool = Pool(self._threads)
+        try:
+            for bucket in range(self.num_buckets):
+                size = self._bucket_size(bucket)
+                self._watch.is_over()
+                if size > 2 * self._bucket_keys:
+                    while pending:
                         yield pending.popleft().result()
-                while pending:
+                    child = self._split(bucket, size)
+                    if child is not None:
+                        yield from child.drain(work)
+                        self.spilled_bytes += child.spilled_bytes
+                        continue
+                pending.append(pool.submit(self._sort, bucket, size, work))
+                if len(pending) > self._threads + 1:
                     yield pending.popleft().result()
-            finally:
-                for future in pending:
-                    future.cancel()
-                self.close()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            pool.close()
+            self.close()
 
     def _bucket_size(self, bucket: int) -> int:
         runs = sum(int(bounds[bucket + 1] - bounds[bucket]) for _, bounds in self._runs)

@@ -20,6 +20,7 @@ from oocbfs.conversion.spill import BlockLog
 from oocbfs.formats.io.ordered import ordered_map
 from oocbfs.kernels import varint
 from oocbfs.kernels.convert import arrange
+from oocbfs.kernels.threads import renewed_after_fork
 
 # Edges of a sample that tells where to cut buckets.
 SAMPLE_EDGES = 1 << 16
@@ -58,7 +59,7 @@ class SortedEdges:
 
     def collect(self, sorter: KeySorter, advance: Callable[[int], object]) -> None:
         """Take all keys of a sorter; ``advance`` is called with the number of each bucket."""
-        lock = Lock()
+        lock = renewed_after_fork(Lock())
         stride = max(1, self._num_edges_read // SAMPLE_EDGES)
 
         def work(keys: Keys) -> tuple[int, NDArray[np.uint8], Keys, Keys]:

@@ -16,6 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from oocbfs.errors import OutputError
 from oocbfs.formats.io.machine import read_at
+from oocbfs.kernels.threads import renewed_after_fork
 
 
 @contextmanager
@@ -46,7 +47,7 @@ class SpillFile:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = os.fspath(folder)
         self._file: Any = None
-        self._lock = Lock()
+        self._lock = renewed_after_fork(Lock())
         self.size = 0
 
     def append(self, data: NDArray[Any]) -> int:

@@ -6,7 +6,6 @@ There are many more readers than cores: each waits for one read at a time.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Self, TypeVar
 
 import numpy as np
@@ -17,6 +16,7 @@ from oocbfs.formats.io.direct import DirectFile, page_aligned
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.read import PAGE_BYTES
 from oocbfs.kernels.disk.stream import BUFFER_BYTES
+from oocbfs.kernels.threads import Pool
 
 _Counts = TypeVar("_Counts", np.int64, NDArray[np.int64])
 
@@ -42,13 +42,13 @@ class Readers:
     def __init__(self, file: DirectFile, control: NDArray[np.int64], num_threads: int) -> None:
         self._file = file
         self._control = control
-        self._pool = ThreadPoolExecutor(num_threads)
+        self._pool = Pool(num_threads)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._pool.shutdown()
+        self._pool.close()
 
     def run(self, num_threads: int, step: Callable[..., int | None], *arguments: object) -> int:
         """Run a step on so many threads; give what the first one returned.
@@ -66,16 +66,15 @@ class Readers:
             returned = step(*arguments, 0)
         else:
             try:
-                futures = [
+                tasks = [
                     self._pool.submit(step, *arguments, thread) for thread in range(num_threads)
                 ]
-                wait(futures)
+                returned, *_ = [task.result() for task in tasks]
             except BaseException:
                 # Ctrl-C, maybe before all had begun: those that have stop soon, and the pool's end
                 # waits for them.
                 control[words.FAILED] = words.READ_FAILED
                 raise
-            returned, *_ = [future.result() for future in futures]
         if control[words.FAILED] == words.MALFORMED:
             raise FormatError(f"{self._file.path}: a row is damaged: run 'oocbfs verify'")
         if control[words.FAILED]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import cycle
@@ -24,6 +23,7 @@ from oocbfs.gpu.device import Device, Memory
 from oocbfs.gpu.rows import ResidentRows
 from oocbfs.graph.rows import rows_before
 from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES
+from oocbfs.kernels.threads import Pool, Task
 from oocbfs.plan.device import NUM_SLOTS, slot_bytes
 from oocbfs.plan.ranges import PAGE_BYTES, ByteRange
 
@@ -71,7 +71,7 @@ class _Filling(NamedTuple):
 
     piece: _Piece
     slot: _Slot
-    reads: list[Future[None]]
+    reads: list[Task[None]]
 
 
 class StagedSide:
@@ -145,7 +145,8 @@ class Staging:
             slots.append(_Slot(*pinned))
         self._slots = cycle(slots)
         # Entered after the slots, so left before them: reads end before memory is given back.
-        self._pool = stack.enter_context(ThreadPoolExecutor(_READERS))
+        self._pool = Pool(_READERS)
+        stack.callback(self._pool.close)
         self._bytes_read = 0
 
     def clear_marks(self) -> None:
@@ -181,7 +182,7 @@ class Staging:
         finally:
             for left in filling:
                 for read in left.reads:
-                    read.cancel()
+                    read.withdraw()
 
     def _begin(self, side: StagedSide, piece: _Piece, reads: list[ByteRange]) -> _Filling:
         slot = next(self._slots)

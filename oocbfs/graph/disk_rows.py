@@ -17,6 +17,7 @@ from oocbfs.formats.io.direct import DirectFile
 from oocbfs.graph.rows import check_index
 from oocbfs.kernels.disk.read import Disk
 from oocbfs.kernels.rows import Rows, read_only
+from oocbfs.kernels.threads import renewed_after_fork
 from oocbfs.lazy import lazy
 
 _NO_DEGREES = np.empty(0, np.uint32)
@@ -36,7 +37,7 @@ class DiskRows:
             self.close()
             raise FormatError(f"{container.path}: was replaced while it was open: open it again")
         # One traversal at a time, because each would take the budget for itself.
-        self.lock = threading.Lock()
+        self.lock = renewed_after_fork(threading.Lock())
 
     @property
     def is_loaded(self) -> bool:

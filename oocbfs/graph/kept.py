@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, TypeVar
 
+from oocbfs.kernels.threads import renewed_after_fork
+
 Search = TypeVar("Search")
 
 
@@ -19,7 +21,7 @@ class KeptSearch:
         self._search: Any = None
         self._key: tuple[Any, ...] = ()
         # One traversal at a time: they share queues and bitmaps.
-        self._lock = threading.Lock()
+        self._lock = renewed_after_fork(threading.Lock())
         # Also without close: nothing may stay pinned once the mapping is gone.
         weakref.finalize(self, self._open.close)
 

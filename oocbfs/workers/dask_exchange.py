@@ -23,6 +23,7 @@ from oocbfs.cluster.tasks import Reply, Task, answer, forget
 from oocbfs.errors import BudgetError, ClusterError, FormatError
 from oocbfs.formats.container.reader import Container
 from oocbfs.kernels.shards import run as kernels
+from oocbfs.kernels.threads import renewed_after_fork
 from oocbfs.workers.dask_address import import_distributed
 from oocbfs.workers.dask_cluster import Call, DaskCluster
 from oocbfs.workers.dask_limits import allowed_bytes
@@ -100,7 +101,7 @@ def see_shards(refs: Sequence[ShardRef]) -> None:
 
 
 # A worker does one task at a time, with all its threads.
-_lock = Lock()
+_lock = renewed_after_fork(Lock())
 # The files of the shards that this worker has been asked for, among which it divides its memory.
 _paths: set[str] = set()
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from oocbfs.kernels import workers
+from oocbfs.kernels import region
 from oocbfs.kernels.bfs import traverse as bfs
 from oocbfs.kernels.bfs.finish import Names
 from oocbfs.kernels.bfs.state import NUM_PARTS
@@ -76,7 +76,7 @@ def test_a_small_search_wakes_nobody(
 
     def run_together(*arguments: Any, **options: Any) -> int:
         calls.append(arguments)
-        return workers.run_together(*arguments, **options)
+        return region.run_together(*arguments, **options)
 
     monkeypatch.setattr(bfs, "run_together", run_together)
     rows = rows_of(random_graph(5, 1000, num_edges))

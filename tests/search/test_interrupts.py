@@ -48,20 +48,20 @@ def check_quiet():
 DETERMINISTIC = (
     BEGIN
     + """
-start = threading.Thread.start
+from oocbfs.kernels import threads
+start = threads.start_new_thread
 left = 0
-def interrupted_start(thread):
+def interrupted_start(*arguments):
     global left
-    start(thread)
+    start(*arguments)
     left -= 1
     if left == 0:
         raise KeyboardInterrupt
-threading.Thread.start = interrupted_start
-from oocbfs.kernels import workers
+threads.start_new_thread = interrupted_start
 for name, verb in VERBS.items():
     for number in range(1, 4):
         # As in a program that has just begun: no helper waits for a call, nor lingers at the graph.
-        workers._workers_of.cache_clear()
+        threads.forget_workers()
         graph = oocbfs.open(sys.argv[1])
         left = number
         try:

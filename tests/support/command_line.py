@@ -7,14 +7,13 @@ import io
 import multiprocessing
 import os
 import random
-import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from oocbfs.cli import main
+from oocbfs.cli import main, program
 
 Done = subprocess.CompletedProcess[str]
 
@@ -91,6 +90,10 @@ class Started:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._process.pid, number)
 
+    def has_begun(self) -> bool:
+        """Tell whether the command line has been called."""
+        return self._messages.exists()
+
     def ends_within(self, seconds: float) -> bool:
         """Wait for so long at most; tell whether the process ended by itself."""
         self._process.join(seconds)
@@ -126,8 +129,7 @@ class Moments:
 
 
 def _run_for_signals(messages: Path, words: list[str]) -> None:
-    """Run the command line; what starts in the background may ignore Ctrl-C at first."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Run the command line."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.dup2(os.open(messages, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
-    sys.exit(main(words))
+    program(words)

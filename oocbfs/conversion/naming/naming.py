@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -82,29 +81,26 @@ class Naming(Closing):
     def read(self) -> None:
         """Give all names numbers as they come."""
         stream = self._stream
-        with (
-            ThreadPoolExecutor(len(self._tables)) as pool,
-            self._resources.phases("read", stream.total, stream.unit) as bar,
-        ):
+        with self._resources.phases("read", stream.total, stream.unit) as bar:
             for edges in stream.named_batches():
                 for first in range(0, edges.num_edges, _PIECE_EDGES):
                     stop = min(first + _PIECE_EDGES, edges.num_edges)
-                    self._add(edges.part(first, stop), pool)
+                    self._add(edges.part(first, stop))
                 self._resources.plan.watch.is_over()
                 bar.update(stream.done - bar.n)
-            self._end_generation(pool)
+            self._end_generation()
         self._tables.clear()
         give_back()
         self.total = self._log.num_edges
 
-    def _add(self, edges: NamedEdges, pool: ThreadPoolExecutor) -> None:
+    def _add(self, edges: NamedEdges) -> None:
         num_bytes = int(edges.lengths.sum(dtype=np.int64))
         if not self._have_room(edges, num_bytes):
-            self._end_generation(pool)
+            self._end_generation()
             if not self._have_room(edges, num_bytes) and edges.num_edges > 1:
                 half = edges.num_edges // 2
-                self._add(edges.part(0, half), pool)
-                self._add(edges.part(half, edges.num_edges), pool)
+                self._add(edges.part(0, half))
+                self._add(edges.part(half, edges.num_edges))
                 return
         hashes = np.empty(edges.starts.size, np.uint64)
         numbers = np.empty(edges.starts.size, np.uint32)
@@ -119,8 +115,8 @@ class Naming(Closing):
         def number(table: NameTable) -> None:
             table.number(numbers, hashes, edges)
 
-        list(pool.map(mix, range(0, hashes.size, step)))
-        list(pool.map(number, self._tables))
+        list(ordered_map(mix, range(0, hashes.size, step), self._parts))
+        list(ordered_map(number, self._tables, self._parts))
         ends = numbers.astype(np.uint64)
         self._log.append(Edges(ends[0::2].copy(), ends[1::2].copy()))
 
@@ -128,14 +124,14 @@ class Naming(Closing):
         # A table may get all names of a batch.
         return all(table.has_room(edges.starts.size, num_bytes) for table in self._tables)
 
-    def _end_generation(self, pool: ThreadPoolExecutor) -> None:
+    def _end_generation(self) -> None:
         """Write the names of all tables as runs, one after the other in the files."""
         self._log.finish()
         first = self._generations[-1].batches.stop if self._generations else 0
         if first == len(self._log):
             return
         self._generations.append(_Generation(len(self._runs), range(first, len(self._log))))
-        self._runs += list(pool.map(self._write_run, self._tables))
+        self._runs += ordered_map(self._write_run, self._tables, self._parts)
 
     def _write_run(self, table: NameTable) -> Run:
         return table.write_run(self._records, self._ranks)

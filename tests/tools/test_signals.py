@@ -1,0 +1,62 @@
+"""Bursts of signals end a command in one line, as one signal does."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from oocbfs.generate import generators
+from tests.support.command_line import Started
+from tests.support.exhaustive import ALL
+from tests.support.shared import SharedGraphs
+
+# How often each verb gets a burst.
+TIMES = 60 if ALL else 4
+
+
+@pytest.fixture(scope="module")
+def graph(shared_graphs: SharedGraphs) -> Path:
+    return shared_graphs.make("signals-kron-14", lambda: generators.kron(14))
+
+
+def burst(started: Started, rng: random.Random) -> None:
+    """Send signals in a moment, some of them right behind each other."""
+    for _ in range(rng.randint(2, 12)):
+        started.send_signal(rng.choice((signal.SIGINT, signal.SIGINT, signal.SIGTERM)))
+        time.sleep(rng.choice((0, 0, 0.0005, 0.01)))
+
+
+@pytest.mark.parametrize("verb", ["bfs", "disk", "batch", "components", "export", "report"])
+def test_a_burst_of_signals_ends_in_one_line(graph: Path, tmp_path: Path, verb: str) -> None:
+    out = tmp_path / "out"
+    words: dict[str, tuple[object, ...]] = {
+        "bfs": ("bfs", graph, "--source", 1, "--levels", out / "levels.csv"),
+        "disk": ("bfs", graph, "--source", 1, "--engine", "disk", "--parents", out / "p.npy"),
+        "batch": ("batch", graph, "--random", 200, "--seed", 1, "-o", out / "batch"),
+        "components": ("components", graph, "--labels", out / "labels.npy"),
+        "export": ("export", graph, "-o", out / "edges.txt.gz"),
+        "report": ("report", graph, "-o", out / "report.html"),
+    }
+    rng = random.Random(f"{verb} bursts")
+    for number in range(TIMES):
+        folder = tmp_path / f"out{number}"
+        folder.mkdir()
+        mine = [str(word).replace(str(out), str(folder)) for word in words[verb]]
+        started = Started(tmp_path / "said", *mine)
+        # Before it says so, it has not begun: what ends it there is not ours.
+        deadline = time.monotonic() + 60
+        while not started.has_begun() and time.monotonic() < deadline:
+            time.sleep(0.001)
+        time.sleep(rng.uniform(0.02, 0.6))
+        burst(started, rng)
+        code, said = started.finish()
+        lines = [line for line in said.splitlines() if line.startswith("oocbfs: ")]
+        assert "Traceback" not in said
+        assert "Exception ignored" not in said
+        assert code in (0, 130, 143), said
+        assert len(lines) == (code == 130), said
+        assert code == 0 or verb == "batch" or not list(folder.iterdir()), said
