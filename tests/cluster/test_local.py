@@ -117,7 +117,7 @@ def test_a_shard_whose_worker_is_always_lost_is_named(
     graph: ShardedGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workers(graph)
-    monkeypatch.setattr("oocbfs.cluster.local._PROGRAM", "import os; os.kill(os.getpid(), 9)")
+    monkeypatch.setattr("oocbfs.processes._PROGRAM", "import os; os.kill(os.getpid(), 9)")
     for process in workers(graph):
         os.kill(process, signal.SIGKILL)
     with pytest.raises(ClusterError, match=r"part-\d\.ocg: its worker was lost") as caught:
