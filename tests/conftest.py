@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import shutil
-import subprocess
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support import children
 from tests.support.compile_kernels import compile_all
 from tests.support.shared import SharedGraphs
 
 # What no kernel sets in a result is then no number that could be right.
 os.environ.setdefault("OOCBFS_POISON", "1")
+# What tests start prints its stacks when it is aborted because it hangs.
+os.environ.setdefault("PYTHONFAULTHANDLER", "1")
+# Before and after the tests, which have limits of their own: faulthandler_timeout.
+_AROUND_SECONDS = 900
 
 # Other work on the machine may make any test slow, which says nothing about it.
 settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -27,6 +33,21 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         session.config, "workerinput"
     ):
         compile_all()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Print all stacks and end if modules of tests are not imported within the limit."""
+    faulthandler.dump_traceback_later(_AROUND_SECONDS, exit=True)
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+def pytest_unconfigure() -> None:
+    """Print all stacks and end if the process is still there so long after the last test."""
+    faulthandler.dump_traceback_later(_AROUND_SECONDS, exit=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -48,5 +69,5 @@ def driver_double(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("the driver's double needs a C++ compiler")
     made = tmp_path_factory.mktemp("driver") / "libcuda.so"
     source = Path(__file__).parent / "cuda" / "driver.cpp"
-    subprocess.run(["g++", "-shared", "-fPIC", source, "-o", made], check=True)
+    children.run(["g++", "-shared", "-fPIC", source, "-o", made], check=True)
     return made

@@ -18,6 +18,7 @@ from distributed import Client, LocalCluster
 
 from oocbfs.batch.records import write_checked
 from oocbfs.generate import generators
+from tests.support import children
 from tests.support.command_line import batch, call, said, tree
 from tests.support.dask_processes import Killer, at_random, wait_for_workers
 from tests.support.exhaustive import ALL
@@ -205,7 +206,7 @@ def started(folder: Path, program: str, *options: object, **environment: str) ->
         yield process.pid
     finally:
         process.kill()
-        process.wait()
+        children.finish(process)
 
 
 @pytest.mark.long

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from oocbfs.formats.container import layout
 from oocbfs.formats.container.layout import Kind
 from oocbfs.formats.container.reader import Container
 from oocbfs.graph import verifier
+from tests.support import children
 from tests.support.crafting import overwrite, set_header
 from tests.support.shared import SharedGraphs
 from tests.support.strategies import stored_edges
@@ -284,7 +284,7 @@ def test_what_a_killed_process_left_goes_with_the_next(social: Path, tmp_path: P
         "shard(sys.argv[1], sys.argv[2], parts=2)\n"
     )
     command = [sys.executable, "-c", program, str(social), str(tmp_path / "parts")]
-    assert subprocess.run(command, check=False).returncode == -9
+    assert children.run(command, check=False).returncode == -9
     assert len(list(tmp_path.iterdir())) == 1
     shard(social, tmp_path / "parts", parts=2)
     assert [path.name for path in tmp_path.iterdir()] == ["parts"]

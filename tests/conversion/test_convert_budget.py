@@ -31,6 +31,7 @@ import oocbfs
 from oocbfs.generate import generators
 from oocbfs.graph.verifier import verify
 from oocbfs.memory import parse_size
+from tests.support import children
 from tests.support.exhaustive import ALL
 from tests.support.memory_limit import memory_limit, run_limited
 
@@ -44,7 +45,7 @@ def command(*arguments: object) -> list[str]:
 
 def least_bytes(*options: str) -> int:
     """Give about what any conversion needs, the program included."""
-    refused = subprocess.run(
+    refused = children.run(
         command("convert", os.devnull, "-o", "x.ocg", "--memory", "1M", *options),
         capture_output=True,
         text=True,
@@ -299,7 +300,7 @@ def test_parts_of_tables_larger_than_memory(tmp_path: Path, least: int, form: st
     given = "-" if form == "pipe" else path
     run = command("convert", given, "-o", output, "--memory", budget, "--threads", 1)
     with memory_limit(budget) as prefix, path.open("rb") as file:
-        done = subprocess.run(
+        done = children.run(
             [*prefix, *run], stdin=file, capture_output=True, text=True, check=False
         )
     assert check_run(done, output), done

@@ -4,7 +4,6 @@ import gzip
 import os
 import re
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from oocbfs.errors import FormatError
 from oocbfs.formats.container.reader import Container
 from oocbfs.generate import generators
+from tests.support import children
 from tests.support.command_line import Moments, Started, call
 from tests.support.exhaustive import ALL
 
@@ -92,10 +92,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "disk"
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(folder)]
-    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
+    if os.geteuid() != 0 or children.run(command, capture_output=True, check=False).returncode:
         pytest.skip("mounting a small tmpfs needs root")
     yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    children.run(["umount", str(folder)], check=True)
 
 
 @pytest.mark.parametrize("settings", [[], ["--zstd"], ["--directed"], ["--ids", "names"]])
@@ -142,7 +142,7 @@ def test_read_only_folder(tmp_path: Path, edges: Path) -> None:
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "ro,size=1m", "tmpfs", str(folder)]
     if os.geteuid() == 0:
-        if subprocess.run(command, capture_output=True, check=False).returncode:
+        if children.run(command, capture_output=True, check=False).returncode:
             pytest.skip("root writes to any folder, and no read-only one can be mounted here")
     else:
         folder.chmod(0o555)
@@ -153,7 +153,7 @@ def test_read_only_folder(tmp_path: Path, edges: Path) -> None:
         assert not list(folder.iterdir())
     finally:
         if os.geteuid() == 0:
-            subprocess.run(["umount", str(folder)], check=True)
+            children.run(["umount", str(folder)], check=True)
 
 
 def test_truncated_gzip_is_an_error_not_a_shorter_graph(tmp_path: Path, edges: Path) -> None:

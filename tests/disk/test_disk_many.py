@@ -2,7 +2,6 @@
 
 import json
 import random
-import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -27,6 +26,7 @@ from oocbfs.search.graph import Graph
 from oocbfs.search.many import divide
 from oocbfs.search.many_disk import DiskTraversals, Group
 from oocbfs.settings import Settings
+from tests.support import children
 from tests.support.answers import check_against_single
 from tests.support.crafting import rewrite
 from tests.support.memory_limit import needed_bytes, run_limited
@@ -199,7 +199,7 @@ def uniform(shared_graphs: SharedGraphs) -> Path:
 def test_widths_follow_the_budget(uniform: Path) -> None:
     """In a process of its own: what other tests left in this one's memory counts too."""
     code = "import sys; from tests.disk import test_disk_many as t; t.check_widths(sys.argv[1])"
-    done = subprocess.run(
+    done = children.run(
         [sys.executable, "-c", code, uniform], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
@@ -221,7 +221,7 @@ def test_batches_are_never_killed(uniform: Path, tmp_path: Path, seed: int) -> N
     assert done.returncode == 0, done
     if emit == "levels":
         assert json.loads(done.stdout)["disk_bytes"] > 0
-    subprocess.run([*command, "-o", str(tmp_path / "free")], check=True, capture_output=True)
+    children.run([*command, "-o", str(tmp_path / "free")], check=True, capture_output=True)
     for file in (tmp_path / "free").rglob("*.*"):
         assert (
             file.read_bytes()

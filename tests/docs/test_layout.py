@@ -1,7 +1,6 @@
 """The tree: links, mapping and wheel agree, rooms import one way, nothing is too large."""
 
 import shutil
-import subprocess
 import sys
 import tomllib
 import zipfile
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import children
 from tests.support.rooms import ROOT, import_graph, layers, modules
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -67,7 +67,7 @@ def test_wheel_holds_every_module_and_source(tmp_path: Path) -> None:
         else:
             shutil.copy(ROOT / name, source / name)
     command = f"{sys.executable} -m pip wheel --quiet --no-deps --no-build-isolation"
-    subprocess.run([*command.split(), "--wheel-dir", tmp_path, source], check=True)
+    children.run([*command.split(), "--wheel-dir", tmp_path, source], check=True)
     (wheel,) = tmp_path.glob("oocbfs-*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
     for package, folder in packages().items():

@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 import tarfile
 import tomllib
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import oocbfs
+from tests.support import children
 from tests.support.exhaustive import ALL
 from tests.support.rooms import ROOT
 
@@ -39,7 +39,7 @@ OFFLINE = {
 def run(*command: object, cwd: Path, **environment: str) -> str:
     words = [str(word) for word in command]
     environment = {**os.environ, **OFFLINE, **environment}
-    done = subprocess.run(words, check=False, cwd=cwd, env=environment, capture_output=True)
+    done = children.run(words, check=False, cwd=cwd, env=environment, capture_output=True)
     assert done.returncode == 0, (words, done.stdout.decode(), done.stderr.decode())
     return done.stdout.decode()
 

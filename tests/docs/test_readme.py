@@ -8,7 +8,6 @@ import re
 import runpy
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -22,6 +21,7 @@ import pytest
 from oocbfs.cli import VERBS, build_parser, main
 from oocbfs.kernels.cuda.source import KERNELS
 from oocbfs.kernels.varint import encode_rows
+from tests.support import children
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = (
@@ -122,7 +122,7 @@ def run_line(line: str) -> None:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         # Tests are run from the checkout.
         folder = ROOT if re.match(r"python -m (pytest tests/|tests\.)", line) else None
-        subprocess.run(["sh", "-c", line], check=True, env={**os.environ, "PATH": path}, cwd=folder)
+        children.run(["sh", "-c", line], check=True, env={**os.environ, "PATH": path}, cwd=folder)
 
 
 @pytest.mark.parametrize("page", PAGES)

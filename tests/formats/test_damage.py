@@ -1,7 +1,6 @@
 """Damaged files with valid checksums: every engine says so, and none leaves its arrays."""
 
 import functools
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +28,7 @@ from oocbfs.plan.many import DiskShare, ManyDivision
 from oocbfs.plan.prediction import sample_levels
 from oocbfs.progress import Phases
 from oocbfs.search.many import Traversals
+from tests.support import children
 from tests.support.crafting import overwrite, rewrite
 
 # The tail of the hub is so long that threads share it.
@@ -56,7 +56,7 @@ def path(original: Path, tmp_path: Path) -> Path:
 def in_a_child(call: str) -> None:
     """Run a function of this module where a crash is only a wrong exit code."""
     code = f"import tests.formats.test_damage as module; module.{call}"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = children.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, (done.returncode, done.stderr[-2000:])
 
 

@@ -1,7 +1,6 @@
 """A file that is cut short while it is mapped is one clear line, wherever it is read."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 import oocbfs
 from oocbfs.errors import FormatError
 from oocbfs.generate import generators
+from tests.support import children
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="noticed on Linux only")
 
@@ -62,5 +62,5 @@ def test_other_bus_errors_stay_what_they_were(tmp_path: Path) -> None:
         "mapping = mmap.mmap(file.fileno(), 8192); file.truncate(0)\n"
         "mapping[5000]\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=False)
+    done = children.run([sys.executable, "-c", code], cwd=tmp_path, check=False)
     assert done.returncode == -7

@@ -114,7 +114,7 @@ def test_threads_load_a_part_once(path: Path, monkeypatch: pytest.MonkeyPatch) -
         parts: list[int] = []
 
         def ask() -> None:
-            start.wait()
+            start.wait(60)
             parts.extend((id(opened.rows), id(opened.disk_rows), id(opened.kept_search)))
 
         threads = [threading.Thread(target=ask) for _ in range(4)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -14,6 +13,7 @@ from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared
 from oocbfs.formats.readers.open import open_edges
 from oocbfs.formats.readers.table import NAMES
+from tests.support import children
 from tests.support.reading import read, refuse
 
 
@@ -32,7 +32,7 @@ def test_every_format_is_read_when_forced(tmp_path: Path) -> None:
 
 def test_listing_formats_loads_no_compiler() -> None:
     code = "import sys, oocbfs.formats.readers.open; sys.exit('numba' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    children.run([sys.executable, "-c", code], check=True)
 
 
 BANNER = "%%MatrixMarket matrix coordinate "

@@ -7,7 +7,6 @@ import gzip
 import io
 import lzma
 import os
-import subprocess
 import sys
 import threading
 import zipfile
@@ -26,6 +25,7 @@ from oocbfs.errors import BudgetError, InputError
 from oocbfs.formats.io.limits import InputLimits
 from oocbfs.formats.io.streams import Source
 from oocbfs.formats.readers.open import open_edges
+from tests.support import children
 
 TEXT = b"".join(b"%d %d\n" % (i, i * i) for i in range(3000))
 
@@ -218,7 +218,7 @@ def run_with_input(data: bytes, *arguments: str) -> str:
         "print(sum(e.sources.size for e in s.batches()), s.done, s.declared.directed)"
     )
     command = [sys.executable, "-W", "error", "-c", code, *arguments]
-    run = subprocess.run(command, input=data, capture_output=True, check=False)
+    run = children.run(command, input=data, capture_output=True, check=False)
     return (run.stdout or run.stderr).decode()
 
 

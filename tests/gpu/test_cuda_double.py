@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 import shutil
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 from oocbfs.formats.io.direct import page_aligned
 from oocbfs.kernels.cuda.source import KernelOptions, source
 from oocbfs.kernels.emulator.library import Library
+from tests.support import children
 from tests.support.gpu.cuda_double import CUDARuntimeError, Runtime
 from tests.support.gpu.cupy_double import NO_HEADERS, OutOfMemoryError, fake_cupy
 
@@ -176,7 +176,7 @@ def test_the_real_cupy_wants_headers_in_the_same_words() -> None:
         "try: core.assemble_cupy_compiler_options(())\n"
         "except RuntimeError as error: print(error)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = children.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == NO_HEADERS
 
 

@@ -1,10 +1,10 @@
 """What is compiled before tests start is everything that is compiled."""
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
+from tests.support import children
 from tests.support.compile_kernels import PARTS
 
 ROOT = Path(__file__).parents[2]
@@ -54,6 +54,6 @@ with oocbfs.open(path) as graph:
 print(len(saved))
 """
     command = [sys.executable, "-c", code, str(tmp_path / "g.ocg")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    done = children.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "0\n"

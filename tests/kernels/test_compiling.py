@@ -12,6 +12,7 @@ import pytest
 
 from oocbfs import doctor
 from oocbfs.kernels import cache
+from tests.support import children
 
 ROOT = Path(__file__).parents[2]
 KERNELS = Path(cache.__file__).parent
@@ -19,7 +20,7 @@ KERNELS = Path(cache.__file__).parent
 
 def run_with_cache(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run Python with a cache of its own."""
-    return subprocess.run(
+    return children.run(
         [sys.executable, *arguments],
         env={**os.environ, "NUMBA_CACHE_DIR": str(folder)},
         cwd=ROOT,
@@ -107,7 +108,7 @@ def test_commands_of_one_process_share_a_listener(tmp_path: Path) -> None:
         "    main(['convert', 'edges.txt', '-o', 'g.ocg', '--force'])\n"
         "print('listeners', len(event._registered['numba:compile']))\n"
     )
-    done = subprocess.run(
+    done = children.run(
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[-1] == "listeners 1"

@@ -17,6 +17,7 @@ from numba import types
 import oocbfs
 from oocbfs.gpu import cuda_device
 from oocbfs.kernels import cache, cache_folder
+from tests.support import children
 
 ROOT = Path(__file__).parents[2]
 KERNELS = Path(cache.__file__).parent
@@ -77,7 +78,7 @@ class Checkout:
             "TMPDIR": str(self.temporary),
         }
         command = [sys.executable, "-m", "oocbfs", *arguments]
-        return subprocess.run(
+        return children.run(
             command, env=environment, cwd=self.folder, capture_output=True, text=True, check=False
         )
 
@@ -116,7 +117,7 @@ def test_loading_imports_nothing_that_compiles() -> None:
         "print(sorted({'numba.np.arraymath', 'scipy.linalg'} & set(sys.modules)))"
     )
     oocbfs.open(graph).bfs("giant", parents=True)  # compiles what is not compiled yet
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = children.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
@@ -132,7 +133,7 @@ def test_damaged_cache_is_compiled_anew(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(oocbfs.__file__).parents[1])}
 
     def run() -> str:
-        done = subprocess.run(
+        done = children.run(
             [sys.executable, module], env=environment, capture_output=True, check=False
         )
         return done.stdout.decode().strip() or done.stderr.decode()

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from oocbfs.kernels.emulator.build import Checks, find_compiler
+from tests.support import children
 
 TESTS = Path(__file__).parents[1]
 
 
 def run_with_asan(*arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
     """Run pytest with libasan preloaded: python itself is not built with it."""
-    asan = subprocess.run(
+    asan = children.run(
         [find_compiler(), "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
     ).stdout.strip()
     if not Path(asan).is_absolute():
@@ -31,7 +32,7 @@ def run_with_asan(*arguments: str, **extra: str) -> subprocess.CompletedProcess[
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         **extra,
     }
-    return subprocess.run(
+    return children.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-s", "-p", "no:cacheprovider", *arguments],
         env=environment,
         cwd=TESTS.parent,

@@ -22,6 +22,7 @@ from oocbfs.formats.container.layout import Kind
 from oocbfs.networkx import backing, convert_from_nx, convert_to_nx
 from oocbfs.networkx import open as open_graph
 from oocbfs.networkx.info import FUNCTIONS
+from tests.support import children
 from tests.support.exhaustive import ALL, crossing
 from tests.support.networkx_graphs import graphs, outcome
 
@@ -219,7 +220,7 @@ def test_no_file_stays_of_processes_that_were_ended(
         for _ in range(200):  # there is no moment at which a name could be seen
             assert not list(tmp_path.iterdir())
         busy.send_signal(signal)
-        busy.communicate()
+        children.finish(busy)
     assert busy.returncode == -signal
     assert not list(tmp_path.iterdir())
 
@@ -236,7 +237,7 @@ assert [len(nx.ancestors(graph, 7)) for graph in kept] == [7] * len(kept)
 
 
 def test_more_graphs_than_a_process_may_open_files() -> None:
-    subprocess.run([sys.executable, "-c", _MANY], check=True)
+    children.run([sys.executable, "-c", _MANY], check=True)
 
 
 def open_files(folder: Path) -> int:
@@ -299,7 +300,7 @@ def test_networkx_alone_loads_little() -> None:
         "import oocbfs.networkx; assert 'numba' not in sys.modules; "
         "print(nx.has_path(nx.path_graph(3), 0, 2, backend='oocbfs'))"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    done = children.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
     assert done.stdout == "True\n", done.stderr
 
 

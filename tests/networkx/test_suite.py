@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 
 from oocbfs.networkx import backend
 from oocbfs.networkx.info import FUNCTIONS
+from tests.support import children
 from tests.support.exhaustive import ALL
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +46,7 @@ def run_suite(folder: Path, *arguments: str) -> dict[str, Any]:
         "PYTHONPATH": str(ROOT),
     }
     environment.pop("PYTEST_ADDOPTS", None)
-    done = subprocess.run(
+    done = children.run(
         [*command, *options, *arguments],
         check=False,
         cwd=folder,

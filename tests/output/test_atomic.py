@@ -17,6 +17,7 @@ import pytest
 
 from oocbfs.errors import OutputError
 from oocbfs.formats.output.atomic import atomic_output, check_outputs
+from tests.support import children
 
 ROOT = Path(__file__).parents[2]
 
@@ -87,7 +88,7 @@ with atomic_output("a", force=True) as file:
 def test_writers_with_the_same_process_number(tmp_path: Path) -> None:
     """In two containers, every first process is number 1."""
     apart = ["unshare", "--pid", "--fork"]
-    if shutil.which("unshare") is None or subprocess.run([*apart, "true"], check=False).returncode:
+    if shutil.which("unshare") is None or children.run([*apart, "true"], check=False).returncode:
         pytest.skip("no namespaces of processes can be made here")
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     writers = []
@@ -105,7 +106,7 @@ def test_writers_with_the_same_process_number(tmp_path: Path) -> None:
         assert writers[-1].stdout.readline() == b"1\n"
     assert len(names(tmp_path)) == 2
     for writer in writers:
-        writer.communicate(b"\n")
+        children.finish(writer, input=b"\n")
         assert writer.returncode == 0
         assert (tmp_path / "a").read_bytes() == b"x" * 2000
     assert names(tmp_path) == ["a"]
@@ -119,9 +120,7 @@ with atomic_output("a") as file:
     os.kill(os.getpid(), signal.SIGKILL)
 """
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", program], check=False, cwd=tmp_path, env=environment
-    )
+    done = children.run([sys.executable, "-c", program], check=False, cwd=tmp_path, env=environment)
     assert done.returncode == -signal.SIGKILL
     assert len(names(tmp_path)) == 1
     with atomic_output(tmp_path / "a") as file:
@@ -194,7 +193,7 @@ with atomic_output(sys.argv[1], force=True) as file:
         os.chown(path, 1234, 2345)
         path.chmod(0o664)
         command = [sys.executable, "-c", program, str(path)]
-        subprocess.run(command, check=True, env=environment)
+        children.run(command, check=True, env=environment)
         assert (path.stat().st_uid, path.stat().st_gid, mode(path)) == (3456, 3456, 0o644)
 
 
@@ -224,7 +223,7 @@ for name in ("x", "/dev/stdout"):
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     with (tmp_path / "x").open("wb") as out:
         command = [sys.executable, "-c", program]
-        subprocess.run(command, check=True, cwd=tmp_path, env=environment, stdout=out)
+        children.run(command, check=True, cwd=tmp_path, env=environment, stdout=out)
     assert (tmp_path / "x").read_text().splitlines() == [
         f"{name}: is standard input or output already; name another file"
         for name in ("x", "/dev/stdout")

@@ -23,6 +23,7 @@ from oocbfs.formats.edges import Edges, Ids
 from oocbfs.formats.output.writers import choose_format, write_edges
 from oocbfs.generate import generators
 from oocbfs.kernels.results.format_text import format_pairs
+from tests.support import children
 
 ROOT = Path(__file__).parents[2]
 BATCHES = [
@@ -122,7 +123,7 @@ def test_command_line_tools_agree(tmp_path: Path, packing: str) -> None:
     plain = tmp_path / "plain.txt"
     generators.write_stream(stream, plain)
     try:
-        output = subprocess.run([tool, "-dc", path], check=True, capture_output=True).stdout
+        output = children.run([tool, "-dc", path], check=True, capture_output=True).stdout
     except FileNotFoundError:
         pytest.skip(f"{tool} is not installed")
     assert output == plain.read_bytes() == DECOMPRESS[packing](path.read_bytes())
@@ -220,7 +221,7 @@ except OutputError as error:
 """
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-c", program]
-    done = subprocess.run(
+    done = children.run(
         command, check=False, cwd=tmp_path, env=environment, capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")

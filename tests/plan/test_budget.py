@@ -4,7 +4,6 @@ import itertools
 import json
 import os
 import random
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import oocbfs
 from oocbfs.arrays import ResultArrays, is_mapped
 from oocbfs.errors import BudgetError, OutputError
 from oocbfs.generate import generators
+from tests.support import children
 from tests.support.exhaustive import ALL
 from tests.support.memory_limit import needed_bytes, run_limited
 from tests.support.shared import SharedGraphs
@@ -81,7 +81,7 @@ def test_never_killed(graphs: dict[str, Path], tmp_path: Path, seed: int) -> Non
 @pytest.mark.parametrize("engine", ["auto", "cpu", "disk"])
 def test_what_a_refusal_asks_for_is_enough(graphs: dict[str, Path], engine: str) -> None:
     arguments = ("--engine", engine, "--source", 7, "--memory")
-    refused = subprocess.run(
+    refused = children.run(
         command(graphs["kron20"], *arguments, "1M"), capture_output=True, text=True, check=False
     )
     assert refused.returncode == 1
@@ -114,7 +114,7 @@ def test_results_without_room_are_mapped(graphs: dict[str, Path]) -> None:
     """In a process of its own: what other tests left in this one's memory counts too."""
     code = "import sys; from tests.plan.test_budget import check_mapped_results as check; "
     code += "check(sys.argv[1])"
-    done = subprocess.run(
+    done = children.run(
         [sys.executable, "-c", code, graphs["uniform21"]],
         capture_output=True,
         text=True,

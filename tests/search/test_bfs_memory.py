@@ -1,6 +1,5 @@
 """How much memory a traversal takes beyond the file."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 
 import oocbfs
 from oocbfs.generate import generators
+from tests.support import children
 from tests.support.exhaustive import ALL
 
 # Prints the bytes for each vertex, after the kernels were loaded for a small graph.
@@ -51,7 +51,7 @@ def test_memory_beyond_the_file(tmp_path: Path) -> None:
     oocbfs.convert(stream, tmp_path / "g.ocg", order="degree")
     oocbfs.convert(np.array([[0, 1]]), tmp_path / "small.ocg")
     for parents, most in (("no", 14), ("yes", 26)):
-        done = subprocess.run(
+        done = children.run(
             [sys.executable, "-c", PEAK, tmp_path / "small.ocg", tmp_path / "g.ocg", parents],
             capture_output=True,
             text=True,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -21,6 +20,7 @@ from oocbfs.gpu.nvidia import ask_driver
 from oocbfs.plan.device import plan
 from oocbfs.plan.shape import shape_of
 from oocbfs.search.graph import Graph
+from tests.support import children
 from tests.support.crafting import rewrite
 from tests.support.gpu.engine_graphs import source_of
 
@@ -180,7 +180,7 @@ def test_auto_falls_back_and_says_so(graph: Graph) -> None:
     else:
         assert problem in str(stats.fallback)
     code = f"import sys, oocbfs; oocbfs.open({graph.path!r}).bfs(1); print('cupy' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = children.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import oocbfs
 from oocbfs.generate import generators
+from tests.support import children
 
 # What both programs share: a graph, ways to traverse it, and what they must find.
 BEGIN = """
@@ -121,7 +122,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_ctrl_c_while_threads_are_started(graph: Path) -> None:
     command = [sys.executable, "-c", DETERMINISTIC, str(graph)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    done = children.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     for name in ("bfs", "disk", "components", "disk components", "together", "alone"):
         assert f"{name} 1\n" in done.stdout

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from oocbfs.cli import main, program
+from tests.support import children
 
 Done = subprocess.CompletedProcess[str]
 
 
 def run(*arguments: object, **settings: Any) -> Done:
     """Run ``oocbfs`` in a process of its own, as a person or a script does."""
-    return subprocess.run(
+    return children.run(
         [sys.executable, "-m", "oocbfs", *map(str, arguments)],
         capture_output=True,
         text=True,
@@ -101,10 +102,16 @@ class Started:
 
     def finish(self) -> tuple[int, str]:
         """Wait for the end; gives the exit code and what was said."""
-        self._process.join()
+        hangs = not self.ends_within(children.LIMIT_SECONDS)
+        if hangs:
+            self.send_signal(signal.SIGABRT)  # prints the stacks
+            if not self.ends_within(children.DYING_SECONDS):
+                self.send_signal(signal.SIGKILL)
+                assert self.ends_within(children.DYING_SECONDS)
         assert self._process.exitcode is not None
         said = self._messages.read_text() if self._messages.exists() else ""
         self._messages.unlink(missing_ok=True)
+        assert not hangs, said
         return self._process.exitcode, said
 
 

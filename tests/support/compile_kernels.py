@@ -11,6 +11,10 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+from tests.support import children
+
+# Compiling all takes minutes, more where the machine is busy.
+_PATIENCE_SECONDS = 1800
 # Folders of kernels in parts that take about the same time.
 PARTS = (
     (
@@ -37,7 +41,13 @@ def compile_all() -> None:
     command = [sys.executable, "-m", "tests.support.compile_kernels"]
     root = Path(__file__).parents[2]
     started = [subprocess.Popen([*command, str(number)], cwd=root) for number in range(len(PARTS))]
-    ends = [process.wait() for process in started]
+    try:
+        for process in started:
+            children.finish(process, timeout=_PATIENCE_SECONDS)
+    finally:
+        for process in started:
+            process.kill()
+    ends = [process.returncode for process in started]
     if any(ends):
         raise RuntimeError(f"kernels cannot be compiled: {command} ended with {ends}")
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from oocbfs.memory import parse_size
+from tests.support import children
 
 _ROOT = Path("/sys/fs/cgroup")
 # The child joins the group before it becomes the command, so that every page is charged to it.
@@ -63,7 +64,7 @@ def memory_limit(limit_bytes: int) -> Iterator[list[str]]:
 def run_limited(command: Sequence[object], limit_bytes: int) -> subprocess.CompletedProcess[str]:
     """Run a command to its end under a limit."""
     with memory_limit(limit_bytes) as prefix:
-        return subprocess.run(
+        return children.run(
             [*prefix, *map(str, command)], capture_output=True, text=True, check=False
         )
 

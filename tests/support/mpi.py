@@ -10,6 +10,8 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
+from tests.support import children
+
 
 def _from_wheel(name: str) -> Path | None:
     """Find a file of the wheel, which may be installed beside this environment."""
@@ -30,11 +32,10 @@ def run_on_ranks(count: int, *words: object) -> subprocess.CompletedProcess[str]
     environment = dict(os.environ)
     if _LIBRARY is not None:
         environment["LD_LIBRARY_PATH"] = str(_LIBRARY.parent)
-    return subprocess.run(
+    return children.run(
         [str(_PROGRAM), "-n", str(count), sys.executable, *map(str, words)],
         capture_output=True,
         text=True,
         check=False,
-        timeout=600,
         env=environment,
     )

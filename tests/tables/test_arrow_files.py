@@ -27,6 +27,7 @@ from oocbfs.formats.edges import Declared
 from oocbfs.formats.io.limits import InputLimits
 from oocbfs.formats.readers.open import open_edges
 from oocbfs.formats.tables.columns import make_options
+from tests.support import children
 from tests.support.command_line import call
 from tests.support.strategies import Pairs
 
@@ -309,7 +310,7 @@ sys.modules["pyarrow"] = None
 from oocbfs.cli import main
 sys.exit(main(["convert", {str(path)!r}, "-o", "x.ocg"]))
 """
-        done = subprocess.run(
+        done = children.run(
             [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
         )
         assert done.returncode == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from oocbfs.errors import InputError, QueryError
 from oocbfs.formats.edges import Declared
 from oocbfs.formats.readers.open import open_edges
 from oocbfs.formats.tables.columns import make_options
+from tests.support import children
 from tests.support.strategies import Pairs, edge_lists
 
 # Anything that writers of CSV put into columns that nobody asked for; one begins as comments do.
@@ -236,4 +236,4 @@ def test_large_numbers_are_refused_however_kernels_are_compiled(tmp_path: Path) 
         "assert code == BAD_LINE, code"
     )
     environment = {"XDG_CACHE_HOME": str(tmp_path), "PATH": ""}
-    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+    children.run([sys.executable, "-c", code], check=True, env=environment)

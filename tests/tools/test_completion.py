@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support import children
 from tests.support.command_line import call
 
 BIN = Path(sys.executable).parent
@@ -28,7 +28,7 @@ def in_shell(tmp_path: Path, shell: str, program: str) -> list[str]:
     (tmp_path / "edges-to-convert.txt").write_text("1 2\n")
     environment = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
     plain = {"bash": ["--norc"], "zsh": ["-f"], "fish": ["--no-config"]}[shell]
-    ran = subprocess.run(
+    ran = children.run(
         [shell, *plain, "-c", program],
         capture_output=True,
         text=True,

@@ -19,6 +19,7 @@ import pytest
 import oocbfs
 from oocbfs.cli import VERBS, main
 from oocbfs.generate import generators
+from tests.support import children
 
 
 @pytest.fixture(scope="module")
@@ -174,6 +175,6 @@ def test_a_full_disk_behind_standard_output(
 def test_closed_streams(graph: str, tmp_path: Path) -> None:
     line = '"$0" -m oocbfs info "$1" >&- && "$0" -m oocbfs verify "$1" 2>&-'
     command = ["sh", "-c", line, sys.executable, graph]
-    done = subprocess.run(command, capture_output=True, check=False)
+    done = children.run(command, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"sound" in done.stdout

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 import tomllib
 from importlib.metadata import distribution
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from oocbfs.doctor import Finding, examine
+from tests.support import children
 from tests.support.command_line import run
 
 
@@ -23,7 +23,7 @@ def test_every_missing_part_says_what_it_enables_and_how_to_get_it(tmp_path: Pat
         "print(json.dumps([vars(f) for f in examine('no-such-library.so')]))"
     )
     package = Path(__file__).parents[2]
-    done = subprocess.run(
+    done = children.run(
         [
             sys.executable,
             "-I",

@@ -2,13 +2,13 @@
 
 import itertools
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import children
 from tests.support.exhaustive import pairwise
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "test"
@@ -47,7 +47,7 @@ def test_the_script_takes_its_flag_away(tmp_path: Path) -> None:
 
     def run(*arguments: str) -> str:
         command = ["bash", str(tmp_path / "test"), *arguments]
-        return subprocess.run(
+        return children.run(
             command, env=environment, capture_output=True, text=True, check=True
         ).stdout
 

@@ -8,7 +8,6 @@ import logging
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ import oocbfs
 from oocbfs import console, progress
 from oocbfs.cli import VERBS, build_parser
 from oocbfs.generate import generators
+from tests.support import children
 from tests.support.command_line import call, run, said
 
 
@@ -130,12 +130,12 @@ def test_progress_of_a_command(tmp_path: Path) -> None:
     )
     command = [sys.executable, "-c", code, "generate", "kron", "--scale", "16"]
     words = [*command, "-o", str(tmp_path / "k.u32")]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    done = children.run(words, capture_output=True, text=True, check=True)
     lines = [line for line in done.stderr.splitlines() if line.startswith("generate: ")]
     assert lines
     assert all(re.match(r"generate: \d+%, \S+ of 1\.05M edges, \d\d:", line) for line in lines)
     quiet = [*command, "-o", str(tmp_path / "q.u32"), "-q"]
-    assert subprocess.run(quiet, capture_output=True, text=True, check=True).stderr == ""
+    assert children.run(quiet, capture_output=True, text=True, check=True).stderr == ""
 
 
 # A number, perhaps with a unit.

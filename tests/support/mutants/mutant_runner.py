@@ -15,6 +15,8 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.support import children
+
 _SECONDS = 300
 
 
@@ -62,7 +64,7 @@ class Runner:
 
     def close(self) -> None:
         """Let the process end."""
-        self._process.communicate()
+        children.finish(self._process)
 
 
 def _serve() -> None:
