@@ -7,31 +7,17 @@ argument. Indices are never negative and never checked. Little-endian machines o
 # numba calls the code generators by position and reads their annotations nowhere.
 from __future__ import annotations
 
-from llvmlite import ir
-from llvmlite.binding import get_host_cpu_features, get_host_cpu_name
 from numba import config, njit, types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
-from oocbfs.kernels.linked import ApartCompiler, LinkedCompiler
+from oocbfs.kernels.internals import APART, LINKED, cgutils, host_cpu, ir
 
-# For functions that only compiled code calls: no wrappers for Python, and no reference counts
-# (numba's own string loops use the same option), which every tuple of arrays would otherwise
-# carry along.
-_LINKED = {
-    "nogil": True,
-    "_nrt": False,
-    "no_cpython_wrapper": True,
-    "no_cfunc_wrapper": True,
-    "pipeline_class": LinkedCompiler,
-    # Else a function would take it from the one that is compiled first of all that call it.
-    "forceinline": False,
-}
-kernel = njit(**_LINKED)
+# For functions that only compiled code calls.
+kernel = njit(**LINKED)
 # For large ones that several functions call: a copy in each takes long to compile.
-apart = njit(**{**_LINKED, "pipeline_class": ApartCompiler})
+apart = njit(**APART)
 # For the smallest ones, which cost less than a call with all those arrays.
-inlined = njit(**{**_LINKED, "forceinline": True})
+inlined = njit(**{**LINKED, "forceinline": True})
 
 _I32 = ir.IntType(32)
 _I64 = ir.IntType(64)
@@ -195,8 +181,8 @@ def extracts_fast() -> bool:
     """
     if config.CPU_NAME is not None or config.CPU_FEATURES is not None:
         return False
-    slow = ("znver1", "znver2")
-    return bool(get_host_cpu_features().get("bmi2")) and get_host_cpu_name() not in slow
+    name, features = host_cpu()
+    return bool(features.get("bmi2")) and name not in ("znver1", "znver2")
 
 
 @intrinsic

@@ -19,11 +19,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numba import config, njit, types
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
-from numba.core.runtime import rtsys
 
 from oocbfs.kernels.cache_folder import cache_folder, is_writable
 from oocbfs.kernels.threads import renewed_after_fork, uninterrupted
+from oocbfs.kernels.internals import (
+    CacheLocator,
+    CompileResultCacheImpl,
+    FunctionCache,
+    allow_conversions,
+    at_first_call,
+    can_compile,
+    compile_uninterrupted,
+    is_kept,
+    keep_code_in,
+    load_code,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -50,11 +60,11 @@ def compiled(*signatures: object, **options: object) -> Callable[[Callable[..., 
 
     def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401
         dispatcher = njit(nogil=True, **options)(function)
-        dispatcher._cache = _KernelCache(function)
+        keep_code_in(dispatcher, _KernelCache(function))
 
         def compile_all() -> None:
             with _preparing:
-                if dispatcher._can_compile:
+                if can_compile(dispatcher):
                     for signature in signatures:
                         dispatcher.compile(signature)
                         _take_writable(dispatcher, signature)
@@ -62,42 +72,36 @@ def compiled(*signatures: object, **options: object) -> Callable[[Callable[..., 
 
         def prepare(*_: object) -> object:
             """Compile all signatures, or load them from the cache."""
-            if dispatcher._can_compile:
+            if can_compile(dispatcher):
                 uninterrupted(compile_all)
             return dispatcher
 
         dispatcher.wanted_signatures = signatures
         if signatures:
-            # numba asks this for what to call when it has no code for some arguments.
-            dispatcher._compile_for_args = dispatcher.prepare = prepare
+            dispatcher.prepare = prepare
+            at_first_call(dispatcher, prepare)
+        else:
+            compile_uninterrupted(dispatcher)
         return dispatcher
 
     return decorate
 
 
 def _take_writable(dispatcher: Any, signature: Any) -> None:  # noqa: ANN401
-    """Let compiled code take arrays that can be written to where it only reads.
-
-    numba would find out at the first call that this is possible. But if two threads make it, one of
-    them learns that there is nothing new to find, and is refused.
-    """
+    """Let compiled code take arrays that can be written to where it only reads."""
     given = [
         kind.copy(readonly=False) if isinstance(kind, types.Array) else kind
         for kind in signature.args
     ]
-    dispatcher.typingctx.install_possible_conversions(given, signature.args)
+    allow_conversions(dispatcher, given, signature.args)
 
 
 def is_cached(kernel: Any) -> bool:  # noqa: ANN401
     """Tell whether all signatures of a kernel are compiled, here or in the cache."""
-    if not kernel._can_compile:
+    if not can_compile(kernel):
         return True
-    cache, codegen = kernel._cache, kernel.targetctx.codegen()
     with suppress(OSError, EOFError, pickle.UnpicklingError):  # what is damaged is compiled anew
-        index = cache._cache_file._load_index()
-        return all(
-            cache._index_key(signature, codegen) in index for signature in kernel.wanted_signatures
-        )
+        return all(is_kept(kernel, signature) for signature in kernel.wanted_signatures)
     return False
 
 
@@ -159,7 +163,7 @@ def _folder_for(sources: Path) -> Path:
     return base / f"{sources.name}_{hashlib.sha256(os.fsencode(sources)).hexdigest()[:24]}"
 
 
-class _Locator(_CacheLocator):  # type: ignore[misc]
+class _Locator(CacheLocator):  # type: ignore[misc]
     """Tells numba where a function's code is kept, and by what it goes out of date."""
 
     def __init__(self, function: Callable[..., Any], path: str) -> None:
@@ -190,12 +194,9 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]
     _impl_class = _Implementation
 
     def load_overload(self, signature: object, target: object) -> object:
-        # numba would first import all that compiling needs, and SciPy, if it is there. Code that is
-        # compiled needs its runtime only.
-        rtsys.initialize(target)
         # Unpickling a damaged file may raise anything.
         try:
-            return self._load_overload(signature, target)
+            return load_code(self, signature, target)
         except Exception:  # noqa: BLE001
             with suppress(OSError):
                 self.flush()

@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from oocbfs.kernels.cache import is_cached
+from oocbfs.kernels.internals import address_of_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -69,6 +70,5 @@ def start(targets: Iterable[tuple[str | int, ...]]) -> subprocess.Popen[bytes]:
 @cache
 def address_of(kernel: Any) -> int:  # noqa: ANN401
     """Give the address at which other compiled code can call a kernel with one signature."""
-    (compiled,) = kernel.prepare().overloads.values()
-    address: int = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name)
+    address: int = address_of_code(kernel.prepare())
     return address

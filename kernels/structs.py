@@ -16,10 +16,7 @@ from operator import is_not
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     infer_getattr,
     intrinsic,
@@ -27,8 +24,8 @@ from numba.extending import (
     models,
     register_model,
 )
-from numba.np.arrayobj import populate_array
-from numba.np.numpy_support import as_dtype
+
+from oocbfs.kernels.internals import AttributeTemplate, as_dtype, ir, view_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -139,21 +136,13 @@ def _load_field(context, builder, struct, address, name):
     kind = struct.fields[name]
     if not isinstance(kind, types.Array):
         return load(0)
-    made = context.make_array(kind)(context, builder)
     item_bytes = context.get_abi_sizeof(context.get_data_type(kind.dtype))
     shape = [load(1 + axis) for axis in range(kind.ndim)]
     strides = [ir.Constant(_I64, item_bytes)]
     for size in reversed(shape[1:]):
         strides.insert(0, builder.mul(strides[0], size))
-    populate_array(
-        made,
-        data=builder.inttoptr(load(0), made.data.type),
-        shape=cgutils.pack_array(builder, shape),
-        strides=cgutils.pack_array(builder, strides),
-        itemsize=ir.Constant(_I64, item_bytes),
-        meminfo=None,
-    )
-    return made._getvalue()
+    size = ir.Constant(_I64, item_bytes)
+    return view_array(context, builder, kind, load(0), shape, strides, size)
 
 
 def at_address(struct: StructType) -> Any:  # noqa: ANN401

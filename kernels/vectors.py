@@ -3,12 +3,11 @@
 # numba calls the code generators by position and reads their annotations nowhere.
 from __future__ import annotations
 
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from oocbfs.kernels.atomics import element_pointer
+from oocbfs.kernels.internals import cgutils, ir
 
 _I32 = ir.IntType(32)
 _I64 = ir.IntType(64)

@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from oocbfs.kernels.cache import compiled
+from oocbfs.kernels.internals import ir
 
 Ids = NDArray[np.uint64]
 Text = NDArray[np.uint8]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import sys
 from typing import NamedTuple
 
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from oocbfs.kernels.atomics import atomic_add, kernel
 from oocbfs.kernels.disk import state as words
+from oocbfs.kernels.internals import cgutils, ir
 
 PAGE_BYTES = 4096
 _ERRNO = "__error" if sys.platform == "darwin" else "__errno_location"

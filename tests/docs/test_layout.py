@@ -1,5 +1,6 @@
 """The tree: links, mapping and wheel agree, rooms import one way, nothing is too large."""
 
+import ast
 import shutil
 import sys
 import tomllib
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import children
-from tests.support.rooms import ROOT, import_graph, layers, modules
+from tests.support.rooms import ROOT, import_graph, imports, layers, modules
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SETUPTOOLS = PYPROJECT["tool"]["setuptools"]
@@ -89,6 +90,39 @@ def test_rooms_import_one_way() -> None:
             assert not any(name.startswith("oocbfs.formats") for name in imported), room
         if room not in ("oocbfs.cli", "oocbfs.tools"):
             assert "oocbfs.tools" not in imported, room
+
+
+def is_set_on_self(node: ast.Attribute) -> bool:
+    return isinstance(node.ctx, ast.Store) and ast.unparse(node.value) in ("self", "cls")
+
+
+def test_one_module_knows_what_numba_may_change() -> None:
+    """Its modules that are not documented, and attributes that begin with an underscore."""
+    known = modules()
+    trees = {name: ast.parse(path.read_text()) for name, path in known.items()}
+    own = {"_asdict", "_fields", "_replace"}  # of named tuples
+    for node in (node for tree in trees.values() for node in ast.walk(tree)):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            own.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            own.add(node.id)
+        elif isinstance(node, ast.Attribute) and is_set_on_self(node):
+            own.add(node.attr)
+    wrong = []
+    for name, tree in trees.items():
+        if name == "oocbfs.kernels.internals":
+            continue
+        hidden = (
+            module
+            for module in imports(known[name])
+            if module.startswith(("numba.core", "numba.np", "llvmlite"))
+        )
+        wrong += [f"{name} imports {module}" for module in hidden]
+        if name.startswith("oocbfs.kernels"):
+            attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+            private = {a for a in attributes if a.startswith("_") and not a.startswith("__")}
+            wrong += [f"{name} uses {attribute}" for attribute in private - own]
+    assert not wrong
 
 
 def test_planners_import_no_engine() -> None:

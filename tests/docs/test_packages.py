@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import oocbfs
+from oocbfs.kernels import internals
 from tests.support import children
 from tests.support.exhaustive import ALL
 from tests.support.rooms import ROOT
@@ -199,3 +200,27 @@ def test_the_citation_is_of_this_version() -> None:
     assert citation["license"] == project["license"]
     assert citation["cff-version"] == "1.2.0"
     assert project["description"].lower() in citation["title"]
+
+
+def bound(numbers: tuple[int, ...]) -> str:
+    return ".".join(map(str, numbers))
+
+
+def test_kernels_take_the_numba_that_is_asked_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = f"numba>={bound(internals.LOWEST)},<{bound(internals.BEYOND)}"
+    assert asked in project["dependencies"]
+
+
+@pytest.mark.parametrize("version", ["0.61.0", bound(internals.BEYOND), "1.0.0dev0+3.gabc"])
+def test_another_numba_is_refused_in_one_line(version: str) -> None:
+    program = (
+        "import numba, sys; numba.__version__ = sys.argv.pop(1); "
+        "from oocbfs.cli import main; sys.exit(main())"
+    )
+    command = [sys.executable, "-c", program, version, "verify", ROOT / "tests/golden/worked.ocg"]
+    done = children.run([*map(str, command)], capture_output=True, text=True)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"oocbfs: numba {version} is installed")
+    assert "pip install 'numba>=" in line

@@ -39,9 +39,8 @@ def announce_compilation() -> None:
 @cache
 def _announcer() -> Any:  # noqa: ANN401
     """Make the listener, one for all commands that a process runs."""
-    from numba.core import event
-
     from oocbfs.kernels.cache import nothing_is_cached
+    from oocbfs.kernels.internals import event
 
     class Announcer(event.Listener):  # type: ignore[misc]
         """Counts functions; those that a kernel calls are compiled while it is."""
