@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import config, njit, types
 
-from oocbfs.kernels.cache_folder import cache_folder, is_writable
-from oocbfs.kernels.threads import renewed_after_fork, uninterrupted
+from oocbfs.kernels.cache_folder import cache_folder
 from oocbfs.kernels.internals import (
     CacheLocator,
     CompileResultCacheImpl,
@@ -34,6 +33,7 @@ from oocbfs.kernels.internals import (
     keep_code_in,
     load_code,
 )
+from oocbfs.kernels.threads import renewed_after_fork, uninterrupted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -157,10 +157,9 @@ def source_digest(path: Path) -> bytes:
 @cache
 def _folder_for(sources: Path) -> Path:
     """Give the folder for the kernels of a folder: beside them, or where the user can write."""
-    if not config.CACHE_DIR and is_writable(sources / "__pycache__"):
-        return sources / "__pycache__"
-    base = Path(config.CACHE_DIR) if config.CACHE_DIR else cache_folder()
-    return base / f"{sources.name}_{hashlib.sha256(os.fsencode(sources)).hexdigest()[:24]}"
+    name = f"{sources.name}_{hashlib.sha256(os.fsencode(sources)).hexdigest()[:24]}"
+    asked = Path(config.CACHE_DIR) / name if config.CACHE_DIR else sources / "__pycache__"
+    return cache_folder(name, asked)
 
 
 class _Locator(CacheLocator):  # type: ignore[misc]

@@ -178,7 +178,7 @@ def _cached(checks: Checks, suffix: str, words: Iterable[str], files: Iterable[P
         digest.update(word.encode() + b"\0")
     for path in files:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return cache_folder() / "emulator" / f"{checks.value}-{digest.hexdigest()[:24]}{suffix}"
+    return cache_folder("emulator") / f"{checks.value}-{digest.hexdigest()[:24]}{suffix}"
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from oocbfs.errors import OocbfsError
 from oocbfs.gpu.device import Argument, Device, Memory, Usage
 from oocbfs.gpu.nvidia import HEADERS_WHEEL, NVRTC_WHEEL, ask_driver
 from oocbfs.gpu.pinned import Route, allocate_pinned, map_pinned
-from oocbfs.kernels.cache_folder import cache_folder, is_writable
+from oocbfs.kernels.cache_folder import cache_folder
 from oocbfs.kernels.cuda.source import (
     BFS_KERNELS,
     Kernel,
@@ -67,8 +67,10 @@ def load_cupy() -> Any:  # noqa: ANN401
 def _find_cache() -> None:
     """Have CuPy keep what it compiles where this user can write; it would fail without a home."""
     usual = Path(os.path.expanduser("~"), ".cupy", "kernel_cache")
-    if "CUPY_CACHE_DIR" not in os.environ and not is_writable(usual):
-        os.environ["CUPY_CACHE_DIR"] = str(cache_folder() / "cupy")
+    if "CUPY_CACHE_DIR" not in os.environ:
+        chosen = cache_folder("cupy", usual)
+        if chosen != usual:
+            os.environ["CUPY_CACHE_DIR"] = str(chosen)
 
 
 def _first_line(error: BaseException) -> str:

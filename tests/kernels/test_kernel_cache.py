@@ -131,6 +131,7 @@ def test_damaged_cache_is_compiled_anew(tmp_path: Path) -> None:
     module = tmp_path / "small.py"
     module.write_text(script)
     environment = {**os.environ, "PYTHONPATH": str(Path(oocbfs.__file__).parents[1])}
+    environment.pop("NUMBA_CACHE_DIR", None)
 
     def run() -> str:
         done = children.run(
@@ -170,7 +171,7 @@ def test_user_without_a_name_has_no_home(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", refuse)
     monkeypatch.setattr(cache_folder, "_temporary_folder", lambda: tmp_path)
-    assert cache_folder.cache_folder() == tmp_path
+    assert cache_folder.cache_folder("x") == tmp_path / "x"
 
 
 @pytest.mark.parametrize(("home", "expected"), [("real", None), (os.devnull, "cupy")])
