@@ -26,12 +26,13 @@ from oocbfs.kernels.internals import (
     CompileResultCacheImpl,
     FunctionCache,
     allow_conversions,
+    are_kept,
     at_first_call,
     can_compile,
     compile_uninterrupted,
-    is_kept,
     keep_code_in,
     load_code,
+    types_of,
 )
 from oocbfs.kernels.threads import renewed_after_fork, uninterrupted
 
@@ -96,12 +97,18 @@ def _take_writable(dispatcher: Any, signature: Any) -> None:  # noqa: ANN401
     allow_conversions(dispatcher, given, signature.args)
 
 
-def is_cached(kernel: Any) -> bool:  # noqa: ANN401
-    """Tell whether all signatures of a kernel are compiled, here or in the cache."""
+def is_cached(kernel: Any, called_with: tuple[Any, ...] = ()) -> bool:  # noqa: ANN401
+    """Tell whether a kernel is compiled, here or in the cache: for some arguments, or for all.
+
+    All are the signatures that it has, or the only types that it is called with.
+    """
     if not can_compile(kernel):
         return True
+    signatures = kernel.wanted_signatures
+    if called_with:
+        signatures = (types_of(kernel, called_with),)
     with suppress(OSError, EOFError, pickle.UnpicklingError):  # what is damaged is compiled anew
-        return all(is_kept(kernel, signature) for signature in kernel.wanted_signatures)
+        return are_kept(kernel, signatures)
     return False
 
 

@@ -1,4 +1,4 @@
-"""Compile several kernels at the same time, in processes of their own, into the cache."""
+"""Compile kernels into the cache, in other processes: at the same time, or to save memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import sys
 from functools import cache
 from importlib import import_module
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from numba.core import event
 
 from oocbfs.kernels.cache import is_cached
 from oocbfs.kernels.internals import address_of_code
@@ -22,6 +24,46 @@ from oocbfs.kernels.compiling import call
 for target in {targets!r}:
     call(*target)
 """
+
+
+class Code(NamedTuple):
+    """A kernel, and by which module and function it is compiled or loaded.
+
+    ``called_with`` are arguments of a kernel that is compiled for those of several types.
+    """
+
+    kernel: Any
+    module: str
+    function: str
+    arguments: tuple[int, ...] = ()
+    called_with: tuple[Any, ...] = ()
+
+
+def code_of(kernel: Any) -> Code:  # noqa: ANN401
+    """Tell how a kernel that has signatures is compiled."""
+    return Code(kernel, kernel.py_func.__module__, f"{kernel.py_func.__name__}.prepare")
+
+
+def missing(codes: Iterable[Code]) -> list[Code]:
+    """Give what is neither compiled here nor in the cache."""
+    return [code for code in codes if not is_cached(code.kernel, code.called_with)]
+
+
+def compile_apart(codes: Iterable[Code]) -> None:
+    """Compile into the cache, each kernel in another process, one after the other.
+
+    What compiling takes, which is as much as all else together, is given back that way. If a
+    process fails, or has nowhere to put its code, this one compiles when it calls the kernel.
+    """
+    for code in codes:
+        with event.trigger_event("numba:compile", data={"dispatcher": code.kernel}):
+            helper = start([(code.module, code.function, *code.arguments)])
+            try:
+                helper.communicate()
+            except BaseException:
+                helper.kill()
+                helper.communicate()
+                raise
 
 
 def prepare_together(*kernels: Any) -> None:  # noqa: ANN401

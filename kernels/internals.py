@@ -110,10 +110,18 @@ def load_code(cache, signature, target):
     return cache._load_overload(signature, target)
 
 
-def is_kept(kernel, signature):
-    """Tell whether the cache has code for a signature, without loading it."""
+def are_kept(kernel, signatures):
+    """Tell whether the cache has code for all signatures, or any if none is named; loads none."""
     cache, codegen = kernel._cache, kernel.targetctx.codegen()
-    return cache._index_key(signature, codegen) in cache._cache_file._load_index()
+    index = cache._cache_file._load_index()
+    if not signatures:
+        return any(machine == codegen.magic_tuple() for _, machine, _ in index)
+    return all(cache._index_key(signature, codegen) in index for signature in signatures)
+
+
+def types_of(kernel, arguments):
+    """Give the types by which numba chooses the code for a call."""
+    return tuple(map(kernel.typeof_pyval, arguments))
 
 
 def can_compile(dispatcher):

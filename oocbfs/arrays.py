@@ -141,12 +141,20 @@ class ResultArrays:
                 # Reserved, because a disk that fills up later would be a bus error.
                 if hasattr(os, "posix_fallocate"):
                     os.posix_fallocate(file.fileno(), 0, num_bytes)
-                return _poison(np.memmap(file, dtype, "r+", shape=(size,)))
+                array = _poison(np.memmap(file, dtype, "r+", shape=(size,)))
+                let_go(array)
+                return array
         except OSError as error:
             raise OutputError(
                 f"{folder}: no place for {num_bytes:,} bytes of results ({error.strerror}): "
                 "free some space, name another folder with --tmp, or allow more --memory"
             ) from error
+
+
+def let_go(array: NDArray[Any]) -> None:
+    """Let go of the pages of an array that lives in a file: they count as memory no more."""
+    if is_mapped(array) and hasattr(mmap, "MADV_DONTNEED"):
+        array._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
 
 
 def is_mapped(array: NDArray[Any]) -> bool:

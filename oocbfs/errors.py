@@ -35,6 +35,10 @@ class FormatError(OocbfsError):
 class BudgetError(OocbfsError):
     """A memory budget that is too small for the work; says how much is needed."""
 
+    def __init__(self, message: str, needed_bytes: int | None = None) -> None:
+        super().__init__(message)
+        self.needed_bytes = needed_bytes
+
 
 class OutputError(OocbfsError):
     """A result that cannot be written where it was asked for."""

@@ -1,4 +1,4 @@
-"""show what of a graph would be held in which memory, and predict what a traversal costs"""
+"""tell what memory a search needs and on which engine it runs, and predict what it reads"""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Any
 from oocbfs.memory import format_size
 from oocbfs.tools.shared import announcements, plan_workers
 from oocbfs.tools.shared import options as shared
+
+# The engines that run without a GPU, and the word for a source that takes a search of its own.
+_ENGINES = ("auto", "cpu", "disk")
+GIANT = "giant"
 
 if TYPE_CHECKING:
     from oocbfs.plan.device import DevicePlan
@@ -23,17 +27,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--vram",
         type=shared.size,
         metavar="SIZE",
-        help="plan for so much device memory, as 6G (default: known GPUs)",
+        help="plan for so much device memory, as 6G (default: GPUs of this machine)",
     )
     which.add_argument(
-        "--gpu", metavar="NAME", help="plan for one known GPU, as 4090 (default: all)"
+        "--gpu",
+        nargs="?",
+        const="",
+        metavar="NAME",
+        help="plan for a known GPU, as 4090, or without a name for all (default: those here)",
+    )
+    shared.add(parser, "--engine", choices=_ENGINES, help="as for bfs on the CPU (default: auto)")
+    shared.add(
+        parser,
+        "--memory",
+        help="limit for the process, as for bfs, and for what a GPU pins (default: none)",
     )
     parser.add_argument(
-        "--memory",
-        type=shared.size,
-        metavar="SIZE",
-        help="host memory: for what a GPU pins, and for the CPU (default: what is free)",
+        "--source",
+        choices=(GIANT,),
+        help="plan for finding the largest component first, too (default: for any id)",
     )
+    shared.add(parser, "--threads")
     parser.add_argument(
         "--resident-tails",
         type=shared.share,
@@ -54,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Plan for each GPU, or for several machines, and print the decisions."""
+    """Plan for the CPU and for each GPU, or for several machines, and print the decisions."""
     announcements.announce()
     if plan_workers.is_wanted(options):
         plan_workers.run(options)
@@ -62,7 +76,7 @@ def run(options: argparse.Namespace) -> None:
     from oocbfs.search import graph
 
     targets = _targets(options)
-    with graph.open_file(options.graph) as opened, opened.reading():
+    with graph.open_file(options.graph, memory=options.memory) as opened, opened.reading():
         summary = summarise(opened, targets, options)
     if options.json:
         shared.print_json(summary)
@@ -73,11 +87,13 @@ def run(options: argparse.Namespace) -> None:
 def summarise(
     opened: Graph, targets: list[tuple[str, int, KnownGpu | None]], options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Plan for each GPU, and for the CPU."""
+    """Plan for the CPU, and for each GPU."""
     from oocbfs.plan.prediction import MODEL, sample_levels
     from oocbfs.plan.shape import graph_bytes
     from oocbfs.progress import Phases
 
+    # First, as a search does: what samples take is no part of it.
+    on_cpu = _decide_cpu(opened, options)
     samples = sample_levels(opened, options.samples, Phases())
     return {
         "graph": opened.path,
@@ -87,15 +103,15 @@ def summarise(
         "samples": len(samples),
         "model": MODEL,
         "plans": [_decide(opened, target, samples, options) for target in targets],
-        "cpu": _plan_cpu(opened, samples, options),
+        "cpu": on_cpu | _predict_cpu(opened, on_cpu, samples),
     }
 
 
 def plan_known(opened: Graph, samples: int) -> dict[str, Any]:
-    """Plan for all known GPUs, as the verb does if it is given nothing but a graph."""
+    """Plan for all known GPUs, and for those of this machine."""
     parser = argparse.ArgumentParser()
     add_arguments(parser)
-    options = parser.parse_args([opened.path, "--samples", str(samples)])
+    options = parser.parse_args([opened.path, "--gpu", "--samples", str(samples)])
     return summarise(opened, _targets(options), options)
 
 
@@ -108,18 +124,20 @@ def _targets(options: argparse.Namespace) -> list[tuple[str, int, KnownGpu | Non
 
     if options.vram is not None:
         return [("--vram", parse_size(options.vram), None)]
-    known = [(gpu.name, int(USABLE_SHARE * gpu.vram_bytes), gpu) for gpu in KNOWN_GPUS]
-    if options.gpu is None:
-        here = [
+    here: list[tuple[str, int, KnownGpu | None]] = []
+    if not options.gpu:
+        here += [
             (f"{gpu.name} (here)", int(USABLE_SHARE * gpu.vram_bytes), None)
             for gpu in ask_driver().gpus
         ]
-        return [*here, *known]
+    if options.gpu is None:
+        return here
+    known = [(gpu.name, int(USABLE_SHARE * gpu.vram_bytes), gpu) for gpu in KNOWN_GPUS]
     chosen = [target for target in known if options.gpu.lower() in target[0].lower()]
     if not chosen:
         names = ", ".join(gpu.name for gpu in KNOWN_GPUS)
         raise QueryError(f"no figures for {options.gpu!r}: there are {names}; or use --vram")
-    return list(chosen)
+    return [*here, *chosen]
 
 
 def _decide(
@@ -159,37 +177,45 @@ def _decide(
     }
 
 
-def _plan_cpu(
-    opened: Graph, samples: list[LevelSample], options: argparse.Namespace
-) -> dict[str, Any]:
-    """Tell whether a traversal on the CPU would read tails from disk, and how much."""
-    from statistics import median
-
+def _decide_cpu(opened: Graph, options: argparse.Namespace) -> dict[str, Any]:
+    """Decide as a search would without a GPU: the engine and what it needs, or why not."""
     from oocbfs.errors import BudgetError
-    from oocbfs.formats.io.ordered import available_threads
     from oocbfs.memory import available_bytes, parse_size
-    from oocbfs.plan.host import divide, traversal_needs
-    from oocbfs.plan.prediction import predict_disk_bytes
-    from oocbfs.search.bfs import load_disk
+    from oocbfs.plan.host import why_disk
+    from oocbfs.search import bfs, components
     from oocbfs.settings import Settings
 
-    memory = available_bytes() if options.memory is None else parse_size(options.memory)
-    found: dict[str, Any] = {"memory_bytes": memory}
+    memory = None if options.memory is None else parse_size(options.memory)
+    found: dict[str, Any] = {"memory_bytes": available_bytes() if memory is None else memory}
+    engine = options.engine
     try:
-        needs = traversal_needs(
-            opened,
-            with_parents=options.parents,
-            validate=False,
-            threads=available_threads(None),
-        )
-        division = divide(opened, needs, Settings(memory=memory), load_disk)
+        opened.expect_unpacking()
+        if memory is None and engine == "auto":
+            engine = "cpu" if why_disk(opened) is None else "disk"
+        settings = Settings(engine=engine, memory=memory, threads=options.threads)
+        divisions = []
+        if options.source == GIANT:
+            first = Settings(memory=memory, threads=options.threads)
+            divisions.append(components.decide(opened, first))
+        divisions.append(bfs.decide(opened, options.parents, settings))
     except BudgetError as error:
-        return {**found, "error": str(error)}
-    found["engine"] = division.engine if division.engine == "disk" else "cpu"
-    if samples and division.engine == "disk":
-        read = [predict_disk_bytes(opened, sample) for sample in samples]
-        found["predicted"] = {"disk_bytes": int(median(read)), "disk_bytes_worst": max(read)}
-    return found
+        return {**found, "error": str(error), "needed_bytes": error.needed_bytes}
+    needed = max(division.needed_bytes for division in divisions)
+    return {**found, "engine": divisions[-1].engine, "needed_bytes": needed}
+
+
+def _predict_cpu(
+    opened: Graph, decided: dict[str, Any], samples: list[LevelSample]
+) -> dict[str, Any]:
+    """Say how much a traversal would read, if its tails are on disk."""
+    from statistics import median
+
+    from oocbfs.plan.prediction import predict_disk_bytes
+
+    if not samples or decided.get("engine") != "disk":
+        return {}
+    read = [predict_disk_bytes(opened, sample) for sample in samples]
+    return {"predicted": {"disk_bytes": int(median(read)), "disk_bytes_worst": max(read)}}
 
 
 def _predict(
@@ -225,19 +251,31 @@ def _predict(
 
 
 def _print(summary: dict[str, Any]) -> None:
+    print(_answer(summary))
     size = format_size(summary["graph_bytes"])
     shape = f"{summary['vertices']:,} vertices, {summary['edges']:,} edges, {size}"
     print(f"{summary['graph']}: {shape} of heads and tails")
     for decision in summary["plans"]:
         print(f"\n{decision['gpu']}, {format_size(decision['vram_bytes'])} usable")
         shared.print_table([(f"  {name}", text) for name, text in _lines(decision, summary)])
-    print(f"\nCPU, {format_size(summary['cpu']['memory_bytes'])} of memory")
-    shared.print_table([(f"  {name}", text) for name, text in _cpu_lines(summary)])
-    if summary["samples"]:
+    if summary["samples"] and summary["plans"]:
         print(
             f"\nPredictions, not measurements, from {summary['samples']} sources. "
             f"{summary['model']}"
         )
+
+
+def _answer(summary: dict[str, Any]) -> str:
+    """Say in one line what a search on the CPU does."""
+    found = summary["cpu"]
+    if "error" in found:
+        return f"cannot: {found['error']}"
+    parts = [f"needs {format_size(found['needed_bytes'])}", f"engine {found['engine']}"]
+    if found["needed_bytes"] > found["memory_bytes"]:
+        parts[0] += f", and {format_size(found['memory_bytes'])} are free"
+    if "predicted" in found:
+        parts.append(f"reads about {_amount(found['predicted'], 'disk_bytes', summary)}")
+    return "; ".join(parts)
 
 
 def _lines(decision: dict[str, Any], summary: dict[str, Any]) -> list[tuple[str, str]]:
@@ -262,18 +300,6 @@ def _lines(decision: dict[str, Any], summary: dict[str, Any]) -> list[tuple[str,
             lines.append(
                 ("predicted seconds", f"{seconds} (worst {predicted['seconds_worst']:.6f})")
             )
-    return lines
-
-
-def _cpu_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    found = summary["cpu"]
-    if "error" in found:
-        return [("cannot", found["error"])]
-    where = {"cpu": "in the mapped file", "disk": "on disk, heads and starts in memory"}
-    lines = [("tails", where[found["engine"]])]
-    if "predicted" in found:
-        amount = _amount(found["predicted"], "disk_bytes", summary)
-        lines.append(("predicted disk bytes", amount))
     return lines
 
 

@@ -65,7 +65,7 @@ from oocbfs.kernels.bfs.state import (
 )
 from oocbfs.kernels.bfs.top_down import top_down_dense, top_down_sparse
 from oocbfs.kernels.cache import compiled
-from oocbfs.kernels.compiling import address_of, prepare_together
+from oocbfs.kernels.compiling import address_of, code_of, prepare_together
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.lingering import Lingering, invite, linger, read_invitation, withdraw
 from oocbfs.kernels.region import ALONE, FINISH, GATE, STARTED, TASK, run_together
@@ -339,6 +339,9 @@ def _make_state(
         mailbox=scratch.lingering.mailbox if threads > 1 else _NO_IDS,
         control=control,
     )
+
+
+CODE = (code_of(_do_work), code_of(_run))
 
 
 @cache

@@ -16,6 +16,7 @@ import numpy as np
 
 from oocbfs.kernels.atomics import atomic_add, kernel, load_acquire
 from oocbfs.kernels.cache import compiled
+from oocbfs.kernels.compiling import Code
 from oocbfs.kernels.components import state as words
 from oocbfs.kernels.components.state import ForestState
 from oocbfs.kernels.components.steps import (
@@ -200,6 +201,9 @@ def connect(
     if work.run("tails", LINK_TAILS):
         work.run("compress", COMPRESS)
     return Connection(work.steps, work.malformed)
+
+
+CODE = (Code(_step, __name__, "load"),)
 
 
 @cache

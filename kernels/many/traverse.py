@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from oocbfs.kernels.cache import compiled
+from oocbfs.kernels.compiling import Code
 from oocbfs.kernels.constants import SEGMENT_BYTES
 from oocbfs.kernels.gather import SPARE
 from oocbfs.kernels.many import state as words
@@ -184,6 +185,9 @@ def _drain(
     state.control[words.NUM_DRAINED] = state.control[words.DEPTH]
     sizes.append(state.sizes[:count].copy())
     records.append(state.records[:count].copy())
+
+
+CODE = (Code(_run, __name__, "load"),)
 
 
 @cache

@@ -22,6 +22,7 @@ from oocbfs.formats.io.direct import page_aligned
 from oocbfs.graph.disk_rows import DiskRows
 from oocbfs.kernels.bfs import traverse as cpu
 from oocbfs.kernels.bfs.traverse import AUTO, BOTTOM_UP, MAX_RECORDS
+from oocbfs.kernels.compiling import Code
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.disk import bfs as kernels
 from oocbfs.kernels.disk import state as words
@@ -265,6 +266,9 @@ def _make_state(
         records=np.zeros(MAX_RECORDS, RECORD),
         control=np.zeros(words.CONTROL_WORDS, np.int64),
     )
+
+
+CODE = (Code(kernels.step, __name__, "load"),)
 
 
 @cache

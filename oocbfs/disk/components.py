@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from oocbfs.disk.step import Readers, make_buffers
 from oocbfs.graph.disk_rows import DiskRows
+from oocbfs.kernels.compiling import Code
 from oocbfs.kernels.components.connect import COMPRESS, LINK_HEADS, POINT_TO_HEADS, Step, Work
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.components import DiskForestState, link_tails
@@ -61,6 +62,9 @@ def _make_state(labels: NDArray[np.uint32], num_threads: int) -> DiskForestState
         buffers=make_buffers(num_threads),
         control=np.zeros(words.CONTROL_WORDS, np.int64),
     )
+
+
+CODE = (Code(link_tails, __name__, "load"),)
 
 
 @cache

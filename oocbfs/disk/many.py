@@ -14,13 +14,14 @@ frontiers are the cheapest push.
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.disk.step import HEADS_WORTH, Readers, make_buffers, read_cost
 from oocbfs.graph.disk_rows import DiskRows
+from oocbfs.kernels.compiling import Code
 from oocbfs.kernels.disk import many as kernels
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.many import DiskManyState
@@ -248,5 +249,15 @@ def _mask(chosen: NDArray[np.bool_]) -> int:
 @cache
 def load(width: int) -> None:
     """Compile the kernels or load them from the cache, so that no traversal's time includes it."""
+    kernels.step(*_example(width))
+
+
+def code(width: int) -> Code:
+    """Tell how the code for so many sources is compiled."""
+    return Code(kernels.step, __name__, "load", (width,), _example(width))
+
+
+def _example(width: int) -> tuple[Any, ...]:
+    """Give arguments of a step that does nothing."""
     state = _make_state(1, 0, width, None)
-    kernels.step(kernels.SWEEP, read_only(one_row()), NO_TAILS, state, 0)
+    return kernels.SWEEP, read_only(one_row()), NO_TAILS, state, 0

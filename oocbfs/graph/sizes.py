@@ -14,12 +14,14 @@ class Sizes:
     """Bytes of a graph, both directions included unless it says otherwise.
 
     ``fast_bytes`` are heads, starts and bases, which a traversal from disk keeps in memory;
-    ``tail_bytes`` are the tails; ``graph_bytes`` heads and tails of out-neighbours;
-    ``unpacked_bytes`` what the sections of a compressed file take in memory, 0 if they map.
+    ``ids_bytes`` are listed ids; ``tail_bytes`` are the tails; ``graph_bytes`` heads and tails of
+    out-neighbours; ``unpacked_bytes`` what the sections of a compressed file take in memory, 0 if
+    they map.
     """
 
     file_bytes: int
     fast_bytes: int
+    ids_bytes: int
     tail_bytes: int
     graph_bytes: int
     unpacked_bytes: int
@@ -30,6 +32,7 @@ class Sizes:
         return cls(
             file_bytes=int(container.header["file_bytes"]),
             fast_bytes=container.raw_bytes(Kind.HEADS, Kind.STARTS, Kind.BASES),
+            ids_bytes=container.raw_bytes(Kind.IDS),
             tail_bytes=container.raw_bytes(Kind.TAILS),
             graph_bytes=sum(
                 int(container.sections[kind]["raw_bytes"]) for kind in (Kind.HEADS, Kind.TAILS)

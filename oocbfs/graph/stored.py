@@ -139,6 +139,17 @@ class StoredGraph(AnyGraph, Closing):
         return "disk_rows" in self.__dict__ and self.disk_rows.is_loaded
 
     @property
+    def fast_bytes(self) -> int:
+        """Bytes of ``disk_rows``: heads and starts of the vertices that are linked, and bases."""
+        left_out = 8 * (self.num_vertices - self.num_linked) * (2 if self.directed else 1)
+        return self.sizes.fast_bytes - left_out
+
+    @property
+    def disk_rows_bytes(self) -> int:
+        """Bytes of ``disk_rows`` that are in memory already."""
+        return self.fast_bytes if self.has_disk_rows else 0
+
+    @property
     def degrees(self) -> NDArray[np.uint32]:
         """Number of neighbours of each stored vertex; out-neighbours if the graph is directed."""
         self._container.expect(Kind.DEGREES)

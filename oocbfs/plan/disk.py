@@ -13,19 +13,23 @@ READERS = 16
 _READER_BYTES = BUFFER_BYTES + (128 << 10)
 LEAST_CACHE_BYTES = 4 << 20
 DEFAULT_CACHE_BYTES = 256 << 20
+# A reader with the ids that it finds.
+_SEARCHER_BYTES = _READER_BYTES + 8 * BATCH
 # What does not depend on the graph: readers, ids, queue, a row, and records with a column for the
 # disk.
 TRAVERSAL_BYTES = (
-    READERS * (_READER_BYTES + 8 * BATCH)
-    + 8 * QUEUE_SIZE
-    + SMALL_BYTES
-    + (RECORD.itemsize + 8) * MAX_RECORDS
+    READERS * _SEARCHER_BYTES + 8 * QUEUE_SIZE + SMALL_BYTES + (RECORD.itemsize + 8) * MAX_RECORDS
 )
 COMPONENTS_BYTES = READERS * _READER_BYTES
 # Of traversals from many sources: readers, ids and sums.
 MANY_BYTES = READERS * (_READER_BYTES + 4 * BATCH + 8 * 64 * 4)
 # How many sources may be traversed together.
 WIDTHS = (64, 32, 16, 8)
+
+
+def more_threads_bytes(threads: int) -> int:
+    """Tell what a traversal takes besides with more threads than readers."""
+    return max(0, threads - READERS) * _SEARCHER_BYTES
 
 
 def bitmap_bytes(num_vertices: int) -> int:

@@ -1,14 +1,16 @@
-"""Divide a memory budget before a traversal: what stays in memory, and whether tails stay on disk.
+"""Divide a memory budget before a search: what stays in memory, and whether tails stay on disk.
 
-The mapped file costs nothing that the kernel cannot take back, so a graph whose file is within the
-budget is traversed from its mapping. Otherwise heads and starts go into memory of our own, tails
-are read as they are needed, and results that have no room any more live in mapped files.
+A budget is a limit of the whole process: the program with its code, the pages of the file that it
+maps, and all that it allocates. So a graph is searched from its mapping if the whole file has room
+beside the rest. Otherwise heads and starts go into memory of our own and tails are read as they are
+needed. What a search writes at random stays in memory; results in the order of the ids that have no
+room any more live in mapped files, and are let go of piece by piece.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING
 from oocbfs import memory
 from oocbfs.arrays import ResultArrays
 from oocbfs.errors import BudgetError
+from oocbfs.kernels.compiling import Code, compile_apart, missing
 from oocbfs.plan import disk
 from oocbfs.settings import Settings
 
@@ -25,6 +28,11 @@ if TYPE_CHECKING:
 
 # A part of a mapped result that is put together in memory.
 PIECE_BYTES = 16 << 20
+# A part of the rows that is checked at a time.
+CHECKED_BYTES = 4 << 20
+# What another process takes that compiles one kernel, beside the pages that it shares with this
+# one, and what this one takes if it has to compile them all.
+_COMPILING_BYTES = 128 << 20
 # Files that are smaller are read in no time, and files are warm if this share of them is cached.
 _LEAST_COLD_BYTES = 512 << 20
 _WARM_SHARE = 0.5
@@ -32,26 +40,39 @@ _WARM_SHARE = 0.5
 
 @dataclass(frozen=True)
 class Division:
-    """What a search may take: an engine, memory for its results, and a cache for tails on disk."""
+    """What a search may take: an engine, memory for its results, and a cache for tails on disk.
+
+    ``needed_bytes`` are the least budget with which this engine runs.
+    """
 
     engine: str = "cpu"
     arrays: ResultArrays = field(default_factory=ResultArrays)
     cache_bytes: int = 0
+    needed_bytes: int = 0
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What a search takes beside the graph: its results, and more on the mapping or from disk.
+    """What a search takes beside the graph, on the mapping or from disk.
 
-    With a cache for tails on disk, ``least_cache_bytes`` are the least it can do with.
+    From disk it holds ``kept_bytes`` all the time, ``search_bytes`` and a cache while it searches,
+    and ``naming_bytes`` while it brings its results into the order of the ids.
     """
 
     what: str
-    results_bytes: int
     mapped_bytes: int
-    disk_bytes: int
+    results_bytes: int
+    kept_bytes: int
+    search_bytes: int
+    naming_bytes: int
     least_cache_bytes: int = 0
     default_cache_bytes: int = 0
+
+    @property
+    def disk_bytes(self) -> int:
+        """The least that this takes from disk."""
+        searching = self.search_bytes + self.least_cache_bytes
+        return self.kept_bytes + max(searching, self.naming_bytes + PIECE_BYTES)
 
 
 def traversal_needs(
@@ -59,17 +80,36 @@ def traversal_needs(
 ) -> Needs:
     """Tell what a traversal from one source takes."""
     n = graph.num_vertices
-    check_bytes = 4 * n * validate
+    check_bytes = (4 * n + 2 * CHECKED_BYTES * threads) * validate
     queue_bytes = 4 * n
     byte_levels_bytes = n
     bitmaps_bytes = (n // 8 + 16) * max(3, threads + 1)
     scratch_bytes = (1 << 20) * threads
+    # Levels of stored vertices and of ids, and parents of both.
+    stored_bytes = 4 * n * (1 + with_parents)
+    named_bytes = 4 * n * graph.is_reordered + 8 * n * with_parents
+    # Who has no budget for the graph itself looks vertices up in memory.
+    ranks_bytes = 4 * n * (graph.is_reordered and graph.budget_bytes is None)
     return Needs(
         what="a traversal",
-        # Levels of stored vertices and of ids, and parents of both.
-        results_bytes=4 * n + (4 * n if graph.is_reordered else 0) + 12 * n * with_parents,
-        mapped_bytes=check_bytes + queue_bytes + byte_levels_bytes + bitmaps_bytes + scratch_bytes,
-        disk_bytes=check_bytes + disk.bitmap_bytes(n) + disk.TRAVERSAL_BYTES,
+        results_bytes=stored_bytes + named_bytes,
+        mapped_bytes=stored_bytes
+        + named_bytes
+        + ranks_bytes
+        + check_bytes
+        + queue_bytes
+        + byte_levels_bytes
+        + bitmaps_bytes
+        + scratch_bytes,
+        kept_bytes=stored_bytes + ranks_bytes,
+        search_bytes=disk.bitmap_bytes(n) + disk.TRAVERSAL_BYTES + disk.more_threads_bytes(threads),
+        # Rows are checked, then degrees are read, and then the order with the ids of parents; pages
+        # are let go of in between.
+        naming_bytes=max(
+            check_bytes + graph.sizes.fast_bytes * validate,
+            4 * n,
+            _order_bytes(graph, with_ids=with_parents),
+        ),
         least_cache_bytes=disk.LEAST_CACHE_BYTES,
         default_cache_bytes=disk.DEFAULT_CACHE_BYTES,
     )
@@ -77,14 +117,45 @@ def traversal_needs(
 
 def components_needs(graph: StoredGraph) -> Needs:
     """Tell what connected components take."""
-    labels_bytes = 4 * graph.num_vertices
+    n = graph.num_vertices
+    labels_bytes = 4 * n
+    # Smallest positions come and go before the counts.
+    counts_bytes = 4 * n
+    named_bytes = 8 * n
     return Needs(
         what="finding components",
-        # Counts, and labels as ids; smallest positions come and go before.
-        results_bytes=12 * graph.num_vertices,
-        mapped_bytes=labels_bytes,
-        disk_bytes=labels_bytes + disk.COMPONENTS_BYTES,
+        results_bytes=counts_bytes + named_bytes,
+        mapped_bytes=labels_bytes + counts_bytes + named_bytes,
+        kept_bytes=labels_bytes,
+        search_bytes=disk.COMPONENTS_BYTES,
+        naming_bytes=counts_bytes + _order_bytes(graph, with_ids=True),
     )
+
+
+def _order_bytes(graph: StoredGraph, *, with_ids: bool) -> int:
+    """Tell what the pages take that say where the results of stored vertices go."""
+    return 4 * graph.num_vertices * graph.is_reordered + graph.sizes.ids_bytes * with_ids
+
+
+def expect_code(path: str, codes: Iterable[Code], budget_bytes: int | None) -> None:
+    """Compile what a search within a budget needs and the cache does not have, in other processes.
+
+    Raises
+    ------
+    BudgetError
+        If compiling does not fit; says how much it needs.
+    """
+    if budget_bytes is None or not (codes := missing(codes)):
+        return
+    needed_bytes = memory.used_bytes() + _COMPILING_BYTES
+    if needed_bytes > budget_bytes:
+        raise BudgetError(
+            f"{path}: compiling kernels, once, needs {memory.format_size(needed_bytes)} of memory "
+            f"and may take {memory.format_size(budget_bytes)}: allow more, or run "
+            "'oocbfs doctor --compile' first",
+            needed_bytes,
+        )
+    compile_apart(codes)
 
 
 def divide(
@@ -100,28 +171,20 @@ def divide(
         If nothing fits; says how much would.
     """
     engine, budget_bytes = settings.engine, settings.memory
-    mapped_bytes = memory.used_bytes() + needs.results_bytes + needs.mapped_bytes
-    mapped_bytes += graph.sizes.unpacked_bytes
-    if engine == "auto":
-        mapped_bytes = max(mapped_bytes, graph.sizes.file_bytes)
+    mapped_bytes = mapping_bytes(graph) + needs.mapped_bytes
     if engine != "disk":
         if budget_bytes is None:
-            return Division(arrays=ResultArrays(pool=graph.result_pool))
+            pooled = ResultArrays(pool=graph.result_pool)
+            return Division(arrays=pooled, needed_bytes=mapped_bytes)
         if mapped_bytes <= budget_bytes:
-            return Division()
+            return Division(needed_bytes=mapped_bytes)
         if engine == "cpu":
             raise _too_small(graph, needs.what, mapped_bytes, budget_bytes)
-    _refuse_compressed(graph)
+    _refuse_compressed(graph, mapped_bytes)
     load_disk()
+    least_bytes = fast_bytes(graph) + needs.disk_bytes
     if budget_bytes is None:
-        return Division("disk", cache_bytes=needs.default_cache_bytes)
-    least_bytes = (
-        memory.used_bytes()
-        + (0 if graph.has_disk_rows else graph.sizes.fast_bytes)
-        + needs.disk_bytes
-        + needs.least_cache_bytes
-        + PIECE_BYTES
-    )
+        return Division("disk", cache_bytes=needs.default_cache_bytes, needed_bytes=least_bytes)
     if least_bytes > budget_bytes:
         if engine == "auto":
             least_bytes = min(least_bytes, mapped_bytes)
@@ -130,8 +193,19 @@ def divide(
     cache_bytes = needs.least_cache_bytes
     if cache_bytes:
         cache_bytes += max(0, free_bytes - needs.results_bytes)
-    arrays = ResultArrays(free_bytes, settings.tmp or spill_folder(graph))
-    return Division("disk", arrays, cache_bytes)
+    arrays = ResultArrays(needs.kept_bytes + free_bytes, settings.tmp or spill_folder(graph))
+    return Division("disk", arrays, cache_bytes, least_bytes)
+
+
+def mapping_bytes(graph: StoredGraph) -> int:
+    """Tell what the process takes with all of the file's pages, and what they unpack to."""
+    file_bytes = graph.sizes.file_bytes + graph.sizes.unpacked_bytes
+    return memory.used_bytes(graph.disk_rows_bytes) + file_bytes
+
+
+def fast_bytes(graph: StoredGraph) -> int:
+    """Tell what the process takes with heads and starts in memory, and tails on disk."""
+    return memory.used_bytes(graph.disk_rows_bytes) + graph.fast_bytes
 
 
 def why_disk(graph: StoredGraph) -> str | None:
@@ -154,12 +228,13 @@ def why_disk(graph: StoredGraph) -> str | None:
     return f"{1 - share:.0%} of the file is not in memory yet"
 
 
-def _refuse_compressed(graph: StoredGraph) -> None:
+def _refuse_compressed(graph: StoredGraph, mapped_bytes: int) -> None:
     if graph.sizes.unpacked_bytes:
         raise BudgetError(
             f"{graph.path}: a compressed graph cannot be traversed from disk, and takes "
             f"{memory.format_size(graph.sizes.unpacked_bytes)} of memory unpacked: allow more, or "
-            "convert it without --zstd"
+            "convert it without --zstd",
+            mapped_bytes,
         )
 
 
@@ -181,5 +256,6 @@ def spill_folder(graph: StoredGraph) -> Path | None:
 def _too_small(graph: StoredGraph, what: str, least_bytes: int, budget_bytes: int) -> BudgetError:
     return BudgetError(
         f"{graph.path}: {what} needs {memory.format_size(least_bytes)} of memory and may take "
-        f"{memory.format_size(budget_bytes)}: allow more"
+        f"{memory.format_size(budget_bytes)}: allow more",
+        least_bytes,
     )

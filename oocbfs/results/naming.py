@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.arrays import ResultArrays, fresh, is_mapped
+from oocbfs.arrays import ResultArrays, fresh, is_mapped, let_go
 from oocbfs.errors import QueryError
 from oocbfs.formats.edges import Ids
 from oocbfs.formats.io.ordered import over_ranges
@@ -94,6 +94,7 @@ def _fill(out: NDArray[Any], kernel: Callable[..., Any], threads: int, *argument
         part = piece[: min(piece.size, out.size - base)]
         over_ranges(kernel, out.size, threads, part, base, *_plain(arguments))
         out[base : base + part.size] = part
+        let_go(out)
 
 
 def _plain(arguments: tuple[object, ...]) -> list[object]:

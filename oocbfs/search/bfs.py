@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -18,10 +19,11 @@ from oocbfs.kernels.bfs import traverse as cpu
 from oocbfs.kernels.results import levels as kernels
 from oocbfs.methods import AUTO, MethodChoice, parse_method
 from oocbfs.plan.disk import DEFAULT_CACHE_BYTES
-from oocbfs.plan.host import Division, divide, traversal_needs, why_disk
+from oocbfs.plan.host import Division, divide, expect_code, traversal_needs, why_disk
 from oocbfs.results.bfs import BfsOutcome, BfsResult, Named, Stats, Task
 from oocbfs.results.levels import STOPPED, Level, LevelTable
 from oocbfs.results.naming import check_parents, name_levels, name_parents
+from oocbfs.search.code import traversal_code
 from oocbfs.search.engine import Choice, choose_engine, run_on_best
 from oocbfs.search.validation import validate
 from oocbfs.settings import Engine, Settings
@@ -64,7 +66,7 @@ def _bfs(
     """Traverse from ids."""
     graph.expect_unpacking()
     by_method = method.name != AUTO
-    division = _undivided(graph, settings) if by_method else _divide(graph, parents, settings)
+    division = _undivided(graph, settings) if by_method else decide(graph, parents, settings)
     stored = graph.stored(sources)
     target = None if settings.target is None else graph.stored_one(settings.target)
     levels = division.arrays.allocate(graph.num_vertices, np.int32)
@@ -128,10 +130,19 @@ def _name(
     if settings.validate:
         # A traversal that stops early leaves its last level unexpanded.
         sources = task.sources.astype(np.int64)
-        validate(graph, sources, levels, task.parents, last_level=depth, threads=threads)
+        validate(
+            graph,
+            sources,
+            levels,
+            task.parents,
+            last_level=depth,
+            threads=threads,
+            let_go=partial(_let_go, graph, settings),
+        )
     sizes = np.zeros(depth + 2, np.int64)
     kernels.count_levels(sizes, task.levels, 0, levels.size)
     counts = over_ranges(kernels.count_reached, levels.size, threads, task.levels, graph.degrees)
+    _let_go(graph, settings)
     return Named(
         levels=name_levels(graph, levels, task.arrays, threads),
         parents=None
@@ -143,10 +154,11 @@ def _name(
     )
 
 
-def _divide(graph: StoredGraph, parents: bool, settings: Settings) -> Division:
+def decide(graph: StoredGraph, parents: bool, settings: Settings) -> Division:
     """Decide what stays in memory, and with a budget on the engine too; see ``plan.host``."""
     if not settings.on_host:
         return _undivided(graph, settings)
+    expect_code(graph.path, traversal_code(graph, parents, settings), settings.memory)
     cpu.load()
     threads = available_threads(settings.threads)
     needs = traversal_needs(
@@ -190,6 +202,12 @@ def load_disk() -> None:
     from oocbfs.disk import bfs as disk
 
     disk.load()
+
+
+def _let_go(graph: StoredGraph, settings: Settings) -> None:
+    """Let go of the file's pages, if they count as memory and the file has no room there."""
+    if settings.memory is not None and graph.has_disk_rows:
+        graph.release()
 
 
 def _run(
@@ -271,6 +289,7 @@ def _on_disk(graph: StoredGraph, task: Task, settings: Settings, cache_bytes: in
     rows = graph.disk_rows
     with rows.lock:
         rows.load()
+        _let_go(graph, settings)
         start = time.perf_counter()
         done = disk.traverse(
             rows,

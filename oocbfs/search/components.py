@@ -12,9 +12,10 @@ from oocbfs.arrays import ResultArrays, fresh
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.kernels.components import connect as cpu
-from oocbfs.plan.host import Division, components_needs, divide, why_disk
+from oocbfs.plan.host import Division, components_needs, divide, expect_code, why_disk
 from oocbfs.results.components import ComponentsOutcome, ComponentsResult, ComponentsStats
 from oocbfs.results.naming import name_components
+from oocbfs.search.code import components_code
 from oocbfs.search.engine import Choice, run_on_best
 from oocbfs.settings import Settings
 
@@ -32,7 +33,7 @@ def components(graph: StoredGraph, settings: Settings) -> ComponentsResult:
 
 def _components(graph: StoredGraph, settings: Settings, start: float) -> ComponentsResult:
     graph.expect_unpacking()
-    division = _divide(graph, settings)
+    division = decide(graph, settings)
     labels = fresh(graph.num_vertices, np.uint32)
     found, (engine, fallback, reason) = _run(graph, labels, settings, division.engine)
     threads = available_threads(settings.threads)
@@ -57,12 +58,13 @@ def _components(graph: StoredGraph, settings: Settings, start: float) -> Compone
     return ComponentsResult(graph, named, stats, counts)
 
 
-def _divide(graph: StoredGraph, settings: Settings) -> Division:
+def decide(graph: StoredGraph, settings: Settings) -> Division:
     """Decide what stays in memory, and with a budget on the engine too."""
     if settings.on_device and settings.memory is not None:
         raise QueryError(f"the {settings.engine} engine keeps to no memory budget: leave it out")
     if not settings.on_host:
         return Division(settings.engine, ResultArrays(pool=graph.result_pool))
+    expect_code(graph.path, components_code(graph, settings), settings.memory)
     cpu.load()
     return divide(graph, components_needs(graph), settings, _load_disk)
 

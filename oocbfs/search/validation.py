@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import QueryError
-from oocbfs.formats.io.ordered import over_ranges
+from oocbfs.formats.io.ordered import ordered_map
+from oocbfs.graph.rows import rows_before
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.results import levels as kernels
+from oocbfs.kernels.rows import Rows
+from oocbfs.plan.host import CHECKED_BYTES
 
 if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
@@ -26,6 +30,7 @@ def validate(
     *,
     last_level: int,
     threads: int,
+    let_go: Callable[[], object],
 ) -> None:
     """Check a traversal of stored vertices by the rules of Graph500.
 
@@ -33,6 +38,8 @@ def validate(
     2. every other vertex reached has a parent one level up, to which an edge leads;
     3. every edge spans at most one level;
     4. no edge leads from the reached set out of it.
+
+    ``let_go`` is called after every piece of the rows, in any thread.
 
     Raises
     ------
@@ -48,21 +55,19 @@ def validate(
         raise QueryError("validation failed: parents and levels do not cover the same vertices")
     confirmed = np.zeros(levels.size, np.uint8)
     rows = graph.rows
-    for problem, row in over_ranges(
-        kernels.check_levels,
-        levels.size,
-        threads,
-        confirmed,
-        levels,
-        tree,
-        rows.heads,
-        rows.bases,
-        rows.starts,
-        rows.shift,
-        rows.tails,
-        last_level,
-        not graph.directed,
-    ):
+    undirected = not graph.directed
+    index = rows.heads, rows.bases, rows.starts, rows.shift, rows.tails
+    cuts = _cuts(rows)
+
+    def check(piece: int) -> tuple[int, int]:
+        begin, end = cuts[piece : piece + 2]
+        found: tuple[int, int] = kernels.check_levels(
+            confirmed, levels, tree, *index, last_level, undirected, begin, end
+        )
+        let_go()
+        return found
+
+    for problem, row in ordered_map(check, range(len(cuts) - 1), threads):
         if problem:
             vertex = graph.given_one(graph.ids_of(np.array([row]))[0])
             raise QueryError(f"validation failed at vertex {vertex}: {kernels.PROBLEMS[problem]}")
@@ -72,3 +77,12 @@ def validate(
         raise QueryError(
             f"validation failed at vertex {vertex}: no edge from a parent one level up"
         )
+
+
+def _cuts(rows: Rows) -> list[int]:
+    """Cut the rows where neither their index nor their tails take more than a piece of memory."""
+    by_tails = rows_before(rows, np.arange(0, rows.tails.size, CHECKED_BYTES // 2))
+    by_rows = np.arange(0, rows.heads.size, CHECKED_BYTES // 32)
+    ends = np.array([0, rows.heads.size])
+    cuts: list[int] = np.unique(np.concatenate([by_tails, by_rows, ends])).tolist()
+    return cuts

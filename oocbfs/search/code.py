@@ -1,0 +1,68 @@
+"""Which compiled code a search within a budget runs, whichever engine it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from oocbfs.kernels.bfs import traverse as bfs
+from oocbfs.kernels.compiling import Code, code_of
+from oocbfs.kernels.components import connect
+from oocbfs.kernels.many import spread
+from oocbfs.kernels.many import traverse as many
+from oocbfs.kernels.results import checking, components, levels
+from oocbfs.settings import Emit, Settings
+
+if TYPE_CHECKING:
+    from oocbfs.graph.stored import StoredGraph
+
+
+def traversal_code(graph: StoredGraph, parents: bool, settings: Settings) -> Iterator[Code]:
+    """Give the code of a traversal from one source, or from the nearest of several."""
+    from oocbfs.disk import bfs as disk
+
+    yield from _engines(bfs.CODE, disk.CODE, settings)
+    yield from _used(
+        graph,
+        levels.count_levels,
+        levels.count_reached,
+        *([levels.rename_parents] if parents else []),
+        *([levels.check_levels] if settings.validate else []),
+        reordering=[levels.rename_levels],
+    )
+
+
+def components_code(graph: StoredGraph, settings: Settings) -> Iterator[Code]:
+    """Give the code that finds components."""
+    from oocbfs.disk import components as disk
+
+    # From disk, heads are joined as they are in memory.
+    yield from (*connect.CODE, *(disk.CODE if settings.engine != "cpu" else ()))
+    yield from _used(
+        graph,
+        components.count_members,
+        components.name_components,
+        reordering=[components.find_least, components.replace_labels],
+    )
+
+
+def many_code(graph: StoredGraph, emit: Emit) -> Iterator[Code]:
+    """Give the code of traversals from many sources on the mapping, together or each alone."""
+    yield from (*many.CODE, *bfs.CODE)
+    spreading = [spread.spread_bytes, spread.spread_deep] if emit == "levels" else []
+    yield from _used(graph, levels.count_levels, *spreading, reordering=[levels.rename_levels])
+
+
+def _engines(on_cpu: tuple[Code, ...], on_disk: tuple[Code, ...], settings: Settings) -> list[Code]:
+    """Give the code of the engines that may be chosen."""
+    return [
+        *(on_cpu if settings.engine != "disk" else ()),
+        *(on_disk if settings.engine != "cpu" else ()),
+    ]
+
+
+def _used(graph: StoredGraph, *kernels: Any, reordering: list[Any]) -> Iterator[Code]:  # noqa: ANN401
+    """Give the code that opens rows and names results, less where vertices are in order."""
+    yield from map(code_of, (checking.check_index, *kernels))
+    if graph.is_reordered:
+        yield from map(code_of, (checking.sum_order, *reordering))
