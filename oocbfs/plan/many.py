@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from oocbfs.errors import BudgetError, QueryError
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.kernels.many import traverse as kernels
-from oocbfs.memory import format_size, used_bytes
+from oocbfs.memory import format_size
 from oocbfs.plan import disk
-from oocbfs.plan.host import PIECE_BYTES, divide, traversal_needs
+from oocbfs.plan.host import PIECE_BYTES, divide, fast_bytes, mapping_bytes, traversal_needs
 from oocbfs.settings import Emit, Engine, ManyEngine, Settings, Strategy, check_choice
 
 if TYPE_CHECKING:
@@ -52,8 +52,9 @@ class ManyDivision:
 
 
 class Loaders(NamedTuple):
-    """Load the engines that read from disk: for one source, and for so many at a time."""
+    """Load the engines: on the mapping, from disk for one source, and for so many at a time."""
 
+    mapped: Callable[[], object]
     single: Callable[[], object]
     many: Callable[[int], object]
 
@@ -80,9 +81,9 @@ def divide_many(
         return replace(division, engine=settings.engine)
     if settings.on_device:
         raise QueryError(f"the {settings.engine} engine keeps to no memory budget: leave it out")
-    if graph.sizes.file_bytes <= budget_bytes:
-        kernels.load()
-        free_bytes = budget_bytes - used_bytes() - graph.sizes.unpacked_bytes
+    if mapping_bytes(graph) <= budget_bytes:
+        loaders.mapped()
+        free_bytes = budget_bytes - mapping_bytes(graph)
         if emit == "levels" and graph.is_reordered:
             free_bytes -= 4 * graph.num_vertices  # the ranks of positions
         mapped = from_mapping(graph.num_vertices, emit, free_bytes, division)
@@ -124,8 +125,11 @@ def _from_disk(
     linked = graph.num_linked
 
     def left(width: int) -> int:
-        taken_bytes = used_bytes() + disk.MANY_BYTES + PIECE_BYTES * (emit == "levels")
-        return budget_bytes - taken_bytes - disk.words_bytes(linked, width)
+        taken_bytes = fast_bytes(graph) + disk.MANY_BYTES + disk.words_bytes(linked, width)
+        if emit == "levels":
+            # A piece of them, and the pages of the order.
+            taken_bytes += PIECE_BYTES + 4 * graph.num_vertices * graph.is_reordered
+        return budget_bytes - taken_bytes
 
     for width in disk.WIDTHS if division.strategy != "one-per-core" else ():
         if left(width) >= 0:

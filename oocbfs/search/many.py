@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -16,9 +17,11 @@ from oocbfs.kernels.cuda.source import MOST_MANY_LEVELS
 from oocbfs.kernels.many import spread as many_spread
 from oocbfs.kernels.many import traverse as kernels
 from oocbfs.kernels.results import levels as results
+from oocbfs.plan.host import expect_code
 from oocbfs.plan.many import DEEP, Loaders, ManyDivision, divide_many
 from oocbfs.results.source import Levels, SourceResult, SourceResults, asked_for, smallest
 from oocbfs.search.bfs import load_disk
+from oocbfs.search.code import many_code, traversal_code
 from oocbfs.search.engine import run_on_best
 from oocbfs.search.many_disk import DiskTraversals, Group
 from oocbfs.settings import Emit, Engine, Settings, Strategy
@@ -271,13 +274,25 @@ def _look_up(
 
 def divide(graph: StoredGraph, emit: Emit, strategy: Strategy, settings: Settings) -> ManyDivision:
     """Decide how traversals from many sources keep within a budget; see ``plan.many``."""
+    budget_bytes = settings.memory
+
+    def load_mapped() -> None:
+        expect_code(graph.path, many_code(graph, emit), budget_bytes)
+        kernels.load()
+
+    def load_single() -> None:
+        alone = replace(settings, engine="disk")
+        expect_code(graph.path, traversal_code(graph, False, alone), budget_bytes)
+        load_disk()
 
     def load_many(width: int) -> None:
         from oocbfs.disk import many as disk
 
+        expect_code(graph.path, [disk.code(width)], budget_bytes)
         disk.load(width)
 
-    return divide_many(graph, emit, strategy, settings, Loaders(load_disk, load_many))
+    loaders = Loaders(load_mapped, load_single, load_many)
+    return divide_many(graph, emit, strategy, settings, loaders)
 
 
 def bfs_many(
