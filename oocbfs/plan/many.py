@@ -17,7 +17,7 @@ from oocbfs.formats.io.ordered import available_threads
 from oocbfs.kernels.many import traverse as kernels
 from oocbfs.memory import format_size
 from oocbfs.plan import disk
-from oocbfs.plan.host import PIECE_BYTES, divide, fast_bytes, mapping_bytes, traversal_needs
+from oocbfs.plan.host import divide, fast_bytes, mapping_bytes, traversal_needs
 from oocbfs.settings import Emit, Engine, ManyEngine, Settings, Strategy, check_choice
 
 if TYPE_CHECKING:
@@ -29,10 +29,9 @@ DEEP = 64
 
 @dataclass(frozen=True)
 class DiskShare:
-    """What traversals from disk may take: sources at a time, memory for levels, and all in all."""
+    """What traversals from disk may take: sources at a time, and memory all in all."""
 
     width: int
-    free_bytes: int
     budget_bytes: int
 
 
@@ -124,25 +123,27 @@ def _from_disk(
     graph.disk_rows.load()
     linked = graph.num_linked
 
-    def left(width: int) -> int:
-        taken_bytes = fast_bytes(graph) + disk.MANY_BYTES + disk.words_bytes(linked, width)
-        if emit == "levels":
-            # A piece of them, and the pages of the order.
-            taken_bytes += PIECE_BYTES + 4 * graph.num_vertices * graph.is_reordered
-        return budget_bytes - taken_bytes
+    def needed(width: int) -> int:
+        needed_bytes = fast_bytes(graph) + disk.MANY_BYTES + disk.words_bytes(linked, width)
+        if emit != "summary":
+            # Levels of a byte, which are written at random: in files they would be read again and
+            # again. A row in the order of the ids, and the one that the caller holds, come later.
+            needed_bytes += (width + 2) * graph.num_vertices
+        if emit == "levels" and graph.is_reordered:
+            needed_bytes += 4 * graph.num_vertices  # pages of the order
+        return needed_bytes
 
     for width in disk.WIDTHS if division.strategy != "one-per-core" else ():
-        if left(width) >= 0:
+        if needed(width) <= budget_bytes:
             loaders.many(width)  # which takes memory too
-        if (free_bytes := left(width)) >= 0:
-            return replace(division, disk=DiskShare(width, free_bytes, budget_bytes))
+        if needed(width) <= budget_bytes:
+            return replace(division, disk=DiskShare(width, budget_bytes))
     width = min(disk.WIDTHS)
     if division.strategy == "together":
-        needed = budget_bytes - left(width)
         raise BudgetError(
             f"{graph.path}: {format_size(budget_bytes)} are not enough "
-            f"for {width} sources at a time: allow {format_size(needed)}"
+            f"for {width} sources at a time: allow {format_size(needed(width))}"
         )
     if division.strategy == "auto":
         division = replace(division, strategy="one-per-core", reason=f"not even {width} have room")
-    return replace(division, disk=DiskShare(width, 0, budget_bytes))
+    return replace(division, disk=DiskShare(width, budget_bytes))

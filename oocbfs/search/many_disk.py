@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.arrays import ResultArrays
+from oocbfs.arrays import ResultArrays, fresh
 from oocbfs.disk import many as disk_many
-from oocbfs.plan.host import spill_folder
 from oocbfs.plan.many import DEEP, DiskShare
 from oocbfs.results.naming import name_levels
 from oocbfs.results.source import SourceResult, smallest
@@ -50,10 +49,7 @@ class DiskTraversals:
         graph = self._graph
         levels = None
         if self._emit != "summary":
-            # A row in the order of the ids, and the one that the caller still holds, come later.
-            arrays = self._arrays(self._share.free_bytes - 2 * graph.num_vertices)
-            shape = len(group.sources), graph.num_vertices
-            levels = np.asarray(arrays.allocate(shape[0] * shape[1], np.int8)).reshape(shape)
+            levels = fresh((len(group.sources), graph.num_vertices), np.int8)
         with graph.disk_rows.lock:
             found = disk_many.traverse_many(
                 graph.disk_rows,
@@ -65,9 +61,6 @@ class DiskTraversals:
             )
         self.disk_bytes += found.disk_bytes
         return None if found.too_deep else self._share_out(found, group, levels)
-
-    def _arrays(self, free_bytes: int) -> ResultArrays:
-        return ResultArrays(max(0, free_bytes), spill_folder(self._graph))
 
     def _share_out(
         self,
@@ -82,8 +75,7 @@ class DiskTraversals:
             if levels is not None and targets is not None:
                 distances = levels[number, targets[number]].astype(np.int32)
             elif levels is not None:
-                arrays = self._arrays(self._share.free_bytes - graph.num_vertices)
-                row = name_levels(graph, levels[number], arrays, self._threads)
+                row = name_levels(graph, levels[number], ResultArrays(), self._threads)
             sizes = np.trim_zeros(found.sizes[:, number], "b")
             yield SourceResult(source, graph, sizes, "together", row, distances)
 
