@@ -182,7 +182,7 @@ def _decide_cpu(opened: Graph, options: argparse.Namespace) -> dict[str, Any]:
     from oocbfs.errors import BudgetError
     from oocbfs.memory import available_bytes, parse_size
     from oocbfs.plan.host import why_disk
-    from oocbfs.search import bfs, components
+    from oocbfs.search.decision import decide
     from oocbfs.settings import Settings
 
     memory = None if options.memory is None else parse_size(options.memory)
@@ -193,11 +193,12 @@ def _decide_cpu(opened: Graph, options: argparse.Namespace) -> dict[str, Any]:
         if memory is None and engine == "auto":
             engine = "cpu" if why_disk(opened) is None else "disk"
         settings = Settings(engine=engine, memory=memory, threads=options.threads)
-        divisions = []
-        if options.source == GIANT:
-            first = Settings(memory=memory, threads=options.threads)
-            divisions.append(components.decide(opened, first))
-        divisions.append(bfs.decide(opened, options.parents, settings))
+        divisions = decide(
+            opened,
+            from_giant=options.source == GIANT,
+            parents=options.parents,
+            settings=settings,
+        )
     except BudgetError as error:
         return {**found, "error": str(error), "needed_bytes": error.needed_bytes}
     needed = max(division.needed_bytes for division in divisions)

@@ -158,7 +158,7 @@ class Graph(StoredGraph):
             schedule=schedule or DEFAULT_SCHEDULE,
             devices=None if devices is None else tuple(devices),
         )
-        sources = self._resolve(source, settings)
+        sources = self._resolve(source, parents, settings)
         return bfs(self, sources, parents=parents, settings=settings)
 
     def bfs_many(
@@ -254,17 +254,19 @@ class Graph(StoredGraph):
         return components(self, settings)
 
     def _resolve(
-        self, source: Vertex | Iterable[Vertex], settings: Settings
+        self, source: Vertex | Iterable[Vertex], parents: bool, settings: Settings
     ) -> Vertex | Iterable[Vertex]:
         """Give the id that a word stands for, and ids as they are."""
         if not isinstance(source, str) or source != GIANT:
             return source
         from oocbfs.search.components import components
+        from oocbfs.search.decision import decide, giant_settings
 
-        # Where the graph is searched from matters little to how its components are found.
-        found = components(
-            self, Settings(memory=settings.memory, threads=settings.threads, tmp=settings.tmp)
-        )
+        if settings.memory is not None and settings.on_host:
+            with self.reading():
+                self.expect_unpacking()
+                decide(self, from_giant=True, parents=parents, settings=settings)
+        found = components(self, giant_settings(settings))
         if found.giant is None:
             raise QueryError(f"{self.path}: has no vertex to start from")
         label: Vertex = found.giant.label

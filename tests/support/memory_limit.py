@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -59,6 +60,35 @@ def memory_limit(limit_bytes: int) -> Iterator[list[str]]:
             group.rmdir()
         return
     pytest.skip("no memory controller in which this process may make a group")
+
+
+# What a process has occupied before it became another one counts for that one, too: so a small
+# process starts the command, and tells how much memory that took, in KB.
+_TELL_PEAK = """
+import os, sys
+child = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
+_, status, usage = os.wait4(child, 0)
+open(sys.argv[1], "w").write(str(usage.ru_maxrss))
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+def run_at_limit(
+    command: Sequence[object], limit_bytes: int, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end under a limit, and check that no process of it occupied more."""
+    with tempfile.NamedTemporaryFile("r") as told, memory_limit(limit_bytes) as prefix:
+        done = subprocess.run(
+            [sys.executable, "-c", _TELL_PEAK, told.name, *prefix, *map(str, command)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=240,
+            env={**os.environ, **environment},
+        )
+        peak_bytes = 1024 * int(told.read())
+    assert peak_bytes <= limit_bytes, (command, peak_bytes, limit_bytes)
+    return done
 
 
 def run_limited(command: Sequence[object], limit_bytes: int) -> subprocess.CompletedProcess[str]:
