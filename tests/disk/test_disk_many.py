@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import oocbfs
-from oocbfs.arrays import is_mapped
 from oocbfs.disk import many as disk_many
 from oocbfs.errors import BudgetError, FormatError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
-from oocbfs.memory import read_bytes, used_bytes
+from oocbfs.memory import read_bytes
 from oocbfs.plan import disk as plan_disk
+from oocbfs.plan.host import fast_bytes
 from oocbfs.plan.many import DEEP, DiskShare
 from oocbfs.search.graph import Graph
 from oocbfs.search.many import divide
@@ -38,9 +38,9 @@ WIDTHS = plan_disk.WIDTHS
 
 
 def from_disk(
-    graph: Graph, sources: list[int], width: int, *, emit: Any = "levels", free_bytes: int = 1 << 30
+    graph: Graph, sources: list[int], width: int, *, emit: Any = "levels"
 ) -> DiskTraversals:
-    return DiskTraversals(graph, emit, 2, DiskShare(width, free_bytes, 4 << 30))
+    return DiskTraversals(graph, emit, 2, DiskShare(width, 4 << 30))
 
 
 def run_group(graph: Graph, sources: list[int], width: int, **options: Any) -> list[Any]:
@@ -109,14 +109,6 @@ def test_what_is_read_is_read_for_all(kron: Path) -> None:
             np.testing.assert_array_equal(sizes, single.level_sizes)
 
 
-def test_levels_without_room_are_mapped(kron: Path) -> None:
-    with oocbfs.open(kron) as graph:
-        sources = [int(id_) for id_ in graph.ids_of(some_sources(graph, 8))]
-        results = run_group(graph, sources, 8, free_bytes=0)
-        assert all(is_mapped(result.levels) for result in results)
-        check_against_single(graph, results, sources)
-
-
 def test_alone_and_pairs(kron: Path) -> None:
     with oocbfs.open(kron) as graph:
         sources = [int(id_) for id_ in graph.ids_of(some_sources(graph, 3))]
@@ -183,7 +175,11 @@ def check_widths(path: str) -> None:
         least = needed_bytes(str(refusal.value))
         for width in (64, 32):
             scratch = plan_disk.MANY_BYTES + plan_disk.words_bytes(linked, width)
-            budget = max(least, used_bytes() + scratch + (2 << 20))
+            budget = max(least, fast_bytes(graph) + scratch + (2 << 20))
+            # Levels are in memory, so that fewer sources have room with them.
+            levels = divide(graph, "levels", "auto", Settings(memory=budget)).disk
+            assert levels is not None
+            assert levels.width < width
             share = divide(graph, "summary", "together", Settings(memory=budget)).disk
             assert share is not None
             assert share.width == width, (share, width)

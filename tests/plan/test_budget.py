@@ -57,9 +57,7 @@ def test_never_killed(graphs: dict[str, Path], tmp_path: Path, seed: int) -> Non
     if rng.random() < 0.2:
         arguments.append("--validate")
     budget = rng.randrange(235 << 20, 330 << 20)
-    done = run_limited(
-        command(graphs[name], *arguments, "--memory", budget, "--json"), int(1.1 * budget)
-    )
+    done = run_limited(command(graphs[name], *arguments, "--memory", budget, "--json"), budget)
     if done.returncode == 1:
         assert needed_bytes(done.stderr) > budget
         assert not list(tmp_path.iterdir())
@@ -86,7 +84,7 @@ def test_what_a_refusal_asks_for_is_enough(graphs: dict[str, Path], engine: str)
     )
     assert refused.returncode == 1
     budget = needed_bytes(refused.stderr)
-    done = run_limited(command(graphs["kron20"], *arguments, budget), int(1.1 * budget))
+    done = run_limited(command(graphs["kron20"], *arguments, budget), budget)
     assert done.returncode == 0, done
     assert "reached" in done.stdout
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -184,7 +185,10 @@ def test_everything_resident_moves_nothing(graph: Graph) -> None:
 def test_plan_verb(tmp_path: Path) -> None:
     path = tmp_path / "g.ocg"
     oocbfs.convert(generators.rmat(12, seed=3), path, order="degree")
-    done = run("plan", path, "--json")
+    plain = run("plan", path)
+    assert plain.stdout.splitlines()[0].endswith("; engine cpu"), plain
+    assert "RTX" not in plain.stdout
+    done = run("plan", path, "--gpu", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert [entry["gpu"] for entry in found["plans"]][-5:] == [gpu.name for gpu in KNOWN_GPUS]
@@ -213,8 +217,11 @@ def test_plan_verb_where_memory_is_short(tmp_path: Path) -> None:
     assert decided["predicted"]["disk_bytes"] > 0
     assert found["cpu"]["error"]
     shown = run("plan", path, "--vram", "8M", "--memory", "36M").stdout
+    assert shown.splitlines()[0] == f"cannot: {found['cpu']['error']}"
     assert "left on disk" in shown
     assert "predicted disk bytes" in shown
+    shown = run("plan", path, "--engine", "disk", "--memory", "300M").stdout
+    assert re.match(r"needs 18\d\.\d MB; engine disk; reads about \d+\.\d MB, ", shown), shown
 
 
 @pytest.mark.parametrize(

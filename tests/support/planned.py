@@ -16,6 +16,7 @@ from oocbfs.cli import main
 from oocbfs.disk import bfs as disk
 from oocbfs.disk import components as disk_components
 from oocbfs.kernels.bfs import traverse as cpu
+from oocbfs.kernels.compiling import prepare_module
 from oocbfs.kernels.components import connect as cpu_components
 from oocbfs.memory import format_size
 from tests.support.exhaustive import ALL, crossing
@@ -73,6 +74,8 @@ def check_plans(*paths: str) -> None:
     """Plan and search with budgets on both sides of every edge."""
     for load in (cpu.load, disk.load, cpu_components.load, disk_components.load):
         load()
+    for name in ("checking", "components", "levels"):
+        prepare_module(f"oocbfs.kernels.results.{name}")
     engines = set()
     for path, options in product(paths, OPTIONS):
         least = check_plan(path, options, 1)["needed_bytes"]

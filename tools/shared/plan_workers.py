@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--workers",
         type=shared.whole(1, 1 << 20),
         metavar="N",
-        help="plan what so many machines would send each other (default: plan for GPUs)",
+        help="plan what so many machines would send each other (default: plan for this machine)",
     )
     parser.add_argument(
         "--bandwidth",
@@ -87,7 +87,7 @@ def is_wanted(options: argparse.Namespace) -> bool:
         if os.path.exists(os.path.join(options.graph, MANIFEST)):
             raise QueryError(f"{options.graph}: is a graph in parts: plan it with --workers")
         return False
-    for name in ("gpu", "vram", "memory", "resident_tails"):
+    for name in ("gpu", "vram", "memory", "resident_tails", "source"):
         if getattr(options, name) is not None:
             options.refuse(f"--{name.replace('_', '-')} is for one machine: leave out --workers")
     if any(described) != all(described):
