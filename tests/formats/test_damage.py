@@ -175,9 +175,7 @@ RUNS: dict[str, Callable[[oocbfs.Graph], object]] = {
     "together": lambda g: list(g.bfs_many([0, 3], emit="levels", strategy="together")),
     "one-per-core": lambda g: list(g.bfs_many([0, 3], emit="levels", strategy="one-per-core")),
     "many from disk": lambda g: list(
-        Traversals(g, "levels", ManyDivision("together", 2, disk=DiskShare(8, 0, 1 << 30))).run(
-            [0, 3]
-        )
+        Traversals(g, "levels", ManyDivision("together", 2, disk=DiskShare(8, 1 << 30))).run([0, 3])
     ),
     "components": lambda g: g.components().labels,
     "components from disk": lambda g: g.components(engine="disk").labels,

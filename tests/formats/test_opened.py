@@ -142,7 +142,7 @@ def test_many_sources_from_disk_stop_at_the_change(path: Path) -> None:
         from oocbfs.plan.many import DiskShare, ManyDivision
         from oocbfs.search.many import Traversals
 
-        division = ManyDivision("together", 2, disk=DiskShare(8, 0, 1 << 40))
+        division = ManyDivision("together", 2, disk=DiskShare(8, 1 << 40))
         with Traversals(graph, "summary", division) as work:
             results = work.run(sources)
             next(results)

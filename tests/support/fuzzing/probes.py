@@ -243,7 +243,7 @@ def _info(case: Case) -> None:
 
 
 def _disk(strategy: Strategy, width: int, free_bytes: int) -> Callable[[], ManyDivision]:
-    share = DiskShare(width, free_bytes, 1 << 32)
+    share = DiskShare(width, 1 << 32)
     return lambda: ManyDivision(strategy, 2, disk=share)
 
 
