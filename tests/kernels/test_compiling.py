@@ -112,3 +112,16 @@ def test_commands_of_one_process_share_a_listener(tmp_path: Path) -> None:
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[-1] == "listeners 1"
+
+
+def test_what_is_compiled_apart_takes_no_memory_here(tmp_path: Path) -> None:
+    """Nothing is compiled in this process, and what another one compiled is missing no more."""
+    code = (
+        "from oocbfs.kernels import compiling, varint;"
+        "codes = [compiling.code_of(varint.pack_keys)];"
+        "before = len(compiling.missing(codes));"
+        "compiling.compile_apart(codes);"
+        "print(before, len(compiling.missing(codes)), len(varint.pack_keys.overloads));"
+        "print(len(varint.pack_keys.prepare().stats.cache_hits))"
+    )
+    assert run_with_cache(tmp_path, "-c", code).stdout.split() == ["1", "0", "0", "1"]

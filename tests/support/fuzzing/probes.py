@@ -242,7 +242,7 @@ def _info(case: Case) -> None:
         repr(graph.info())
 
 
-def _disk(strategy: Strategy, width: int, free_bytes: int) -> Callable[[], ManyDivision]:
+def _disk(strategy: Strategy, width: int) -> Callable[[], ManyDivision]:
     share = DiskShare(width, 1 << 32)
     return lambda: ManyDivision(strategy, 2, disk=share)
 
@@ -274,9 +274,9 @@ PROBES: dict[str, tuple[int, Callable[[Case], None]]] = {
     "together 2": (2, _many(lambda: ManyDivision("together", 2))),
     "together in parts": (1, _many(lambda: ManyDivision("together", 2, rows_at_once=2))),
     "one-per-core": (2, _many(lambda: ManyDivision("one-per-core", 2))),
-    "disk together": (1, _many(_disk("together", 64, 1 << 20))),
-    "disk together in files": (1, _many(_disk("together", 8, 0))),
-    "disk one-by-one": (1, _many(_disk("one-per-core", 8, 1 << 20))),
+    "disk together": (1, _many(_disk("together", 64))),
+    "disk eight together": (1, _many(_disk("together", 8))),
+    "disk one-by-one": (1, _many(_disk("one-per-core", 8))),
     "components 1": (2, _components(engine="cpu", threads=1)),
     "components 2": (1, _components(engine="cpu", threads=2)),
     "disk components": (1, _components(engine="disk")),
