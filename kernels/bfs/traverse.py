@@ -76,17 +76,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "AUTO",
-    "BOTTOM_UP",
-    "MAX_RECORDS",
-    "RECORD",
-    "TOP_DOWN",
-    "BfsFound",
-    "BfsScratch",
-    "Names",
-    "load",
-    "traverse",
-]
+    "AUTO", "BOTTOM_UP", "CODE", "MAX_RECORDS", "RECORD", "TOP_DOWN", "BfsFound", "BfsScratch",
+    "Names", "load", "traverse",
+]  # fmt: skip
 
 # A frontier with fewer edges is not worth waking the workers for. Before level FIRST_PARTS, all
 # threads together need bitmaps, which takes longer than parts.

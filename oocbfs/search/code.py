@@ -22,14 +22,10 @@ def traversal_code(graph: StoredGraph, parents: bool, settings: Settings) -> Ite
     from oocbfs.disk import bfs as disk
 
     yield from _engines(bfs.CODE, disk.CODE, settings)
-    yield from _used(
-        graph,
-        levels.count_levels,
-        levels.count_reached,
-        *([levels.rename_parents] if parents else []),
-        *([levels.check_levels] if settings.validate else []),
-        reordering=[levels.rename_levels],
-    )
+    kernels = [levels.count_levels, levels.count_reached]
+    kernels += [levels.rename_parents] if parents else []
+    kernels += [levels.check_levels] if settings.validate else []
+    yield from _used(graph, kernels, reordering=[levels.rename_levels])
 
 
 def components_code(graph: StoredGraph, settings: Settings) -> Iterator[Code]:
@@ -40,8 +36,7 @@ def components_code(graph: StoredGraph, settings: Settings) -> Iterator[Code]:
     yield from (*connect.CODE, *(disk.CODE if settings.engine != "cpu" else ()))
     yield from _used(
         graph,
-        components.count_members,
-        components.name_components,
+        [components.count_members, components.name_components],
         reordering=[components.find_least, components.replace_labels],
     )
 
@@ -50,7 +45,7 @@ def many_code(graph: StoredGraph, emit: Emit) -> Iterator[Code]:
     """Give the code of traversals from many sources on the mapping, together or each alone."""
     yield from (*many.CODE, *bfs.CODE)
     spreading = [spread.spread_bytes, spread.spread_deep] if emit == "levels" else []
-    yield from _used(graph, levels.count_levels, *spreading, reordering=[levels.rename_levels])
+    yield from _used(graph, [levels.count_levels, *spreading], reordering=[levels.rename_levels])
 
 
 def _engines(on_cpu: tuple[Code, ...], on_disk: tuple[Code, ...], settings: Settings) -> list[Code]:
@@ -61,7 +56,7 @@ def _engines(on_cpu: tuple[Code, ...], on_disk: tuple[Code, ...], settings: Sett
     ]
 
 
-def _used(graph: StoredGraph, *kernels: Any, reordering: list[Any]) -> Iterator[Code]:  # noqa: ANN401
+def _used(graph: StoredGraph, kernels: list[Any], *, reordering: list[Any]) -> Iterator[Code]:
     """Give the code that opens rows and names results, less where vertices are in order."""
     yield from map(code_of, (checking.check_index, *kernels))
     if graph.is_reordered:
