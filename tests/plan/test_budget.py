@@ -94,7 +94,7 @@ def check_mapped_results(path: str) -> None:
     with oocbfs.open(path) as graph:
         expected = graph.bfs(7, parents=True)
         with pytest.raises(BudgetError, match="needs") as refusal:
-            graph.bfs(7, engine="disk", memory="1M")
+            graph.bfs(7, engine="disk", memory="1M", parents=True)
         budget = needed_bytes(str(refusal.value)) + (1 << 20)
         found = graph.bfs(7, engine="disk", memory=budget, parents=True)
         assert is_mapped(found.levels)
