@@ -55,13 +55,15 @@ class Division:
 class Needs:
     """What a search takes beside the graph, on the mapping or from disk.
 
-    From disk it holds ``kept_bytes`` all the time, ``search_bytes`` and a cache while it searches,
-    and ``naming_bytes`` while it brings its results into the order of the ids.
+    From disk it holds ``held_bytes`` all the time, ``kept_bytes`` of result arrays that are written
+    at random, ``search_bytes`` and a cache while it searches, and ``naming_bytes`` while it brings
+    its results into the order of the ids.
     """
 
     what: str
     mapped_bytes: int
     results_bytes: int
+    held_bytes: int
     kept_bytes: int
     search_bytes: int
     naming_bytes: int
@@ -72,7 +74,7 @@ class Needs:
     def disk_bytes(self) -> int:
         """The least that this takes from disk."""
         searching = self.search_bytes + self.least_cache_bytes
-        return self.kept_bytes + max(searching, self.naming_bytes + PIECE_BYTES)
+        return self.held_bytes + self.kept_bytes + max(searching, self.naming_bytes + PIECE_BYTES)
 
 
 def traversal_needs(
@@ -101,7 +103,8 @@ def traversal_needs(
         + byte_levels_bytes
         + bitmaps_bytes
         + scratch_bytes,
-        kept_bytes=stored_bytes + ranks_bytes,
+        held_bytes=ranks_bytes,
+        kept_bytes=stored_bytes,
         search_bytes=disk.bitmap_bytes(n) + disk.TRAVERSAL_BYTES + disk.more_threads_bytes(threads),
         # Rows are checked, then degrees are read, and then the order with the ids of parents; pages
         # are let go of in between.
@@ -126,9 +129,10 @@ def components_needs(graph: StoredGraph) -> Needs:
         what="finding components",
         results_bytes=counts_bytes + named_bytes,
         mapped_bytes=labels_bytes + counts_bytes + named_bytes,
-        kept_bytes=labels_bytes,
+        held_bytes=labels_bytes,
+        kept_bytes=counts_bytes,
         search_bytes=disk.COMPONENTS_BYTES,
-        naming_bytes=counts_bytes + _order_bytes(graph, with_ids=True),
+        naming_bytes=_order_bytes(graph, with_ids=True),
     )
 
 
