@@ -10,7 +10,6 @@ import os
 import re
 import stat
 import sys
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -24,12 +23,15 @@ from oocbfs.errors import BudgetError, InputError
 from oocbfs.formats.io.closing import Closing
 from oocbfs.formats.io.decompress import HEADER_BYTES, Codec, Decoder, WindowError, codec_of
 from oocbfs.formats.io.limits import InputLimits
+from oocbfs.formats.io.temporary import Copy
 
 STORED_PIECE_BYTES = 1 << 18
 PLAIN_PIECE_BYTES = 1 << 20
 ZIP_MAGIC = b"PK\x03\x04"
 _EMPTY_ZIP_MAGIC = b"PK\x05\x06"
 _MAGIC_BYTES = 6
+# Tapes and block devices fill up what compressed data leaves of a block.
+_MAX_PADDING_BYTES = 1 << 20
 
 
 def plain_name(name: str) -> str:
@@ -109,7 +111,7 @@ class Stream(Closing):
         kept = min(size, len(self._front))
         self._front = self._front[kept:]
         size -= kept
-        if self._codec is None and self._source.regular and isinstance(self._file, io.FileIO):
+        if self._codec is None and self._source.regular and isinstance(self._file, io.RawIOBase):
             end = os.fstat(self._file.fileno()).st_size
             step = min(size, end - self._file.tell())
             self._file.seek(step, io.SEEK_CUR)
@@ -168,12 +170,7 @@ class Stream(Closing):
         assert codec is not None
         while True:
             if self._decoder is None:
-                while len(self._undecoded) < HEADER_BYTES and (more := self._read_stored(4096)):
-                    self._undecoded += more
-                    if codec.padded:
-                        self._undecoded = self._undecoded.lstrip(b"\0")
-                if codec.padded:
-                    self._undecoded = self._undecoded.lstrip(b"\0")
+                self._find_member(codec)
                 if not self._undecoded:
                     return b""
                 if codec_of(self._undecoded) is not codec:
@@ -200,6 +197,23 @@ class Stream(Closing):
             if data:
                 return data
 
+    def _find_member(self, codec: Codec) -> None:
+        """Read enough to tell the next member, and pass over zeros that stand before it."""
+        padding, more = 0, b"\0"
+        while more:
+            if codec.padded:
+                data = self._undecoded.lstrip(b"\0")
+                padding += len(self._undecoded) - len(data)
+                self._undecoded = data
+            if padding > _MAX_PADDING_BYTES:
+                raise InputError(
+                    f"nothing but zeros after the end of the {codec.name} data",
+                    path=self._source.name,
+                )
+            if len(self._undecoded) >= HEADER_BYTES:
+                break
+            self._undecoded += (more := self._read_stored(4096))
+
     def _new_decoder(self, codec: Codec) -> Decoder:
         try:
             return codec.new(self._undecoded, self._source.limits.window_bytes)
@@ -224,7 +238,7 @@ class Source:
         self.done = 0
         self.compressed = False
         self.size: int | None = None
-        self._copy: IO[bytes] | None = None
+        self._copy: Copy | None = None
         self._peeked: Stream | None = None
         self.regular = False
         if self.path != "-":
@@ -263,28 +277,24 @@ class Source:
 
     def plain_path(self) -> str | None:
         """Give the path of the bytes themselves, after a peek, if a file holds nothing else."""
-        return self.stored_path() if self.regular and not self.compressed else None
+        return self.path if self.size is not None and not self.compressed else None
 
-    def make_regular(self) -> None:
-        """Copy a pipe to a temporary file, so that it can be opened more than once."""
-        if self.regular:
-            return
-        with self.open() as stream, explained(self.name):
-            # Removed by close(), since streams outlive this call.
-            self._copy = copy = tempfile.NamedTemporaryFile(  # noqa: SIM115
-                prefix="oocbfs-", dir=self.limits.folder
-            )
-            while piece := stream.read(PLAIN_PIECE_BYTES):
-                copy.write(piece)
-            copy.flush()
-        self.regular = True
+    def make_regular(self, most: int | None = None) -> None:
+        """Copy a pipe to a temporary file, so that it can be opened more than once.
+
+        Of more than ``most`` bytes, the rest is left out.
+        """
+        if not self.regular:
+            with self.open() as stream:
+                self._copy = Copy(stream, self.name, self.limits.folder, most)
+            self.regular = True
 
     def progress(self, stored: int) -> None:
         """Note how many stored bytes a stream has read."""
         self.done = max(self.done, stored)
 
     def close(self) -> None:
-        """Remove the temporary file, and close a pipe that was peeked into but never read."""
+        """Give up the copy, and close a pipe that was peeked into but never read."""
         if self._peeked is not None:
             self._peeked.close()
             self._peeked = None
@@ -297,15 +307,13 @@ class Source:
         head = self.peek(len(ZIP_MAGIC))
         return head in (ZIP_MAGIC, _EMPTY_ZIP_MAGIC) and not self.compressed
 
-    def stored_path(self) -> str:
-        """Give the path of the bytes that can be opened again."""
-        return self.path if self._copy is None else self._copy.name
-
-    def open_stored(self) -> io.FileIO | Kept:
+    def open_stored(self) -> io.RawIOBase | Kept:
         """Open the bytes as they are stored."""
         with explained(self.name):
-            if self.regular or self.path != "-":
-                return io.FileIO(self.stored_path())
+            if self._copy is not None:
+                return self._copy.open()
+            if self.path != "-":
+                return io.FileIO(self.path)
             if sys.stdin is None:
                 raise InputError("is not open", path=self.name)
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import struct
 import zipfile
@@ -69,6 +70,7 @@ class Archive:
     def __init__(self, source: Source) -> None:
         self.source = source
         self._zip: zipfile.ZipFile | None = None
+        self._file: io.BufferedReader | None = None
 
     def members(self) -> list[Member]:
         """List the files by name, without what macOS adds to them."""
@@ -91,21 +93,30 @@ class Archive:
         if self._zip is not None:
             self._zip.close()
             self._zip = None
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
     def _opened(self) -> zipfile.ZipFile:
         if self._zip is None:
-            path = self.source.stored_path()
-            needed = _list_bytes(path)
+            if self._file is None:
+                self._file = self._open_file()
+            needed = _list_bytes(self._file)
             if needed > self.source.limits.window_bytes:
                 raise BudgetError(
                     f"{self.source.name}: the list of files in this archive takes "
                     f"{needed >> 20:,} MB: allow more --memory, or unpack it and join the files"
                 )
-            self._zip = zipfile.ZipFile(path)
+            self._zip = zipfile.ZipFile(self._file)
         return self._zip
 
+    def _open_file(self) -> io.BufferedReader:
+        file = self.source.open_stored()
+        assert isinstance(file, io.RawIOBase)  # an archive is a file, or a copy
+        return io.BufferedReader(file)
+
     def _check_window(self, info: zipfile.ZipInfo) -> None:
-        with open(self.source.stored_path(), "rb") as file:
+        with self._open_file() as file:
             file.seek(info.header_offset)
             lengths = _LOCAL.unpack(_exactly(file.read(_LOCAL.size), _LOCAL.size))
             file.seek(sum(lengths), os.SEEK_CUR)
@@ -123,27 +134,26 @@ def _exactly(data: bytes, size: int) -> bytes:
     return data
 
 
-def _list_bytes(path: str) -> int:
+def _list_bytes(file: io.BufferedReader) -> int:
     """Estimate the memory for the list of an archive before reading it; 0 if it is damaged."""
-    with open(path, "rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        tail = max(0, size - _MAX_END_BYTES)
-        file.seek(tail)
-        data = file.read()
-        offset = data.rfind(_END_MAGIC)
-        if offset < 0 or offset + _END.size > len(data):
+    size = file.seek(0, os.SEEK_END)
+    tail = max(0, size - _MAX_END_BYTES)
+    file.seek(tail)
+    data = file.read()
+    offset = data.rfind(_END_MAGIC)
+    if offset < 0 or offset + _END.size > len(data):
+        return 0
+    end, list_bytes = tail + offset, _END.unpack_from(data, offset)[5]
+    if list_bytes == 2**32 - 1 and offset >= _LOCATOR.size:
+        file.seek(_LOCATOR.unpack_from(data, offset - _LOCATOR.size)[2])
+        large = file.read(_LARGE_END.size)
+        if len(large) < _LARGE_END.size:
             return 0
-        end, list_bytes = tail + offset, _END.unpack_from(data, offset)[5]
-        if list_bytes == 2**32 - 1 and offset >= _LOCATOR.size:
-            file.seek(_LOCATOR.unpack_from(data, offset - _LOCATOR.size)[2])
-            large = file.read(_LARGE_END.size)
-            if len(large) < _LARGE_END.size:
-                return 0
-            end, list_bytes = end - _LOCATOR.size - _LARGE_END.size, _LARGE_END.unpack(large)[8]
-        file.seek(max(0, end - list_bytes))
-        count, rest, before = 0, min(list_bytes, end), b""
-        while rest > 0 and (piece := file.read(min(rest, _PIECE_BYTES))):
-            count += (before + piece).count(_FILE_MAGIC)
-            before = piece[1 - len(_FILE_MAGIC) :]
-            rest -= len(piece)
+        end, list_bytes = end - _LOCATOR.size - _LARGE_END.size, _LARGE_END.unpack(large)[8]
+    file.seek(max(0, end - list_bytes))
+    count, rest, before = 0, min(list_bytes, end), b""
+    while rest > 0 and (piece := file.read(min(rest, _PIECE_BYTES))):
+        count += (before + piece).count(_FILE_MAGIC)
+        before = piece[1 - len(_FILE_MAGIC) :]
+        rest -= len(piece)
     return _FILE_BYTES * count + _LIST_COPIES * min(int(list_bytes), end)

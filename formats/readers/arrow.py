@@ -8,10 +8,10 @@ compressed must fit in memory.
 
 from __future__ import annotations
 
+import io
 import mmap
 import os
 import struct
-import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
@@ -23,7 +23,8 @@ from oocbfs.errors import BudgetError, InputError
 from oocbfs.formats.container.lost_pages import PageWatch
 from oocbfs.formats.edges import Declared, Edges
 from oocbfs.formats.io.ordered import in_flight, ordered_map, read_ahead
-from oocbfs.formats.io.streams import PLAIN_PIECE_BYTES, Source, explained
+from oocbfs.formats.io.streams import Source
+from oocbfs.formats.io.temporary import Copy, CopyReader
 from oocbfs.formats.readers.detect import Sample
 from oocbfs.formats.tables.arrow import Schema, load, pieces
 from oocbfs.formats.tables.columns import TableOptions
@@ -33,6 +34,7 @@ _ARROW_FILE, _OLD_FEATHER = b"ARROW1", b"FEA1"
 # A stream begins with a message: this mark, and the size of what describes it.
 _STREAM_MARK = b"\xff\xff\xff\xff"
 _MAX_METADATA_BYTES = 1 << 24
+_MARK_BYTES = 8
 _BUFFER_BYTES = 1 << 20
 # Two ids, as they wait to be taken.
 _ROW_BYTES = 16
@@ -73,13 +75,15 @@ def read_parquet(
     from pyarrow.parquet import ParquetFile
 
     with (
-        _plain_file(source) as path,
+        _plain_file(source, "Parquet") as open_plain,
         _understood(pa, source.name, "Parquet"),
         ExitStack() as opened,
     ):
 
         def open_file(metadata: Any = None) -> Any:  # noqa: ANN401
-            file = ParquetFile(path, metadata=metadata, buffer_size=_BUFFER_BYTES, pre_buffer=False)
+            file = ParquetFile(
+                open_plain(), metadata=metadata, buffer_size=_BUFFER_BYTES, pre_buffer=False
+            )
             return opened.enter_context(file)
 
         file = open_file()
@@ -166,8 +170,8 @@ def read_arrow(
     pa = load("Arrow")
     from pyarrow import ipc
 
-    with _plain_file(source) as path, _understood(pa, source.name, "Arrow"):
-        mapping = _mapped(path, source.name)
+    with _plain_file(source, "Arrow") as open_plain, _understood(pa, source.name, "Arrow"):
+        mapping = _mapped(open_plain(), source.name)
         watch, data = PageWatch(mapping), pa.py_buffer(mapping)
         is_file = mapping[: len(_ARROW_FILE)] == _ARROW_FILE
         opened = ipc.open_file if is_file else ipc.open_stream
@@ -223,8 +227,8 @@ def _show_progress(source: Source, row: int, num_rows: int) -> None:
         source.progress(source.size * row // max(1, num_rows))
 
 
-def _mapped(path: str, name: str) -> mmap.mmap:
-    with open(path, "rb") as file:
+def _mapped(plain: str | CopyReader, name: str) -> mmap.mmap:
+    with io.FileIO(plain) if isinstance(plain, str) else plain as file:
         if not os.fstat(file.fileno()).st_size:
             raise InputError("an empty file", path=name)
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -283,18 +287,20 @@ def _field(data: bytes, table: int, number: int) -> int:
 
 
 @contextmanager
-def _plain_file(source: Source) -> Iterator[str]:
-    """Give the path of the bytes: pyarrow cannot read pipes, nor what is compressed as a whole."""
+def _plain_file(source: Source, kind: str) -> Iterator[Callable[[], Any]]:
+    """Give a function that opens the bytes: pyarrow cannot read pipes, nor what is compressed."""
     path = source.plain_path()
     if path is not None:
-        yield path
+        yield lambda: path
         return
-    with tempfile.NamedTemporaryFile(prefix="oocbfs-", dir=source.limits.folder) as copy:
-        with source.open() as stream, explained(source.name):
-            while piece := stream.read(PLAIN_PIECE_BYTES):
-                copy.write(piece)
-            copy.flush()
-        yield copy.name
+    # What cannot be a table is not copied first.
+    head = Sample(source.peek(_MARK_BYTES), whole=False, name="", size=None)
+    if not (looks_like_parquet if kind == "Parquet" else looks_like_arrow)(head):
+        raise InputError(f"not {kind}: it begins with other bytes", path=source.name)
+    with source.open() as stream:
+        copy = Copy(stream, source.name, source.limits.folder)
+    with copy:
+        yield copy.open
 
 
 @contextmanager

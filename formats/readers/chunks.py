@@ -21,7 +21,7 @@ from oocbfs.formats.edges import Edges, Ids
 from oocbfs.formats.io.limits import LINE_LIMIT_BYTES
 from oocbfs.formats.io.ordered import ordered_map, read_ahead
 from oocbfs.formats.io.streams import Source, Stream
-from oocbfs.formats.readers.detect import BOM
+from oocbfs.formats.readers.detect import BOM, comments_end
 from oocbfs.formats.tables.delimited import Layout, split
 from oocbfs.kernels.convert import parse as kernels
 from oocbfs.kernels.convert.parse import Text
@@ -31,6 +31,7 @@ CHUNK_BYTES = 1 << 20
 BATCH_EDGES = 1 << 18
 MAX_ID = 2**64 - 1
 _SHOWN_BYTES = 40
+_NOT_BLANK = re.compile(rb"\S[^\n]*")
 # As SNAP, KONECT and ``oocbfs export`` write it.
 _DIRECTION = re.compile(
     rb"[#%/\s]+(?:((?:un)?directed) (?:node )?graph\b"
@@ -116,13 +117,17 @@ class Lines:
     def skip_comments(self, *marks: bytes) -> bytes | None:
         """Pass over blank lines and comments and give the line after them."""
         while (line := self.first()) is not None:
-            text = line.strip()
-            if text and not text.startswith(marks):
+            end = comments_end(self._chunk, self._offset, marks)
+            if end == self._offset:
                 break
-            if b"\r" in text or b"\0" in text:
-                raise self.error(_NOT_TEXT, line)
-            self._heed(text)
-            self.drop()
+            text = bytes(self._chunk[self._offset : end])
+            passed = 0
+            for comment in _NOT_BLANK.finditer(text):
+                self.number += text.count(b"\n", passed, comment.start())
+                passed = comment.start()
+                self._heed(comment[0].rstrip())
+            self.number += text.count(b"\n", passed)
+            self._offset = end
         return line
 
     def error(self, message: str, line: bytes | None = None) -> InputError:
@@ -140,7 +145,9 @@ class Lines:
 
     def _heed(self, comment: bytes) -> None:
         """Keep what a comment says about the graph."""
-        self.comment = comment or self.comment
+        if b"\r" in comment or b"\0" in comment:
+            raise self.error(_NOT_TEXT, comment)
+        self.comment = comment
         self.counted |= b"Nodes:" in comment and b"Edges:" in comment
         said = _DIRECTION.match(comment)
         if said is not None and self.directed is None:

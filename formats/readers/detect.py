@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from oocbfs.errors import InputError
 from oocbfs.formats.container import layout
@@ -111,15 +112,23 @@ def _refuse_binary(sample: Sample, shown: str) -> None:
         raise InputError(f"not text ({hint}); for raw pairs give --format u32 or u64", path=shown)
 
 
+def comments_end(text: bytes | bytearray, begin: int, marks: tuple[bytes, ...]) -> int:
+    """Tell where the blank lines and the comments end that follow ``begin``."""
+    match = _comments(marks).match(text, begin)
+    assert match is not None  # of any length
+    # What is blank before the first line of data belongs to it.
+    return max(begin, text.rfind(b"\n", begin, match.end()) + 1)
+
+
+@cache
+def _comments(marks: tuple[bytes, ...]) -> re.Pattern[bytes]:
+    begin = b"|".join(map(re.escape, marks)) or rb"(?!)"
+    return re.compile(rb"(?:\s++|(?:%b)[^\n]*+\n)*+" % begin)
+
+
 def _comment_bytes(head: bytes) -> int:
     """Give how many of the first bytes are blank lines and comments."""
-    end = len(BOM) if head.startswith(BOM) else 0
-    while (stop := head.find(b"\n", end)) >= 0:
-        line = head[end:stop]
-        if line.strip() and not line.startswith(_COMMENTS):
-            break
-        end = stop + 1
-    return end
+    return comments_end(head, len(BOM) if head.startswith(BOM) else 0, _COMMENTS)
 
 
 def _only_comments(head: bytes) -> bool:

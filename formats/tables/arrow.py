@@ -56,8 +56,7 @@ class Schema:
         self.stored = [end for end in self._ends if end not in self._constants]
         for end in self.stored:
             kind = schema.field(end).type
-            kind = getattr(kind, "value_type", kind)
-            (_check_name_type if named else _check_type)(kind, end, path)
+            (_check_name_type if named else _check_type)(_decoded(kind, end, path), end, path)
 
     def edges(self, batch: Any, first_row: int) -> Edges:  # noqa: ANN401
         """Take the edges of a record batch, whose first row has this number in its table."""
@@ -110,6 +109,19 @@ class Schema:
                 path=self._path,
             )
         return np.full(num_rows, int(value), np.uint64)
+
+
+def _decoded(kind: Any, name: str, path: str) -> Any:  # noqa: ANN401
+    """Give the type of a column's values: of a dictionary's, too, but not of those in lists."""
+    import pyarrow as pa
+
+    if pa.types.is_nested(kind):
+        raise InputError(
+            f"column {name!r} holds {kind}: a row is one edge, with one id at each end: unnest it "
+            "before, or choose others with --columns",
+            path=path,
+        )
+    return getattr(kind, "value_type", kind)
 
 
 def _check_type(kind: Any, name: str, path: str) -> None:  # noqa: ANN401

@@ -17,6 +17,8 @@ from oocbfs.formats.output.atomic import atomic_output
 from oocbfs.results.source import SourceResult
 
 _LONGEST_LINE = 1 << 18
+# A device has lines without end; so many ids take a gigabyte.
+_MOST_LINES = 1 << 24
 _LONGEST_SHOWN = 100
 
 
@@ -84,6 +86,9 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1):
                 if len(line) == _LONGEST_LINE:
                     raise InputError("a line is too long", path=str(path), line=number)
+                if number > _MOST_LINES:
+                    message = f"more than {_MOST_LINES:,} lines: make several batches of it"
+                    raise InputError(message, path=str(path))
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
                 if text and not text.startswith("#"):
                     yield number, text

@@ -18,13 +18,13 @@ from oocbfs.conversion.objects import from_memory, names_from_memory
 from oocbfs.conversion.pipeline import Conversion
 from oocbfs.conversion.plan import ConvertPlan, give_back, make_plan
 from oocbfs.conversion.resources import Resources
-from oocbfs.conversion.spill import explained_writes, unnamed_file
 from oocbfs.errors import InputError, QueryError
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.container.writer import ContainerWriter, compress_container
 from oocbfs.formats.edges import Declared, EdgeStream
 from oocbfs.formats.io.folders import find_files
 from oocbfs.formats.io.ordered import available_threads
+from oocbfs.formats.io.temporary import explained_writes, unnamed_file
 from oocbfs.formats.output.atomic import atomic_output, check_outputs
 from oocbfs.formats.tables.columns import TableOptions, make_options
 from oocbfs.progress import Phases

@@ -2,43 +2,20 @@
 
 from __future__ import annotations
 
-import errno
 import mmap
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from oocbfs.errors import OutputError
 from oocbfs.formats.io.machine import read_at
+from oocbfs.formats.io.temporary import explained_writes, unnamed_file
 from oocbfs.kernels.threads import renewed_after_fork
-
-
-@contextmanager
-def explained_writes(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Say that an error in writing is about temporary data, and what to do."""
-    try:
-        yield
-    except OSError as error:
-        hint = (
-            "free some space or name another folder with --tmp"
-            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-            else "name another folder with --tmp"
-        )
-        raise OutputError(
-            f"{os.fspath(folder)}: cannot write temporary data ({error.strerror}): {hint}"
-        ) from error
-
-
-def unnamed_file(folder: str | os.PathLike[str]) -> BinaryIO:
-    """Open a temporary file without a name, which disappears with the process."""
-    with explained_writes(folder):
-        return tempfile.TemporaryFile(dir=folder)
 
 
 class SpillFile:

@@ -15,7 +15,6 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from oocbfs.errors import QueryError
@@ -47,6 +46,7 @@ _SLOW_LEVEL_SECONDS = 1.0
 _BYTES_PER_EDGE = 2.4
 # What a worker takes besides: Python, numba and their code.
 _PROGRAM_BYTES = 200e6
+_MOST_RESULT_BYTES = 1 << 26
 # When bottom-up levels begin and end, after Beamer and others, as GAPBS has it.
 _ALPHA, _BETA = 15, 18
 _UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -175,7 +175,8 @@ def sampled_frontiers(sizes: Sequence[int], edges: Sequence[float]) -> list[Fron
 def read_frontiers(path: str) -> tuple[int, int, list[Frontier]]:
     """Take vertices, edges and levels from what ``oocbfs bfs --json`` printed."""
     try:
-        found = json.loads(Path(path).read_text())
+        with open(path, "rb") as file:  # which may be a device without an end
+            found = json.loads(file.read(_MOST_RESULT_BYTES))
         num_vertices, num_edges = int(found["vertices"]), int(found["edges"])
         degree = num_edges / max(1, num_vertices)
         known = [one for level in found["levels"] for one in _measured(level, degree)]
@@ -185,7 +186,7 @@ def read_frontiers(path: str) -> tuple[int, int, list[Frontier]]:
         ]
     except OSError as error:
         raise QueryError(f"{path}: cannot be read ({error.strerror})") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise QueryError(f"{path}: is not what 'oocbfs bfs --json' prints") from error
     if num_vertices < 1:
         raise QueryError(f"{path}: has no vertices")

@@ -188,6 +188,7 @@ def table(**columns: Any) -> pa.Table:
         (table(src=pa.array(["a", "b", "c"])), "column 'src' holds string"),
         (table(src=pa.array([True, False, True])), "column 'src' holds bool"),
         (table(dst=pa.nulls(3)), "column 'dst' holds null"),
+        (table(src=pa.array([[1], [2, 3], []])), "column 'src' holds list<"),
         (pa.table({"id": [1], "a": [2], "b": [3]}), "columns 'id', 'a', 'b': say which two"),
         (pa.table({"src": [1]}), "columns 'src': say which two"),
     ],

@@ -120,6 +120,7 @@ class _Lists:
                 self._properties.settings,
             )
             if code == kernels.NEEDS_BITS:
+                self._check_bits()
                 position = self._bits.read_more(int(self._state[kernels.POSITION]))
                 if position is None:
                     raise self._error("the file is truncated: it ends in the list")
@@ -147,6 +148,16 @@ class _Lists:
         self._successors[:kept] = self._successors[first:used].copy()
         self._starts -= first
         self._state[kernels.USED] = self._fresh = kept
+
+    def _check_bits(self) -> None:
+        """Refuse a list that does not end, as in a file of zeros."""
+        limit = self._source.limits.line_bytes
+        if self._bits.end - int(self._state[kernels.POSITION]) > 8 * limit:
+            node = int(self._state[kernels.NODE])
+            raise BudgetError(
+                f"{self._source.name}: the list of node {node} takes more than {limit >> 20:,} MB, "
+                "the limit: the file is damaged, or needs more --memory"
+            )
 
     def _make_room(self) -> None:
         """Grow, if a list and those it may refer to have no room."""
