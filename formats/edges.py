@@ -16,6 +16,8 @@ Ids = NDArray[np.uint64]
 class Edges:
     """A batch of edges in input ids; ``sources`` and ``targets`` have the same length.
 
+    What a graph with names gives to users has names in them.
+
     They may be views of what others hold, so nobody writes into them.
     """
 

@@ -193,7 +193,7 @@ def _compile(folder: Path, engine: Engine, threads: int) -> None:
 def _roots(opened: graph.Graph, count: int, seed: int) -> list[int]:
     """Choose distinct roots at random among the vertices that have an edge."""
     with opened.reading():
-        chosen = choose_random(opened.degrees, count, seed)
+        chosen = choose_random(opened.stored_degrees, count, seed)
         return [int(vertex) for vertex in opened.ids_of(chosen)]
 
 

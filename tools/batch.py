@@ -36,7 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--random", type=shared.positive, metavar="N", help="N vertices that have an edge"
     )
     chosen.add_argument(
-        "--all-hubs", type=shared.positive, metavar="N", help="the N most connected vertices"
+        "--all-hubs",
+        type=shared.positive,
+        metavar="N",
+        help="the N vertices with the most neighbours; out-neighbours if directed",
     )
     shared.add(parser, "--seed", help="seed of --random (default: 1)")
     parser.add_argument(

@@ -139,7 +139,7 @@ def _table(report: Report) -> tuple[tuple[str, str], ...]:
         ("  loops", f"{report.loops:,} dropped"),
         ("  duplicates", f"{report.duplicates:,} dropped"),
         ("edges stored", f"{report.edges:,} (directed)"),
-        ("max degree", f"{report.max_degree:,}"),
+        ("max degree", shared.max_degree(report.directed, report.max_degree)),
         ("order", f"{report.order}: {report.order_why}"),
         ("bits per edge", f"{report.bits_per_edge:.2f}"),
         ("seconds", f"{report.seconds:.2f} with {report.threads} threads ({phases})"),

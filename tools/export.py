@@ -56,7 +56,7 @@ def _write_edges(opened: Graph, options: argparse.Namespace) -> int:
     kind = "directed" if opened.directed else "undirected, each edge once"
     with Phases()("export", total, "edge") as bar:
         return write_edges(
-            opened.edges(),
+            opened.id_edges(),
             options.output,
             header_comment=f"Nodes: {opened.num_vertices} Edges: {total} ({kind})",
             about=about(opened),

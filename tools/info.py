@@ -33,7 +33,7 @@ def _graph_rows(info: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "graph", f"{info['path']} ({format_size(info['file_bytes'])}, {kind})"
     yield "vertices", vertices
     yield "edges", f"{info['edges']:,} (directed)"
-    yield "max degree", f"{info['max_degree']:,}"
+    yield "max degree", shared.max_degree(info["directed"], info["max_degree"])
     yield "order", info["order"]
     yield "bits per edge", f"{info['bits_per_edge']:.2f}"
     yield "input", f"{info['edges_read']:,} edges, {dropped}"

@@ -29,7 +29,8 @@ def read_names(
         declared.directed, declared.directed_why = lines.directed, lines.directed_why
         if line is None:
             return
-        layout = lay_out(line, lines.comment, table, source.name, named=True)
+        second = lines.second()
+        layout = lay_out(line, lines.comment, table, source.name, named=True, second=second)
         declared.columns = layout.pair.note
         if layout.has_header:
             lines.drop()

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from oocbfs.formats.tables.columns import Pair, TableOptions, choose, numbered, usual_pairs
+from oocbfs.formats.tables.columns import (
+    Pair,
+    TableOptions,
+    choose,
+    numbered,
+    shown_names,
+    usual_pairs,
+)
 
 BLANK = " "
 _DELIMITERS = ",\t;|"
@@ -15,6 +22,7 @@ _WORD = re.compile(rb'"[^"]*"|\S+')
 _LOOKED_AT_BYTES = 1 << 16
 _TWO_IDS = re.compile(rb'\s*"?\d+"?[ \t]*[ \t,][ \t]*"?\d+"?(?=[ \t,]|$)')
 _AFTER_TWO = "1 and 2; what follows them is left out"
+_NUMBERED = re.compile(r"(\D{2,})(\d)")
 _NAME = re.compile(r"[^\W\d]|[:~@$]")
 
 
@@ -33,11 +41,18 @@ class Layout:
 
 
 def lay_out(
-    line: bytes, comment: bytes, options: TableOptions, path: str, *, named: bool = False
+    line: bytes,
+    comment: bytes,
+    options: TableOptions,
+    path: str,
+    *,
+    named: bool = False,
+    second: bytes = b"",
 ) -> Layout:
     """Decide from the first line, and the comment above it, how a text holds its edges.
 
-    Where ids are names, a header is known only by what its columns are usually called.
+    Where ids are names, a header is known only by what its columns are called, and by the second
+    line, which is not called alike. What was decided is said, as it may be wrong.
     """
     line = line[:_LOOKED_AT_BYTES]
     two_ids = _TWO_IDS.match(line) if options == TableOptions() and not named else None
@@ -48,12 +63,18 @@ def lay_out(
     fields = split_names(line, delimiter)
     has_header = options.header
     if has_header is None:
-        has_header = _has_usual(fields, options) if named else _is_header(fields, options)
+        has_header = (
+            _has_usual(fields, split_names(second[:_LOOKED_AT_BYTES], delimiter), options)
+            if named
+            else _is_header(fields, options)
+        )
     names = fields if has_header else _names_above(comment, line, options)
     if names is None:
         pair = numbered(len(fields), options.columns, path)
     else:
         pair = choose(names, options.columns, path)
+    if named and options.header is None and not _wanted(options):
+        pair = _told(pair, fields, has_header=has_header)
     plain = (pair.source, pair.target) == (0, 1) and delimiter in ", \t"
     wide = has_header and len(fields) > 2 and delimiter != BLANK
     strict = not plain or wide or options.delimiter is not None
@@ -109,12 +130,33 @@ def _is_header(fields: list[str], options: TableOptions) -> bool:
     return max(places) < len(fields) and all(_NAME.match(fields[place]) for place in places)
 
 
-def _has_usual(fields: list[str], options: TableOptions) -> bool:
+def _wanted(options: TableOptions) -> list[str]:
+    """Give the columns that are asked for by name."""
+    return [column for column in options.columns or () if isinstance(column, str)]
+
+
+def _has_usual(fields: list[str], second: list[str], options: TableOptions) -> bool:
     """Tell a header by the columns that are asked for, or by what they are usually called."""
-    wanted = [column for column in options.columns or () if isinstance(column, str)]
-    if wanted:
+    if _wanted(options) or (not fields[0] and len(fields) > 2):
         return True
-    return bool(usual_pairs(fields)) or (not fields[0] and len(fields) > 2)
+    usual = bool(usual_pairs(fields))
+    first, last = (_NUMBERED.fullmatch(field) for field in (fields + [""] * 2)[:2])
+    if first and last and (first[1], first[2], last[2]) == (last[1], "1", "2"):
+        # As actor_1 and actor_2, which are names themselves where others of them follow.
+        alone = not any(name.startswith(first[1]) for name in second)
+        return alone and (usual or len(fields) == len(second) == 2)
+    return usual
+
+
+def _told(pair: Pair, fields: list[str], *, has_header: bool) -> Pair:
+    """Add to what is said of the columns what the first line was taken for."""
+    first = f"the first line, {shown_names(fields)},"
+    taken = (
+        f"{first} has the names of columns (--no-header if it is an edge)"
+        if has_header
+        else f"{first} is an edge (--header if it has the names of columns)"
+    )
+    return replace(pair, note="; ".join(filter(None, (pair.note, taken))))
 
 
 def _names_above(comment: bytes, line: bytes, options: TableOptions) -> list[str] | None:
@@ -123,7 +165,6 @@ def _names_above(comment: bytes, line: bytes, options: TableOptions) -> list[str
         return None
     delimiter = options.delimiter or _sniff(line)
     names = split_names(comment[:_LOOKED_AT_BYTES].lstrip(b"#%/ \t"), delimiter)
-    wanted = [column for column in options.columns or () if isinstance(column, str)]
-    of_use = set(wanted) <= set(names) if options.columns else bool(usual_pairs(names))
+    of_use = set(_wanted(options)) <= set(names) if options.columns else bool(usual_pairs(names))
     fits = len(names) == len(split(line, delimiter)) > 2
     return names if fits and of_use else None

@@ -72,7 +72,7 @@ def prepare(
     find_compiler()
     with graphs.open_file(path) as graph, graph.reading():
         giant = graph.components(engine="cpu", threads=threads)
-        chosen = choose_random(graph.degrees, num_sources, 1, giant.in_giant)
+        chosen = choose_random(graph.stored_degrees, num_sources, 1, giant.in_giant)
         if not chosen.size:
             raise QueryError(f"{path}: has no vertex to start from")
         found = {

@@ -136,10 +136,10 @@ def _sources(graph: Graph | ShardedGraph, job: Job, pairs: list[tuple[Any, Any]]
     if job.pairs is not None:
         return list(dict.fromkeys(source for source, _ in pairs))
     if job.all_hubs is not None:
-        chosen = choose_hubs(graph.degrees, job.all_hubs)
+        chosen = choose_hubs(graph.stored_degrees, job.all_hubs)
     else:
         assert job.random is not None
-        wanted = (graph.degrees, job.random, job.seed)
+        wanted = (graph.stored_degrees, job.random, job.seed)
         if job.from_ == "giant":
             found = graph.components(threads=job.threads)
             chosen = choose_random(*wanted, found.in_giant)

@@ -50,7 +50,7 @@ class PartFolder(AnyGraph, Closing):
         return self.manifest.folder if os.access(self.manifest.folder, os.W_OK) else None
 
     @property
-    def degrees(self) -> NDArray[np.uint32]:
+    def stored_degrees(self) -> NDArray[np.uint32]:
         """Number of neighbours of each stored vertex; out-neighbours if the graph is directed."""
         degrees: NDArray[np.uint32] = self._container.section(Kind.DEGREES)
         return degrees
@@ -82,7 +82,7 @@ class PartFolder(AnyGraph, Closing):
     def degree(self, vertex: int) -> int:
         """Count the neighbours of a vertex; out-neighbours if the graph is directed."""
         with self.reading():
-            return int(self.degrees[self.stored_one(vertex)])
+            return int(self.stored_degrees[self.stored_one(vertex)])
 
     def neighbor_ids(self, vertex: int, *, inward: bool) -> Ids:
         """Ids of the neighbours of an id, also where users know vertices by names."""
@@ -108,8 +108,8 @@ class PartFolder(AnyGraph, Closing):
                 for sources, targets in decode_edges(rows, None, once=False):
                     yield self.shape.cut.vertex_of(number, sources), targets.astype(np.int64)
 
-    def edges(self) -> Iterator[Edges]:
-        """Yield all edges in input ids; undirected ones once, smaller position first."""
+    def id_edges(self) -> Iterator[Edges]:
+        """Yield all edges as ids, also where users know vertices by names."""
         return self.each(self._named_edges())
 
     def _named_edges(self) -> Iterator[Edges]:

@@ -233,7 +233,7 @@ class ShardedGraph(PartFolder):
             self._disconnect()
             for number in range(self.shape.cut.parts):
                 self.part(number)  # all of them are there, and are what the manifest says
-            self._exchange = key, connect(self.cluster, self.refs(settings), self.degrees)
+            self._exchange = key, connect(self.cluster, self.refs(settings), self.stored_degrees)
         return self._exchange[1]
 
     def _disconnect(self) -> None:

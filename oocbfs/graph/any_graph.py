@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.formats.container.layout import Kind
-from oocbfs.formats.edges import Ids
+from oocbfs.formats.edges import Edges, Ids
 from oocbfs.graph.vertices import Vertex, Vertices
 
 
@@ -28,8 +29,16 @@ class AnyGraph(Vertices, ABC):
 
     @property
     @abstractmethod
-    def degrees(self) -> NDArray[np.uint32]:
+    def stored_degrees(self) -> NDArray[np.uint32]:
         """Number of neighbours of each stored vertex; out-neighbours if the graph is directed."""
+
+    @property
+    def degrees(self) -> NDArray[np.uint32]:
+        """Number of neighbours of each vertex, in the order of ``ids()``; outward if directed."""
+        degrees = np.empty(self.num_vertices, np.uint32)
+        with self.reading():
+            degrees[slice(None) if self.order is None else self.order] = self.stored_degrees
+        return degrees
 
     @abstractmethod
     def degree(self, vertex: int) -> int:
@@ -46,6 +55,22 @@ class AnyGraph(Vertices, ABC):
     @abstractmethod
     def neighbor_ids(self, vertex: int, *, inward: bool) -> Ids:
         """Ids of the neighbours of an id, also where users know vertices by names."""
+
+    def edges(self) -> Iterator[Edges]:
+        """Yield all edges in ids of the input, or in names; undirected ones once."""
+        if self.names is None:
+            return self.id_edges()
+        return self.each(self._named(self.id_edges()))
+
+    def _named(self, batches: Iterator[Edges]) -> Iterator[Edges]:
+        return (Edges(self.given(one.sources), self.given(one.targets)) for one in batches)
+
+    @abstractmethod
+    def id_edges(self) -> Iterator[Edges]:
+        """Yield all edges as ids, also where users know vertices by names.
+
+        Undirected ones come once, smaller position first.
+        """
 
     def _ids_kind(self) -> str:
         """Say what vertices are called by."""

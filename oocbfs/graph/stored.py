@@ -150,7 +150,7 @@ class StoredGraph(AnyGraph, Closing):
         return self.fast_bytes if self.has_disk_rows else 0
 
     @property
-    def degrees(self) -> NDArray[np.uint32]:
+    def stored_degrees(self) -> NDArray[np.uint32]:
         """Number of neighbours of each stored vertex; out-neighbours if the graph is directed."""
         self._container.expect(Kind.DEGREES)
         degrees: NDArray[np.uint32] = self._container.section(Kind.DEGREES)
@@ -193,8 +193,8 @@ class StoredGraph(AnyGraph, Closing):
         ones = np.ones(sources.size, np.int8)
         return csr_array((ones, (sources.astype(np.int64), targets.astype(np.int64))), shape=shape)
 
-    def edges(self) -> Iterator[Edges]:
-        """Yield all edges in input ids; undirected ones once, smaller position first."""
+    def id_edges(self) -> Iterator[Edges]:
+        """Yield all edges as ids, also where users know vertices by names."""
         return self.each(self._decode_edges())
 
     def _decode_edges(self) -> Iterator[Edges]:

@@ -70,9 +70,7 @@ def eccentricities(graph: Graph, unresolved: Rule, not_connected: str) -> Bounds
     """
     n = graph.num_vertices
     bounds = Bounds(np.zeros(n, np.int32), np.full(n, _UNKNOWN, np.int32))
-    degrees = np.empty(n, np.int32)
-    with graph.reading():
-        degrees[slice(None) if graph.order is None else graph.order] = graph.degrees
+    degrees = graph.degrees.astype(np.int32)
     at_once, spreads = 1, True
     while (waiting := np.flatnonzero(unresolved(bounds))).size:
         chosen = _choose(waiting, bounds, degrees, at_once)

@@ -28,6 +28,7 @@ class Search:
     reached: int
     depth: int
     seconds: float
+    load_seconds: float
     engine: str
     threads: int
     slow_bytes: int | None
@@ -42,6 +43,7 @@ class Search:
             reached=result.reached,
             depth=result.depth,
             seconds=result.stats.seconds,
+            load_seconds=result.stats.load_seconds,
             engine=result.stats.engine,
             threads=result.stats.threads,
             slow_bytes=result.stats.slow_bytes,
@@ -61,10 +63,16 @@ class Facts:
     plan: dict[str, Any] | None
     commands: list[str]
 
+    def max_degree(self, name: str) -> int:
+        """Give the largest of the degrees that are called so."""
+        return max(self.degrees[name], default=0)
+
     def summary(self) -> dict[str, Any]:
         """Give all figures, for JSON."""
+        most = {f"max_{name.replace('-', '_')}": self.max_degree(name) for name in self.degrees}
         return {
             **self.info,
+            **most,
             "degrees": {name: list(found.items()) for name, found in self.degrees.items()},
             "components": self.components,
             "searches": [vars(search) for search in self.searches],
@@ -108,17 +116,17 @@ def gather(
 
 
 def _choose_sources(graph: Graph, found: ComponentsResult, count: int, seed: int) -> dict[Any, str]:
-    """Take the first vertex of the largest component, the most connected one, and random ones."""
+    """Take the first of the largest component, the one of most neighbours, and random ones."""
     chosen: dict[Any, str] = {}
     if found.giant is None:
         return chosen
     chosen[found.giant.label] = "smallest id of the largest component"
     with graph.reading():
-        (hub,) = graph.given(graph.ids_of(choose_hubs(graph.degrees, 1))).tolist()
+        (hub,) = graph.given(graph.ids_of(choose_hubs(graph.stored_degrees, 1))).tolist()
         # Two of them may be among those that were chosen already.
-        drawn = choose_random(graph.degrees, count, seed, found.in_giant)
+        drawn = choose_random(graph.stored_degrees, count, seed, found.in_giant)
         others = graph.given(graph.ids_of(drawn)).tolist()
-    chosen.setdefault(hub, "most connected")
+    chosen.setdefault(hub, "most out-neighbours" if graph.directed else "most neighbours")
     for other in others:
         chosen.setdefault(other, "random, of the largest component")
     return dict(list(chosen.items())[:count])

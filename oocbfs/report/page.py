@@ -63,7 +63,9 @@ def _file(graph: Graph, facts: Facts) -> str:
 def _degrees(graph: Graph, facts: Facts) -> str:
     n = max(1, graph.num_vertices)
     isolated = facts.degrees.get("degree", {}).get(0, 0)
-    words = [f"{graph.num_edges / n:.1f} on average, {facts.info['max_degree']:,} at most."]
+    most = {name: f"{facts.max_degree(name):,}" for name in facts.degrees}
+    at_most = most.get("degree") or f"{most['out-degree']} outward and {most['in-degree']} inward"
+    words = [f"{graph.num_edges / n:.1f} on average, at most {at_most}."]
     if "degree" in facts.degrees:
         words.append(f"{isolated:,} vertices ({isolated / n:.1%}) have no edge.")
     words.append(
@@ -96,7 +98,8 @@ def _levels(graph: Graph, facts: Facts) -> str:
         return section(Picture("Levels", "There is no vertex to start from.", []))
     slow = any(search.slow_bytes is not None for search in searches)
     disk = ("bytes from disk",) if slow else ()
-    headings = ("from", "reached", "share", "depth", "seconds", "engine", *disk, "chosen as")
+    times = ("seconds", "of these to load")
+    headings = ("from", "reached", "share", "depth", *times, "engine", *disk, "chosen as")
     rows = [
         (
             str(search.source),
@@ -104,6 +107,7 @@ def _levels(graph: Graph, facts: Facts) -> str:
             f"{search.reached / graph.num_vertices:.1%}",
             f"{search.depth:,}",
             f"{search.seconds:.4f}",
+            f"{search.load_seconds:.4f}",
             search.engine,
             *((f"{search.slow_bytes or 0:,}",) if slow else ()),
             search.why,
@@ -112,7 +116,8 @@ def _levels(graph: Graph, facts: Facts) -> str:
     ]
     caption = (
         "Breadth-first search from a few sources: how many vertices are how far from each. Seconds "
-        f"are those of whole calls with {searches[0].threads} threads; the first one also loads."
+        f"are those of whole calls with {searches[0].threads} threads, one after another. Loading "
+        "is mapping, compiling and decoding what later searches find ready."
     )
     panel = sources_panel({f"from {search.source}": search.level_sizes for search in searches})
     below = table(headings, rows, words="chosen as")

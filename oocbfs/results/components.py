@@ -164,7 +164,7 @@ class ComponentsResult(tables.Tabular):
         """Stored edges in the largest component, undirected ones counted twice."""
         total = 0
         with self.graph.reading():
-            degrees = self.graph.degrees
+            degrees = self.graph.stored_degrees
             for first in range(0, degrees.size, _PIECE):
                 piece = degrees[first : first + _PIECE]
                 inside = self.in_giant(np.arange(first, first + piece.size))

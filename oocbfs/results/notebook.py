@@ -33,14 +33,15 @@ def graph_html(graph: StoredGraph) -> str:
     rows = [
         ("vertices", f"{graph.num_vertices:,}"),
         ("stored edges", f"{graph.num_edges:,}, {'' if graph.directed else 'un'}directed"),
-        ("largest degree", f"{info['max_degree']:,}"),
+        (f"largest {'in- or out-' if graph.directed else ''}degree", f"{info['max_degree']:,}"),
         ("order", info["order"]),
         ("file", f"{format_size(info['file_bytes'])}, {info['bits_per_edge']:.1f} bits per edge"),
     ]
     panels = [file_panel(graph)]
     if 0 < graph.num_vertices <= _MOST_DEGREES:
         with suppress(OocbfsError):  # of a graph that was closed
-            panels.append(degree_panels({"degree": graph.degree_histogram()})[0])
+            name = "out-degree" if graph.directed else "degree"
+            panels.append(degree_panels({name: graph.degree_histogram()})[0])
     return _shown(graph.path, rows, panels)
 
 

@@ -141,7 +141,9 @@ def _name(
         )
     sizes = np.zeros(depth + 2, np.int64)
     kernels.count_levels(sizes, task.levels, 0, levels.size)
-    counts = over_ranges(kernels.count_reached, levels.size, threads, task.levels, graph.degrees)
+    counts = over_ranges(
+        kernels.count_reached, levels.size, threads, task.levels, graph.stored_degrees
+    )
     _let_go(graph, settings)
     return Named(
         levels=name_levels(graph, levels, task.arrays, threads),

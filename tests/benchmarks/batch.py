@@ -131,7 +131,7 @@ def measure(graph: Graph, options: argparse.Namespace) -> None:
 
 def _choose_sources(graph: Graph, count: int) -> list[int]:
     """Choose vertices that have an edge."""
-    candidates = np.flatnonzero(graph.degrees)
+    candidates = np.flatnonzero(graph.stored_degrees)
     chosen = np.random.default_rng(1).choice(candidates, count, replace=False)
     return [int(vertex) for vertex in graph.ids_of(chosen)]
 

@@ -160,7 +160,7 @@ def measure(name: str, path: Path, options: argparse.Namespace) -> list[Row]:
             write_rows(graph, serialized)
             sources = [s + graph.first_id for s in _gapbs_sources(serialized, options.sources)]
         else:
-            candidates = graph.ids_of(np.flatnonzero(graph.degrees))
+            candidates = graph.ids_of(np.flatnonzero(graph.stored_degrees))
             sources = np.random.default_rng(27).choice(candidates, options.sources).tolist()
         threads = options.threads
         ours = Ours(f"oocbfs, {threads} threads", _NOTHING)

@@ -60,7 +60,7 @@ def main(arguments: Sequence[str]) -> None:
 def measure(graph: Graph, folder: Path, options: argparse.Namespace) -> None:
     """Print times beside the engine's, then what one search sends, level by level."""
     rng = np.random.default_rng(1)
-    connected = np.flatnonzero(graph.degrees)
+    connected = np.flatnonzero(graph.stored_degrees)
     sources = graph.ids_of(rng.choice(connected, min(options.sources, connected.size))).tolist()
     with ExitStack() as stack:
         opened = {
@@ -134,8 +134,8 @@ def packed_search(graph: ShardedGraph, source: int) -> Outcome:
     """Search with every message as it would travel through the client."""
     stored = graph.stored(source).astype(np.uint32)
     results = AllResults(graph.shape.cut, ResultArrays())
-    query = Query(graph.shape, stored, int(graph.degrees[stored].sum()))
-    return traverse(Packed(graph.refs(Settings(threads=1)), graph.degrees), query, results)
+    query = Query(graph.shape, stored, int(graph.stored_degrees[stored].sum()))
+    return traverse(Packed(graph.refs(Settings(threads=1)), graph.stored_degrees), query, results)
 
 
 def mpi_search(folder: Path, ranks: int, source: int) -> list[dict[str, Any]] | None:

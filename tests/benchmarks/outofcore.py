@@ -126,7 +126,7 @@ def child(name: str, num_sources: int, memory: str | None = None) -> None:
         return graph.bfs(source, memory=budget).stats.seconds
 
     with library.open(path, memory=memory) as graph:
-        candidates = np.flatnonzero(graph.degrees)
+        candidates = np.flatnonzero(graph.stored_degrees)
         chosen = np.random.default_rng(27).choice(candidates, num_sources)
         sources = [int(i) for i in graph.ids_of(chosen)]
         graph.bfs(sources[0], engine="disk")  # compiles, and loads heads and starts

@@ -49,7 +49,7 @@ def main(arguments: Sequence[str]) -> None:
         manifest = shard(path, cut, parts=options.parts)
         with oocbfs.open(path) as graph:
             rng = np.random.default_rng(1)
-            connected = np.flatnonzero(graph.degrees)
+            connected = np.flatnonzero(graph.stored_degrees)
             chosen = rng.choice(connected, min(options.sources, connected.size))
             measure(graph, manifest, graph.ids_of(chosen).tolist(), options)
 

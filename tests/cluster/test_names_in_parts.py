@@ -13,6 +13,7 @@ import pytest
 import oocbfs
 from oocbfs.cluster.sharding import shard
 from oocbfs.errors import QueryError
+from oocbfs.graph.any_graph import AnyGraph
 from tests.support.command_line import batch, call, said, tree
 
 PEOPLE = 'alice,bob\nbob,carol\ncarol,dave\nerin,frank\nfrank,grace\n"o, hara",erin\n'
@@ -89,6 +90,14 @@ def test_folders_of_names(people: Path, tmp_path: Path) -> None:
     assert (found["carol"], found["alice"], found["erin"]) == ("bob", "alice", None)
 
 
+def edges_of(graph: AnyGraph) -> set[frozenset[str]]:
+    return {
+        frozenset(pair)
+        for batch in graph.edges()
+        for pair in zip(batch.sources.tolist(), batch.targets.tolist(), strict=True)
+    }
+
+
 def test_python_speaks_names(people: Path) -> None:
     with (
         oocbfs.open(people / "people.ocg") as whole,
@@ -100,6 +109,8 @@ def test_python_speaks_names(people: Path) -> None:
         assert found.level_of("grace") == -1
         assert parts.neighbors("bob").tolist() == whole.neighbors("bob").tolist()
         np.testing.assert_array_equal(parts.ids(), whole.ids())
+        np.testing.assert_array_equal(parts.degrees, whole.degrees)
+        assert edges_of(parts) == edges_of(whole)
         assert [one.source for one in parts.bfs_many(["erin", "bob"])] == ["erin", "bob"]
         for wrong in ("nobody", 3):
             with pytest.raises(QueryError, match=r"nobody|is not a name"):

@@ -51,13 +51,13 @@ def packed_levels(graph: ShardedGraph, source: Any, direction: str = "auto") -> 
     """Search with every message packed; parents come along, and are checked against levels."""
     stored = np.unique(graph.stored(source)).astype(np.uint32)
     results = AllResults(graph.shape.cut, ResultArrays(), parents=True)
-    exchange = Packed(graph.refs(Settings(threads=2)), graph.degrees)
-    edges = int(graph.degrees[stored].sum())
+    exchange = Packed(graph.refs(Settings(threads=2)), graph.stored_degrees)
+    edges = int(graph.stored_degrees[stored].sum())
     query = Query(graph.shape, stored, edges, parents=True, direction=direction)
     outcome = traverse(exchange, query, results)
     parents = results.parents
     levels = np.empty(graph.num_vertices, np.int32)
-    results.fill(levels, graph.degrees, graph.num_edges, outcome.sizes)
+    results.fill(levels, graph.stored_degrees, graph.num_edges, outcome.sizes)
     reached = levels > 0
     np.testing.assert_array_equal(levels[parents[reached]], levels[reached] - 1)
     return levels if graph.order is None else levels[np.argsort(graph.order)]

@@ -43,8 +43,7 @@ def stored(path: Path) -> tuple[list[str], set[tuple[str, str]]]:
         known = list(graph.names)
         edges = set()
         for batch in graph.edges():
-            for u, v in zip(batch.sources.tolist(), batch.targets.tolist(), strict=True):
-                edge = known[u], known[v]
+            for edge in zip(batch.sources.tolist(), batch.targets.tolist(), strict=True):
                 edges.add(edge if graph.directed else (min(edge), max(edge)))
         return known, edges
 

@@ -84,7 +84,7 @@ def kron(request: pytest.FixtureRequest, shared_graphs: SharedGraphs) -> Path:
 
 def some_sources(graph: Graph, count: int) -> NDArray[np.int64]:
     rng = np.random.default_rng(5)
-    return rng.choice(np.flatnonzero(graph.degrees), count, replace=False)
+    return rng.choice(np.flatnonzero(graph.stored_degrees), count, replace=False)
 
 
 def test_what_is_read_is_read_for_all(kron: Path) -> None:

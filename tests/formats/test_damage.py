@@ -206,7 +206,7 @@ def test_ids_that_do_not_ascend_are_not_called_unknown(path: Path) -> None:
 )
 def test_a_row_at_odds_with_its_degree_is_refused(path: Path, kind: Kind, value: int) -> None:
     with oocbfs.open(path) as graph:
-        last = int(np.flatnonzero(graph.degrees == 1)[-1])  # a head and no tail
+        last = int(np.flatnonzero(graph.stored_degrees == 1)[-1])  # a head and no tail
         vertex = int(graph.ids_of(np.array([last]))[0])
     rewrite(path, kind, last, value)
     with oocbfs.open(path) as graph:

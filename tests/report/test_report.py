@@ -77,6 +77,14 @@ def test_figures_are_those_of_the_graph(tmp_path: Path, directed: bool) -> None:
         for search in found["searches"]:
             assert search["level_sizes"] == graph.bfs(search["source"]).level_sizes.tolist()
         assert graph.degree(found["searches"][1]["source"]) == max(degrees)
+        if directed:
+            assert (found["max_out_degree"], found["max_in_degree"]) == (max(degrees), max(into))
+            assert f"at most {max(degrees):,} outward and {max(into):,} inward" in words
+            assert found["searches"][1]["why"] == "most out-neighbours"
+        for search in found["searches"]:
+            assert 0 < search["load_seconds"] < search["seconds"]
+            assert f"{search['load_seconds']:.4f}" in words
+        assert "also loads" not in words
     assert "RTX 4090" in words
     assert "nothing of this was measured on a GPU" in words
 

@@ -80,7 +80,7 @@ def test_components(path: Path) -> None:
 
 def test_sources(path: Path, tmp_path: Path) -> None:
     with oocbfs.open(path) as graph:
-        sources = graph.ids_of(np.flatnonzero(graph.degrees)[:12]).tolist()
+        sources = graph.ids_of(np.flatnonzero(graph.stored_degrees)[:12]).tolist()
         few = graph.bfs_many(sources[:3])
         (axes,) = few.plot(tmp_path / "few.svg").axes
         for line, source in zip(axes.lines, sources, strict=False):

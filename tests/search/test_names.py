@@ -46,6 +46,22 @@ def expected(edges: list[tuple[str, str]]) -> Any:
     return found
 
 
+def test_edges_are_between_names(graph: oocbfs.Graph, expected: Any) -> None:
+    listed = [
+        frozenset(pair)
+        for batch in graph.edges()
+        for pair in zip(batch.sources.tolist(), batch.targets.tolist(), strict=True)
+    ]
+    assert len(listed) == expected.number_of_edges()
+    assert set(listed) == set(map(frozenset, expected.edges))
+
+
+def test_degrees_are_in_the_order_of_the_names(graph: oocbfs.Graph, expected: Any) -> None:
+    found = dict(zip(graph.ids(), graph.degrees.tolist(), strict=True))
+    assert found == dict(expected.degree)
+    assert graph.degree(max(found, key=lambda name: found[name])) == max(found.values())
+
+
 def test_names_are_a_sequence(graph: oocbfs.Graph, expected: Any) -> None:
     known = sorted(expected)
     names = graph.names

@@ -27,9 +27,9 @@ def edges_of(path: Path) -> set[frozenset[str]]:
         known = list(graph.names)
         assert known == sorted(known)
         return {
-            frozenset((known[u], known[v]))
+            frozenset(pair)
             for batch in graph.edges()
-            for u, v in zip(batch.sources.tolist(), batch.targets.tolist(), strict=True)
+            for pair in zip(batch.sources.tolist(), batch.targets.tolist(), strict=True)
         }
 
 
@@ -144,3 +144,31 @@ def test_results_as_parquet(tmp_path: Path) -> None:
         assert frame["id"].to_list() == ["a\nb,c", "alice", "bob", "zoë"]
         assert frame["parent"].to_list() == ["alice", "alice", "alice", "bob"]
         assert isinstance(found.to_pandas(), pd.DataFrame)
+
+
+@pytest.mark.parametrize(
+    ("text", "edges", "said"),
+    [
+        ("person1,person2\nalice,bob\n", 1, "--no-header"),
+        ("actor_1 actor_2\nalice bob\n", 1, "--no-header"),
+        ("protein1 protein2 score\nalice bob 3\n", 1, "--no-header"),
+        ("follower,followee\nalice,bob\n", 1, "--no-header"),
+        ("person1,person2\nperson3,person1\n", 2, "--header"),
+        ("v1 v2\nv2 v3\n", 2, "--header"),
+        ("alice,bob\nbob,carol\n", 2, "--header"),
+    ],
+)
+def test_what_a_first_line_is_taken_for_is_said(
+    text: str, edges: int, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "edges.txt").write_text(text)
+    settings: Any = {"ids": "names", "force": True}
+    report = oocbfs.convert(tmp_path / "edges.txt", tmp_path / "g.ocg", **settings)
+    assert report.edges_read == edges
+    assert f"({said} if it " in report.columns
+    for header in (True, False):
+        forced = oocbfs.convert(
+            tmp_path / "edges.txt", tmp_path / "g.ocg", columns=(1, 2), header=header, **settings
+        )
+        assert forced.edges_read == 2 - header
+        assert "first line" not in forced.columns

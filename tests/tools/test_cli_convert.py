@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,12 @@ def test_inputs_without_edges(tmp_path: Path, text: str) -> None:
     matrix = tmp_path / "vertices.mtx"
     matrix.write_text("%%MatrixMarket matrix coordinate pattern general\n3 3 0\n")
     assert shown(matrix, "-o", graph, "--force")["vertices"].strip().startswith("3 ")
+
+
+def test_which_degree_is_meant(tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("1 0\n2 0\n3 0\n")
+    for option, words in (("--directed", "3 (of in- and out-degrees)"), ("--undirected", "3")):
+        graph = tmp_path / "g.ocg"
+        made = call("convert", tmp_path / "in.txt", "-o", graph, option, "--force")
+        for done in (made, call("info", graph)):
+            assert f"max degree {words}\n" in re.sub(" +", " ", done.stdout)

@@ -254,6 +254,11 @@ def kind_of_ids(kind: str, first_id: int) -> str:
     return kinds.get(kind, f"consecutive from {first_id}")
 
 
+def max_degree(directed: bool, degree: int) -> str:
+    """Say how many neighbours a vertex has at most, and in which direction."""
+    return f"{degree:,} (of in- and out-degrees)" if directed else f"{degree:,}"
+
+
 def print_json(values: dict[str, Any]) -> None:
     """Print one object on standard output."""
     print(json.dumps(values))  # in ASCII: the same bytes on every terminal

@@ -188,7 +188,7 @@ def _sampled_parts(path: str, samples: int) -> tuple[Planned, list[Frontier]]:
             opened.directed,
             named=(shape.useful, shape.connected),
         )
-        candidates = np.flatnonzero(opened.degrees)
+        candidates = np.flatnonzero(opened.stored_degrees)
         chosen = np.random.default_rng(1).permutation(candidates)[:samples]
         results = [opened.bfs(int(one), force=True) for one in opened.ids_of(chosen)]
         if not results:

@@ -59,7 +59,7 @@ def bfs(
     query = Query(
         graph.shape,
         stored,
-        int(graph.degrees[stored].sum(dtype=np.int64)),
+        int(graph.stored_degrees[stored].sum(dtype=np.int64)),
         parents=parents,
         direction=settings.direction,
         max_depth=settings.max_depth,
@@ -69,7 +69,7 @@ def bfs(
     with Watch(terms, force=force, show=settings.progress) as watch:
         outcome = exchange.search(query, results, watch)
     found = time.perf_counter()
-    sums = (graph.degrees, graph.num_edges, outcome.sizes)
+    sums = (graph.stored_degrees, graph.num_edges, outcome.sizes)
     if settings.validate:
         levels = np.empty(graph.num_vertices, np.int32)
         results.fill(levels, *sums)
@@ -118,7 +118,7 @@ def fill_levels(
     named = arrays.allocate(graph.num_vertices, np.int32)
     # A budget has no room for the ranks of all vertices.
     ranks = graph.ranks if settings.memory is None and graph.order is not None else None
-    sums = (graph.degrees, graph.num_edges, outcome.sizes)
+    sums = (graph.stored_degrees, graph.num_edges, outcome.sizes)
     edges = results.fill(named, *sums, ranks, threads)
     if settings.memory is not None and graph.order is not None:
         named = name_levels(graph, named, arrays, threads)

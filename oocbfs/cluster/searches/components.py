@@ -36,7 +36,7 @@ def components(graph: ShardedGraph, settings: Settings) -> ComponentsResult:
         over_ranges(link_heads, heads.size, threads, labels, heads, (part, cut.parts))
     over_ranges(compress_range, labels.size, threads, labels)
     by_heads = time.perf_counter()
-    giant = _giant(labels, graph.degrees, cut)
+    giant = _giant(labels, graph.stored_degrees, cut)
     edges = tail_bytes = 0
     for forest in exchange.forests(giant):
         over_ranges(

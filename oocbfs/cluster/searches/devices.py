@@ -59,7 +59,7 @@ def bfs_on_devices(
     found = time.perf_counter()
     if settings.validate:
         validate(graph, stored, levels, task.parents, outcome.depth)
-    counts = over_ranges(kernels.count_reached, levels.size, 1, levels, graph.degrees)
+    counts = over_ranges(kernels.count_reached, levels.size, 1, levels, graph.stored_degrees)
     edges = sum(edges for _, edges in counts)
     named_parents = None
     if task.parents is not None:

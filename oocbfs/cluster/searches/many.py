@@ -66,7 +66,7 @@ class PartTraversals:
         graph, settings, exchange = self._graph, self._settings, self._exchange
         arrays = result_arrays(graph, parents=False, settings=settings)
         results = AllResults(graph.shape.cut, arrays)
-        query = Query(graph.shape, stored, int(graph.degrees[stored].sum(dtype=np.int64)))
+        query = Query(graph.shape, stored, int(graph.stored_degrees[stored].sum(dtype=np.int64)))
         terms = Terms(graph.path, graph.shape.connected, exchange.name, exchange.level_seconds)
         with Watch(terms, force=self._force, show=False) as watch:
             outcome = exchange.search(query, results, watch)

@@ -207,7 +207,7 @@ def _names(case: Case) -> None:
 
 def _edges(case: Case) -> None:
     with case.graph() as graph:
-        found = [np.stack((part.sources, part.targets), axis=1) for part in graph.edges()]
+        found = [np.stack((part.sources, part.targets), axis=1) for part in graph.id_edges()]
         matrix = graph.to_scipy()
     plain = case.plain
     if plain.neighbours is not None:
