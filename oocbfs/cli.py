@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from itertools import pairwise
 
@@ -59,8 +60,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def _add_levels_of_messages(verb: argparse.ArgumentParser) -> None:
     """Add the options that all verbs have; a verb of several models has them in each."""
-    below = [action for action in verb._actions if isinstance(action, argparse._SubParsersAction)]
-    for parser in below[0].choices.values() if below else (verb,):
+    for parser in _below(verb).values() or (verb,):
         level = parser.add_mutually_exclusive_group()
         for name, short, value, text in (
             ("--quiet", "-q", logging.ERROR, "no messages and no progress; errors only"),
@@ -69,7 +69,13 @@ def _add_levels_of_messages(verb: argparse.ArgumentParser) -> None:
             level.add_argument(
                 short, name, dest="message_level", action="store_const", const=value, help=text
             )
-        parser.set_defaults(message_level=logging.INFO)
+        parser.set_defaults(message_level=logging.INFO, error=parser.error)
+
+
+def _below(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Give the verbs of a parser, or the models of a verb, by name."""
+    kind = argparse._SubParsersAction
+    return next((dict(one.choices) for one in parser._actions if isinstance(one, kind)), {})
 
 
 def program(arguments: Sequence[str] | None = None) -> None:
@@ -154,11 +160,30 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = build_parser()
     if "_ARGCOMPLETE" in os.environ:
         _complete(parser)
-    options = parser.parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    _refuse_unknown(parser, words)
+    options, unknown = parser.parse_known_args(words)
+    if unknown:
+        options.error(f"unrecognized arguments: {' '.join(unknown)}")
     for name, value in vars(options).items():
         if value == []:  # which argparse makes of "--name=--"
             parser.error(f"argument --{name.replace('_', '-')}: expected one argument")
     return options
+
+
+def _refuse_unknown(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    """Refuse an option that a verb has not, with the usage of the verb and what may be meant."""
+    for word in words:
+        if word == "--":
+            return
+        if not word.startswith("--"):
+            parser = _below(parser).get(word, parser)
+            continue
+        name, known = word.partition("=")[0], list(parser._option_string_actions)
+        if not any(option.startswith(name) for option in known):
+            near = get_close_matches(name, known, 1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            parser.error(f"unrecognized arguments: {name}{hint}")
 
 
 def _complete(parser: argparse.ArgumentParser) -> None:

@@ -64,6 +64,16 @@ def is_whole(value: object) -> bool:
     return True
 
 
+def as_text(text: str) -> str:
+    """Write text so that UTF-8 can hold it: names of files may have bytes that are none."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def file_name(path: str) -> str:
+    """Give the last part of a path, as text to be shown."""
+    return as_text(os.path.basename(path))
+
+
 def shown(value: object) -> str:
     """Write something wrong in one short line."""
     text = " ".join(repr(value).split())

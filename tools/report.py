@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 import sys
 
+from oocbfs.settings import file_name
 from oocbfs.tools.shared import announcements
 from oocbfs.tools.shared import options as shared
 
@@ -67,8 +67,8 @@ def run(options: argparse.Namespace) -> None:
 
 def _command(options: argparse.Namespace) -> str:
     """Write the command that makes the same page again; folders are left out."""
-    words = ["oocbfs", "report", os.path.basename(options.graph)]
-    words += ["-o", os.path.basename(options.output)]
+    words = ["oocbfs", "report", file_name(options.graph)]
+    words += ["-o", file_name(options.output)]
     words += ["--sources", str(options.sources), "--seed", str(options.seed)]
     if options.memory:
         words += ["--memory", options.memory]

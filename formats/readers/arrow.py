@@ -24,7 +24,7 @@ from oocbfs.formats.container.lost_pages import PageWatch
 from oocbfs.formats.edges import Declared, Edges
 from oocbfs.formats.io.ordered import in_flight, ordered_map, read_ahead
 from oocbfs.formats.io.streams import Source
-from oocbfs.formats.io.temporary import Copy, CopyReader
+from oocbfs.formats.io.temporary import Copy
 from oocbfs.formats.readers.detect import Sample
 from oocbfs.formats.tables.arrow import Schema, load, pieces
 from oocbfs.formats.tables.columns import TableOptions
@@ -81,8 +81,11 @@ def read_parquet(
     ):
 
         def open_file(metadata: Any = None) -> Any:  # noqa: ANN401
+            plain = open_plain()
+            if not isinstance(plain, str):
+                opened.enter_context(plain)
             file = ParquetFile(
-                open_plain(), metadata=metadata, buffer_size=_BUFFER_BYTES, pre_buffer=False
+                plain, metadata=metadata, buffer_size=_BUFFER_BYTES, pre_buffer=False
             )
             return opened.enter_context(file)
 
@@ -227,7 +230,7 @@ def _show_progress(source: Source, row: int, num_rows: int) -> None:
         source.progress(source.size * row // max(1, num_rows))
 
 
-def _mapped(plain: str | CopyReader, name: str) -> mmap.mmap:
+def _mapped(plain: str | io.RawIOBase, name: str) -> mmap.mmap:
     with io.FileIO(plain) if isinstance(plain, str) else plain as file:
         if not os.fstat(file.fileno()).st_size:
             raise InputError("an empty file", path=name)
@@ -291,7 +294,9 @@ def _plain_file(source: Source, kind: str) -> Iterator[Callable[[], Any]]:
     """Give a function that opens the bytes: pyarrow cannot read pipes, nor what is compressed."""
     path = source.plain_path()
     if path is not None:
-        yield lambda: path
+        # pyarrow takes no path that is not UTF-8.
+        is_text = os.fsencode(path).decode("utf-8", "replace") == path
+        yield lambda: path if is_text else io.FileIO(path)
         return
     # What cannot be a table is not copied first.
     head = Sample(source.peek(_MARK_BYTES), whole=False, name="", size=None)

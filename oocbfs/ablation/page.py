@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from html import escape
 
@@ -13,11 +12,12 @@ from oocbfs.ablation.table import COLUMNS, runs_of
 from oocbfs.methods import parse_method
 from oocbfs.pictures.page import listed, page, section
 from oocbfs.pictures.svg import Picture
+from oocbfs.settings import file_name
 
 
 def as_html(rows: Sequence[Row], plan: Plan, pictures: Sequence[Picture]) -> str:
     """Write the page."""
-    name = escape(os.path.basename(plan.path))
+    name = escape(file_name(plan.path))
     about = f"{plan.num_vertices:,} vertices, {plan.num_edges:,} directed edges; {runs_of(plan)}."
     body = (
         f"<h1>Methods on {name}</h1>",
@@ -29,7 +29,7 @@ def as_html(rows: Sequence[Row], plan: Plan, pictures: Sequence[Picture]) -> str
         f"<details><summary>The methods</summary>{_methods(rows)}</details>",
         *map(section, pictures),
     )
-    return page(f"Methods on {os.path.basename(plan.path)}", "".join(body))
+    return page(f"Methods on {file_name(plan.path)}", "".join(body))
 
 
 def _head() -> str:

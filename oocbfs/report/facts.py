@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from oocbfs.results.bfs import BfsResult
 from oocbfs.results.components import Component, ComponentsResult
 from oocbfs.results.panels import SizeClass
 from oocbfs.search.graph import Graph
+from oocbfs.settings import file_name
 
 # Components that are named.
 _LARGEST = 8
@@ -103,7 +103,7 @@ def gather(
         for source, why in chosen.items():
             searches.append(Search.of(graph.bfs(source, **settings), why))
             bar.update(1)
-    name = shlex.quote(os.path.basename(graph.path))
+    name = shlex.quote(file_name(graph.path))
     commands = [
         command,
         f"oocbfs info {name}",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from datetime import date
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from oocbfs.pictures.degrees import degree_panels
 from oocbfs.pictures.page import listed, page, section, table
 from oocbfs.pictures.svg import Picture
 from oocbfs.results.panels import file_panel, sizes_panel, sources_panel
+from oocbfs.settings import file_name
 from oocbfs.version import __version__
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def as_html(graph: Graph, facts: Facts) -> str:
     """Write the page."""
-    name = os.path.basename(graph.path)
+    name = file_name(graph.path)
     edges = graph.num_edges // (1 if graph.directed else 2)
     kind = "directed" if graph.directed else "undirected"
     body = (

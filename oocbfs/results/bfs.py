@@ -18,6 +18,7 @@ from oocbfs.formats.edges import Ids
 from oocbfs.results import tables
 from oocbfs.results.counts import Counts, sum_counts
 from oocbfs.results.levels import Level
+from oocbfs.settings import file_name
 
 if TYPE_CHECKING:
     from oocbfs.graph.any_graph import AnyGraph
@@ -238,7 +239,7 @@ class BfsResult(tables.Tabular):
         stats = self.stats
         ways = "" if stats.method == "auto" else f", method {stats.method}"
         return (
-            f"{os.path.basename(self.graph.path)} from {listed(self.sources)}: {self.reached:,} of "
+            f"{file_name(self.graph.path)} from {listed(self.sources)}: {self.reached:,} of "
             f"{self.graph.num_vertices:,} vertices, depth {self.depth:,}, "
             f"{stats.seconds * 1e3:,.1f} ms on the {stats.engine} engine{ways}"
         )

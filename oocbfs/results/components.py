@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from oocbfs.formats.edges import Ids
 from oocbfs.kernels.components.connect import Step
 from oocbfs.results import tables
+from oocbfs.settings import file_name
 
 if TYPE_CHECKING:
     from oocbfs.graph.any_graph import AnyGraph
@@ -206,7 +207,7 @@ class ComponentsResult(tables.Tabular):
         """What was searched, how, and what was found, in one line."""
         n, stats = self.graph.num_vertices, self.stats
         return (
-            f"{os.path.basename(self.graph.path)}: {self.num_components:,} components, "
+            f"{file_name(self.graph.path)}: {self.num_components:,} components, "
             f"{max(self.histogram, default=0) / max(1, n):.1%} of {n:,} vertices in the largest, "
             f"{stats.seconds * 1e3:,.1f} ms on the {stats.engine} engine"
         )

@@ -13,6 +13,7 @@ from oocbfs.results.bfs import BfsResult
 from oocbfs.results.components import ComponentsResult
 from oocbfs.results.levels import STOPPED, Level
 from oocbfs.results.panels import count_by_size
+from oocbfs.settings import file_name
 
 if TYPE_CHECKING:
     from oocbfs.graph.any_graph import AnyGraph
@@ -174,7 +175,7 @@ def plot_sources(
         else ""
     )
     whence = f"{results[0].source}" if len(results) == 1 else f"{len(results):,} sources"
-    title = f"{os.path.basename(graph.path)} from {whence}"
+    title = f"{file_name(graph.path)} from {whence}"
     return plot.draw([panel], title=title, subtitle=found, size=(9, 4.2), path=path, force=force)
 
 

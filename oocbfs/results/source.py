@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from oocbfs.errors import QueryError
 from oocbfs.results import tables
-from oocbfs.settings import Emit
+from oocbfs.settings import Emit, file_name
 
 if TYPE_CHECKING:
     from oocbfs.graph.any_graph import AnyGraph
@@ -124,7 +124,7 @@ class SourceResult(tables.Tabular):
     def title(self) -> str:
         """What was searched from where, and what was found, in one line."""
         return (
-            f"{os.path.basename(self.graph.path)} from {self.source}: {self.reached:,} of "
+            f"{file_name(self.graph.path)} from {self.source}: {self.reached:,} of "
             f"{self.num_vertices:,} vertices, depth {self.depth:,}"
         )
 
@@ -152,7 +152,7 @@ class SourceResults(Iterator[SourceResult]):
         self._results.close()
 
     def __repr__(self) -> str:
-        return f"<SourceResults of {os.path.basename(self.graph.path)}, searched as they are taken>"
+        return f"<SourceResults of {file_name(self.graph.path)}, searched as they are taken>"
 
     def _columns(self) -> dict[str, list[Any]]:
         columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import numpy as np
 
 from oocbfs.errors import QueryError
 from oocbfs.formats.output.parquet import Column, arrow_schema, import_arrow
+from oocbfs.settings import file_name
 from oocbfs.version import __version__
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def about(graph: AnyGraph, **more: object) -> dict[str, str]:
     """Say what a table was made from: which graph, which search; what is no text is JSON."""
     values: dict[str, object] = {
         "version": __version__,
-        "graph": os.path.basename(graph.path),
+        "graph": file_name(graph.path),
         "graph_checksum": graph.checksum,
         "vertices": graph.num_vertices,
         "edges": graph.num_edges,

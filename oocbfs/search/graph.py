@@ -21,6 +21,7 @@ from oocbfs.settings import (
     Schedule,
     Settings,
     Strategy,
+    file_name,
     settings_of,
 )
 
@@ -48,7 +49,7 @@ class Graph(StoredGraph):
         """What the file holds, in one line."""
         kind = "directed" if self.directed else "undirected"
         return (
-            f"{os.path.basename(self.path)}: {self.num_vertices:,} vertices, {self.num_edges:,} "
+            f"{file_name(self.path)}: {self.num_vertices:,} vertices, {self.num_edges:,} "
             f"stored edges, {kind}, {self.order_name} order"
         )
 

@@ -252,3 +252,34 @@ def test_device_memory_that_is_not_used_is_mentioned(
     lines = [line for line in capfd.readouterr().err.splitlines() if "using the CPU: " in line]
     assert len(lines) == 1
     assert why in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "usage", "meant"),
+    [
+        (("bfs", "g.ocg", "--sources", "1"), "oocbfs bfs", "--source"),
+        (("bfs", "g.ocg", "--sourec=1"), "oocbfs bfs", "--source"),
+        (("convert", "edges.txt", "--outptu", "x.ocg"), "oocbfs convert", "--output"),
+        (("batch", "g.ocg", "--hubs", "3"), "oocbfs batch", "--all-hubs"),
+        (("generate", "kron", "--scales", "3"), "oocbfs generate kron", "--scale"),
+        (("components", "g.ocg", "--label", "--lables", "x"), "oocbfs components", "--labels"),
+        (("info", "g.ocg", "-z"), "oocbfs info", None),
+        (("verify", "g.ocg", "--xyzzy"), "oocbfs verify", None),
+    ],
+    ids=lambda words: " ".join(words) if isinstance(words, tuple) else "",
+)
+def test_unknown_options(
+    words: tuple[str, ...], usage: str, meant: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(*words) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"usage: {usage} ")
+    last = said.splitlines()[-1]
+    assert last.startswith(f"{usage}: error: unrecognized arguments: ")
+    assert last.endswith(f"(did you mean {meant}?)") if meant else "did you mean" not in last
+
+
+def test_a_folder_that_cannot_be_looked_at(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("bfs", made / "g.ocg", "--source", "1", "--tmp", made / ("x" * 300)) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("cannot be looked at: File name too long")

@@ -8,14 +8,15 @@ import logging
 import math
 import os
 import re
+import stat
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any, TextIO, get_args
 
-from oocbfs.errors import BudgetError, QueryError
+from oocbfs.errors import BudgetError, OutputError, QueryError
 from oocbfs.formats.io.limits import MAX_PARTS
 from oocbfs.formats.io.ordered import MAX_THREADS
-from oocbfs.settings import ZSTD_LEVELS, Engine, OrderName, shown
+from oocbfs.settings import ZSTD_LEVELS, Engine, OrderName, as_text, shown
 
 _log = logging.getLogger(__name__)
 
@@ -91,9 +92,14 @@ def path(text: str) -> str:
 
 def folder(text: str) -> str:
     """Read the name of a folder that exists."""
-    if not os.path.isdir(path(text)):
-        raise argparse.ArgumentTypeError(f"{shown(text)} is not a folder that exists")
-    return text
+    try:
+        if stat.S_ISDIR(os.stat(path(text)).st_mode):
+            return text
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        raise OutputError(f"{text}: cannot be looked at: {error.strerror}") from error
+    raise argparse.ArgumentTypeError(f"{shown(text)} is not a folder that exists")
 
 
 # Every option that several verbs take, declared once; ``add`` may change a part of it.
@@ -261,7 +267,16 @@ def max_degree(directed: bool, degree: int) -> str:
 
 def print_json(values: dict[str, Any]) -> None:
     """Print one object on standard output."""
-    print(json.dumps(values))  # in ASCII: the same bytes on every terminal
+    print(json.dumps(_as_text(values)))  # in ASCII: the same bytes on every terminal
+
+
+def _as_text(value: Any) -> Any:  # noqa: ANN401
+    """Replace half characters, as odd file names have them, for which JSON has no form."""
+    if isinstance(value, dict):
+        return {name: _as_text(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_as_text(one) for one in value]
+    return as_text(value) if isinstance(value, str) else value
 
 
 def shortened(lines: list[str]) -> list[str]:
