@@ -198,7 +198,8 @@ def python_calls(path: Path) -> int:
 @pytest.mark.parametrize("blank", [b"\n", b" \t\r\n"], ids=repr)
 def test_blank_lines_are_passed_over_by_chunks(blank: bytes, tmp_path: Path) -> None:
     path = tmp_path / "edges.txt"
-    few, many = [], []
+    few: list[int] = []
+    many: list[int] = []
     for number, counts in ((100_000, few), (800_000, many)):
         path.write_bytes(blank * number + b"1 2\n")
         counts.extend(python_calls(path) for _ in range(2))
