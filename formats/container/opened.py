@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from oocbfs.errors import BudgetError, FormatError, QueryError
 from oocbfs.formats.container.lost_pages import PageWatch
+from oocbfs.formats.io.closing import release
 from oocbfs.formats.io.machine import open_regular
 from oocbfs.kernels.threads import renewed_after_fork
 
@@ -73,7 +74,7 @@ class Opened:
             place = self.path if descriptor is None else f"/dev/fd/{descriptor}"
             file = open_regular(place)
             # Closed also if a graph is dropped without close().
-            self._close_descriptor = finalize(self, file.close)
+            self._close_descriptor = finalize(self, release, file)
             self.descriptor = file.fileno()
             self.stamp = stamp(self.descriptor)
             if self.size < min_bytes:
@@ -148,8 +149,12 @@ class Opened:
         """Refuse a file that is not what was opened."""
         if self.descriptor == _NO_DESCRIPTOR:
             return
-        now = stamp(self.descriptor)
         problem = None
+        try:
+            now = stamp(self.descriptor)
+        except OSError as error:
+            now, cause = self.stamp, error
+            problem = f"cannot be read any more: {error.strerror}; open it again"
         if self._watch.lost or now[:3] != self.stamp[:3]:
             problem = (
                 "cannot be read any more: another program changed its size, or the disk failed; "

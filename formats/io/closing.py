@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
+from contextlib import suppress
+from io import FileIO
 from typing import Self
+
+
+def release(opened: int | FileIO) -> None:
+    """Close what was opened and whose bytes are known: an error then says nothing about them."""
+    with suppress(OSError):
+        if isinstance(opened, int):
+            os.close(opened)
+        else:
+            opened.close()
 
 
 class Closing(ABC):

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import FormatError
+from oocbfs.formats.io.closing import release
 from oocbfs.formats.io.machine import open_regular, read_at
 from oocbfs.formats.io.ordered import ordered_map
 
@@ -55,7 +56,8 @@ class DirectFile:
 
     def _keep(self, file: FileIO) -> int:
         """Keep a file open until this is closed, and give its descriptor; it is read at random."""
-        descriptor = self._open.enter_context(file).fileno()
+        self._open.callback(release, file)
+        descriptor = file.fileno()
         if hasattr(os, "posix_fadvise"):
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
         return descriptor

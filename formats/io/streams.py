@@ -13,7 +13,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, Any, Protocol
 
 import numpy as np
@@ -143,8 +143,9 @@ class Stream(Closing):
         self._front = memoryview(data + bytes(self._front))
 
     def close(self) -> None:
-        """Release the file below."""
-        self._file.close()
+        """Release the file below, whose bytes were read: an error says nothing about them."""
+        with suppress(OSError):
+            self._file.close()
 
     def _piece(self, size: int) -> memoryview:
         if not self._front:

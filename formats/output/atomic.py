@@ -9,7 +9,7 @@ import secrets
 import shutil
 import stat
 from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -39,7 +39,7 @@ def atomic_output(
     """
     shown = os.fspath(path)
     target = Path(os.path.realpath(shown))
-    try:
+    with explained(shown):
         existing = _check_target(target, shown, force, streams)
         if existing is not None and not stat.S_ISREG(existing.st_mode):
             with open(shown, "wb") as stream:
@@ -56,10 +56,19 @@ def atomic_output(
             _check_target(target, shown, force, streams)
             temporary.replace(target)
             sync_folder(target.parent)
+
+
+@contextmanager
+def explained(output: str | os.PathLike[str]) -> Generator[None]:
+    """Say of any OSError which output cannot be written."""
+    try:
+        yield
     except BrokenPipeError:
         raise  # of another file: what the block printed is not read any more
     except OSError as error:
-        raise OutputError(f"{shown}: cannot be written: {explain_write(error)}") from error
+        what = error.strerror or str(error)
+        where = "" if error.filename is None else f" ({error.filename})"
+        raise OutputError(f"{os.fspath(output)}: cannot be written: {what}{where}") from error
 
 
 def check_outputs(
@@ -86,10 +95,8 @@ def check_outputs(
         for other, name in taken:
             if _is_same(shown, name):
                 raise OutputError(f"{shown}: is {other} too; name another file for {what}")
-        try:
+        with explained(shown):
             _check_target(Path(os.path.realpath(shown)), shown, force, streams)
-        except OSError as error:
-            raise OutputError(f"{shown}: cannot be written: {explain_write(error)}") from error
         taken.append((f"the file for {what}", shown))
 
 
@@ -133,31 +140,41 @@ def _temporary_for(target: Path, shown: str) -> Generator[tuple[Path, BinaryIO]]
         raise OutputError(f"{shown}: is already being written by this process")
     _active.add(target)
     try:
-        temporary, file = _new_temporary(target)
-        with file:
-            try:
-                yield temporary, file
-            finally:
-                with suppress(OSError):
-                    temporary.unlink()
+        while True:
+            temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+            with ExitStack() as stack:
+                # First, because opening may fail when the file is there already.
+                stack.callback(_remove, temporary)
+                file = temporary.open("x+b")
+                stack.callback(_let_go, file)
+                if _lock(file):
+                    yield temporary, file
+                    return
     finally:
         _active.discard(target)
 
 
-def _new_temporary(target: Path) -> tuple[Path, BinaryIO]:
-    while True:
-        temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
-        file = temporary.open("x+b")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:  # another process takes it for stale, and is about to remove it
-            file.close()
-            continue
-        except OSError:  # this folder has no locks, so that no process removes anything
-            return temporary, file
-        if os.fstat(file.fileno()).st_nlink:  # not removed before it was locked
-            return temporary, file
+def _lock(file: BinaryIO) -> bool:
+    """Lock a new file; tell whether it is there still: others may have taken it for stale."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:  # another process is about to remove it
+        return False
+    except OSError:  # this folder has no locks, so that no process removes anything
+        return True
+    return os.fstat(file.fileno()).st_nlink > 0
+
+
+def _let_go(file: BinaryIO) -> None:
+    """Close a file that has its name already, or will never get it: no error matters any more."""
+    with suppress(OSError):
         file.close()
+
+
+def _remove(temporary: Path) -> None:
+    """Remove a name, if it is still there."""
+    with suppress(OSError):
+        temporary.unlink()
 
 
 def _check_target(target: Path, shown: str, force: bool, streams: bool) -> os.stat_result | None:
@@ -213,9 +230,3 @@ def sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def explain_write(error: OSError) -> str:
-    """Say what the system said, and about which file if that is not obvious."""
-    what = error.strerror or str(error)
-    return what if error.filename is None else f"{what} ({error.filename})"

@@ -8,13 +8,13 @@ import fcntl
 import os
 import re
 import secrets
-import shutil
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from oocbfs.errors import OutputError
-from oocbfs.formats.output.atomic import explain_write, sync_folder
+from oocbfs.formats.io.closing import release
+from oocbfs.formats.output.atomic import explained, sync_folder
 
 _AT_FDCWD, _EXCHANGE = -100, 2
 
@@ -39,13 +39,16 @@ def atomic_folder(
     """
     shown = os.fspath(path).rstrip(os.sep) or os.sep
     target = Path(os.path.realpath(shown))
-    try:
+    with explained(shown):
         check_folder(path, force=force, may_replace=may_replace)
         _remove_stale(target)
         temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
-        temporary.mkdir()
-        lock = os.open(temporary, os.O_RDONLY | os.O_DIRECTORY)
-        try:
+        with ExitStack() as stack:
+            # What is there at the end is what failed, or what was replaced.
+            stack.callback(_remove, temporary)
+            temporary.mkdir()
+            lock = os.open(temporary, os.O_RDONLY | os.O_DIRECTORY)
+            stack.callback(release, lock)
             with suppress(OSError):  # this file system has no locks: then nothing is ever stale
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield temporary
@@ -54,14 +57,6 @@ def atomic_folder(
             check_folder(path, force=force, may_replace=may_replace)
             _move(temporary, target)
             sync_folder(target.parent)
-        finally:
-            os.close(lock)
-            # What is there now is what failed, or what was replaced.
-            shutil.rmtree(temporary, ignore_errors=True)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise OutputError(f"{shown}: cannot be written: {explain_write(error)}") from error
 
 
 def check_folder(
@@ -103,7 +98,23 @@ def _move(temporary: Path, target: Path) -> None:
     old = temporary.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
     target.rename(old)
     temporary.rename(target)
-    shutil.rmtree(old, ignore_errors=True)
+    _remove(old)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder as far as possible, also where one more file may be opened and no second.
+
+    ``shutil.rmtree`` opens two at a time.
+    """
+    with suppress(OSError):
+        for inside, folders, files in os.walk(folder, topdown=False):
+            for name in files:
+                with suppress(OSError):
+                    Path(inside, name).unlink()
+            for name in folders:
+                with suppress(OSError):
+                    Path(inside, name).rmdir()
+        folder.rmdir()
 
 
 def _remove_stale(target: Path) -> None:
@@ -115,6 +126,6 @@ def _remove_stale(target: Path) -> None:
                 descriptor = os.open(entry, os.O_RDONLY | os.O_DIRECTORY)
                 try:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(entry)
+                    _remove(entry)
                 finally:
-                    os.close(descriptor)
+                    release(descriptor)

@@ -35,6 +35,7 @@ from oocbfs.batch.tables import Row, pair_types, write_table
 from oocbfs.batch.workers import SharedGraph, on_workers
 from oocbfs.cluster.graph import ShardedGraph
 from oocbfs.errors import OutputError, QueryError
+from oocbfs.formats.output.atomic import explained
 from oocbfs.formats.output.packing import STANDARD_OUTPUT
 from oocbfs.formats.output.parquet import import_arrow
 from oocbfs.gpu.cuda_device import load_cupy
@@ -211,9 +212,10 @@ def _fill_folder(
         if prepared.writes_zarr:
             ZarrLevels.clean(folder)
         _write_tables(prepared)
-    if (folder / GROUPS).exists():
-        shutil.rmtree(folder / GROUPS)
-    sync(folder)
+    with explained(folder):
+        if (folder / GROUPS).exists():
+            shutil.rmtree(folder / GROUPS)
+        sync(folder)
 
 
 def _begin(prepared: PreparedJob) -> None:

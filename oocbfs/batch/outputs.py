@@ -13,7 +13,7 @@ import numpy as np
 
 from oocbfs.errors import InputError, OutputError
 from oocbfs.formats.names import split_names
-from oocbfs.formats.output.atomic import atomic_output
+from oocbfs.formats.output.atomic import atomic_output, explained
 from oocbfs.results.source import SourceResult
 
 _LONGEST_LINE = 1 << 18
@@ -129,7 +129,8 @@ class ZarrLevels:
 
     def __init__(self, folder: Path) -> None:
         self._path = _zarr_in(folder)
-        self._array = import_zarr().open_array(self._path, mode="r+")
+        with explained(self._path):
+            self._array = import_zarr().open_array(self._path, mode="r+")
 
     @classmethod
     def make(cls, folder: Path, num_sources: int, num_vertices: int) -> None:
@@ -138,36 +139,40 @@ class ZarrLevels:
         cls.clean(folder)
         path = _zarr_in(folder)
         shape = (num_sources, num_vertices)
-        if not (path / "zarr.json").exists():
-            zarr.create_array(
-                path,
-                shape=shape,
-                chunks=(1, max(1, min(num_vertices, cls._CHUNK))),
-                dtype="int32",
-                fill_value=-1,
-                overwrite=True,
-            )
-        elif zarr.open_array(path, mode="r").shape != shape:
-            raise OutputError(f"{path}: has another shape; delete it and resume again")
+        with explained(path):
+            if not (path / "zarr.json").exists():
+                zarr.create_array(
+                    path,
+                    shape=shape,
+                    chunks=(1, max(1, min(num_vertices, cls._CHUNK))),
+                    dtype="int32",
+                    fill_value=-1,
+                    overwrite=True,
+                )
+            elif zarr.open_array(path, mode="r").shape != shape:
+                raise OutputError(f"{path}: has another shape; delete it and resume again")
 
     @staticmethod
     def clean(folder: Path) -> None:
         """Remove what zarr was writing when a process was killed."""
-        for leftover in _zarr_in(folder).rglob("*.partial"):
-            leftover.unlink()
+        with explained(_zarr_in(folder)):
+            for leftover in _zarr_in(folder).rglob("*.partial"):
+                leftover.unlink()
 
     def write(self, number: int, result: SourceResult) -> None:
         """Write the levels of one source."""
-        self._array[number] = result.levels
+        with explained(self._path):
+            self._array[number] = result.levels
 
     def flush(self, first: int, stop: int) -> None:
         """Wait until the rows first … stop-1 are on disk."""
         rows = [self._path / "c" / str(number) for number in range(first, stop)]
-        for path in (self._path / "zarr.json", *rows):
-            for part in (path, *path.rglob("*")):
-                sync(part)
-        sync(self._path / "c")
-        sync(self._path)
+        with explained(self._path):
+            for path in (self._path / "zarr.json", *rows):
+                for part in (path, *path.rglob("*")):
+                    sync(part)
+            sync(self._path / "c")
+            sync(self._path)
 
 
 def _zarr_in(folder: Path) -> Path:

@@ -58,11 +58,15 @@ def shard(
     """
     check_whole("parts", parts, range(1, MAX_PARTS + 1))
     check_folder(output, force=force, may_replace=is_ours)
-    with Container(graph) as container, container.file.reading():
+    with Container(graph) as container:
         if container.part is not None:
             raise QueryError(f"{container.path}: is a part of a graph already")
         check_space(output, container.raw_bytes(*Kind))
-        with atomic_folder(output, force=force, may_replace=is_ours) as folder:
+        with (
+            atomic_folder(output, force=force, may_replace=is_ours) as folder,
+            # Inside, so that nothing appears if the graph was changed meanwhile.
+            container.file.reading(),
+        ):
             phases = Phases(show=progress)
             return _Sharding(container, folder, parts, phases).run(Path(output))
 
