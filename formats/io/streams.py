@@ -112,9 +112,10 @@ class Stream(Closing):
         self._front = self._front[kept:]
         size -= kept
         if self._codec is None and self._source.regular and isinstance(self._file, io.RawIOBase):
-            end = os.fstat(self._file.fileno()).st_size
-            step = min(size, end - self._file.tell())
-            self._file.seek(step, io.SEEK_CUR)
+            with explained(self._source.name):
+                end = os.fstat(self._file.fileno()).st_size
+                step = min(size, end - self._file.tell())
+                self._file.seek(step, io.SEEK_CUR)
             size -= self._count(step)
         while size > 0 and (piece := self._piece(min(size, PLAIN_PIECE_BYTES))):
             size -= len(piece)

@@ -33,7 +33,12 @@ class DiskRows:
         self.num_linked = container.num_vertices if num_linked is None else num_linked
         self._num_ids = container.num_ids if num_linked is None else num_linked
         self.file = DirectFile(container.path)
-        if stamp(self.file.descriptor) != container.file.stamp:
+        try:
+            is_same = stamp(self.file.descriptor) == container.file.stamp
+        except OSError as error:
+            self.close()
+            raise self.file.explain(error.errno or 0) from error
+        if not is_same:
             self.close()
             raise FormatError(f"{container.path}: was replaced while it was open: open it again")
         # One traversal at a time, because each would take the budget for itself.

@@ -98,15 +98,6 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     children.run(["umount", str(folder)], check=True)
 
 
-@pytest.mark.parametrize("settings", [[], ["--zstd"], ["--directed"], ["--ids", "names"]])
-def test_full_disk(small_disk: Path, tmp_path: Path, edges: Path, settings: list[str]) -> None:
-    (small_disk / "ballast").write_bytes(bytes(2 << 20))
-    code, shown = convert(edges, "-o", small_disk / "g.ocg", *settings)
-    assert code == 1
-    assert "No space left" in shown.splitlines()[-1]
-    assert [path.name for path in small_disk.iterdir()] == ["ballast"]
-
-
 @pytest.mark.parametrize("ids", ["auto", "names"])
 def test_full_disk_for_temporary_data(
     small_disk: Path, tmp_path: Path, edges: Path, monkeypatch: pytest.MonkeyPatch, ids: Any

@@ -45,6 +45,7 @@ SMALLER = {
     "--random 1000": "--random 70",
     "random = 1000": "random = 70",
     "--mutants 50000": "--mutants 8",
+    "faults --sample 100": "faults verify --sample 1",
 }
 # What some lines need beyond a plain installation.
 NEEDS = {
@@ -54,6 +55,7 @@ NEEDS = {
     "--cluster": find_spec("distributed"),
     "emulator": shutil.which("g++"),
     "oocbfs ablate": shutil.which("g++"),
+    "support.faults": shutil.which("gcc"),
 }
 # What each page leaves behind, if all of it ran.
 MADE = {
