@@ -9,7 +9,7 @@ or .graph (METIS, also with .gz …), .sg (GAP).
 from __future__ import annotations
 
 import argparse
-import sys
+import logging
 from typing import TYPE_CHECKING
 
 from oocbfs.tools.shared import announcements, searches
@@ -17,6 +17,8 @@ from oocbfs.tools.shared import options as shared
 
 if TYPE_CHECKING:
     from oocbfs.search.graph import Graph
+
+_log = logging.getLogger(__name__)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -79,19 +81,13 @@ def _write_rows(opened: Graph, form: str, options: argparse.Namespace) -> int:
     from oocbfs.progress import Phases
 
     choose_row_format(options.output, opened)
+    numbered = f"{options.output}: vertices are numbered from {FIRST[form]} in the order of their"
+    lost = "which this format cannot hold"
     if opened.names is not None:
-        print(
-            f"{options.output}: vertices are numbered from {FIRST[form]} in the order of their "
-            "names, which this format cannot hold",
-            file=sys.stderr,
-        )
+        _log.info("%s names, %s", numbered, lost)
     elif not keeps_ids(form, opened):
-        kept = ", which are in the array ids" if form == NPZ else ", which this format cannot hold"
-        print(
-            f"{options.output}: vertices are numbered from {FIRST[form]} in the order of their "
-            f"ids{kept}",
-            file=sys.stderr,
-        )
+        kept = "which are in the array ids" if form == NPZ else lost
+        _log.info("%s ids, %s", numbered, kept)
     sides = 2 if form == GAP and opened.directed else 1
     with Phases()("export", sides * opened.num_edges, "neighbour") as bar:
         settings = shared.chosen(options, "threads", "force")

@@ -111,9 +111,9 @@ def _remove(folder: Path) -> None:
             for name in files:
                 with suppress(OSError):
                     Path(inside, name).unlink()
-            for name in folders:
+            for path in (Path(inside, name) for name in folders):
                 with suppress(OSError):
-                    Path(inside, name).rmdir()
+                    path.unlink() if path.is_symlink() else path.rmdir()
         folder.rmdir()
 
 
