@@ -6,6 +6,7 @@ import io
 import os
 import struct
 import zipfile
+from contextlib import suppress
 
 from oocbfs.errors import BudgetError
 from oocbfs.formats.io.streams import Source, Stream, explained
@@ -91,7 +92,8 @@ class Archive:
     def close(self) -> None:
         """Close the archive until a file in it is opened again."""
         if self._zip is not None:
-            self._zip.close()
+            with suppress(OSError):  # its bytes were read
+                self._zip.close()
             self._zip = None
         if self._file is not None:
             self._file.close()
