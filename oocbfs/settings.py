@@ -74,6 +74,11 @@ def file_name(path: str) -> str:
     return as_text(os.path.basename(path))
 
 
+def is_verifying() -> bool:
+    """Tell whether OOCBFS_VERIFY asks to check whatever is found."""
+    return os.environ.get("OOCBFS_VERIFY", "0") not in ("", "0")
+
+
 def shown(value: object) -> str:
     """Write something wrong in one short line."""
     text = " ".join(repr(value).split())
@@ -123,6 +128,11 @@ class Settings:
     schedule: Schedule = DEFAULT_SCHEDULE
     # Numbers of GPUs, each of which gets a part of the graph.
     devices: tuple[int, ...] | None = None
+
+    @property
+    def checks(self) -> bool:
+        """Whether results are checked before they are handed out."""
+        return self.validate or is_verifying()
 
     def check(self) -> None:
         """Refuse what no engine knows."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import faulthandler
 import os
 import shutil
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -60,6 +60,14 @@ def shared_graphs(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> S
     """Give graphs that are converted once in a run, whichever worker needs them first."""
     folder = tmp_path_factory.getbasetemp()
     return SharedGraphs((folder if worker_id == "master" else folder.parent) / "shared-graphs")
+
+
+@pytest.fixture(scope="module")
+def verified() -> Iterator[None]:
+    """Let all that a module's searches find be checked before it is handed out."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OOCBFS_VERIFY", "1")
+        yield
 
 
 @pytest.fixture(scope="session")

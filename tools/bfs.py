@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from oocbfs.errors import QueryError
 from oocbfs.methods import AUTO, METHODS
-from oocbfs.settings import DEVICES, Direction
+from oocbfs.settings import DEVICES, Direction, is_verifying
 from oocbfs.tools.shared import announcements, searches, vectors
 from oocbfs.tools.shared import options as shared
 from oocbfs.tools.shared.vertices import called, read_vertices, vertices
@@ -181,6 +181,7 @@ def run(options: argparse.Namespace) -> None:
         path_found = _path(result, target)
         summary = result.summary()
     searches.tell_engine(result.stats)
+    options.validate = options.validate or is_verifying()
     summary |= {"path": path_found, "validated": options.validate}
     rows = _rows(result, options, path_found)
     shared.print_report(options, summary, rows, above=_levels(result))

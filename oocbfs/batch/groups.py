@@ -34,6 +34,8 @@ class Manner:
     strategy: Strategy
     engine: ManyEngine
     force: bool
+    # Said here, because a worker has an environment of its own.
+    validate: bool
 
     def check(self, graph: Graph | ShardedGraph) -> None:
         """Refuse what a graph cannot do, or not within its budget."""
@@ -52,11 +54,18 @@ class Manner:
 
     def _divide(self, graph: Graph) -> ManyDivision:
         """Decide how traversals keep within the budget of the graph."""
-        settings = Settings(threads=self.threads, engine=self.engine, memory=graph.budget_bytes)
+        settings = Settings(
+            threads=self.threads,
+            engine=self.engine,
+            memory=graph.budget_bytes,
+            validate=self.validate,
+        )
         return divide(graph, self.emit, self.strategy, settings)
 
     def _settings_in_parts(self, graph: ShardedGraph) -> Settings:
-        return graph.settings(None, {}, threads=self.threads, engine=self.engine)
+        return graph.settings(
+            None, {}, threads=self.threads, engine=self.engine, validate=self.validate
+        )
 
 
 @dataclass(frozen=True)

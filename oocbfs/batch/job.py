@@ -10,7 +10,7 @@ from typing import Any
 from oocbfs.batch.groups import GroupDone, Manner, SourceGroup
 from oocbfs.cluster.manifest import is_sharded
 from oocbfs.search.many import WIDTH
-from oocbfs.settings import Emit, From, LevelFiles, ManyEngine, Strategy, Table
+from oocbfs.settings import Emit, From, LevelFiles, ManyEngine, Strategy, Table, is_verifying
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ class Job:
             strategy=self.strategy,
             engine=self.engine,
             force=self.force,
+            validate=is_verifying(),
         )
 
 

@@ -21,6 +21,7 @@ from oocbfs.memory import parse_size
 
 if TYPE_CHECKING:
     from oocbfs.formats.container.reader import Container
+    from oocbfs.kernels.rows import Rows
 
 
 class PartFolder(AnyGraph, Closing):
@@ -99,14 +100,20 @@ class PartFolder(AnyGraph, Closing):
 
     def stored_edges(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Yield all edges as stored vertices, a bounded number at a time; undirected ones twice."""
-        from oocbfs.graph.rows import decode_edges, load_rows
+        from oocbfs.graph.rows import decode_edges
+
+        for rows, number in self.rows_by_part():
+            for sources, targets in decode_edges(rows, None, once=False):
+                yield self.shape.cut.vertex_of(number, sources), targets.astype(np.int64)
+
+    def rows_by_part(self) -> Iterator[tuple[Rows, int]]:
+        """Yield the rows of each part, and its number."""
+        from oocbfs.graph.rows import load_rows
 
         for number in range(self.shape.cut.parts):
             container = self.part(number)
             with container.file.reading():
-                rows = load_rows(container)
-                for sources, targets in decode_edges(rows, None, once=False):
-                    yield self.shape.cut.vertex_of(number, sources), targets.astype(np.int64)
+                yield load_rows(container), number
 
     def id_edges(self) -> Iterator[Edges]:
         """Yield all edges as ids, also where users know vertices by names."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from oocbfs.formats.container.layout import Kind
 from oocbfs.formats.edges import Edges, Ids
 from oocbfs.graph.vertices import Vertex, Vertices
+
+if TYPE_CHECKING:
+    from oocbfs.kernels.rows import Rows
 
 
 class AnyGraph(Vertices, ABC):
@@ -43,6 +46,14 @@ class AnyGraph(Vertices, ABC):
     @abstractmethod
     def degree(self, vertex: int) -> int:
         """Count the neighbours of a vertex; out-neighbours if the graph is directed."""
+
+    @abstractmethod
+    def rows_by_part(self) -> Iterator[tuple[Rows, int]]:
+        """Yield the rows of each file, and the number of its part: 0 of a graph in one file."""
+
+    def release(self) -> None:
+        """Let go of mapped pages, so that they count as memory of this process no more."""
+        self._container.release()
 
     def neighbors(self, vertex: Vertex) -> NDArray[Any]:
         """Ids of a vertex's neighbours, ascending; out-neighbours if the graph is directed."""

@@ -70,6 +70,10 @@ class StoredGraph(AnyGraph, Closing):
 
         return load_rows(self._container, transposed=True) if self.directed else self.rows
 
+    def rows_by_part(self) -> Iterator[tuple[Rows, int]]:
+        """Yield ``rows``, of part 0."""
+        yield self.rows, 0
+
     @lazy
     def num_linked(self) -> int:
         """Vertices up to the last one that has an edge; engines leave out those behind it.
@@ -249,10 +253,6 @@ class StoredGraph(AnyGraph, Closing):
         begin = int(record["offset"])
         end = begin + int(record["stored_bytes"])
         return cached_share(self._container.file.descriptor, begin, end)
-
-    def release(self) -> None:
-        """Let go of mapped pages, so that they count as memory of this process no more."""
-        self._container.release()
 
     def release_device(self) -> None:
         """Give back what a GPU holds of the graph, and what is pinned for it."""

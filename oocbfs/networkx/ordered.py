@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.arrays import fresh
-from oocbfs.errors import FormatError
+from oocbfs.errors import FormatError, QueryError
 from oocbfs.kernels.ordered import search as kernels
-from oocbfs.networkx.backing import Backing, row_scratch
+from oocbfs.networkx.backing import Backing, ids_at, row_scratch
+from oocbfs.settings import is_verifying
 
 # So many vertices are looked at before what they found is given out: first few, then more, because
 # nobody may want the rest.
@@ -46,16 +47,28 @@ class OrderedSearch:
         begin, count, level = 0, self._num_sources, 0
         piece = _FIRST_PIECE
         scratch = row_scratch(self._backing)
+        levels = self._levels() if is_verifying() else None
         while begin < count and level < num_levels:
             level += 1
             level_end = count
             while begin < level_end and count < self.queue.size:
                 end = min(begin + piece, level_end)
                 found = self._expand(count, begin, end, scratch)
+                if levels is not None and (levels[self.queue[count:found]] != level).any():
+                    raise _wrong(self._backing)
                 if found > count:
                     yield Found(level, count, found)
                 begin, count, piece = end, found, min(2 * piece, _LARGEST_PIECE)
             begin = level_end
+        if levels is not None and count < np.count_nonzero((levels >= 0) & (levels <= num_levels)):
+            raise _wrong(self._backing)
+
+    def _levels(self) -> NDArray[np.int32]:
+        """Find the levels of all vertices by a search that is checked."""
+        backing = self._backing
+        engine = backing.reversed_engine if self._inward else backing.engine
+        sources = self.queue[: self._num_sources].astype(np.int64)
+        return engine.bfs(ids_at(engine, sources)).levels
 
     def _expand(self, count: int, begin: int, end: int, scratch: NDArray[np.uint32]) -> int:
         backing = self._backing
@@ -92,9 +105,15 @@ def shortest_path(backing: Backing, source: int, target: int) -> list[int] | Non
         if met == kernels.DAMAGED:
             raise _damaged(backing)
     backing.release()
-    if met == kernels.NO_PATH:
-        return None
-    return [*reversed(_way(before, met)), met, *_way(after, met)]
+    path = None
+    if met != kernels.NO_PATH:
+        path = [*reversed(_way(before, met)), met, *_way(after, met)]
+    if is_verifying():
+        engine = backing.engine
+        level = engine.bfs(ids_at(engine, np.array([source]))).levels[target]
+        if level != (-1 if path is None else len(path) - 1):
+            raise _wrong(backing)
+    return path
 
 
 def _way(towards: NDArray[np.uint32], vertex: int) -> list[int]:
@@ -104,6 +123,13 @@ def _way(towards: NDArray[np.uint32], vertex: int) -> list[int]:
         vertex = step - kernels.BEFORE
         way.append(vertex)
     return way
+
+
+def _wrong(backing: Backing) -> QueryError:
+    return QueryError(
+        f"{backing.engine.path}: validation failed: vertices were found on other levels than those "
+        "of a search that was checked: this is a mistake of oocbfs"
+    )
 
 
 def _damaged(backing: Backing) -> FormatError:

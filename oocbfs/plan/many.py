@@ -48,6 +48,18 @@ class ManyDivision:
     # Sources that run one per core at a time, if a graph turns out to be too deep; None is all
     # threads.
     most_alone: int | None = None
+    # Levels are found in any case, and checked.
+    checks: bool = False
+    bounded: bool = False
+
+    def found(self, emit: Emit) -> Emit:
+        """Say what has to be found of each source so that this can be given."""
+        return "levels" if self.checks else emit
+
+
+def _check_bytes(graph: StoredGraph, division: ManyDivision) -> int:
+    """Count what a check takes: levels as whole numbers, and marks."""
+    return 8 * graph.num_vertices * division.checks
 
 
 class Loaders(NamedTuple):
@@ -75,14 +87,20 @@ def divide_many(
     check_choice("strategy", strategy, Strategy)
     check_choice("engine", settings.engine, ManyEngine)
     budget_bytes = settings.memory
-    division = ManyDivision(strategy, available_threads(settings.threads))
+    division = ManyDivision(
+        strategy,
+        available_threads(settings.threads),
+        checks=settings.checks,
+        bounded=budget_bytes is not None,
+    )
+    emit = division.found(emit)
     if budget_bytes is None:
         return replace(division, engine=settings.engine)
     if settings.on_device:
         raise QueryError(f"the {settings.engine} engine keeps to no memory budget: leave it out")
     if mapping_bytes(graph) <= budget_bytes:
         loaders.mapped()
-        free_bytes = budget_bytes - mapping_bytes(graph)
+        free_bytes = budget_bytes - mapping_bytes(graph) - _check_bytes(graph, division)
         if emit == "levels" and graph.is_reordered:
             free_bytes -= 4 * graph.num_vertices  # the ranks of positions
         mapped = from_mapping(graph.num_vertices, emit, free_bytes, division)
@@ -125,6 +143,7 @@ def _from_disk(
 
     def needed(width: int) -> int:
         needed_bytes = fast_bytes(graph) + disk.MANY_BYTES + disk.words_bytes(linked, width)
+        needed_bytes += _check_bytes(graph, division)
         if emit != "summary":
             # Levels of a byte, which are written at random: in files they would be read again and
             # again. A row in the order of the ids, and the one that the caller holds, come later.

@@ -24,8 +24,8 @@ from oocbfs.results.bfs import BfsOutcome, BfsResult, Named, Stats, Task
 from oocbfs.results.levels import STOPPED, Level, LevelTable
 from oocbfs.results.naming import check_parents, name_levels, name_parents
 from oocbfs.search.code import traversal_code
+from oocbfs.results.validation import Levels, validate
 from oocbfs.search.engine import Choice, choose_engine, run_on_best
-from oocbfs.search.validation import validate
 from oocbfs.settings import Engine, Settings
 
 if TYPE_CHECKING:
@@ -86,11 +86,16 @@ def _bfs(
     on_cores = engine in ("cpu", "disk") and not by_method
     threads = task.threads if on_cores else 1
     named = found.named or _name(graph, task, levels, found.depth, settings, threads)
+    seconds = time.perf_counter() - start
+    if settings.checks:
+        # A traversal that stops early leaves its last level unexpanded.
+        handed_out = Levels(named.levels, named.parents, named.sizes, found.depth)
+        bounded = settings.memory is not None
+        validate(graph, sources, handed_out, threads=task.threads, bounded=bounded)
     if engine == "disk":
         graph.release()
     edges = named.edges if graph.directed else named.edges // 2
     records = found.records
-    seconds = time.perf_counter() - start
     stats = Stats(
         engine=engine,
         threads=threads,
@@ -125,20 +130,8 @@ def _name(
     settings: Settings,
     threads: int,
 ) -> Named:
-    """Bring levels and parents of stored vertices into the order of ids; check them if wanted."""
+    """Bring levels and parents of stored vertices into the order of ids."""
     start = time.perf_counter()
-    if settings.validate:
-        # A traversal that stops early leaves its last level unexpanded.
-        sources = task.sources.astype(np.int64)
-        validate(
-            graph,
-            sources,
-            levels,
-            task.parents,
-            last_level=depth,
-            threads=threads,
-            let_go=partial(_let_go, graph, settings),
-        )
     sizes = np.zeros(depth + 2, np.int64)
     kernels.count_levels(sizes, task.levels, 0, levels.size)
     counts = over_ranges(
@@ -163,9 +156,7 @@ def decide(graph: StoredGraph, parents: bool, settings: Settings) -> Division:
     expect_code(graph.path, traversal_code(graph, parents, settings), settings.memory)
     cpu.load()
     threads = available_threads(settings.threads)
-    needs = traversal_needs(
-        graph, with_parents=parents, validate=settings.validate, threads=threads
-    )
+    needs = traversal_needs(graph, with_parents=parents, validate=settings.checks, threads=threads)
     return divide(graph, needs, settings, load_disk)
 
 
@@ -239,8 +230,8 @@ def _run(
 def _on_cpu(graph: StoredGraph, task: Task, settings: Settings) -> BfsOutcome:
     """Traverse on all cores, straight from the mapped file."""
     cpu.load()
-    # A budget has no room for the ranks of all vertices, and checks want stored vertices.
-    in_order = settings.memory is None and not settings.validate
+    # A budget has no room for the ranks of all vertices.
+    in_order = settings.memory is None
     # Who searches a second time is likely to search a third time.
     rows, in_rows = graph.decoded_rows if in_order and graph.kept_scratch else graph.connected_rows
     if rows.heads.size < task.levels.size and task.sources.max() >= rows.heads.size:

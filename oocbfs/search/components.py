@@ -16,6 +16,7 @@ from oocbfs.plan.host import Division, components_needs, divide, expect_code, wh
 from oocbfs.results.components import ComponentsOutcome, ComponentsResult, ComponentsStats
 from oocbfs.results.naming import name_components
 from oocbfs.search.code import components_code
+from oocbfs.results.validation import validate_components
 from oocbfs.search.engine import Choice, run_on_best
 from oocbfs.settings import Settings
 
@@ -39,9 +40,12 @@ def _components(graph: StoredGraph, settings: Settings, start: float) -> Compone
     threads = available_threads(settings.threads)
     found_at = time.perf_counter()
     named, counts = name_components(graph, labels, division.arrays, threads)
+    end = time.perf_counter()
+    if settings.checks:
+        bounded = settings.memory is not None
+        validate_components(graph, named, counts, division.arrays, bounded=bounded)
     if engine == "disk":
         graph.release()
-    end = time.perf_counter()
     stats = ComponentsStats(
         engine=engine,
         threads=threads if engine in ("cpu", "disk") else 1,

@@ -20,6 +20,7 @@ from oocbfs.kernels.results import levels as results
 from oocbfs.plan.host import expect_code
 from oocbfs.plan.many import DEEP, Loaders, ManyDivision, divide_many
 from oocbfs.results.source import Levels, SourceResult, SourceResults, asked_for, smallest
+from oocbfs.results.validation import checked
 from oocbfs.search.bfs import load_disk
 from oocbfs.search.code import many_code, traversal_code
 from oocbfs.search.engine import run_on_best
@@ -46,7 +47,10 @@ class Traversals:
 
     def __init__(self, graph: StoredGraph, emit: Emit, division: ManyDivision) -> None:
         self._graph = graph
-        self._emit = emit
+        self._asked = emit
+        self._emit = emit = division.found(emit)
+        self._checks = division.checks
+        self._bounded = division.bounded
         self._threads = division.threads
         self._most_alone = min(division.threads, division.most_alone or division.threads)
         self._rows_at_once = division.rows_at_once
@@ -99,7 +103,21 @@ class Traversals:
         self, sources: Sequence[Vertex], targets: Sequence[NDArray[np.int64]] | None = None
     ) -> Iterator[SourceResult]:
         """Yield the result of each source, in their order; targets are stored vertices."""
-        return self._graph.each(self._run_groups(sources, targets))
+        results = self._run_groups(sources, targets)
+        return self._graph.each(self._check(results, targets) if self._checks else results)
+
+    def _check(
+        self, results: Iterator[SourceResult], targets: Sequence[NDArray[np.int64]] | None
+    ) -> Iterator[SourceResult]:
+        """Check each result, and leave out what was found for that alone."""
+        for number, result in enumerate(results):
+            yield checked(
+                result,
+                self._asked,
+                None if targets is None else targets[number],
+                threads=self._threads,
+                bounded=self._bounded,
+            )
 
     def _run_groups(
         self, sources: Sequence[Vertex], targets: Sequence[NDArray[np.int64]] | None

@@ -74,7 +74,7 @@ class DiskTraversals:
             row = distances = None
             if levels is not None and targets is not None:
                 distances = levels[number, targets[number]].astype(np.int32)
-            elif levels is not None:
+            if levels is not None and self._emit == "levels":
                 row = name_levels(graph, levels[number], ResultArrays(), self._threads)
             sizes = np.trim_zeros(found.sizes[:, number], "b")
             yield SourceResult(source, graph, sizes, "together", row, distances)
@@ -93,7 +93,7 @@ class DiskTraversals:
                 stored = targets[number]
                 natural = stored if graph.order is None else graph.order[stored]
                 distances = np.asarray(done.levels[natural], np.int32)
-            elif self._emit == "levels":
+            if self._emit == "levels":
                 row = smallest(done.levels, done.level_sizes.size - 1)
             sizes = done.level_sizes
             del done

@@ -28,6 +28,8 @@ from tests.support.real_graphs import GRAPHS, needs_graphs, real_graphs
 from tests.support.shared import SharedGraphs
 from tests.support.strategies import DIRECTIONS, ORDERS, Pairs, edge_lists, pair_array
 
+pytestmark = pytest.mark.usefixtures("verified")
+
 PARTS = (1, 2, 3, 7)
 
 

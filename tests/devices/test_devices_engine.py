@@ -29,9 +29,10 @@ from tests.support.gpu.several_double import Devices, Nccl
 from tests.support.shared import SharedGraphs
 from tests.support.strategies import DIRECTIONS, ORDERS, Pairs, edge_lists, pair_array
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("g++") is None, reason="the emulator needs a C++ compiler"
-)
+pytestmark = [
+    pytest.mark.usefixtures("verified"),
+    pytest.mark.skipif(shutil.which("g++") is None, reason="the emulator needs a C++ compiler"),
+]
 
 
 @cache

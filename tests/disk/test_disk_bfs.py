@@ -18,6 +18,7 @@ from oocbfs.formats.io.direct import DirectFile
 from oocbfs.generate import generators
 from oocbfs.graph.rows import span
 from oocbfs.kernels.bfs import traverse as cpu
+from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.disk.small_level import BLOCK_BYTES
 from oocbfs.kernels.disk.stream import CHUNK_BYTES
 from oocbfs.memory import read_bytes
@@ -54,9 +55,12 @@ def test_hubs_that_cross_chunks(hub_graph: Path, cache_bytes: int, direction: in
 def oocbfs_check(
     graph: Graph, source: int, levels: NDArray[np.int32], parents: NDArray[np.uint32]
 ) -> None:
-    from oocbfs.search.validation import validate
+    from oocbfs.results.validation import Levels, validate
 
-    validate(graph, np.array([source]), levels, parents, last_level=levels.size, threads=1)
+    tree = np.where(parents == NO_HEAD, -1, parents.astype(np.int64))
+    sizes = np.bincount(levels[levels >= 0])
+    found = Levels(levels, tree, sizes, last_level=levels.size)
+    validate(graph, np.array([source], np.uint64), found, threads=1)
 
 
 def test_every_kind_of_level_is_met(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ from oocbfs.kernels.components import connect as components
 from oocbfs.kernels.constants import NO_HEAD, SLACK_BYTES
 from oocbfs.kernels.many import traverse as many
 from oocbfs.kernels.results import checking as check
-from oocbfs.kernels.results import levels as results
 from oocbfs.kernels.results import prediction as kernels
+from oocbfs.kernels.results import validation
 from oocbfs.kernels.rows import Rows, read_only
 from oocbfs.kernels.shards import run as shards
 from oocbfs.kernels.shards.state import DOWN, SMALL, TAKE, UP, Bitmaps
@@ -106,16 +106,18 @@ def run_kernels(path: str, **fields: int) -> None:
         assert parents.max() < n
     bfs.traverse(sound, sound, sources, levels, parents)
     index = rows.bases, rows.starts
-    results.check_levels(
-        np.zeros(n, np.uint8), levels, parents, rows.heads, *index, rows.shift, rows.tails,
+    stored = rows.heads, *index, rows.shift, rows.tails, (0, 1)
+    no_order, no_ids = np.empty(0, np.uint32), np.empty(0, np.uint64)
+    validation.check_levels(
+        np.zeros(n, np.uint8), levels, parents.astype(np.int64), no_order, no_ids, 0, *stored,
         9, True, 0, n,
     )  # fmt: skip
+    validation.join_rows(np.arange(n, dtype=np.uint32), no_order, *stored, 0, n)
     check.check_rows(
         np.zeros(2, np.uint64), rows.heads, *index, rows.shift, rows.tails,
         rows.degrees, n, rows.degrees, (0, 1), 0, n, np.uint64(1),
     )  # fmt: skip
     ends = np.empty((2, 4 * n), np.uint64)
-    no_order = np.empty(0, np.uint32)
     for row in (0, n - 1):
         for ranks in (no_order, np.arange(n, dtype=np.uint32)[::-1].copy()):
             varint.decode_rows(

@@ -22,6 +22,8 @@ from tests.support.gpu.gpu_graphs import matrix_of, rows_of
 from tests.support.gpu.method_checks import ON_DEVICES, search
 from tests.support.shared import SharedGraphs
 
+pytestmark = pytest.mark.usefixtures("verified")
+
 SOURCE = 3
 ON_CPU = ("list", "csr")
 

@@ -26,6 +26,8 @@ from tests.support import children
 from tests.support.exhaustive import ALL, crossing
 from tests.support.networkx_graphs import graphs, outcome
 
+pytestmark = pytest.mark.usefixtures("verified")
+
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
     name: ()
     for name in FUNCTIONS

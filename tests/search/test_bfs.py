@@ -235,29 +235,15 @@ def test_concurrent_traversals_of_one_graph(kron: Path) -> None:
 
 
 def test_validation_finds_every_kind_of_mistake(kron: Path) -> None:
-    from oocbfs.search.validation import validate
+    from oocbfs.results.validation import Levels, validate
 
     with oocbfs.open(kron) as graph:
-        rows = graph.rows
-        source = np.array([0])
-        from oocbfs.kernels.bfs import traverse as cpu
-
-        levels, parents = (
-            np.empty(graph.num_vertices, np.int32),
-            np.empty(graph.num_vertices, np.uint32),
-        )
-        done = cpu.traverse(rows, rows, source.astype(np.uint32), levels, parents, threads=1)
+        result = graph.bfs(0, parents=True)
+        levels, parents = result.levels, result.parents
+        right = Levels(levels, parents, result.level_sizes, result.depth + 1)
 
         def attempt(**changed: Any) -> None:
-            arguments = {"levels": levels, "parents": parents} | changed
-            validate(
-                graph,
-                source,
-                arguments["levels"],
-                arguments["parents"],
-                last_level=done.depth,
-                threads=2,
-            )
+            validate(graph, np.array([0], np.uint64), right._replace(**changed), threads=2)
 
         attempt()
         attempt(parents=None)
@@ -280,6 +266,8 @@ def test_validation_finds_every_kind_of_mistake(kron: Path) -> None:
             tree[place] = value
             with pytest.raises(QueryError, match="validation failed"):
                 attempt(parents=tree)
+        with pytest.raises(QueryError, match="validation failed: the sizes of levels"):
+            attempt(sizes=right.sizes + 1)
 
 
 def test_damaged_tails_are_an_error_not_a_crash(kron: Path, tmp_path: Path) -> None:

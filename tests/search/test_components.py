@@ -24,6 +24,8 @@ from tests.support.real_graphs import GRAPHS, needs_graphs, order_of, real_graph
 from tests.support.shared import SharedGraphs
 from tests.support.strategies import ORDERS, Pairs, edge_lists, pair_array
 
+pytestmark = pytest.mark.usefixtures("verified")
+
 ENGINES: tuple[Any, ...] = ("cpu", "disk")
 
 

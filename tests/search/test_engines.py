@@ -24,9 +24,10 @@ from tests.support import children
 from tests.support.crafting import rewrite
 from tests.support.gpu.engine_graphs import source_of
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("g++") is None, reason="the emulator needs a C++ compiler"
-)
+pytestmark = [
+    pytest.mark.usefixtures("verified"),
+    pytest.mark.skipif(shutil.which("g++") is None, reason="the emulator needs a C++ compiler"),
+]
 
 
 @pytest.mark.parametrize("directed", [False, True])

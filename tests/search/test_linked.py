@@ -12,6 +12,8 @@ from oocbfs.plan.shape import shape_of
 from oocbfs.search.graph import Graph
 from oocbfs.settings import Direction, Engine
 
+pytestmark = pytest.mark.usefixtures("verified")
+
 NUM_VERTICES = 1_000
 ENGINES: tuple[Engine, ...] = ("cpu", "disk", "emulator")
 

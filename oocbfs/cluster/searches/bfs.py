@@ -15,13 +15,13 @@ from oocbfs.cluster.exchange import Query
 from oocbfs.cluster.levels import Terms, Watch
 from oocbfs.cluster.results import AllResults
 from oocbfs.cluster.searches.result import PartResult
-from oocbfs.cluster.searches.validation import validate
 from oocbfs.errors import QueryError
 from oocbfs.formats.edges import Ids
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.results.bfs import BfsResult, Stats
 from oocbfs.results.levels import STOPPED, Level
 from oocbfs.results.naming import check_parents, name_levels, name_parents
+from oocbfs.results.validation import Levels, validate
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
@@ -70,11 +70,6 @@ def bfs(
         outcome = exchange.search(query, results, watch)
     found = time.perf_counter()
     sums = (graph.stored_degrees, graph.num_edges, outcome.sizes)
-    if settings.validate:
-        levels = np.empty(graph.num_vertices, np.int32)
-        results.fill(levels, *sums)
-        known = results.parents if parents else None
-        validate(graph, stored, levels, known, len(outcome.records))
     if gather:
         named, edges = fill_levels(graph, results, outcome, arrays, settings)
     else:
@@ -101,9 +96,21 @@ def bfs(
 
     sizes = np.array(outcome.sizes, np.int64)
     listed = graph.given(sources).tolist()
-    if not gather:
-        return PartResult(graph, listed, results, sizes, stats, again)
-    return BfsResult(graph, listed, named, sizes, stats, named_parents, again)
+    if gather:
+        result = BfsResult(graph, listed, named, sizes, stats, named_parents, again)
+    else:
+        result = PartResult(graph, listed, results, sizes, stats, again)
+    if settings.checks:
+        all_of_them = (0, graph.num_vertices)
+        handed_out = Levels(
+            result.levels_between(*all_of_them),
+            result.parents_between(*all_of_them) if parents else None,
+            sizes,
+            len(outcome.records),
+        )
+        bounded = settings.memory is not None
+        validate(graph, sources, handed_out, threads=threads, bounded=bounded)
+    return result
 
 
 def fill_levels(

@@ -16,6 +16,7 @@ from oocbfs.kernels.components.connect import Step, guess_giant, sample_vertices
 from oocbfs.kernels.shards.forest import compress_range, link_heads, link_pairs
 from oocbfs.results.components import ComponentsResult, ComponentsStats
 from oocbfs.results.naming import name_components
+from oocbfs.results.validation import validate_components
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def components(graph: ShardedGraph, settings: Settings) -> ComponentsResult:
     found = time.perf_counter()
     named, counts = name_components(graph, labels, arrays, threads)
     end = time.perf_counter()
+    if settings.checks:
+        validate_components(graph, named, counts, arrays, bounded=settings.memory is not None)
     stats = ComponentsStats(
         engine=exchange.name,
         threads=threads,

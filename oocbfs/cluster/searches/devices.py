@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.arrays import ResultArrays
-from oocbfs.cluster.searches.validation import validate
 from oocbfs.devices.engine import check_host, load_parts
 from oocbfs.errors import QueryError
 from oocbfs.formats.edges import Ids
@@ -22,6 +21,7 @@ from oocbfs.kernels.results import levels as kernels
 from oocbfs.results.bfs import BfsResult, Stats, Task
 from oocbfs.results.levels import Level
 from oocbfs.results.naming import check_parents, name_levels, name_parents
+from oocbfs.results.validation import Levels, validate
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
@@ -57,8 +57,6 @@ def bfs_on_devices(
         done, seconds = fill(graph, search, task, settings, DeviceDirection(settings.direction))
     outcome = outcome_of(done, seconds)
     found = time.perf_counter()
-    if settings.validate:
-        validate(graph, stored, levels, task.parents, outcome.depth)
     counts = over_ranges(kernels.count_reached, levels.size, 1, levels, graph.stored_degrees)
     edges = sum(edges for _, edges in counts)
     named_parents = None
@@ -84,6 +82,9 @@ def bfs_on_devices(
         return bfs_on_devices(graph, sources, parents=True, settings=settings).parents
 
     sizes = np.array(done.level_sizes, np.int64)
+    if settings.checks:
+        handed_out = Levels(named, named_parents, sizes, outcome.depth)
+        validate(graph, sources, handed_out, threads=1)
     listed = graph.given(sources).tolist()
     return BfsResult(graph, listed, named, sizes, stats, named_parents, again)
 

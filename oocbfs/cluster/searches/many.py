@@ -14,7 +14,9 @@ from oocbfs.cluster.levels import Terms, Watch
 from oocbfs.cluster.results import AllResults
 from oocbfs.cluster.searches.bfs import fill_levels
 from oocbfs.errors import QueryError
+from oocbfs.formats.io.ordered import available_threads
 from oocbfs.results.source import Levels, SourceResult, SourceResults, asked_for, smallest
+from oocbfs.results.validation import checked
 from oocbfs.settings import Emit, Settings, Strategy, check_choice
 
 if TYPE_CHECKING:
@@ -72,14 +74,19 @@ class PartTraversals:
             outcome = exchange.search(query, results, watch)
         self.disk_bytes += sum(record.disk_bytes for record in outcome.records)
         levels: Levels | None = None
-        if self._emit == "levels":
+        if self._emit == "levels" or settings.checks:
             named, _ = fill_levels(graph, results, outcome, arrays, settings)
             levels = smallest(np.asarray(named), len(outcome.sizes) - 1)
         distances = None
         if targets is not None:
             distances = results.levels_of(targets)
         sizes = np.array(outcome.sizes, np.int64)
-        return SourceResult(source, graph, sizes, "one-by-one", levels, distances)
+        result = SourceResult(source, graph, sizes, "one-by-one", levels, distances)
+        if not settings.checks:
+            return result
+        wanted = None if targets is None else targets.astype(np.int64)
+        threads, bounded = available_threads(settings.threads), settings.memory is not None
+        return checked(result, self._emit, wanted, threads=threads, bounded=bounded)
 
 
 def check_strategy(graph: ShardedGraph, strategy: Strategy) -> None:

@@ -1,0 +1,159 @@
+"""Checks of what a search found, by positions and ids as it is handed out: arc by arc."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, types
+
+from oocbfs.kernels.array_types import (
+    READ_I32,
+    READ_I64,
+    READ_U8,
+    READ_U32,
+    READ_U64,
+    U8,
+    U32,
+)
+from oocbfs.kernels.cache import compiled
+from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.varint import get_varint, row_span
+
+_I64 = types.int64
+_PAIR = types.UniTuple(_I64, 2)
+# An order, ids, and the first of consecutive ids; empty ones are natural and consecutive.
+_NAMES = READ_U32, READ_U64, _I64
+# Heads, bases, starts, their shift, and tails; which part of how many parts the rows are of.
+_ROWS = READ_U32, READ_U64, READ_U32, _I64, READ_U8, _PAIR
+
+# What can be wrong with a search, as these kernels report it.
+PROBLEMS = (
+    "",
+    "an edge leaves the reached set",
+    "an edge spans more than one level",
+    "its row is damaged",
+)
+FINE, LEAVES, SPANS, DAMAGED = range(len(PROBLEMS))
+
+
+@njit(inline="always")
+def _position(order, vertex):
+    return np.int64(order[vertex]) if order.size else vertex
+
+
+@njit(inline="always")
+def _vertex(deal, row):
+    """Give the stored vertex of a row of a part."""
+    return ((row >> 6) * deal[1] + deal[0] << 6) | (row & 63)
+
+
+@njit(inline="always")
+def _check_arc(confirmed, levels, parents, u, u_id, v, last_level, undirected):
+    """Check one arc between positions, and confirm v if u is its parent or could be."""
+    if levels[u] < 0:
+        return FINE
+    if levels[v] < 0:
+        return LEAVES if levels[u] < last_level else FINE
+    if levels[v] > levels[u] + 1 or (undirected and levels[u] > levels[v] + 1):
+        return SPANS
+    if levels[v] == levels[u] + 1 and (parents.size == 0 or parents[v] == u_id):
+        confirmed[v] = 1
+    return FINE
+
+
+@compiled(_PAIR(U8, READ_I32, READ_I64, *_NAMES, *_ROWS, _I64, types.boolean, _I64, _I64))
+def check_levels(
+    confirmed, levels, parents, order, ids, first_id, heads, bases, starts, shift, tails, deal,
+    last_level, undirected, first, stop
+):  # fmt: skip
+    """Check the arcs of rows first … stop-1; returns (problem, position).
+
+    ``confirmed[v]`` becomes 1 when an arc leads to v from its parent, one level up; without
+    parents, from any vertex one level up. Vertices at ``last_level`` were not expanded.
+    """
+    n = levels.size
+    for row in range(first, stop):
+        head = np.int64(heads[row])
+        if head >= n:
+            continue
+        vertex = _vertex(deal, row)
+        if vertex >= n:
+            return DAMAGED, 0
+        u = _position(order, vertex)
+        u_id = np.int64(ids[u]) if ids.size else u + first_id
+        v = _position(order, head)
+        problem = _check_arc(confirmed, levels, parents, u, u_id, v, last_level, undirected)
+        if problem != FINE:
+            return problem, u
+        offset, end = row_span(bases, starts, shift, tails.size, row)
+        while offset < end:
+            segment_end = min(offset + SEGMENT_BYTES, end)
+            last = np.int64(-1)
+            while offset < segment_end:
+                delta, offset = get_varint(tails, offset, segment_end)
+                if offset < 0 or delta >= n or last + delta + 1 >= n:
+                    return DAMAGED, u
+                last += delta + 1
+                v = _position(order, last)
+                problem = _check_arc(confirmed, levels, parents, u, u_id, v, last_level, undirected)
+                if problem != FINE:
+                    return problem, u
+    return FINE, 0
+
+
+@njit(inline="always")
+def _root(forest, v):
+    while forest[v] != v:
+        forest[v] = forest[forest[v]]
+        v = np.int64(forest[v])
+    return v
+
+
+@njit(inline="always")
+def _join(forest, u, v):
+    """Make one tree of two, by the smaller root."""
+    u, v = _root(forest, u), _root(forest, v)
+    forest[max(u, v)] = min(u, v)
+
+
+@compiled(_PAIR(U32, READ_U32, *_ROWS, _I64, _I64))
+def join_rows(forest, order, heads, bases, starts, shift, tails, deal, first, stop):
+    """Join the ends of the arcs of rows first … stop-1, plainly; returns (problem, position).
+
+    The root of a tree is its smallest position. Only one thread may do so.
+    """
+    n = forest.size
+    for row in range(first, stop):
+        head = np.int64(heads[row])
+        if head >= n:
+            continue
+        vertex = _vertex(deal, row)
+        if vertex >= n:
+            return DAMAGED, 0
+        u = _position(order, vertex)
+        _join(forest, u, _position(order, head))
+        offset, end = row_span(bases, starts, shift, tails.size, row)
+        while offset < end:
+            segment_end = min(offset + SEGMENT_BYTES, end)
+            last = np.int64(-1)
+            while offset < segment_end:
+                delta, offset = get_varint(tails, offset, segment_end)
+                if offset < 0 or delta >= n or last + delta + 1 >= n:
+                    return DAMAGED, u
+                last += delta + 1
+                _join(forest, u, _position(order, last))
+    return FINE, 0
+
+
+@compiled(_I64(U32, U32, READ_U64, READ_U64, types.uint64))
+def check_labels(forest, counts, labels, ids, first_id):
+    """Find the first position whose label is not the id of its root, -1 if there is none.
+
+    ``counts`` gains the sizes of the trees.
+    """
+    for v in range(forest.size):
+        root = np.int64(forest[forest[v]])  # which precedes it, and is final
+        forest[v] = root
+        counts[root] += np.uint32(1)
+        if labels[v] != (ids[root] if ids.size else np.uint64(root) + first_id):
+            return v
+    return -1

@@ -1,0 +1,188 @@
+"""Check what searches found before it is handed out: levels by the rules of Graph500, components.
+
+Everything is checked as a user gets it, in positions and ids, with the rows of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.arrays import ResultArrays
+from oocbfs.errors import QueryError
+from oocbfs.formats.edges import Ids
+from oocbfs.formats.io.ordered import over_ranges
+from oocbfs.graph.rows import rows_before
+from oocbfs.kernels.results import validation as kernels
+from oocbfs.kernels.results.levels import count_levels
+from oocbfs.results.source import SourceResult
+from oocbfs.settings import Emit
+
+if TYPE_CHECKING:
+    from oocbfs.graph.any_graph import AnyGraph
+
+_NO_PARENTS = np.empty(0, np.int64)
+_NO_ORDER = np.empty(0, np.uint32)
+_NO_IDS = np.empty(0, np.uint64)
+# Tails that are read before their pages are let go, if memory is bounded.
+_TAIL_BYTES = 16 << 20
+
+
+class Levels(NamedTuple):
+    """What a traversal found, by position: levels, ids of parents if there are any, level sizes.
+
+    Vertices at ``last_level`` were not expanded.
+    """
+
+    levels: NDArray[Any]
+    parents: NDArray[np.int64] | None
+    sizes: NDArray[np.int64]
+    last_level: int
+
+
+def validate(
+    graph: AnyGraph, sources: Ids, found: Levels, *, threads: int, bounded: bool = False
+) -> None:
+    """Check a traversal by the rules of Graph500; if memory is ``bounded``, keep few pages.
+
+    1. the sources are on level 0, alone, and their own parents;
+    2. every other vertex reached has a parent one level up, to which an edge leads;
+    3. every edge spans at most one level;
+    4. no edge leads from the reached set out of it.
+
+    Raises
+    ------
+    QueryError
+        If a rule is broken.
+    """
+    levels = np.asarray(found.levels, np.int32)
+    tree = _NO_PARENTS if found.parents is None else np.asarray(found.parents)
+    places = graph.positions(sources)
+    if not np.array_equal(np.flatnonzero(levels == 0), np.unique(places)):
+        raise _failed(graph, "level 0 is not the set of sources")
+    if levels.min() < -1 or levels.max() > found.last_level:
+        raise _failed(graph, "there are levels that cannot be")
+    if tree.size and not (tree[places].astype(np.uint64) == sources).all():
+        raise _failed(graph, "a source is not its own parent")
+    if tree.size and not np.array_equal(tree < 0, levels < 0):
+        raise _failed(graph, "parents and levels do not cover the same vertices")
+    confirmed = np.zeros(levels.size, np.uint8)
+    order, ids = _names(graph)
+    columns = confirmed, levels, tree, order, ids, graph.first_id
+    rules = found.last_level, not graph.directed
+    for rows, first, stop in _pieces(graph, bounded=bounded):
+
+        def check(begin: int, end: int) -> tuple[int, int]:
+            return kernels.check_levels(*columns, *rows, *rules, first + begin, first + end)  # noqa: B023
+
+        for problem, position in over_ranges(check, stop - first, threads):
+            if problem:
+                raise _failed(graph, kernels.PROBLEMS[problem], position)
+    orphans = np.flatnonzero((levels > 0) & (confirmed == 0))
+    if orphans.size:
+        raise _failed(graph, "no edge from a parent one level up", orphans[0])
+    sizes = np.zeros(int(levels.max()) + 1, np.int64)
+    count_levels(sizes, levels, 0, levels.size)
+    if not np.array_equal(sizes, found.sizes):
+        raise _failed(graph, "the sizes of levels do not count their vertices")
+
+
+def checked(
+    result: SourceResult,
+    emit: Emit,
+    targets: NDArray[np.int64] | None,
+    *,
+    threads: int,
+    bounded: bool,
+) -> SourceResult:
+    """Check the levels of one source of many, and give what was asked for of them.
+
+    ``targets`` are stored vertices, whose distances are in the result.
+
+    Raises
+    ------
+    QueryError
+        If a rule is broken.
+    """
+    graph, levels = result.graph, result.levels
+    assert levels is not None
+    found = Levels(levels, None, result.level_sizes, result.level_sizes.size)
+    validate(graph, graph.as_ids([result.source]), found, threads=threads, bounded=bounded)
+    if targets is not None and targets.size:
+        positions = targets if graph.order is None else graph.order[targets]
+        if not np.array_equal(levels[positions], result.distances):
+            raise _failed(graph, f"distances from {result.source} are not its levels")
+    return result if emit == "levels" else replace(result, levels=None)
+
+
+def validate_components(
+    graph: AnyGraph,
+    labels: Ids,
+    counts: NDArray[np.uint32],
+    arrays: ResultArrays,
+    *,
+    bounded: bool = False,
+) -> None:
+    """Check components by joining the ends of all edges, plainly.
+
+    The label of a vertex is the smallest id among those that edges join it with, whatever their
+    direction, and ``counts`` says at the position of a label how many have it.
+
+    Raises
+    ------
+    QueryError
+        If it is not so.
+    """
+    forest, sizes = (np.asarray(arrays.allocate(labels.size, np.uint32)) for _ in range(2))
+    forest[:] = np.arange(forest.size, dtype=np.uint32)
+    sizes[:] = 0
+    order, ids = _names(graph)
+    for rows, first, stop in _pieces(graph, bounded=bounded):
+        problem, position = kernels.join_rows(forest, order, *rows, first, stop)
+        if problem:
+            raise _failed(graph, kernels.PROBLEMS[problem], position)
+    first_id = np.uint64(graph.first_id)
+    wrong = kernels.check_labels(forest, sizes, np.asarray(labels), ids, first_id)
+    if wrong >= 0:
+        raise _failed(graph, "its label is not the smallest id of its component", wrong)
+    differing = np.flatnonzero(sizes != counts)
+    if differing.size:
+        raise _failed(graph, "the size of its component is wrong", differing[0])
+    for array in (forest, sizes):
+        arrays.release(array)
+
+
+def _names(graph: AnyGraph) -> tuple[NDArray[np.uint32], Ids]:
+    return (
+        _NO_ORDER if graph.order is None else np.asarray(graph.order),
+        _NO_IDS if graph.listed_ids is None else graph.listed_ids,
+    )
+
+
+def _pieces(graph: AnyGraph, *, bounded: bool) -> Iterator[tuple[tuple[Any, ...], int, int]]:
+    """Yield all rows of out-neighbours: what kernels take of them, the first one and the end."""
+    for rows, part in graph.rows_by_part():
+        columns = rows.heads, rows.bases, rows.starts, rows.shift, rows.tails
+        bounds = [0, rows.heads.size]
+        if bounded:
+            bounds[1:1] = rows_before(rows, np.arange(_TAIL_BYTES, rows.tails.size, _TAIL_BYTES))
+        for first, stop in pairwise(bounds):
+            yield (*columns, (part, graph.num_parts)), first, stop
+            if bounded:
+                graph.release()
+
+
+def _failed(graph: AnyGraph, problem: str, position: int | None = None) -> QueryError:
+    where = ""
+    if position is not None:
+        vertex = graph.given_one(int(graph.ids_at(position, position + 1)[0]))
+        where = f" at vertex {vertex}"
+    return QueryError(
+        f"{graph.path}: validation failed{where}: {problem}: run 'oocbfs verify'; if the file is "
+        "whole, this is a mistake of oocbfs"
+    )
