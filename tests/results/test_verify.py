@@ -147,10 +147,11 @@ def test_wrong_components_are_refused(
     rewrite(path, Kind(Kind.HEADS + TRANSPOSED), 4, 2)
     shard(path, folder, parts=2)
     in_parts = engine == "parts"
+    options: dict[str, Any] = {} if in_parts else {"engine": engine}
 
     def ask() -> int:
         with oocbfs.open(folder if in_parts else path) as graph:
-            return graph.components(**({} if in_parts else {"engine": engine})).num_components
+            return graph.components(**options).num_components
 
     monkeypatch.delenv("OOCBFS_VERIFY", raising=False)
     assert ask() == 1
