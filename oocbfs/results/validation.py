@@ -5,7 +5,7 @@ Everything is checked as a user gets it, in positions and ids, with the rows of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -76,11 +76,8 @@ def validate(
     columns = confirmed, levels, tree, order, ids, graph.first_id
     rules = found.last_level, not graph.directed
     for rows, first, stop in _pieces(graph, bounded=bounded):
-
-        def check(begin: int, end: int) -> Any:  # noqa: ANN401
-            return kernels.check_levels(*columns, *rows, *rules, first + begin, first + end)  # noqa: B023
-
-        for problem, position in over_ranges(check, stop - first, threads):
+        arguments = kernels.check_levels, first, *columns, *rows, *rules
+        for problem, position in over_ranges(_from_row, stop - first, threads, *arguments):
             if problem:
                 raise _failed(graph, kernels.PROBLEMS[problem], position)
     orphans = np.flatnonzero((levels > 0) & (confirmed == 0))
@@ -155,6 +152,12 @@ def validate_components(
         raise _failed(graph, "the size of its component is wrong", differing[0])
     for array in (forest, sizes):
         arrays.release(array)
+
+
+def _from_row(kernel: Callable[..., Any], row: int, *arguments: Any) -> Any:  # noqa: ANN401
+    """Run a kernel on a range that is counted from a row on."""
+    *others, first, stop = arguments
+    return kernel(*others, row + first, row + stop)
 
 
 def _names(graph: AnyGraph) -> tuple[NDArray[np.uint32], Ids]:
