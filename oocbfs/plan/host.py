@@ -26,10 +26,8 @@ if TYPE_CHECKING:
     from oocbfs.graph.any_graph import AnyGraph
     from oocbfs.graph.stored import StoredGraph
 
-# A part of a mapped result that is put together in memory.
+# A part of a mapped result that is put together in memory, and of tails that a check reads.
 PIECE_BYTES = 16 << 20
-# A part of the rows that is checked at a time.
-CHECKED_BYTES = 4 << 20
 # What another process takes that compiles one kernel, beside the pages that it shares with this
 # one, and what this one takes if it has to compile them all.
 _COMPILING_BYTES = 128 << 20
@@ -82,7 +80,7 @@ def traversal_needs(
 ) -> Needs:
     """Tell what a traversal from one source takes."""
     n = graph.num_vertices
-    check_bytes = (4 * n + 2 * CHECKED_BYTES * threads) * validate
+    check_bytes = (4 * n + PIECE_BYTES + graph.sizes.fast_bytes) * validate
     queue_bytes = 4 * n
     byte_levels_bytes = n
     bitmaps_bytes = (n // 8 + 16) * max(3, threads + 1)
@@ -106,33 +104,30 @@ def traversal_needs(
         held_bytes=ranks_bytes,
         kept_bytes=stored_bytes,
         search_bytes=disk.bitmap_bytes(n) + disk.TRAVERSAL_BYTES + disk.more_threads_bytes(threads),
-        # Rows are checked, then degrees are read, and then the order with the ids of parents; pages
-        # are let go of in between.
-        naming_bytes=max(
-            check_bytes + graph.sizes.fast_bytes * validate,
-            4 * n,
-            _order_bytes(graph, with_ids=with_parents),
-        ),
+        # Degrees are read, and then the order with the ids of parents; pages are let go of in
+        # between. A check looks at what is handed out.
+        naming_bytes=max(4 * n, _order_bytes(graph, with_ids=with_parents)) + check_bytes,
         least_cache_bytes=disk.LEAST_CACHE_BYTES,
         default_cache_bytes=disk.DEFAULT_CACHE_BYTES,
     )
 
 
-def components_needs(graph: StoredGraph) -> Needs:
+def components_needs(graph: StoredGraph, *, validate: bool) -> Needs:
     """Tell what connected components take."""
     n = graph.num_vertices
     labels_bytes = 4 * n
     # Smallest positions come and go before the counts.
     counts_bytes = 4 * n
     named_bytes = 8 * n
+    check_bytes = (8 * n + PIECE_BYTES + graph.sizes.fast_bytes) * validate
     return Needs(
         what="finding components",
         results_bytes=counts_bytes + named_bytes,
-        mapped_bytes=labels_bytes + counts_bytes + named_bytes,
+        mapped_bytes=labels_bytes + counts_bytes + named_bytes + check_bytes,
         held_bytes=labels_bytes,
         kept_bytes=counts_bytes,
         search_bytes=disk.COMPONENTS_BYTES,
-        naming_bytes=_order_bytes(graph, with_ids=True),
+        naming_bytes=_order_bytes(graph, with_ids=True) + check_bytes,
     )
 
 

@@ -59,7 +59,7 @@ class ManyDivision:
 
 def _check_bytes(graph: StoredGraph, division: ManyDivision) -> int:
     """Count what a check takes: levels as whole numbers, and marks."""
-    return 8 * graph.num_vertices * division.checks
+    return (8 * graph.num_vertices + PIECE_BYTES) * division.checks
 
 
 class Loaders(NamedTuple):

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.arrays import ResultArrays
 from oocbfs.errors import QueryError
 from oocbfs.formats.edges import Ids
 from oocbfs.formats.io.ordered import over_ranges
 from oocbfs.graph.rows import rows_before
 from oocbfs.kernels.results import validation as kernels
 from oocbfs.kernels.results.levels import count_levels
+from oocbfs.plan.host import PIECE_BYTES
 from oocbfs.results.source import SourceResult
 from oocbfs.settings import Emit
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 _NO_PARENTS = np.empty(0, np.int64)
 _NO_ORDER = np.empty(0, np.uint32)
 _NO_IDS = np.empty(0, np.uint64)
-# Tails that are read before their pages are let go, if memory is bounded.
-_TAIL_BYTES = 16 << 20
 
 
 class Levels(NamedTuple):
@@ -118,12 +116,7 @@ def checked(
 
 
 def validate_components(
-    graph: AnyGraph,
-    labels: Ids,
-    counts: NDArray[np.uint32],
-    arrays: ResultArrays,
-    *,
-    bounded: bool = False,
+    graph: AnyGraph, labels: Ids, counts: NDArray[np.uint32], *, bounded: bool = False
 ) -> None:
     """Check components by joining the ends of all edges, plainly.
 
@@ -135,9 +128,8 @@ def validate_components(
     QueryError
         If it is not so.
     """
-    forest, sizes = (np.asarray(arrays.allocate(labels.size, np.uint32)) for _ in range(2))
-    forest[:] = np.arange(forest.size, dtype=np.uint32)
-    sizes[:] = 0
+    forest = np.arange(labels.size, dtype=np.uint32)
+    sizes = np.zeros_like(forest)
     order, ids = _names(graph)
     for rows, first, stop in _pieces(graph, bounded=bounded):
         problem, position = kernels.join_rows(forest, order, *rows, first, stop)
@@ -150,8 +142,6 @@ def validate_components(
     differing = np.flatnonzero(sizes != counts)
     if differing.size:
         raise _failed(graph, "the size of its component is wrong", differing[0])
-    for array in (forest, sizes):
-        arrays.release(array)
 
 
 def _from_row(kernel: Callable[..., Any], row: int, *arguments: Any) -> Any:  # noqa: ANN401
@@ -173,7 +163,8 @@ def _pieces(graph: AnyGraph, *, bounded: bool) -> Iterator[tuple[tuple[Any, ...]
         columns = rows.heads, rows.bases, rows.starts, rows.shift, rows.tails
         bounds = [0, rows.heads.size]
         if bounded:
-            bounds[1:1] = rows_before(rows, np.arange(_TAIL_BYTES, rows.tails.size, _TAIL_BYTES))
+            # Of so many tails, pages are let go before the next are read.
+            bounds[1:1] = rows_before(rows, np.arange(PIECE_BYTES, rows.tails.size, PIECE_BYTES))
         for first, stop in pairwise(bounds):
             yield (*columns, (part, graph.num_parts)), first, stop
             if bounded:

@@ -42,8 +42,7 @@ def _components(graph: StoredGraph, settings: Settings, start: float) -> Compone
     named, counts = name_components(graph, labels, division.arrays, threads)
     end = time.perf_counter()
     if settings.checks:
-        bounded = settings.memory is not None
-        validate_components(graph, named, counts, division.arrays, bounded=bounded)
+        validate_components(graph, named, counts, bounded=settings.memory is not None)
     if engine == "disk":
         graph.release()
     stats = ComponentsStats(
@@ -70,7 +69,8 @@ def decide(graph: StoredGraph, settings: Settings) -> Division:
         return Division(settings.engine, ResultArrays(pool=graph.result_pool))
     expect_code(graph.path, components_code(graph, settings), settings.memory)
     cpu.load()
-    return divide(graph, components_needs(graph), settings, _load_disk)
+    needs = components_needs(graph, validate=settings.checks)
+    return divide(graph, needs, settings, _load_disk)
 
 
 def _load_disk() -> None:

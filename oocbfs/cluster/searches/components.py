@@ -49,7 +49,7 @@ def components(graph: ShardedGraph, settings: Settings) -> ComponentsResult:
     named, counts = name_components(graph, labels, arrays, threads)
     end = time.perf_counter()
     if settings.checks:
-        validate_components(graph, named, counts, arrays, bounded=settings.memory is not None)
+        validate_components(graph, named, counts, bounded=settings.memory is not None)
     stats = ComponentsStats(
         engine=exchange.name,
         threads=threads,

@@ -11,7 +11,6 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 # Far longer than any command takes on a busy machine.
 LIMIT_SECONDS = 180
@@ -86,13 +85,17 @@ def run(
         cwd=folder,
         env=environment,
         stdin=subprocess.DEVNULL,
-        stdout=_unread() if disturbance.nobody_reads else subprocess.PIPE,
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         pass_fds=[writer],
         text=True,
         errors="replace",
     )
     os.close(writer)
+    if disturbance.nobody_reads:
+        assert process.stdout is not None
+        process.stdout.close()
+        process.stdout = None
     try:
         select.select([reader], [], [], LIMIT_SECONDS)  # it may still be importing
     finally:
@@ -101,13 +104,6 @@ def run(
     end = End(process.returncode, shown or "", [line for line in said.splitlines() if line])
     _judge(end, words, disturbance)
     return end
-
-
-def _unread() -> IO[bytes]:
-    """Give a pipe that nobody reads."""
-    reader, writer = os.pipe()
-    os.close(reader)
-    return os.fdopen(writer, "wb")
 
 
 def _finish(
