@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 
 from oocbfs.batch.groups import GroupDone, GroupRunner, Manner, SourceGroup
 from oocbfs.batch.workers import SharedGraph
+from oocbfs.errors import ClusterError
 from oocbfs.memory import parse_size
 from oocbfs.search.graph import Graph
-from oocbfs.workers.mpi_ranks import attempt, cores_of_rank, gather, on_all, raise_error
+from oocbfs.workers.mpi_ranks import attempt, cores_of_rank, gather, on_all, raise_error, together
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
@@ -66,7 +67,8 @@ def on_ranks(
     finally:
         for groups in running:
             groups.close()  # else ranks would still wait in there
-        on_all(close_graph, None)
+        with suppress(ClusterError):  # they will end with this one
+            on_all(close_graph, None)
 
 
 # What this rank has open.
@@ -145,10 +147,11 @@ def _lead(comm: Comm, groups: Sequence[SourceGroup]) -> Generator[tuple[int, Gro
             yield from taken(wait=False)
         yield from taken(wait=True)
     finally:
-        for rank in range(1, comm.Get_size()):
-            comm.isend(None, rank, _STOP)
-        for _ in answers(wait=True):
-            pass  # of what was given up
+        with together():
+            for rank in range(1, comm.Get_size()):
+                comm.isend(None, rank, _STOP)
+            for _ in answers(wait=True):
+                pass  # of what was given up
 
 
 def _receive(comm: Comm) -> tuple[int, Answer]:

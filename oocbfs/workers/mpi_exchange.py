@@ -1,14 +1,14 @@
 """Shards on the ranks of an MPI job, which are equal: ``workers.mpi_peers``.
 
 Rank 0 is the program. It tells the others what is searched for, and gets levels and parents in the
-end; in between, all ranks drive the same search. A rank that is killed ends the job: that is how
-MPI works.
+end; in between, all ranks drive the same search. A rank that is killed or interrupted ends the job:
+that is how MPI works.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from oocbfs.cluster.messages import pack, unpack
 from oocbfs.cluster.results import AllResults, Results
 from oocbfs.cluster.shard import Bitmap, Forest, Shard, ShardRef, VertexArray, full_bitmap
 from oocbfs.cluster.tasks import forget, shard_of
-from oocbfs.errors import OocbfsError
+from oocbfs.errors import ClusterError, OocbfsError
 from oocbfs.formats.container.cut import Cut
 from oocbfs.kernels.bfs.state import UNREACHED
 from oocbfs.workers.mpi_peers import PeerError, Peers
@@ -66,7 +66,8 @@ class MpiExchange(Exchange):
 
     def close(self) -> None:
         """Let all ranks close their shards."""
-        on_all(close_shards, None)
+        with suppress(ClusterError):  # they have gone, or will end with this one
+            on_all(close_shards, None)
 
 
 # The shards of this rank, by part, its side of searches, and its own levels.
@@ -138,9 +139,6 @@ def search(
         pass  # which says itself how
     except OocbfsError as raised:
         error = raised
-    except Exception as raised:  # noqa: BLE001 - the others wait for this rank, and would for ever
-        sys.stderr.write(f"oocbfs: rank {comm.Get_rank()}: {type(raised).__name__}: {raised}\n")
-        comm.Abort(1)
     gather(comm, ([], error))
     if error is not None or outcome is None:
         return None

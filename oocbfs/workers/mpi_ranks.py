@@ -7,8 +7,12 @@ An error on any rank is gathered with the results: no rank leaves a function alo
 from __future__ import annotations
 
 import atexit
+import os
+import signal
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +25,8 @@ if TYPE_CHECKING:
 # Functions that run on all ranks are called with the communicator, what all were told, and what
 # only rank 0 has: None on all others.
 OnAll = Callable[[Any, Any, Any], Any]
+# How long ranks that have nothing to do sleep before they look again.
+_NAP_SECONDS = 0.001
 
 
 def import_mpi() -> Any:  # noqa: ANN401
@@ -40,14 +46,77 @@ def import_mpi() -> Any:  # noqa: ANN401
 @cache
 def serve_unless_first() -> bool:
     """On all ranks but 0, do what rank 0 tells until it ends; tells whether this was one."""
-    comm = import_mpi().COMM_WORLD
-    if comm.Get_rank() == 0:
-        atexit.register(comm.bcast, None)  # however it ends, the others go home
-        return False
-    while (told := comm.bcast(None)) is not None:
-        function, shared = told
-        function(comm, shared, None)
+    comm: Comm | None = None
+    try:
+        with _signals_later():
+            comm = import_mpi().COMM_WORLD
+            if comm.Get_rank() == 0:
+                atexit.register(_leave, comm)
+        if comm.Get_rank() == 0:
+            return False
+        while (told := _hear(comm)) is not None:
+            function, shared = told
+            function(comm, shared, None)
+    except BaseException as error:
+        if comm is None or comm.Get_rank() == 0:
+            raise
+        _abort(comm, error)
     return True
+
+
+@contextmanager
+def _signals_later() -> Generator[None]:
+    """Let signals wait: one that meets the start of MPI would leave it half started."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _hear(comm: Comm) -> Any:  # noqa: ANN401
+    """Wait for what rank 0 tells all; asleep, so that signals are heard at once."""
+    arrived = comm.Ibarrier()
+    while not arrived.Test():
+        time.sleep(_NAP_SECONDS)
+    return comm.bcast(None)
+
+
+def _tell(comm: Comm, told: tuple[OnAll, Any] | None) -> None:
+    """Tell all ranks what to do, as soon as they listen; None sends them home."""
+    comm.Ibarrier().Wait()
+    comm.bcast(told)
+
+
+# While ranks do something together: why rank 0 has left it, if it has.
+_left: list[BaseException] = []
+
+
+def _leave(comm: Comm) -> None:
+    """Send the other ranks home, however rank 0 ends; if they cannot hear it, end all of them."""
+    try:
+        if not _left:
+            _tell(comm, None)
+    except BaseException as error:  # noqa: BLE001 - a signal
+        _left.append(error)
+    if _left:
+        _abort(comm, _left[0])
+
+
+def _abort(comm: Comm, error: BaseException) -> None:
+    """End all ranks; says why in one line, where nothing else has."""
+    with _signals_later():
+        rank, code, reason = comm.Get_rank(), 1, f"{type(error).__name__}: {error}"
+        if isinstance(error, KeyboardInterrupt):
+            code, reason = 130, "interrupted"
+        elif isinstance(error, SystemExit):
+            code, reason = error.code if isinstance(error.code, int) else 1, "ended by SIGTERM"
+        if rank or isinstance(error, SystemExit):
+            sys.stderr.write(f"oocbfs: rank {rank}: {reason}\n")
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # for MPI's own line, which says less
+        comm.Abort(code)
 
 
 def first_rank() -> Any:  # noqa: ANN401
@@ -57,11 +126,42 @@ def first_rank() -> Any:  # noqa: ANN401
     return import_mpi().COMM_WORLD
 
 
+class _CommonError(Exception):
+    """What rank 0 raises is known to all ranks, so that none is left behind."""
+
+    def __init__(self, error: OocbfsError) -> None:
+        self.error = error
+
+
 def on_all(function: OnAll, shared: Any, rooted: Any = None) -> Any:  # noqa: ANN401
-    """Run a function on all ranks; gives what it gives on rank 0."""
+    """Run a function on all ranks; gives what it gives on rank 0.
+
+    Raises
+    ------
+    ClusterError
+        If an earlier one was interrupted: other ranks still wait there, until this one ends.
+    """
     comm = first_rank()
-    comm.bcast((function, shared))
-    return function(comm, shared, rooted)
+    if _left:
+        raise ClusterError("the MPI job was interrupted in the middle of a search; start it again")
+    with together():
+        _tell(comm, (function, shared))
+        return function(comm, shared, rooted)
+
+
+@contextmanager
+def together() -> Generator[None]:
+    """Mark what all ranks do together: if rank 0 alone leaves it, its end is the end of all."""
+    _left.append(KeyboardInterrupt())  # until it is over
+    try:
+        yield
+    except _CommonError as known:
+        _left.clear()
+        raise known.error from known.error.__cause__
+    except BaseException as error:
+        _left[0] = error
+        raise
+    _left.clear()
 
 
 def attempt(work: Callable[[], Any]) -> tuple[Any, Exception | None]:
@@ -78,7 +178,10 @@ def gather(comm: Comm, attempted: tuple[list[Any] | None, Exception | None]) -> 
     """Bring what all ranks have to rank 0, in one list, or raise the first error there."""
     found: list[Any] = []
     for rank, (mine, error) in enumerate(comm.gather(attempted) or ()):
-        raise_error(rank, error)
+        try:
+            raise_error(rank, error)
+        except OocbfsError as raised:
+            raise _CommonError(raised) from raised
         found += mine or []
     return found
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import time
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +13,11 @@ import pytest
 import oocbfs
 from oocbfs.cluster.sharding import shard
 from oocbfs.formats.container.layout import Kind
+from oocbfs.generate import generators
 from tests.benchmarks.cluster import formula, mpi_search
-from tests.support.mpi import MISSING, run_on_ranks
+from tests.support.exhaustive import ALL
+from tests.support.mpi import MISSING, StartedRanks, run_on_ranks
+from tests.support.shared import SharedGraphs
 
 pytestmark = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
 
@@ -88,3 +93,68 @@ def test_bytes_are_those_of_the_formulas(kron: Path, tmp_path: Path, ranks: int)
         for level in levels:
             told = level["exchange"]
             assert told["sent"] / ranks == pytest.approx(formula(graph, level), rel=0.01, abs=ranks)
+
+
+@pytest.fixture(scope="module")
+def deep(shared_graphs: SharedGraphs, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give two parts of a graph of so many levels that ranks tell each other for minutes."""
+    folder = tmp_path_factory.mktemp("deep") / "parts"
+    whole = shared_graphs.make("mpi-deep", lambda: generators.grid2d(2, 200_000), order="natural")
+    shard(whole, folder, parts=2)
+    return folder
+
+
+# Runs on every rank until a signal comes: in a search, or while the first one does something else.
+ENDLESS = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+import oocbfs
+from oocbfs.cli import main
+with oocbfs.open(sys.argv[1], cluster="mpi") as graph:
+    graph.bfs(0, max_depth=3)
+    open(sys.argv[2], "w").close()
+    if sys.argv[3] == "idle":
+        time.sleep(300)
+sys.exit(main(sys.argv[4:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("rank", "number", "moment"),
+    [
+        (0, signal.SIGINT, "starting"),
+        (1, signal.SIGTERM, "starting"),
+        (0, signal.SIGINT, "searching"),
+        (0, signal.SIGTERM, "searching"),
+        (1, signal.SIGINT, "searching"),
+        (1, signal.SIGTERM, "searching"),
+        (1, signal.SIGINT, "idle"),
+    ],
+)
+@pytest.mark.parametrize("seconds", [0.1 * n for n in range(8 if ALL else 1)])
+def test_a_signal_to_any_rank_ends_all(
+    deep: Path, tmp_path: Path, rank: int, number: signal.Signals, moment: str, seconds: float
+) -> None:
+    """One line, the code of the signal, and nothing is left."""
+    out, ready = tmp_path / "out" / "levels.npy", tmp_path / "ready"
+    out.parent.mkdir()
+    words = ["bfs", deep, "--cluster", "mpi", "--source", 0, "--force", "-q", "--levels", out]
+    if moment == "starting":
+        ranks = StartedRanks(2, "-m", "oocbfs", *words)
+    else:
+        (tmp_path / "program.py").write_text(ENDLESS)
+        ranks = StartedRanks(2, tmp_path / "program.py", deep, ready, moment, *words)
+        ranks.wait_until(ready.exists)
+    ranks.wait_until(lambda: ranks.maps(rank, "libmpi"))
+    time.sleep(seconds)
+    ranks.send_signal(rank, number)
+    ended = ranks.finish(60)
+    assert ended is not None, "ranks wait for ever"
+    code, said = ended
+    assert code == 128 + number, said
+    whose = "" if rank == 0 and number == signal.SIGINT else f"rank {rank}: "
+    what = "interrupted" if number == signal.SIGINT else "ended by SIGTERM"
+    # Between two searches, the first rank ends as one machine does, which says nothing of SIGTERM.
+    assert len(said) == 1 or (rank, number, said) == (0, signal.SIGTERM, []), said
+    assert all(line.startswith(f"oocbfs: {whose}{what}") for line in said), said
+    assert list(out.parent.iterdir()) == []
