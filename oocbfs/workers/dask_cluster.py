@@ -1,44 +1,43 @@
-"""A Dask cluster: connect to it, look at its workers, and let them run tasks.
+"""A Dask cluster whose workers run tasks.
 
 Tasks are stateless: what a task needs travels with it, or is a file that every worker sees. So a
-task of a worker that was lost is simply run again, by Dask, on another one. Nothing here knows what
-the tasks do.
+task of a worker that was lost is simply run again, by Dask, on another one, or by us if Dask would
+wait for ever. Nothing here knows what the tasks do.
 """
 
 from __future__ import annotations
 
-import logging
+import math
 import pickle
 import secrets
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
-from typing import Any, NamedTuple, TypeVar
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple
 
 from oocbfs import __version__
 from oocbfs.errors import ClusterError
-from oocbfs.formats.io.closing import Closing
-from oocbfs.formats.io.machine import usable_cores
-from oocbfs.workers.dask_address import address_in, import_distributed, local_size
+from oocbfs.workers.dask_connection import Connection
 from oocbfs.workers.dask_guard import GUARDED
 
-# How long a scheduler may take to answer, and a cluster without workers to get one.
-CONNECT_SECONDS = 10.0
-WORKER_SECONDS = 60.0
 # How long workers may take to come to the end of what nobody waits for.
 FINISH_SECONDS = 10.0
-_LOOK_AGAIN_SECONDS = 1.0
-# So many tasks may have lost all workers at once, before a cluster is given up.
-_MOST_STRANDED = 100
-
-Result = TypeVar("Result")
+# How long nothing may happen before we look at the state of the cluster.
+_LOOK_SECONDS = 1.0
+# How often a task may lose all workers before it is given up.
+_MOST_TRIES = 10
+# States of a task, in the words of the scheduler, in which no worker has it or will get it: where
+# its worker was lost while there was no other, Dask waits for that very one.
+_STRANDED = (None, "no-worker", "released", "forgotten")
 
 
 class Call(NamedTuple):
     """A call of a function of oocbfs on a worker; ``name`` is what people see of it.
 
-    ``worker`` is the one that should run it, which keeps what it opened; any other may.
+    ``worker`` is the one that should run it, which keeps what it opened; any other may. Calls that
+    name none are run one at a time on each worker.
     """
 
     name: str
@@ -47,116 +46,38 @@ class Call(NamedTuple):
     worker: str | None = None
 
 
-class DaskCluster(Closing):
-    """A connection to a Dask cluster whose workers run this version of oocbfs.
+class _Running(NamedTuple):
+    """A call that Dask has: its number, its worker, and Dask's future."""
 
-    ``cluster`` is the address of a scheduler, the file that it writes, or ``local:N`` for N
-    processes of this machine, which end with the connection.
-    """
+    number: int
+    worker: str
+    future: Any
+
+
+class DaskCluster(Connection):
+    """A connection to a Dask cluster that runs tasks."""
 
     def __init__(self, cluster: str) -> None:
-        distributed = import_distributed()
-        self.name = cluster
         self._token = secrets.token_hex(4)
         self._num_tasks = 0
-        self._num_stranded = 0
-        self._distributed = distributed
-        self._closing = ExitStack()
-        with ExitStack() as opened:
-            # What Dask would say of lost workers and schedulers, we say in one line.
-            silence = distributed.utils.silence_logging_cmgr
-            opened.enter_context(silence(logging.CRITICAL))
-            opened.enter_context(silence(logging.CRITICAL, root="tornado"))
-            if cluster.startswith("local:"):
-                target = self._start_local(local_size(cluster), opened)
-            else:
-                target = cluster if "://" in cluster else address_in(cluster)
-            self._client = self._connect(target, opened)
-            self._check_versions()
-            self._closing = opened.pop_all()
+        super().__init__(cluster)
 
-    def _start_local(self, size: int, opened: ExitStack) -> Any:  # noqa: ANN401
-        """Start processes of this machine, which share its cores."""
-        cluster = self._distributed.LocalCluster(
-            n_workers=size,
-            threads_per_worker=max(1, usable_cores() // size),
-            processes=True,
-            memory_limit=None,
-            dashboard_address=":0",
-            silence_logs=logging.CRITICAL,
-        )
-        opened.callback(cluster.close)
-        return cluster
-
-    def _connect(self, target: Any, opened: ExitStack) -> Any:  # noqa: ANN401
-        try:
-            client = self._distributed.Client(
-                target, timeout=CONNECT_SECONDS, set_as_default=False, name="oocbfs"
-            )
-        except (OSError, ValueError, ImportError, RuntimeError) as error:
-            raise ClusterError(
-                f"{self.name}: no Dask scheduler answers there: "
-                f"{_first_line(error)}; start one with 'dask scheduler'"
-            ) from error
-        opened.callback(self._disconnect, client)
-        return client
-
-    @staticmethod
-    def _disconnect(client: Any) -> None:  # noqa: ANN401
-        """Leave, also from a scheduler that has gone already."""
-        with suppress(Exception):
-            client.close(timeout=2)
-
-    def close(self) -> None:
-        """Leave the cluster; processes of ``local:N`` end."""
-        self._closing.close()
-
-    def workers(self) -> dict[str, int]:
-        """Give the threads of each worker that takes tasks, by address; waits until there is one.
+    def run(self, calls: Sequence[Call]) -> Iterator[tuple[int, Any]]:
+        """Run calls; yields number and result as they are done.
 
         Raises
         ------
         ClusterError
-            If none comes, or the scheduler has gone.
+            If the workers of a call were lost again and again, or the scheduler was.
+        OocbfsError
+            That a call has raised.
         """
-        deadline = time.monotonic() + WORKER_SECONDS
-        while True:
-            found = self._call(self._client.scheduler_info)["workers"]
-            threads = {
-                address: int(worker["nthreads"])
-                for address, worker in found.items()
-                if worker["status"] == "running"
-            }
-            if threads:
-                return threads
-            if time.monotonic() > deadline:
-                have = f"{len(found)} workers that take no tasks" if found else "no worker"
-                raise ClusterError(
-                    f"{self.name}: has {have}, and got none in {WORKER_SECONDS:.0f} s: "
-                    "start some with 'dask worker', or allow those that pause more memory"
-                )
-            time.sleep(0.1)
+        return _Work(self, calls).results(math.inf)
 
-    def ask(self, function: Callable[..., Any], *arguments: object) -> dict[str, Any]:
-        """Call a function on every worker, and give the answers by address.
-
-        Raises
-        ------
-        ClusterError
-            If a worker raises an error, which is named with the worker.
-        """
-        self.workers()
-        answers = self._call(self._client.run, function, *arguments, on_error="return")
-        for address, answer in answers.items():
-            if isinstance(answer, self._lost_errors):
-                continue  # a worker that has just gone
-            if isinstance(answer, BaseException):
-                raise ClusterError(f"worker {address}: {_first_line(answer)}") from answer
-        return {
-            address: answer
-            for address, answer in answers.items()
-            if not isinstance(answer, BaseException)
-        }
+    def map(self, calls: Sequence[Call]) -> list[Any]:
+        """Run calls, and give their results in their order; see ``run``."""
+        results = dict(self.run(calls))
+        return [results[number] for number in range(len(calls))]
 
     def finish(self, name: str, function: Callable[..., Any], *arguments: object) -> None:
         """Call a function on every worker after the tasks that it has; waits a little for that.
@@ -164,162 +85,133 @@ class DaskCluster(Closing):
         A worker may still have one that nobody waits for: it was lost, was given to another, and
         the first one came to its end after all.
         """
-        deadline = time.monotonic() + FINISH_SECONDS
-        places = {}
-        for worker in self.workers():
-            future = self.submit(Call(name, function, arguments, worker), anywhere=False)
-            places[future] = worker
-        while places and time.monotonic() < deadline:
-            there = self.workers()
-            done = self._wait(list(places))
-            places = {
-                f: worker for f, worker in places.items() if f not in done and worker in there
-            }
+        calls = [Call(name, function, arguments, worker) for worker in self.workers()]
+        for _ in _Work(self, calls, only_there=True).results(FINISH_SECONDS):
+            pass
 
-    def run(self, tasks: Sequence[Call]) -> Iterator[tuple[int, Any]]:
-        """Run tasks, one at a time on each worker; yields number and result as they are done.
-
-        Raises
-        ------
-        ClusterError
-            If the workers of a task were lost again and again, or the scheduler was.
-        OocbfsError
-            That a task has raised.
-        """
-        waiting = deque(range(len(tasks)))
-        running: dict[Any, int] = {}
-        places: dict[Any, str] = {}
-        try:
-            while True:
-                workers = self.workers()
-                while waiting and len(running) < len(workers):
-                    number = waiting.popleft()
-                    free = set(workers).difference(places.values())
-                    place = min(free or workers)
-                    future = self.submit(tasks[number]._replace(worker=place))
-                    running[future], places[future] = number, place
-                if not running:
-                    return
-                done = self._wait(list(running))
-                for future in done:
-                    del places[future]
-                    number, result = running.pop(future), self._gather([future])[0]
-                    future.release()  # else it is computed again if its worker is lost later
-                    yield number, result
-                for future in () if done else self._stranded(places):
-                    del places[future]
-                    waiting.appendleft(running.pop(future))
-        finally:
-            with suppress(Exception):
-                self._client.cancel(list(running), force=True)
-
-    def map(self, tasks: Sequence[Call]) -> list[Any]:
-        """Run tasks at the same time, and give their results in their order; see ``run``."""
-        futures = {self.submit(task): number for number, task in enumerate(tasks)}
-        while len(self._wait(list(futures), "ALL_COMPLETED")) < len(futures):
-            self.workers()  # which are waited for, but not for ever
-            places = {future: tasks[number].worker for future, number in futures.items()}
-            for future in self._stranded(places):
-                number = futures.pop(future)
-                futures[self.submit(tasks[number]._replace(worker=None))] = number
-        return self._gather(sorted(futures, key=lambda future: futures[future]))
-
-    def submit(self, task: Call, *, anywhere: bool = True) -> Any:  # noqa: ANN401
-        """Start a task, by default on another worker if its own is lost; gives Dask's future."""
+    def submit(self, call: Call, worker: str, *, only_there: bool) -> Any:  # noqa: ANN401
+        """Start a call on a worker, or on another one if that is lost; gives Dask's future."""
+        self.reach()
         self._num_tasks += 1
-        place = {} if task.worker is None else {"workers": [task.worker]}
-        return self._call(
-            self._client.submit,
+        return self.client.submit(
             GUARDED,
             __version__,
-            pickle.dumps((task.function, task.arguments), protocol=5),
-            key=f"{task.name}-{self._token}-{self._num_tasks:06d}",
+            pickle.dumps((call.function, call.arguments), protocol=5),
+            key=f"{call.name}-{self._token}-{self._num_tasks:06d}",
             pure=False,
-            allow_other_workers=bool(place) and anywhere,
-            **place,
+            workers=[worker],
+            allow_other_workers=not only_there,
         )
 
-    def _gather(self, futures: list[Any]) -> list[Any]:
-        """Give results through the scheduler, which takes less time than asking the workers."""
+
+class _Work:
+    """Calls on their way: started, fetched as they are done, and started again if they are lost.
+
+    With ``only_there`` a call is for its worker alone, and is dropped if that is lost.
+    """
+
+    def __init__(
+        self, cluster: DaskCluster, calls: Sequence[Call], *, only_there: bool = False
+    ) -> None:
+        self._cluster, self._calls, self._only_there = cluster, calls, only_there
+        self._waiting = deque(range(len(calls)))
+        self._running: dict[str, _Running] = {}
+        self._tries: Counter[int] = Counter()
+        # Keys that had no worker when the cluster was looked at last.
+        self._suspects: set[str] = set()
+        # Key, result and error of what Dask is done with.
+        self._ends: SimpleQueue[tuple[str, Any, BaseException | None]] = SimpleQueue()
+
+    def results(self, seconds: float) -> Iterator[tuple[int, Any]]:
+        """Yield number and result of each call as it is done, for so many seconds at most.
+
+        All waiting is done here, a moment at a time, and then the state of the cluster is looked
+        at.
+        """
+        deadline = time.monotonic() + seconds
         try:
-            answers = self._call(self._client.gather, futures, direct=False)
-        except self._distributed.KilledWorker as error:
-            name = str(error.task).split(f"-{self._token}")[0]
+            while (self._waiting or self._running) and time.monotonic() < deadline:
+                self._start()
+                try:
+                    key, result, error = self._ends.get(timeout=_LOOK_SECONDS)
+                except Empty:
+                    self._look()
+                    continue
+                done = self._running.pop(key, None)
+                if done is None:
+                    continue  # it was stranded, and has been started again
+                if error is not None:
+                    self._fail(done, error)
+                    continue
+                done.future.release()  # else it is computed again if its worker is lost later
+                found, where, value = result
+                self._cluster.check_version(where, found)
+                yield done.number, value
+        finally:
+            with suppress(Exception):
+                self._drop(list(self._running.values()))
+
+    def _start(self) -> None:
+        """Start what waits and has a worker, or for which one is free."""
+        while self._waiting:
+            call, again = self._calls[self._waiting[0]], self._tries[self._waiting[0]]
+            worker = call.worker
+            if worker is None or again:
+                there = self._cluster.running_workers()
+                if call.worker is None and self._running and len(self._running) >= len(there):
+                    return
+                load = Counter(running.worker for running in self._running.values())
+                worker = min(there or self._cluster.workers(), key=lambda w: (load[w], w))
+            number = self._waiting.popleft()
+            future = self._cluster.submit(call, worker, only_there=self._only_there)
+            self._running[future.key] = _Running(number, worker, future)
+            self._fetch(future)
+
+    def _fetch(self, future: Any) -> None:  # noqa: ANN401
+        """Let Dask's loop wait for a result, which it would for ever if the result is lost.
+
+        It comes through the scheduler, which takes less time than asking the worker.
+        """
+        client, key, ends = self._cluster.client, future.key, self._ends
+        self._cluster.loop.start(
+            lambda: client.gather(future, direct=False),
+            lambda result, error: ends.put((key, result, error)),
+        )
+
+    def _fail(self, done: _Running, error: BaseException) -> None:
+        """Raise what a call has raised; what Dask cancelled or lost is started again."""
+        if isinstance(error, self._cluster.distributed.KilledWorker):
             raise ClusterError(
-                f"{self.name}: {name} was given up: {error.allowed_failures + 1} workers were lost "
-                "while they ran it; the last was "
+                f"{self._cluster.name}: {self._calls[done.number].name} was given up: "
+                f"{error.allowed_failures + 1} workers were lost while they ran it; the last was "
                 f"{getattr(error.last_worker, 'address', error.last_worker)}: look at its log"
             ) from error
-        results = []
-        for found, where, result in answers:
-            self._check_version(where, found)
-            results.append(result)
-        return results
+        if done.future.status == "error":
+            raise error
+        self._again([done])
 
-    def _wait(self, futures: list[Any], until: str = "FIRST_COMPLETED") -> set[Any]:
-        """Wait until some are done, or for a moment, in which workers may have come or gone."""
-        options = {"timeout": _LOOK_AGAIN_SECONDS, "return_when": until}
-        try:
-            with self._client.as_current():
-                done = self._call(self._distributed.wait, futures, **options)
-        except TimeoutError:
-            return set()
-        return set(done.done)
+    def _look(self) -> None:
+        """Start again what no worker has, twice in a row: it may be on its way to the scheduler."""
+        cluster, keys = self._cluster, list(self._running)
+        states = cluster.call(lambda: cluster.scheduler.get_task_status(keys=keys))
+        found = {key for key in keys if states.get(key) in _STRANDED}
+        self._again([self._running.pop(key) for key in sorted(found & self._suspects)])
+        self._suspects = found
 
-    def _stranded(self, places: Mapping[Any, str | None]) -> list[Any]:
-        """Find and cancel tasks that no worker will get: theirs was lost while there was no other.
+    def _again(self, lost: list[_Running]) -> None:
+        """Let calls wait for a worker again."""
+        self._drop(lost)
+        for number in () if self._only_there else sorted(run.number for run in lost):
+            self._tries[number] += 1
+            if self._tries[number] > _MOST_TRIES:
+                raise ClusterError(
+                    f"{self._cluster.name}: {self._calls[number].name} was given up: all workers "
+                    f"were lost {self._tries[number]} times; look at their logs"
+                )
+            self._waiting.append(number)
 
-        Dask then waits for that very worker, although it was only to be preferred.
-        """
-        workers = self.workers()
-        if all(place is None or place in workers for place in places.values()):
-            return []
-        given = {key for keys in self._call(self._client.processing).values() for key in keys}
-        found = [
-            future
-            for future, place in places.items()
-            if place not in workers and future.status == "pending" and future.key not in given
-        ]
-        self._num_stranded += len(found)
-        if self._num_stranded > _MOST_STRANDED:
-            raise ClusterError(
-                f"{self.name}: all workers were lost again and again; see their logs"
-            )
-        self._call(self._client.cancel, found, force=True)
-        return found
-
-    def _call(self, function: Callable[..., Result], *arguments: object, **named: object) -> Result:
-        """Call something of Dask's that fails if the scheduler has gone."""
-        try:
-            if self._client.status == "running":
-                return function(*arguments, **named)
-        except TimeoutError:
-            raise
-        except self._lost_errors as error:
-            raise self._gone() from error
-        raise self._gone()
-
-    def _gone(self) -> ClusterError:
-        return ClusterError(f"{self.name}: the scheduler went away")
-
-    @property
-    def _lost_errors(self) -> tuple[type[BaseException], ...]:
-        distributed = self._distributed
-        return distributed.comm.CommClosedError, distributed.CancelledError, ConnectionError
-
-    def _check_versions(self) -> None:
-        """Ask every worker which oocbfs it has, by code that needs none."""
-        for address, (found, _, _) in self.ask(GUARDED, __version__, b"").items():
-            self._check_version(address, found)
-
-    def _check_version(self, address: str, found: str | None) -> None:
-        if found != __version__:
-            has = "has no oocbfs" if found is None else f"runs oocbfs {found}"
-            raise ClusterError(
-                f"{self.name}: worker {address} {has}, and this is {__version__}: "
-                "install the same everywhere"
-            )
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]
+    def _drop(self, lost: list[_Running]) -> None:
+        """Forget tasks, wherever they are, which ends the waits for them."""
+        client, futures = self._cluster.client, [running.future for running in lost]
+        if futures:
+            self._cluster.call(lambda: client.cancel(futures, force=True))

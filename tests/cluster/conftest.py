@@ -19,8 +19,9 @@ from tests.support.shared import SharedGraphs
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a busy machine take its time; tests of what never comes say how long they wait."""
-    for name in ("CONNECT_SECONDS", "WORKER_SECONDS", "FINISH_SECONDS"):
-        monkeypatch.setattr(f"oocbfs.workers.dask_cluster.{name}", 120.0)
+    for name in ("CONNECT_SECONDS", "ANSWER_SECONDS", "WORKER_SECONDS"):
+        monkeypatch.setattr(f"oocbfs.workers.dask_connection.{name}", 120.0)
+    monkeypatch.setattr("oocbfs.workers.dask_cluster.FINISH_SECONDS", 120.0)
 
 
 @pytest.fixture(scope="session")

@@ -5,11 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +16,13 @@ from oocbfs.batch.records import write_checked
 from oocbfs.generate import generators
 from tests.support import children
 from tests.support.command_line import batch, call, said, tree
-from tests.support.dask_processes import Killer, at_random, wait_for_workers
+from tests.support.dask_processes import (
+    Killer,
+    at_random,
+    started,
+    wait_for_workers,
+    wait_until,
+)
 from tests.support.exhaustive import ALL
 from tests.support.shared import SharedGraphs
 
@@ -134,7 +136,7 @@ def test_what_workers_cannot_see_is_refused(
 def test_clusters_that_are_not_there(
     kron: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("oocbfs.workers.dask_cluster.CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr("oocbfs.workers.dask_connection.CONNECT_SECONDS", 0.5)
     damaged = tmp_path / "damaged.json"
     damaged.write_text("[]")
     for cluster, message in (
@@ -192,23 +194,6 @@ def test_a_group_that_loses_every_worker_is_given_up(
     assert tree(tmp_path / "out") == tree(tmp_path / "plain")
 
 
-@contextmanager
-def started(folder: Path, program: str, *options: object, **environment: str) -> Iterator[int]:
-    """Start a scheduler or a worker as people do; gives its process."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", f"distributed.cli.dask_{program}", *map(str, options)],
-        cwd=folder,
-        env={**os.environ, **environment},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        yield process.pid
-    finally:
-        process.kill()
-        children.finish(process)
-
-
 @pytest.mark.long
 def test_a_cluster_by_its_file_from_its_first_worker_to_its_end(
     kron: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -221,16 +206,16 @@ def test_a_cluster_by_its_file_from_its_first_worker_to_its_end(
     job = [kron, "--random", 500, "-o", tmp_path / "out", "--cluster", file]
     port = ["--port", 0, "--dashboard-address", ":0"]
     with started(tmp_path, "scheduler", "--scheduler-file", file, *port) as scheduler:
-        while not file.exists():
-            time.sleep(0.05)
+        wait_until(file.exists)
         with monkeypatch.context() as context:
-            context.setattr("oocbfs.workers.dask_cluster.WORKER_SECONDS", 0.1)
+            context.setattr("oocbfs.workers.dask_connection.WORKER_SECONDS", 0.1)
             assert "has no worker" in refused(*job)
         worker = ["--scheduler-file", file, "--no-nanny", "--nthreads", 1]
         with started(tmp_path, "worker", *worker, PYTHONPATH=str(old.parent)):
             assert "runs oocbfs 0.0.9, and this is" in refused(*job)
         assert not (tmp_path / "out").exists()
         with started(tmp_path, "worker", *worker), monkeypatch.context() as context:
+            context.setattr("oocbfs.workers.dask_connection.CONNECT_SECONDS", 10.0)
 
             def write_and_kill(path: Path, values: dict[str, Any]) -> None:
                 write_checked(path, values)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import signal
+import time
+from contextlib import ExitStack
 from pathlib import Path
+from threading import Thread, Timer
 
 import numpy as np
 import pytest
@@ -14,8 +19,9 @@ import oocbfs
 from oocbfs.cluster.sharding import shard
 from oocbfs.errors import ClusterError, QueryError
 from oocbfs.generate import generators
+from oocbfs.workers.dask_cluster import Call, DaskCluster
 from oocbfs.workers.dask_exchange import place
-from tests.support.dask_processes import Killer, wait_for_workers
+from tests.support.dask_processes import Killer, started, wait_for_workers, wait_until
 from tests.support.exhaustive import ALL
 from tests.support.shared import SharedGraphs
 
@@ -92,24 +98,96 @@ def test_a_worker_that_is_killed_in_any_level_changes_nothing(
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("moment", ["processing", "memory"])
 def test_all_workers_are_lost_at_once(
-    graphs: dict[str, Path], tmp_path: Path, dask_cluster: LocalCluster
+    graphs: dict[str, Path], tmp_path: Path, dask_cluster: LocalCluster, moment: str
 ) -> None:
-    """Tasks then have nobody to go to, until new workers are there."""
+    """Tasks then have nobody to go to, until new workers are there; results may be lost, too."""
     folder = parts_of(graphs["kron"], tmp_path, 2)
     hit: list[str] = []
 
     def when(key: str) -> float | None:
         hit.append(key)
-        return 0 if "-2-part-" in key and len(hit) == 3 else None
+        return 0 if len(hit) == 3 else None
 
     with (
-        Killer(dask_cluster, when, all_at_once=True) as killer,
+        Killer(dask_cluster, when, all_at_once=True, moment=moment) as killer,
         oocbfs.open(graphs["kron"]) as whole,
         oocbfs.open(folder, cluster=dask_cluster.scheduler_address) as graph,
     ):
         np.testing.assert_array_equal(graph.bfs(1).levels, whole.bfs(1).levels)
-    assert killer.lost
+    assert len(killer.killed) == 2
+
+
+def test_a_worker_that_stops_for_a_while_is_waited_for(
+    graphs: dict[str, Path], tmp_path: Path, dask_cluster: LocalCluster
+) -> None:
+    """Longer than the cluster is not looked at; other workers do not get its tasks."""
+    folder = parts_of(graphs["kron"], tmp_path, 2)
+    stopped: list[str] = []
+
+    def when(key: str) -> float | None:
+        if not stopped:
+            stopped.append(key)
+            for nanny in dask_cluster.workers.values():
+                os.kill(nanny.pid, signal.SIGSTOP)
+                Timer(3, os.kill, (nanny.pid, signal.SIGCONT)).start()
+        return None
+
+    with (
+        Killer(dask_cluster, when) as killer,
+        oocbfs.open(graphs["kron"]) as whole,
+        oocbfs.open(folder, cluster=dask_cluster.scheduler_address) as graph,
+    ):
+        began = time.monotonic()
+        np.testing.assert_array_equal(graph.bfs(1).levels, whole.bfs(1).levels)
+        assert time.monotonic() - began >= 3
+    assert stopped
+    assert not killer.killed
+
+
+@pytest.mark.long
+def test_a_scheduler_that_is_started_again_in_the_middle(
+    graphs: dict[str, Path], tmp_path: Path
+) -> None:
+    """Its tasks are given to the workers of the new one; a worker that joins gets parts, too."""
+    folder = parts_of(graphs["kron"], tmp_path, 2)
+    file, begun = tmp_path / "scheduler.json", tmp_path / "begun"
+    worker = ["--scheduler-file", file, "--no-nanny", "--nthreads", 1]
+    options = ["--dashboard-address", ":0", "--scheduler-file", file, "--port"]
+
+    def maps_a_part(process: int) -> bool:
+        return str(folder) in Path(f"/proc/{process}/maps").read_text()
+
+    with ExitStack() as processes:
+        scheduler = processes.enter_context(started(tmp_path, "scheduler", *options, 0))
+        wait_until(file.exists)
+        processes.enter_context(started(tmp_path, "worker", *worker))
+        address = json.loads(file.read_text())["address"]
+        with DaskCluster(address) as cluster:
+            (lost,) = cluster.workers()
+            task = Call("oocbfs-nap", os.system, (f"touch {begun}; sleep 1",), lost)
+            answers: list[int] = []
+            thread = Thread(target=lambda: answers.extend(cluster.map([task])), daemon=True)
+            thread.start()
+            wait_until(begun.exists)
+            file.unlink()
+            os.kill(scheduler, signal.SIGKILL)
+            port = address.rpartition(":")[2]
+            processes.enter_context(started(tmp_path, "scheduler", *options, port))
+            wait_until(file.exists)
+            old = processes.enter_context(started(tmp_path, "worker", *worker))
+            thread.join(100)
+            assert answers == [0]
+        with oocbfs.open(graphs["kron"]) as whole, oocbfs.open(folder, cluster=address) as graph:
+            expected = whole.bfs(1).levels
+            np.testing.assert_array_equal(graph.bfs(1).levels, expected)
+            new = processes.enter_context(started(tmp_path, "worker", *worker))
+            deadline = time.monotonic() + 100
+            while not maps_a_part(new):
+                np.testing.assert_array_equal(graph.bfs(1).levels, expected)
+                assert time.monotonic() < deadline, "the new worker gets nothing to do"
+            assert maps_a_part(old)
 
 
 def test_a_shard_that_loses_every_worker_is_given_up(

@@ -6,6 +6,8 @@ import os
 import random
 import re
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -42,7 +44,8 @@ class Killer(SchedulerPlugin):  # type: ignore[misc]
 
     ``when`` is asked for every task that is sent to a worker, by its name, and gives the seconds
     after which the worker dies, or None. No task loses two workers, and one worker is left, unless
-    ``all_at_once``, where every worker dies with the first.
+    ``all_at_once``, where every worker dies with the first. ``moment`` is the scheduler's word for
+    the state of a task in which that happens: "memory" is one that is done, and not yet fetched.
     """
 
     name = "killer"
@@ -53,10 +56,12 @@ class Killer(SchedulerPlugin):  # type: ignore[misc]
         when: Callable[[str], float | None],
         *,
         all_at_once: bool = False,
+        moment: str = "processing",
     ) -> None:
         self._cluster = cluster
         self._all_at_once = all_at_once
-        self._dying: set[str] = set()
+        self._moment = moment
+        self.killed: set[str] = set()
         self._scheduler = cluster.scheduler
         self._when = when
         self._hit: set[str] = set()
@@ -74,7 +79,7 @@ class Killer(SchedulerPlugin):  # type: ignore[misc]
         """Is told by the scheduler whenever a task gets a new state."""
         if not key.startswith("oocbfs"):
             return
-        if finish == "processing" and key not in self._hit:
+        if finish == self._moment and key not in self._hit:
             delay = self._when(key)
             if delay is not None:
                 self._hit.add(key)
@@ -82,28 +87,50 @@ class Killer(SchedulerPlugin):  # type: ignore[misc]
                     self._kill(key)  # before the task was even sent
                 else:
                     self._scheduler.loop.call_later(delay, self._kill, key)
-        elif start == "processing" and finish in ("released", "waiting") and key in self._hit:
+        elif start == self._moment and finish in ("released", "waiting") and key in self._hit:
             self.lost.append(key)
 
     def _kill(self, key: str) -> None:
         task = self._scheduler.tasks.get(key)
-        worker = task and task.processing_on
-        others = set(self._scheduler.workers) - self._dying
-        if worker is None or (others <= {worker.address} and not self._all_at_once):
+        worker = task and (task.processing_on or next(iter(task.who_has or ()), None))
+        others = set(self._scheduler.workers) - self.killed
+        if not worker or (others <= {worker.address} and not self._all_at_once):
             self._hit.discard(key)  # it was faster, or the worker is the last one
             return
         for nanny in self._cluster.workers.values():
             if self._all_at_once or nanny.worker_address == worker.address:
-                self._dying.add(nanny.worker_address)
+                self.killed.add(nanny.worker_address)
                 os.kill(nanny.pid, signal.SIGKILL)
+
+
+@contextmanager
+def started(folder: Path, program: str, *options: object, **environment: str) -> Generator[int]:
+    """Start a scheduler or a worker as people do; gives its process."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", f"distributed.cli.dask_{program}", *map(str, options)],
+        cwd=folder,
+        env={**os.environ, **environment},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    """Wait for something that processes do, but not for ever."""
+    deadline = time.monotonic() + 300
+    while not condition():
+        assert time.monotonic() < deadline, "processes of the cluster take too long"
+        time.sleep(0.05)
 
 
 def wait_for_workers(cluster: LocalCluster, count: int) -> None:
     """Wait until killed workers are there again."""
-    deadline = time.monotonic() + 300
-    while len(cluster.scheduler.workers) < count:
-        assert time.monotonic() < deadline, "killed workers did not come back"
-        time.sleep(0.05)
+    wait_until(lambda: len(cluster.scheduler.workers) >= count)
 
 
 def most_memory() -> int:
