@@ -149,6 +149,7 @@ class Connection(Closing):
         """
         seconds = ANSWER_SECONDS if seconds is None else seconds
         deadline = time.monotonic() + CONNECT_SECONDS
+        lost: tuple[type[BaseException], ...] = (OSError, *self.lost_errors)
         while True:
             self.reach()
             try:
@@ -158,7 +159,7 @@ class Connection(Closing):
                     f"{self.name}: no answer in {seconds:.0f} s: look at the logs of its scheduler "
                     "and workers"
                 ) from error
-            except (OSError, *self.lost_errors) as error:
+            except lost as error:
                 if time.monotonic() > deadline:
                     raise self._gone() from error
             time.sleep(0.1)

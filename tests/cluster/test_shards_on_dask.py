@@ -147,10 +147,10 @@ def test_a_worker_that_stops_for_a_while_is_waited_for(
 
 
 @pytest.mark.long
-def test_a_scheduler_that_is_started_again_in_the_middle(
-    graphs: dict[str, Path], tmp_path: Path
+def test_a_scheduler_that_is_started_again_and_then_stops(
+    graphs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its tasks are given to the workers of the new one; a worker that joins gets parts, too."""
+    """Tasks go on with workers of the new one, of which one joins late; a silent one is left."""
     folder = parts_of(graphs["kron"], tmp_path, 2)
     file, begun = tmp_path / "scheduler.json", tmp_path / "begun"
     worker = ["--scheduler-file", file, "--no-nanny", "--nthreads", 1]
@@ -174,7 +174,7 @@ def test_a_scheduler_that_is_started_again_in_the_middle(
             file.unlink()
             os.kill(scheduler, signal.SIGKILL)
             port = address.rpartition(":")[2]
-            processes.enter_context(started(tmp_path, "scheduler", *options, port))
+            scheduler = processes.enter_context(started(tmp_path, "scheduler", *options, port))
             wait_until(file.exists)
             old = processes.enter_context(started(tmp_path, "worker", *worker))
             thread.join(100)
@@ -188,6 +188,10 @@ def test_a_scheduler_that_is_started_again_in_the_middle(
                 np.testing.assert_array_equal(graph.bfs(1).levels, expected)
                 assert time.monotonic() < deadline, "the new worker gets nothing to do"
             assert maps_a_part(old)
+            monkeypatch.setattr("oocbfs.workers.dask_connection.ANSWER_SECONDS", 2)
+            os.kill(scheduler, signal.SIGSTOP)
+            with pytest.raises(ClusterError, match="no answer in 2 s: look at the logs"):
+                graph.bfs(1)
 
 
 def test_a_shard_that_loses_every_worker_is_given_up(
