@@ -108,7 +108,7 @@ def is_cached(kernel: Any, called_with: tuple[Any, ...] = ()) -> bool:  # noqa: 
     if called_with:
         signatures = (types_of(kernel, called_with),)
     with suppress(OSError, EOFError, pickle.UnpicklingError):  # what is damaged is compiled anew
-        return are_kept(kernel, signatures)
+        return bool(are_kept(kernel, signatures))
     return False
 
 

@@ -82,7 +82,8 @@ def program(arguments: Sequence[str] | None = None) -> None:
     """Run the command line as a program of its own, and end."""
     stop, numbers = _Stop(), (signal.SIGINT, signal.SIGTERM)
     try:
-        for number in numbers:
+        sys.unraisablehook = stop.raise_again
+        for number in (*numbers, signal.SIGALRM):
             signal.signal(number, stop)
         code = main(arguments)
     except KeyboardInterrupt:
@@ -113,12 +114,23 @@ class _Stop:
 
     def __init__(self) -> None:
         self._last = -_SAME_WISH_SECONDS
+        self._wish: BaseException = KeyboardInterrupt()
 
     def __call__(self, number: int, frame: object) -> None:
         now = time.monotonic()
         is_new, self._last = now - self._last >= _SAME_WISH_SECONDS, now
+        if number == signal.SIGALRM:
+            raise self._wish
         if is_new:
-            raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(143)
+            self._wish = KeyboardInterrupt() if number == signal.SIGINT else SystemExit(143)
+            raise self._wish
+
+    def raise_again(self, lost: sys.UnraisableHookArgs) -> None:
+        """Raise it a little later, where it came in a place that Python lets nothing leave."""
+        if lost.exc_value is self._wish:
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+        else:
+            sys.__unraisablehook__(lost)
 
 
 def _run(arguments: Sequence[str] | None) -> int:

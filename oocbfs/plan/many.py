@@ -17,7 +17,7 @@ from oocbfs.formats.io.ordered import available_threads
 from oocbfs.kernels.many import traverse as kernels
 from oocbfs.memory import format_size
 from oocbfs.plan import disk
-from oocbfs.plan.host import divide, fast_bytes, mapping_bytes, traversal_needs
+from oocbfs.plan.host import PIECE_BYTES, divide, fast_bytes, mapping_bytes, traversal_needs
 from oocbfs.settings import Emit, Engine, ManyEngine, Settings, Strategy, check_choice
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class ManyDivision:
 
 def _check_bytes(graph: StoredGraph, division: ManyDivision) -> int:
     """Count what a check takes: levels as whole numbers, and marks."""
-    return (8 * graph.num_vertices + PIECE_BYTES) * division.checks
+    return (8 * graph.num_vertices + PIECE_BYTES) if division.checks else 0
 
 
 class Loaders(NamedTuple):

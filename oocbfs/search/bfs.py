@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -23,8 +22,8 @@ from oocbfs.plan.host import Division, divide, expect_code, traversal_needs, why
 from oocbfs.results.bfs import BfsOutcome, BfsResult, Named, Stats, Task
 from oocbfs.results.levels import STOPPED, Level, LevelTable
 from oocbfs.results.naming import check_parents, name_levels, name_parents
-from oocbfs.search.code import traversal_code
 from oocbfs.results.validation import Levels, validate
+from oocbfs.search.code import traversal_code
 from oocbfs.search.engine import Choice, choose_engine, run_on_best
 from oocbfs.settings import Engine, Settings
 

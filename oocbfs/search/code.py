@@ -10,7 +10,7 @@ from oocbfs.kernels.compiling import Code, code_of
 from oocbfs.kernels.components import connect
 from oocbfs.kernels.many import spread
 from oocbfs.kernels.many import traverse as many
-from oocbfs.kernels.results import checking, components, levels
+from oocbfs.kernels.results import checking, components, levels, validation
 from oocbfs.settings import Emit, Settings
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def traversal_code(graph: StoredGraph, parents: bool, settings: Settings) -> Ite
     yield from _engines(bfs.CODE, disk.CODE, settings)
     kernels = [levels.count_levels, levels.count_reached]
     kernels += [levels.rename_parents] if parents else []
-    kernels += [levels.check_levels] if settings.validate else []
+    kernels += [validation.check_levels] if settings.checks else []
     yield from _used(graph, kernels, reordering=[levels.rename_levels])
 
 
@@ -34,18 +34,21 @@ def components_code(graph: StoredGraph, settings: Settings) -> Iterator[Code]:
 
     # From disk, heads are joined as they are in memory.
     yield from (*connect.CODE, *(disk.CODE if settings.engine != "cpu" else ()))
+    checks = [validation.join_rows, validation.check_labels] if settings.checks else []
     yield from _used(
         graph,
-        [components.count_members, components.name_components],
+        [components.count_members, components.name_components, *checks],
         reordering=[components.find_least, components.replace_labels],
     )
 
 
-def many_code(graph: StoredGraph, emit: Emit) -> Iterator[Code]:
+def many_code(graph: StoredGraph, emit: Emit, settings: Settings) -> Iterator[Code]:
     """Give the code of traversals from many sources on the mapping, together or each alone."""
     yield from (*many.CODE, *bfs.CODE)
     spreading = [spread.spread_bytes, spread.spread_deep] if emit == "levels" else []
-    yield from _used(graph, [levels.count_levels, *spreading], reordering=[levels.rename_levels])
+    checks = [validation.check_levels] if settings.checks else []
+    kernels = [levels.count_levels, *spreading, *checks]
+    yield from _used(graph, kernels, reordering=[levels.rename_levels])
 
 
 def _engines(on_cpu: tuple[Code, ...], on_disk: tuple[Code, ...], settings: Settings) -> list[Code]:

@@ -15,8 +15,8 @@ from oocbfs.kernels.components import connect as cpu
 from oocbfs.plan.host import Division, components_needs, divide, expect_code, why_disk
 from oocbfs.results.components import ComponentsOutcome, ComponentsResult, ComponentsStats
 from oocbfs.results.naming import name_components
-from oocbfs.search.code import components_code
 from oocbfs.results.validation import validate_components
+from oocbfs.search.code import components_code
 from oocbfs.search.engine import Choice, run_on_best
 from oocbfs.settings import Settings
 

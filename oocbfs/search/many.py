@@ -295,7 +295,7 @@ def divide(graph: StoredGraph, emit: Emit, strategy: Strategy, settings: Setting
     budget_bytes = settings.memory
 
     def load_mapped() -> None:
-        expect_code(graph.path, many_code(graph, emit), budget_bytes)
+        expect_code(graph.path, many_code(graph, emit, settings), budget_bytes)
         kernels.load()
 
     def load_single() -> None:

@@ -14,7 +14,6 @@ from distributed import Client, LocalCluster
 
 from oocbfs.batch.records import write_checked
 from oocbfs.generate import generators
-from tests.support import children
 from tests.support.command_line import batch, call, said, tree
 from tests.support.dask_processes import (
     Killer,

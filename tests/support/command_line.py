@@ -7,6 +7,7 @@ import io
 import multiprocessing
 import os
 import random
+import signal
 import subprocess
 import sys
 import time

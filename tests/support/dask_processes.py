@@ -117,7 +117,7 @@ def started(folder: Path, program: str, *options: object, **environment: str) ->
         yield process.pid
     finally:
         process.kill()
-        process.wait()
+        process.wait(60)
 
 
 def wait_until(condition: Callable[[], object]) -> None:

@@ -42,9 +42,7 @@ def _command(count: int, words: tuple[object, ...]) -> tuple[list[str], dict[str
 def run_on_ranks(count: int, *words: object) -> subprocess.CompletedProcess[str]:
     """Run ``python WORDS`` on so many ranks."""
     command, environment = _command(count, words)
-    return children.run(
-        command, capture_output=True, text=True, check=False, env=environment
-    )
+    return children.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
 class StartedRanks:
