@@ -9,10 +9,8 @@ from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from numba.core import event
-
 from oocbfs.kernels.cache import is_cached
-from oocbfs.kernels.internals import address_of_code
+from oocbfs.kernels.internals import address_of_code, event
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -53,6 +54,22 @@ def pytest_unconfigure() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let long tests run first, so that at the end no worker waits for one of them."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, Any, Any]:
+    """Let reports travel between processes in UTF-8, whatever names of files are in them."""
+    return _as_utf8((yield))
+
+
+def _as_utf8(data: Any) -> Any:
+    if isinstance(data, str):
+        return data.encode("utf-8", "backslashreplace").decode()
+    if isinstance(data, dict):
+        return {name: _as_utf8(value) for name, value in data.items()}
+    if isinstance(data, list | tuple):
+        return type(data)(map(_as_utf8, data))
+    return data
 
 
 @pytest.fixture(scope="session")

@@ -91,13 +91,13 @@ class Archive:
 
     def close(self) -> None:
         """Close the archive until a file in it is opened again."""
-        if self._zip is not None:
-            with suppress(OSError):  # its bytes were read
+        with suppress(OSError):  # its bytes were read
+            if self._zip is not None:
                 self._zip.close()
-            self._zip = None
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        with suppress(OSError):
+            if self._file is not None:
+                self._file.close()
+        self._zip = self._file = None
 
     def _opened(self) -> zipfile.ZipFile:
         if self._zip is None:

@@ -27,7 +27,7 @@ from oocbfs.plan.messages import down_bytes, up_bytes
 from oocbfs.search.graph import Graph
 from oocbfs.settings import Settings
 from tests.benchmarks.common import show
-from tests.support.mpi import MISSING, run_on_ranks
+from tests.support.clusters.mpi import MISSING, run_on_ranks
 
 # Clusters that are measured where nothing else is asked for; None is in this process.
 CLUSTERS = ("here", "local:2")

@@ -20,8 +20,13 @@ from oocbfs.generate import generators
 from oocbfs.memory import format_size
 from oocbfs.search.graph import Graph
 from tests.benchmarks.common import show
-from tests.support.dask_processes import Killer, most_memory, started_cluster, wait_for_workers
-from tests.support.mpi import MISSING, run_on_ranks
+from tests.support.clusters.dask_processes import (
+    Killer,
+    most_memory,
+    started_cluster,
+    wait_for_workers,
+)
+from tests.support.clusters.mpi import MISSING, run_on_ranks
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ from distributed import LocalCluster
 import oocbfs
 from oocbfs.cluster.sharding import shard
 from oocbfs.generate import generators
-from tests.support.dask_processes import started_cluster, wait_for_workers
+from tests.support.clusters.dask_processes import started_cluster, wait_for_workers
 from tests.support.shared import SharedGraphs
 
 

@@ -13,8 +13,8 @@ from distributed import LocalCluster
 import oocbfs
 from oocbfs.batch.records import write_checked
 from oocbfs.errors import QueryError
+from tests.support.clusters.mpi import MISSING, run_on_ranks
 from tests.support.command_line import batch, call, run, said, tree
-from tests.support.mpi import MISSING, run_on_ranks
 
 needs_mpi = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
 

@@ -14,14 +14,14 @@ from distributed import Client, LocalCluster
 
 from oocbfs.batch.records import write_checked
 from oocbfs.generate import generators
-from tests.support.command_line import batch, call, said, tree
-from tests.support.dask_processes import (
+from tests.support.clusters.dask_processes import (
     Killer,
     at_random,
     started,
     wait_for_workers,
     wait_until,
 )
+from tests.support.command_line import batch, call, said, tree
 from tests.support.exhaustive import ALL
 from tests.support.shared import SharedGraphs
 

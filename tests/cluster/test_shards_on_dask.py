@@ -21,7 +21,7 @@ from oocbfs.errors import ClusterError, QueryError
 from oocbfs.generate import generators
 from oocbfs.workers.dask_cluster import Call, DaskCluster
 from oocbfs.workers.dask_exchange import place
-from tests.support.dask_processes import Killer, started, wait_for_workers, wait_until
+from tests.support.clusters.dask_processes import Killer, started, wait_for_workers, wait_until
 from tests.support.exhaustive import ALL
 from tests.support.shared import SharedGraphs
 

@@ -15,8 +15,8 @@ from oocbfs.cluster.sharding import shard
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
 from tests.benchmarks.cluster import formula, mpi_search
+from tests.support.clusters.mpi import MISSING, StartedRanks, run_on_ranks
 from tests.support.exhaustive import ALL
-from tests.support.mpi import MISSING, StartedRanks, run_on_ranks
 from tests.support.shared import SharedGraphs
 
 pytestmark = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))

@@ -19,7 +19,7 @@ from oocbfs.errors import OocbfsError
 from oocbfs.generate import generators
 from oocbfs.settings import Settings
 from oocbfs.workers import dask_limits
-from tests.support.dask_processes import most_memory, started_cluster
+from tests.support.clusters.dask_processes import most_memory, started_cluster
 from tests.support.exhaustive import ALL
 from tests.support.shared import SharedGraphs
 
@@ -86,6 +86,8 @@ def limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], No
         monkeypatch.setattr(sys, "executable", str(python))
 
     real = sys.executable
+    # Threads would else reserve addresses that they do not use, as long as there are some.
+    monkeypatch.setenv("MALLOC_ARENA_MAX", "1")
     return limit_to
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import os
 import re
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from oocbfs.formats.io.limits import InputLimits
 from oocbfs.formats.io.streams import Source
 from oocbfs.formats.readers.open import open_edges
 from oocbfs.plan.messages import read_frontiers
+from tests.support import children
 
 ZEROS, NOISE = "/dev/zero", "/dev/urandom"
 PROPERTIES = """graphclass=it.unimi.dsi.webgraph.BVGraph
@@ -37,6 +37,7 @@ LIMITED = f"""
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, ({MOST_BYTES}, {MOST_BYTES}))
 from oocbfs.cli import main
+
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -127,7 +128,7 @@ def test_a_limit_of_the_system(tmp_path: Path) -> None:
     program = [sys.executable, "-c", LIMITED, "convert", "-", "-o", str(tmp_path / "g.ocg")]
     for beginning, rest in ((b"", b"1 2\n2 3\n" * 8192), (b"PK\x03\x04", bytes(1 << 16))):
         reading = pipe(beginning, rest)
-        done = subprocess.run(
+        done = children.run(
             [*program, "--memory", "250M"],
             stdin=reading,
             capture_output=True,

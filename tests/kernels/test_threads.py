@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -17,6 +16,7 @@ import pytest
 from oocbfs.formats.io.ordered import ordered_map, read_ahead
 from oocbfs.kernels import threads
 from oocbfs.kernels.threads import Pool, Task
+from tests.support import children
 from tests.support.exhaustive import ALL
 from tests.support.interrupting import THINGS
 
@@ -24,7 +24,7 @@ from tests.support.interrupting import THINGS
 def test_interruptions_at_random_microseconds() -> None:
     times = 5000 if ALL else 200
     command = [sys.executable, "-m", "tests.support.interrupting", "--times", str(times)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=1200, check=False)
+    done = children.run(command, capture_output=True, text=True, timeout=1200, check=False)
     assert done.returncode == 0, done.stderr
     seen = re.findall(r"(\w+) (\d+) -> (\d+)", done.stdout)
     assert len(seen) == 2 * len(THINGS)

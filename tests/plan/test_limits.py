@@ -1,7 +1,6 @@
 """A plan is what a search then does, and at every edge of it the search keeps to its budget."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 
 from oocbfs.generate import generators
+from tests.support import children
 from tests.support.exhaustive import ALL
 from tests.support.memory_limit import run_at_limit
 from tests.support.shared import SharedGraphs
@@ -33,7 +33,7 @@ def test_a_search_does_what_is_planned(graphs: dict[str, Path], tmp_path: Path) 
     links = [tmp_path / f"{name}.ocg" for name in (graphs if ALL else ["kron20"])]
     for link in links:
         link.hardlink_to(graphs[link.stem])
-    done = subprocess.run(
+    done = children.run(
         [sys.executable, "-m", "tests.support.planned", *links],
         capture_output=True,
         text=True,
@@ -46,7 +46,7 @@ def test_a_search_does_what_is_planned(graphs: dict[str, Path], tmp_path: Path) 
 def plan(path: Path, *options: object) -> dict[str, Any]:
     """Plan in a process of its own, as a search is run."""
     command = [sys.executable, "-m", "oocbfs", "plan", path, "--samples", "0", "--json", *options]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True)
+    done = children.run(list(map(str, command)), capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout)["cpu"]
     return found
 

@@ -78,7 +78,7 @@ def run_at_limit(
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end under a limit, and check that no process of it occupied more."""
     with tempfile.NamedTemporaryFile("r") as told, memory_limit(limit_bytes) as prefix:
-        done = subprocess.run(
+        done = children.run(
             [sys.executable, "-c", _TELL_PEAK, told.name, *prefix, *map(str, command)],
             capture_output=True,
             text=True,

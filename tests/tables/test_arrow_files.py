@@ -344,8 +344,7 @@ def test_a_mapped_file_that_is_cut_short(tmp_path: Path) -> None:
     path = tmp_path / "edges.arrow"
     table = pa.table([np.arange(3_000_000)] * 2, ["src", "dst"])
     feather.write_feather(table, str(path), compression="uncompressed", chunksize=3_000_000)
-    batches = open_edges([path], threads=2).batches()
-    next(batches)
+    next(batches := open_edges([path], threads=2).batches())
     os.truncate(path, 4096)
     with pytest.raises(InputError, match="was cut short while it was read"):
         list(batches)

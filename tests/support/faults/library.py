@@ -6,12 +6,13 @@ import ctypes
 import errno
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.support import children
 
 # In the order of failing.c; each with what it may say.
 CALLS = {
@@ -61,11 +62,11 @@ def run_preloaded(module: str, words: list[str], folder: Path) -> int:
     compiler = shutil.which("gcc")
     if compiler is None:
         sys.exit("failing system calls need a C compiler, and gcc was not found")
-    subprocess.run([compiler, "-O1", "-shared", "-fPIC", source, "-o", made, "-ldl"], check=True)
+    children.run([compiler, "-O1", "-shared", "-fPIC", source, "-o", made, "-ldl"], check=True)
     before = os.environ.get("LD_PRELOAD")
     environment = os.environ | {"LD_PRELOAD": f"{made}:{before}" if before else str(made)}
     command = [sys.executable, "-m", module, *words, "--folder", str(folder)]
-    return subprocess.run(command, env=environment, check=False).returncode
+    return children.run(command, env=environment, check=False).returncode
 
 
 @contextmanager

@@ -123,7 +123,7 @@ def _finish(
             _, stacks = process.communicate(timeout=_STACKS_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
-            _, stacks = process.communicate()
+            _, stacks = process.communicate(timeout=_STACKS_SECONDS)
         raise wrong(f"still runs after {limit} s:\n{stacks}", words, disturbance) from None
 
 

@@ -4,11 +4,11 @@ A failure is printed with the words that repeat it: ``python -m tests.support.fa
 """
 
 import shutil
-import subprocess
 import sys
 
 import pytest
 
+from tests.support import children
 from tests.support.exhaustive import ALL
 
 pytestmark = pytest.mark.skipif(
@@ -21,7 +21,7 @@ SAMPLE = [] if ALL else ["--sample", "3"]
 
 def faults(*words: str) -> str:
     """Try faults; gives what was printed if nothing was wrong."""
-    done = subprocess.run(
+    done = children.run(
         [sys.executable, "-m", "tests.support.faults", *words],
         capture_output=True,
         text=True,

@@ -1,7 +1,8 @@
 """Count searches that never end, or end wrong, when all workers of a Dask cluster are lost at once.
 
-``python -m tests.support.dask_losses --moment memory --count 16``: workers die with the first task
-that is done and not fetched, the second, and so on; ``processing`` is a task that is being sent.
+``python -m tests.support.clusters.dask_losses --moment memory --count 16``: workers die with the
+first task that is done and not fetched, the second, and so on; ``processing`` is a task that is
+being sent.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import oocbfs
 from oocbfs.cluster.sharding import shard
 from oocbfs.errors import OocbfsError
 from oocbfs.generate import generators
-from tests.support.dask_processes import Killer, started_cluster, wait_for_workers
+from tests.support.clusters.dask_processes import Killer, started_cluster, wait_for_workers
 
 # Tasks of a search in two parts that come before its end for certain.
 _TASKS = 10
