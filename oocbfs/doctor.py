@@ -23,7 +23,7 @@ from oocbfs.memory import available_bytes, format_size, locked_limit
 Target = tuple[str | int, ...]
 # How many sources a batch takes at a time where the graph stays on disk.
 _WIDTHS = (8, 16, 32, 64)
-_RESULTS = ("levels", "prediction", "format_text", "components", "checking", "tuples")
+_RESULTS = ("levels", "validation", "prediction", "format_text", "components", "checking", "tuples")
 _NAMES = ("parse", "words", "table", "sort", "merge", "stored", "format")
 
 

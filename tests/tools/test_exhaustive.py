@@ -54,4 +54,5 @@ def test_the_script_takes_its_flag_away(tmp_path: Path) -> None:
     given = ["-m", "pytest", "--numprocesses", "auto", "--dist", "worksteal"]
     assert run() == f"None {given}\n"
     assert run("-k", "a b") == f"None {[*given, '-k', 'a b']}\n"
-    assert run("-x", "--all", "-k", "a b") == f"1 {[*given, '-x', '-k', 'a b']}\n"
+    longer = ["--override-ini", "faulthandler_timeout=3600"]
+    assert run("-x", "--all", "-k", "a b") == f"1 {[*given, '-x', *longer, '-k', 'a b']}\n"

@@ -18,12 +18,12 @@ _STACKS_SECONDS = 10
 # What a program has said to be ready, so that signals meet it and not the start of Python.
 _CHILD = """\
 import os, sys
-from oocbfs.cli import main
+from oocbfs.cli import program
 os.write(int(sys.argv[1]), b".")
 os.close(int(sys.argv[1]))
 if sys.argv[2] == "closed":
     os.close(0)
-sys.exit(main(sys.argv[3:]))
+program(sys.argv[3:])
 """
 # What a killed program may leave; the next one with the same output removes it.
 LEFT_BY_KILL = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
