@@ -53,6 +53,8 @@ _HOMES = {
 def __getattr__(name: str) -> Any:  # noqa: ANN401
     if name not in _HOMES:
         raise AttributeError(f"module 'oocbfs' has no attribute {name!r}")
+    if name in ("convert", "open", "shard"):
+        import_module("oocbfs.memory").expect_addresses()
     return getattr(import_module(f"oocbfs.{_HOMES[name]}"), name)
 
 

@@ -15,6 +15,7 @@ from itertools import pairwise
 
 from oocbfs import console
 from oocbfs.errors import OocbfsError
+from oocbfs.memory import expect_addresses
 from oocbfs.version import __version__
 
 VERBS = (
@@ -140,6 +141,7 @@ def _run(arguments: Sequence[str] | None) -> int:
             if _serves_another(sys.argv[1:] if arguments is None else arguments):
                 return 0
             options = _parse(arguments)
+            expect_addresses()
             with console.messages(options.message_level):
                 options.run(options)
         finally:

@@ -21,6 +21,11 @@ from oocbfs.settings import is_whole, shown
 _PROGRAM_BYTES = 152 << 20
 # Python objects, allocator waste, and the pieces in which results are counted and written.
 _MARGIN_BYTES = 16 << 20
+# Addresses that the program takes beside its data: libraries, code and its compiler, and stacks, of
+# which those that read from disk are always as many.
+_ADDRESSES_BYTES = 704 << 20
+_STACK_BYTES = 8 << 20
+_M_ARENA_MAX = -8  # of glibc's malloc.h
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -65,6 +70,9 @@ def available_bytes() -> int:
             limits.append(int(Path(limit).read_text()) - int(Path(usage).read_text()))
         except (OSError, ValueError):  # not in such a group, or unlimited ("max")
             continue
+    addresses_bytes = _limit(resource.RLIMIT_AS)
+    if addresses_bytes is not None:
+        limits.append(addresses_bytes - _ADDRESSES_BYTES + _PROGRAM_BYTES)
     return max(0, min(limits))
 
 
@@ -78,8 +86,44 @@ def resident_bytes() -> int:
 
 def locked_limit() -> int | None:
     """Tell how much memory this process may lock; None is no limit."""
-    limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
+    return _limit(resource.RLIMIT_MEMLOCK)
+
+
+def _limit(kind: int) -> int | None:
+    limit = resource.getrlimit(kind)[0]
     return None if limit == resource.RLIM_INFINITY else limit
+
+
+def expect_addresses(data_bytes: int = 0) -> None:
+    """Refuse to begin where a limit of addresses (``ulimit -v``) leaves too few for these data.
+
+    Libraries that get none when they need them abort the process, or a thread never begins.
+
+    Raises
+    ------
+    BudgetError
+        If there are too few; says how many are needed.
+    """
+    limit_bytes = _limit(resource.RLIMIT_AS)
+    if limit_bytes is None:
+        return
+    _save_addresses()
+    threads_bytes = _STACK_BYTES * machine.usable_cores()
+    needed_bytes = _ADDRESSES_BYTES + threads_bytes + data_bytes
+    if needed_bytes > limit_bytes:
+        raise BudgetError(
+            f"the limit of addresses (ulimit -v) is {format_size(limit_bytes)}, and "
+            f"{format_size(needed_bytes)} are needed: allow more, or set none and use --memory",
+            needed_bytes,
+        )
+
+
+@cache
+def _save_addresses() -> None:
+    """Let threads share one arena, where each takes 64 MB of addresses otherwise, and BLAS none."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
 
 
 def anonymous_bytes() -> int:
@@ -112,7 +156,7 @@ def read_bytes() -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("read_bytes"))
 
 
-def _give_back() -> None:
+def give_back() -> None:
     """Give the system what arrays left behind that are gone: glibc keeps up to 64 MB of it."""
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)
@@ -123,7 +167,7 @@ def used_bytes(counted_bytes: int = 0) -> int:
 
     This includes what escapes all counting.
     """
-    _give_back()
+    give_back()
     occupied_bytes = program_bytes() + anonymous_bytes() - counted_bytes
     return max(_PROGRAM_BYTES, occupied_bytes) + _MARGIN_BYTES
 

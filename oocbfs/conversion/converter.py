@@ -16,7 +16,7 @@ from oocbfs.conversion.ids import IdMap, IdRange
 from oocbfs.conversion.naming import naming
 from oocbfs.conversion.objects import from_memory, names_from_memory
 from oocbfs.conversion.pipeline import Conversion
-from oocbfs.conversion.plan import ConvertPlan, give_back, make_plan
+from oocbfs.conversion.plan import ConvertPlan, make_plan
 from oocbfs.conversion.resources import Resources
 from oocbfs.errors import InputError, QueryError
 from oocbfs.formats.container.reader import Container
@@ -164,7 +164,7 @@ def convert(
             container = ContainerWriter(raw)
             fields = conversion.write(container)
             file_bytes = container.finish(**fields)
-        give_back()
+        memory_.give_back()
         with Container(target, raw.fileno()) as written:
             bits_per_edge = written.bits_per_edge
             if zstd is not None:

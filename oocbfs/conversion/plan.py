@@ -12,9 +12,7 @@ use, and a `MemoryWatch` gives the rest back to the system when the budget is sh
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
-from functools import cache
 
 from oocbfs import memory
 from oocbfs.errors import BudgetError
@@ -40,7 +38,7 @@ class MemoryWatch:
         """Tell whether the process is above its limit even after free memory was given back."""
         if self._limit_bytes is None or memory.resident_bytes() <= self._limit_bytes:
             return False
-        give_back()
+        memory.give_back()
         return memory.resident_bytes() > self._limit_bytes
 
 
@@ -71,32 +69,17 @@ def make_plan(budget_bytes: int, threads: int) -> ConvertPlan:
     BudgetError
         If it is too little for one thread.
     """
-    give_back()
+    memory.give_back()
+    memory.expect_addresses(budget_bytes - memory.resident_bytes())
     free_bytes = budget_bytes - memory.resident_bytes() - _MOVING_BYTES - _MIN_HELD_BYTES
     threads = min(threads, free_bytes // _THREAD_BYTES)
     if threads < 1:
         needed_bytes = budget_bytes - free_bytes + _THREAD_BYTES
         raise BudgetError(
-            f"--memory {memory.format_size(budget_bytes)} is too little: "
-            f"a conversion needs at least {memory.format_size(needed_bytes)}"
+            f"a conversion needs at least {memory.format_size(needed_bytes)} of memory and may "
+            f"take {memory.format_size(budget_bytes)}: allow more with --memory"
         )
     moving_bytes = _MOVING_BYTES + _THREAD_BYTES * threads
     held_bytes = free_bytes + _MIN_HELD_BYTES - _THREAD_BYTES * threads
     watch = MemoryWatch(budget_bytes - moving_bytes // 2)
     return ConvertPlan(threads=threads, held_bytes=held_bytes, watch=watch)
-
-
-def give_back() -> None:
-    """Give memory that was freed back to the system, where its allocator can."""
-    trim = _malloc_trim()
-    if trim is not None:
-        trim(0)
-
-
-@cache
-def _malloc_trim() -> ctypes._NamedFuncPointer | None:
-    """Find glibc's function; other allocators have none and keep less."""
-    try:
-        return ctypes.CDLL(None).malloc_trim
-    except (AttributeError, OSError):
-        return None

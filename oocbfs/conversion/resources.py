@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from oocbfs import memory
 from oocbfs.conversion.key_sorter import Keys, KeySorter
-from oocbfs.conversion.plan import ConvertPlan, give_back
+from oocbfs.conversion.plan import ConvertPlan
 from oocbfs.errors import BudgetError
-from oocbfs.memory import format_size
 from oocbfs.progress import Phases
 
 
@@ -26,15 +26,15 @@ class Resources:
         if num_bytes > held_bytes * 3 // 4:
             short = num_bytes * 4 // 3 - held_bytes
             raise BudgetError(
-                f"{what} need {format_size(num_bytes)} of working memory: "
-                f"raise --memory by at least {format_size(short)}"
+                f"{what} need {memory.format_size(num_bytes)} of working memory: "
+                f"raise --memory by at least {memory.format_size(short)}"
             )
 
     def key_sorter(
         self, sample: Keys, num_keys: int, budget_bytes: int, align_bits: int = 0
     ) -> KeySorter:
         """Begin to sort keys, after the memory of the step before was given back."""
-        give_back()
+        memory.give_back()
         return KeySorter(
             self.folder,
             sample,

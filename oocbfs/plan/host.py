@@ -170,6 +170,8 @@ def divide(
         If nothing fits; says how much would.
     """
     engine, budget_bytes = settings.engine, settings.memory
+    disk_bytes = graph.fast_bytes + needs.disk_bytes + needs.default_cache_bytes
+    memory.expect_addresses(graph.sizes.file_bytes + max(needs.mapped_bytes, disk_bytes))
     mapped_bytes = mapping_bytes(graph) + needs.mapped_bytes
     if engine != "disk":
         if budget_bytes is None:

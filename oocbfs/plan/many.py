@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from oocbfs.errors import BudgetError, QueryError
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.kernels.many import traverse as kernels
-from oocbfs.memory import format_size
+from oocbfs.memory import expect_addresses, format_size
 from oocbfs.plan import disk
 from oocbfs.plan.host import PIECE_BYTES, divide, fast_bytes, mapping_bytes, traversal_needs
 from oocbfs.settings import Emit, Engine, ManyEngine, Settings, Strategy, check_choice
@@ -94,6 +94,10 @@ def divide_many(
         bounded=budget_bytes is not None,
     )
     emit = division.found(emit)
+    bytes_each = kernels.bytes_per_vertex(division.threads, levels=emit != "summary")
+    if emit == "levels":
+        bytes_each += 2 * kernels.WIDTH
+    expect_addresses(graph.sizes.file_bytes + bytes_each * graph.num_vertices)
     if budget_bytes is None:
         return replace(division, engine=settings.engine)
     if settings.on_device:

@@ -16,7 +16,7 @@ from tests.support.fuzzing.probes import PROBES, Case, ask
 
 # 800 mutants, or 2,200, in parts that can run side by side.
 NUM_PARTS = 4 if ALL else 2
-MUTANTS_EACH = 550 if ALL else 400
+MUTANTS_EACH = 550 if ALL else 150
 
 
 @pytest.fixture(scope="module")

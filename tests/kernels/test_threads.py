@@ -22,7 +22,7 @@ from tests.support.interrupting import THINGS
 
 
 def test_interruptions_at_random_microseconds() -> None:
-    times = 5000 if ALL else 200
+    times = 5000 if ALL else 60
     command = [sys.executable, "-m", "tests.support.interrupting", "--times", str(times)]
     done = children.run(command, capture_output=True, text=True, timeout=1200, check=False)
     assert done.returncode == 0, done.stderr

@@ -18,6 +18,11 @@ def crossing(*options: Sequence[Any]) -> list[tuple[Any, ...]]:
     return list(itertools.product(*options)) if ALL else pairwise(*options)
 
 
+def some(values: Sequence[Any], most: int) -> Sequence[Any]:
+    """Give all values, or so many of them from the first to the last; always the same ones."""
+    return values if ALL else values[:: -(-len(values) // most)]
+
+
 def pairwise(*options: Sequence[Any]) -> list[tuple[Any, ...]]:
     """Give few combinations in which any two values of two options meet; always the same ones."""
     combinations = {

@@ -120,7 +120,7 @@ def test_generate_text_and_graph_agree(
         (["convert", "bad.txt", "-o", "g.ocg"], "bad.txt:2"),
         (["convert", "edges.txt", "-o", "none/g.ocg"], "there is no folder"),
         (["convert", "edges.txt", "-o", "bad.txt"], "--force"),
-        (["convert", "edges.txt", "-o", "g.ocg", "--memory", "1M"], "too little"),
+        (["convert", "edges.txt", "-o", "g.ocg", "--memory", "1M"], "needs at least"),
         (["generate", "kron", "--scale", "0", "-o", "g.txt"], "scale"),
     ],
 )

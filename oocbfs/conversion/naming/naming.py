@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs import memory
 from oocbfs.conversion.edge_log import EdgeLog
 from oocbfs.conversion.ids import check_count
 from oocbfs.conversion.naming.merge import Merge, least_bytes
 from oocbfs.conversion.naming.table import NameTable, Run
-from oocbfs.conversion.plan import give_back
 from oocbfs.conversion.resources import Resources
 from oocbfs.conversion.spill import SpillFile
 from oocbfs.formats.container.layout import Kind
@@ -90,7 +90,7 @@ class Naming(Closing):
                 bar.update(stream.done - bar.n)
             self._end_generation()
         self._tables.clear()
-        give_back()
+        memory.give_back()
         self.total = self._log.num_edges
 
     def _add(self, edges: NamedEdges) -> None:
