@@ -18,12 +18,12 @@ from oocbfs.kernels import threads
 from oocbfs.kernels.threads import Pool, Task
 from tests.support import children
 from tests.support.exhaustive import ALL
-from tests.support.interrupting import THINGS
+from tests.support.threads.interrupting import THINGS
 
 
 def test_interruptions_at_random_microseconds() -> None:
     times = 5000 if ALL else 60
-    command = [sys.executable, "-m", "tests.support.interrupting", "--times", str(times)]
+    command = [sys.executable, "-m", "tests.support.threads.interrupting", "--times", str(times)]
     done = children.run(command, capture_output=True, text=True, timeout=1200, check=False)
     assert done.returncode == 0, done.stderr
     seen = re.findall(r"(\w+) (\d+) -> (\d+)", done.stdout)
@@ -170,3 +170,15 @@ def test_locks_and_workers_are_new_in_a_forked_process() -> None:
     end.release()
     task.settle()
     assert code == 0
+
+
+def test_children_of_a_process_that_searches_from_disk() -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "tests.support.threads.forking",
+        "--times",
+        "200" if ALL else "10",
+    ]
+    done = children.run(command, capture_output=True, text=True, check=False)
+    assert re.fullmatch(r"\d+ children: 0 hung, 0 wrong\n", done.stdout), done.stderr

@@ -1,6 +1,6 @@
 """Interrupt things again and again at random microseconds, and see that nothing is left behind.
 
-``python -m tests.support.interrupting disk --times 2000 --seed 1`` prints how often it was
+``python -m tests.support.threads.interrupting disk --times 2000 --seed 1`` prints how often it was
 interrupted, and threads and open files before and after. A run that hangs prints all stacks and
 ends with 1.
 """

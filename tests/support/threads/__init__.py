@@ -1,0 +1,1 @@
+"""Programs that interrupt and fork while threads are at work."""
