@@ -1,6 +1,6 @@
-"""Fork while another thread searches from disk: ``python -m tests.support.threads.forking --times 60``.
+"""Fork while another thread searches from disk, and let each child search too.
 
-Each child searches too. It prints how many of them hung, and how many answered wrong.
+``python -m tests.support.threads.forking --times 60`` prints how many of them hung or were wrong.
 """
 
 from __future__ import annotations
