@@ -134,7 +134,7 @@ def _judge(end: End, words: list[str], disturbance: Disturbance) -> None:
         expected.add(NOBODY_READS)
     if disturbance.signal is not None:
         expected |= ENDS[disturbance.signal]
-    said = [line for line in end.said if "compiling" not in line]
+    said = [line for line in end.said if not line.startswith("compiling")]
     if end.code not in expected:
         raise wrong(f"ended with {end.code}:\n" + "\n".join(said), words, disturbance)
     if any("Traceback" in line or "Exception ignored" in line for line in said):

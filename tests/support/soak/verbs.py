@@ -196,8 +196,7 @@ def _nothing(_: Path, __: End) -> None:
 def _edges(graph: Any) -> set[tuple[Any, Any]]:
     found: set[tuple[Any, Any]] = set()
     for batch in graph.edges():
-        sides = (graph.given(side).tolist() for side in (batch.sources, batch.targets))
-        found |= set(zip(*sides, strict=True))
+        found |= set(zip(batch.sources.tolist(), batch.targets.tolist(), strict=True))
     if not graph.directed:
         found = {(min(edge), max(edge)) for edge in found}
     return found
