@@ -28,6 +28,9 @@ DISK_BLOCK_BYTES = 16 << 10
 MAX_SMALL_LEVELS = 4096
 # Sectors of tails that small_levels keeps in device memory, at most: 512 KB, a power of two.
 CACHED_SECTORS = 1 << 14
+# While a search runs on a device, the level of a vertex is a byte: modulo this number, so that two
+# values are left, for vertices that are not reached and for levels of long ago.
+LEVEL_PERIOD = 254
 # Parts of the vertices. A level may be cut in two at one of the borders between them.
 PARTS = 8
 
@@ -43,6 +46,12 @@ _BFS = {
     "mark_blocks": "disk/mark_blocks",
     "top_down_staged": "disk/top_down_staged",
     "bottom_up_staged": "disk/bottom_up_staged",
+    "forget": "bfs/forget",
+    "deep_levels": "bfs/deep_levels",
+    "invert_order": "results/invert_order",
+    "name_levels": "results/name_levels",
+    "name_deep_levels": "results/name_deep_levels",
+    "name_parents": "results/name_parents",
 }
 _COMPONENTS = {
     "components_heads": "components/heads",
@@ -79,6 +88,7 @@ DEVICES_KERNELS = (
     "bottom_up_tails",
     "top_down",
     "top_down_hubs",
+    "deep_levels",
     *_DEVICES,
 )
 COMPONENTS_KERNELS = tuple(_COMPONENTS)
@@ -159,6 +169,8 @@ DEAL_STRUCT = np.dtype(
     [(name, "<u8") for name in ("reached", "marked", "sent", "received", "num_words", "stride")]
     + [("devices", "<u4"), ("device", "<u4")]
 )
+# What brings results into the order of ids.
+NAMES_STRUCT = np.dtype([(name, "<u8") for name in ("ranks", "order", "num_vertices")])
 COST_STRUCT = np.dtype([("bytes", "<u8"), ("skippable", "<u8")])
 MANY_STRUCT = np.dtype(
     [
@@ -224,6 +236,8 @@ class KernelOptions:
             "many_struct_bytes": MANY_STRUCT.itemsize,
             "search_struct_bytes": SEARCH_STRUCT.itemsize,
             "deal_struct_bytes": DEAL_STRUCT.itemsize,
+            "names_struct_bytes": NAMES_STRUCT.itemsize,
+            "level_period": LEVEL_PERIOD,
         }
         return tuple(f"-D{name.upper()}={int(value)}u" for name, value in values.items())
 

@@ -14,7 +14,7 @@ what is visited before they go down, and what is found looks for its parent itse
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any, Self
 
@@ -26,10 +26,10 @@ from oocbfs.devices.part import DevicePart, PartKernels
 from oocbfs.errors import FormatError
 from oocbfs.formats.container.cut import Cut
 from oocbfs.gpu.device import Device
-from oocbfs.gpu.result import DeviceDirection, DeviceStep, GpuResult
+from oocbfs.gpu.result import NOT_REACHED, DeviceDirection, DeviceStep, GpuResult
 from oocbfs.gpu.traversal import with_work
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.kernels.cuda.source import CONTROL_WORDS, Control
+from oocbfs.kernels.cuda.source import CONTROL_WORDS, LEVEL_PERIOD, Control
 from oocbfs.plan.limits import StepLimits
 from oocbfs.results.counts import Counts, sum_counts
 
@@ -94,6 +94,8 @@ class DevicesLoop:
         self._sources = np.unique(np.asarray(sources, np.uint32))
         # The frontier of each device is queue[begin:end]; its cost are the slow bytes of its rows.
         self._frontiers = [(0, 0)] * len(bfs.parts)
+        # Where each level ends in the queue of each device.
+        self._ends: list[list[int]] = [[] for _ in bfs.parts]
         self._costs = [0] * len(bfs.parts)
         self._level = 1
         self._sizes: list[int] = []
@@ -111,7 +113,7 @@ class DevicesLoop:
         around = [with_work(self._take_counts(), found=self._sources.size)]
         self._mark()
         self._finish_level(self._read())
-        while self._frontier and self._level <= self._max_depth and self._target_level() < 0:
+        while self._frontier and self._level <= self._max_depth and not self._finds_target():
             growth = self._run_level()
             after = self._read()
             edges, lost = (
@@ -188,6 +190,8 @@ class DevicesLoop:
             (end, int(kernels.control[Control.QUEUE_END]))
             for (_, end), kernels in zip(self._frontiers, self._kernels, strict=True)
         ]
+        for ends, (_, end) in zip(self._ends, self._frontiers, strict=True):
+            ends.append(end)
         self._costs = [
             int(one[Control.FOUND_BYTES] + one[Control.HEADS_FOUND_BYTES]) for one in growth
         ]
@@ -205,13 +209,14 @@ class DevicesLoop:
             growth.append(kernels.control - before)
         return growth
 
-    def _target_level(self) -> int:
+    def _finds_target(self) -> bool:
         if self._target is None:
-            return -1
+            return False
         vertex = np.array([self._target])
         part = self._parts[int(self._cut.part_of(vertex)[0])]
         row = int(self._cut.row_of(vertex)[0])
-        return int(part.device.download(part.memory["levels"].part(row, row + 1))[0])
+        level = part.device.download(part.memory["levels"].part(row, row + 1))[0]
+        return bool(level != NOT_REACHED)
 
     def _note(self, kind: str, **counted: int) -> None:
         """Record a level; ``counted`` are fields of it."""
@@ -242,8 +247,10 @@ class DevicesLoop:
         return sum_counts([part.device.take_counts() for part in self._parts])
 
     def _result(self, around: list[Counts]) -> GpuResult:
-        levels = self._collect("levels", np.int32)
-        parents = self._collect("parents", np.uint32) if self._with_parents else None
+        levels = self._collect(self._levels_of, np.int32, -1)
+        parents = (
+            self._collect(self._parents_of, np.uint32, NO_HEAD) if self._with_parents else None
+        )
         if parents is not None:
             parents[self._sources] = self._sources  # by their rows, until now
         found = [*self._sizes[1:], 0]
@@ -266,11 +273,27 @@ class DevicesLoop:
             around=sum_counts([*around, with_work(self._take_counts())]),
         )
 
-    def _collect(self, name: str, dtype: Any) -> NDArray[Any]:  # noqa: ANN401
+    def _collect(
+        self,
+        results_of: Callable[[DevicePart], NDArray[Any]],
+        dtype: Any,  # noqa: ANN401
+        none: int,
+    ) -> NDArray[Any]:
         """Bring what each device has of its own vertices into the order of all."""
-        whole = np.full(self._cut.num_vertices, NO_HEAD if name == "parents" else -1, dtype)
+        whole = np.full(self._cut.num_vertices, none, dtype)
         for part in self._parts:
             rows = np.arange(part.num_vertices)
-            own = part.device.download(part.memory[name], part.num_vertices)
-            whole[self._cut.vertex_of(part.part, rows)] = own
+            whole[self._cut.vertex_of(part.part, rows)] = results_of(part)
         return whole
+
+    def _parents_of(self, part: DevicePart) -> NDArray[np.uint32]:
+        return part.device.download(part.memory["parents"], part.num_vertices)
+
+    def _levels_of(self, part: DevicePart) -> NDArray[np.int32]:
+        bytes_of = part.device.download(part.memory["levels"], part.num_vertices)
+        levels = bytes_of.astype(np.int32)
+        if len(self._sizes) > LEVEL_PERIOD:
+            self._kernels[part.part].find_deep_levels(self._ends[part.part])
+            levels = part.device.download(part.memory["pending"], part.num_vertices).view(np.int32)
+        levels[bytes_of == NOT_REACHED] = -1
+        return levels

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from oocbfs.gpu.device import Device
 from oocbfs.gpu.result import DeviceDirection, GpuResult
+from oocbfs.gpu.results import DeviceResults, Into
 from oocbfs.gpu.rows import OnDevice, Placement
 from oocbfs.gpu.staging import DiskTails, Staging
 from oocbfs.gpu.traversal import LevelLoop
@@ -33,12 +34,14 @@ class GpuBfs(OnDevice):
         disks: tuple[DiskTails, ...] = (),
         slot_bytes: int = SLOT_BYTES,
         limits: StepLimits | None = None,
+        order: NDArray[np.uint32] | None = None,
         **placement: Unpack[Placement],
     ) -> None:
         self.with_parents = with_parents
         self.limits = limits or StepLimits()
         self.staging: Staging | None = None
         self._disks, self._slot_bytes = disks, slot_bytes
+        self._order, self._copied = order, placement.get("copied", lambda _: None)
         super().__init__(device, rows, in_rows, placement)
 
     def _prepare(self, stack: ExitStack) -> None:
@@ -47,6 +50,14 @@ class GpuBfs(OnDevice):
         self.memory = self._allocate(arrays)
         self.cuts = Cuts(self.out_rows.host, self.in_rows.host)
         self.device.upload(self.memory["cuts"], self.cuts.vertices)
+        self.results = DeviceResults(
+            self.device,
+            self.num_vertices,
+            self._order,
+            with_parents=self.with_parents,
+            stack=stack,
+            copied=self._copied,
+        )
         if self._disks:
             self.staging = Staging(
                 self.device,
@@ -64,6 +75,14 @@ class GpuBfs(OnDevice):
         *,
         max_depth: int | None = None,
         target: int | None = None,
+        into: Into | None = None,
     ) -> GpuResult:
-        """Traverse from stored vertices; stop after a level, or after the one with a vertex."""
-        return LevelLoop(self, sources, direction, max_depth, target).run()
+        """Traverse from stored vertices; stop after a level, or after the one with a vertex.
+
+        Levels and parents go into arrays of the caller's, or into new ones.
+        """
+        if into is None:
+            size = self.num_vertices if self._order is None else self._order.size
+            parents = np.empty(size, np.uint32) if self.with_parents else None
+            into = Into(np.empty(size, np.int32), parents)
+        return LevelLoop(self, sources, direction, max_depth, target, into).run()

@@ -194,6 +194,14 @@ class CudaDevice(Device):
         self.usage.read_back_bytes += copy.nbytes
         return copy
 
+    def start_download(self, memory: Memory, out: NDArray[Any]) -> None:
+        """Copy in stream order; the caller marks the moment and waits for it."""
+        stream, kind = self.stream, self._runtime.memcpyDeviceToHost
+        with self.current("copying from the GPU failed"):
+            self._runtime.memcpyAsync(out.ctypes.data, memory.address, out.nbytes, kind, stream)
+        self.usage.read_backs += 1
+        self.usage.read_back_bytes += out.nbytes
+
     def map_host(self, array: NDArray[np.uint8]) -> AbstractContextManager[int]:
         """Register the tails with the driver, or copy them into memory that it knows."""
         return self._pinned(

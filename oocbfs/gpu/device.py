@@ -102,6 +102,10 @@ class Device(ABC):
         """Copy the first ``size`` items back, after everything launched so far."""
 
     @abstractmethod
+    def start_download(self, memory: Memory, out: NDArray[Any]) -> None:
+        """Copy the first bytes to pinned memory, after everything launched so far; do not wait."""
+
+    @abstractmethod
     def map_host(self, array: NDArray[np.uint8]) -> AbstractContextManager[int]:
         """Let kernels read a host array in place; gives the address for them."""
 

@@ -10,6 +10,7 @@ from oocbfs.gpu.rows import OnDevice, struct_of
 from oocbfs.kernels.cuda.source import (
     CONTROL_WORDS,
     COST_STRUCT,
+    MAX_SMALL_LEVELS,
     SEARCH_STRUCT,
     SMALL_BLOCK_THREADS,
     Control,
@@ -34,7 +35,8 @@ class SearchKernels:
         control = memory["control"]
         self._hubs = control.part(Control.HUBS, Control.HUBS + 1)
         self._search = struct_of(SEARCH_STRUCT, memory)
-        self._search["level_ends"] = control.part(CONTROL_WORDS, control.size).address
+        self._level_ends = control.part(CONTROL_WORDS, control.size).seen_as(np.uint32)
+        self._search["level_ends"] = self._level_ends.address
         self._search["cache_sectors"] = memory["cache_tags"].size
         self._visited = memory["visited"]
         self._spare = memory["claimed"]
@@ -153,6 +155,33 @@ class SearchKernels:
             u64(limits.small_bytes),
         )
         self._device.launch("small_levels", 1, SMALL_BLOCK_THREADS, (self._search, *arguments))
+
+    def forget(self, begin: int, end: int) -> None:
+        """Forget what was found from a place in the queue on."""
+        self._set_bitmaps(visited=self._visited, claimed=self._visited)
+        self._launch("forget", u64(begin), num_threads=end - begin)
+
+    def find_deep_levels(self, ends: list[int]) -> None:
+        """Find the levels that bytes do not tell, from where each ends in the queue."""
+        begin = 0
+        for first in range(0, len(ends), MAX_SMALL_LEVELS):
+            some = np.array(ends[first : first + MAX_SMALL_LEVELS], np.uint32)
+            self._device.upload(self._level_ends, some)
+            end = int(some[-1])
+            arguments = (u64(begin), u32(first), u32(some.size))
+            self._launch("deep_levels", *arguments, num_threads=end - begin)
+            begin = end
+
+    @property
+    def struct(self) -> Argument:
+        """The state of the traversal, as kernels take it."""
+        return self._search
+
+    @property
+    def visited_words(self) -> NDArray[np.uint32]:
+        """The bitmap of what was visited; bits after the last vertex are set."""
+        words: NDArray[np.uint32] = self._device.download(self._visited)
+        return words
 
     def _set_bitmaps(self, *, visited: Memory, claimed: Memory) -> None:
         self._search["visited"], self._search["claimed"] = visited.address, claimed.address

@@ -12,6 +12,7 @@ too, and kernels run once more for each piece of it (see staging).
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,11 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import FormatError
-from oocbfs.gpu.result import DeviceDirection, DeviceStep, GpuResult
+from oocbfs.gpu.result import NOT_REACHED, DeviceDirection, DeviceStep, GpuResult
+from oocbfs.gpu.results import Into
 from oocbfs.gpu.search_kernels import SearchKernels
-from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.cuda.source import (
     CONTROL_WORDS,
+    LEVEL_PERIOD,
     MAX_SMALL_LEVELS,
     PARTS,
     SMALL_BYTES_PER_VERTEX,
@@ -47,8 +49,9 @@ class LevelLoop:
         direction: DeviceDirection,
         max_depth: int | None,
         target: int | None,
+        into: Into,
     ) -> None:
-        self._bfs = bfs
+        self._bfs, self._into = bfs, into
         self._device = bfs.device
         self._memory = bfs.memory
         self._limits = bfs.limits
@@ -57,7 +60,7 @@ class LevelLoop:
         self._num_vertices = bfs.num_vertices
         self._direction = direction
         self._max_depth = self._num_vertices if max_depth is None else max_depth
-        self._target = None if target is None else self._memory["levels"].part(target, target + 1)
+        self._target = target
         self._sources = np.unique(np.asarray(sources, np.uint32))
         self._control = np.zeros(CONTROL_WORDS, np.uint64)
         # The frontier is queue[begin:end]. Its cost are the slow bytes of its rows, and how many
@@ -106,10 +109,13 @@ class LevelLoop:
 
     def _is_done(self) -> bool:
         """Tell whether the levels found so far are all that was asked for."""
-        return self._level > self._max_depth or self._target_level() >= 0
+        return self._level > self._max_depth or self._finds_target()
 
-    def _target_level(self) -> int:
-        return -1 if self._target is None else int(self._device.download(self._target)[0])
+    def _finds_target(self) -> bool:
+        return self._target is not None and self._at("levels", self._target) != NOT_REACHED
+
+    def _at(self, name: str, vertex: int) -> int:
+        return int(self._device.download(self._memory[name].part(vertex, vertex + 1))[0])
 
     def _may_be_small(self) -> bool:
         return self._direction is not DeviceDirection.BOTTOM_UP and self._staging is None
@@ -283,26 +289,32 @@ class LevelLoop:
         ends = np.array([0, *self._ends])
         sizes = [int(size) for size in np.diff(ends) if size]
         depth = len(sizes) - (self._begin < self._end)
-        levels = self._device.download(self._memory["levels"])
-        parents = self._device.download(self._memory["parents"]) if self._bfs.with_parents else None
-        last = self._target_level()
-        around = self._count_work(sizes)
-        if last >= 0:
+        deep = self._level >= LEVEL_PERIOD - 1  # from then on, levels from disk lose their bytes
+        found = sizes
+        start = time.perf_counter()
+        if deep:
+            self._kernels.find_deep_levels(self._ends)
+        if self._target is not None and self._finds_target():
             # One launch may have run many levels, also some after the target's.
-            depth, sizes = last, sizes[: last + 1]
-            if parents is not None:
-                parents[levels > last] = NO_HEAD
-            levels[levels > last] = -1
+            depth = self._at("pending" if deep else "levels", self._target)
+            sizes = sizes[: depth + 1]
+            self._kernels.forget(self._ends[depth], self._ends[-1])
+        self._bfs.results.fill(self._kernels.struct, self._into, deep=deep)
+        visited = self._kernels.visited_words
+        naming_seconds = time.perf_counter() - start
+        around = self._count_work(found)
         for step, begin, end in zip(self._steps, self._marks, self._marks[1:], strict=False):
             step.seconds = self._device.seconds_between(begin, end)
         return GpuResult(
-            levels=levels,
-            parents=parents,
+            levels=self._into.levels,
+            parents=self._into.parents,
             level_sizes=sizes,
             depth=depth,
             steps=self._steps,
             control=self._control,
             around=around,
+            naming_seconds=naming_seconds,
+            visited=visited,
         )
 
     def _count_work(self, sizes: list[int]) -> Counts:

@@ -13,7 +13,7 @@ from oocbfs.generate import generators
 from oocbfs.gpu.bfs import GpuBfs
 from oocbfs.gpu.device import Argument
 from oocbfs.gpu.emulator_device import EmulatorDevice, align_tails
-from oocbfs.gpu.result import DeviceDirection
+from oocbfs.gpu.result import NOT_REACHED, DeviceDirection
 from oocbfs.graph.rows import neighbours, span
 from oocbfs.kernels.cuda.source import PARTS, Control
 from oocbfs.kernels.rows import Rows
@@ -148,7 +148,7 @@ class CountingDevice(EmulatorDevice):
     passes: list[tuple[NDArray[np.uint64], NDArray[np.bool_]]]
 
     def launch(self, kernel: str, blocks: int, threads: int, arguments: Sequence[Argument]) -> None:
-        visited = self.bfs.memory["levels"].owner >= 0
+        visited = self.bfs.memory["levels"].owner[: self.bfs.num_vertices] != NOT_REACHED
         super().launch(kernel, blocks, threads, arguments)
         if kernel == "bottom_up_heads":
             self.passes.append((self.bfs.memory["control"].owner.copy(), visited))
