@@ -185,6 +185,12 @@ def check_in_order(matrix: Matrix, limits: Any, checks: Checks = Checks.NONE) ->
     assert sum(result.level_sizes) == reached.size
 
 
+def test_every_vertex_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither vertices nor positions fill words or pieces; every array comes in several pieces."""
+    monkeypatch.setattr("oocbfs.plan.search_arrays._RESULT_SLOT_BYTES", 4096 - 512)
+    check_in_order(caterpillar(5, 1330), LARGE)
+
+
 @pytest.mark.parametrize("limits", [LARGE, SMALL], ids=["large", "small"])
 def test_no_races(limits: Any) -> None:
     check_in_order(caterpillar(300, 1), limits, Checks.RACES)
@@ -206,6 +212,12 @@ def test_nothing_after_the_target_is_told(target: int) -> None:
     assert ((result.parents != 0xFFFFFFFF) == (expected >= 0)).all()
     visited = np.unpackbits(result.visited.view(np.uint8), bitorder="little")[: expected.size]
     assert (visited == (expected >= 0)).all()
+
+
+def test_no_races_after_the_target() -> None:
+    with GpuBfs(device(checks=Checks.RACES), rows_of(caterpillar(90, 2)), limits=SMALL) as bfs:
+        result = bfs.run(np.array([0], np.uint32), target=9)
+    assert result.depth == 3
 
 
 @pytest.fixture(scope="module")
@@ -231,6 +243,16 @@ def test_deep_levels_from_disk_read_no_row_of_long_ago(
     assert len(result.level_sizes) > LEVEL_PERIOD + 100
     # A row may lie in two blocks.
     assert max(step.slow_bytes["disk"] for step in result.steps) <= 2 * DISK_BLOCK_BYTES
+
+
+def test_deep_levels_from_disk_after_heads(deep_graph: Graph) -> None:
+    """Heads find vertices of a level before blocks are marked for it."""
+    rows = deep_graph.disk_rows
+    disks = (DiskTails(rows.file, rows.out_disk.offset),)
+    with GpuBfs(device(), deep_graph.rows, host_ranges=((0, 0),), disks=disks) as bfs:
+        result = bfs.run(np.array([0], np.uint32), max_depth=300)
+    expected = deep_graph.bfs(0, engine="cpu", max_depth=300).levels
+    np.testing.assert_array_equal(result.levels, expected)
 
 
 def test_cuts_of_a_deep_graph_with_ids(folder: Path) -> None:

@@ -292,15 +292,15 @@ BFS_MUTANTS = [
     Mutant(
         "blocks of the wrong level",
         "disk/mark_blocks.cu",
-        "found == level - 1",
-        "found == level",
+        "found == level_byte(level - 1)",
+        "found == level_byte(level)",
         STAGED.format("directed-1-DeviceDirection.TOP_DOWN"),
         "assert_array_equal|damaged",
     ),
     Mutant(
         "levels looked at without volatile",
         "cuda/on_level.cuh",
-        "*(volatile u32*)&search.levels",
+        "*(volatile u8*)&search.levels",
         "search.levels",
         "gpu/test_staging.py::test_no_races[undirected-DeviceDirection.TOP_DOWN]",
         "race on device memory",
