@@ -2,9 +2,9 @@
 //
 // Some graphs have thousands of levels of a few vertices each; a launch and a read-back for each
 // level would cost more than its work. Thread 0 reads the queue's end between two barriers. The
-// barrier that ends a level: after it no thread reads the old end or appends. The barrier that
-// begins the next level: after it all threads see the same frontier. Both also order the writes
-// and reads of the queue. Then all threads sum up the sectors of the frontier's rows, of which the
+// last one of a turn, and so of a level: after it no thread reads the old end or appends. The one
+// that begins the next level: after it all threads see the same frontier. Both also order the
+// writes and reads of the queue. Then all threads sum up the sectors of the frontier's rows, of which the
 // kernels of large levels do not hear. Which lane owns a vertex is as in top_down, but short rows
 // go through a cache (cached.cuh), and segments of all longer rows are dealt to the warps of the
 // block. Stops when the frontier is empty, when it is more work than one block should do, or after
@@ -83,7 +83,6 @@ small_levels(Search search, Rows out_rows, u64 begin, u32 level, u32 max_levels,
     begin = end;
     level++;
     levels_run++;
-    __syncthreads();
   }
   add_work(search, tally);
   if (threadIdx.x < SECTOR_WORDS)

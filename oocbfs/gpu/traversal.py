@@ -146,11 +146,10 @@ class LevelLoop:
         # What rows cost that are on disk is known after the heads pass only.
         passes = 0 if self._staging else self._limits.heads_passes
         worthwhile = int(passes * self._bfs.costs.heads(self._num_vertices - self._num_visited))
-        if not with_heads or self._direction is DeviceDirection.TOP_DOWN:
-            pass
-        elif self._direction is DeviceDirection.BOTTOM_UP:
-            self._ask_heads(known, skip_cost=0)
-        elif not known or self._expand_cost[0] >= worthwhile:
+        if self._direction is DeviceDirection.BOTTOM_UP:
+            worthwhile = 0
+        may_ask = with_heads and self._direction is not DeviceDirection.TOP_DOWN
+        if may_ask and not (known and self._expand_cost[0] < worthwhile):
             self._ask_heads(known, skip_cost=worthwhile)
         if self._staging:
             self._staging.clear_marks()

@@ -60,8 +60,8 @@ BFS_MUTANTS = [
     Mutant(
         "mask that leaves a lane out",
         "cuda/common.cuh",
-        "const u32 lanes = __ballot_sync(FULL_WARP, chosen);",
-        "const u32 lanes = __ballot_sync(0x7fffffffu, chosen);",
+        "lanes[k] = __ballot_sync(FULL_WARP, chosen >> k & 1u);",
+        "lanes[k] = __ballot_sync(0x7fffffffu, chosen >> k & 1u);",
         TOP_DOWN,
         "which does not name it",
     ),
@@ -109,8 +109,8 @@ BFS_MUTANTS = [
     Mutant(
         "rank within the warp counts the lane itself",
         "cuda/common.cuh",
-        "__popc(lanes & lanes_below())",
-        "__popc(lanes & (lanes_below() << 1 | 1u))",
+        "__popc(lanes[k] & lanes_below())",
+        "__popc(lanes[k] & (lanes_below() << 1 | 1u))",
         BOTTOM_UP,
         "race on device memory|outside every allocation",
         Checks.RACES,
@@ -155,7 +155,7 @@ BFS_MUTANTS = [
         "    __syncthreads();\n    const u64 end",
         "    const u64 end",
         SMALL_RACES,
-        "race on shared memory",
+        "race on shared memory|outside every allocation",
     ),
     Mutant(
         "a lane leaves the loop alone",
