@@ -3,11 +3,12 @@
 //
 // A piece holds the rows of num_vertices vertices from `first_vertex` on. A vertex is in the
 // frontier if it is on the level before. Heads were expanded by top_down; lanes own rows as there.
+// It waits for the disk, so that it may hold fewer blocks than others, and spills no registers.
 #include "bfs/expand.cuh"
 #include "cuda/hubs.cuh"
 #include "cuda/on_level.cuh"
 
-extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR - 1)
 top_down_staged(Search search, Rows out_rows, u64 first_vertex, u64 num_vertices, u32 level) {
   __shared__ Scratch scratch[BLOCK_THREADS / 32];
   Tally tally = {};

@@ -15,9 +15,10 @@ from oocbfs.gpu.rows import OnDevice, Placement
 from oocbfs.gpu.staging import DiskTails, Staging
 from oocbfs.gpu.traversal import LevelLoop
 from oocbfs.kernels.rows import Rows
+from oocbfs.plan.costs import costs_of
 from oocbfs.plan.cuts import Cuts
 from oocbfs.plan.device import SLOT_BYTES
-from oocbfs.plan.limits import StepLimits
+from oocbfs.plan.limits import StepLimits, limits_of
 from oocbfs.plan.search_arrays import search_arrays
 
 
@@ -38,7 +39,7 @@ class GpuBfs(OnDevice):
         **placement: Unpack[Placement],
     ) -> None:
         self.with_parents = with_parents
-        self.limits = limits or StepLimits()
+        self.limits = limits or limits_of(device.rates)
         self.staging: Staging | None = None
         self._disks, self._slot_bytes = disks, slot_bytes
         self._order, self._copied = order, placement.get("copied", lambda _: None)
@@ -49,6 +50,7 @@ class GpuBfs(OnDevice):
         arrays = search_arrays(self.num_vertices, tail_bytes, with_parents=self.with_parents)
         self.memory = self._allocate(arrays)
         self.cuts = Cuts(self.out_rows.host, self.in_rows.host)
+        self.costs = costs_of(self.device.rates, self.out_rows.host)
         self.device.upload(self.memory["cuts"], self.cuts.vertices)
         self.results = DeviceResults(
             self.device,

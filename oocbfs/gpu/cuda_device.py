@@ -25,6 +25,7 @@ from oocbfs.kernels.cuda.source import (
     source,
 )
 from oocbfs.memory import format_size
+from oocbfs.plan.rates import default_rates, kept_rates
 from oocbfs.progress import Phases
 
 Pinned = TypeVar("Pinned")
@@ -121,6 +122,11 @@ class CudaDevice(Device):
         self.device_id = int(self._device.id)
         with self.current("the GPU cannot be used"):
             self._multiprocessors = int(self._device.attributes["MultiProcessorCount"])
+            properties = self._runtime.getDeviceProperties(self.device_id)
+        name, number = properties["name"].decode(), properties.get("uuid", b"").hex()
+        self.unique_name = f"{name} {number}"
+        capability = (properties["major"], properties["minor"])
+        self.rates = kept_rates(self.unique_name) or default_rates(capability)
         self._resident: dict[tuple[str, int], int] = {}
         self.usage = Usage()
 

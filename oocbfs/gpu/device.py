@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.kernels.cuda.source import BLOCK_THREADS
+from oocbfs.plan.rates import Rates
 from oocbfs.results.counts import Counts
 
 # Copied at a time, so that a progress bar moves and Ctrl-C works.
@@ -69,9 +70,13 @@ class Memory:
 
 
 class Device(ABC):
-    """Memory, transfers and launches. Launches and uploads run in order; downloads wait."""
+    """Memory, transfers and launches. Launches and uploads run in order; downloads wait.
+
+    ``rates`` say what it takes, measured or published; traversals decide by them.
+    """
 
     usage: Usage
+    rates: Rates
     _taken = Usage()
 
     def close(self) -> None:  # noqa: B027

@@ -9,13 +9,18 @@ from oocbfs.gpu.device import Argument, Memory, u32, u64
 from oocbfs.gpu.rows import OnDevice, struct_of
 from oocbfs.kernels.cuda.source import (
     CONTROL_WORDS,
-    COST_STRUCT,
     MAX_SMALL_LEVELS,
     SEARCH_STRUCT,
+    SECTORS_STRUCT,
     SMALL_BLOCK_THREADS,
     Control,
 )
+from oocbfs.plan.costs import Costs
 from oocbfs.plan.limits import StepLimits
+
+# Warps that share a frontier, or a bitmap, before one of them takes 32 vertices, or words; every
+# GPU holds more.
+_SHARING_WARPS = 256
 
 
 class SearchKernels:
@@ -51,19 +56,33 @@ class SearchKernels:
         """Take what the heads pass wrote for what is visited."""
         self._visited, self._spare = self._spare, self._visited
 
-    def ask_heads(self, level: int, *, pending_base: int, bytes_base: int, skip_bytes: int) -> None:
-        """Run the heads pass, which skips itself if the frontier has fewer than so many bytes."""
+    def ask_heads(
+        self,
+        level: int,
+        *,
+        pending_base: int,
+        sectors_base: NDArray[np.int64],
+        costs: Costs,
+        skip_cost: int,
+    ) -> None:
+        """Run the heads pass, which skips itself if expanding the frontier costs less than that."""
         self._set_bitmaps(visited=self._visited, claimed=self._spare)
+        num_words = self._num_vertices // 32 + 1
+        # Whole sectors of the bitmap.
+        each = min(32, max(8, num_words // _SHARING_WARPS // 8 * 8))
         self._launch(
             "bottom_up_heads",
             self._in,
             self._out,
             u32(level),
+            u32(each),
             u64(pending_base),
-            u64(bytes_base),
-            u64(skip_bytes),
+            _totals(sectors_base),
+            u64(costs.expand_slow),
+            u64(costs.expand_fast),
+            u64(skip_cost),
             u64(self._tail_bytes),
-            num_threads=32 * (self._num_vertices // 1024 + 1),
+            num_threads=32 * (num_words // each + 1),
         )
 
     def mark_blocks(self, level: int) -> None:
@@ -113,9 +132,16 @@ class SearchKernels:
 
     def _expand(self, level: int, frontier: tuple[int, int], hubs_base: int) -> None:
         begin, end = frontier
-        num_threads = 32 * ((end - begin) // 32 + 1)
+        # What is small by its vertices is large for its rows: many warps share them.
+        each = min(32, max(1, (end - begin) // _SHARING_WARPS))
         self._launch(
-            "top_down", self._out, u64(begin), u64(end), u32(level), num_threads=num_threads
+            "top_down",
+            self._out,
+            u64(begin),
+            u64(end),
+            u32(each),
+            u32(level),
+            num_threads=32 * ((end - begin) // each + 1),
         )
         self._launch("top_down_hubs", self._out, u64(hubs_base), u32(level))
 
@@ -139,7 +165,6 @@ class SearchKernels:
         level: int,
         *,
         begin: int,
-        cost_base: NDArray[np.int64],
         max_levels: int,
         limits: StepLimits,
     ) -> None:
@@ -148,7 +173,6 @@ class SearchKernels:
         arguments = (
             self._out,
             u64(begin),
-            cost_base.astype(np.uint64).view(COST_STRUCT).reshape(()),
             u32(level),
             u32(max_levels),
             u64(limits.small_vertices),
@@ -188,3 +212,7 @@ class SearchKernels:
 
     def _launch(self, kernel: str, *arguments: Argument, num_threads: int | None = None) -> None:
         self._device.launch_threads(kernel, (self._search, *arguments), num_threads)
+
+
+def _totals(sectors: NDArray[np.int64]) -> Argument:
+    return sectors.astype(np.uint64).view(SECTORS_STRUCT).reshape(())

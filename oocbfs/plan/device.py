@@ -31,6 +31,7 @@ from oocbfs.kernels.constants import SEGMENT_BYTES
 from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES
 from oocbfs.memory import format_size, parse_size
 from oocbfs.plan.ranges import LINE_BYTES, PAGE_BYTES, ByteRange, align_range, slow_range
+from oocbfs.plan.rates import SECTOR_BYTES
 from oocbfs.plan.search_arrays import (
     RESULT_SLOTS,
     UNIT_BYTES,
@@ -41,16 +42,12 @@ from oocbfs.plan.search_arrays import (
 )
 from oocbfs.plan.shape import Shape, Tails
 
-# What one read moves over the bus, however little of it is wanted.
-SECTOR_BYTES = 32
 # The ring has enough slots that reads, kernels and what waits for either have one each. Slots are
 # so large that a launch or two for each does not matter.
 NUM_SLOTS = 4
 SLOT_BYTES = 8 << 20
 # What a slot has besides: the page after its piece, what decoders read ahead, and what aligns it.
 SLOT_EXTRA_BYTES = 3 * PAGE_BYTES
-# A byte from disk takes as long as this many over the bus: 2 GB/s against 16.
-DISK_COST = 8
 # How many times as many rows as the first bytes another range must hold to be better.
 _CLEARLY = 1.1
 

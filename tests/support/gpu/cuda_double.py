@@ -117,6 +117,9 @@ class Runtime:
         self._record("getDeviceCount")
         return 1
 
+    def getDeviceProperties(self, device: int) -> dict[str, Any]:  # noqa: N802
+        return {"name": b"A double", "uuid": bytes([device]), "major": 8, "minor": 6}
+
     def deviceGetAttribute(self, attribute: int, device: int) -> int:  # noqa: N802
         self._record("deviceGetAttribute", attribute, device)
         return int(self._read_only)
