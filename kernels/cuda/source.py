@@ -44,6 +44,12 @@ _BFS = {
     "top_down_staged": "disk/top_down_staged",
     "bottom_up_staged": "disk/bottom_up_staged",
 }
+# Of the check of what a search found.
+_CHECK = {
+    "check_rows": "results/check_rows",
+    "check_hubs": "results/check_hubs",
+    "check_found": "results/check_found",
+}
 _COMPONENTS = {
     "components_heads": "components/heads",
     "components_link": "components/link",
@@ -69,8 +75,9 @@ _DEVICES = {
     "unite_words": "devices/unite_words",
     "find_parents": "devices/find_parents",
 }
-_FILES = {**_BFS, **_COMPONENTS, **_MANY, **_DEVICES}
+_FILES = {**_BFS, **_CHECK, **_COMPONENTS, **_MANY, **_DEVICES}
 BFS_KERNELS = tuple(_BFS)
+CHECK_KERNELS = tuple(_CHECK)
 # Compiled with KernelOptions(dealt=True).
 DEVICES_KERNELS = (
     "initialise",
@@ -159,6 +166,7 @@ DEAL_STRUCT = np.dtype(
     [(name, "<u8") for name in ("reached", "marked", "sent", "received", "num_words", "stride")]
     + [("devices", "<u4"), ("device", "<u4")]
 )
+CHECKED_STRUCT = np.dtype([(name, "<u8") for name in ("confirmed", "broken")])
 COST_STRUCT = np.dtype([("bytes", "<u8"), ("skippable", "<u8")])
 MANY_STRUCT = np.dtype(
     [
@@ -224,6 +232,7 @@ class KernelOptions:
             "many_struct_bytes": MANY_STRUCT.itemsize,
             "search_struct_bytes": SEARCH_STRUCT.itemsize,
             "deal_struct_bytes": DEAL_STRUCT.itemsize,
+            "checked_struct_bytes": CHECKED_STRUCT.itemsize,
         }
         return tuple(f"-D{name.upper()}={int(value)}u" for name, value in values.items())
 

@@ -38,6 +38,8 @@ class GpuBfs(OnDevice):
         self.with_parents = with_parents
         self.limits = limits or StepLimits()
         self.staging: Staging | None = None
+        # What the last search started from, and how many levels of it were expanded.
+        self.num_sources = self.num_expanded = 0
         self._disks, self._slot_bytes = disks, slot_bytes
         super().__init__(device, rows, in_rows, placement)
 
@@ -66,4 +68,7 @@ class GpuBfs(OnDevice):
         target: int | None = None,
     ) -> GpuResult:
         """Traverse from stored vertices; stop after a level, or after the one with a vertex."""
-        return LevelLoop(self, sources, direction, max_depth, target).run()
+        loop = LevelLoop(self, sources, direction, max_depth, target)
+        result = loop.run()
+        self.num_sources, self.num_expanded = np.unique(sources).size, loop.num_expanded
+        return result

@@ -104,6 +104,11 @@ class LevelLoop:
             known = False
         return self._result()
 
+    @property
+    def num_expanded(self) -> int:
+        """How many levels were expanded so far: all but the last that was found."""
+        return self._level - 1
+
     def _is_done(self) -> bool:
         """Tell whether the levels found so far are all that was asked for."""
         return self._level > self._max_depth or self._target_level() >= 0
