@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from functools import cached_property
 from typing import Any, Self, TypedDict
@@ -38,6 +38,12 @@ def struct_of(dtype: np.dtype[Any], memories: dict[str, Memory]) -> Argument:
     return struct
 
 
+def _let_go(memories: Iterable[Memory]) -> None:
+    """Let device memory be freed, also where something still refers to what showed it."""
+    for memory in memories:
+        memory.owner = None
+
+
 class ResidentRows:
     """Rows as kernels take them: heads, starts and the device range of the tails are copied.
 
@@ -68,7 +74,7 @@ class ResidentRows:
         }
         if begin < end:
             memories["fast"] = device.copy_in(rows.tails[begin:end], end - begin, copied)
-        self.memories = tuple(memories.values())
+        stack.callback(_let_go, memories.values())
         self.struct = struct_of(ROWS_STRUCT, memories)
         first, last = slow_range((begin, end), self.host_range, rows.tails.size)
         if first < last:
@@ -111,6 +117,8 @@ class OnDevice:
         self.device = device
         self._memories: list[Memory] = []
         with ExitStack() as stack:
+            stack.callback(device.trim)
+            stack.callback(_let_go, self._memories)
             self.out_rows = self.in_rows = ResidentRows(
                 device, rows, stack, device_ranges[0], host_ranges[0], copied
             )
@@ -135,6 +143,3 @@ class OnDevice:
 
     def __exit__(self, *exception: object) -> None:
         self._stack.close()
-        for memory in (*self._memories, *self.out_rows.memories, *self.in_rows.memories):
-            memory.owner = None
-        self.device.trim()
