@@ -20,11 +20,12 @@ from oocbfs.kernels.cuda.source import (
 )
 from oocbfs.plan.launches import most_segments, pieces, rows_a_launch
 from oocbfs.plan.shape import Tails, tails_of
+from tests.support.gpu.dealt import check_dealt
 from tests.support.gpu.device_checks import check, check_components, check_many
 from tests.support.gpu.emulated import SMALL, library
 from tests.support.gpu.gpu_graphs import grid_graph, long_hub_graph, mixed_graph, rows_of
 
-LAUNCH_BYTES = 8 << 10
+LAUNCH_BYTES = 2 << 10
 # Where the bounds of a launch are among its arguments.
 BOUNDS = {
     "top_down": 2,
@@ -90,6 +91,13 @@ def test_components() -> None:
     made, matrix = Watched(COMPONENTS_KERNELS), mixed_graph(3)
     check_components(made, matrix, weights_seed=1)
     made.check_bounds(rows_of_a_launch(matrix), "components_tails")
+
+
+@pytest.mark.parametrize("direction", [DeviceDirection.TOP_DOWN, DeviceDirection.BOTTOM_UP])
+def test_several_devices(monkeypatch: pytest.MonkeyPatch, direction: DeviceDirection) -> None:
+    before = check_dealt(mixed_graph(4), [17], 2, direction).counts.launches
+    monkeypatch.setattr(EmulatorDevice, "launch_bytes", 4 * LAUNCH_BYTES)
+    assert check_dealt(mixed_graph(4), [17], 2, direction).counts.launches > 1.2 * before
 
 
 def test_small_levels(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from oocbfs.kernels.cuda.source import FOLDER, KERNELS, headers, sources
 from tests.support.exhaustive import some
 from tests.support.mutants.bfs_mutants import BFS_MUTANTS
 from tests.support.mutants.cache_mutants import CACHE_MUTANTS
+from tests.support.mutants.check_mutants import CHECK_MUTANTS
 from tests.support.mutants.devices_mutants import DEVICES_MUTANTS
 from tests.support.mutants.method_mutants import METHOD_MUTANTS
 from tests.support.mutants.mutant import Mutant
@@ -37,7 +38,17 @@ def copy_kernels(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "mutant",
-    some([*BFS_MUTANTS, *CACHE_MUTANTS, *DEVICES_MUTANTS, *OTHER_MUTANTS, *METHOD_MUTANTS], 16),
+    some(
+        [
+            *BFS_MUTANTS,
+            *CACHE_MUTANTS,
+            *CHECK_MUTANTS,
+            *DEVICES_MUTANTS,
+            *OTHER_MUTANTS,
+            *METHOD_MUTANTS,
+        ],
+        16,
+    ),
     ids=lambda mutant: mutant.name.replace(" ", "-"),
 )
 def test_mutants_are_caught(mutant: Mutant, runner: Runner, tmp_path: Path) -> None:
