@@ -1,8 +1,8 @@
 // Bottom-up, second half: vertices whose head missed search their tail for a visited neighbour.
 //
-// A warp takes 32 vertices of pending[begin:end] at a time; search.cuh says which lane owns what. In a level that
-// is cut, those from the cut on are left to top_down, which comes afterwards and finds before the
-// cut nothing that is left.
+// A warp takes 32 vertices of pending[begin:end] at a time; search.cuh says which lane owns what.
+// In a level that is cut, those from the cut on are left to top_down, which comes afterwards and
+// finds before the cut nothing that is left.
 #include "bfs/search.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)

@@ -1,8 +1,8 @@
 // Vertices that another device found look for a parent themselves: a mark does not say whose.
 //
-// They are queue[begin:end] after unite_words, as far as that is filled. Each has a neighbour that was visited when the level
-// began, which `reached` says. A lane owns a vertex and alone writes its parent; search.cuh says
-// who reads its tail. Nothing is found, so nothing is appended.
+// They are queue[begin:end] after unite_words, as far as that is filled. Each has a neighbour that
+// was visited when the level began, which `reached` says. A lane owns a vertex and alone writes its
+// parent; search.cuh says who reads its tail. Nothing is found, so nothing is appended.
 #include "bfs/search.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)

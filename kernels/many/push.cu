@@ -1,7 +1,7 @@
 // Sources that push: the rows of the frontier give their words to their neighbours.
 //
-// A warp takes 32 vertices of queue[begin:end]. One lane handles a head and a short row, the whole warp a
-// long row. Hubs are listed for many_push_hubs. Two lanes may find one vertex: mark uses an
+// A warp takes 32 vertices of queue[begin:end]. One lane handles a head and a short row, the whole
+// warp a long row. Hubs are listed for many_push_hubs. Two lanes may find one vertex: mark uses an
 // atomic.
 #include "cuda/hubs.cuh"
 #include "many/many.cuh"

@@ -1,5 +1,5 @@
-// Sources that push, hubs: one warp per segment of the hubs that many_push listed, of which a launch
-// takes those from `begin` to `end`. Several warps may find one vertex: mark uses an atomic.
+// Sources that push, hubs: one warp per segment of the hubs that many_push listed, of which a
+// launch takes those from `begin` to `end`. Several warps may find one vertex: mark uses an atomic.
 #include "cuda/hubs.cuh"
 #include "many/many.cuh"
 

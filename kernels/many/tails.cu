@@ -1,8 +1,8 @@
 // Sources that pull, second half: vertices whose head did not have all sources ask their tails.
 //
-// A warp takes 32 vertices of pending[begin:end], as far as that is filled. One lane reads a short row; the whole warp reads a longer one,
-// in lines of 128 bytes, until no source is wanted any more or the row ends. A vertex belongs to
-// one lane, so what it finds needs no atomic.
+// A warp takes 32 vertices of pending[begin:end], as far as that is filled. One lane reads a short
+// row; the whole warp reads a longer one, in lines of 128 bytes, until no source is wanted any more
+// or the row ends. A vertex belongs to one lane, so what it finds needs no atomic.
 #include "many/many.cuh"
 
 // The sources among `wanted` whose frontier holds a neighbour. The whole warp searches one row.
