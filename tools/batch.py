@@ -80,6 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--levels", type=_old_levels, help=argparse.SUPPRESS)
     engines = "where 64 sources are traversed at a time; see oocbfs bfs (default: auto)"
     shared.add(parser, "--engine", choices=get_args(ManyEngine), help=engines)
+    shared.add(parser, "--vram", "--resident-tails")
     shared.add(parser, "--memory", help="limit for the process, such as 4G (default: none)")
     shared.add(parser, "--threads")
     clusters = (
@@ -138,7 +139,7 @@ def run(options: argparse.Namespace) -> None:
                 emit=emit,
                 **shared.chosen(options, "random", "all_hubs", "seed", "from_", "table"),
                 **shared.chosen(options, "level_files", "threads", "memory", "strategy", "engine"),
-                **shared.chosen(options, "cluster", "force"),
+                **shared.chosen(options, "vram", "resident_tails", "cluster", "force"),
             )
         ]
     prepared = [prepare(job, resume=options.resume) for job in jobs]

@@ -1,5 +1,5 @@
 // Join vertices outside the giant component with the neighbours in their tails, until they are in
-// it.
+// it. A launch takes the vertices from `begin` to `end`.
 //
 // Vertices of the giant are left out: an edge that leaves it is read from its other end, and one
 // inside it joins nothing (Afforest, Sutton et al., 2018). A warp takes 32 vertices. One lane
@@ -54,16 +54,16 @@ __device__ __forceinline__ void join_long(const Forest& forest, Looked& looked, 
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
-components_tails(Forest forest, Rows rows, u32 giant_vertex) {
+components_tails(Forest forest, Rows rows, u32 giant_vertex, u64 begin, u64 end) {
   __shared__ Scratch scratch[BLOCK_THREADS / 32];
   const Span none = {0, 0};
   Looked looked = {0, 0};
-  for (u64 first : warp_stride(((u64)rows.num_vertices + 31) / 32)) {
+  for (u64 first : warp_stride((end - begin + 31) / 32)) {
     // The giant grows meanwhile, and its root may change.
     const u32 giant = find_root(forest, giant_vertex);
-    const u64 v = first * 32 + lane_id();
+    const u64 v = begin + first * 32 + lane_id();
     Span span = none;
-    if (v < rows.num_vertices && find_root(forest, (u32)v) != giant)
+    if (v < end && find_root(forest, (u32)v) != giant)
       span = row_span(rows, (u32)v);
     const u64 length = span.end - span.begin;
     const bool is_short = length != 0 && length <= SHORT_BYTES;

@@ -98,6 +98,12 @@ __device__ __forceinline__ Strided grid_stride(u64 count, u32 lanes = 1) {
 }
 __device__ __forceinline__ Strided warp_stride(u64 count) { return grid_stride(count, 32u); }
 
+// How many numbers from `begin` on are before both ends.
+__device__ __forceinline__ u64 count_between(u64 begin, u64 end, u64 other_end) {
+  const u64 last = end < other_end ? end : other_end;
+  return begin < last ? last - begin : 0;
+}
+
 __device__ __forceinline__ bool test_bit(const u32* bitmap, u32 v) {
   return bitmap[v >> 5] >> (v & 31u) & 1u;
 }

@@ -56,6 +56,12 @@ _BFS = {
     "name_deep_levels": "results/name_deep_levels",
     "name_parents": "results/name_parents",
 }
+# Of the check of what a search found.
+_CHECK = {
+    "check_rows": "results/check_rows",
+    "check_hubs": "results/check_hubs",
+    "check_found": "results/check_found",
+}
 _COMPONENTS = {
     "components_heads": "components/heads",
     "components_link": "components/link",
@@ -81,8 +87,9 @@ _DEVICES = {
     "unite_words": "devices/unite_words",
     "find_parents": "devices/find_parents",
 }
-_FILES = {**_BFS, **_COMPONENTS, **_MANY, **_DEVICES}
+_FILES = {**_BFS, **_CHECK, **_COMPONENTS, **_MANY, **_DEVICES}
 BFS_KERNELS = tuple(_BFS)
+CHECK_KERNELS = tuple(_CHECK)
 # Compiled with KernelOptions(dealt=True).
 DEVICES_KERNELS = (
     "initialise",
@@ -177,6 +184,7 @@ NAMES_STRUCT = np.dtype([(name, "<u8") for name in ("ranks", "order", "num_verti
 SECTORS_STRUCT = np.dtype(
     [(name, "<u8") for name in ("slow", "fast", "skippable_slow", "skippable_fast")]
 )
+CHECKED_STRUCT = np.dtype([(name, "<u8") for name in ("confirmed", "broken")])
 MANY_STRUCT = np.dtype(
     [
         (name, "<u8")
@@ -244,6 +252,7 @@ class KernelOptions:
             "deal_struct_bytes": DEAL_STRUCT.itemsize,
             "names_struct_bytes": NAMES_STRUCT.itemsize,
             "level_period": LEVEL_PERIOD,
+            "checked_struct_bytes": CHECKED_STRUCT.itemsize,
         }
         return tuple(f"-D{name.upper()}={int(value)}u" for name, value in values.items())
 

@@ -1,17 +1,17 @@
 // Sources that push: the rows of the frontier give their words to their neighbours.
 //
-// A warp takes 32 vertices of the queue. One lane handles a head and a short row, the whole warp a
-// long row. Hubs are listed for many_push_hubs. Two lanes may find one vertex: mark uses an
+// A warp takes 32 vertices of queue[begin:end]. One lane handles a head and a short row, the whole
+// warp a long row. Hubs are listed for many_push_hubs. Two lanes may find one vertex: mark uses an
 // atomic.
 #include "cuda/hubs.cuh"
 #include "many/many.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
-many_push(Many many, Rows out_rows, u64 num_queued, u64 pushing) {
+many_push(Many many, Rows out_rows, u64 begin, u64 end, u64 pushing) {
   __shared__ Scratch scratch[BLOCK_THREADS / 32];
   const u32 n = out_rows.num_vertices;
-  for (u64 first : warp_stride((num_queued + 31) / 32)) {
-    const u32 vertex = lane_vertex(many.queue, 0, num_queued, first);
+  for (u64 first : warp_stride((end - begin + 31) / 32)) {
+    const u32 vertex = lane_vertex(many.queue, begin, end, first);
     const u64 sources = vertex < n ? many.frontier[vertex] & pushing : 0;
     Span span = {0, 0};
     if (sources) {

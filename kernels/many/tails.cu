@@ -1,8 +1,8 @@
 // Sources that pull, second half: vertices whose head did not have all sources ask their tails.
 //
-// A warp takes 32 pending vertices. One lane reads a short row; the whole warp reads a longer one,
-// in lines of 128 bytes, until no source is wanted any more or the row ends. A vertex belongs to
-// one lane, so what it finds needs no atomic.
+// A warp takes 32 vertices of pending[begin:end], as far as that is filled. One lane reads a short
+// row; the whole warp reads a longer one, in lines of 128 bytes, until no source is wanted any more
+// or the row ends. A vertex belongs to one lane, so what it finds needs no atomic.
 #include "many/many.cuh"
 
 // The sources among `wanted` whose frontier holds a neighbour. The whole warp searches one row.
@@ -34,12 +34,12 @@ __device__ __forceinline__ u64 search_row(const Many& many, const Rows& rows, Sp
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
-many_tails(Many many, Rows in_rows, u64 pulling) {
+many_tails(Many many, Rows in_rows, u64 begin, u64 end, u64 pulling) {
   __shared__ Scratch scratch[BLOCK_THREADS / 32];
   const u32 n = in_rows.num_vertices;
-  const u64 num_pending = many.control[CONTROL_PENDING];
-  for (u64 first : warp_stride((num_pending + 31) / 32)) {
-    const u32 vertex = lane_vertex(many.pending, 0, num_pending, first);
+  const u64 count = count_between(begin, end, many.control[CONTROL_PENDING]);
+  for (u64 first : warp_stride((count + 31) / 32)) {
+    const u32 vertex = lane_vertex(many.pending, begin, begin + count, first);
     Span span = {0, 0};
     u64 wanted = 0, found = 0;
     if (vertex < n) {

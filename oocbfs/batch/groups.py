@@ -33,6 +33,8 @@ class Manner:
     threads: int | None
     strategy: Strategy
     engine: ManyEngine
+    vram: str | None
+    resident_tails: str | None
     force: bool
     # Said here, because a worker has an environment of its own.
     validate: bool
@@ -54,18 +56,17 @@ class Manner:
 
     def _divide(self, graph: Graph) -> ManyDivision:
         """Decide how traversals keep within the budget of the graph."""
-        settings = Settings(
-            threads=self.threads,
-            engine=self.engine,
-            memory=graph.budget_bytes,
-            validate=self.validate,
-        )
+        settings = Settings(memory=graph.budget_bytes, **self._asked)
         return divide(graph, self.emit, self.strategy, settings)
 
     def _settings_in_parts(self, graph: ShardedGraph) -> Settings:
-        return graph.settings(
-            None, {}, threads=self.threads, engine=self.engine, validate=self.validate
-        )
+        return graph.settings(None, {}, **self._asked)
+
+    @property
+    def _asked(self) -> dict[str, Any]:
+        """What settings of traversals are put together from."""
+        names = ("threads", "engine", "vram", "resident_tails", "validate")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,8 @@ class Job:
     memory: str | None = None
     strategy: Strategy = "auto"
     engine: ManyEngine = "auto"
+    vram: str | None = None
+    resident_tails: str | None = None
     cluster: str | None = None
     force: bool = False
 
@@ -53,6 +55,8 @@ class Job:
             threads=self.threads,
             strategy=self.strategy,
             engine=self.engine,
+            vram=self.vram,
+            resident_tails=self.resident_tails,
             force=self.force,
             validate=is_verifying(),
         )

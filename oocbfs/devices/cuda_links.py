@@ -38,13 +38,20 @@ class PeerLinks(CopiedLinks):
         self._devices = devices
 
     def copy(self, sender: int, receiver: int, source: Memory, target: Memory) -> None:
-        """Copy: the driver orders it after all work of both devices, and later work after it."""
+        """Copy in the stream of the sender, after all work of both, and before what comes later."""
         num_bytes = source.size * source.dtype.itemsize
         giver, taker = self._devices[sender], self._devices[receiver]
+        giver.follow(taker)
         with giver.current("copying to another GPU failed"):
-            giver.cupy.cuda.runtime.memcpyPeer(
-                target.address, taker.device_id, source.address, giver.device_id, num_bytes
+            giver.cupy.cuda.runtime.memcpyPeerAsync(
+                target.address,
+                taker.device_id,
+                source.address,
+                giver.device_id,
+                num_bytes,
+                giver.stream,
             )
+        taker.follow(giver)
 
 
 class NcclLinks(Links):

@@ -17,12 +17,12 @@ from oocbfs.gpu.cuda_device import CudaDevice
 from oocbfs.gpu.device import Device
 from oocbfs.gpu.emulator_device import EmulatorDevice
 from oocbfs.gpu.engine import fill, follow_schedule, outcome_of
-from oocbfs.gpu.load import usable_bytes
+from oocbfs.gpu.load import Budget, load_planned, usable_bytes
 from oocbfs.gpu.result import DeviceDirection
 from oocbfs.kernels.cuda.source import DEVICES_KERNELS, KernelOptions
 from oocbfs.kernels.emulator.library import Library
 from oocbfs.memory import format_size
-from oocbfs.plan.device import plan
+from oocbfs.plan.device import DevicePlan
 from oocbfs.plan.host import pinnable_bytes
 from oocbfs.plan.search_arrays import dealt_bytes
 from oocbfs.plan.shape import Shape, sides_of, tails_of
@@ -48,7 +48,8 @@ def on_devices(graph: StoredGraph, engine: str, task: Task, settings: Settings) 
         for device in search.devices:
             follow_schedule(device, settings)
         done, seconds = fill(graph, search, task, settings, DeviceDirection(settings.direction))
-    return outcome_of(done, seconds)
+        note = next((part.note for part in search.parts if part.note), None)
+    return outcome_of(done, seconds)._replace(note=note)
 
 
 def _load(
@@ -153,22 +154,21 @@ def place(
         tails=tuple(map(tails_of, sides)),
         on_disk=False,
     )
-    decided = plan(
-        shape,
-        vram_bytes=vram_bytes,
-        resident_tails=settings.resident_tails,
-        with_parents=options.with_parents,
-    )
-    return DevicePart(
-        device,
-        sides[0],
-        sides[-1],
-        cut=cut,
-        part=part,
-        with_parents=options.with_parents,
-        device_ranges=decided.device_ranges,
-        host_ranges=decided.host_ranges,
-    )
+
+    def load(decided: DevicePlan) -> DevicePart:
+        return DevicePart(
+            device,
+            sides[0],
+            sides[-1],
+            cut=cut,
+            part=part,
+            with_parents=options.with_parents,
+            device_ranges=decided.device_ranges,
+            host_ranges=decided.host_ranges,
+        )
+
+    budget = Budget(shape, vram_bytes, None, settings.resident_tails, options.with_parents)
+    return load_planned(load, device, budget)
 
 
 def _links(devices: Sequence[Device], names: Sequence[int]) -> Links:

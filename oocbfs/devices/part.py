@@ -17,6 +17,7 @@ from oocbfs.kernels.cuda.source import CONTROL_WORDS, DEAL_STRUCT, Control
 from oocbfs.kernels.rows import Rows
 from oocbfs.plan.costs import costs_of
 from oocbfs.plan.cuts import Cuts
+from oocbfs.plan.launches import pieces
 from oocbfs.plan.search_arrays import dealt_arrays, part_arrays
 
 
@@ -85,8 +86,9 @@ class PartKernels(SearchKernels):
         num_threads = 32 * (self._num_vertices // 1024 + 1)
         self._launch("unite_words", self._out, self._deal, u32(level), num_threads=num_threads)
         if self._part.with_parents:
-            begin = int(self.control[Control.QUEUE_END])
-            self._launch("find_parents", self._in, u64(begin))
+            first = int(self.control[Control.QUEUE_END])
+            for begin, end in pieces(first, self._num_vertices, self._part.in_rows.rows_a_launch):
+                self._launch("find_parents", self._in, u64(begin), u64(end))
 
     def look(self, level: int, frontier_sectors: NDArray[np.int64]) -> None:
         """Run the heads pass."""

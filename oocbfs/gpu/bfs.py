@@ -41,6 +41,8 @@ class GpuBfs(OnDevice):
         self.with_parents = with_parents
         self.limits = limits or limits_of(device.rates)
         self.staging: Staging | None = None
+        # What the last search started from, and how many levels of it were expanded.
+        self.num_sources = self.num_expanded = 0
         self._disks, self._slot_bytes = disks, slot_bytes
         self._order, self._copied = order, placement.get("copied", lambda _: None)
         super().__init__(device, rows, in_rows, placement)
@@ -87,4 +89,6 @@ class GpuBfs(OnDevice):
             size = self.num_vertices if self._order is None else self._order.size
             parents = np.empty(size, np.uint32) if self.with_parents else None
             into = Into(np.empty(size, np.int32), parents)
-        return LevelLoop(self, sources, direction, max_depth, target, into).run()
+        result = LevelLoop(self, sources, direction, max_depth, target, into).run()
+        self.num_sources, self.num_expanded = np.unique(sources).size, result.depth
+        return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from oocbfs.errors import FormatError
 from oocbfs.gpu.device import Argument, Device, u32, u64
-from oocbfs.gpu.load import load_graph, make_device, usable_bytes
+from oocbfs.gpu.load import Budget, load_graph, make_device, usable_bytes
 from oocbfs.gpu.rows import OnDevice, Placement, struct_of
 from oocbfs.kernels.components.connect import ENOUGH, Step, guess_giant, sample_vertices
 from oocbfs.kernels.constants import NO_HEAD
@@ -24,7 +25,7 @@ from oocbfs.kernels.cuda.source import (
 )
 from oocbfs.kernels.rows import Rows
 from oocbfs.memory import available_bytes
-from oocbfs.plan.device import plan
+from oocbfs.plan.launches import pieces
 from oocbfs.plan.search_arrays import ArrayShape
 from oocbfs.plan.shape import shape_of
 from oocbfs.progress import Phases
@@ -50,6 +51,9 @@ class GpuComponents(OnDevice):
         self.steps: list[Step] = []
 
     def _prepare(self, stack: ExitStack) -> None:
+        self._sides = [self.out_rows]
+        if self.in_rows is not self.out_rows:
+            self._sides.append(self.in_rows)
         self._samples = sample_vertices(self.num_vertices).astype(np.uint32)
         arrays = {
             "labels": ArrayShape(self.num_vertices, np.uint32),
@@ -63,8 +67,7 @@ class GpuComponents(OnDevice):
         """Label every stored vertex with the smallest vertex of its component."""
         if self.num_vertices == 0:
             return np.empty(0, np.uint32)  # not even the giant has a vertex
-        out = self.out_rows.struct
-        others = [] if self.in_rows is self.out_rows else [self.in_rows.struct]
+        out, *others = (side.struct for side in self._sides)
         compress = ("components_compress", u64(self.num_vertices))
         self._run(
             "heads",
@@ -77,13 +80,19 @@ class GpuComponents(OnDevice):
         if share < ENOUGH:
             self._run(
                 "first of tails",
-                *(("components_firsts", side, giant) for side in (out, *others)),
+                *self._by_pieces("components_firsts", giant),
                 compress,
             )
             giant, _ = self._find_giant(out)
-        self._run("tails", *(("components_tails", side, giant) for side in (out, *others)))
+        self._run("tails", *self._by_pieces("components_tails", giant))
         self._run("compress", compress)
         return self.device.download(self._memory["labels"])
+
+    def _by_pieces(self, kernel: str, giant: Argument) -> Iterator[tuple[Any, ...]]:
+        """List the launches of a kernel that reads tails, of as many rows as one may read."""
+        for side in self._sides:
+            for begin, end in pieces(0, self.num_vertices, side.rows_a_launch):
+                yield kernel, side.struct, giant, u64(begin), u64(end)
 
     def _run(self, name: str, *launches: tuple[Any, ...]) -> None:
         """Run kernels as one step, and read back what they counted."""
@@ -126,14 +135,14 @@ def _connect(
     options = KernelOptions(with_parents=False)
     phases = Phases(show=settings.progress)
     device = make_device(engine, options, COMPONENTS_KERNELS, phases)
-    decided = plan(
+    budget = Budget(
         # These kernels know no tails on disk.
         shape_of(graph).of_rows(),
         vram_bytes=usable_bytes(device, settings.vram),
         host_bytes=available_bytes(),
         resident_tails=settings.resident_tails,
     )
-    with load_graph(GpuComponents, device, graph, decided, phases) as search:
+    with load_graph(GpuComponents, device, graph, budget, phases) as search:
         start = time.perf_counter()
         try:
             found = search.run()
@@ -143,4 +152,5 @@ def _connect(
         labels[found.size :] = np.arange(found.size, labels.size)
         seconds = time.perf_counter() - start
     moved = device.usage.slow_bytes
-    return ComponentsOutcome(search.steps, seconds, {} if moved is None else {"host": moved})
+    by_tier = {} if moved is None else {"host": moved}
+    return ComponentsOutcome(search.steps, seconds, by_tier, search.note)

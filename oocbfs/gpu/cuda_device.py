@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from oocbfs.errors import OocbfsError
 from oocbfs.gpu.device import Argument, Device, Memory, Usage
 from oocbfs.gpu.nvidia import HEADERS_WHEEL, NVRTC_WHEEL, ask_driver
-from oocbfs.gpu.pinned import Route, allocate_pinned, map_pinned
+from oocbfs.gpu.pinned import Route, allocate_pinned, find_pinnable, map_pinned
 from oocbfs.kernels.cache_folder import cache_folder
 from oocbfs.kernels.cuda.source import (
     BFS_KERNELS,
+    CHECK_KERNELS,
     Kernel,
     KernelOptions,
     compiler_options,
@@ -25,13 +26,18 @@ from oocbfs.kernels.cuda.source import (
     source,
 )
 from oocbfs.memory import format_size
-from oocbfs.plan.rates import default_rates, kept_rates
+from oocbfs.plan.launches import LAUNCH_SECONDS
+from oocbfs.plan.rates import SECTOR_BYTES, default_rates, kept_rates
 from oocbfs.progress import Phases
 
 Pinned = TypeVar("Pinned")
 
-# Left to the driver: code of the kernels, their stacks, and what a pool loses to rounding.
+# Left to the driver: code of the kernels, their stacks, and what rounding takes. CuPy's pool rounds
+# to 512 bytes, which plans count; the driver gives it whole pages, of 64 KB or 2 MB, and a search
+# has at most some 25 arrays.
 _RESERVED_BYTES = 128 << 20
+# GPUs of which an answer was checked in this process, and whether it was right.
+_ANSWERS: dict[str, bool] = {}
 
 
 class DeviceError(OocbfsError):
@@ -99,7 +105,8 @@ def _explained(what: str) -> Iterator[None]:
 class CudaDevice(Device):
     """Runs the kernels on a CUDA device, the current one or that of a number, through one stream.
 
-    It is current during calls only, so that several can take turns.
+    Device and stream are current during calls only, so that several can take turns. The stream is
+    ours: it neither waits for what callers of this package queue in theirs, nor do they for it.
     """
 
     def __init__(
@@ -120,13 +127,19 @@ class CudaDevice(Device):
         self.routes: list[Route] = []
         self._device = self._find(device_id)
         self.device_id = int(self._device.id)
-        with self.current("the GPU cannot be used"):
-            self._multiprocessors = int(self._device.attributes["MultiProcessorCount"])
+        with _explained("the GPU cannot be used"), self._device:
+            self._stream = self.cupy.cuda.Stream(non_blocking=True)
+            attributes = self._device.attributes
+            self._multiprocessors = int(attributes["MultiProcessorCount"])
             properties = self._runtime.getDeviceProperties(self.device_id)
         name, number = properties["name"].decode(), properties.get("uuid", b"").hex()
         self.unique_name = f"{name} {number}"
+        if _ANSWERS.get(self.unique_name) is False:
+            raise DeviceError(f"{name} gave a wrong answer before: use --engine cpu")
         capability = (properties["major"], properties["minor"])
         self.rates = kept_rates(self.unique_name) or default_rates(capability)
+        if attributes.get("KernelExecTimeout"):
+            self.launch_bytes = int(LAUNCH_SECONDS * SECTOR_BYTES * self.rates.bus_sectors)
         self._resident: dict[tuple[str, int], int] = {}
         self.usage = Usage()
 
@@ -143,14 +156,28 @@ class CudaDevice(Device):
     @contextmanager
     def current(self, what: str) -> Iterator[None]:
         """Make this the current device for some calls; turn what CUDA raises into one line."""
-        with _explained(what), self._device:
+        with _explained(what), self._device, self._stream:
             yield
+
+    @property
+    def is_trusted(self) -> bool:  # type: ignore[override]
+        """Whether ``oocbfs doctor --gpu`` measured this GPU, or a search of it was checked."""
+        return _ANSWERS.get(self.unique_name, False) or kept_rates(self.unique_name) is not None
+
+    def trust(self, *, right: bool) -> None:
+        """Remember it as long as this process lives."""
+        _ANSWERS[self.unique_name] = right
 
     @property
     def stream(self) -> int:
         """The stream that everything goes through, as CUDA's libraries take it."""
-        with self.current("the GPU cannot be used"):
-            return int(self.cupy.cuda.get_current_stream().ptr)
+        return int(self._stream.ptr)
+
+    def follow(self, other: CudaDevice) -> None:
+        """Let what is queued from now on wait for all that is queued on another device."""
+        mark = other.mark()
+        with self.current("the GPU cannot wait for another"):
+            self._stream.wait_event(mark)
 
     def free_bytes(self) -> int:
         """Ask the driver, and count what CuPy's pool holds unused."""
@@ -162,7 +189,8 @@ class CudaDevice(Device):
     def load_kernels(self) -> None:
         """Compile all; CuPy keeps the result for later processes."""
         for name in self._sources:
-            self._kernel(name)
+            if not (self.is_trusted and name in CHECK_KERNELS):
+                self._kernel(name)
 
     def num_blocks(self, kernel: str, threads: int) -> int:
         """Ask the driver, which knows the registers and the shared memory of both."""
@@ -171,13 +199,15 @@ class CudaDevice(Device):
             function = self._kernel(kernel).kernel.ptr
             with self.current("the GPU cannot be used"):
                 ask = self.cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor
-                self._resident[key] = self._multiprocessors * int(ask(function, threads, 0))
+                # A kernel that does not fit is refused when it is started, which says why.
+                each = max(1, int(ask(function, threads, 0)))
+                self._resident[key] = self._multiprocessors * each
         return self._resident[key]
 
     def allocate(self, size: int, dtype: Any, name: str = "") -> Memory:  # noqa: ANN401
         """Give memory from CuPy's pool."""
         try:
-            with self._device:
+            with self._device, self._stream:
                 array = self.cupy.empty(max(size, 1), dtype)
         except self.cupy.cuda.memory.OutOfMemoryError as error:
             need = max(size, 1) * np.dtype(dtype).itemsize
@@ -190,12 +220,14 @@ class CudaDevice(Device):
     def upload(self, memory: Memory, array: NDArray[Any]) -> None:
         """Copy in stream order."""
         with self.current("copying to the GPU failed"):
-            memory.owner[: array.size].set(np.ascontiguousarray(array))
+            memory.owner[: array.size].set(np.ascontiguousarray(array), self._stream)
 
     def download(self, memory: Memory, size: int | None = None) -> NDArray[Any]:
         """Copy back, which waits for everything launched before."""
         with self.current("the GPU failed in a kernel or a copy"):
-            copy: NDArray[Any] = memory.owner[: memory.size if size is None else size].get()
+            part = memory.owner[: memory.size if size is None else size]
+            copy: NDArray[Any] = part.get(self._stream)
+            self._stream.synchronize()
         self.usage.read_backs += 1
         self.usage.read_back_bytes += copy.nbytes
         return copy
@@ -218,6 +250,16 @@ class CudaDevice(Device):
         """Ask the driver for pinned memory."""
         return self._pinned(allocate_pinned(self._runtime, size))
 
+    def pinnable_bytes(self, most_bytes: int) -> int:
+        """Try how much the driver pins."""
+        with self.current("the GPU cannot be used"):
+            return find_pinnable(self._runtime, most_bytes)
+
+    def trim(self) -> None:
+        """Give what CuPy's pool holds and nobody uses back to the driver."""
+        with suppress(RuntimeError), self._device:  # a device that failed refuses everything
+            self.cupy.get_default_memory_pool().free_all_blocks()
+
     @contextmanager
     def _pinned(self, memory: AbstractContextManager[Pinned]) -> Iterator[Pinned]:
         """Pin memory and give it back while this device is current, and not in between."""
@@ -231,7 +273,7 @@ class CudaDevice(Device):
                     stack.close()
 
     def launch(self, kernel: str, blocks: int, threads: int, arguments: Sequence[Argument]) -> None:
-        """Start the kernel in the current stream; structs go by value, as arrays of one item."""
+        """Start the kernel in the stream; structs go by value, as arrays of one item."""
         self.usage.launches += 1
         function = self._kernel(kernel)
         with self.current(f"the GPU would not start {kernel}"):
@@ -241,7 +283,7 @@ class CudaDevice(Device):
         """Record an event in the stream."""
         with self.current("the GPU would not record an event"):
             event = self.cupy.cuda.Event()
-            event.record()
+            event.record(self._stream)
         return event
 
     def wait_for(self, mark: Any) -> None:  # noqa: ANN401

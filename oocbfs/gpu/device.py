@@ -77,10 +77,26 @@ class Device(ABC):
 
     usage: Usage
     rates: Rates
+    # What only this device is called: its rates are kept by this name.
+    unique_name: str = "emulator"
+    # What one launch may move over the bus; None where no watchdog ends those that take long.
+    launch_bytes: int | None = None
+    # Whether its answers need no check any more.
+    is_trusted: bool = True
     _taken = Usage()
 
     def close(self) -> None:  # noqa: B027
         """Give back what is kept between launches; memory goes with those who use it."""
+
+    def trust(self, *, right: bool) -> None:  # noqa: B027
+        """Note that an answer was checked, and whether it was right."""
+
+    def trim(self) -> None:  # noqa: B027
+        """Give memory that nobody uses any more back to the system."""
+
+    def pinnable_bytes(self, most_bytes: int) -> int:
+        """Return how much host memory can be pinned, up to what is asked for."""
+        return most_bytes
 
     @abstractmethod
     def num_blocks(self, kernel: str, threads: int) -> int:

@@ -14,18 +14,17 @@ from oocbfs.gpu.bfs import GpuBfs
 from oocbfs.gpu.cuda_device import DeviceError
 from oocbfs.gpu.device import Device
 from oocbfs.gpu.emulator_device import EmulatorDevice
-from oocbfs.gpu.load import load_graph, make_device, usable_bytes
+from oocbfs.gpu.load import Budget, load_graph, make_device, usable_bytes
 from oocbfs.gpu.many import GpuMany, many_arrays
 from oocbfs.gpu.pinned import PinError
 from oocbfs.gpu.result import DeviceDirection, GpuResult
 from oocbfs.gpu.results import Into
-from oocbfs.gpu.staging import DiskTails
+from oocbfs.gpu.verification import verify_first
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.kernels.cuda.source import BFS_KERNELS, MANY_KERNELS, KernelOptions
+from oocbfs.kernels.cuda.source import BFS_KERNELS, CHECK_KERNELS, MANY_KERNELS, KernelOptions
 from oocbfs.kernels.many.traverse import WIDTH
 from oocbfs.kernels.results import levels as kernels
 from oocbfs.memory import available_bytes, format_size
-from oocbfs.plan.device import plan
 from oocbfs.plan.host import pinnable_bytes
 from oocbfs.plan.search_arrays import ArrayShape, search_arrays
 from oocbfs.plan.shape import shape_of, sides_of
@@ -103,7 +102,8 @@ def on_device(graph: StoredGraph, engine: str, task: Task, settings: Settings) -
         into = _into(graph, task) if in_order else Into(task.levels, task.parents, threads=threads)
         direction = DeviceDirection(settings.direction)
         done, seconds = run_search(graph, search, task, settings, direction, into=into)
-    outcome = outcome_of(done, seconds - done.naming_seconds)
+        verify_first(search)
+    outcome = outcome_of(done, seconds - done.naming_seconds)._replace(note=search.note)
     start = time.perf_counter()
     reached = Reached(np.array(done.level_sizes), _sum_degrees(graph, done, threads))
     if not in_order:
@@ -156,11 +156,11 @@ def outcome_of(done: GpuResult, seconds: float) -> BfsOutcome:
     return BfsOutcome(done.depth, seconds, records, dict(by_tier), around=done.around)
 
 
-def open_many(graph: StoredGraph, engine: str, *, with_levels: bool) -> GpuMany:
+def open_many(graph: StoredGraph, engine: str, settings: Settings, *, with_levels: bool) -> GpuMany:
     """Bring the graph to a device, for traversals from many sources; close what it gives."""
     graph.release_device()
     device = make_device(engine, KernelOptions(with_parents=False), MANY_KERNELS)
-    vram_bytes = device.free_bytes()
+    vram_bytes = usable_bytes(device, settings.vram)
     if vram_bytes is not None:
         # The plan counts the arrays of one source.
         sizes = graph.num_vertices, tuple(side.tails.size for side in sides_of(graph))
@@ -173,18 +173,12 @@ def open_many(graph: StoredGraph, engine: str, *, with_levels: bool) -> GpuMany:
             )
     # These kernels know no tails on disk.
     shape = shape_of(graph, whole=True).of_rows()
-    decided = plan(shape, vram_bytes=vram_bytes, host_bytes=available_bytes())
-    return load_graph(GpuMany, device, graph, decided, whole=True, with_levels=with_levels)
+    budget = Budget(shape, vram_bytes, available_bytes(), settings.resident_tails)
+    return load_graph(GpuMany, device, graph, budget, whole=True, with_levels=with_levels)
 
 
 def _num_bytes(arrays: dict[str, ArrayShape]) -> int:
     return sum(array.num_bytes for array in arrays.values())
-
-
-def _disks(graph: StoredGraph) -> tuple[DiskTails, DiskTails]:
-    rows = graph.disk_rows
-    out, back = (DiskTails(rows.file, disk.offset) for disk in (rows.out_disk, rows.in_disk))
-    return out, back
 
 
 def _load(
@@ -193,15 +187,13 @@ def _load(
     """Bring the graph where a plan wants it."""
     options = KernelOptions(with_parents=with_parents)
     phases = Phases(show=settings.progress)
-    device = make_device(engine, options, BFS_KERNELS, phases, counted=True)
-    decided = plan(
+    kernels = (*BFS_KERNELS, *CHECK_KERNELS) if engine == "cuda" else BFS_KERNELS
+    device = make_device(engine, options, kernels, phases, counted=True)
+    budget = Budget(
         shape_of(graph, whole=whole),
         vram_bytes=usable_bytes(device, settings.vram),
         host_bytes=pinnable_bytes(graph, settings.memory, with_parents=with_parents),
         resident_tails=settings.resident_tails,
         with_parents=with_parents,
     )
-    disks = _disks(graph) if decided.disk_bytes else ()
-    order = graph.order if decided.order_bytes else None
-    options_of_search = {"with_parents": with_parents, "disks": disks, "order": order}
-    return load_graph(GpuBfs, device, graph, decided, phases, whole=whole, **options_of_search)
+    return load_graph(GpuBfs, device, graph, budget, phases, whole=whole, with_parents=with_parents)

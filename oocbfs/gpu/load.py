@@ -1,24 +1,67 @@
-"""Bring a graph to a device: which device, and what a plan puts where."""
+"""Bring a graph to a device: which device, and what a plan puts where.
+
+A driver may pin less host memory than is free: 0.5 to 1 GB under WSL, or what RLIMIT_MEMLOCK
+allows. A graph is then planned again with what it pins: more of it on the device, or on disk.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from oocbfs.errors import BudgetError
 from oocbfs.gpu.cuda_device import CudaDevice
 from oocbfs.gpu.device import Device
 from oocbfs.gpu.emulator_device import EmulatorDevice
+from oocbfs.gpu.pinned import PinError
 from oocbfs.gpu.rows import OnDevice
+from oocbfs.gpu.staging import DiskTails
 from oocbfs.kernels.cuda.source import Kernel, KernelOptions
 from oocbfs.kernels.emulator.build import Checks
-from oocbfs.memory import parse_size
-from oocbfs.plan.device import DevicePlan
+from oocbfs.memory import format_size, parse_size
+from oocbfs.plan.device import DevicePlan, plan
+from oocbfs.plan.shape import Shape
 from oocbfs.progress import Phases
 
 if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
 
 Work = TypeVar("Work", bound=OnDevice)
+# Plans that are tried; what can be pinned is known better each time.
+_MOST_PLANS = 4
+
+_log = logging.getLogger(__name__)
+
+
+class Budget(NamedTuple):
+    """What a plan is made from; see ``plan.device.plan``."""
+
+    shape: Shape
+    vram_bytes: int | None
+    host_bytes: int | None
+    resident_tails: str | int | None = None
+    with_parents: bool = False
+
+    def plan(self) -> DevicePlan:
+        """Decide what of the graph lives where."""
+        return plan(
+            self.shape,
+            vram_bytes=self.vram_bytes,
+            host_bytes=self.host_bytes,
+            resident_tails=self.resident_tails,
+            with_parents=self.with_parents,
+        )
+
+    def plan_less(self, host_bytes: int) -> DevicePlan:
+        """Decide again, with less host memory; what is resident may then be more than was asked."""
+        less = self._replace(host_bytes=host_bytes)
+        try:
+            return less.plan()
+        except BudgetError:
+            if self.resident_tails is None:
+                raise
+            return less._replace(resident_tails=None).plan()
 
 
 def make_device(
@@ -48,11 +91,44 @@ def usable_bytes(device: Device, vram: str | int | None) -> int | None:
     return device.free_bytes() if vram is None else parse_size(vram)
 
 
+def load_planned(work: Callable[[DevicePlan], Work], device: Device, budget: Budget) -> Work:
+    """Make work as planned, and plan again if the driver pins less; ``note`` then says so."""
+    decided, note = budget.plan(), None
+    for number in range(_MOST_PLANS):
+        try:
+            made = work(decided)
+        except PinError as error:
+            if number == _MOST_PLANS - 1:
+                raise
+            wanted = decided.pinned_bytes
+            decided = _plan_again(device, budget, wanted, error)
+            note = (
+                f"the driver would not pin {format_size(wanted)} of host memory but "
+                f"{format_size(decided.pinned_bytes)}: {format_size(decided.resident_bytes)} of "
+                f"the tails are on the GPU, {format_size(decided.disk_bytes)} stay on disk"
+            )
+            continue
+        break
+    if note is not None:
+        _log.warning("%s", note)
+    made.note = note
+    return made
+
+
+def _plan_again(device: Device, budget: Budget, wanted: int, error: PinError) -> DevicePlan:
+    """Find out how much can be pinned, and plan with that; if there is no such plan, say both."""
+    pinnable = device.pinnable_bytes(wanted)
+    try:
+        return budget.plan_less(pinnable)
+    except BudgetError as none:
+        raise PinError(f"{error}; {none}") from none
+
+
 def load_graph(
     work: Callable[..., Work],
     device: Device,
     graph: StoredGraph,
-    decided: DevicePlan,
+    budget: Budget,
     phases: Phases | None = None,
     *,
     whole: bool = False,
@@ -63,13 +139,23 @@ def load_graph(
     Vertices behind the last one that is linked are left out, unless the graph is wanted whole.
     """
     rows, in_rows = (graph.rows, graph.in_rows) if whole else graph.connected_rows
-    with (phases or Phases(show=False))("load", decided.copied_bytes, "B") as bar:
-        return work(
-            device,
-            rows,
-            in_rows,
-            device_ranges=decided.device_ranges,
-            host_ranges=decided.host_ranges,
-            copied=bar.update,
-            **options,
-        )
+
+    def load(decided: DevicePlan) -> Work:
+        if decided.disk_bytes:
+            disk = graph.disk_rows
+            sides = disk.out_disk, disk.in_disk
+            options["disks"] = tuple(DiskTails(disk.file, side.offset) for side in sides)
+        if decided.order_bytes:
+            options["order"] = graph.order
+        with (phases or Phases(show=False))("load", decided.copied_bytes, "B") as bar:
+            return work(
+                device,
+                rows,
+                in_rows,
+                device_ranges=decided.device_ranges,
+                host_ranges=decided.host_ranges,
+                copied=bar.update,
+                **options,
+            )
+
+    return load_planned(load, device, budget)

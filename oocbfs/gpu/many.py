@@ -1,7 +1,8 @@
 """Breadth-first search from up to 64 sources at once on a device: the host's part.
 
 Every source chooses its own direction, as on the CPU (kernels/many/levels.py). A level is at most
-five launches and one small read-back, which says how large the frontier of each source is.
+five launches, or some more where these are bounded, and one small read-back, which says how large
+the frontier of each source is.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from oocbfs.kernels.cuda.source import (
 )
 from oocbfs.kernels.many.traverse import RECORD, WIDTH, ManyFound
 from oocbfs.kernels.rows import Rows
+from oocbfs.plan.launches import pieces
 from oocbfs.plan.search_arrays import ArrayShape, search_arrays
 
 # A frontier whose rows hold at most an eighth of a byte a vertex is pushed: it is not worth it to
@@ -120,11 +122,17 @@ class GpuMany(OnDevice):
         out_rows, in_rows = self.out_rows.struct, self.in_rows.struct
         self._clear()
         if pushing:
-            self._launch("many_push", out_rows, u64(num_queued), push, num_threads=num_queued)
-            self._launch("many_push_hubs", out_rows, push)
+            for begin, end in pieces(0, num_queued, self.out_rows.rows_a_launch):
+                bounds = u64(begin), u64(end)
+                self._launch("many_push", out_rows, *bounds, push, num_threads=end - begin)
+            for begin, end in self.out_rows.hub_pieces():
+                self._launch("many_push_hubs", out_rows, u64(begin), u64(end), push)
         if pulling:
-            self._launch("many_heads", in_rows, pull, num_threads=self.num_vertices)
-            self._launch("many_tails", in_rows, pull)
+            n = self.num_vertices
+            self._launch("many_heads", in_rows, pull, num_threads=n)
+            for begin, end in pieces(0, n, self.in_rows.rows_a_launch):
+                bounds = u64(begin), u64(end)
+                self._launch("many_tails", in_rows, *bounds, pull, num_threads=end - begin)
 
     def _clear(self) -> None:
         control = self._memory["control"]

@@ -16,6 +16,7 @@ Memory that the host changes meanwhile takes none of these routes: it is allocat
 from __future__ import annotations
 
 import ctypes
+import logging
 import mmap
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
@@ -42,6 +43,10 @@ _PAGE = mmap.PAGESIZE
 PIECE_BYTES = 256 << 20
 # Copied by one thread at a time.
 _COPY_BYTES = 16 << 20
+# Tries to find out how much can be pinned: halves, until one is granted, and steps between.
+_HALVES, _STEPS = 16, 4
+
+_log = logging.getLogger(__name__)
 
 
 class Route(Enum):
@@ -84,6 +89,14 @@ def map_pinned(
                 refusals.append(f"{route.value}: {str(error).splitlines()[0]}")
                 continue
             chosen(route)
+            size, why = format_size(array.nbytes), "; ".join(refusals)
+            _log.log(
+                logging.INFO if refusals else logging.DEBUG,
+                "the GPU reads %s of host memory: %s%s",
+                size,
+                route.value,
+                f" ({why})" if why else "",
+            )
             yield address
             return
     raise PinError(
@@ -107,6 +120,29 @@ def allocate_pinned(
                 f"({str(error).splitlines()[0]}): {_advise(size)}"
             ) from error
         yield pinned
+
+
+def find_pinnable(
+    runtime: Any,  # noqa: ANN401
+    most_bytes: int,
+) -> int:
+    """Return how much of so many bytes the driver pins, by a few tries; most of it is refused."""
+
+    def is_granted(size: int) -> bool:
+        try:
+            with _allocate(runtime, size):
+                return True
+        except runtime.CUDARuntimeError:
+            return False
+
+    sizes = (most_bytes >> by for by in range(1, _HALVES + 1))
+    granted = next((size for size in sizes if size >= _PAGE and is_granted(size)), 0)
+    step = granted
+    for _ in range(_STEPS if granted else 0):
+        step //= 2
+        if is_granted(granted + step):
+            granted += step
+    return granted
 
 
 def _advise(num_bytes: int) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from functools import cached_property
 from typing import Any, Self, TypedDict
 
 import numpy as np
@@ -11,8 +12,10 @@ import numpy as np
 from oocbfs.gpu.device import Argument, Device, Memory
 from oocbfs.kernels.cuda.source import ROWS_STRUCT
 from oocbfs.kernels.rows import Rows
+from oocbfs.plan.launches import most_segments, pieces, rows_a_launch, segments_a_launch
 from oocbfs.plan.ranges import ByteRange, align_range, slow_range
 from oocbfs.plan.search_arrays import ArrayShape
+from oocbfs.plan.shape import tails_of
 
 
 class Placement(TypedDict, total=False):
@@ -35,6 +38,12 @@ def struct_of(dtype: np.dtype[Any], memories: dict[str, Memory]) -> Argument:
     return struct
 
 
+def _let_go(memories: Iterable[Memory]) -> None:
+    """Let device memory be freed, also where something still refers to what showed it."""
+    for memory in memories:
+        memory.owner = None
+
+
 class ResidentRows:
     """Rows as kernels take them: heads, starts and the device range of the tails are copied.
 
@@ -55,7 +64,7 @@ class ResidentRows:
         self.tail_bytes = rows.tails.size
         self.host_range = (0, self.tail_bytes) if host_range is None else host_range
         begin, end = align_range(device_range, rows.tails.size)
-        self._memories = {
+        memories = {
             name: device.copy_in(array, copied=copied)
             for name, array in (
                 ("heads", rows.heads),
@@ -64,8 +73,9 @@ class ResidentRows:
             )
         }
         if begin < end:
-            self._memories["fast"] = device.copy_in(rows.tails[begin:end], end - begin, copied)
-        self.struct = struct_of(ROWS_STRUCT, self._memories)
+            memories["fast"] = device.copy_in(rows.tails[begin:end], end - begin, copied)
+        stack.callback(_let_go, memories.values())
+        self.struct = struct_of(ROWS_STRUCT, memories)
         first, last = slow_range((begin, end), self.host_range, rows.tails.size)
         if first < last:
             mapped = stack.enter_context(device.map_host(rows.tails[first:last]))
@@ -74,13 +84,29 @@ class ResidentRows:
         self.struct["readable_begin"], self.struct["readable_end"] = self.host_range
         self.struct["num_vertices"], self.struct["shift"] = rows.heads.size, rows.shift
         self.struct["num_ids"] = rows.num_ids
+        self._launch_bytes = device.launch_bytes
+
+    @cached_property
+    def rows_a_launch(self) -> int | None:
+        """How many rows one launch reads at most; None is all."""
+        most = self._launch_bytes
+        return None if most is None else rows_a_launch(tails_of(self.host), most)
+
+    def hub_pieces(self) -> Iterator[tuple[int, int]]:
+        """Cut the segments that hubs may have into what one launch reads."""
+        most = self._launch_bytes
+        segments = most_segments(self.tail_bytes)
+        return pieces(0, segments, None if most is None else segments_a_launch(most))
 
 
 class OnDevice:
     """Work on a graph that a device holds; a context manager, because tails are mapped.
 
-    ``in_rows`` are ``out_rows`` unless the graph is directed.
+    ``in_rows`` are ``out_rows`` unless the graph is directed. ``note`` says what is not as it was
+    planned.
     """
+
+    note: str | None = None
 
     def __init__(
         self, device: Device, rows: Rows, in_rows: Rows | None, placement: Placement
@@ -89,7 +115,10 @@ class OnDevice:
         host_ranges = placement.get("host_ranges", (None,))
         copied = placement.get("copied", lambda _: None)
         self.device = device
+        self._memories: list[Memory] = []
         with ExitStack() as stack:
+            stack.callback(device.trim)
+            stack.callback(_let_go, self._memories)
             self.out_rows = self.in_rows = ResidentRows(
                 device, rows, stack, device_ranges[0], host_ranges[0], copied
             )
@@ -102,7 +131,9 @@ class OnDevice:
             self._stack = stack.pop_all()
 
     def _allocate(self, arrays: dict[str, ArrayShape]) -> dict[str, Memory]:
-        return {name: self.device.allocate(*array, name) for name, array in arrays.items()}
+        made = {name: self.device.allocate(*array, name) for name, array in arrays.items()}
+        self._memories += made.values()
+        return made
 
     def _prepare(self, stack: ExitStack) -> None:
         """Allocate what the work needs besides; the stack gives it back, also if this fails."""

@@ -16,6 +16,7 @@ from oocbfs.kernels.cuda.source import (
     Control,
 )
 from oocbfs.plan.costs import Costs
+from oocbfs.plan.launches import WATCHED_SMALL_LEVELS, pieces
 from oocbfs.plan.limits import StepLimits
 
 # Warps that share a frontier, or a bitmap, before one of them takes 32 vertices, or words; every
@@ -32,6 +33,7 @@ class SearchKernels:
     """
 
     def __init__(self, graph: OnDevice, memory: dict[str, Memory]) -> None:
+        self._graph = graph
         self._device = graph.device
         self._out, self._in = graph.out_rows.struct, graph.in_rows.struct
         self._num_vertices = graph.num_vertices
@@ -93,14 +95,16 @@ class SearchKernels:
     def search(self, level: int, num_pending: int) -> None:
         """Let all pending vertices search, after a heads pass."""
         self._set_bitmaps(visited=self._spare, claimed=self._visited)
-        self._launch(
-            "bottom_up_tails",
-            self._in,
-            self._out,
-            u64(num_pending),
-            u32(level),
-            num_threads=32 * (num_pending // 32 + 1),
-        )
+        for begin, end in pieces(0, num_pending, self._graph.in_rows.rows_a_launch):
+            self._launch(
+                "bottom_up_tails",
+                self._in,
+                self._out,
+                u64(begin),
+                u64(end),
+                u32(level),
+                num_threads=32 * ((end - begin) // 32 + 1),
+            )
 
     def search_piece(
         self, level: int, rows: Argument, first_vertex: int, num_vertices: int
@@ -131,19 +135,24 @@ class SearchKernels:
         self._expand(level, frontier, hubs_base)
 
     def _expand(self, level: int, frontier: tuple[int, int], hubs_base: int) -> None:
-        begin, end = frontier
-        # What is small by its vertices is large for its rows: many warps share them.
-        each = min(32, max(1, (end - begin) // _SHARING_WARPS))
-        self._launch(
-            "top_down",
-            self._out,
-            u64(begin),
-            u64(end),
-            u32(each),
-            u32(level),
-            num_threads=32 * ((end - begin) // each + 1),
-        )
-        self._launch("top_down_hubs", self._out, u64(hubs_base), u32(level))
+        for begin, end in pieces(*frontier, self._graph.out_rows.rows_a_launch):
+            # What is small by its vertices is large for its rows: many warps share them.
+            each = min(32, max(1, (end - begin) // _SHARING_WARPS))
+            self._launch(
+                "top_down",
+                self._out,
+                u64(begin),
+                u64(end),
+                u32(each),
+                u32(level),
+                num_threads=32 * ((end - begin) // each + 1),
+            )
+        self._expand_hubs(self._out, level, hubs_base)
+
+    def _expand_hubs(self, rows: Argument, level: int, hubs_base: int) -> None:
+        for begin, end in self._graph.out_rows.hub_pieces():
+            bounds = u64(begin), u64(end)
+            self._launch("top_down_hubs", rows, u64(hubs_base), *bounds, u32(level))
 
     def expand_piece(
         self, level: int, rows: Argument, first_vertex: int, num_vertices: int
@@ -158,7 +167,7 @@ class SearchKernels:
             u32(level),
             num_threads=32 * (num_vertices // 32 + 1),
         )
-        self._launch("top_down_hubs", rows, u64(0), u32(level))
+        self._expand_hubs(rows, level, hubs_base=0)
 
     def run_small_levels(
         self,
@@ -170,6 +179,8 @@ class SearchKernels:
     ) -> None:
         """Expand levels in one block for as long as they stay small."""
         self._set_bitmaps(visited=self._visited, claimed=self._visited)
+        if self._device.launch_bytes is not None:
+            max_levels = min(max_levels, WATCHED_SMALL_LEVELS)
         arguments = (
             self._out,
             u64(begin),

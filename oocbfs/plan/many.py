@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from oocbfs.errors import BudgetError, QueryError
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.kernels.many import traverse as kernels
-from oocbfs.memory import expect_addresses, format_size
+from oocbfs.memory import expect_addresses, format_size, parse_size
 from oocbfs.plan import disk
+from oocbfs.plan.device import parse_resident
 from oocbfs.plan.host import PIECE_BYTES, divide, fast_bytes, mapping_bytes, traversal_needs
 from oocbfs.settings import Emit, Engine, ManyEngine, Settings, Strategy, check_choice
 
@@ -45,6 +46,8 @@ class ManyDivision:
     rows_at_once: int = kernels.WIDTH
     disk: DiskShare | None = None
     engine: Engine = "cpu"
+    vram: str | int | None = None
+    resident_tails: str | int | None = None
     # Sources that run one per core at a time, if a graph turns out to be too deep; None is all
     # threads.
     most_alone: int | None = None
@@ -86,12 +89,18 @@ def divide_many(
     check_choice("emit", emit, Emit)
     check_choice("strategy", strategy, Strategy)
     check_choice("engine", settings.engine, ManyEngine)
+    if settings.vram is not None:
+        parse_size(settings.vram)
+    if settings.resident_tails is not None:
+        parse_resident(settings.resident_tails, graph.sizes.tail_bytes)
     budget_bytes = settings.memory
     division = ManyDivision(
         strategy,
         available_threads(settings.threads),
         checks=settings.checks,
         bounded=budget_bytes is not None,
+        vram=settings.vram,
+        resident_tails=settings.resident_tails,
     )
     emit = division.found(emit)
     bytes_each = kernels.bytes_per_vertex(division.threads, levels=emit != "summary")

@@ -79,6 +79,8 @@ class BfsOutcome(NamedTuple):
     reached: Reached | None = None
     # What a device counted before the first level and after the last.
     around: Counts | None = None
+    # What is not as it was planned.
+    note: str | None = None
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,8 @@ class Stats:
 
     Its parts are ``load_seconds`` (and compiling), ``traversal_seconds`` and ``naming_seconds``.
     ``fallback`` says why the GPU was not used, where one was expected, and ``engine_reason`` why
-    ``auto`` read from disk. ``counts`` are what a device counted, also outside of levels.
+    ``auto`` read from disk, or what of a plan for a GPU did not hold. ``counts`` are what a device
+    counted, also outside of levels.
     """
 
     engine: str

@@ -37,6 +37,8 @@ class ComponentsOutcome(NamedTuple):
     steps: list[Step]
     seconds: float
     slow_bytes_by_tier: dict[str, int]
+    # What is not as it was planned.
+    note: str | None = None
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,7 @@ def _bfs(
         slow_bytes_by_tier=found.slow_bytes_by_tier,
         graph_bytes=graph.sizes.graph_bytes,
         fallback=fallback,
-        engine_reason=reason,
+        engine_reason=found.note or reason,
         method=str(method) if by_method else AUTO,
         around=found.around,
     )

@@ -56,7 +56,7 @@ def _components(graph: StoredGraph, settings: Settings, start: float) -> Compone
         tail_bytes=graph.sizes.tail_bytes,
         slow_bytes_by_tier=found.slow_bytes_by_tier,
         fallback=fallback,
-        engine_reason=reason,
+        engine_reason=found.note or reason,
     )
     return ComponentsResult(graph, named, stats, counts)
 

@@ -172,6 +172,8 @@ class Graph(StoredGraph):
         memory: str | int | None = None,
         strategy: Strategy = "auto",
         engine: ManyEngine = "auto",
+        vram: str | int | None = None,
+        resident_tails: str | int | None = None,
     ) -> SourceResults:
         """Find the distances from each of many sources; yields one result a source, in their order.
 
@@ -197,6 +199,8 @@ class Graph(StoredGraph):
             few sources and for long thin graphs.
         engine
             Where 64 sources are traversed together, as for ``bfs``.
+        vram, resident_tails
+            Device memory to use, and how much of the tails to keep there, as for ``bfs``.
 
         Raises
         ------
@@ -209,7 +213,13 @@ class Graph(StoredGraph):
         """
         from oocbfs.search.many import bfs_many
 
-        settings = settings_of(memory=self._budget(memory), threads=threads, engine=engine)
+        settings = settings_of(
+            memory=self._budget(memory),
+            threads=threads,
+            engine=engine,
+            vram=vram,
+            resident_tails=resident_tails,
+        )
         return bfs_many(
             self, sources, emit=emit, targets=targets, strategy=strategy, settings=settings
         )

@@ -25,7 +25,7 @@ from oocbfs.search.bfs import load_disk
 from oocbfs.search.code import many_code, traversal_code
 from oocbfs.search.engine import run_on_best
 from oocbfs.search.many_disk import DiskTraversals, Group
-from oocbfs.settings import Emit, Engine, Settings, Strategy
+from oocbfs.settings import Emit, Settings, Strategy
 
 if TYPE_CHECKING:
     from oocbfs.gpu.many import GpuMany
@@ -60,21 +60,28 @@ class Traversals:
         self.strategy: Strategy = division.strategy
         self.reason = division.reason
         self.fallback: str | None = None
-        self._device = self._open_device(division.engine)
+        self._device = self._open_device(division)
 
-    def _open_device(self, engine: Engine) -> GpuMany | None:
+    def _open_device(self, division: ManyDivision) -> GpuMany | None:
         """Bring the graph to the device that was asked for, or to the GPU if there is one."""
+        settings = Settings(
+            # With a budget, it is decided by that.
+            engine="auto" if division.bounded else division.engine,
+            vram=division.vram,
+            resident_tails=division.resident_tails,
+        )
 
         def on_device(engine: str) -> GpuMany | None:
             from oocbfs.gpu.engine import open_many
 
             if self.strategy == "one-per-core":
                 return None
-            return open_many(self._graph, engine, with_levels=self._emit != "summary")
+            with_levels = self._emit != "summary"
+            return open_many(self._graph, engine, settings, with_levels=with_levels)
 
         device, choice = run_on_best(
-            engine,
-            Settings(engine=engine),
+            division.engine,
+            settings,
             on_cpu=lambda: None,
             on_disk=lambda: None,
             on_device=on_device,

@@ -129,7 +129,8 @@ def test_stats_and_json(graph: Graph) -> None:
     assert "between GPUs" in shown
 
 
-def test_resident_tails_move_nothing(graph: Graph) -> None:
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_resident_tails_move_nothing(graph: Graph, direction: Any) -> None:
     moved = [
         check(
             graph,
@@ -137,7 +138,7 @@ def test_resident_tails_move_nothing(graph: Graph) -> None:
             devices=[0, 1],
             resident_tails=share,
             vram="1G",
-            direction="top-down",
+            direction=direction,
         ).stats.slow_bytes
         or 0
         for share in ("0%", "50%", "100%")

@@ -106,11 +106,18 @@ def kernel(cupy: Any, name: str = "initialise") -> Any:
     )
 
 
+def streaming(runtime: Runtime) -> Any:
+    """Give a double of CuPy with a stream of ours, which stays the current one."""
+    cupy = fake_cupy(runtime, [])
+    cupy.cuda.Stream(non_blocking=True).__enter__()
+    return cupy
+
+
 def test_unpinning_before_kernels_are_over(pages: np.ndarray) -> None:
     for pinned in ("registered", "allocated"):
         for waits in (True, False):
             runtime = Runtime()
-            start = kernel(fake_cupy(runtime, []))
+            start = kernel(streaming(runtime))
             if pinned == "registered":
                 address, give_back = pages.ctypes.data, runtime.hostUnregister
                 runtime.hostRegister(address, PAGE, MAPPED)
@@ -133,7 +140,8 @@ def library() -> Library:
 def test_reading_after_unregistering(pages: np.ndarray, too_early: bool) -> None:
     """A kernel runs when it is waited for."""
     runtime = Runtime(offset=0, library=library())
-    cupy = fake_cupy(runtime, [])
+    cupy = streaming(runtime)
+    stream = cupy.cuda.Stream(non_blocking=True)
     start = cupy.RawModule(code=STRIDE.read_text(), options=(), backend="").get_function(
         "loads_with_stride"
     )
@@ -147,20 +155,24 @@ def test_reading_after_unregistering(pages: np.ndarray, too_early: bool) -> None
     host[0] = 77
     stride[()] = 0  # kernels have a copy of their own
     if not too_early:
-        found = out.get()
+        found = out.get(stream)
         np.testing.assert_array_equal(found[1:], np.arange(3, 96, 3))
         assert found[0] == 77
     runtime.hostUnregister(pages.ctypes.data)
     if too_early:
         with pytest.raises(CUDARuntimeError, match=r"cudaErrorIllegalAddress.*unpinned"):
             runtime.deviceSynchronize()
-        for call in (out.get, runtime.memGetInfo, lambda: runtime.hostAlloc(1, MAPPED)):
+        for call in (
+            lambda: out.get(stream),
+            runtime.memGetInfo,
+            lambda: runtime.hostAlloc(1, MAPPED),
+        ):
             with refused(700):
                 call()
     else:
         start((1,), (32,), arguments)
         with pytest.raises(CUDARuntimeError, match=r"cudaErrorIllegalAddress.*not mapped"):
-            out.get()
+            out.get(stream)
 
 
 def test_launching_without_headers() -> None:
@@ -190,7 +202,7 @@ def test_launching_what_no_device_can() -> None:
 
 
 def test_a_device_that_is_full() -> None:
-    cupy = fake_cupy(runtime := Runtime(free_bytes=4096, pooled_bytes=1024), [])
+    cupy = streaming(runtime := Runtime(free_bytes=4096, pooled_bytes=1024))
     first = cupy.empty(1000, np.uint32)
     assert (runtime.memGetInfo()[0], runtime.pooled_bytes) == (1024, 0)
     with pytest.raises(OutOfMemoryError):
@@ -204,16 +216,17 @@ def test_a_device_that_is_full() -> None:
 
 
 def test_copies_between_types_and_times_that_have_not_come() -> None:
-    cupy = fake_cupy(Runtime(), [])
+    cupy = streaming(Runtime())
+    stream = cupy.cuda.Stream(non_blocking=True)
     array = cupy.empty(4, np.uint32)
     with pytest.raises(TypeError):
-        array.set(np.zeros(4, np.int64))
+        array.set(np.zeros(4, np.int64), stream)
     with pytest.raises(ValueError, match="Shape mismatch"):
-        array.set(np.zeros(3, np.uint32))
+        array.set(np.zeros(3, np.uint32), stream)
     begin, end = cupy.cuda.Event(), cupy.cuda.Event()
-    begin.record()
+    begin.record(stream)
     kernel(cupy)((1,), (32,), ())
-    end.record()
+    end.record(stream)
     with refused(600):
         cupy.cuda.get_elapsed_time(begin, end)
     end.synchronize()

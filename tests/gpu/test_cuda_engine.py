@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gc
 import shutil
-import sys
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +17,14 @@ from oocbfs.generate import generators
 from oocbfs.gpu.cuda_device import DeviceError
 from oocbfs.gpu.many import many_arrays
 from oocbfs.gpu.nvidia import ask_driver
-from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES, KERNELS, KernelOptions, sources
-from oocbfs.kernels.emulator.library import Library
+from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES
 from oocbfs.plan.device import plan
 from oocbfs.plan.ranges import PAGE_BYTES
 from oocbfs.plan.search_arrays import RESULT_SLOTS, result_slot_bytes, search_arrays
 from oocbfs.plan.shape import shape_of
 from oocbfs.search.graph import Graph
 from tests.support.gpu.cuda_double import CUDARuntimeError, Runtime
-from tests.support.gpu.cupy_double import fake_cupy
+from tests.support.gpu.cuda_engine import RESERVED_BYTES, end_processes, use
 from tests.support.gpu.engine_graphs import opened_rmat, source_of
 from tests.support.shared import SharedGraphs
 
@@ -36,39 +33,16 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@cache
-def library(*, with_parents: bool) -> Library:
-    made = Library(KernelOptions(with_parents=with_parents), sources=sources(KERNELS))
-    made.configure(1, 2, 1 / 16)
-    return made
-
-
 @pytest.fixture(scope="module", params=[None, 1], ids=["raw", "zstd"])
 def opened_graph(request: pytest.FixtureRequest, shared_graphs: SharedGraphs) -> Iterator[Graph]:
     yield from opened_rmat(shared_graphs, zstd=request.param)
 
 
-USED: list[Runtime] = []
-# What CudaDevice leaves to the driver.
-RESERVED_BYTES = 128 << 20
-
-
 @pytest.fixture
-def graph(opened_graph: Graph) -> Any:
+def graph(opened_graph: Graph) -> Iterator[Graph]:
     yield opened_graph
     opened_graph.release_device()  # every test has a device of its own
-    while USED:
-        USED.pop().end_process()
-
-
-def use(monkeypatch: pytest.MonkeyPatch, runtime: Runtime, **trouble: Any) -> list[Any]:
-    """Make the double what ``import cupy`` gives; returns what it launches."""
-    launched: list[Any] = []
-    runtime.library = library(with_parents=False)
-    USED.append(runtime)
-    cupy = fake_cupy(runtime, launched, **trouble)
-    monkeypatch.setitem(sys.modules, "cupy", cupy)
-    return launched
+    end_processes()
 
 
 def least_for_many(graph: Graph) -> int:

@@ -5,18 +5,25 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
+from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+import oocbfs
 from oocbfs.errors import BudgetError, QueryError
+from oocbfs.generate import generators
 from oocbfs.gpu.many import GpuMany
 from oocbfs.kernels.cuda.source import MANY_KERNELS
 from oocbfs.kernels.emulator.build import Checks
+from oocbfs.plan.many import ManyDivision
 from oocbfs.search.graph import Graph
+from oocbfs.search.many import Traversals, divide
+from oocbfs.settings import Settings
 from tests.support.gpu import emulated
 from tests.support.gpu.cuda_double import Runtime
 from tests.support.gpu.cupy_double import fake_cupy
@@ -102,7 +109,7 @@ def test_bytes_are_shared() -> None:
     st.sampled_from(ALPHAS),
     st.integers(0, 2**32),
 )
-@settings(max_examples=50, deadline=None)
+@examples(max_examples=50, deadline=None)
 def test_arbitrary_graphs(
     graph: tuple[int, list[tuple[int, int]], list[int]], directed: bool, alpha: float, seed: int
 ) -> None:
@@ -137,6 +144,33 @@ def test_engine_emulator(graph: Graph, emit: Any) -> None:
             np.testing.assert_array_equal(one.levels, other.levels)
     with pytest.raises(QueryError, match="no memory budget"):
         graph.bfs_many(sources, engine="emulator", memory="1G")
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_resident_tails(tmp_path: Path, directed: bool) -> None:
+    """What is resident decides nothing but what moves over the bus."""
+    oocbfs.convert(generators.rmat(10, 1), tmp_path / "g.ocg", directed=directed)
+    with oocbfs.open(tmp_path / "g.ocg") as opened:
+        expected = [one.levels for one in opened.bfs_many(range(9), emit="levels", engine="cpu")]
+        moved = []
+        for share in ("0%", "50%", "100%"):
+            division = divide_many(opened, share)
+            with Traversals(opened, "levels", division) as work:
+                found = [one.levels for one in work.run(range(9))]
+                assert work._device is not None
+                moved.append(work._device.device.usage.slow_bytes or 0)
+            np.testing.assert_array_equal(found, expected)
+        assert moved[0] > moved[1] > moved[2] == 0
+        with pytest.raises(BudgetError, match="device memory"):
+            list(opened.bfs_many(range(9), engine="emulator", vram="1K"))
+        with pytest.raises(BudgetError, match="as a share"):
+            opened.bfs_many(range(9), engine="emulator", resident_tails="lots%")
+
+
+def divide_many(graph: Graph, share: str) -> ManyDivision:
+    """Divide as bfs_many does."""
+    settings = Settings(engine="emulator", resident_tails=share)
+    return divide(graph, "levels", "together", settings)
 
 
 def test_engine_cuda(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,8 +19,9 @@ from oocbfs.gpu.bfs import GpuBfs
 from oocbfs.gpu.emulator_device import EmulatorDevice
 from oocbfs.gpu.result import DeviceDirection, GpuResult
 from oocbfs.gpu.staging import DiskTails
+from oocbfs.gpu.verification import count_broken
 from oocbfs.graph.rows import rows_before, span
-from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES, Control
+from oocbfs.kernels.cuda.source import BFS_KERNELS, CHECK_KERNELS, DISK_BLOCK_BYTES, Control
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.plan.device import NUM_SLOTS, plan, slot_bytes
 from oocbfs.plan.ranges import PAGE_BYTES, ByteRange
@@ -81,17 +82,25 @@ def traverse(
     device_ranges: tuple[ByteRange, ...] = ((0, 0),),
 ) -> tuple[GpuResult, EmulatorDevice]:
     made = device(seed, checks=checks)
-    in_rows = graph.in_rows if graph.directed else None
-    with GpuBfs(
+    with placed(graph, made, host_ranges, device_ranges) as bfs:
+        return bfs.run(np.array([SOURCE], np.uint32), direction), made
+
+
+def placed(
+    graph: Graph,
+    made: EmulatorDevice,
+    host_ranges: tuple[ByteRange, ...],
+    device_ranges: tuple[ByteRange, ...],
+) -> GpuBfs:
+    return GpuBfs(
         made,
         graph.rows,
-        in_rows,
+        graph.in_rows if graph.directed else None,
         device_ranges=device_ranges,
         host_ranges=host_ranges,
         disks=disks_of(graph),
         slot_bytes=2 * DISK_BLOCK_BYTES,
-    ) as bfs:
-        return bfs.run(np.array([SOURCE], np.uint32), direction), made
+    )
 
 
 def check(graph: Graph, result: GpuResult) -> None:
@@ -150,6 +159,23 @@ def test_host_and_device_ranges(
     )
     result, _ = traverse(graph, host_ranges, direction, device_ranges=(device_range,))
     check(graph, result)
+
+
+@pytest.mark.parametrize("host_range", [(0, 0), (40_000, 100_003)])
+def test_a_search_from_disk_is_checked(graph: Graph, host_range: ByteRange) -> None:
+    """All rows are looked at, wherever they are; what is read for that counts for no level."""
+    made = device(kernels=(*BFS_KERNELS, *CHECK_KERNELS))
+    with placed(graph, made, (host_range,), ((0, 0),)) as bfs:
+        bfs.run(np.array([SOURCE], np.uint32))
+        assert count_broken(bfs) == 0
+        assert bfs.staging is not None
+        assert bfs.staging.take_bytes() == 0
+        levels = bfs.device.download(bfs.memory["levels"])
+        for vertex in (int(np.flatnonzero(levels == 1)[0]), int(np.flatnonzero(levels > 1)[-1])):
+            part = bfs.memory["levels"].part(vertex, vertex + 1)
+            bfs.device.upload(part, levels[vertex : vertex + 1] + np.int32(1))
+            assert count_broken(bfs) > 0
+            bfs.device.upload(part, levels[vertex : vertex + 1])
 
 
 @pytest.mark.parametrize("direction", [DeviceDirection.TOP_DOWN, DeviceDirection.BOTTOM_UP])

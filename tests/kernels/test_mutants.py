@@ -12,6 +12,7 @@ from oocbfs.kernels.cuda.source import FOLDER, KERNELS, headers, sources
 from tests.support.exhaustive import some
 from tests.support.mutants.bfs_mutants import BFS_MUTANTS
 from tests.support.mutants.cache_mutants import CACHE_MUTANTS
+from tests.support.mutants.check_mutants import CHECK_MUTANTS
 from tests.support.mutants.devices_mutants import DEVICES_MUTANTS
 from tests.support.mutants.method_mutants import METHOD_MUTANTS
 from tests.support.mutants.mutant import Mutant
@@ -23,6 +24,7 @@ TESTS = Path(__file__).parents[1]
 MUTANTS = [
     *BFS_MUTANTS,
     *CACHE_MUTANTS,
+    *CHECK_MUTANTS,
     *DEVICES_MUTANTS,
     *OTHER_MUTANTS,
     *METHOD_MUTANTS,

@@ -52,7 +52,7 @@ def parts_of(stats: Stats | ComponentsStats) -> str:
 def tell_engine(stats: Stats | ComponentsStats) -> None:
     """Say why the CPU was used, if a GPU could have been, and why the disk."""
     tell_fallback(stats.fallback)
-    if stats.engine_reason:
+    if stats.engine_reason and stats.engine == "disk":  # a GPU has said it itself
         _log.info("reading from disk: %s", stats.engine_reason)
 
 

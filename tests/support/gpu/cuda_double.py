@@ -71,6 +71,7 @@ class Runtime:
         offset: int = DEVICE_OFFSET,
         free_bytes: int = 5 << 30,
         pooled_bytes: int = 0,
+        most_pinned: int | None = None,
         library: Library | None = None,
     ) -> None:
         self.calls: list[tuple[Any, ...]] = []
@@ -78,6 +79,12 @@ class Runtime:
         # What the driver has left, and what CuPy's pool holds of the rest but does not use.
         self.free_bytes, self.pooled_bytes = free_bytes, pooled_bytes
         self.fault: RuntimeError | None = None
+        # Streams that were made on this device, by their addresses.
+        self.streams: set[int] = set()
+        # How many of them are entered.
+        self.entered = 0
+        # What all pinned memory may take, as under WSL; None is no limit.
+        self.most_pinned = most_pinned
         # How often the host waits until Ctrl-C is pressed.
         self.waits_left: int | None = None
         self.library = library
@@ -108,7 +115,7 @@ class Runtime:
         """Accept all addresses: there is only one device."""
 
     def names(self) -> list[str]:
-        quiet = ("pointerGetAttributes", "deviceSynchronize", "memcpyAsync")
+        quiet = ("pointerGetAttributes", "deviceSynchronize", "free_all_blocks", "memcpyAsync")
         return [call[0] for call in self.calls if call[0] not in quiet]
 
     # What CuPy gives of the runtime.
@@ -193,6 +200,9 @@ class Runtime:
         return SimpleNamespace(type=1, devicePointer=address + self._offset + gap)
 
     def _pin(self, one: Pinned) -> None:
+        held = sum(other.end - other.begin for other in self.pinned.values())
+        if self.most_pinned is not None and held + one.end - one.begin > self.most_pinned:
+            raise _refusal(2, "cudaErrorMemoryAllocation", "out of memory")
         self.pinned[one.begin] = one
         if self.library:
             self.library.map_host(one.begin, one.end - one.begin)
@@ -281,6 +291,12 @@ class Runtime:
     def _drop_freed(self) -> None:
         while self._freed:
             self.pooled_bytes += self._device_memory.pop(self._freed.pop()).size
+
+    def free_all_blocks(self) -> None:
+        """Give the driver what the pool holds."""
+        self._record("free_all_blocks")
+        self.run_queue()
+        self.free_bytes, self.pooled_bytes = self.free_bytes + self.pooled_bytes, 0
 
 
 def off_the_page(array: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from functools import partial
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
@@ -63,7 +64,8 @@ class Array:
     def view(self, dtype: Any) -> Array:
         return Array(self._all, self._block, self._array.view(dtype))
 
-    def set(self, array: np.ndarray) -> None:
+    def set(self, array: np.ndarray, stream: Stream) -> None:
+        stream.check()
         if array.dtype != self._array.dtype:
             raise TypeError(f"{array.dtype} array cannot be set to {self._array.dtype} array")
         if array.shape != self._array.shape:
@@ -72,9 +74,39 @@ class Array:
         copy, target = array.copy(), self._array
         self._runtime.queue(lambda: np.copyto(target, copy))
 
-    def get(self) -> np.ndarray:
+    def get(self, stream: Stream) -> np.ndarray:
+        stream.check()
         self._runtime.run_queue()
         return self._array.copy()
+
+
+class Stream:
+    """A queue of one device, which is the current one where it is used; there is only one."""
+
+    def __init__(self, runtime: Any, *, non_blocking: bool) -> None:
+        assert non_blocking, "it would wait for what others queue"
+        self._all, self._home, self.ptr = runtime, runtime.here, id(self)
+        self._home.streams.add(self.ptr)
+
+    def check(self) -> None:
+        assert self._all.here is self._home, "a stream of another device than the current one"
+
+    def __enter__(self) -> None:
+        self.check()
+        self._home.entered += 1
+
+    def __exit__(self, *exception: object) -> None:
+        self._home.entered -= 1
+
+    def synchronize(self) -> None:
+        self._home.run_queue()
+
+    def wait_event(self, event: Event) -> None:
+        """Let what is queued here later wait for what was queued there before."""
+        self.check()
+        other, number = event.runtime, event.number
+        if other is not self._home:
+            self._home.queue(lambda: None if other.is_done(number) else other.run_queue(number))
 
 
 class Event:
@@ -84,7 +116,8 @@ class Event:
         self.runtime, self._launched = runtime, launched
         self.position = self.number = -1
 
-    def record(self) -> None:
+    def record(self, stream: Stream) -> None:
+        stream.check()
         self.position, self.number = len(self._launched), self.runtime.num_queued
 
     def synchronize(self) -> None:
@@ -112,6 +145,7 @@ class RawKernel:
                 raise TypeError("Only numpy.ndarrays of size one can be passed by value.")
         values = tuple(argument.copy() for argument in arguments)
         assert double.runtime.here is self._home, "a kernel that was loaded on another device"
+        assert self._home.entered, "a kernel in the stream of somebody else"
         double.runtime.check_launch(values)
         double.launched.append((self._name, grid, block, values))
         names = [entry[0] for entry in double.launched]
@@ -140,13 +174,15 @@ class Cupy:
         broken: BaseException | None = None,
         broken_after: int = 0,
         uncompiled: BaseException | None = None,
+        watched: bool = False,
     ) -> None:
         self.runtime, self.launched = runtime, launched
-        self.headers = headers
+        self.headers, self.watched = headers, watched
         self.broken, self.broken_after, self.uncompiled = broken, broken_after, uncompiled
         self.kernels: dict[int, RawKernel] = {}
 
     def empty(self, size: int, dtype: Any) -> Array:
+        assert self.runtime.here.entered, "memory for the stream of somebody else"
         block = Block(self.runtime.here, size * np.dtype(dtype).itemsize)
         return Array(self.runtime, block, block.memory.view(dtype)[:size])
 
@@ -186,10 +222,14 @@ def fake_cupy(runtime: Runtime, launched: list[Any], **trouble: Any) -> SimpleNa
             return double.compile(name, *self._arguments)
 
     class Device:
-        attributes = MappingProxyType({"MultiProcessorCount": MULTIPROCESSORS})
+        attributes = MappingProxyType(
+            {"MultiProcessorCount": MULTIPROCESSORS, "KernelExecTimeout": int(double.watched)}
+        )
+        compute_capability = "75"
 
         def __init__(self, device: int | None = None) -> None:
             self.id = runtime.current if device is None else device
+            self.pci_bus_id = f"0000:0{self.id}:00.0"
             self._before: list[int] = []
 
         def __enter__(self) -> None:
@@ -199,7 +239,10 @@ def fake_cupy(runtime: Runtime, launched: list[Any], **trouble: Any) -> SimpleNa
         def __exit__(self, *exception: object) -> None:
             runtime.current = self._before.pop()
 
-    pool = SimpleNamespace(free_bytes=lambda: runtime.pooled_bytes)
+    pool = SimpleNamespace(
+        free_bytes=lambda: runtime.pooled_bytes,
+        free_all_blocks=lambda: runtime.free_all_blocks(),
+    )
     return SimpleNamespace(
         cuda=SimpleNamespace(
             runtime=runtime,
@@ -207,7 +250,7 @@ def fake_cupy(runtime: Runtime, launched: list[Any], **trouble: Any) -> SimpleNa
                 occupancyMaxActiveBlocksPerMultiprocessor=double.resident_blocks
             ),
             Device=Device,
-            get_current_stream=lambda: SimpleNamespace(ptr=0),
+            Stream=partial(Stream, runtime),
             memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
             compiler=SimpleNamespace(CompileException=CompileException),
             Event=lambda: Event(runtime.here, launched),

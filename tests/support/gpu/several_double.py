@@ -50,17 +50,26 @@ class Devices:
                             f"cudaErrorIllegalAddress: {name} is memory of device {other}", 700
                         )
 
-    def memcpyPeer(  # noqa: N802
-        self, target: int, target_device: int, source: int, source_device: int, size: int
+    def memcpyPeerAsync(  # noqa: N802
+        self,
+        target: int,
+        target_device: int,
+        source: int,
+        source_device: int,
+        size: int,
+        stream: int,
     ) -> None:
-        """Copy after all work of both devices, before anything later."""
+        """Copy in a stream of the current device, and wait for no other."""
+        assert stream in self.here.streams
         devices = self.runtimes[target_device], self.runtimes[source_device]
         for device, address in zip(devices, (target, source), strict=True):
             if not (device.holds(address) and device.holds(address + size - 1)):
                 raise CUDARuntimeError("cudaErrorInvalidValue: memory of another device", 1)
-        for device in devices:
-            device.run_queue()
-        ctypes.memmove(target, source, size)
+
+        def copy() -> None:
+            ctypes.memmove(target, source, size)
+
+        self.here.queue(copy)
         self.copies.append((source_device, target_device, size))
 
     def end_process(self) -> None:
@@ -107,6 +116,10 @@ class Nccl:
         self.alive += len(ids)
         return [_Communicator(self, rank, number) for rank, number in enumerate(ids)]
 
+    def is_stream(self, device: int, stream: int) -> bool:
+        """Tell whether a device has a stream."""
+        return stream in self._devices.runtimes[device].streams
+
     def groupStart(self) -> None:  # noqa: N802
         assert self._group is None
         self._group = []
@@ -150,22 +163,21 @@ class _Communicator:
     def __init__(self, nccl: Nccl, rank: int, device: int) -> None:
         self._nccl, self._rank, self._device = nccl, rank, device
 
-    def _note(self, name: str, *arguments: int) -> None:
+    def _note(self, name: str, kind: int, stream: int, *arguments: int) -> None:
+        assert kind == NCCL_UINT64
+        assert self._nccl.is_stream(self._device, stream), "a stream of another device"
         self._nccl.note(name, self._rank, self._device, *arguments)
 
     def allGather(  # noqa: N802
         self, source: int, target: int, count: int, kind: int, stream: int
     ) -> None:
-        assert (kind, stream) == (NCCL_UINT64, 0)
-        self._note("allGather", source, target, count, kind)
+        self._note("allGather", kind, stream, source, target, count, kind)
 
     def send(self, source: int, count: int, kind: int, peer: int, stream: int) -> None:
-        assert (kind, stream) == (NCCL_UINT64, 0)
-        self._note("send", source, count, kind, peer)
+        self._note("send", kind, stream, source, count, kind, peer)
 
     def recv(self, target: int, count: int, kind: int, peer: int, stream: int) -> None:
-        assert (kind, stream) == (NCCL_UINT64, 0)
-        self._note("recv", target, count, kind, peer)
+        self._note("recv", kind, stream, target, count, kind, peer)
 
     def destroy(self) -> None:
         self._nccl.alive -= 1

@@ -73,8 +73,8 @@ DEVICES_MUTANTS = [
     Mutant(
         "all that is queued gets a new parent",
         "devices/find_parents.cu",
-        "lane_vertex(search.queue, begin, end, first)",
-        "lane_vertex(search.queue, 0, end, first)",
+        "lane_vertex(search.queue, begin, begin + count, first)",
+        "lane_vertex(search.queue, 0, begin + count, first)",
         DOWN,
         "check_parents",
     ),
