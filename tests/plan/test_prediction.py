@@ -192,7 +192,7 @@ def test_everything_resident_moves_nothing(graph: Graph) -> None:
     assert forecast.slow_bytes == 0
     assert forecast.large_levels + forecast.small_levels == sample.num_levels
     seconds = [
-        predict_seconds(gpu.rates, forecast, 1 << 20, with_parents=False)
+        predict_seconds(gpu.rates, forecast, 1 << 20)
         for gpu, forecast in zip(KNOWN_GPUS, forecasts, strict=True)
     ]
     assert seconds == sorted(seconds, reverse=True)
