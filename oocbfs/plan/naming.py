@@ -14,7 +14,7 @@ from oocbfs.plan.rates import Rates
 # writing a level, or a parent as an id, to a random place.
 _WIDEN_SECONDS = 1e-9
 _LOOK_UP_SECONDS = 3e-9
-_ORDER_SECONDS = 10e-9
+_ORDER_SECONDS = 40e-9
 
 
 class NamingForecast(NamedTuple):
