@@ -40,9 +40,9 @@ MODEL = (
     "these a heads pass, three launches (4 µs each) and a "
     "read-back (12 µs) for each large frontier; and 10 µs for each small one. How many reads a GPU "
     "keeps under way is not modelled. All rates are published or assumed. Results: where the "
-    "device has the order, ranks in order and a sector at random for each vertex; a byte a level and 4 "
-    "bytes a parent at the rate for copies; meanwhile all threads of this machine write them, at "
-    "the rate of another one."
+    "device has the order, ranks in order and a sector at random for each vertex; a byte a level "
+    "and 4 bytes a parent at the rate for copies; meanwhile all threads of this machine write "
+    "them, at the rate of another one."
 )
 
 # What the screen, the driver and other programs leave of it.

@@ -19,7 +19,7 @@ RESULT_MUTANTS = [
     Mutant(
         "levels of long ago are read again",
         "disk/mark_blocks.cu",
-        "found == level_byte(level + 1)",
+        "found == level_after(level)",
         "false",
         _FROM_DISK,
         "assert max(",
@@ -27,17 +27,17 @@ RESULT_MUTANTS = [
     Mutant(
         "the level that is being found is of long ago",
         "disk/mark_blocks.cu",
-        "found == level_byte(level + 1)",
-        "found == level_byte(level)",
+        "found == level_after(level)",
+        "found == level",
         STAGED.format("undirected-1-DeviceDirection.AUTO"),
         _WRONG,
     ),
     Mutant(
         "a byte for each of 256 levels",
         "cuda/common.cuh",
-        "level % LEVEL_PERIOD",
-        "level % 256u",
-        _RESULTS.format("test_deep_levels_in_order[large-600]"),
+        "level + 1 == LEVEL_PERIOD ? 0",
+        "level + 1 == 256u ? 0",
+        _DEEP,
         _WRONG,
     ),
     Mutant(
