@@ -101,6 +101,7 @@ def summarise(
         "vertices": opened.num_vertices,
         "edges": opened.num_edges,
         "graph_bytes": graph_bytes(opened),
+        "reordered": opened.is_reordered,
         "samples": len(samples),
         "model": MODEL,
         "plans": [_decide(opened, target, samples, options) for target in targets],
@@ -170,6 +171,7 @@ def _decide(
     return {
         **head,
         "device_bytes": decided.device,
+        "order_bytes": decided.order_bytes,
         "resident_tail_bytes": decided.resident_bytes,
         "windows": decided.device_ranges,
         "pinned_bytes": decided.pinned_bytes,
@@ -231,6 +233,8 @@ def _predict(
     """Give the median and the worst of the sampled sources."""
     from statistics import median
 
+    from oocbfs.formats.io.ordered import available_threads
+    from oocbfs.plan.naming import predict_naming
     from oocbfs.plan.prediction import predict, predict_seconds
     from oocbfs.plan.rates import KNOWN_GPUS
 
@@ -247,11 +251,21 @@ def _predict(
         "disk_bytes_worst": max(read),
     }
     if gpu is not None:
-        seconds = [
-            predict_seconds(rates, forecast, opened.num_vertices, with_parents=options.parents)
-            for forecast in forecasts
-        ]
-        found.update(seconds=median(seconds), seconds_worst=max(seconds))
+        searches = [predict_seconds(rates, forecast, opened.num_vertices) for forecast in forecasts]
+        naming = predict_naming(
+            rates,
+            opened.num_vertices,
+            on_device=decided.order_bytes > 0 or not opened.is_reordered,
+            with_parents=options.parents,
+            threads=available_threads(options.threads),
+        )
+        found.update(
+            seconds=median(searches) + naming.seconds,
+            seconds_worst=max(searches) + naming.seconds,
+            search_seconds=median(searches),
+            results_seconds=naming.seconds,
+            results_by_part=naming._asdict(),
+        )
     return found
 
 
@@ -284,12 +298,15 @@ def _answer(summary: dict[str, Any]) -> str:
 
 
 def _lines(decision: dict[str, Any], summary: dict[str, Any]) -> list[tuple[str, str]]:
+    from oocbfs.plan.naming import NamingForecast
+
     if "error" in decision:
         return [("cannot", decision["error"])]
     always = {name: size for name, size in decision["device_bytes"].items() if size}
     parts = ", ".join(f"{name} {format_size(size)}" for name, size in always.items())
     lines = [
         ("always resident", f"{format_size(sum(always.values()))}: {parts}"),
+        ("order of the vertices", _order(decision, summary)),
         ("resident tails", f"{format_size(decision['resident_tail_bytes'])} ({decision['why']})"),
         ("pinned in host memory", format_size(decision["pinned_bytes"])),
     ]
@@ -304,7 +321,19 @@ def _lines(decision: dict[str, Any], summary: dict[str, Any]) -> list[tuple[str,
             shown = f"{1e3 * predicted['seconds']:.3f} over {decision['link']}"
             worst = f"(worst {1e3 * predicted['seconds_worst']:.3f})"
             lines.append(("predicted milliseconds", f"{shown} {worst}"))
+            parts = predicted["results_by_part"]
+            searched = f"search {1000 * predicted['search_seconds']:.1f} ms"
+            lines.append(("by part", f"{searched}; results {NamingForecast(**parts)}"))
     return lines
+
+
+def _order(decision: dict[str, Any], summary: dict[str, Any]) -> str:
+    """Say who brings results into the order of ids."""
+    if not summary["reordered"]:
+        return "that of ids"
+    if not decision["order_bytes"]:
+        return "has no room: the host brings results into that of ids"
+    return f"{format_size(decision['order_bytes'])}: the device brings results into that of ids"
 
 
 def _amount(predicted: dict[str, Any], name: str, summary: dict[str, Any]) -> str:

@@ -38,11 +38,11 @@ __device__ __forceinline__ void add_tally(const Search& search, const Tally& tal
 }
 
 __device__ __forceinline__ void reach(const Search& search, u32 vertex, u32 parent, u32 level) {
-  // Volatile: top_down_staged reads levels meanwhile.
-  *(volatile u8*)&search.levels[vertex] = (u8)level_byte(level);
 #if WITH_PARENTS
   search.parents[vertex] = parent;
 #endif
+  // Volatile: top_down_staged reads levels meanwhile.
+  *(volatile u8*)&search.levels[vertex] = (u8)level;
 }
 
 // Whether a neighbour was visited when the level began.

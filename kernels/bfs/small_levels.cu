@@ -81,7 +81,7 @@ small_levels(Search search, Rows out_rows, u64 begin, u32 level, u32 max_levels,
       }
     }
     begin = end;
-    level++;
+    level = level_after(level);
     levels_run++;
   }
   add_work(search, tally);

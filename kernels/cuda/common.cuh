@@ -12,7 +12,7 @@ typedef unsigned long long u64;
 
 #define FULL_WARP 0xffffffffu
 #define NO_VERTEX 0xffffffffu
-// Bytes that are no level: see level_byte.
+// Bytes that are no level: see level_after.
 #define NOT_REACHED 0xffu
 #define LONG_AGO 0xfeu
 
@@ -43,7 +43,7 @@ static_assert(sizeof(Rows) == ROWS_STRUCT_BYTES, "Rows differs from its numpy dt
 // level. Where vertices are dealt to several devices, all of this is about a device's own vertices,
 // by their rows, and neighbours are ids of all: see devices/dealt.cuh.
 struct Search {
-  u8* levels;             // see level_byte; a multiple of 4 of them
+  u8* levels;             // see level_after; a multiple of 4 of them
   u32* parents;
   u32* queue;
   u32* pending;
@@ -64,8 +64,14 @@ struct Search {
 };
 static_assert(sizeof(Search) == SEARCH_STRUCT_BYTES, "Search differs from its numpy dtype");
 
-// A level as vertices keep it. The queue tells the levels of a deep traversal apart in the end.
-__device__ __forceinline__ u32 level_byte(u32 level) { return level % LEVEL_PERIOD; }
+// Kernels know a level as vertices keep it: a byte, modulo LEVEL_PERIOD. The queue tells the levels
+// of a deep traversal apart in the end.
+__device__ __forceinline__ u32 level_after(u32 level) {
+  return level + 1 == LEVEL_PERIOD ? 0 : level + 1;
+}
+__device__ __forceinline__ u32 level_before(u32 level) {
+  return level ? level - 1 : LEVEL_PERIOD - 1;
+}
 
 __device__ __forceinline__ u32 lane_id() { return threadIdx.x & 31u; }
 __device__ __forceinline__ u32 lanes_below() { return (1u << lane_id()) - 1u; }

@@ -4,9 +4,9 @@
 #define OOCBFS_ON_LEVEL_CUH
 #include "cuda/common.cuh"
 
-// The level of a vertex, as a byte. A lane that expands the frontier may write it at the same time, which
-// volatile declares: it replaces "not reached" by the level that is being found, and neither of
-// the two is the frontier's. A vertex that searches has one lane, which alone writes its level.
+// The level of a vertex, as a byte. A lane that expands the frontier may write it at the same time,
+// which volatile declares: it replaces "not reached" by the level that is being found, and neither
+// of the two is the frontier's. A vertex that searches has one lane, which alone writes its level.
 __device__ __forceinline__ u32 level_of(const Search& search, u64 vertex) {
   return *(volatile u8*)&search.levels[vertex];
 }

@@ -29,8 +29,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROC
 mark_blocks(Search search, Rows out_rows, Rows in_rows, u32 level) {
   for (u64 vertex : grid_stride(out_rows.num_vertices)) {
     const u32 found = level_of(search, vertex);
-    if (found == level_byte(level - 1)) mark_row(search.expanded_blocks, out_rows, (u32)vertex);
-    if (found == level_byte(level + 1)) *(volatile u8*)&search.levels[vertex] = LONG_AGO;
+    if (found == level_before(level)) mark_row(search.expanded_blocks, out_rows, (u32)vertex);
+    if (found == level_after(level)) *(volatile u8*)&search.levels[vertex] = LONG_AGO;
     if (found == NOT_REACHED) mark_row(search.searched_blocks, in_rows, (u32)vertex);
   }
 }

@@ -14,7 +14,7 @@ top_down_staged(Search search, Rows out_rows, u64 first_vertex, u64 num_vertices
   Tally tally = {};
   for (u64 first : warp_stride((num_vertices + 31) / 32)) {
     const u32 vertex =
-        lane_on_level(search, first, first_vertex, num_vertices, level_byte(level - 1));
+        lane_on_level(search, first, first_vertex, num_vertices, level_before(level));
     const Span hub =
         expand_tails(search, tally, scratch[warp_in_block()], out_rows, vertex, level);
     if (hub.begin < hub.end)

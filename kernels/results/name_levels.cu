@@ -1,4 +1,4 @@
-// Levels of `count` positions from `first` on, as bytes; the twin of _name_few_levels of bfs/finish.py.
+// Levels of `count` positions from `first` on, as bytes; bfs/finish.py does the same on the CPU.
 //
 // A thread owns four positions, whose levels it writes as one word. Ranks are read in order, levels
 // at random, of which a sector holds 32.

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from oocbfs.formats.container.cut import Cut
 from oocbfs.gpu.control import sectors_from
-from oocbfs.gpu.device import Device, Memory, u32, u64
+from oocbfs.gpu.device import Device, Memory, u64
 from oocbfs.gpu.rows import OnDevice, Placement, struct_of
-from oocbfs.gpu.search_kernels import SearchKernels
+from oocbfs.gpu.search_kernels import SearchKernels, level_byte
 from oocbfs.kernels.cuda.source import CONTROL_WORDS, DEAL_STRUCT, Control
 from oocbfs.kernels.rows import Rows
 from oocbfs.plan.costs import costs_of
@@ -84,7 +84,9 @@ class PartKernels(SearchKernels):
         """Visit what somebody marked; find parents for it, if they are wanted."""
         self._set_bitmaps(visited=self._visited, claimed=self._visited)
         num_threads = 32 * (self._num_vertices // 1024 + 1)
-        self._launch("unite_words", self._out, self._deal, u32(level), num_threads=num_threads)
+        self._launch(
+            "unite_words", self._out, self._deal, level_byte(level), num_threads=num_threads
+        )
         if self._part.with_parents:
             first = int(self.control[Control.QUEUE_END])
             for begin, end in pieces(first, self._num_vertices, self._part.in_rows.rows_a_launch):

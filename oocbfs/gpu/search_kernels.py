@@ -9,6 +9,7 @@ from oocbfs.gpu.device import Argument, Memory, u32, u64
 from oocbfs.gpu.rows import OnDevice, struct_of
 from oocbfs.kernels.cuda.source import (
     CONTROL_WORDS,
+    LEVEL_PERIOD,
     MAX_SMALL_LEVELS,
     SEARCH_STRUCT,
     SECTORS_STRUCT,
@@ -22,6 +23,11 @@ from oocbfs.plan.limits import StepLimits
 # Warps that share a frontier, or a bitmap, before one of them takes 32 vertices, or words; every
 # GPU holds more.
 _SHARING_WARPS = 256
+
+
+def level_byte(level: int) -> Argument:
+    """Give a level as kernels know it."""
+    return u32(level % LEVEL_PERIOD)
 
 
 class SearchKernels:
@@ -76,7 +82,7 @@ class SearchKernels:
             "bottom_up_heads",
             self._in,
             self._out,
-            u32(level),
+            level_byte(level),
             u32(each),
             u64(pending_base),
             _totals(sectors_base),
@@ -90,7 +96,7 @@ class SearchKernels:
     def mark_blocks(self, level: int) -> None:
         """Find out which blocks the level needs from disk."""
         num_threads = 32 * (self._num_vertices // 32 + 1)
-        self._launch("mark_blocks", self._out, self._in, u32(level), num_threads=num_threads)
+        self._launch("mark_blocks", self._out, self._in, level_byte(level), num_threads=num_threads)
 
     def search(self, level: int, num_pending: int) -> None:
         """Let all pending vertices search, after a heads pass."""
@@ -102,7 +108,7 @@ class SearchKernels:
                 self._out,
                 u64(begin),
                 u64(end),
-                u32(level),
+                level_byte(level),
                 num_threads=32 * ((end - begin) // 32 + 1),
             )
 
@@ -116,7 +122,7 @@ class SearchKernels:
             self._out,
             u64(first_vertex),
             u64(num_vertices),
-            u32(level),
+            level_byte(level),
             num_threads=32 * (num_vertices // 32 + 1),
         )
 
@@ -144,7 +150,7 @@ class SearchKernels:
                 u64(begin),
                 u64(end),
                 u32(each),
-                u32(level),
+                level_byte(level),
                 num_threads=32 * ((end - begin) // each + 1),
             )
         self._expand_hubs(self._out, level, hubs_base)
@@ -152,7 +158,7 @@ class SearchKernels:
     def _expand_hubs(self, rows: Argument, level: int, hubs_base: int) -> None:
         for begin, end in self._graph.out_rows.hub_pieces():
             bounds = u64(begin), u64(end)
-            self._launch("top_down_hubs", rows, u64(hubs_base), *bounds, u32(level))
+            self._launch("top_down_hubs", rows, u64(hubs_base), *bounds, level_byte(level))
 
     def expand_piece(
         self, level: int, rows: Argument, first_vertex: int, num_vertices: int
@@ -164,7 +170,7 @@ class SearchKernels:
             rows,
             u64(first_vertex),
             u64(num_vertices),
-            u32(level),
+            level_byte(level),
             num_threads=32 * (num_vertices // 32 + 1),
         )
         self._expand_hubs(rows, level, hubs_base=0)
@@ -184,7 +190,7 @@ class SearchKernels:
         arguments = (
             self._out,
             u64(begin),
-            u32(level),
+            level_byte(level),
             u32(max_levels),
             u64(limits.small_vertices),
             u64(limits.small_bytes),

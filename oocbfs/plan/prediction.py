@@ -37,9 +37,12 @@ MODEL = (
     "rate at which the link carries them (66 % of its rate for copies), in device memory at half "
     "of its bandwidth, with a sector of a bitmap for most neighbours that are tested. Disk: blocks "
     "of 16 KB, each read once in a level, where memory does not hold the tails, at 2 GB/s. Beside "
-    "these results at the rate for copies; a heads pass, three launches (4 µs each) and a "
+    "these a heads pass, three launches (4 µs each) and a "
     "read-back (12 µs) for each large frontier; and 10 µs for each small one. How many reads a GPU "
-    "keeps under way is not modelled. All rates are published or assumed."
+    "keeps under way is not modelled. All rates are published or assumed. Results: where the "
+    "device has the order, ranks in order and a sector at random for each vertex; a byte a level "
+    "and 4 bytes a parent at the rate for copies; meanwhile all threads of this machine write "
+    "them, at the rate of another one."
 )
 
 # What the screen, the driver and other programs leave of it.
@@ -232,16 +235,12 @@ def _follow(
     )
 
 
-def predict_seconds(
-    rates: Rates, forecast: Forecast, num_vertices: int, *, with_parents: bool
-) -> float:
-    """Say how long a traversal would take; MODEL explains."""
-    results = (8 if with_parents else 4) * num_vertices
+def predict_seconds(rates: Rates, forecast: Forecast, num_vertices: int) -> float:
+    """Say how long a traversal would take without its results; MODEL explains."""
     return (
         forecast.disk_bytes / rates.disk_bandwidth
         + forecast.work_seconds
-        + results / rates.copy_bandwidth
-        + results / rates.device_bandwidth
+        + num_vertices / rates.device_bandwidth  # clearing levels
         + forecast.large_levels * large_level_seconds(rates)
         + forecast.small_levels * small_level_seconds(rates)
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 NAMES = sorted(
     path.stem
     for path in Path(__file__).parent.glob("*.py")
-    if path.stem not in ("__init__", "__main__", "claims", "common")
+    if path.stem not in ("__init__", "__main__", "common")
 )
 
 if len(sys.argv) < 2 or sys.argv[1] not in NAMES:

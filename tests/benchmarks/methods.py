@@ -23,8 +23,8 @@ from oocbfs.ablation.runs import run_all
 from oocbfs.ablation.table import COLUMNS, runs_of
 from oocbfs.generate import generators
 from oocbfs.generate.generators import GeneratedEdges
-from tests.benchmarks import claims
-from tests.benchmarks.claims import CLAIMS, Measured
+from tests.support.gpu import claims
+from tests.support.gpu.claims import CLAIMS, Measured
 
 TEMPLATE = Path(__file__).parent / "pages" / "methods.md"
 PAGE = Path(__file__).parents[2] / "kernels" / "METHODS.md"

@@ -22,6 +22,7 @@ from tests.benchmarks import (
     disk,
     methods,
     names,
+    naming,
     networkx,
     outofcore,
     pcie,
@@ -48,6 +49,15 @@ def test_names(tmp_path: Path, capsys: pytest.CaptureFixture[str], graph: str) -
     assert "| names |" in shown
     assert "all names came back" in shown
     assert not list(tmp_path.iterdir())
+
+
+def test_naming(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "g.ocg"
+    oocbfs.convert(generators.rmat(8, seed=1), path, order="degree")
+    naming.main([str(path), "--scale", "2", "--vertices", "1000", "--runs", "1"])
+    shown = capsys.readouterr().out
+    assert "1,000 levels on the host" in shown
+    assert "| H100 PCIe |" in shown
 
 
 def timed_here(command: Sequence[object], **_: str) -> Run:

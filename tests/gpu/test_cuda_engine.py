@@ -89,21 +89,6 @@ def test_the_graph_stays_on_the_device(graph: Graph, monkeypatch: pytest.MonkeyP
     assert runtime.names().count("hostUnregister") == 2
 
 
-def test_results_are_copied_in_pieces(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each goes to pinned memory, and is there when the host takes it."""
-    runtime = Runtime(offset=0)
-    launched = use(monkeypatch, runtime)
-    monkeypatch.setattr("oocbfs.plan.search_arrays._RESULT_SLOT_BYTES", 512)
-    source = source_of(graph)
-    found = graph.bfs(source, engine="cuda")
-    np.testing.assert_array_equal(found.levels, graph.bfs(source, engine="cpu").levels)
-    copies = [call for call in runtime.calls if call[0] == "memcpyAsync"]
-    assert sum(size for _, _, _, size, *_ in copies) == graph.num_vertices
-    names = [entry[0] for entry in launched]
-    first = names.index("name_levels")
-    assert names[first : first + 5] == ["name_levels", "name_levels", "wait", "name_levels", "wait"]
-
-
 @pytest.mark.parametrize("refused", [(), ("hostRegister",)], ids=["all", "no hostRegister"])
 def test_tails_that_the_host_cannot_hold_come_from_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: tuple[str, ...]

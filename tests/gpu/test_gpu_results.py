@@ -12,6 +12,7 @@ import pytest
 
 import oocbfs
 from oocbfs.gpu.bfs import GpuBfs
+from oocbfs.gpu.cuda_device import CudaDevice
 from oocbfs.gpu.emulator_device import EmulatorDevice
 from oocbfs.gpu.result import DeviceDirection
 from oocbfs.gpu.results import Into
@@ -23,6 +24,8 @@ from oocbfs.plan.shape import shape_of
 from oocbfs.results.naming import count_sizes, name_levels
 from oocbfs.search.graph import Graph
 from oocbfs.settings import Schedule
+from tests.support.gpu.cuda_double import Runtime
+from tests.support.gpu.cupy_double import fake_cupy
 from tests.support.gpu.emulated import LARGE, SMALL, device
 from tests.support.gpu.gpu_graphs import (
     Matrix,
@@ -188,7 +191,9 @@ def check_in_order(matrix: Matrix, limits: Any, checks: Checks = Checks.NONE) ->
 def test_every_vertex_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither vertices nor positions fill words or pieces; every array comes in several pieces."""
     monkeypatch.setattr("oocbfs.plan.search_arrays._RESULT_SLOT_BYTES", 4096 - 512)
-    check_in_order(caterpillar(5, 1330), LARGE)
+    matrix = caterpillar(5, 1330)
+    matrix.resize((6658, 6658))  # by vertices without edges
+    check_in_order(matrix, LARGE)
 
 
 @pytest.mark.parametrize("limits", [LARGE, SMALL], ids=["large", "small"])
@@ -245,16 +250,6 @@ def test_deep_levels_from_disk_read_no_row_of_long_ago(
     assert max(step.slow_bytes["disk"] for step in result.steps) <= 2 * DISK_BLOCK_BYTES
 
 
-def test_deep_levels_from_disk_after_heads(deep_graph: Graph) -> None:
-    """Heads find vertices of a level before blocks are marked for it."""
-    rows = deep_graph.disk_rows
-    disks = (DiskTails(rows.file, rows.out_disk.offset),)
-    with GpuBfs(device(), deep_graph.rows, host_ranges=((0, 0),), disks=disks) as bfs:
-        result = bfs.run(np.array([0], np.uint32), max_depth=300)
-    expected = deep_graph.bfs(0, engine="cpu", max_depth=300).levels
-    np.testing.assert_array_equal(result.levels, expected)
-
-
 def test_cuts_of_a_deep_graph_with_ids(folder: Path) -> None:
     path = folder / "path.ocg"
     line = 5 + 3 * shuffled(700).astype(np.int64)
@@ -273,6 +268,24 @@ def test_sizes_are_counted_by_all_threads(depth: int, size: int) -> None:
     levels = np.random.default_rng(1).integers(-1, depth + 1, size).astype(np.int32)
     expected = np.bincount(levels[levels >= 0], minlength=depth + 2)
     assert count_sizes(levels, depth, 2).tolist() == expected.tolist()
+
+
+def test_results_are_copied_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each goes to pinned memory of the driver's, and is there when the host takes it."""
+    monkeypatch.setattr("oocbfs.plan.search_arrays._RESULT_SLOT_BYTES", 512)
+    runtime = Runtime(offset=0, library=device().library)
+    launched: list[Any] = []
+    made = CudaDevice(cupy=fake_cupy(runtime, launched))
+    matrix = caterpillar(400, 4)
+    order = shuffled(2000)
+    with GpuBfs(made, rows_of(matrix), limits=SMALL, order=order) as bfs:
+        result = bfs.run(np.array([0], np.uint32))
+    np.testing.assert_array_equal(result.levels[order], levels_by_scipy(matrix, [0]))
+    sizes = [call[3] for call in runtime.calls if call[0] == "memcpyAsync"]
+    assert sum(sizes) == 2 * 4 * order.size
+    names = [entry[0] for entry in launched if entry[0] in ("wait", "name_deep_levels")]
+    assert names[:5] == ["name_deep_levels", *["name_deep_levels", "wait"] * 2]
+    assert not runtime.pinned
 
 
 def test_copies_overlap_with_what_the_host_does(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from oocbfs.kernels.rows import Rows
 from oocbfs.plan.costs import costs_of
 from oocbfs.plan.cuts import Cuts
 from oocbfs.plan.device import DevicePlan, plan
+from oocbfs.plan.naming import NamingForecast
 from oocbfs.plan.prediction import (
     LevelSample,
     predict,
@@ -27,6 +28,7 @@ from oocbfs.plan.prediction import (
     sample_levels,
 )
 from oocbfs.plan.rates import KNOWN_GPUS
+from oocbfs.plan.search_arrays import RESULT_SLOTS, result_slot_bytes
 from oocbfs.plan.shape import shape_of
 from oocbfs.progress import Phases
 from oocbfs.search.graph import Graph
@@ -192,7 +194,7 @@ def test_everything_resident_moves_nothing(graph: Graph) -> None:
     assert forecast.slow_bytes == 0
     assert forecast.large_levels + forecast.small_levels == sample.num_levels
     seconds = [
-        predict_seconds(gpu.rates, forecast, 1 << 20, with_parents=False)
+        predict_seconds(gpu.rates, forecast, 1 << 20)
         for gpu, forecast in zip(KNOWN_GPUS, forecasts, strict=True)
     ]
     assert seconds == sorted(seconds, reverse=True)
@@ -212,7 +214,12 @@ def test_plan_verb(tmp_path: Path) -> None:
     for entry in found["plans"][-5:]:
         assert entry["predicted"]["slow_bytes"] == 0
         assert entry["predicted"]["seconds"] > 0
-        assert entry["pinned_bytes"] == 0
+        assert entry["pinned_bytes"] == RESULT_SLOTS * result_slot_bytes(found["vertices"])
+        assert entry["order_bytes"] == 4 * found["vertices"]
+        parts = entry["predicted"]["results_by_part"]
+        results = NamingForecast(**parts).seconds
+        searched = entry["predicted"]["search_seconds"]
+        assert entry["predicted"]["seconds"] == pytest.approx(searched + results)
     shown = run("plan", path, "--vram", "280K").stdout
     assert "Predictions, not measurements" in shown
     assert "where rows are shortest" in shown

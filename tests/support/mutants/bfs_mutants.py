@@ -292,8 +292,8 @@ BFS_MUTANTS = [
     Mutant(
         "blocks of the wrong level",
         "disk/mark_blocks.cu",
-        "found == level_byte(level - 1)",
-        "found == level_byte(level)",
+        "found == level_before(level)",
+        "found == level",
         STAGED.format("directed-1-DeviceDirection.TOP_DOWN"),
         "assert_array_equal|damaged",
     ),

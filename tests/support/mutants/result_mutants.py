@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.support.mutants.bfs_mutants import STAGED
 from tests.support.mutants.mutant import Mutant
 
 _RESULTS = "gpu/test_gpu_results.py::{}"
@@ -18,7 +19,7 @@ RESULT_MUTANTS = [
     Mutant(
         "levels of long ago are read again",
         "disk/mark_blocks.cu",
-        "found == level_byte(level + 1)",
+        "found == level_after(level)",
         "false",
         _FROM_DISK,
         "assert max(",
@@ -26,17 +27,17 @@ RESULT_MUTANTS = [
     Mutant(
         "the level that is being found is of long ago",
         "disk/mark_blocks.cu",
-        "found == level_byte(level + 1)",
-        "found == level_byte(level)",
-        _RESULTS.format("test_deep_levels_from_disk_after_heads"),
+        "found == level_after(level)",
+        "found == level",
+        STAGED.format("undirected-1-DeviceDirection.AUTO"),
         _WRONG,
     ),
     Mutant(
         "a byte for each of 256 levels",
         "cuda/common.cuh",
-        "level % LEVEL_PERIOD",
-        "level % 256u",
-        _RESULTS.format("test_deep_levels_in_order[large-600]"),
+        "level + 1 == LEVEL_PERIOD ? 0",
+        "level + 1 == 256u ? 0",
+        _DEEP,
         _WRONG,
     ),
     Mutant(
@@ -49,7 +50,7 @@ RESULT_MUTANTS = [
     ),
     Mutant(
         "a place in the queue belongs to the level that it ends",
-        "bfs/deep_levels.cu",
+        "results/deep_levels.cu",
         "search.level_ends[middle] > begin + i",
         "search.level_ends[middle] >= begin + i",
         _DEEP,
@@ -57,7 +58,7 @@ RESULT_MUTANTS = [
     ),
     Mutant(
         "every launch begins with level 0",
-        "bfs/deep_levels.cu",
+        "results/deep_levels.cu",
         "first_level + low",
         "low",
         _RESULTS.format("test_more_levels_than_one_launch_runs"),
@@ -73,7 +74,7 @@ RESULT_MUTANTS = [
     ),
     Mutant(
         "forgets the target's level too",
-        "bfs/forget.cu",
+        "results/forget.cu",
         "search.queue[begin + i];",
         "search.queue[begin + i - 1];",
         _TARGET,
@@ -81,7 +82,7 @@ RESULT_MUTANTS = [
     ),
     Mutant(
         "forgotten vertices stay visited",
-        "bfs/forget.cu",
+        "results/forget.cu",
         "atomicAnd(&search.visited[vertex >> 5], ~(1u << (vertex & 31u)));",
         ";",
         _TARGET,
@@ -89,7 +90,7 @@ RESULT_MUTANTS = [
     ),
     Mutant(
         "forgets without an atomic",
-        "bfs/forget.cu",
+        "results/forget.cu",
         "atomicAnd(&search.visited[vertex >> 5], ~(1u << (vertex & 31u)));",
         "search.visited[vertex >> 5] &= ~(1u << (vertex & 31u));",
         _RESULTS.format("test_no_races_after_the_target"),
@@ -97,7 +98,7 @@ RESULT_MUTANTS = [
     ),
     Mutant(
         "forgotten vertices keep their parents",
-        "bfs/forget.cu",
+        "results/forget.cu",
         "search.parents[vertex] = NO_VERTEX;",
         ";",
         _TARGET,
