@@ -181,7 +181,8 @@ def _num_bytes(arrays: dict[str, ArrayShape]) -> int:
     return sum(array.num_bytes for array in arrays.values())
 
 
-def _disks(graph: StoredGraph) -> tuple[DiskTails, DiskTails]:
+def disks_of(graph: StoredGraph) -> tuple[DiskTails, DiskTails]:
+    """Tell where the tails of both directions are on disk."""
     rows = graph.disk_rows
     out, back = (DiskTails(rows.file, disk.offset) for disk in (rows.out_disk, rows.in_disk))
     return out, back
@@ -201,7 +202,7 @@ def _load(
         resident_tails=settings.resident_tails,
         with_parents=with_parents,
     )
-    disks = _disks(graph) if decided.disk_bytes else ()
+    disks = disks_of(graph) if decided.disk_bytes else ()
     order = graph.order if decided.order_bytes else None
     options_of_search = {"with_parents": with_parents, "disks": disks, "order": order}
     return load_graph(GpuBfs, device, graph, decided, phases, whole=whole, **options_of_search)
