@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from oocbfs.errors import OocbfsError, QueryError
 from oocbfs.tools.shared import options as shared
 
 
@@ -15,10 +16,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="compile the kernels of all commands now, instead of each when it first runs",
     )
+    parser.add_argument(
+        "--gpu",
+        action="store_true",
+        help="check all GPU kernels against the CPU, measure the GPU, and print a report to send; "
+        "the exit code is 1 if anything differs",
+    )
+    shared.add(
+        parser,
+        "--engine",
+        choices=("cuda", "emulator"),
+        default=None,
+        help="what --gpu looks at: the GPU, or the emulator that runs its kernels on the CPU "
+        "(default: cuda)",
+    )
 
 
 def run(options: argparse.Namespace) -> None:
     """Compile, if that is wanted; examine and print."""
+    if options.gpu:
+        _meet_gpu(options)
+        return
+    if options.engine is not None:
+        raise QueryError("--engine says what --gpu looks at: add --gpu, or leave it out")
     from oocbfs.doctor import examine
 
     if options.compile:
@@ -41,3 +61,30 @@ def _compile() -> None:
 
     with Phases()("compile", NUM_COMPILED, "part") as bar:
         compile_ahead(bar.update)
+
+
+def _meet_gpu(options: argparse.Namespace) -> None:
+    """Check and measure a GPU, and print what was found."""
+    from oocbfs.first_contact import report
+    from oocbfs.first_contact.contact import make_contact
+    from oocbfs.first_contact.target import Target
+    from oocbfs.progress import Phases
+
+    if options.compile:
+        _compile()
+    contact = make_contact(Target(options.engine or "cuda"), Phases())
+    if options.json:
+        shared.print_json(report.values(contact))
+    else:
+        for title, rows in report.sections(contact):
+            print(title)
+            shared.print_table((f"  {name}", said) for name, said in rows)
+            print()
+        for problem in report.problems(contact):
+            print(f"PROBLEM  {problem}")
+        print(f"Verdict: {report.verdict(contact)}\n")
+        print("To send to the authors, from here to the end:\n")
+        for line in report.block(contact):
+            print(line)
+    if not contact.passed:
+        raise OocbfsError(report.verdict(contact))

@@ -87,7 +87,14 @@ _DEVICES = {
     "unite_words": "devices/unite_words",
     "find_parents": "devices/find_parents",
 }
-_FILES = {**_BFS, **_CHECK, **_COMPONENTS, **_MANY, **_DEVICES}
+# Of nothing but time: see oocbfs/first_contact/rates.py.
+_MEASURE = {
+    "measure_nothing": "measure/nothing",
+    "measure_stream": "measure/stream",
+    "measure_scattered": "measure/scattered",
+    "measure_chase": "measure/chase",
+}
+_FILES = {**_BFS, **_CHECK, **_COMPONENTS, **_MANY, **_DEVICES, **_MEASURE}
 BFS_KERNELS = tuple(_BFS)
 CHECK_KERNELS = tuple(_CHECK)
 # Compiled with KernelOptions(dealt=True).
@@ -103,6 +110,7 @@ DEVICES_KERNELS = (
 )
 COMPONENTS_KERNELS = tuple(_COMPONENTS)
 MANY_KERNELS = tuple(_MANY)
+MEASURE_KERNELS = tuple(_MEASURE)
 KERNELS = tuple(_FILES)
 # Bits that traversals from many sources keep of a level plus 1, and the number of levels that fit.
 MANY_PLANES = 8

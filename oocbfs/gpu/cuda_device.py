@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import OocbfsError
-from oocbfs.gpu.device import Argument, Device, Memory, Usage
+from oocbfs.gpu.device import Argument, Device, Memory, Resources, Usage
 from oocbfs.gpu.nvidia import HEADERS_WHEEL, NVRTC_WHEEL, ask_driver
 from oocbfs.gpu.pinned import Route, allocate_pinned, find_pinnable, map_pinned
 from oocbfs.kernels.cache_folder import cache_folder
@@ -169,6 +169,12 @@ class CudaDevice(Device):
         _ANSWERS[self.unique_name] = right
 
     @property
+    def count(self) -> int:
+        """How many GPUs there are, this one included."""
+        with self.current("the GPU cannot be used"):
+            return int(self._runtime.getDeviceCount())
+
+    @property
     def stream(self) -> int:
         """The stream that everything goes through, as CUDA's libraries take it."""
         return int(self._stream.ptr)
@@ -203,6 +209,18 @@ class CudaDevice(Device):
                 each = max(1, int(ask(function, threads, 0)))
                 self._resident[key] = self._multiprocessors * each
         return self._resident[key]
+
+    def resources(self, kernel: str, threads: int) -> Resources:
+        """Ask the driver what a kernel takes that was compiled for this GPU."""
+        blocks = self.num_blocks(kernel, threads) // self._multiprocessors
+        with self.current("the GPU cannot be used"):
+            made = self._kernel(kernel)
+            return Resources(
+                registers=int(made.num_regs),
+                shared_bytes=int(made.shared_size_bytes),
+                local_bytes=int(made.local_size_bytes),
+                blocks=blocks,
+            )
 
     def allocate(self, size: int, dtype: Any, name: str = "") -> Memory:  # noqa: ANN401
         """Give memory from CuPy's pool."""

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,15 @@ class Usage:
     read_backs: int = 0
     read_back_bytes: int = 0
     slow_bytes: int | None = None
+
+
+class Resources(NamedTuple):
+    """What a kernel takes: of a thread, of a block, and how many blocks a multiprocessor holds."""
+
+    registers: int
+    shared_bytes: int
+    local_bytes: int
+    blocks: int
 
 
 class Memory:

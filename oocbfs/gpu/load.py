@@ -124,6 +124,13 @@ def _plan_again(device: Device, budget: Budget, wanted: int, error: PinError) ->
         raise PinError(f"{error}; {none}") from none
 
 
+def disks_of(graph: StoredGraph) -> tuple[DiskTails, DiskTails]:
+    """Return where the tails of both directions are on disk."""
+    rows = graph.disk_rows
+    out, back = (DiskTails(rows.file, side.offset) for side in (rows.out_disk, rows.in_disk))
+    return out, back
+
+
 def load_graph(
     work: Callable[..., Work],
     device: Device,
@@ -142,9 +149,7 @@ def load_graph(
 
     def load(decided: DevicePlan) -> Work:
         if decided.disk_bytes:
-            disk = graph.disk_rows
-            sides = disk.out_disk, disk.in_disk
-            options["disks"] = tuple(DiskTails(disk.file, side.offset) for side in sides)
+            options["disks"] = disks_of(graph)
         if decided.order_bytes:
             options["order"] = graph.order
         with (phases or Phases(show=False))("load", decided.copied_bytes, "B") as bar:

@@ -13,6 +13,10 @@ _VENDOR = "0x10de"
 # Classes of PCI devices: display and 3D controllers.
 _DISPLAY_CLASSES = ("0x0300", "0x0302")
 _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
+_EXECUTION_TIMEOUT = 17
+_READ_ONLY_REGISTER = 113
+_MANAGEMENT_LIBRARY = "libnvidia-ml.so.1"
+_WSL_DEVICE = Path("/dev/dxg")
 # What CuPy compiles kernels with, and what it wants to have beside it.
 NVRTC_WHEEL = "nvidia-cuda-nvrtc-cu12"
 HEADERS_WHEEL = "nvidia-cuda-runtime-cu12"
@@ -34,13 +38,23 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU that the driver knows."""
+    """One GPU that the driver knows, or a part of one.
+
+    Where it has a watchdog, launches that take seconds are ended.
+    """
 
     name: str
     vram_bytes: int
     capability: str
     pci: str
     link: Link | None
+    has_watchdog: bool = False
+    registers_read_only: bool = False
+
+    @property
+    def is_mig(self) -> bool:
+        """Whether this is a part of a GPU that is divided (MIG)."""
+        return "MIG" in self.name.split()
 
 
 @dataclass(frozen=True)
@@ -83,6 +97,25 @@ def unclaimed_gpus(devices: Path = _PCI_DEVICES) -> list[str]:
     )
 
 
+def driver_release(library: str = _MANAGEMENT_LIBRARY) -> str | None:
+    """Return the driver's own number, such as 570.86.10; None if it cannot be asked."""
+    try:
+        management = ctypes.CDLL(library)
+    except OSError:
+        return None
+    text = ctypes.create_string_buffer(96)
+    if management.nvmlInit_v2():
+        return None
+    failed = management.nvmlSystemGetDriverVersion(text, ctypes.c_uint(len(text)))
+    management.nvmlShutdown()
+    return None if failed else text.value.decode()
+
+
+def is_wsl() -> bool:
+    """Tell whether this is Linux inside of Windows, whose driver pins little memory."""
+    return _WSL_DEVICE.exists()
+
+
 def find_headers() -> str | None:
     """Give the folder of CUDA's headers as CuPy looks for it, None if there is none."""
     try:
@@ -112,13 +145,24 @@ def _gpu(cuda: ctypes.CDLL, ordinal: int, devices: Path) -> Gpu:
     _call(cuda, "cuDeviceGetName", name, ctypes.c_int(256), device)
     _call(cuda, "cuDeviceTotalMem_v2", ctypes.byref(size), device)
     _call(cuda, "cuDeviceGetPCIBusId", pci, ctypes.c_int(32), device)
-    parts = []
-    for attribute in (_CAPABILITY_MAJOR, _CAPABILITY_MINOR):
-        part = ctypes.c_int()
-        _call(cuda, "cuDeviceGetAttribute", ctypes.byref(part), ctypes.c_int(attribute), device)
-        parts.append(str(part.value))
     address = pci.value.decode().lower()
-    return Gpu(name.value.decode(), size.value, ".".join(parts), address, _link(devices / address))
+    capability = [_attribute(cuda, one, device) for one in (_CAPABILITY_MAJOR, _CAPABILITY_MINOR)]
+    return Gpu(
+        name=name.value.decode(),
+        vram_bytes=size.value,
+        capability=".".join(map(str, capability)),
+        pci=address,
+        link=_link(devices / address),
+        has_watchdog=bool(_attribute(cuda, _EXECUTION_TIMEOUT, device)),
+        registers_read_only=bool(_attribute(cuda, _READ_ONLY_REGISTER, device)),
+    )
+
+
+def _attribute(cuda: ctypes.CDLL, attribute: int, device: ctypes.c_int) -> int:
+    """Ask for a number; 0 if the driver is older than the question."""
+    value = ctypes.c_int()
+    failed = cuda.cuDeviceGetAttribute(ctypes.byref(value), ctypes.c_int(attribute), device)
+    return 0 if failed else value.value
 
 
 def _link(device: Path) -> Link | None:

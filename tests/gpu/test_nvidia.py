@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from oocbfs.gpu.nvidia import Link, ask_driver, unclaimed_gpus
+from oocbfs.gpu.nvidia import Link, ask_driver, driver_release, unclaimed_gpus
 
 
 @pytest.fixture
@@ -39,6 +40,17 @@ def test_gpus_and_their_links(driver_double: Path, bus: Path) -> None:
     assert first.link == Link("2.5 GT/s", "8", "16.0 GT/s", "16")
     assert str(first.link) == "2.5 GT/s x8 now, 16.0 GT/s x16 at most"
     assert (second.name, second.link) == ("Double 41", None)
+    assert first.has_watchdog
+    assert not first.registers_read_only
+    assert not first.is_mig
+    assert replace(first, name="NVIDIA A100-SXM4-40GB MIG 1g.5gb").is_mig
+
+
+def test_the_release_of_the_driver(driver_double: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert driver_release(str(driver_double)) == "570.86.10"
+    assert driver_release("no-such-library.so") is None
+    monkeypatch.setenv("DOUBLE_PROBLEM", "999")
+    assert driver_release(str(driver_double)) is None
 
 
 @pytest.mark.parametrize(

@@ -129,11 +129,17 @@ class Event:
 class RawKernel:
     """A compiled kernel; with a library of the emulator it runs there, without it is only noted."""
 
+    num_regs, local_size_bytes = 40, 0
+
     def __init__(self, double: Cupy, name: str, code: str) -> None:
         self._double, self._name, self._home = double, name, double.runtime.here
         self.shares = "__shared__ Scratch" in code
         self.kernel = SimpleNamespace(ptr=id(self))
         double.kernels[id(self)] = self
+
+    @property
+    def shared_size_bytes(self) -> int:
+        return 8 * _SCRATCH_BYTES if self.shares else 0
 
     def __call__(self, grid: tuple[int], block: tuple[int], arguments: tuple[Any, ...]) -> None:
         double = self._double
@@ -253,6 +259,7 @@ def fake_cupy(runtime: Runtime, launched: list[Any], **trouble: Any) -> SimpleNa
             Stream=partial(Stream, runtime),
             memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
             compiler=SimpleNamespace(CompileException=CompileException),
+            nvrtc=SimpleNamespace(getVersion=lambda: (12, 9)),
             Event=lambda: Event(runtime.here, launched),
             get_elapsed_time=double.elapsed,
         ),
