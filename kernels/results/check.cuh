@@ -49,8 +49,12 @@ __device__ __forceinline__ u32 check_span(const Search& search, const Checked& c
   u32 broken = 0;
   decode_span(
       rows, span, [&] { broken++; },
-      [&](bool present, u32 id) {
-        if (present) broken += check_arc(search, checked, from, from_level, id, rows.num_ids);
+      [&](const Decoded& decoded) {
+#pragma unroll
+        for (u32 k = 0; k < 4; k++)
+          if (decoded.present >> k & 1u)
+            broken +=
+                check_arc(search, checked, from, from_level, decoded.ids[k], rows.num_ids);
       });
   return broken;
 }

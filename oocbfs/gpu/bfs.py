@@ -62,6 +62,7 @@ class GpuBfs(OnDevice):
             stack=stack,
             copied=self._copied,
         )
+        self._memories += self.results.memories
         if self._disks:
             self.staging = Staging(
                 self.device,

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from oocbfs.formats.io.ordered import over_ranges
 from oocbfs.gpu.device import Argument, Device, Memory, u64
+from oocbfs.gpu.pinned import PinError
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.cuda.source import NAMES_STRUCT
 from oocbfs.kernels.results import levels as kernels
@@ -39,10 +40,10 @@ class Into(NamedTuple):
 
 
 class _Slot(NamedTuple):
-    """Device memory for a piece, and pinned memory that it is copied to."""
+    """Device memory for a piece, and host memory that it is copied to."""
 
     memory: Memory
-    pinned: NDArray[np.uint8]
+    host: NDArray[np.uint8]
 
 
 class _Piece(NamedTuple):
@@ -51,6 +52,14 @@ class _Piece(NamedTuple):
     first: int
     copied: NDArray[Any]
     mark: Any
+
+
+def _host_memory(device: Device, size: int, stack: ExitStack) -> NDArray[np.uint8]:
+    """Return pinned memory, or other memory where the driver pins no more: copies take longer."""
+    try:
+        return stack.enter_context(device.allocate_host(size))[0]
+    except PinError:
+        return np.empty(size, np.uint8)
 
 
 class DeviceResults:
@@ -72,21 +81,20 @@ class DeviceResults:
         size = result_slot_bytes(self._size)
         self._slots = [
             _Slot(
-                device.allocate(size // 4, np.uint32, "results"),
-                stack.enter_context(device.allocate_host(size))[0],
+                device.allocate(size // 4, np.uint32, "results"), _host_memory(device, size, stack)
             )
             for _ in range(RESULT_SLOTS)
         ]
         self._names = np.zeros((), NAMES_STRUCT)
         self._names["num_vertices"] = num_vertices
-        self._memories: list[Memory] = []
+        self.memories = [slot.memory for slot in self._slots]
         if order is not None:
             self._keep("ranks", self._invert(order, copied))
             if with_parents:
                 self._keep("order", device.copy_in(order[:num_vertices], copied=copied))
 
     def _keep(self, name: str, memory: Memory) -> None:
-        self._memories.append(memory)
+        self.memories.append(memory)
         self._names[name] = memory.address
 
     def _invert(self, order: NDArray[np.uint32], copied: Callable[[int], object]) -> Memory:
@@ -122,13 +130,13 @@ class DeviceResults:
     ) -> None:
         """Have a kernel fill slot after slot, and take each while the next one is filled."""
         waiting: _Piece | None = None
-        step = self._slots[0].pinned.size // np.dtype(dtype).itemsize
+        step = self._slots[0].host.size // np.dtype(dtype).itemsize
         for number, first in enumerate(range(0, self._size, step)):
             slot = self._slots[number % RESULT_SLOTS]
             count = min(step, self._size - first)
             arguments = (u64(slot.memory.address), search, self._names, u64(first), u64(count))
             self._device.launch_threads(kernel, arguments, count)
-            target = slot.pinned.view(dtype)[:count]
+            target = slot.host.view(dtype)[:count]
             self._device.start_download(slot.memory, target)
             started = _Piece(first, target, self._device.mark())
             if waiting is not None:

@@ -182,8 +182,8 @@ class SearchKernels:
         begin: int,
         max_levels: int,
         limits: StepLimits,
-    ) -> None:
-        """Expand levels in one block for as long as they stay small."""
+    ) -> int:
+        """Expand levels in one block for as long as they stay small; return how many at most."""
         self._set_bitmaps(visited=self._visited, claimed=self._visited)
         if self._device.launch_bytes is not None:
             max_levels = min(max_levels, WATCHED_SMALL_LEVELS)
@@ -196,6 +196,7 @@ class SearchKernels:
             u64(limits.small_bytes),
         )
         self._device.launch("small_levels", 1, SMALL_BLOCK_THREADS, (self._search, *arguments))
+        return max_levels
 
     def forget(self, begin: int, end: int) -> None:
         """Forget what was found from a place in the queue on."""

@@ -244,11 +244,10 @@ class LevelLoop:
 
     def _run_small_levels(self) -> None:
         """Run levels on the device for as long as they stay small, and read where they ended."""
-        max_levels = min(MAX_SMALL_LEVELS, self._max_depth + 1 - self._level)
-        self._kernels.run_small_levels(
+        max_levels = self._kernels.run_small_levels(
             self._level,
             begin=self._begin,
-            max_levels=max_levels,
+            max_levels=min(MAX_SMALL_LEVELS, self._max_depth + 1 - self._level),
             limits=self._limits,
         )
         growth = self._read(CONTROL_WORDS + MAX_SMALL_LEVELS // 2)

@@ -157,7 +157,10 @@ def plan(
         free_bytes -= order
     device_ranges = _choose_device_ranges(shape, free_bytes)
     slots = RESULT_SLOTS * _whole_pages(result_slot_bytes(shape.num_results))
-    host_ranges, pinned = _choose_host_ranges(shape, device_ranges, host_bytes, slots)
+    try:
+        host_ranges, pinned = _choose_host_ranges(shape, device_ranges, host_bytes, slots)
+    except BudgetError:  # results come through ordinary memory, too, only slower
+        host_ranges, pinned = _choose_host_ranges(shape, device_ranges, host_bytes, 0)
     return DevicePlan(
         device=device,
         order_bytes=order,
@@ -177,7 +180,7 @@ def _choose_host_ranges(
 ) -> tuple[tuple[ByteRange, ...], int]:
     """Choose the tails that need not come from disk; give their ranges, and what the host pins.
 
-    The slots of results are pinned in any case.
+    The slots of results are pinned too.
     """
     whole = tuple((0, side.num_bytes) for side in shape.tails)
     pinned = slots + sum(map(_pinned, device_ranges, whole, shape.tails))

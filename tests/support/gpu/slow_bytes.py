@@ -24,7 +24,8 @@ class RecordingDevice(EmulatorDevice):
 
     def launch(self, kernel: str, blocks: int, threads: int, arguments: Sequence[Argument]) -> None:
         if kernel == "bottom_up_tails":
-            pending = self.bfs.memory["pending"].owner[: int(arguments[3])].copy()
+            begin, end = map(int, arguments[3:5])
+            pending = self.bfs.memory["pending"].owner[begin:end].copy()
             cut = int(arguments[0]["first_target"]) or NO_CUT
             self.pending.append((pending, cut))
         super().launch(kernel, blocks, threads, arguments)
