@@ -16,7 +16,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROC
 top_down(Search search, Rows out_rows, u64 begin, u64 end, u32 each, u32 level) {
   __shared__ Scratch scratch[BLOCK_THREADS / 32];
   Tally tally = {};
-  for (u64 first : warp_stride((end - begin + each - 1) / each)) {
+  for (u32 first : warp_turns((u32)((end - begin + each - 1) / each))) {
     const u32 vertex = lane_vertex(search.queue, begin, end, first, each);
     expand_heads(search, tally, out_rows, vertex, level);
     const Span hub =

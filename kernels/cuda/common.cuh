@@ -72,31 +72,38 @@ __device__ __forceinline__ u32 lanes_below() { return (1u << lane_id()) - 1u; }
 __device__ __forceinline__ u32 warp_in_block() { return threadIdx.x >> 5; }
 
 // The numbers first, first + step, ... below a count: `for (u64 i : grid_stride(n))`.
+template <class Number>
 class Strided {
  public:
   struct Position {
-    u64 index, step;
-    __device__ __forceinline__ u64 operator*() const { return index; }
+    Number index, step;
+    __device__ __forceinline__ Number operator*() const { return index; }
     __device__ __forceinline__ void operator++() { index += step; }
-    __device__ __forceinline__ bool operator!=(u64 count) const { return index < count; }
+    __device__ __forceinline__ bool operator!=(Number count) const { return index < count; }
   };
-  __device__ __forceinline__ Strided(u64 first, u64 step, u64 count)
+  __device__ __forceinline__ Strided(Number first, Number step, Number count)
       : first_{first, step}, count_(count) {}
   __device__ __forceinline__ Position begin() const { return first_; }
-  __device__ __forceinline__ u64 end() const { return count_; }
+  __device__ __forceinline__ Number end() const { return count_; }
 
  private:
   Position first_;
-  u64 count_;
+  Number count_;
 };
 
 // Each number goes to one group of `lanes` consecutive threads of the grid (1: a thread; 32: a
 // warp). The groups of a warp may end at different times, so collectives belong into warp_stride.
-__device__ __forceinline__ Strided grid_stride(u64 count, u32 lanes = 1) {
-  return Strided(((u64)blockIdx.x * blockDim.x + threadIdx.x) / lanes,
-                 (u64)gridDim.x * blockDim.x / lanes, count);
+__device__ __forceinline__ Strided<u64> grid_stride(u64 count, u32 lanes = 1) {
+  return Strided<u64>(((u64)blockIdx.x * blockDim.x + threadIdx.x) / lanes,
+                      (u64)gridDim.x * blockDim.x / lanes, count);
 }
-__device__ __forceinline__ Strided warp_stride(u64 count) { return grid_stride(count, 32u); }
+__device__ __forceinline__ Strided<u64> warp_stride(u64 count) { return grid_stride(count, 32u); }
+
+// The same for at most 2^31 turns of a warp, in half as many registers.
+__device__ __forceinline__ Strided<u32> warp_turns(u32 count) {
+  return Strided<u32>((blockIdx.x * blockDim.x + threadIdx.x) / 32u,
+                      gridDim.x * blockDim.x / 32u, count);
+}
 
 __device__ __forceinline__ bool test_bit(const u32* bitmap, u32 v) {
   return bitmap[v >> 5] >> (v & 31u) & 1u;

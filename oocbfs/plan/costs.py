@@ -16,14 +16,15 @@ from oocbfs.kernels.rows import Rows
 from oocbfs.plan.rates import SECTOR_BYTES, Rates
 
 _PICOSECONDS = 1e12
-# Sectors of device memory, as the emulator counts them (scripts/bench resident): for each neighbour
-# that is tested, since some lanes of a warp meet in one; for each sector that is searched, beside
-# it: the bits of the few neighbours before the first hit, the list of the pending and where the row
-# begins; and in a heads pass for each vertex that is not visited: its head, its head's bit, where
-# its row begins, and the list that it goes to. The pass reads and writes a bit of every vertex.
-_SECTORS_PER_TEST = 0.7
-_SECTORS_PER_SEARCH = 3.0
-_SECTORS_PER_HEAD = 1.0
+# Sectors of device memory that are read beside those of rows. For each neighbour that is tested:
+# its bit, of a bitmap of which caches hold most. For each sector that is searched: the list of the
+# pending and where the row begins, and the bits before the first hit. In a heads pass for each
+# vertex that is not visited: its head, where its row begins, and the list that it goes to, which
+# lie side by side; beside these a bit of every vertex is read and written. How much caches hold is
+# assumed: with these figures searches move the fewest bytes over PCIe (scripts/bench pcie).
+_SECTORS_PER_TEST = 0.2
+_SECTORS_PER_SEARCH = 1.5
+_SECTORS_PER_HEAD = 0.35
 _SECTORS_PER_BIT = 2 / (8 * SECTOR_BYTES)
 # What a level takes beside its sectors: launches of a large one; and accesses to device memory of a
 # small one, each of which waits for the one before.

@@ -35,7 +35,7 @@ MODEL = (
     "costs the least of expanding it, of searching the rows whose head missed, and of both, before "
     "and after one of seven cuts. Sectors of 32 bytes cost by where they lie: over PCIe at the "
     "rate at which the link carries them (66 % of its rate for copies), in device memory at half "
-    "of its bandwidth, with a sector of a bitmap for most neighbours that are tested. Disk: blocks "
+    "of its bandwidth, with a fifth of a sector for each neighbour that is tested. Disk: blocks "
     "of 16 KB, each read once in a level, where memory does not hold the tails, at 2 GB/s. Beside "
     "these results at the rate for copies; a heads pass, three launches (4 µs each) and a "
     "read-back (12 µs) for each large frontier; and 10 µs for each small one. How many reads a GPU "

@@ -95,10 +95,16 @@ def test_bfs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.skipif(shutil.which("g++") is None, reason="the emulator needs a C++ compiler")
 def test_resident(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     oocbfs.convert(generators.rmat(10, seed=1), tmp_path / "g.ocg")
-    resident.main([str(tmp_path / "g.ocg"), "--sources", "2", "--shares", "0,10"])
+    graph, kept = str(tmp_path / "g.ocg"), str(tmp_path / "counts.json")
+    resident.main([graph, "--ranges", "--sources", "2", "--shares", "0,10"])
     shown = capsys.readouterr().out
     assert "g.ocg: median (worst)" in shown
     assert "| 10 % |" in shown
+    arguments = [graph, "--sources", "1", "--shares", "0,100", "--keep", kept]
+    resident.main([*arguments, "--forced", "0"])
+    assert capsys.readouterr().out.count("| 100 % | auto |") == 1
+    resident.main([*arguments, "--ways", "gswitch", "--against", kept])
+    assert re.search(r"\| 100 % \| [\d.]+ \| [\d.]+ \| 1.00 \|", capsys.readouterr().out)
 
 
 def test_pcie(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +24,7 @@ from oocbfs.kernels.cuda.source import (
     KernelOptions,
     compiler_options,
 )
+from oocbfs.plan.rates import default_rates, keep_rates
 from tests.support.gpu.cuda_double import CUDARuntimeError, Runtime, off_the_page
 from tests.support.gpu.cupy_double import CompileException, fake_cupy
 from tests.support.gpu.gpu_graphs import mixed_graph, rows_of
@@ -50,6 +52,17 @@ def test_grids_are_as_large_as_what_is_resident() -> None:
     assert device.num_blocks("initialise", BLOCK_THREADS) == 30 * 4
     assert device.num_blocks("top_down", BLOCK_THREADS) == 30 * 3
     assert device.num_blocks("small_levels", SMALL_BLOCK_THREADS) == 30 * 1
+
+
+def test_rates_are_those_that_were_measured_on_the_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    device = CudaDevice(cupy=fake_cupy(Runtime(), []))
+    assert device.rates == default_rates((8, 6))
+    measured = replace(device.rates, launch_seconds=7e-6)
+    keep_rates(device.unique_name, measured)
+    assert CudaDevice(cupy=fake_cupy(Runtime(), [])).rates == measured
 
 
 def test_an_upgrade_in_place_is_compiled_anew(tmp_path: Path) -> None:
