@@ -83,7 +83,7 @@ __device__ __forceinline__ u64 out_degree(const Traversal& t, u32 vertex) {
 }
 
 // Tiles of a block's size: every thread of a block goes through the same ones.
-__device__ __forceinline__ Strided tiles(u64 count) {
+__device__ __forceinline__ Strided<u64> tiles(u64 count) {
   return grid_stride((count + blockDim.x - 1) / blockDim.x, blockDim.x);
 }
 
