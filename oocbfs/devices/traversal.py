@@ -28,12 +28,11 @@ from oocbfs.formats.container.cut import Cut
 from oocbfs.gpu.control import pending_bytes_from, sectors_from
 from oocbfs.gpu.device import Device
 from oocbfs.gpu.result import NOT_REACHED, DeviceDirection, DeviceStep, GpuResult
-from oocbfs.gpu.traversal import with_work
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.cuda.source import CONTROL_WORDS, LEVEL_PERIOD, SECTOR_WORDS, Control
 from oocbfs.plan.limits import StepLimits
 from oocbfs.plan.rates import SECTOR_BYTES
-from oocbfs.results.counts import Counts, sum_counts
+from oocbfs.results.counts import Counts, sum_counts, with_work
 
 
 class DevicesBfs:

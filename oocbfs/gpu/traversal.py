@@ -13,7 +13,6 @@ too, and kernels run once more for each piece of it (see staging).
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +34,7 @@ from oocbfs.kernels.cuda.source import (
     Control,
 )
 from oocbfs.plan.rates import SECTOR_BYTES
-from oocbfs.results.counts import Counts, sum_counts
+from oocbfs.results.counts import Counts, sum_counts, with_work
 
 if TYPE_CHECKING:
     from oocbfs.gpu.bfs import GpuBfs
@@ -347,15 +346,3 @@ class LevelLoop:
         left = examined - sum(step.edges_examined for step in self._steps)
         around.append(with_work(self._device.take_counts(), edges=left))
         return sum_counts(around)
-
-
-def with_work(counts: Counts, edges: int = 0, lost: int = 0, found: int = 0) -> Counts:
-    """Add what kernels counted; a vertex that was found is in the queue once."""
-    return replace(
-        counts,
-        edges_examined=edges,
-        claims_won=found,
-        claims_lost=lost,
-        queue_writes=found,
-        duplicates=0,
-    )

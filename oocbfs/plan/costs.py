@@ -20,8 +20,9 @@ _PICOSECONDS = 1e12
 # its bit, of a bitmap of which caches hold most. For each sector that is searched: the list of the
 # pending and where the row begins, and the bits before the first hit. In a heads pass for each
 # vertex that is not visited: its head, where its row begins, and the list that it goes to, which
-# lie side by side; beside these a bit of every vertex is read and written. How much caches hold is
-# assumed: with these figures searches move the fewest bytes over PCIe (scripts/bench pcie).
+# lie side by side; beside these a bit of every vertex is read and written. The emulator, which has
+# no caches, counts about 0.7, 3 and 1. How much caches hold is assumed, and was chosen among five
+# settings by the bytes over PCIe that they led to: tests/benchmarks/README.md, "Resident tails".
 _SECTORS_PER_TEST = 0.2
 _SECTORS_PER_SEARCH = 1.5
 _SECTORS_PER_HEAD = 0.35

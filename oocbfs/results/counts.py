@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 
@@ -106,6 +106,18 @@ def sum_counts(parts: Iterable[Counts]) -> Counts:
     words = [part.hottest_word for part in parts if part.hottest_word is not None]
     hottest = max(words, key=lambda word: word.atomics, default=None)
     return Counts(**sums, hottest_word=hottest)
+
+
+def with_work(counts: Counts, edges: int = 0, lost: int = 0, found: int = 0) -> Counts:
+    """Add what kernels counted; a vertex that was found is in the queue once."""
+    return replace(
+        counts,
+        edges_examined=edges,
+        claims_won=found,
+        claims_lost=lost,
+        queue_writes=found,
+        duplicates=0,
+    )
 
 
 def _ratio(part: float | None, whole: float | None) -> float | None:
