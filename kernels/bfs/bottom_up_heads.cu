@@ -2,10 +2,11 @@
 // visited.
 //
 // An unvisited vertex has no neighbour on a level before the frontier. So "visited when the level
-// began" means "in the frontier", and no bitmap of the frontier is needed. A warp owns up to 32 words
-// of the bitmap at a time, lane i word i; no other warp writes them in `claimed`, so those writes
-// need no atomics. The lanes then test the 32 vertices of one word after the other. Hits go to the
-// queue and misses to the pending list at once, with one atomic each. Reads device memory only.
+// began" means "in the frontier", and no bitmap of the frontier is needed. A warp owns up to 32
+// words of the bitmap at a time, lane i word i; no other warp writes them in `claimed`, so those
+// writes need no atomics. The lanes then test the 32 vertices of one word after the other. Hits go
+// to the queue and misses to the pending list at once, with one atomic each. Reads device memory
+// only.
 //
 // PENDING_SLOW_BYTES and PENDING_FAST_BYTES grow by the bytes that bottom_up_tails is expected to
 // read, by the memory in which a row begins. A sector that a short row shares with the pending row

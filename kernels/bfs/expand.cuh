@@ -55,8 +55,9 @@ __device__ __forceinline__ bool is_reached(const Search& search, u32 id) {
 }
 
 // Claim those of every lane's neighbours whose bit is set in `present`. All lanes of the warp call
-// this together. A lane's reads are under way together, then its atomics, then what it writes. Those
-// of its neighbours that lie side by side in one word of the bitmap share an atomic: the last's.
+// this together. A lane's reads are under way together, then its atomics, then what it writes.
+// Those of its neighbours that lie side by side in one word of the bitmap share an atomic: the
+// last's.
 template <class Tally, u32 COUNT>
 __device__ __forceinline__ void claim(const Search& search, Tally& tally, const Rows& rows,
                                       u32 present, const u32 (&ids)[COUNT], u32 parent,

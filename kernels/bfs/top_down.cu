@@ -1,9 +1,9 @@
 // Top-down: the frontier queue[begin:end] claims its unvisited neighbours.
 //
-// A warp takes 32 vertices of the frontier, or fewer where few vertices have much to expand, so that
-// more warps share it. One lane expands a head and a short row, the whole
-// warp a long row (after Merrill et al., 2012). Hubs are listed for top_down_hubs. Two lanes may
-// find one vertex: claim decides by an atomic.
+// A warp takes 32 vertices of the frontier, or fewer where few vertices have much to expand, so
+// that more warps share it. One lane expands a head and a short row, the whole warp a long row
+// (after Merrill et al., 2012). Hubs are listed for top_down_hubs. Two lanes may find one vertex:
+// claim decides by an atomic.
 //
 // In a level that is cut, vertices before the cut search (bottom_up_tails), and the frontier
 // reaches for the others. Most bytes of a top-down level belong to hubs. Half of a hub's neighbours

@@ -1,5 +1,5 @@
-// Where a row's tail lies, how many sectors it has in which memory, and how its bytes are loaded. Rows never change,
-// so all lanes read them without atomics.
+// Where a row's tail lies, how many sectors it has in which memory, and how its bytes are loaded.
+// Rows never change, so all lanes read them without atomics.
 #ifndef OOCBFS_ROWS_CUH
 #define OOCBFS_ROWS_CUH
 #include "cuda/common.cuh"

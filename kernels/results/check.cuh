@@ -17,8 +17,8 @@ struct Checked {
 };
 static_assert(sizeof(Checked) == CHECKED_STRUCT_BYTES, "Checked differs from its numpy dtype");
 
-// The level of a vertex, NO_VERTEX if it was not reached; searches of fewer than LEVEL_PERIOD levels
-// alone are checked, so that a byte is a level.
+// The level of a vertex, NO_VERTEX if it was not reached; searches of fewer than LEVEL_PERIOD
+// levels alone are checked, so that a byte is a level.
 __device__ __forceinline__ u32 found_level(const Search& search, u64 vertex) {
   const u32 byte = level_of(search, vertex);
   return byte == NOT_REACHED ? NO_VERTEX : byte;

@@ -16,6 +16,7 @@ from oocbfs.gpu.nvidia import Driver, Gpu, ask_driver, driver_release, is_wsl
 from oocbfs.kernels.cuda.source import (
     BFS_KERNELS,
     BLOCK_THREADS,
+    CHECK_KERNELS,
     COMPONENTS_KERNELS,
     DEVICES_KERNELS,
     KERNELS,
@@ -121,7 +122,7 @@ def _options(kernel: str) -> KernelOptions:
 
 def _from_driver(target: Target, phases: Phases) -> Iterator[KernelFact]:
     batches = (
-        (KernelOptions(), BFS_KERNELS),
+        (KernelOptions(), (*BFS_KERNELS, *CHECK_KERNELS)),
         (KernelOptions(with_parents=False), COMPONENTS_KERNELS),
         (KernelOptions(with_parents=False), MANY_KERNELS),
         (KernelOptions(dealt=True), DEVICES_KERNELS),

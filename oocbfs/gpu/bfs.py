@@ -54,15 +54,6 @@ class GpuBfs(OnDevice):
         self.cuts = Cuts(self.out_rows.host, self.in_rows.host)
         self.costs = costs_of(self.device.rates, self.out_rows.host)
         self.device.upload(self.memory["cuts"], self.cuts.vertices)
-        self.results = DeviceResults(
-            self.device,
-            self.num_vertices,
-            self._order,
-            with_parents=self.with_parents,
-            stack=stack,
-            copied=self._copied,
-        )
-        self._memories += self.results.memories
         if self._disks:
             self.staging = Staging(
                 self.device,
@@ -72,6 +63,16 @@ class GpuBfs(OnDevice):
                 stack=stack,
                 largest_slot=self._slot_bytes,
             )
+        # After what the search cannot do without: results need no pinned memory.
+        self.results = DeviceResults(
+            self.device,
+            self.num_vertices,
+            self._order,
+            with_parents=self.with_parents,
+            stack=stack,
+            copied=self._copied,
+        )
+        self._memories += self.results.memories
 
     def run(
         self,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from oocbfs.errors import BudgetError
@@ -43,7 +44,7 @@ class Budget(NamedTuple):
     resident_tails: str | int | None = None
     with_parents: bool = False
 
-    def plan(self) -> DevicePlan:
+    def plan(self, *, pinned_results: bool = True) -> DevicePlan:
         """Decide what of the graph lives where."""
         return plan(
             self.shape,
@@ -51,17 +52,23 @@ class Budget(NamedTuple):
             host_bytes=self.host_bytes,
             resident_tails=self.resident_tails,
             with_parents=self.with_parents,
+            pinned_results=pinned_results,
         )
 
     def plan_less(self, host_bytes: int) -> DevicePlan:
-        """Decide again, with less host memory; what is resident may then be more than was asked."""
+        """Decide again, where less can be pinned.
+
+        Results may then come through ordinary memory, and more be resident than was asked for.
+        """
         less = self._replace(host_bytes=host_bytes)
-        try:
-            return less.plan()
-        except BudgetError:
-            if self.resident_tails is None:
-                raise
-            return less._replace(resident_tails=None).plan()
+        for budget, pinned_results in (
+            (less, True),
+            (less, False),
+            (less._replace(resident_tails=None), True),
+        ):
+            with suppress(BudgetError):
+                return budget.plan(pinned_results=pinned_results)
+        return less._replace(resident_tails=None).plan(pinned_results=False)
 
 
 def make_device(

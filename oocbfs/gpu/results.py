@@ -40,10 +40,10 @@ class Into(NamedTuple):
 
 
 class _Slot(NamedTuple):
-    """Device memory for a piece, and host memory that it is copied to."""
+    """Device memory for a piece, and pinned memory that it is copied to, if there is any."""
 
     memory: Memory
-    host: NDArray[np.uint8]
+    pinned: NDArray[np.uint8] | None
 
 
 class _Piece(NamedTuple):
@@ -54,12 +54,12 @@ class _Piece(NamedTuple):
     mark: Any
 
 
-def _host_memory(device: Device, size: int, stack: ExitStack) -> NDArray[np.uint8]:
-    """Return pinned memory, or other memory where the driver pins no more: copies take longer."""
+def _pin(device: Device, size: int, stack: ExitStack) -> NDArray[np.uint8] | None:
+    """Return pinned memory, or None where the driver pins no more: copies then wait."""
     try:
         return stack.enter_context(device.allocate_host(size))[0]
     except PinError:
-        return np.empty(size, np.uint8)
+        return None
 
 
 class DeviceResults:
@@ -80,9 +80,7 @@ class DeviceResults:
         self._size = num_vertices if order is None else order.size
         size = result_slot_bytes(self._size)
         self._slots = [
-            _Slot(
-                device.allocate(size // 4, np.uint32, "results"), _host_memory(device, size, stack)
-            )
+            _Slot(device.allocate(size // 4, np.uint32, "results"), _pin(device, size, stack))
             for _ in range(RESULT_SLOTS)
         ]
         self._names = np.zeros((), NAMES_STRUCT)
@@ -130,20 +128,26 @@ class DeviceResults:
     ) -> None:
         """Have a kernel fill slot after slot, and take each while the next one is filled."""
         waiting: _Piece | None = None
-        step = self._slots[0].host.size // np.dtype(dtype).itemsize
+        step = 4 * self._slots[0].memory.size // np.dtype(dtype).itemsize
         for number, first in enumerate(range(0, self._size, step)):
             slot = self._slots[number % RESULT_SLOTS]
             count = min(step, self._size - first)
             arguments = (u64(slot.memory.address), search, self._names, u64(first), u64(count))
             self._device.launch_threads(kernel, arguments, count)
-            target = slot.host.view(dtype)[:count]
-            self._device.start_download(slot.memory, target)
-            started = _Piece(first, target, self._device.mark())
+            started = _Piece(first, self._copy(slot, count, dtype), self._device.mark())
             if waiting is not None:
                 self._take(waiting, out, into)
             waiting = started
         if waiting is not None:
             self._take(waiting, out, into)
+
+    def _copy(self, slot: _Slot, count: int, dtype: Any) -> NDArray[Any]:  # noqa: ANN401
+        """Start to copy what a slot holds, or wait for it where its copy is not pinned."""
+        if slot.pinned is None:
+            return self._device.download(slot.memory.seen_as(dtype), count)
+        target: NDArray[Any] = slot.pinned.view(dtype)[:count]
+        self._device.start_download(slot.memory, target)
+        return target
 
     def _take(self, piece: _Piece, out: NDArray[Any], into: Into) -> None:
         """Write a piece to its place, with all threads."""

@@ -114,6 +114,7 @@ def plan(
     host_bytes: int | None = None,
     resident_tails: str | int | None = None,
     with_parents: bool = False,
+    pinned_results: bool = True,
 ) -> DevicePlan:
     """Decide what is resident.
 
@@ -125,6 +126,8 @@ def plan(
         Host memory that may be pinned; None is no limit.
     resident_tails
         How much of the tails to keep in device memory; None is as much as fits.
+    pinned_results
+        Whether results come through pinned memory, too, which is faster.
 
     Raises
     ------
@@ -157,10 +160,9 @@ def plan(
         free_bytes -= order
     device_ranges = _choose_device_ranges(shape, free_bytes)
     slots = RESULT_SLOTS * _whole_pages(result_slot_bytes(shape.num_results))
-    try:
-        host_ranges, pinned = _choose_host_ranges(shape, device_ranges, host_bytes, slots)
-    except BudgetError:  # results come through ordinary memory, too, only slower
-        host_ranges, pinned = _choose_host_ranges(shape, device_ranges, host_bytes, 0)
+    host_ranges, pinned = _choose_host_ranges(
+        shape, device_ranges, host_bytes, slots if pinned_results else 0
+    )
     return DevicePlan(
         device=device,
         order_bytes=order,

@@ -14,6 +14,7 @@ from oocbfs.gpu.device import Device
 from oocbfs.gpu.emulator_device import EmulatorDevice
 from oocbfs.kernels.cuda.source import (
     BFS_KERNELS,
+    CHECK_KERNELS,
     COMPONENTS_KERNELS,
     MANY_KERNELS,
     Kernel,
@@ -48,7 +49,7 @@ class Libraries:
     """What kernels of graph searches run on in a double: a build with parents, and one without."""
 
     def __init__(self) -> None:
-        kernels = (*BFS_KERNELS, *COMPONENTS_KERNELS, *MANY_KERNELS)
+        kernels = (*BFS_KERNELS, *CHECK_KERNELS, *COMPONENTS_KERNELS, *MANY_KERNELS)
         self.made = {
             wanted: Library(KernelOptions(with_parents=wanted), sources=sources(kernels))
             for wanted in (False, True)

@@ -17,12 +17,14 @@ from tests.support.gpu.sector_count import NO_CUT, count_bottom_up, count_top_do
 
 
 class RecordingDevice(EmulatorDevice):
-    """Keeps a copy of every pending list that is searched, and where that ends."""
+    """Keeps a copy of every pending list that is searched, where that ends, and the queue."""
 
     bfs: GpuBfs
     pending: list[tuple[NDArray[np.uint32], int]]
+    queue: NDArray[np.uint32]
 
     def launch(self, kernel: str, blocks: int, threads: int, arguments: Sequence[Argument]) -> None:
+        self.queue = self.bfs.memory["queue"].owner
         if kernel == "bottom_up_tails":
             begin, end = map(int, arguments[3:5])
             pending = self.bfs.memory["pending"].owner[begin:end].copy()
@@ -40,7 +42,7 @@ def expected_sectors(
 ) -> int:
     """Count what the steps of a traversal must have moved."""
     ends = np.cumsum([0, *result.level_sizes])
-    queue = device.bfs.memory["queue"].owner
+    queue = device.queue
     fast = np.array(device_range, np.int64) // 32
     index = (rows.bases, rows.starts, rows.shift, rows.tails)
     pending = iter(device.pending)
