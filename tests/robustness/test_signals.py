@@ -48,11 +48,8 @@ def test_a_burst_of_signals_ends_in_one_line(graph: Path, tmp_path: Path, verb: 
         folder.mkdir()
         mine = [str(word).replace(str(out), str(folder)) for word in words[verb]]
         started = Started(tmp_path / "said", *mine)
-        # Before it says so, it has not begun: what ends it there is not ours.
-        deadline = time.monotonic() + 60
-        while not started.has_begun() and time.monotonic() < deadline:
-            time.sleep(0.001)
-        time.sleep(rng.uniform(0.02, 0.6))
+        started.wait_until_begun()
+        time.sleep(rng.uniform(0, 0.6))
         burst(started, rng)
         code, said = started.finish()
         lines = [line for line in said.splitlines() if line.startswith("oocbfs: ")]
