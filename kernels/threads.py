@@ -17,10 +17,11 @@ from __future__ import annotations
 import atexit
 import os
 import time
-from _thread import start_new_thread
+from _thread import get_ident, start_new_thread
 from collections import deque
 from contextlib import suppress
 from functools import partial
+from importlib import _bootstrap
 from queue import Empty, SimpleQueue
 from threading import Lock, current_thread, main_thread
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -36,6 +37,8 @@ Kept = TypeVar("Kept")
 _IDLE_SECONDS = 10.0
 # After so long, a thread that was called and has not begun may never do.
 _LOOK_AGAIN_SECONDS = 1.0
+# How long a fork waits for what other threads import; one of them may wait for who forks.
+_IMPORT_SECONDS = 10.0
 # How long the end of the program waits for workers that are still busy.
 _PATIENCE_SECONDS = 1.0
 
@@ -115,8 +118,21 @@ def forget_workers() -> None:
         kept._at_fork_reinit()
 
 
+def _let_imports_end() -> None:
+    """Wait until no other thread imports a module: a forked process would wait for it for ever."""
+    deadline = time.monotonic() + _IMPORT_SECONDS
+    while _is_imported_elsewhere() and time.monotonic() < deadline:
+        time.sleep(0.001)
+
+
+def _is_imported_elsewhere() -> bool:
+    """Tell whether another thread imports a module now: each has a lock while it is imported."""
+    locks = [lock() for lock in list(getattr(_bootstrap, "_module_locks", {}).values())]
+    return any(getattr(lock, "owner", None) not in (None, get_ident()) for lock in locks)
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=forget_workers)
+    os.register_at_fork(before=_let_imports_end, after_in_child=forget_workers)
 # Compiled code must not run while the interpreter takes it down.
 atexit.register(lambda: _workers.wait_until_idle(_PATIENCE_SECONDS))
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from itertools import pairwise
+from types import FrameType
 
 from oocbfs import console
 from oocbfs.errors import OocbfsError
@@ -37,6 +38,9 @@ VERBS = (
 )
 # Signals with less time than this between them are one.
 _SAME_WISH_SECONDS = 2.0
+# When a signal is raised that came where it could not be.
+_LATER_SECONDS = 0.01
+_IMPORTER = "<frozen importlib._bootstrap>"
 _INTERRUPTED = "interrupted; nothing was written"
 
 
@@ -81,10 +85,10 @@ def _below(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser
 
 def program(arguments: Sequence[str] | None = None) -> None:
     """Run the command line as a program of its own, and end."""
-    stop, numbers = _Stop(), (signal.SIGINT, signal.SIGTERM)
+    stop, numbers = _Stop(), (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
     try:
         sys.unraisablehook = stop.raise_again
-        for number in (*numbers, signal.SIGALRM):
+        for number in numbers:
             signal.signal(number, stop)
         code = main(arguments)
     except KeyboardInterrupt:
@@ -117,21 +121,32 @@ class _Stop:
         self._last = -_SAME_WISH_SECONDS
         self._wish: BaseException = KeyboardInterrupt()
 
-    def __call__(self, number: int, frame: object) -> None:
+    def __call__(self, number: int, frame: FrameType | None) -> None:
         now = time.monotonic()
         is_new, self._last = now - self._last >= _SAME_WISH_SECONDS, now
-        if number == signal.SIGALRM:
-            raise self._wish
-        if is_new:
+        if number != signal.SIGALRM:
+            if not is_new:
+                return
             self._wish = KeyboardInterrupt() if number == signal.SIGINT else SystemExit(143)
+        if _is_import(frame):
+            # Libraries written in C make another error of it there, or lose it.
+            signal.setitimer(signal.ITIMER_REAL, _LATER_SECONDS)
+        else:
             raise self._wish
 
     def raise_again(self, lost: sys.UnraisableHookArgs) -> None:
         """Raise it a little later, where it came in a place that Python lets nothing leave."""
         if lost.exc_value is self._wish:
-            signal.setitimer(signal.ITIMER_REAL, 0.01)
+            signal.setitimer(signal.ITIMER_REAL, _LATER_SECONDS)
         else:
             sys.__unraisablehook__(lost)
+
+
+def _is_import(frame: FrameType | None) -> bool:
+    """Tell whether a module is being imported by a frame or by one that called it."""
+    while frame is not None and frame.f_code.co_filename != _IMPORTER:
+        frame = frame.f_back
+    return frame is not None
 
 
 def _run(arguments: Sequence[str] | None) -> int:

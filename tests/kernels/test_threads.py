@@ -10,6 +10,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -168,6 +170,25 @@ def test_locks_and_workers_are_new_in_a_forked_process() -> None:
 
     code = in_child(work)
     end.release()
+    task.settle()
+    assert code == 0
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_what_a_thread_imports_is_whole_in_a_forked_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "imported_slowly.py").write_text("import time\ntime.sleep(1)\nvalue = 7\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    task = Task(lambda: import_module("imported_slowly"))
+    task.start()
+    while "imported_slowly" not in sys.modules:
+        time.sleep(0.001)
+
+    def work() -> None:
+        assert import_module("imported_slowly").value == 7
+
+    code = in_child(work)
     task.settle()
     assert code == 0
 

@@ -1,7 +1,8 @@
-"""Bursts of signals end a command in one line, as one signal does."""
+"""Signals at any moment, and bursts of them, end a command in one line."""
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import time
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from oocbfs.generate import generators
-from tests.support.command_line import Started
+from tests.support.command_line import Started, run
 from tests.support.exhaustive import ALL
 from tests.support.shared import SharedGraphs
 
@@ -47,11 +48,8 @@ def test_a_burst_of_signals_ends_in_one_line(graph: Path, tmp_path: Path, verb: 
         folder.mkdir()
         mine = [str(word).replace(str(out), str(folder)) for word in words[verb]]
         started = Started(tmp_path / "said", *mine)
-        # Before it says so, it has not begun: what ends it there is not ours.
-        deadline = time.monotonic() + 60
-        while not started.has_begun() and time.monotonic() < deadline:
-            time.sleep(0.001)
-        time.sleep(rng.uniform(0.02, 0.6))
+        started.wait_until_begun()
+        time.sleep(rng.uniform(0, 0.6))
         burst(started, rng)
         code, said = started.finish()
         lines = [line for line in said.splitlines() if line.startswith("oocbfs: ")]
@@ -60,3 +58,17 @@ def test_a_burst_of_signals_ends_in_one_line(graph: Path, tmp_path: Path, verb: 
         assert code in (0, 130, 143), said
         assert len(lines) == (code == 130), said
         assert code == 0 or verb == "batch" or not list(folder.iterdir()), said
+
+
+@pytest.mark.parametrize(("number", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_a_signal_while_numpy_is_imported(
+    graph: Path, tmp_path: Path, number: str, code: int
+) -> None:
+    """Its C code imports datetime, and makes an ImportError of all that is raised there."""
+    (tmp_path / "datetime.py").write_text(
+        f"import os, signal\nos.kill(os.getpid(), signal.{number})\nfrom _datetime import *\n"
+        "from _datetime import datetime_CAPI\n"
+    )
+    done = run("bfs", graph, "--source", 1, env=os.environ | {"PYTHONPATH": str(tmp_path)})
+    assert done.returncode == code, done.stderr
+    assert done.stderr == ("oocbfs: interrupted; nothing was written\n" if code == 130 else "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,13 @@ def test_a_hang_shows_its_stacks(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(WrongError, match=r"(?s)still runs after 2 s.*most recent call first"):
         run(["convert", "pipe", "-o", "g.ocg"], tmp_path, Disturbance(), limit=2)
+
+
+def test_a_signal_at_once_meets_the_program(tmp_path: Path) -> None:
+    """And not the start of Python, which ends with a traceback."""
+    oocbfs.convert(np.array([(0, 1)]), tmp_path / "g.ocg")
+    ends = [run(["info", "g.ocg"], tmp_path, Disturbance(signal.SIGINT)) for _ in range(5)]
+    assert 130 in {end.code for end in ends}
 
 
 def test_a_seed_draws_the_same_again() -> None:

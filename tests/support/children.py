@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import signal
 import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal, overload
 
 from tests.support.exhaustive import ALL
@@ -53,6 +57,20 @@ def finish(
     except BaseException:
         process.kill()
         raise
+
+
+def wait_for_handlers(pid: int, has_ended: Callable[[], bool]) -> None:
+    """Wait until a process handles SIGTERM, as ``oocbfs`` does once it has begun, or has ended.
+
+    A signal before that meets the start of Python, and how that ends is not ours.
+    """
+    deadline = time.monotonic() + LIMIT_SECONDS
+    with contextlib.suppress(OSError):  # it is gone, or this is not Linux
+        while not has_ended() and time.monotonic() < deadline:
+            handled = re.search(r"SigCgt:\s*(\w+)", Path(f"/proc/{pid}/status").read_text())
+            if handled and int(handled[1], 16) >> (signal.SIGTERM - 1) & 1:
+                return
+            time.sleep(0.001)
 
 
 def _stop(process: subprocess.Popen[Any]) -> str:

@@ -92,9 +92,10 @@ class Started:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._process.pid, number)
 
-    def has_begun(self) -> bool:
-        """Tell whether the command line has been called."""
-        return self._messages.exists()
+    def wait_until_begun(self) -> None:
+        """Wait until a signal meets the command line."""
+        assert self._process.pid is not None
+        children.wait_for_handlers(self._process.pid, lambda: self._process.exitcode is not None)
 
     def ends_within(self, seconds: float) -> bool:
         """Wait for so long at most; tell whether the process ended by itself."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import select
 import shlex
 import signal
 import subprocess
@@ -12,18 +11,17 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support import children
+
 # Far longer than any command takes on a busy machine.
 LIMIT_SECONDS = 180
 _STACKS_SECONDS = 10
-# What a program has said to be ready, so that signals meet it and not the start of Python.
 _CHILD = """\
 import os, sys
 from oocbfs.cli import program
-os.write(int(sys.argv[1]), b".")
-os.close(int(sys.argv[1]))
-if sys.argv[2] == "closed":
+if sys.argv[1] == "closed":
     os.close(0)
-program(sys.argv[3:])
+program(sys.argv[2:])
 """
 # What a killed program may leave; the next one with the same output removes it.
 LEFT_BY_KILL = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
@@ -77,9 +75,8 @@ def run(
         If it hangs, has a traceback, says more than a line, or ends with a code that means
         something else.
     """
-    reader, writer = os.pipe()
     environment = {**os.environ, "TMPDIR": str(folder / "tmp"), "OOCBFS_POISON": "1"}
-    child = [sys.executable, "-X", "faulthandler", "-c", _CHILD, str(writer), disturbance.stdin]
+    child = [sys.executable, "-X", "faulthandler", "-c", _CHILD, disturbance.stdin]
     process = subprocess.Popen(
         [*child, *words],
         cwd=folder,
@@ -87,19 +84,14 @@ def run(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        pass_fds=[writer],
         text=True,
         errors="replace",
     )
-    os.close(writer)
     if disturbance.nobody_reads:
         assert process.stdout is not None
         process.stdout.close()
         process.stdout = None
-    try:
-        select.select([reader], [], [], LIMIT_SECONDS)  # it may still be importing
-    finally:
-        os.close(reader)
+    children.wait_for_handlers(process.pid, lambda: process.poll() is not None)
     shown, said = _finish(process, words, disturbance, limit)
     end = End(process.returncode, shown or "", [line for line in said.splitlines() if line])
     _judge(end, words, disturbance)

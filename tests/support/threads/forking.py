@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import os
 import signal
 import tempfile
@@ -36,6 +37,7 @@ def fork_often(graph: oocbfs.Graph, times: int) -> tuple[int, int]:
         time.sleep(0.003 * (number % 7))
         child = os.fork()
         if not child:
+            faulthandler.register(signal.SIGALRM, chain=True)  # shows where it hangs
             signal.alarm(LIMIT_SECONDS)
             found = [graph.bfs(source, engine=engine).level_sizes for engine in ("disk", "cpu")]
             os._exit(any(sizes.tolist() != expected for sizes in found))
