@@ -14,9 +14,9 @@ from numba import from_dtype, types
 from numpy.typing import NDArray
 
 from oocbfs.kernels.array_types import I32, I64, I64_2D, U8, U32, U32_2D, U64_2D
+from oocbfs.kernels.bottom_up.probe import PROBE_WORDS
 from oocbfs.kernels.gather import BATCH
 from oocbfs.kernels.lingering import Lingering
-from oocbfs.kernels.probe import PROBE_WORDS
 from oocbfs.kernels.region import REGION_WORDS, WORK_FIELDS
 from oocbfs.kernels.results.levels import count_levels
 from oocbfs.kernels.rows import ROWS, Rows, read_only

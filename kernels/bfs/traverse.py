@@ -101,7 +101,7 @@ def _do_work(rows_out, rows_in, state, thread):
     rows_out, rows_in, state = rows_at(rows_out), rows_at(rows_in), state_at(state)
     task = state.control[TASK]
     if task == BOTTOM_UP_STEP:
-        bottom_up(rows_in, rows_out.degrees, state, thread)
+        bottom_up(rows_in, rows_out.degrees, state, np.int64(0), thread)
     elif task == DENSE_STEP:
         top_down_dense(rows_out, state, thread)
     elif task == SPARSE_STEP:

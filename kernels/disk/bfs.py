@@ -8,18 +8,17 @@ from oocbfs.kernels.atomics import kernel, trailing_zeros
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.large_level import (
-    heads_pass,
-    stream_down,
-    stream_up,
+    bottom_up_heads,
+    bottom_up_tails,
     sweep,
-    visit_heads,
+    top_down_heads,
+    top_down_tails,
 )
 from oocbfs.kernels.disk.small_level import fill, small_levels
 from oocbfs.kernels.region import ONE, ZERO
 
-SMALL_LEVELS, FILL_CACHE, HEADS_PASS, VISIT_HEADS, STREAM_DOWN, STREAM_UP, SWEEP, TO_QUEUE = range(
-    8
-)
+SMALL_LEVELS, FILL_CACHE, SWEEP, TO_QUEUE = range(4)
+BOTTOM_UP_HEADS, BOTTOM_UP_TAILS, TOP_DOWN_HEADS, TOP_DOWN_TAILS = range(4, 8)
 
 
 @kernel
@@ -46,14 +45,14 @@ def step(task, rows_out, rows_in, disk_out, disk_in, state, max_depth, target, c
         return small_levels(rows_out, disk_out, state, max_depth, target, clock)
     if task == FILL_CACHE:
         fill(disk_out, state)
-    elif task == HEADS_PASS:
-        heads_pass(rows_in, state, num_words, thread)
-    elif task == VISIT_HEADS:
-        visit_heads(rows_out, state, num_words, thread)
-    elif task == STREAM_DOWN:
-        stream_down(rows_out, disk_out, state, thread)
-    elif task == STREAM_UP:
-        stream_up(rows_in, disk_in, state, thread)
+    elif task == BOTTOM_UP_HEADS:
+        bottom_up_heads(rows_in, state, num_words, thread)
+    elif task == TOP_DOWN_HEADS:
+        top_down_heads(rows_out, state, num_words, thread)
+    elif task == TOP_DOWN_TAILS:
+        top_down_tails(rows_out, disk_out, state, thread)
+    elif task == BOTTOM_UP_TAILS:
+        bottom_up_tails(rows_in, disk_in, state, thread)
     elif task == SWEEP:
         sweep(rows_out, state, num_words, thread)
     else:

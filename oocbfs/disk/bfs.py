@@ -200,17 +200,17 @@ class _Search:
         if upward or (
             self.direction == AUTO and not cached and down > HEADS_WORTH * self.state.levels.size
         ):
-            self._run_step(kernels.HEADS_PASS, self.threads)
+            self._run_step(kernels.BOTTOM_UP_HEADS, self.threads)
             up = read_cost(control[words.PENDING_PAGES], control[words.PENDING_READS])
             upward = bool(upward or up <= down)
         else:
             self.state.bitmaps[control[words.NEXT_BITMAP]] = 0
         if upward:
-            self._run_step(kernels.STREAM_UP, READERS)
+            self._run_step(kernels.BOTTOM_UP_TAILS, READERS)
         else:
-            self._run_step(kernels.VISIT_HEADS, self.threads)
+            self._run_step(kernels.TOP_DOWN_HEADS, self.threads)
             before = memory.read_bytes() if cached else 0
-            self._run_step(kernels.STREAM_DOWN, READERS, cached=cached)
+            self._run_step(kernels.TOP_DOWN_TAILS, READERS, cached=cached)
             if cached:
                 control[words.DISK_BYTES] = memory.read_bytes() - before
         self._run_step(kernels.SWEEP, self.threads)
