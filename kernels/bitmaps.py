@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from oocbfs.kernels.atomics import inlined, kernel, trailing_zeros
-from oocbfs.kernels.bfs.state import DEEP
 from oocbfs.kernels.region import ONE, ZERO
 from oocbfs.kernels.vectors import store_where
+
+# Levels are bytes, which leaves most of them in the caches: these say that a vertex was not
+# reached, and that its level is in ``deep_levels``.
+UNREACHED, DEEP = 255, 254
 
 
 @inlined

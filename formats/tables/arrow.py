@@ -190,7 +190,13 @@ class ArrowEdges:
 
     unit = "edge"
 
-    def __init__(self, table: Any, options: TableOptions, *, named: bool = False) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        table: Any,  # noqa: ANN401
+        options: TableOptions,
+        *,
+        named: bool = False,
+    ) -> None:
         kind = type(table)
         self.name = f"{kind.__module__.split('.')[0]} {kind.__name__}"
         self._reader = load(self.name).RecordBatchReader.from_stream(table)

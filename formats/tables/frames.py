@@ -20,7 +20,13 @@ class FrameEdges:
 
     unit = "edge"
 
-    def __init__(self, frame: Any, options: TableOptions, *, named: bool = False) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        frame: Any,  # noqa: ANN401
+        options: TableOptions,
+        *,
+        named: bool = False,
+    ) -> None:
         self.name = f"{type(frame).__module__.split('.')[0]} {type(frame).__name__}"
         self._names = [str(name) for name in frame.columns]
         pair = choose(self._names, options.columns, self.name)

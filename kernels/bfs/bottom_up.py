@@ -6,7 +6,8 @@ import numpy as np
 
 from oocbfs.kernels.atomics import inlined, kernel
 from oocbfs.kernels.bfs import state as words
-from oocbfs.kernels.bfs.state import OTHER_WORDS, SAMPLED_WORDS, UNREACHED
+from oocbfs.kernels.bfs.state import OTHER_WORDS, SAMPLED_WORDS
+from oocbfs.kernels.bitmaps import UNREACHED
 from oocbfs.kernels.bottom_up.step import View, make_bottom_up
 from oocbfs.kernels.region import CURSOR
 from oocbfs.kernels.vectors import store_where

@@ -68,9 +68,6 @@ MAX_PARTS = 16
 PART_SIZE, PART_BEGIN, PART_EDGES, PART_BYTES = range(4)
 # Columns are 8 so that each part has a cache line of its own.
 PART_COLUMNS = 8
-# Levels are bytes, which leaves most of them in the caches: these say that a vertex was not
-# reached, and that its level is in ``deep_levels``.
-UNREACHED, DEEP = 255, 254
 # Levels beyond these are summed up in the last record.
 MAX_RECORDS = 1 << 16
 # Threads that take part in a dense step: each but the first two has a bitmap of its own.

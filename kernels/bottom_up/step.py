@@ -23,8 +23,7 @@ from oocbfs.kernels.atomics import (
     prefetch,
     trailing_zeros,
 )
-from oocbfs.kernels.bfs.state import DEEP
-from oocbfs.kernels.bitmaps import mark_levels, sum_degrees
+from oocbfs.kernels.bitmaps import DEEP, mark_levels, sum_degrees
 from oocbfs.kernels.bottom_up.heads import answer_by_heads
 from oocbfs.kernels.bottom_up.probe import (
     PENDING,

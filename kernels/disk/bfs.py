@@ -7,18 +7,13 @@ import numpy as np
 from oocbfs.kernels.atomics import kernel, trailing_zeros
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.disk import state as words
-from oocbfs.kernels.disk.large_level import (
-    bottom_up_heads,
-    bottom_up_tails,
-    sweep,
-    top_down_heads,
-    top_down_tails,
-)
+from oocbfs.kernels.disk.large_level import run_level_step, sweep
+from oocbfs.kernels.disk.level_streams import TOP_DOWN_TAILS
 from oocbfs.kernels.disk.small_level import fill, small_levels
 from oocbfs.kernels.region import ONE, ZERO
 
-SMALL_LEVELS, FILL_CACHE, SWEEP, TO_QUEUE = range(4)
-BOTTOM_UP_HEADS, BOTTOM_UP_TAILS, TOP_DOWN_HEADS, TOP_DOWN_TAILS = range(4, 8)
+# Steps besides those of a level.
+SMALL_LEVELS, FILL_CACHE, SWEEP, TO_QUEUE = range(TOP_DOWN_TAILS + 1, TOP_DOWN_TAILS + 5)
 
 
 @kernel
@@ -38,23 +33,16 @@ def _to_queue(state):
 
 
 @compiled(_nrt=False)
-def step(task, rows_out, rows_in, disk_out, disk_in, state, max_depth, target, clock, thread):
-    """Run a step; small levels say why they ended."""
-    num_words = (state.levels.size + 63) >> 6
+def step(task, rows, disk, state, max_depth, target, clock, thread):
+    """Run a step on the rows that it needs; small levels say why they ended."""
     if task == SMALL_LEVELS:
-        return small_levels(rows_out, disk_out, state, max_depth, target, clock)
+        return small_levels(rows, disk, state, max_depth, target, clock)
     if task == FILL_CACHE:
-        fill(disk_out, state)
-    elif task == BOTTOM_UP_HEADS:
-        bottom_up_heads(rows_in, state, num_words, thread)
-    elif task == TOP_DOWN_HEADS:
-        top_down_heads(rows_out, state, num_words, thread)
-    elif task == TOP_DOWN_TAILS:
-        top_down_tails(rows_out, disk_out, state, thread)
-    elif task == BOTTOM_UP_TAILS:
-        bottom_up_tails(rows_in, disk_in, state, thread)
+        fill(disk, state)
     elif task == SWEEP:
-        sweep(rows_out, state, num_words, thread)
-    else:
+        sweep(rows, state, (rows.heads.size + 63) >> 6, thread)
+    elif task == TO_QUEUE:
         _to_queue(state)
+    else:
+        run_level_step(task, rows, disk, state, thread)
     return np.int64(0)

@@ -19,12 +19,7 @@ from oocbfs.kernels.atomics import (
 )
 from oocbfs.kernels.bottom_up.heads import answer_by_heads
 from oocbfs.kernels.disk import state as words
-from oocbfs.kernels.disk.level_streams import (
-    WORD_CHUNK,
-    Bitmaps,
-    make_bottom_up_tails,
-    make_top_down,
-)
+from oocbfs.kernels.disk.level_streams import WORD_CHUNK, Bitmaps, make_level
 from oocbfs.kernels.disk.passes import make_pass
 from oocbfs.kernels.disk.stream import NO_ROWS, add_row
 from oocbfs.kernels.region import ONE, ZERO
@@ -150,7 +145,5 @@ def _top_down_bitmaps(state):
     return Bitmaps(wanted=frontier, found=bitmaps[control[words.NEXT_BITMAP]], frontier=frontier)
 
 
-bottom_up_heads = make_pass(WORD_CHUNK, _test_words)
-bottom_up_tails = make_bottom_up_tails(_bottom_up_bitmaps)
-top_down_heads, top_down_tails = make_top_down(_top_down_bitmaps, _claim)
+run_level_step = make_level(_test_words, _bottom_up_bitmaps, _top_down_bitmaps, _claim)
 sweep = make_pass(WORD_CHUNK, _sweep_words)

@@ -21,6 +21,8 @@ from oocbfs.kernels.disk.stream import make_stream, part_in_buffer
 from oocbfs.kernels.gather import BATCH, FULL, gather_segment
 from oocbfs.kernels.region import ONE, ZERO
 
+# Steps of a level.
+BOTTOM_UP_HEADS, BOTTOM_UP_TAILS, TOP_DOWN_HEADS, TOP_DOWN_TAILS = range(4)
 # Words of a bitmap that a thread takes at a time.
 WORD_CHUNK = 512
 
@@ -36,8 +38,40 @@ class Bitmaps(NamedTuple):
     frontier: NDArray[np.uint64]
 
 
-def make_bottom_up_tails(bitmaps_of):
-    """Make the stream of a bottom-up level; ``bitmaps_of(state)`` returns its Bitmaps."""
+def make_level(test_words, bottom_up_bitmaps, top_down_bitmaps, visit):
+    """Make the kernel that runs any of the four steps of a level.
+
+    Parameters
+    ----------
+    test_words(rows, state, first_word, end_word, thread)
+        Answers by heads what is not visited, bottom-up.
+    bottom_up_bitmaps(state), top_down_bitmaps(state)
+        Return the Bitmaps of a level.
+    visit(state, ids, owners, count)
+        Takes what rows lead to, top-down, and, where parents are wanted, whose row each id is from.
+    """
+    bottom_up_heads = make_pass(WORD_CHUNK, test_words)
+    bottom_up_tails = _make_bottom_up_tails(bottom_up_bitmaps)
+    top_down_heads, top_down_tails = _make_top_down(top_down_bitmaps, visit)
+
+    @kernel
+    def run_step(step, rows, disk, state, thread):
+        """Run one thread's part of a step on the in-rows, top-down on the out-rows."""
+        num_words = (rows.heads.size + 63) >> 6
+        if step == BOTTOM_UP_HEADS:
+            bottom_up_heads(rows, state, num_words, thread)
+        elif step == BOTTOM_UP_TAILS:
+            bottom_up_tails(rows, disk, state, thread)
+        elif step == TOP_DOWN_HEADS:
+            top_down_heads(rows, state, num_words, thread)
+        else:
+            top_down_tails(rows, disk, state, thread)
+
+    return run_step
+
+
+def _make_bottom_up_tails(bitmaps_of):
+    """Make the stream of a bottom-up level."""
 
     @inlined
     def next_open(rows, state, bitmaps, u, end):
@@ -80,12 +114,8 @@ def make_bottom_up_tails(bitmaps_of):
     return make_stream(bitmaps_of, next_open, probe_extent)
 
 
-def make_top_down(bitmaps_of, visit):
-    """Make the pass over the heads and the stream of the tails of a top-down level.
-
-    ``bitmaps_of(state)`` returns its Bitmaps. ``visit(state, ids, owners, count)`` takes what rows
-    lead to, and, where parents are wanted, whose row each of it is from.
-    """
+def _make_top_down(bitmaps_of, visit):
+    """Make the pass over the heads and the stream of the tails of a top-down level."""
 
     @inlined
     def next_wanted(rows, state, bitmaps, u, end):

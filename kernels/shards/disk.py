@@ -11,16 +11,9 @@ from oocbfs.kernels.atomics import atomic_add, count_ones, inlined, kernel
 from oocbfs.kernels.bottom_up.heads import answer_by_heads
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.disk import state as words
-from oocbfs.kernels.disk.level_streams import (
-    WORD_CHUNK,
-    Bitmaps,
-    make_bottom_up_tails,
-    make_top_down,
-)
-from oocbfs.kernels.disk.passes import make_pass
+from oocbfs.kernels.disk.level_streams import Bitmaps, make_level
 from oocbfs.kernels.shards.top_down import mark
 
-BOTTOM_UP_HEADS, BOTTOM_UP_TAILS, TOP_DOWN_HEADS, TOP_DOWN_TAILS = range(4)
 # Where TESTED is among the control words of ``kernels.disk.state``: one that is not used here.
 TESTED = words.FRONTIER_SIZE
 
@@ -78,21 +71,10 @@ def _mark(state, ids, owners, count):
     mark(state.found, ids, count)
 
 
-_bottom_up_heads = make_pass(WORD_CHUNK, _test_words)
-_bottom_up_tails = make_bottom_up_tails(_bitmaps)
-_top_down_heads, _top_down_tails = make_top_down(_bitmaps, _mark)
+_run_step = make_level(_test_words, _bitmaps, _bitmaps, _mark)
 
 
 @compiled(_nrt=False)
 def step(task, rows, disk, state, thread):
-    """Run one thread's part of a step."""
-    num_words = (rows.heads.size + 63) >> 6
-    if task == BOTTOM_UP_HEADS:
-        _bottom_up_heads(rows, state, num_words, thread)
-    elif task == BOTTOM_UP_TAILS:
-        _bottom_up_tails(rows, disk, state, thread)
-    elif task == TOP_DOWN_HEADS:
-        _top_down_heads(rows, state, num_words, thread)
-    else:
-        _top_down_tails(rows, disk, state, thread)
-    return np.int64(0)
+    """Run one thread's part of a step of ``kernels.disk.level_streams``."""
+    _run_step(task, rows, disk, state, thread)

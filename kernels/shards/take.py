@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oocbfs.kernels.atomics import apart, atomic_add, count_ones, inlined, kernel
-from oocbfs.kernels.bfs.state import UNREACHED
-from oocbfs.kernels.bitmaps import mark_levels, sum_degrees
+from oocbfs.kernels.bitmaps import UNREACHED, mark_levels, sum_degrees
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.region import CURSOR, ZERO, chunk_for, take_chunk
 from oocbfs.kernels.shards import state as words

@@ -106,7 +106,12 @@ class Tabular(ABC):
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.title}>"
 
-    def plot(self, path: str | os.PathLike[str] | None = None, *, force: bool = False) -> Any:  # noqa: ANN401
+    def plot(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        force: bool = False,
+    ) -> Any:  # noqa: ANN401
         """Draw it; returns a figure of matplotlib, and writes it if a file is named."""
         return self._draw(path, force=force)
 

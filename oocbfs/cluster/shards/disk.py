@@ -13,6 +13,7 @@ from oocbfs.cluster.shards.file import FileShard
 from oocbfs.disk.step import Readers, make_buffers
 from oocbfs.formats.container.reader import Container
 from oocbfs.graph.disk_rows import DiskRows
+from oocbfs.kernels.disk import level_streams as steps
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.read import NO_TAILS, Disk
 from oocbfs.kernels.gather import BATCH
@@ -53,8 +54,8 @@ class DiskShard(FileShard):
         state = self._state(found, wanted, frontier, visited, by_row)
         rows, disk = self._rows.in_rows, self._rows.in_disk
         with self._container.file.reading():
-            self._run(kernels.BOTTOM_UP_HEADS, rows, disk, state, self._threads)
-            self._run(kernels.BOTTOM_UP_TAILS, rows, disk, state, READERS)
+            self._run(steps.BOTTOM_UP_HEADS, rows, disk, state, self._threads)
+            self._run(steps.BOTTOM_UP_TAILS, rows, disk, state, READERS)
         listed = by_row[list_vertices(found)] if parents else None
         return Up(found, listed, self._work(start))
 
@@ -65,8 +66,8 @@ class DiskShard(FileShard):
         state = self._state(found, frontier.copy(), _NO_WORDS, _NO_WORDS, _NO_PARENTS)
         rows, disk = self._rows.out_rows, self._rows.out_disk
         with self._container.file.reading():
-            self._run(kernels.TOP_DOWN_HEADS, rows, disk, state, self._threads)
-            self._run(kernels.TOP_DOWN_TAILS, rows, disk, state, READERS)
+            self._run(steps.TOP_DOWN_HEADS, rows, disk, state, self._threads)
+            self._run(steps.TOP_DOWN_TAILS, rows, disk, state, READERS)
         return Down(None, found, None, self._work(start))
 
     def forest(self, giant: Bitmap) -> Forest:
@@ -132,4 +133,4 @@ def load() -> None:
         ids=np.empty((1, 2 * BATCH), np.uint32),
         control=np.zeros(words.CONTROL_WORDS, np.int64),
     )
-    kernels.step(kernels.TOP_DOWN_HEADS, rows, NO_TAILS, state, 0)
+    kernels.step(steps.TOP_DOWN_HEADS, rows, NO_TAILS, state, 0)
