@@ -103,19 +103,27 @@ def store_copies(typingctx, out, index, value):
     return types.void(out, types.intp, types.int64), codegen
 
 
+def _change_where(change, context, builder, signature, args):
+    """Change those of 64 bytes whose bit is set in the word: one instruction with such masks.
+
+    ``change(old, values)`` returns what becomes of the bytes, given the value in all lanes.
+    """
+    lanes = ir.VectorType(ir.IntType(8), 64)
+    pointer = element_pointer(context, builder, signature.args[0], args[0], args[1])
+    vector = builder.bitcast(pointer, lanes.as_pointer())
+    mask = builder.bitcast(args[2], ir.VectorType(ir.IntType(1), 64))
+    old = builder.load(vector, align=1)
+    changed = change(old, _splat(builder, lanes, args[3]))
+    builder.store(builder.select(mask, changed, old), vector, align=1)
+    return context.get_dummy_value()
+
+
 @intrinsic
 def store_where(typingctx, out, index, word, value):
     """Store value in the byte out[index + b] for every bit b of the word."""
-    lanes = ir.VectorType(ir.IntType(8), 64)
 
     def codegen(context, builder, signature, args):
-        pointer = element_pointer(context, builder, signature.args[0], args[0], args[1])
-        vector = builder.bitcast(pointer, lanes.as_pointer())
-        mask = builder.bitcast(args[2], ir.VectorType(ir.IntType(1), 64))
-        old = builder.load(vector, align=1)
-        values = _splat(builder, lanes, args[3])
-        builder.store(builder.select(mask, values, old), vector, align=1)
-        return context.get_dummy_value()
+        return _change_where(lambda old, values: values, context, builder, signature, args)
 
     return types.void(out, types.intp, types.uint64, types.uint8), codegen
 
@@ -136,19 +144,9 @@ def where_equal(typingctx, values, index, value):
 
 @intrinsic
 def add_where(typingctx, counters, index, word, amount):
-    """Add amount to the byte counters[index + b] for every bit b of the word; they wrap around.
-
-    The word is a mask of 64 lanes: one instruction where the processor has such masks.
-    """
-    lanes = ir.VectorType(ir.IntType(8), 64)
+    """Add amount to the byte counters[index + b] for every bit b of the word; they wrap around."""
 
     def codegen(context, builder, signature, args):
-        pointer = element_pointer(context, builder, signature.args[0], args[0], args[1])
-        vector = builder.bitcast(pointer, lanes.as_pointer())
-        mask = builder.bitcast(args[2], ir.VectorType(ir.IntType(1), 64))
-        old = builder.load(vector, align=1)
-        changed = builder.add(old, _splat(builder, lanes, args[3]))
-        builder.store(builder.select(mask, changed, old), vector, align=1)
-        return context.get_dummy_value()
+        return _change_where(builder.add, context, builder, signature, args)
 
     return types.void(counters, types.intp, types.uint64, types.uint8), codegen

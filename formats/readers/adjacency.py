@@ -6,11 +6,13 @@ A vertex without neighbours is given as a loop: the loop is dropped later, the v
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Iterator
+
+import numpy as np
 
 from oocbfs.formats.edges import Declared, Edges
 from oocbfs.formats.io.streams import Source
-from oocbfs.formats.readers.chunks import Grammar, Lines, parse
+from oocbfs.formats.readers.chunks import Grammar, Lines, Parsed, parse
 from oocbfs.formats.readers.detect import Sample
 from oocbfs.formats.readers.edge_list import COMMENTS
 from oocbfs.kernels.convert.parse import HASH, NAMED, PERCENT, SLASHES
@@ -38,3 +40,23 @@ def read(source: Source, declared: Declared, threads: int) -> Generator[Edges]:
         lines.skip_comments(*COMMENTS)
         for parsed in parse(lines, _GRAMMAR, threads):
             yield from parsed.batches()
+
+
+class NumberedRows:
+    """Rows whose lines do not say their number: how many, and the last one that is not blank."""
+
+    def __init__(self, most: int) -> None:
+        self.rows = self.last_row = 0
+        self._most = most
+
+    def number(self, chunks: Iterable[Parsed]) -> Iterator[Parsed]:
+        """Yield chunks with their rows numbered from 1 on, until there are more than may be."""
+        for parsed in chunks:
+            if parsed.last_row:
+                self.last_row = self.rows + parsed.last_row
+            if self.last_row > self._most:
+                break
+            # A chunk counts its rows from 1.
+            parsed.sources[:] += np.uint64(self.rows)
+            self.rows += parsed.rows
+            yield parsed

@@ -17,7 +17,7 @@ from typing import TypeVar
 import numpy as np
 
 from oocbfs.errors import InputError
-from oocbfs.formats.edges import Edges, Ids
+from oocbfs.formats.edges import Declared, Edges, Ids
 from oocbfs.formats.io.limits import LINE_LIMIT_BYTES
 from oocbfs.formats.io.ordered import ordered_map, read_ahead
 from oocbfs.formats.io.streams import Source, Stream
@@ -113,6 +113,12 @@ class Lines:
         """Pass over the line that first() gave."""
         self._offset = self._chunk.index(b"\n", self._offset) + 1
         self.number += 1
+
+    def read_comments(self, declared: Declared, *marks: bytes) -> bytes | None:
+        """Pass over comments as skip_comments does, and declare the direction that they tell."""
+        line = self.skip_comments(*marks)
+        declared.directed, declared.directed_why = self.directed, self.directed_why
+        return line
 
     def skip_comments(self, *marks: bytes) -> bytes | None:
         """Pass over blank lines and comments and give the line after them."""

@@ -77,8 +77,7 @@ def read(
     """Read an edge list."""
     with source.open() as stream:
         lines = Lines(source, stream)
-        line = lines.skip_comments(*COMMENTS)
-        declared.directed, declared.directed_why = lines.directed, lines.directed_why
+        line = lines.read_comments(declared, *COMMENTS)
         if line is None:
             return
         if table == _ANY and has_numbered_names(line, lines.second()):

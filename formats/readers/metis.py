@@ -15,6 +15,7 @@ import numpy as np
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges
 from oocbfs.formats.io.streams import Source
+from oocbfs.formats.readers.adjacency import NumberedRows
 from oocbfs.formats.readers.chunks import Grammar, Lines, parse, whole_numbers
 from oocbfs.formats.readers.detect import Sample
 from oocbfs.kernels.convert.parse import PERCENT
@@ -83,7 +84,7 @@ def looks_like(sample: Sample) -> bool:
 
 def read(source: Source, declared: Declared, threads: int) -> Generator[Edges]:
     """Read a METIS graph."""
-    entries = loops = rows = last_row = 0
+    entries = loops = 0
     with source.open() as stream:
         head = stream.read(_FIRST_ROWS_BYTES)
         stream.unread(head)
@@ -102,17 +103,12 @@ def read(source: Source, declared: Declared, threads: int) -> Generator[Edges]:
         declared.first_id, declared.num_vertices = 1, size
         columns = 2 * header.skipped + header.weighted
         grammar = Grammar(PERCENT, rows=True, columns=columns, low=1, high=size)
-        for parsed in parse(lines, grammar, threads):
-            if parsed.last_row:
-                last_row = rows + parsed.last_row
-            if last_row > size:
-                break
-            # A chunk counts its rows from 1.
-            parsed.sources[:] += np.uint64(rows)
-            rows += parsed.rows
+        counted = NumberedRows(size)
+        for parsed in counted.number(parse(lines, grammar, threads)):
             entries += parsed.sources.size
             loops += int(np.count_nonzero(parsed.sources == parsed.targets))
             yield from parsed.batches()
+    rows, last_row = counted.rows, counted.last_row
     _check(header, source, entries, loops, max(rows, last_row), last_row)
     if entries == header.num_edges and entries:
         declared.directed, declared.directed_why = True, "it lists each of its edges once"

@@ -25,8 +25,7 @@ def read_names(
     """Read an edge list whose ids are names."""
     with source.open() as stream:
         lines = Lines(source, stream)
-        line = lines.skip_comments(*COMMENTS)
-        declared.directed, declared.directed_why = lines.directed, lines.directed_why
+        line = lines.read_comments(declared, *COMMENTS)
         if line is None:
             return
         second = lines.second()

@@ -23,7 +23,8 @@ from oocbfs.kernels.atomics import (
     trailing_zeros,
 )
 from oocbfs.kernels.bfs import state as words
-from oocbfs.kernels.bfs.state import DEEP, IN_PARTS, UNREACHED
+from oocbfs.kernels.bfs.state import IN_PARTS
+from oocbfs.kernels.bitmaps import DEEP, UNREACHED
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.region import ALONE, ONE, ZERO, chunk_for, take_chunk, wait_for
 from oocbfs.kernels.structs import StructType, at_address

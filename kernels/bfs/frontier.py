@@ -14,26 +14,15 @@ from oocbfs.kernels.atomics import (
     trailing_zeros,
 )
 from oocbfs.kernels.bfs import state as words
-from oocbfs.kernels.bfs.state import DEEP, IN_BITMAP, MAX_DENSE, MAX_HUBS, UNREACHED
+from oocbfs.kernels.bfs.state import IN_BITMAP, MAX_DENSE, MAX_HUBS
+from oocbfs.kernels.bitmaps import UNREACHED, mark_levels
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
 from oocbfs.kernels.region import CURSOR, ONE, ZERO, chunk_for, take_chunk
 from oocbfs.kernels.rows import num_segments
-from oocbfs.kernels.vectors import store_where
 
 _WORD_CHUNK = 512
 _QUEUE_CHUNK = 4096
 _FILL_CHUNK = 1 << 16
-
-
-@inlined
-def mark_levels(state, first, bits):
-    """Give the level that is being found to the vertex first + b for every bit b that is set."""
-    level = state.control[words.LEVEL]
-    store_where(state.levels, first, bits, np.uint8(min(level, DEEP)))
-    if level >= DEEP:
-        while bits != ZERO:
-            state.deep_levels[first + trailing_zeros(bits)] = level
-            bits &= bits - ONE
 
 
 @kernel
@@ -100,6 +89,7 @@ def sweep(rows, state):
     next_frontier = bitmaps[control[words.NEXT_BITMAP]]
     visited = bitmaps[control[words.VISITED_BITMAP]]
     hub_segments, least_degree = control[words.HUB_SEGMENTS], _least_hub_degree(control)
+    level = control[words.LEVEL]
     edges = 0
     chunk = chunk_for(visited.size, 64, _WORD_CHUNK)
     while True:
@@ -124,7 +114,7 @@ def sweep(rows, state):
             bits = next_frontier[w]
             if bits == ZERO:
                 continue
-            mark_levels(state, w * 64, bits)
+            mark_levels(state.levels, state.deep_levels, level, w * 64, bits)
             while bits != ZERO:
                 u = w * 64 + trailing_zeros(bits)
                 degree = np.int64(degrees[u])

@@ -70,9 +70,9 @@ from oocbfs.kernels.bfs.state import (
     SMALL_STEP,
     SPARSE_STEP,
     SWEEP,
-    UNREACHED,
     WEIGH,
 )
+from oocbfs.kernels.bitmaps import UNREACHED
 from oocbfs.kernels.region import ONE, SLICE_NANOSECONDS, ZERO, make_region
 from oocbfs.kernels.structs import call_at
 

@@ -21,7 +21,6 @@ from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.frontier import mark_visited
 from oocbfs.kernels.bfs.state import (
     BOTTOM_UP,
-    DEEP,
     IN_BITMAP,
     IN_PARTS,
     PART_BEGIN,
@@ -29,8 +28,8 @@ from oocbfs.kernels.bfs.state import (
     PART_EDGES,
     PART_SIZE,
     PARTS_EDGES,
-    UNREACHED,
 )
+from oocbfs.kernels.bitmaps import DEEP, UNREACHED
 from oocbfs.kernels.gather import BATCH, NOT_BEGUN, gather_rows
 from oocbfs.kernels.region import ZERO
 

@@ -14,9 +14,9 @@ from numba import from_dtype, types
 from numpy.typing import NDArray
 
 from oocbfs.kernels.array_types import I32, I64, I64_2D, U8, U32, U32_2D, U64_2D
+from oocbfs.kernels.bottom_up.probe import PROBE_WORDS
 from oocbfs.kernels.gather import BATCH
 from oocbfs.kernels.lingering import Lingering
-from oocbfs.kernels.probe import PROBE_WORDS
 from oocbfs.kernels.region import REGION_WORDS, WORK_FIELDS
 from oocbfs.kernels.results.levels import count_levels
 from oocbfs.kernels.rows import ROWS, Rows, read_only
@@ -68,9 +68,6 @@ MAX_PARTS = 16
 PART_SIZE, PART_BEGIN, PART_EDGES, PART_BYTES = range(4)
 # Columns are 8 so that each part has a cache line of its own.
 PART_COLUMNS = 8
-# Levels are bytes, which leaves most of them in the caches: these say that a vertex was not
-# reached, and that its level is in ``deep_levels``.
-UNREACHED, DEEP = 255, 254
 # Levels beyond these are summed up in the last record.
 MAX_RECORDS = 1 << 16
 # Threads that take part in a dense step: each but the first two has a bitmap of its own.

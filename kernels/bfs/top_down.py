@@ -20,7 +20,8 @@ import numpy as np
 from oocbfs.kernels.atomics import apart, atomic_add, atomic_or, kernel
 from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.frontier import own_bitmap
-from oocbfs.kernels.bfs.state import DEEP, MAX_DENSE
+from oocbfs.kernels.bfs.state import MAX_DENSE
+from oocbfs.kernels.bitmaps import DEEP
 from oocbfs.kernels.gather import (
     BATCH,
     FULL,

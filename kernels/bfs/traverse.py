@@ -42,7 +42,6 @@ from oocbfs.kernels.bfs.state import (
     BITMAP_TO_QUEUE,
     BOTTOM_UP,
     BOTTOM_UP_STEP,
-    DEEP,
     DENSE_STEP,
     MAX_RECORDS,
     OPTIONS,
@@ -64,6 +63,7 @@ from oocbfs.kernels.bfs.state import (
     state_at,
 )
 from oocbfs.kernels.bfs.top_down import top_down_dense, top_down_sparse
+from oocbfs.kernels.bitmaps import DEEP
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.compiling import address_of, code_of, prepare_together
 from oocbfs.kernels.constants import NO_HEAD
@@ -101,7 +101,7 @@ def _do_work(rows_out, rows_in, state, thread):
     rows_out, rows_in, state = rows_at(rows_out), rows_at(rows_in), state_at(state)
     task = state.control[TASK]
     if task == BOTTOM_UP_STEP:
-        bottom_up(rows_in, rows_out.degrees, state, thread)
+        bottom_up(rows_in, rows_out.degrees, state, np.int64(0), thread)
     elif task == DENSE_STEP:
         top_down_dense(rows_out, state, thread)
     elif task == SPARSE_STEP:

@@ -15,6 +15,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from oocbfs.kernels.atomics import inlined
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.internals import ir
 
@@ -159,6 +160,16 @@ PAIRS = types.int64(
 )
 
 
+@inlined
+def put_result(result, count, lines, where, rows, last_row):
+    """Say how many edges and lines were parsed, where the next line begins, and which rows."""
+    result[COUNT] = count
+    result[LINES] = lines
+    result[WHERE] = where
+    result[ROWS] = rows
+    result[LAST_ROW] = last_row
+
+
 @compiled(PAIRS)
 def parse_pairs(sources, targets, result, text, flags, columns, low, high):
     """Parse lines that begin with two ids from low to high and have ``columns`` columns or more."""
@@ -211,10 +222,7 @@ def parse_pairs(sources, targets, result, text, flags, columns, low, high):
         targets[count] = target
         count += 1
         lines += 1
-    result[COUNT] = count
-    result[LINES] = lines
-    result[WHERE] = start - np.int64(text.ctypes.data)
-    result[ROWS] = result[LAST_ROW] = lines
+    put_result(result, count, lines, start - np.int64(text.ctypes.data), lines, lines)
     return code
 
 
@@ -289,9 +297,5 @@ def parse_rows(sources, targets, result, text, flags, columns, low, high):
         rows += 1
         if not blank:
             last = rows
-    result[COUNT] = count
-    result[LINES] = lines
-    result[WHERE] = start - np.int64(text.ctypes.data)
-    result[ROWS] = rows
-    result[LAST_ROW] = last
+    put_result(result, count, lines, start - np.int64(text.ctypes.data), rows, last)
     return code

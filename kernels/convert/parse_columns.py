@@ -15,17 +15,13 @@ from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.convert.parse import (
     ADDRESS,
     BAD_LINE,
-    COUNT,
     DONE,
     FULL,
-    LAST_ROW,
-    LINES,
     PAIRS,
-    ROWS,
-    WHERE,
     byte_at,
     is_comment,
     next_line,
+    put_result,
     read_number,
 )
 
@@ -157,8 +153,5 @@ def parse_columns(sources, targets, result, text, flags, columns, low, high):
         targets[count] = first if swapped else second
         count += 1
         lines += 1
-    result[COUNT] = count
-    result[LINES] = lines
-    result[WHERE] = start - np.int64(text.ctypes.data)
-    result[ROWS] = result[LAST_ROW] = lines
+    put_result(result, count, lines, start - np.int64(text.ctypes.data), lines, lines)
     return code

@@ -7,19 +7,13 @@ import numpy as np
 from oocbfs.kernels.atomics import kernel, trailing_zeros
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.disk import state as words
-from oocbfs.kernels.disk.large_level import (
-    heads_pass,
-    stream_down,
-    stream_up,
-    sweep,
-    visit_heads,
-)
+from oocbfs.kernels.disk.large_level import run_level_step, sweep
+from oocbfs.kernels.disk.level_streams import TOP_DOWN_TAILS
 from oocbfs.kernels.disk.small_level import fill, small_levels
 from oocbfs.kernels.region import ONE, ZERO
 
-SMALL_LEVELS, FILL_CACHE, HEADS_PASS, VISIT_HEADS, STREAM_DOWN, STREAM_UP, SWEEP, TO_QUEUE = range(
-    8
-)
+# Steps besides those of a level.
+SMALL_LEVELS, FILL_CACHE, SWEEP, TO_QUEUE = range(TOP_DOWN_TAILS + 1, TOP_DOWN_TAILS + 5)
 
 
 @kernel
@@ -39,23 +33,16 @@ def _to_queue(state):
 
 
 @compiled(_nrt=False)
-def step(task, rows_out, rows_in, disk_out, disk_in, state, max_depth, target, clock, thread):
-    """Run a step; small levels say why they ended."""
-    num_words = (state.levels.size + 63) >> 6
+def step(task, rows, disk, state, max_depth, target, clock, thread):
+    """Run a step on the rows that it needs; small levels say why they ended."""
     if task == SMALL_LEVELS:
-        return small_levels(rows_out, disk_out, state, max_depth, target, clock)
+        return small_levels(rows, disk, state, max_depth, target, clock)
     if task == FILL_CACHE:
-        fill(disk_out, state)
-    elif task == HEADS_PASS:
-        heads_pass(rows_in, state, num_words, thread)
-    elif task == VISIT_HEADS:
-        visit_heads(rows_out, state, num_words, thread)
-    elif task == STREAM_DOWN:
-        stream_down(rows_out, disk_out, state, thread)
-    elif task == STREAM_UP:
-        stream_up(rows_in, disk_in, state, thread)
+        fill(disk, state)
     elif task == SWEEP:
-        sweep(rows_out, state, num_words, thread)
-    else:
+        sweep(rows, state, (rows.heads.size + 63) >> 6, thread)
+    elif task == TO_QUEUE:
         _to_queue(state)
+    else:
+        run_level_step(task, rows, disk, state, thread)
     return np.int64(0)

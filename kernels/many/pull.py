@@ -2,7 +2,7 @@
 
 Only sources that go bottom-up are asked for; what others pushed is already in the next frontier.
 A thread owns the vertices of the chunk it took: all heads first, then the tails of those for whom
-the head was not enough, in rounds of one neighbour each (as in bfs/bottom_up.py), until nothing
+the head was not enough, in rounds of one neighbour each (as in bottom_up/step.py), until nothing
 is wanted or the row is over. Then what is new in the chunk's next frontier becomes seen and is
 counted by source.
 """

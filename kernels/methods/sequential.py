@@ -9,6 +9,7 @@ import numpy as np
 from numba import types
 
 from oocbfs.kernels.array_types import I32, I64, READ_U32, READ_U64, U32
+from oocbfs.kernels.atomics import inlined
 from oocbfs.kernels.cache import compiled
 
 _I64 = types.int64
@@ -50,6 +51,17 @@ def list_ends(ends, offsets, columns, both):
             edge += 1
 
 
+@inlined
+def _visit(levels, parents, queue, found, u, v, level):
+    """Queue v, which u leads to, unless it was found before; return the new end of the queue."""
+    if levels[v] < 0:
+        levels[v] = level
+        parents[v] = u
+        queue[found] = v
+        found += 1
+    return found
+
+
 @compiled(_FOUND(I32, U32, U32, _I64, _I64, I64, I64, U32, _I64))
 def list_level(levels, parents, queue, begin, end, firsts, nexts, ends, level):
     """Expand queue[begin:end] along linked lists; gives the new end and the edges looked at."""
@@ -60,11 +72,7 @@ def list_level(levels, parents, queue, begin, end, firsts, nexts, ends, level):
         while place >= 0:
             v = ends[place ^ 1]
             examined += 1
-            if levels[v] < 0:
-                levels[v] = level
-                parents[v] = u
-                queue[found] = v
-                found += 1
+            found = _visit(levels, parents, queue, found, u, v, level)
             place = nexts[place]
     return found, examined
 
@@ -78,9 +86,5 @@ def csr_level(levels, parents, queue, begin, end, offsets, columns, level):
         for i in range(offsets[u], offsets[u + 1]):
             v = columns[i]
             examined += 1
-            if levels[v] < 0:
-                levels[v] = level
-                parents[v] = u
-                queue[found] = v
-                found += 1
+            found = _visit(levels, parents, queue, found, u, v, level)
     return found, examined

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from oocbfs.kernels.array_types import READ_I64, READ_U8, U8
 from oocbfs.kernels.atomics import kernel
 from oocbfs.kernels.cache import compiled
-from oocbfs.kernels.results.format_text import put_decimal
+from oocbfs.kernels.results.format_text import put_line_end
 
 Text = NDArray[np.uint8]
 Bounds = NDArray[np.int64]
 
-_TAB, _NEWLINE, _RETURN, _SPACE, _QUOTE, _HASH, _PERCENT, _MINUS, _SLASH = (
-    np.uint8(code) for code in b'\t\n\r "#%-/'
+_TAB, _NEWLINE, _RETURN, _SPACE, _QUOTE, _HASH, _PERCENT, _SLASH = (
+    np.uint8(code) for code in b'\t\n\r "#%/'
 )
 # What may be taken for what delimits fields.
 _COMMA, _SEMICOLON, _BAR = (np.uint8(code) for code in b",;|")
@@ -67,13 +67,7 @@ def _put_values(out, text, bounds, values, separator):
     for i in range(values.size):
         place = _put_name(out, place, text, bounds[i], bounds[i + 1], separator)
         out[place] = separator
-        place += 1
-        if values[i] < 0:
-            out[place] = _MINUS
-            place += 1
-        place = put_decimal(out, place, np.uint64(abs(values[i])))
-        out[place] = _NEWLINE
-        place += 1
+        place = put_line_end(out, place + 1, values[i])
     return place
 
 

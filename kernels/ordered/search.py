@@ -9,6 +9,7 @@ import numpy as np
 from numba import types
 
 from oocbfs.kernels.array_types import U8, U32
+from oocbfs.kernels.atomics import inlined
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.ordered.adjacency import ADJACENCY, row_of
 
@@ -44,6 +45,29 @@ def expand(queue, finders, visited, count, begin, end, adjacency, scratch):
     return count
 
 
+@inlined
+def _expand_side(queue, first, last, mine, others, adjacency, scratch):
+    """Expand queue[first:last] of a search from one end.
+
+    Returns the new end of the queue, and the vertex that the other search has seen, DAMAGED, or
+    NO_PATH if there is none yet.
+    """
+    for place in range(first, last):
+        v = queue[place]
+        row, begin, stop = row_of(adjacency, v, scratch)
+        if stop < 0:
+            return last, np.int64(DAMAGED)
+        for i in range(begin, stop):
+            w = row[i]
+            if mine[w] == 0:
+                mine[w] = v + np.uint32(BEFORE)
+                queue[last] = w
+                last += 1
+            if others[w] != 0:
+                return last, np.int64(w)
+    return last, np.int64(NO_PATH)
+
+
 @compiled(_I64(U32, U32, U32, U32, _I64, _I64, ADJACENCY, ADJACENCY, U32))
 def meet(forward, backward, before, after, source, target, outward, inward, scratch):
     """Search from both ends, the smaller frontier first; returns where they meet.
@@ -57,34 +81,12 @@ def meet(forward, backward, before, after, source, target, outward, inward, scra
     while first < last and back_first < back_last:
         if last - first <= back_last - back_first:
             end = last
-            for place in range(first, end):
-                v = forward[place]
-                row, begin, stop = row_of(outward, v, scratch)
-                if stop < 0:
-                    return DAMAGED
-                for i in range(begin, stop):
-                    w = row[i]
-                    if before[w] == 0:
-                        before[w] = v + np.uint32(BEFORE)
-                        forward[last] = w
-                        last += 1
-                    if after[w] != 0:
-                        return np.int64(w)
+            last, met = _expand_side(forward, first, end, before, after, outward, scratch)
             first = end
         else:
             end = back_last
-            for place in range(back_first, end):
-                v = backward[place]
-                row, begin, stop = row_of(inward, v, scratch)
-                if stop < 0:
-                    return DAMAGED
-                for i in range(begin, stop):
-                    w = row[i]
-                    if after[w] == 0:
-                        after[w] = v + np.uint32(BEFORE)
-                        backward[back_last] = w
-                        back_last += 1
-                    if before[w] != 0:
-                        return np.int64(w)
+            back_last, met = _expand_side(backward, back_first, end, after, before, inward, scratch)
             back_first = end
+        if met != NO_PATH:
+            return met
     return NO_PATH

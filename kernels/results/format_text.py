@@ -49,6 +49,17 @@ def put_decimal(out: Text, offset: int, value: np.uint64) -> int:
     return end
 
 
+@njit(inline="always")
+def put_line_end(out: Text, offset: int, value: int) -> int:
+    """Write the last number of a line, which may be negative, and return where the next begins."""
+    if value < 0:
+        out[offset] = _MINUS
+        offset += 1
+    offset = put_decimal(out, offset, np.uint64(abs(value)))
+    out[offset] = _NEWLINE
+    return offset + 1
+
+
 @compiled(types.int64(U8, READ_U64, READ_U64, types.uint8))
 def _put_pairs(out: Text, sources: Ids, targets: Ids, separator: np.uint8) -> int:
     """Write a line per pair and return the number of bytes."""
@@ -69,13 +80,7 @@ def _put_values(out: Text, ids: Ids, values: NDArray[np.int64], separator: np.ui
     for i in range(ids.size):
         offset = put_decimal(out, offset, ids[i])
         out[offset] = separator
-        offset += 1
-        if values[i] < 0:
-            out[offset] = _MINUS
-            offset += 1
-        offset = put_decimal(out, offset, np.uint64(abs(values[i])))
-        out[offset] = _NEWLINE
-        offset += 1
+        offset = put_line_end(out, offset + 1, values[i])
     return offset
 
 

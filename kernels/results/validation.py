@@ -46,18 +46,58 @@ def _vertex(deal, row):
     return ((row >> 6) * deal[1] + deal[0] << 6) | (row & 63)
 
 
+def _make_walk(look):
+    """Make the walk over the arcs of rows, until ``look(context, u, v)`` returns a problem."""
+
+    @njit(inline="always")
+    def walk(context, n, order, heads, bases, starts, shift, tails, deal, first, stop):
+        """Look at the arcs of rows first … stop-1; return a problem, or FINE, and a position."""
+        for row in range(first, stop):
+            head = np.int64(heads[row])
+            if head >= n:
+                continue
+            vertex = _vertex(deal, row)
+            if vertex >= n:
+                return DAMAGED, 0
+            u = _position(order, vertex)
+            problem = look(context, u, _position(order, head))
+            if problem != FINE:
+                return problem, u
+            offset, end = row_span(bases, starts, shift, tails.size, row)
+            while offset < end:
+                segment_end = min(offset + SEGMENT_BYTES, end)
+                last = np.int64(-1)
+                while offset < segment_end:
+                    delta, offset = get_varint(tails, offset, segment_end)
+                    if offset < 0 or delta >= n or last + delta + 1 >= n:
+                        return DAMAGED, u
+                    last += delta + 1
+                    problem = look(context, u, _position(order, last))
+                    if problem != FINE:
+                        return problem, u
+        return FINE, 0
+
+    return walk
+
+
 @njit(inline="always")
-def _check_arc(confirmed, levels, parents, u, u_id, v, last_level, undirected):
+def _check_arc(context, u, v):
     """Check one arc between positions, and confirm v if u is its parent or could be."""
+    confirmed, levels, parents, ids, first_id, last_level, undirected = context
     if levels[u] < 0:
         return FINE
     if levels[v] < 0:
         return LEAVES if levels[u] < last_level else FINE
     if levels[v] > levels[u] + 1 or (undirected and levels[u] > levels[v] + 1):
         return SPANS
-    if levels[v] == levels[u] + 1 and (parents.size == 0 or parents[v] == u_id):
-        confirmed[v] = 1
+    if levels[v] == levels[u] + 1:
+        u_id = np.int64(ids[u]) if ids.size else u + first_id
+        if parents.size == 0 or parents[v] == u_id:
+            confirmed[v] = 1
     return FINE
+
+
+_check_arcs = _make_walk(_check_arc)
 
 
 @compiled(_PAIR(U8, READ_I32, READ_I64, *_NAMES, *_ROWS, _I64, types.boolean, _I64, _I64))
@@ -70,34 +110,9 @@ def check_levels(
     ``confirmed[v]`` becomes 1 when an arc leads to v from its parent, one level up; without
     parents, from any vertex one level up. Vertices at ``last_level`` were not expanded.
     """
+    context = (confirmed, levels, parents, ids, first_id, last_level, undirected)
     n = levels.size
-    for row in range(first, stop):
-        head = np.int64(heads[row])
-        if head >= n:
-            continue
-        vertex = _vertex(deal, row)
-        if vertex >= n:
-            return DAMAGED, 0
-        u = _position(order, vertex)
-        u_id = np.int64(ids[u]) if ids.size else u + first_id
-        v = _position(order, head)
-        problem = _check_arc(confirmed, levels, parents, u, u_id, v, last_level, undirected)
-        if problem != FINE:
-            return problem, u
-        offset, end = row_span(bases, starts, shift, tails.size, row)
-        while offset < end:
-            segment_end = min(offset + SEGMENT_BYTES, end)
-            last = np.int64(-1)
-            while offset < segment_end:
-                delta, offset = get_varint(tails, offset, segment_end)
-                if offset < 0 or delta >= n or last + delta + 1 >= n:
-                    return DAMAGED, u
-                last += delta + 1
-                v = _position(order, last)
-                problem = _check_arc(confirmed, levels, parents, u, u_id, v, last_level, undirected)
-                if problem != FINE:
-                    return problem, u
-    return FINE, 0
+    return _check_arcs(context, n, order, heads, bases, starts, shift, tails, deal, first, stop)
 
 
 @njit(inline="always")
@@ -109,10 +124,15 @@ def _root(forest, v):
 
 
 @njit(inline="always")
-def _join(forest, u, v):
+def _join(context, u, v):
     """Make one tree of two, by the smaller root."""
+    (forest,) = context
     u, v = _root(forest, u), _root(forest, v)
     forest[max(u, v)] = min(u, v)
+    return FINE
+
+
+_join_arcs = _make_walk(_join)
 
 
 @compiled(_PAIR(U32, READ_U32, *_ROWS, _I64, _I64))
@@ -122,26 +142,7 @@ def join_rows(forest, order, heads, bases, starts, shift, tails, deal, first, st
     The root of a tree is its smallest position. Only one thread may do so.
     """
     n = forest.size
-    for row in range(first, stop):
-        head = np.int64(heads[row])
-        if head >= n:
-            continue
-        vertex = _vertex(deal, row)
-        if vertex >= n:
-            return DAMAGED, 0
-        u = _position(order, vertex)
-        _join(forest, u, _position(order, head))
-        offset, end = row_span(bases, starts, shift, tails.size, row)
-        while offset < end:
-            segment_end = min(offset + SEGMENT_BYTES, end)
-            last = np.int64(-1)
-            while offset < segment_end:
-                delta, offset = get_varint(tails, offset, segment_end)
-                if offset < 0 or delta >= n or last + delta + 1 >= n:
-                    return DAMAGED, u
-                last += delta + 1
-                _join(forest, u, _position(order, last))
-    return FINE, 0
+    return _join_arcs((forest,), n, order, heads, bases, starts, shift, tails, deal, first, stop)
 
 
 @compiled(_I64(U32, U32, READ_U64, READ_U64, types.uint64))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
+from oocbfs.kernels import bitmaps
 from oocbfs.kernels.array_types import (
     I32,
     READ_U32,
@@ -12,12 +13,10 @@ from oocbfs.kernels.array_types import (
     U8,
     U64,
 )
-from oocbfs.kernels.atomics import atomic_or, count_ones, trailing_zeros
-from oocbfs.kernels.bfs.bottom_up import WEIGHED_WORDS
-from oocbfs.kernels.bfs.state import DEEP
+from oocbfs.kernels.atomics import atomic_or, count_ones
+from oocbfs.kernels.bottom_up.step import WEIGHED_WORDS
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.region import ONE, ZERO
-from oocbfs.kernels.vectors import store_where
 
 _I64 = types.int64
 # The edges of more vertices than this are estimated.
@@ -28,13 +27,8 @@ _MANY = 1 << 14
 def mark_levels(levels, deep_levels, found, level):
     """Write the level of the vertices in a bitmap: a byte, or DEEP and the level beside it."""
     for w in range(found.size):
-        bits = found[w]
-        if bits == ZERO:
-            continue
-        store_where(levels, w * 64, bits, np.uint8(min(level, DEEP)))
-        while level >= DEEP and bits != ZERO:
-            deep_levels[w * 64 + trailing_zeros(bits)] = level
-            bits &= bits - ONE
+        if found[w] != ZERO:
+            bitmaps.mark_levels(levels, deep_levels, level, w * 64, found[w])
 
 
 @compiled(types.void(U64, READ_U64))
@@ -53,10 +47,7 @@ def weigh_found(found, degrees):
     step = np.int64(WEIGHED_WORDS if size > _MANY else 1)
     edges = np.int64(0)
     for w in range(0, found.size, step):
-        bits = found[w]
-        while bits != ZERO:
-            edges += np.int64(degrees[w * 64 + trailing_zeros(bits)])
-            bits &= bits - ONE
+        edges += bitmaps.sum_degrees(degrees, w, found[w])
     return size, edges * step
 
 

@@ -11,34 +11,34 @@ from numba import types
 
 from oocbfs.kernels.array_types import READ_U32, READ_U64, U32
 from oocbfs.kernels.atomics import kernel, trailing_zeros
+from oocbfs.kernels.bottom_up.probe import PROBE_WORDS
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.compiling import prepare_together
 from oocbfs.kernels.gather import BATCH
-from oocbfs.kernels.probe import PROBE_WORDS
 from oocbfs.kernels.region import ONE, STARTED, TASK, ZERO, make_region, run_together
 from oocbfs.kernels.rows import ROWS, Rows, read_only, rows_at
 from oocbfs.kernels.shards import state as words
-from oocbfs.kernels.shards.down import down, down_hubs, down_ids, small
+from oocbfs.kernels.shards.bottom_up import bottom_up
 from oocbfs.kernels.shards.messages import count_bits
 from oocbfs.kernels.shards.naming import run_naming
 from oocbfs.kernels.shards.state import (
+    BOTTOM_UP,
     CLEAR,
     CONTROL_WORDS,
     COUNTS,
-    DOWN,
-    DOWN_HUBS,
-    DOWN_IDS,
     MAX_HUBS,
     SMALL,
     STATE,
     TAKE,
-    UP,
+    TOP_DOWN,
+    TOP_DOWN_HUBS,
+    TOP_DOWN_IDS,
     Bitmaps,
     TeamState,
     state_at,
 )
 from oocbfs.kernels.shards.take import clear, take
-from oocbfs.kernels.shards.up import up
+from oocbfs.kernels.shards.top_down import small, top_down, top_down_hubs, top_down_ids
 from oocbfs.kernels.structs import Struct
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ _ALL = 1 << 62
 _QUEUE = 64 * 64
 # Fewer words are not worth sharing.
 _SHARED_WORDS = 1024
-_ALONE = (SMALL, DOWN_IDS)
+_ALONE = (SMALL, TOP_DOWN_IDS)
 # So many threads have marks of their own; more share one bitmap, by atomic operations.
 _OWN_MARKS = 4
 
@@ -66,24 +66,24 @@ def _work(even, odd, state, thread):
     """Do one thread's part of a step on all parts that are held, one after the other."""
     now = state_at(even if state.control[words.TURN] == 0 else odd)
     shards, task = now.shards, now.control[TASK]
-    if task == DOWN_HUBS:
-        down_hubs(now, thread)
+    if task == TOP_DOWN_HUBS:
+        top_down_hubs(now, thread)
         return
     if task == CLEAR:
         clear(now)
         return
     for shard in range(shards.shape[0]):
         rows_out = rows_at(shards[shard, words.OUT])
-        if task == UP:
-            up(rows_at(shards[shard, words.IN]), rows_out.degrees, now, shard, thread)
-        elif task == DOWN:
-            down(rows_out, now, shard, thread)
+        if task == BOTTOM_UP:
+            bottom_up(rows_at(shards[shard, words.IN]), rows_out.degrees, now, shard, thread)
+        elif task == TOP_DOWN:
+            top_down(rows_out, now, shard, thread)
         elif task == TAKE:
             take(rows_out.degrees, now, shard)
         elif task == SMALL:
             small(rows_out, now, shard, thread)
         else:
-            down_ids(rows_out, now, thread)
+            top_down_ids(rows_out, now, thread)
 
 
 _run_region, _worker_loop = make_region(_work)
@@ -100,12 +100,12 @@ def _run(even, odd, task, shared, thread):
         _worker_loop(even, odd, state, thread)
         return _DONE
     counts, control = state.counts, state.control
-    if task == DOWN:
+    if task == TOP_DOWN:
         control[words.NUM_HUBS] = 0
     counts[:, words.WORD_CURSOR] = 0
     _run_region(even, odd, state, task, shared != 0)
-    if task == DOWN and control[words.NUM_HUBS] != 0:
-        _run_region(even, odd, state, DOWN_HUBS, shared != 0)
+    if task == TOP_DOWN and control[words.NUM_HUBS] != 0:
+        _run_region(even, odd, state, TOP_DOWN_HUBS, shared != 0)
     return _DONE
 
 
@@ -260,7 +260,7 @@ class Team:
 
         def body() -> None:
             self.control[words.NUM_HUBS] = size
-            self.step(DOWN_IDS)
+            self.step(TOP_DOWN_IDS)
 
         shared, self._shared = self._shared, False
         try:

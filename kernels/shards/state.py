@@ -21,13 +21,13 @@ CONTROL_WORDS = REGION_WORDS + 8
 # Steps: bottom-up; top-down into marks, first without hubs, then their segments; taking marks in
 # that nobody visited before; all of that for a few edges, by one thread, where all parts are held;
 # top-down of a few rows into a list of ids; the begin of a search.
-UP, DOWN, DOWN_HUBS, TAKE, SMALL, DOWN_IDS, CLEAR = range(7)
+BOTTOM_UP, TOP_DOWN, TOP_DOWN_HUBS, TAKE, SMALL, TOP_DOWN_IDS, CLEAR = range(7)
 
 # Columns of ``shards``: addresses of the out- and the in-rows, the part, the place of its first
 # word, and how many words it has.
 OUT, IN, PART, PLACE, NUM_WORDS = range(5)
 # Columns of ``counts``, a row a shard: sums over the threads, and the cursor of the step.
-FOUND, FOUND_EDGES, TESTED, EDGES, HEADS, TAIL_BYTES, WORD_CURSOR = range(7)
+FOUND, FRONTIER_EDGES, TESTED, EDGES, HEADS, TAIL_BYTES, WORD_CURSOR = range(7)
 COUNTS = 8
 
 MAX_HUBS = 4096
@@ -46,16 +46,16 @@ class Bitmaps(NamedTuple):
     after the other. Where all parts are held, both are the same.
 
     frontier
-        Full; what a step up looks for.
+        Full; what a bottom-up step looks for.
     own
-        Placed: the frontier of held parts, which a step down expands.
+        Placed: the frontier of held parts, which a top-down step expands.
     known
         Full: what need not be marked.
     visited, found
         Placed.
     marks
-        Full bitmaps, one that threads share or one for each, zero between two levels: what a step
-        down comes across, whatever part it belongs to.
+        Full bitmaps, one that threads share or one for each, zero between two levels: what a
+        top-down step comes across, whatever part it belongs to.
     levels, deep_levels, parents
         Placed, one number a vertex. Levels are as in ``kernels.bfs.state``.
     """
@@ -77,11 +77,11 @@ class TeamState(NamedTuple):
     parts, stride
         Parts of the graph, and words from one word of a part to the next in placed arrays.
     list_ids, list_owners
-        In a step down into a list: neighbours, and the rows that these belong to.
+        In a top-down step into a list: neighbours, and the rows that these belong to.
     ids, probing, queues
         Scratch, one row a thread.
     hubs
-        Shards and rows that wait for DOWN_HUBS.
+        Shards and rows that wait for TOP_DOWN_HUBS.
     """
 
     bitmaps: Bitmaps

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from oocbfs.kernels.atomics import apart, atomic_add, count_ones, inlined, kernel, trailing_zeros
-from oocbfs.kernels.bfs.state import DEEP, UNREACHED
+from oocbfs.kernels.atomics import apart, atomic_add, count_ones, inlined, kernel
+from oocbfs.kernels.bitmaps import UNREACHED, mark_levels, sum_degrees
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.kernels.region import CURSOR, ONE, ZERO, chunk_for, take_chunk
+from oocbfs.kernels.region import CURSOR, ZERO, chunk_for, take_chunk
 from oocbfs.kernels.shards import state as words
-from oocbfs.kernels.vectors import store_where
 
 _LEAST_WORDS, _MOST_WORDS = 64, 512
 _CLEAR_WORDS = 1024
@@ -23,28 +22,6 @@ def words_below(state, shard, vertices):
     return min(max(np.int64(0), (left + parts - 1) // parts), shards[shard, words.NUM_WORDS])
 
 
-@inlined
-def mark_level(state, first, bits):
-    """Give the level that is being found to the vertex first + b for every bit b that is set."""
-    if state.levels.size == 0:
-        return
-    level = state.control[words.LEVEL]
-    store_where(state.levels, first, bits, np.uint8(min(level, DEEP)))
-    while level >= DEEP and bits != ZERO:
-        state.deep_levels[first + trailing_zeros(bits)] = level
-        bits &= bits - ONE
-
-
-@inlined
-def sum_degrees(degrees, w, bits):
-    """Sum up the degrees of some rows of a word."""
-    total = np.int64(0)
-    while bits != ZERO:
-        total += np.int64(degrees[w * 64 + trailing_zeros(bits)])
-        bits &= bits - ONE
-    return total
-
-
 @apart
 def take(degrees, state, shard):
     """Take chunks of a part's words until none are left; marks are zero afterwards."""
@@ -52,6 +29,7 @@ def take(degrees, state, shard):
     part, first_place = shards[shard, words.PART], shards[shard, words.PLACE]
     num_words = words_below(state, shard, state.control[words.CONNECTED])
     chunk = chunk_for(num_words, _LEAST_WORDS, _MOST_WORDS)
+    level = state.control[words.LEVEL]
     found = 0
     edges = np.int64(0)
     while True:
@@ -70,10 +48,10 @@ def take(degrees, state, shard):
                 continue
             state.visited[place] |= bits
             found += count_ones(bits)
-            mark_level(state, place * 64, bits)
+            mark_levels(state.levels, state.deep_levels, level, place * 64, bits)
             edges += sum_degrees(degrees, w, bits)
     atomic_add(counts, words.FOUND, found)
-    atomic_add(counts, words.FOUND_EDGES, edges)
+    atomic_add(counts, words.FRONTIER_EDGES, edges)
 
 
 @kernel

@@ -8,16 +8,14 @@ travels is a row for each source.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oocbfs.batch.groups import GroupDone, GroupRunner, Manner, SourceGroup
-from oocbfs.batch.workers import SharedGraph
+from oocbfs.batch.workers import SharedGraph, with_absolute_paths
 from oocbfs.errors import ClusterError
 from oocbfs.memory import parse_size
 from oocbfs.search.graph import Graph
@@ -50,9 +48,7 @@ def on_ranks(
     ClusterError
         If a rank cannot take part.
     """
-    shared = replace(shared, path=Path(os.path.abspath(shared.path)))
-    assert manner.output is not None
-    manner = replace(manner, output=Path(os.path.abspath(manner.output)))
+    shared, manner = with_absolute_paths(shared, manner)
     running: list[Generator[tuple[int, GroupDone]]] = []
 
     def traverse(groups: Sequence[SourceGroup]) -> Iterator[tuple[SourceGroup, GroupDone]]:

@@ -55,6 +55,13 @@ class SharedGraph:
         return graph
 
 
+def with_absolute_paths(shared: SharedGraph, manner: Manner) -> tuple[SharedGraph, Manner]:
+    """Return both as other processes find them, which may run in other folders."""
+    assert manner.output is not None
+    shared = replace(shared, path=Path(os.path.abspath(shared.path)))
+    return shared, replace(manner, output=Path(os.path.abspath(manner.output)))
+
+
 @contextmanager
 def on_workers(
     cluster: str, shared: SharedGraph, manner: Manner, advance: Callable[[int], object]
@@ -66,14 +73,12 @@ def on_workers(
     ClusterError
         If there is no such cluster, or a worker that cannot take part.
     """
-    shared = replace(shared, path=Path(os.path.abspath(shared.path)))
-    assert manner.output is not None
-    output = Path(os.path.abspath(manner.output))
-    manner = replace(manner, output=output)
+    shared, manner = with_absolute_paths(shared, manner)
     with DaskCluster(cluster) as workers:
         workers.ask(_see_graph, shared)
         if manner.emit == "levels":
-            _check_folder(workers, output.parent)
+            assert manner.output is not None
+            _check_folder(workers, manner.output.parent)
 
         def traverse(groups: Sequence[SourceGroup]) -> Iterator[tuple[SourceGroup, GroupDone]]:
             tasks = [

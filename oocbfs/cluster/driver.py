@@ -15,7 +15,7 @@ from oocbfs.cluster.levels import Watch
 from oocbfs.cluster.results import AllResults, Results
 from oocbfs.cluster.shard import Work
 from oocbfs.kernels.bfs.levels import HEAD_COST, ROW_COST, TAIL_COST
-from oocbfs.kernels.bfs.state import DEEP
+from oocbfs.kernels.bitmaps import DEEP
 
 
 @dataclass

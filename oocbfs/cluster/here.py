@@ -17,7 +17,7 @@ from oocbfs.cluster.shard import Bitmap, Forest, Shard, ShardRef, VertexArray
 from oocbfs.cluster.tasks import open_shard
 from oocbfs.formats.container.cut import Cut
 from oocbfs.kernels.shards.messages import count_bits
-from oocbfs.kernels.shards.state import FOUND, FOUND_EDGES
+from oocbfs.kernels.shards.state import FOUND, FRONTIER_EDGES
 
 # A frontier with fewer edges is expanded by one thread: others would take longer to come.
 _FEW_EDGES = 4096
@@ -73,7 +73,7 @@ class Here(Driven):
 
     def _found(self, traffic: Traffic) -> Found:
         counts = self._holder.counts
-        size, edges = int(counts[:, FOUND].sum()), int(counts[:, FOUND_EDGES].sum())
+        size, edges = int(counts[:, FOUND].sum()), int(counts[:, FRONTIER_EDGES].sum())
         self._edges = max(size, edges)
         return Found(size, edges, self._holder.work(), traffic)
 

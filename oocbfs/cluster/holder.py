@@ -24,12 +24,13 @@ from oocbfs.cluster.shard import (
     full_bitmap,
     sum_work,
 )
-from oocbfs.cluster.shards.cpu import damaged, work_of
+from oocbfs.cluster.shards.cpu import work_of
+from oocbfs.cluster.shards.file import damaged
 from oocbfs.formats.container.cut import Cut
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.shards.merge import set_bits
 from oocbfs.kernels.shards.run import HeldPart, Team, list_vertices
-from oocbfs.kernels.shards.state import CLEAR, DOWN, SMALL, TAKE, UP, Bitmaps
+from oocbfs.kernels.shards.state import BOTTOM_UP, CLEAR, SMALL, TAKE, TOP_DOWN, Bitmaps
 
 Result = TypeVar("Result")
 
@@ -167,7 +168,7 @@ class Holder:
         """Let held vertices that are not visited look for the frontier; they are the next one."""
         self._begin_level()
         if self.is_together:
-            self._take_step(UP, level)
+            self._take_step(BOTTOM_UP, level)
         else:
             for shard, found in zip(self._shards, self._look_up(self._visited), strict=True):
                 self.cut.own(self.marks[0], shard.part)[:] = found
@@ -185,7 +186,7 @@ class Holder:
         """Mark the neighbours of the own frontier."""
         self._begin_level()
         if self.is_together:
-            self._take_step(DOWN, level)
+            self._take_step(TOP_DOWN, level)
             return
         for number, shard in enumerate(self._shards):
             down = shard.down(self._words_of(self.own, number), parents=False)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from oocbfs.arrays import ResultArrays, ResultPool
 from oocbfs.cluster.shard import Bitmap, VertexArray
 from oocbfs.formats.container.cut import Cut
-from oocbfs.kernels.bfs.state import DEEP, UNREACHED
+from oocbfs.kernels.bitmaps import DEEP, UNREACHED
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.shards.merge import mark_levels
 from oocbfs.kernels.shards.naming import name_levels

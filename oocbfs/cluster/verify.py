@@ -16,7 +16,7 @@ from oocbfs.formats.container.layout import Kind, Order
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.graph.rows import load_rows
-from oocbfs.graph.verifier import check_bytes, check_rows, check_vertices
+from oocbfs.graph.verifier import check_bytes, check_rows, check_symmetry, check_vertices
 from oocbfs.kernels.rows import Rows
 from oocbfs.progress import Phases
 
@@ -50,12 +50,7 @@ def verify(
         with phases("rows", sides * manifest.num_vertices, "row") as bar:
             for part in parts:
                 sums += _check_part(part, weights, seed, threads, bar.update)
-        if not np.array_equal(sums[0], sums[-1][::-1]):
-            raise FormatError(
-                f"{manifest.folder}: the transpose is not that of the graph"
-                if manifest.directed
-                else f"{manifest.folder}: the graph is undirected but not symmetric"
-            )
+        check_symmetry(manifest.folder, list(sums), directed=manifest.directed)
     return phases.seconds
 
 

@@ -18,21 +18,20 @@ if TYPE_CHECKING:
 def from_memory(edges: Any, options: TableOptions) -> EdgeStream:  # noqa: ANN401
     """Make an edge stream of a table, a graph, arrays or a matrix."""
     table = _table(edges, options, named=False)
-    if table is not None:
-        return table
-    if _is_graph(edges, "networkx"):
-        return NetworkxEdges(edges)
-    return IgraphEdges(edges) if _is_graph(edges, "igraph") else MemoryEdges(edges)
+    return _of_graph(edges, NetworkxEdges, IgraphEdges, MemoryEdges) if table is None else table
 
 
 def names_from_memory(edges: Any, options: TableOptions) -> NamedEdgeStream:  # noqa: ANN401
     """Make a stream of edges between names of a table, a graph, pairs or arrays."""
     table = _table(edges, options, named=True)
-    if table is not None:
-        return table
+    return _of_graph(edges, NetworkxNames, IgraphNames, MemoryNames) if table is None else table
+
+
+def _of_graph(edges: Any, networkx: Any, igraph: Any, other: Any) -> Any:  # noqa: ANN401
+    """Make a stream of a graph of networkx, of one of igraph, or of anything else."""
     if _is_graph(edges, "networkx"):
-        return NetworkxNames(edges)
-    return IgraphNames(edges) if _is_graph(edges, "igraph") else MemoryNames(edges)
+        return networkx(edges)
+    return igraph(edges) if _is_graph(edges, "igraph") else other(edges)
 
 
 def _table(

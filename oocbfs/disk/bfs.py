@@ -25,6 +25,7 @@ from oocbfs.kernels.bfs.traverse import AUTO, BOTTOM_UP, MAX_RECORDS
 from oocbfs.kernels.compiling import Code
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.disk import bfs as kernels
+from oocbfs.kernels.disk import level_streams as steps
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.read import NO_TAILS, PAGE_BYTES
 from oocbfs.kernels.disk.small_level import (
@@ -200,17 +201,17 @@ class _Search:
         if upward or (
             self.direction == AUTO and not cached and down > HEADS_WORTH * self.state.levels.size
         ):
-            self._run_step(kernels.HEADS_PASS, self.threads)
+            self._run_step(steps.BOTTOM_UP_HEADS, self.threads)
             up = read_cost(control[words.PENDING_PAGES], control[words.PENDING_READS])
             upward = bool(upward or up <= down)
         else:
             self.state.bitmaps[control[words.NEXT_BITMAP]] = 0
         if upward:
-            self._run_step(kernels.STREAM_UP, READERS)
+            self._run_step(steps.BOTTOM_UP_TAILS, READERS)
         else:
-            self._run_step(kernels.VISIT_HEADS, self.threads)
+            self._run_step(steps.TOP_DOWN_HEADS, self.threads)
             before = memory.read_bytes() if cached else 0
-            self._run_step(kernels.STREAM_DOWN, READERS, cached=cached)
+            self._run_step(steps.TOP_DOWN_TAILS, READERS, cached=cached)
             if cached:
                 control[words.DISK_BYTES] = memory.read_bytes() - before
         self._run_step(kernels.SWEEP, self.threads)
@@ -234,8 +235,10 @@ class _Search:
         With ``cached``, tails are read through the page cache.
         """
         rows = self.rows
-        out_disk = rows.cached_disk if cached else rows.out_disk
-        tails = (rows.out_rows, rows.in_rows, out_disk, rows.in_disk)
+        if task in (steps.BOTTOM_UP_HEADS, steps.BOTTOM_UP_TAILS):
+            tails = (rows.in_rows, rows.in_disk)
+        else:
+            tails = (rows.out_rows, rows.cached_disk if cached else rows.out_disk)
         limits = (self.max_depth, self.target, time.CLOCK_MONOTONIC)
         return self.readers.run(threads, kernels.step, task, *tails, self.state, *limits)
 
@@ -276,4 +279,4 @@ def load() -> None:
     """Compile the kernels or load them from the cache, so that no traversal's time includes it."""
     rows = read_only(one_row())
     state = _make_state(np.zeros(1, np.int32), None, 1, 0, 0)
-    kernels.step(kernels.FILL_CACHE, rows, rows, NO_TAILS, NO_TAILS, state, 0, 0, 0, 0)
+    kernels.step(kernels.FILL_CACHE, rows, NO_TAILS, state, 0, 0, 0, 0)

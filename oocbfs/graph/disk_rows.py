@@ -14,7 +14,7 @@ from oocbfs.formats.container.layout import TRANSPOSED, Kind
 from oocbfs.formats.container.opened import stamp
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.io.direct import DirectFile
-from oocbfs.graph.rows import check_index
+from oocbfs.graph.rows import make_rows
 from oocbfs.kernels.disk.read import Disk
 from oocbfs.kernels.rows import Rows, read_only
 from oocbfs.kernels.threads import renewed_after_fork
@@ -90,19 +90,8 @@ class DiskRows:
             for kind, size in zip(_FAST_KINDS, sizes, strict=True)
         )
         tails = container.section(Kind(Kind.TAILS + side))
-        check_index(container, heads, bases, starts, tails.size, self._num_ids)
-        rows = Rows(
-            heads=heads,
-            bases=bases,
-            starts=starts,
-            tails=tails,
-            degrees=_NO_DEGREES,
-            shift=container.block_shift,
-            num_edges=container.num_edges,
-            max_degree=int(container.header["max_degree"]),
-            num_ids=self._num_ids,
-        )
-        return read_only(rows)
+        index = (heads, bases, starts, tails, _NO_DEGREES)
+        return read_only(make_rows(container, *index, self._num_ids))
 
     def _section(self, kind: Kind, size: int | None) -> NDArray[Any]:
         """Read the first items of a section into memory of its own, or all of them."""

@@ -113,9 +113,23 @@ def load_rows(container: Container, *, transposed: bool = False) -> Rows:
     degrees, heads, bases, starts, tails = (
         container.section(Kind(kind + side)) for kind in ROW_KINDS
     )
-    check_index(container, heads, bases, starts, tails.size, container.num_ids)
-    if int(degrees.max(initial=0)) > int(container.header["max_degree"]):
+    rows = make_rows(container, heads, bases, starts, tails, degrees, container.num_ids)
+    if int(degrees.max(initial=0)) > rows.max_degree:
         raise FormatError(f"{container.path}: a degree is larger than the largest one stated")
+    return rows
+
+
+def make_rows(
+    container: Container,
+    heads: NDArray[np.uint32],
+    bases: NDArray[np.uint64],
+    starts: NDArray[np.uint32],
+    tails: NDArray[np.uint8],
+    degrees: NDArray[np.uint32],
+    num_ids: int,
+) -> Rows:
+    """Make rows of what a container holds of them, and check what decoders rely on."""
+    check_index(container, heads, bases, starts, tails.size, num_ids)
     return Rows(
         heads=heads,
         bases=bases,
@@ -125,7 +139,7 @@ def load_rows(container: Container, *, transposed: bool = False) -> Rows:
         shift=container.block_shift,
         num_edges=container.num_edges,
         max_degree=int(container.header["max_degree"]),
-        num_ids=container.num_ids,
+        num_ids=num_ids,
     )
 
 

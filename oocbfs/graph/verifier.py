@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -56,15 +56,20 @@ def verify(
             sums = [
                 check_rows(container, rows, weights, seed, threads, bar.update) for rows in sides
             ]
-        turned = sums[-1][::-1]
-        if not np.array_equal(sums[0], turned):
-            what = (
-                "the transpose is not that of the graph"
-                if container.directed
-                else ("the graph is undirected but not symmetric")
-            )
-            raise FormatError(f"{container.path}: {what}")
+        check_symmetry(container.path, sums, directed=container.directed)
     return phases.seconds
+
+
+def check_symmetry(
+    path: str | os.PathLike[str], sums: Sequence[NDArray[np.uint64]], *, directed: bool
+) -> None:
+    """Check by the sums over arcs, of one or both directions, that each has its opposite."""
+    if not np.array_equal(sums[0], sums[-1][::-1]):
+        raise FormatError(
+            f"{path}: the transpose is not that of the graph"
+            if directed
+            else f"{path}: the graph is undirected but not symmetric"
+        )
 
 
 def check_bytes(container: Container, threads: int, advance: Callable[[int], object]) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["convert_from_nx", "convert_to_nx", "open"]
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401
+def __getattr__(name: str) -> Any:
     """Load networkx and numba when they are needed: ``import networkx`` itself loads this."""
     if name not in __all__:
         raise AttributeError(f"module 'oocbfs.networkx' has no attribute {name!r}")

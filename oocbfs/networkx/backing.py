@@ -156,7 +156,7 @@ class ConvertedBacking:
 
     max_degree = 0
 
-    def __init__(self, graph: Any) -> None:  # noqa: ANN401
+    def __init__(self, graph: Any) -> None:
         nodes: list[Node] = list(graph)
         self.names = name_nodes(nodes)
         self.directed: bool = graph.is_directed()
@@ -168,7 +168,7 @@ class ConvertedBacking:
 
     def _list_rows(
         self,
-        graph: Any,  # noqa: ANN401
+        graph: Any,
         rows: Mapping[Node, Mapping[Node, Any]],
         nodes: list[Node],
     ) -> tuple[Adjacency, NDArray[np.int64] | None]:

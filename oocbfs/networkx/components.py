@@ -15,9 +15,7 @@ from oocbfs.networkx.backing import ids_at
 from oocbfs.networkx.names import Node
 
 
-def connected_components(
-    G: Any,  # noqa: ANN401, N803
-) -> Iterator[set[Any]]:
+def connected_components(G: Any) -> Iterator[set[Any]]:
     """Yield the nodes of each component, the one of the first node first."""
     labels = G._backing.engine.components().labels
     # A label is the smallest id of a component, so that labels ascend as first nodes do.
@@ -28,26 +26,19 @@ def connected_components(
             yield set(G._backing.names.nodes(members))
 
 
-def number_connected_components(
-    G: Any,  # noqa: ANN401, N803
-) -> int:
+def number_connected_components(G: Any) -> int:
     """Count the components."""
     return int(G._backing.engine.components().num_components)
 
 
-def is_connected(
-    G: Any,  # noqa: ANN401, N803
-) -> bool:
+def is_connected(G: Any) -> bool:
     """Tell whether there is one component."""
     if len(G) == 0:
         raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
     return number_connected_components(G) == 1
 
 
-def node_connected_component(
-    G: Any,  # noqa: ANN401, N803
-    n: Node,
-) -> set[Any]:
+def node_connected_component(G: Any, n: Node) -> set[Any]:
     """Give the nodes of the component of one."""
     position = G._backing.names.position(n)
     if position is None:

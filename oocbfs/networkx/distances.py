@@ -23,11 +23,8 @@ _NO_BOUNDS = "Cannot compute metric because graph is not connected."
 
 
 def closeness_centrality(
-    G: Any,  # noqa: ANN401, N803
-    u: Node | None = None,
-    distance: None = None,
-    wf_improved: bool = True,
-) -> Any:  # noqa: ANN401
+    G: Any, u: Node | None = None, distance: None = None, wf_improved: bool = True
+) -> Any:
     """Give the closeness of all nodes or of one, by the distances to it."""
     nodes = list(G) if u is None else [u]
     found = {}
@@ -44,10 +41,7 @@ def closeness_centrality(
 
 
 def harmonic_centrality(
-    G: Any,  # noqa: ANN401, N803
-    nbunch: Any = None,  # noqa: ANN401
-    distance: None = None,
-    sources: Any = None,  # noqa: ANN401
+    G: Any, nbunch: Any = None, distance: None = None, sources: Any = None
 ) -> dict[Any, float]:
     """Sum up 1 / distance from all sources, for all nodes or some."""
     nodes = set(G.nbunch_iter(nbunch) if nbunch is not None else G.nodes)
@@ -71,19 +65,14 @@ def harmonic_centrality(
     return {node: value or 0 for node, value in zip(nodes, sums, strict=True)}
 
 
-def _inverse(result: SourceResult, positions: Any) -> Any:  # noqa: ANN401
+def _inverse(result: SourceResult, positions: Any) -> Any:
     """Give 1 / distance, and 0 for the source and what is not reached."""
     assert result.levels is not None
     levels = result.levels[positions].astype(np.float64)
     return np.divide(1, levels, out=np.zeros(levels.size), where=levels > 0)
 
 
-def eccentricity(
-    G: Any,  # noqa: ANN401, N803
-    v: Any = None,  # noqa: ANN401
-    sp: None = None,
-    weight: None = None,
-) -> Any:  # noqa: ANN401
+def eccentricity(G: Any, v: Any = None, sp: None = None, weight: None = None) -> Any:
     """Give the largest distance from all nodes, from some, or from one."""
     if v is None and not G.is_directed() and len(G):
         found = bounds.eccentricities(G._backing.engine, bounds.all_of_them, _NOT_CONNECTED)
@@ -97,36 +86,21 @@ def eccentricity(
     return eccentricities[v] if v in G else eccentricities
 
 
-def diameter(
-    G: Any,  # noqa: ANN401, N803
-    e: None = None,
-    usebounds: bool = False,
-    weight: None = None,
-) -> int:
+def diameter(G: Any, e: None = None, usebounds: bool = False, weight: None = None) -> int:
     """Give the largest eccentricity."""
     if G.is_directed() or not len(G):
         return max(eccentricity(G).values())  # type: ignore[no-any-return]
     return int(_bounded(G, bounds.for_diameter, usebounds).lower.max())
 
 
-def radius(
-    G: Any,  # noqa: ANN401, N803
-    e: None = None,
-    usebounds: bool = False,
-    weight: None = None,
-) -> int:
+def radius(G: Any, e: None = None, usebounds: bool = False, weight: None = None) -> int:
     """Give the smallest eccentricity."""
     if G.is_directed() or not len(G):
         return min(eccentricity(G).values())  # type: ignore[no-any-return]
     return int(_bounded(G, bounds.for_radius, usebounds).upper.min())
 
 
-def periphery(
-    G: Any,  # noqa: ANN401, N803
-    e: None = None,
-    usebounds: bool = False,
-    weight: None = None,
-) -> list[Any]:
+def periphery(G: Any, e: None = None, usebounds: bool = False, weight: None = None) -> list[Any]:
     """Give the nodes of the largest eccentricity."""
     if G.is_directed() or not len(G):
         found = eccentricity(G)
@@ -136,12 +110,7 @@ def periphery(
     return list(G._backing.names.nodes(np.flatnonzero(lower == lower.max())))
 
 
-def center(
-    G: Any,  # noqa: ANN401, N803
-    e: None = None,
-    usebounds: bool = False,
-    weight: None = None,
-) -> list[Any]:
+def center(G: Any, e: None = None, usebounds: bool = False, weight: None = None) -> list[Any]:
     """Give the nodes of the smallest eccentricity."""
     if G.is_directed() or not len(G):
         if not G.is_directed() and usebounds is not True:
@@ -153,17 +122,13 @@ def center(
     return list(G._backing.names.nodes(np.flatnonzero(upper == upper.min())))
 
 
-def _bounded(graph: Any, unresolved: bounds.Rule, usebounds: bool) -> bounds.Bounds:  # noqa: ANN401
+def _bounded(graph: Any, unresolved: bounds.Rule, usebounds: bool) -> bounds.Bounds:
     message = _NO_BOUNDS if usebounds is True else _NOT_CONNECTED
     return bounds.eccentricities(graph._backing.engine, unresolved, message)
 
 
 def _searches(
-    graph: Any,  # noqa: ANN401
-    nodes: Iterable[Node],
-    *,
-    inward: bool = False,
-    levels: bool = False,
+    graph: Any, nodes: Iterable[Node], *, inward: bool = False, levels: bool = False
 ) -> Iterator[SourceResult]:
     """Search from each node, 64 at a time."""
     positions = [known(graph, node, f"Source {node} is not in G") for node in nodes]

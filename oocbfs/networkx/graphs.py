@@ -70,7 +70,7 @@ class _Backed:
     _backing: Backing
 
     @classmethod
-    def _on(cls, backing: Backing) -> Any:  # noqa: ANN401
+    def _on(cls, backing: Backing) -> Any:
         """Make a graph on top of a backing."""
         graph: Any = cls()
         graph._node = _Nodes(backing)
@@ -130,7 +130,7 @@ def is_backed(graph: object) -> bool:
     return getattr(graph, "__networkx_backend__", None) == BACKEND
 
 
-def open(path: str | os.PathLike[str], *, memory: str | int | None = None) -> Any:  # noqa: ANN401
+def open(path: str | os.PathLike[str], *, memory: str | int | None = None) -> Any:
     """Open an ``.ocg`` file as a graph of networkx that cannot be changed.
 
     Nodes are the ids of the file, ascending; so are the neighbours of each node.
@@ -152,7 +152,7 @@ def open(path: str | os.PathLike[str], *, memory: str | int | None = None) -> An
 
 
 def convert_from_nx(
-    graph: Any,  # noqa: ANN401
+    graph: Any,
     *,
     edge_attrs: dict[str, Any] | None = None,
     node_attrs: dict[str, Any] | None = None,
@@ -161,7 +161,7 @@ def convert_from_nx(
     preserve_graph_attrs: bool = False,
     name: str | None = None,
     graph_name: str | None = None,
-) -> Any:  # noqa: ANN401
+) -> Any:
     """Convert a graph of networkx: nodes and neighbours keep their order, attributes are left out.
 
     networkx calls this by itself, and keeps the result until the graph changes.
@@ -188,7 +188,7 @@ def convert_from_nx(
     return converted
 
 
-def convert_to_nx(obj: Any, *, name: str | None = None) -> Any:  # noqa: ANN401
+def convert_to_nx(obj: Any, *, name: str | None = None) -> Any:
     """Give a graph as one of networkx that can be changed; anything else as it is."""
     if not is_backed(obj):
         return obj

@@ -73,14 +73,18 @@ class Consecutive:
         return list((positions.astype(np.uint64) + np.uint64(self._first)).tolist())
 
 
-class Listed:
-    """The ids of a file, where they are not consecutive."""
+class _OfFile:
+    """What a file calls its vertices."""
 
     def __init__(self, graph: StoredGraph) -> None:
         self._graph = graph
 
     def __len__(self) -> int:
         return self._graph.num_vertices
+
+
+class Listed(_OfFile):
+    """The ids of a file, where they are not consecutive."""
 
     def position(self, node: Node) -> int | None:
         """See ``Names``."""
@@ -101,14 +105,8 @@ class Listed:
             return list(listed[positions].tolist())
 
 
-class Named:
+class Named(_OfFile):
     """The names of a file, which are strings."""
-
-    def __init__(self, graph: StoredGraph) -> None:
-        self._graph = graph
-
-    def __len__(self) -> int:
-        return self._graph.num_vertices
 
     def position(self, node: Node) -> int | None:
         """See ``Names``."""
@@ -148,7 +146,7 @@ class Objects:
         return list(map(self._nodes.__getitem__, positions.tolist()))
 
 
-def _whole(node: Any) -> int | None:  # noqa: ANN401
+def _whole(node: Any) -> int | None:
     """Give the whole number that a node is equal to, as it would be found in a dictionary."""
     hash(node)
     try:

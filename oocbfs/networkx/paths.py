@@ -20,65 +20,39 @@ Paths = dict[Any, list[Any]]
 Lengths = dict[Any, int]
 
 
-def single_source_shortest_path_length(
-    G: Any,  # noqa: ANN401, N803
-    source: Node,
-    cutoff: Depth = None,
-) -> Lengths:
+def single_source_shortest_path_length(G: Any, source: Node, cutoff: Depth = None) -> Lengths:
     """Give the distance of each node that can be reached, the nearest first."""
     return _lengths(G, source, f"Source {source} is not in G", cutoff)
 
 
-def single_target_shortest_path_length(
-    G: Any,  # noqa: ANN401, N803
-    target: Node,
-    cutoff: Depth = None,
-) -> Lengths:
+def single_target_shortest_path_length(G: Any, target: Node, cutoff: Depth = None) -> Lengths:
     """Give the distance of the target from each node that can reach it, the nearest first."""
     return _lengths(G, target, f"Target {target} is not in G", cutoff, inward=True)
 
 
-def all_pairs_shortest_path_length(
-    G: Any,  # noqa: ANN401, N803
-    cutoff: Depth = None,
-) -> Iterator[tuple[Any, Lengths]]:
+def all_pairs_shortest_path_length(G: Any, cutoff: Depth = None) -> Iterator[tuple[Any, Lengths]]:
     """Yield each node with the distances from it."""
     for node in all_nodes(G._backing.names):
         yield node, single_source_shortest_path_length(G, node, cutoff)
 
 
-def single_source_shortest_path(
-    G: Any,  # noqa: ANN401, N803
-    source: Node,
-    cutoff: Depth = None,
-) -> Paths:
+def single_source_shortest_path(G: Any, source: Node, cutoff: Depth = None) -> Paths:
     """Give a path to each node that can be reached, the nearest first."""
     return _paths(G, source, f"Source {source} not in G", cutoff)
 
 
-def single_target_shortest_path(
-    G: Any,  # noqa: ANN401, N803
-    target: Node,
-    cutoff: Depth = None,
-) -> Paths:
+def single_target_shortest_path(G: Any, target: Node, cutoff: Depth = None) -> Paths:
     """Give a path to the target from each node that can reach it, the nearest first."""
     return _paths(G, target, f"Target {target} not in G", cutoff, inward=True)
 
 
-def all_pairs_shortest_path(
-    G: Any,  # noqa: ANN401, N803
-    cutoff: Depth = None,
-) -> Iterator[tuple[Any, Paths]]:
+def all_pairs_shortest_path(G: Any, cutoff: Depth = None) -> Iterator[tuple[Any, Paths]]:
     """Yield each node with the paths from it."""
     for node in all_nodes(G._backing.names):
         yield node, single_source_shortest_path(G, node, cutoff)
 
 
-def bidirectional_shortest_path(
-    G: Any,  # noqa: ANN401, N803
-    source: Node,
-    target: Node,
-) -> list[Any]:
+def bidirectional_shortest_path(G: Any, source: Node, target: Node) -> list[Any]:
     """Give the path that a search from both ends finds."""
     names = G._backing.names
     position = known(G, source, f"Source {source} is not in G")
@@ -89,11 +63,7 @@ def bidirectional_shortest_path(
     return list(names.nodes(np.array(path)))
 
 
-def has_path(
-    G: Any,  # noqa: ANN401, N803
-    source: Node,
-    target: Node,
-) -> bool:
+def has_path(G: Any, source: Node, target: Node) -> bool:
     """Tell whether there is a path."""
     try:
         bidirectional_shortest_path(G, source, target)
@@ -103,12 +73,12 @@ def has_path(
 
 
 def shortest_path(
-    G: Any,  # noqa: ANN401, N803
+    G: Any,
     source: Node | None = None,
     target: Node | None = None,
     weight: None = None,
     method: str = "dijkstra",
-) -> Any:  # noqa: ANN401
+) -> Any:
     """Give paths between all nodes, from one, to one, or from one to one."""
     _check_method(method)
     if source is None and target is None:
@@ -121,12 +91,12 @@ def shortest_path(
 
 
 def shortest_path_length(
-    G: Any,  # noqa: ANN401, N803
+    G: Any,
     source: Node | None = None,
     target: Node | None = None,
     weight: None = None,
     method: str = "dijkstra",
-) -> Any:  # noqa: ANN401
+) -> Any:
     """Give distances between all nodes, from one, to one, or from one to one."""
     _check_method(method)
     if source is None and target is None:
@@ -139,12 +109,7 @@ def shortest_path_length(
 
 
 def _lengths(
-    graph: Any,  # noqa: ANN401
-    node: Node,
-    missing: str,
-    cutoff: Depth,
-    *,
-    inward: bool = False,
+    graph: Any, node: Node, missing: str, cutoff: Depth, *, inward: bool = False
 ) -> Lengths:
     search = OrderedSearch(graph._backing, [known(graph, node, missing)], inward=inward)
     lengths: Lengths = {node: 0}
@@ -153,14 +118,7 @@ def _lengths(
     return lengths
 
 
-def _paths(
-    graph: Any,  # noqa: ANN401
-    node: Node,
-    missing: str,
-    cutoff: Depth,
-    *,
-    inward: bool = False,
-) -> Paths:
+def _paths(graph: Any, node: Node, missing: str, cutoff: Depth, *, inward: bool = False) -> Paths:
     search = OrderedSearch(graph._backing, [known(graph, node, missing)], inward=inward)
     paths: Paths = {node: [node]}
     for found in search.run(num_levels(cutoff)):
@@ -169,7 +127,7 @@ def _paths(
     return paths
 
 
-def known(graph: Any, node: Node, missing: str) -> int:  # noqa: ANN401
+def known(graph: Any, node: Node, missing: str) -> int:
     """Give the position of a node, or raise an error with this message."""
     # What cannot be a node is not in the graph either.
     if node not in graph:

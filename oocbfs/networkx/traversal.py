@@ -26,7 +26,7 @@ def num_levels(limit: Depth) -> float:
 
 
 def bfs_edges(
-    G: Any,  # noqa: ANN401, N803
+    G: Any,
     source: Node,
     reverse: bool = False,
     depth_limit: Depth = None,
@@ -39,12 +39,12 @@ def bfs_edges(
 
 
 def bfs_tree(
-    G: Any,  # noqa: ANN401, N803
+    G: Any,
     source: Node,
     reverse: bool = False,
     depth_limit: Depth = None,
     sort_neighbors: Sort = None,
-) -> Any:  # noqa: ANN401
+) -> Any:
     """Give the tree of those edges."""
     tree = nx.DiGraph()
     tree.add_node(source)
@@ -53,10 +53,7 @@ def bfs_tree(
 
 
 def bfs_predecessors(
-    G: Any,  # noqa: ANN401, N803
-    source: Node,
-    depth_limit: Depth = None,
-    sort_neighbors: Sort = None,
+    G: Any, source: Node, depth_limit: Depth = None, sort_neighbors: Sort = None
 ) -> Iterator[tuple[Any, Any]]:
     """Yield the nodes that are found, each with the one that it was found from."""
     for parent, child in bfs_edges(G, source, depth_limit=depth_limit):
@@ -64,10 +61,7 @@ def bfs_predecessors(
 
 
 def bfs_successors(
-    G: Any,  # noqa: ANN401, N803
-    source: Node,
-    depth_limit: Depth = None,
-    sort_neighbors: Sort = None,
+    G: Any, source: Node, depth_limit: Depth = None, sort_neighbors: Sort = None
 ) -> Iterator[tuple[Any, list[Any]]]:
     """Yield the nodes that found others, with those."""
     parent: Any = source
@@ -80,10 +74,7 @@ def bfs_successors(
     yield parent, children
 
 
-def bfs_layers(
-    G: Any,  # noqa: ANN401, N803
-    sources: Any,  # noqa: ANN401
-) -> Iterator[list[Any]]:
+def bfs_layers(G: Any, sources: Any) -> Iterator[list[Any]]:
     """Yield the nodes of each distance from the nearest source."""
     # As in networkx, the order of the first layer is that of a set.
     layer = list({sources} if sources in G else set(sources))
@@ -102,11 +93,7 @@ def bfs_layers(
         yield layer
 
 
-def descendants_at_distance(
-    G: Any,  # noqa: ANN401, N803
-    source: Node,
-    distance: float,
-) -> set[Any]:
+def descendants_at_distance(G: Any, source: Node, distance: float) -> set[Any]:
     """Give the nodes at one distance."""
     if source not in G:
         raise nx.NetworkXError(f"The node {source} is not in the graph.")
@@ -120,30 +107,24 @@ def descendants_at_distance(
     return at_distance
 
 
-def descendants(
-    G: Any,  # noqa: ANN401, N803
-    source: Node,
-) -> set[Any]:
+def descendants(G: Any, source: Node) -> set[Any]:
     """Give the nodes that can be reached, without the source."""
     return _reached(G, G._backing.engine, source)
 
 
-def ancestors(
-    G: Any,  # noqa: ANN401, N803
-    source: Node,
-) -> set[Any]:
+def ancestors(G: Any, source: Node) -> set[Any]:
     """Give the nodes from which the source can be reached, without itself."""
     backing = G._backing
     return _reached(G, backing.reversed_engine if G.is_directed() else backing.engine, source)
 
 
-def _reached(graph: Any, engine: Any, source: Node) -> set[Any]:  # noqa: ANN401
+def _reached(graph: Any, engine: Any, source: Node) -> set[Any]:
     position = _known(graph, source)
     levels = engine.bfs(ids_at(engine, np.array([position]))).levels
     return set(graph._backing.names.nodes(np.flatnonzero(levels > 0)))
 
 
-def _known(graph: Any, source: Node) -> int:  # noqa: ANN401
+def _known(graph: Any, source: Node) -> int:
     """Give the position of a node whose neighbours networkx would ask for."""
     position: int | None = graph._backing.names.position(source)
     if position is None:

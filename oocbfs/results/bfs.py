@@ -233,19 +233,10 @@ class BfsResult(tables.Tabular):
             columns["parent"] = self.graph.as_column(self._parents)
         return columns
 
-    def plot(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        force: bool = False,
-    ) -> Any:  # noqa: ANN401
-        """Draw the levels; gives a figure of matplotlib, and writes it if a file is named."""
+    def _draw(self, path: str | os.PathLike[str] | None, *, force: bool) -> Any:  # noqa: ANN401
         from oocbfs.results.plots import plot_levels
 
         return plot_levels(self, path, force=force)
-
-    def __repr__(self) -> str:
-        return f"<BfsResult: {self.title}>"
 
     @property
     def title(self) -> str:

@@ -190,19 +190,10 @@ class ComponentsResult(tables.Tabular):
         ids = self.graph.id_column(0, self.graph.num_vertices)
         return {"id": ids, "component": self.graph.as_column(self.labels)}
 
-    def plot(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        force: bool = False,
-    ) -> Any:  # noqa: ANN401
-        """Draw the sizes; gives a figure of matplotlib, and writes it if a file is named."""
+    def _draw(self, path: str | os.PathLike[str] | None, *, force: bool) -> Any:  # noqa: ANN401
         from oocbfs.results.plots import plot_components
 
         return plot_components(self, path, force=force)
-
-    def __repr__(self) -> str:
-        return f"<ComponentsResult: {self.title}>"
 
     @property
     def title(self) -> str:

@@ -106,19 +106,10 @@ class SourceResult(tables.Tabular):
             raise QueryError('there are no levels to show: ask for them with emit="levels"')
         return {"id": self.graph.id_column(0, self.num_vertices), "level": self.levels}
 
-    def plot(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        force: bool = False,
-    ) -> Any:  # noqa: ANN401
-        """Draw the levels; gives a figure of matplotlib, and writes it if a file is named."""
+    def _draw(self, path: str | os.PathLike[str] | None, *, force: bool) -> Any:  # noqa: ANN401
         from oocbfs.results.plots import plot_sources
 
         return plot_sources(self.graph, [self], path, force=force)
-
-    def __repr__(self) -> str:
-        return f"<SourceResult: {self.title}>"
 
     @property
     def title(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -92,6 +93,27 @@ class Tabular(ABC):
     @abstractmethod
     def about(self) -> dict[str, str]:
         """Say what the table is about."""
+
+    @abstractmethod
+    def _draw(self, path: str | os.PathLike[str] | None, *, force: bool) -> Any:  # noqa: ANN401
+        """Draw it."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What was searched, and what was found, in one line."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.title}>"
+
+    def plot(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        force: bool = False,
+    ) -> Any:  # noqa: ANN401
+        """Draw it; returns a figure of matplotlib, and writes it if a file is named."""
+        return self._draw(path, force=force)
 
     def to_pandas(self) -> Any:  # noqa: ANN401
         """Give the table as a pandas data frame."""

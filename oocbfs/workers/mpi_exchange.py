@@ -24,7 +24,7 @@ from oocbfs.cluster.shard import Bitmap, Forest, Shard, ShardRef, VertexArray, f
 from oocbfs.cluster.tasks import forget, shard_of
 from oocbfs.errors import ClusterError, OocbfsError
 from oocbfs.formats.container.cut import Cut
-from oocbfs.kernels.bfs.state import UNREACHED
+from oocbfs.kernels.bitmaps import UNREACHED
 from oocbfs.workers.mpi_peers import PeerError, Peers
 from oocbfs.workers.mpi_ranks import (
     attempt,

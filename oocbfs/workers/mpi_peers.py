@@ -216,7 +216,9 @@ class Peers(Steps):
             traffic.plain += (self._size - 1) * 8 * self.cut.num_words
             traffic.messages += self._size * (self._size - 1)
         by_work = [Work(*row) for row in by_part[:, _WORK_COLUMNS].tolist()]
-        size, edges = (int(by_part[:, column].sum()) for column in (words.FOUND, words.FOUND_EDGES))
+        size, edges = (
+            int(by_part[:, column].sum()) for column in (words.FOUND, words.FRONTIER_EDGES)
+        )
         return Found(size, edges, by_work, traffic)
 
     def _sees_target(self) -> bool:

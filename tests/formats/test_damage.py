@@ -23,7 +23,7 @@ from oocbfs.kernels.results import prediction as kernels
 from oocbfs.kernels.results import validation
 from oocbfs.kernels.rows import Rows, read_only
 from oocbfs.kernels.shards import run as shards
-from oocbfs.kernels.shards.state import DOWN, SMALL, TAKE, UP, Bitmaps
+from oocbfs.kernels.shards.state import BOTTOM_UP, SMALL, TAKE, TOP_DOWN, Bitmaps
 from oocbfs.plan.many import DiskShare, ManyDivision
 from oocbfs.plan.prediction import sample_levels
 from oocbfs.progress import Phases
@@ -129,7 +129,7 @@ def run_kernels(path: str, **fields: int) -> None:
     for threads in (1, 2):
         team = shards.Team([shards.HeldPart(0, n // 64 + 1, rows, rows)], 1, threads)
         marks = team.make_marks(n // 64 + 2)
-        for task in (UP, DOWN, TAKE, SMALL):
+        for task in (BOTTOM_UP, TOP_DOWN, TAKE, SMALL):
             visited, found = np.zeros((2, n // 64 + 2), np.uint64)
             of_all = Bitmaps(words[0], words[1], visited, visited, found, marks)
             of_all = of_all._replace(levels=np.zeros(64 * (n // 64 + 2), np.uint8), parents=parents)

@@ -16,6 +16,7 @@ from oocbfs.kernels.bfs import state
 from oocbfs.kernels.bfs import traverse as bfs
 from oocbfs.kernels.bfs.plain import plain_bfs
 from oocbfs.kernels.bfs.traverse import AUTO, BOTTOM_UP, TOP_DOWN, BfsScratch, Names, traverse
+from oocbfs.kernels.bitmaps import UNREACHED
 from oocbfs.kernels.gather import take_varint
 from tests.support.plain_rows import (
     NONE,
@@ -287,7 +288,7 @@ def test_what_few_reach_is_clear_for_the_next_traversal(threads: int) -> None:
             stored = np.append(names.ranks, NONE)[np.minimum(known, order.size)]
             check_parents(graph, [source], expected.astype(np.int32), stored)
         (scratch,) = kept
-        were_clear.append(bool((scratch.levels == state.UNREACHED).all()))
+        were_clear.append(bool((scratch.levels == UNREACHED).all()))
         assert were_clear[-1] == bool(scratch.control[state.LEVELS_CLEAR])
     assert set(were_clear) == {False, True}
 

@@ -12,6 +12,7 @@ import numpy as np
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges
 from oocbfs.formats.io.streams import Source
+from oocbfs.formats.readers.adjacency import NumberedRows
 from oocbfs.formats.readers.chunks import Grammar, Lines, parse, whole_numbers
 from oocbfs.formats.readers.detect import Sample
 
@@ -40,7 +41,6 @@ def _ascend(row: list[int], num_nodes: int) -> bool:
 
 def read(source: Source, declared: Declared, threads: int) -> Generator[Edges]:
     """Read an ASCII graph; its arcs are directed."""
-    rows = last_row = 0
     with source.open() as stream:
         lines = Lines(source, stream)
         line = lines.first()
@@ -51,16 +51,11 @@ def read(source: Source, declared: Declared, threads: int) -> Generator[Edges]:
         num_nodes = counts[0]
         declared.directed, declared.first_id, declared.num_vertices = True, 0, num_nodes
         grammar = Grammar(0, rows=True, columns=0, low=0, high=max(0, num_nodes - 1))
-        for parsed in parse(lines, grammar, threads):
-            if parsed.last_row:
-                last_row = rows + parsed.last_row
-            if last_row > num_nodes:
-                break
-            # A chunk counts its rows from 1.
-            parsed.sources[:] += np.uint64(rows)
+        counted = NumberedRows(num_nodes)
+        for parsed in counted.number(parse(lines, grammar, threads)):
             parsed.sources[:] -= np.uint64(1)
-            rows += parsed.rows
             yield from parsed.batches()
+    rows, last_row = counted.rows, counted.last_row
     # Blank lines may follow; the line of a last node without successors may lack its end.
     if last_row > num_nodes or rows < num_nodes - 1:
         found = f"more than {num_nodes}" if last_row > num_nodes else rows

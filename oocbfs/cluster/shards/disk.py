@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from contextlib import AbstractContextManager
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.cluster.shard import Bitmap, Down, Forest, Up, VertexArray, Work, full_bitmap
-from oocbfs.cluster.shards.cpu import find_forest, part_of
+from oocbfs.cluster.shards.file import FileShard
 from oocbfs.disk.step import Readers, make_buffers
 from oocbfs.formats.container.reader import Container
 from oocbfs.graph.disk_rows import DiskRows
+from oocbfs.kernels.disk import level_streams as steps
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.read import NO_TAILS, Disk
 from oocbfs.kernels.gather import BATCH
@@ -26,29 +26,25 @@ _NO_PARENTS = np.empty(0, np.uint32)
 _NO_WORDS = np.empty(0, np.uint64)
 
 
-class DiskShard:
+class DiskShard(FileShard):
     """A part of a graph, searched with its tails on disk."""
 
     in_memory = False
 
     def __init__(self, container: Container, threads: int) -> None:
-        self.cut, self.part = part_of(container)
+        super().__init__(container, threads)
         load()
-        self._container, self._threads = container, threads
-        self.path = str(container.path)
         self._rows = DiskRows(container)
         with container.file.reading():
             self._rows.load()
         container.release()
+        rows = self._rows
+        self._sides = (rows.out_rows, rows.in_rows) if container.directed else (rows.out_rows,)
         self._num_threads = max(READERS, threads)
         self._buffers = make_buffers(self._num_threads)
         self._ids = np.empty((self._num_threads, 2 * BATCH), np.uint32)
         self._control = np.zeros(words.CONTROL_WORDS, np.int64)
         self._readers = Readers(self._rows.file, self._control, self._num_threads)
-
-    def reading(self) -> AbstractContextManager[object]:
-        """Read its file, which may be cut short meanwhile."""
-        return self._container.file.reading()
 
     def up(self, frontier: Bitmap, visited: Bitmap, *, parents: bool) -> Up:
         """Find own vertices that are not visited and have an in-neighbour in a full frontier."""
@@ -58,8 +54,8 @@ class DiskShard:
         state = self._state(found, wanted, frontier, visited, by_row)
         rows, disk = self._rows.in_rows, self._rows.in_disk
         with self._container.file.reading():
-            self._run(kernels.TEST_HEADS, rows, disk, state, self._threads)
-            self._run(kernels.STREAM_UP, rows, disk, state, READERS)
+            self._run(steps.BOTTOM_UP_HEADS, rows, disk, state, self._threads)
+            self._run(steps.BOTTOM_UP_TAILS, rows, disk, state, READERS)
         listed = by_row[list_vertices(found)] if parents else None
         return Up(found, listed, self._work(start))
 
@@ -70,30 +66,15 @@ class DiskShard:
         state = self._state(found, frontier.copy(), _NO_WORDS, _NO_WORDS, _NO_PARENTS)
         rows, disk = self._rows.out_rows, self._rows.out_disk
         with self._container.file.reading():
-            self._run(kernels.MARK_HEADS, rows, disk, state, self._threads)
-            self._run(kernels.STREAM_DOWN, rows, disk, state, READERS)
+            self._run(steps.TOP_DOWN_HEADS, rows, disk, state, self._threads)
+            self._run(steps.TOP_DOWN_TAILS, rows, disk, state, READERS)
         return Down(None, found, None, self._work(start))
-
-    def heads(self) -> tuple[VertexArray, ...]:
-        """Give the head of each row; those of the in-rows, too, if the graph is directed."""
-        return tuple(rows.heads.copy() for rows in self._sides)
 
     def forest(self, giant: Bitmap) -> Forest:
         """Join own vertices outside a full bitmap with all their neighbours."""
-        with self._container.file.reading():
-            found = find_forest(self._container, self._sides, giant, self._threads)
+        found = super().forest(giant)
         self._container.release()
         return found
-
-    @property
-    def rows(self) -> tuple[Rows, Rows]:
-        """Rows of both directions, without their tails."""
-        return self._rows.out_rows, self._rows.in_rows
-
-    @property
-    def _sides(self) -> tuple[Rows, ...]:
-        rows = self._rows
-        return (rows.out_rows, rows.in_rows) if self._container.directed else (rows.out_rows,)
 
     def _state(
         self,
@@ -152,4 +133,4 @@ def load() -> None:
         ids=np.empty((1, 2 * BATCH), np.uint32),
         control=np.zeros(words.CONTROL_WORDS, np.int64),
     )
-    kernels.step(kernels.MARK_HEADS, rows, NO_TAILS, state, 0)
+    kernels.step(steps.TOP_DOWN_HEADS, rows, NO_TAILS, state, 0)

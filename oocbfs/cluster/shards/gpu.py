@@ -7,15 +7,14 @@ its bitmaps to the device and back, and keeps nothing there but rows and scratch
 from __future__ import annotations
 
 import time
-from contextlib import AbstractContextManager
 from functools import cache
 from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.cluster.shard import Bitmap, Down, Forest, ShardRef, Up, VertexArray, Work, full_bitmap
-from oocbfs.cluster.shards.cpu import damaged, find_forest, part_of
+from oocbfs.cluster.shard import Bitmap, Down, ShardRef, Up, Work, full_bitmap
+from oocbfs.cluster.shards.file import FileShard, damaged
 from oocbfs.devices.engine import make_device, place
 from oocbfs.devices.part import PartKernels
 from oocbfs.formats.container.reader import Container
@@ -23,7 +22,6 @@ from oocbfs.gpu.emulator_device import EmulatorDevice
 from oocbfs.graph.rows import load_rows
 from oocbfs.kernels.cuda.source import CONTROL_WORDS, SECTOR_WORDS, Control, KernelOptions
 from oocbfs.kernels.emulator.library import Library
-from oocbfs.kernels.rows import Rows
 from oocbfs.kernels.shards.run import list_vertices
 from oocbfs.settings import Settings
 
@@ -34,15 +32,13 @@ _NO_SECTORS = np.zeros(SECTOR_WORDS, np.int64)
 _LEVEL = 1
 
 
-class GpuShard:
+class GpuShard(FileShard):
     """A part of a graph, searched by the kernels of a device that holds it."""
 
     in_memory = False
 
     def __init__(self, container: Container, ref: ShardRef) -> None:
-        self.cut, self.part = part_of(container)
-        self.path = str(container.path)
-        self._container, self._threads = container, ref.threads
+        super().__init__(container, ref.threads)
         options = KernelOptions(with_parents=True, dealt=True)
         if ref.engine == "cuda":
             # The current one, which all shards of a process share.
@@ -57,15 +53,6 @@ class GpuShard:
             )
             self._rows = place(device, self._sides, self.cut, self.part, settings, options)
         self._device, self._kernels = device, PartKernels(self._rows)
-
-    @property
-    def rows(self) -> tuple[Rows, Rows]:
-        """Out- and in-rows, as the host has them."""
-        return self._sides[0], self._sides[-1]
-
-    def reading(self) -> AbstractContextManager[object]:
-        """Read its file, which may be cut short meanwhile."""
-        return self._container.file.reading()
 
     def up(self, frontier: Bitmap, visited: Bitmap, *, parents: bool) -> Up:
         """Find own vertices that are not visited and have an in-neighbour in a full frontier."""
@@ -103,16 +90,6 @@ class GpuShard:
             done = self._read() - begun
             found[:-1] = self._device.download(self._rows.messages["marked"])
         return Down(None, found, None, self._work(done, start))
-
-    def heads(self) -> tuple[VertexArray, ...]:
-        """Give the head of each row; those of the in-rows, too, if the graph is directed."""
-        with self._container.file.reading():
-            return tuple(rows.heads.copy() for rows in self._sides)
-
-    def forest(self, giant: Bitmap) -> Forest:
-        """Join own vertices outside a full bitmap with all their neighbours, on the host."""
-        with self._container.file.reading():
-            return find_forest(self._container, self._sides, giant, self._threads)
 
     def _full_words(self, visited: Bitmap) -> Bitmap:
         """Give visited words as a device has them: what is no vertex is visited."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from oocbfs.kernels.atomics import apart, atomic_add, atomic_or, inlined, kernel, trailing_zeros
+from oocbfs.kernels.bitmaps import mark_levels
 from oocbfs.kernels.constants import SEGMENT_BYTES
 from oocbfs.kernels.gather import BATCH, FULL, NOT_BEGUN, gather_row_segment, gather_rows
 from oocbfs.kernels.region import HUB_CURSOR, ONE, ZERO, chunk_for, take_chunk
 from oocbfs.kernels.rows import num_segments, rows_at
 from oocbfs.kernels.shards import state as words
 from oocbfs.kernels.shards.state import HUB_SEGMENTS, MAX_HUBS
-from oocbfs.kernels.shards.take import mark_level, words_below
+from oocbfs.kernels.shards.take import words_below
 
 _LEAST_WORDS, _MOST_WORDS = 4, 64
 _HUB_CHUNK = 4
@@ -71,7 +72,7 @@ def _mark_found(state, thread, shard, ids, owners, count):
 
 @inlined
 def _queue_words(rows, state, shard, queue, first, end):
-    """Queue the rows of frontier words; long ones wait for DOWN_HUBS. Gives how many are queued."""
+    """Queue the rows of frontier words, but for long ones, which wait; return how many."""
     control, degrees = state.control, rows.degrees
     first_place = state.shards[shard, words.PLACE]
     size = np.int64(0)
@@ -93,7 +94,7 @@ def _queue_words(rows, state, shard, queue, first, end):
 
 
 @apart
-def down(rows, state, shard, thread):
+def top_down(rows, state, shard, thread):
     """Take chunks of a part's frontier words until none are left; mark neighbours of their rows."""
     control, counts = state.control, state.counts[shard]
     ids, owners, queue = state.ids[thread, :BATCH], state.ids[thread, BATCH:], state.queues[thread]
@@ -128,7 +129,7 @@ def down(rows, state, shard, thread):
 
 
 @apart
-def down_hubs(state, thread):
+def top_down_hubs(state, thread):
     """Take segments of the long rows that wait until none are left; mark their ids."""
     control, hubs = state.control, state.hubs
     ids, owners = state.ids[thread, :BATCH], state.ids[thread, BATCH:]
@@ -170,7 +171,7 @@ def _visit(state, v, parent):
         return np.int64(-1)
     state.visited[w] |= bit
     state.found[w] |= bit
-    mark_level(state, w * 64, bit)
+    mark_levels(state.levels, state.deep_levels, state.control[words.LEVEL], w * 64, bit)
     if state.parents.size != 0:
         state.parents[v] = parent
     row = (w // state.parts << 6) | np.int64(v & 63)
@@ -199,11 +200,11 @@ def small(rows, state, shard, thread):
                 for i in range(count):
                     degree = _visit(state, ids[i], parent)
                     counts[words.FOUND] += np.int64(degree >= 0)
-                    counts[words.FOUND_EDGES] += max(np.int64(0), degree)
+                    counts[words.FRONTIER_EDGES] += max(np.int64(0), degree)
 
 
 @apart
-def down_ids(rows, state, thread):
+def top_down_ids(rows, state, thread):
     """List the neighbours of the few rows hubs[:NUM_HUBS], and whose they are."""
     control, counts, ids = state.control, state.counts[0], state.ids[thread]
     size = np.int64(0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oocbfs.kernels.atomics import count_ones, inlined, kernel, trailing_zeros
+from oocbfs.kernels.bitmaps import take_heads
 from oocbfs.kernels.region import ONE, ZERO
 
 # With fewer open vertices than this in a word, their heads are tested one by one.
@@ -54,3 +55,20 @@ def test_open_heads(heads, num_ids, frontier, first, open_bits):
         hits, none = test_heads(heads, num_ids, frontier, first)
         return hits & open_bits, none & open_bits
     return test_few_heads(heads, num_ids, frontier, first, open_bits)
+
+
+@inlined
+def answer_by_heads(rows, frontier, parents, visited, w, place):
+    """Test the heads of word w of the rows, but for those visited, whose bits are given.
+
+    Returns the bits of those whose head is in the frontier, of those that have none, and of the
+    others. A head that is in the frontier becomes a parent, if parents are wanted: those of word w
+    are at 64 * place.
+    """
+    open_bits = ~visited
+    if w * 64 + 64 > rows.heads.size:
+        open_bits &= ~ZERO >> np.uint64(w * 64 + 64 - rows.heads.size)
+    hits, none = test_open_heads(rows.heads, rows.num_ids, frontier, w * 64, open_bits)
+    if hits != ZERO and parents.size != 0:
+        take_heads(parents, place * 64, rows.heads, w * 64, hits)
+    return hits, none, open_bits & ~(hits | none)

@@ -1,0 +1,1 @@
+"""Bottom-up on the CPU: what the steps of all engines share."""
