@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support import children
+from tests.support import children, guarded
 from tests.support.compile_kernels import compile_all
 from tests.support.shared import SharedGraphs
 
@@ -51,9 +51,25 @@ def pytest_unconfigure() -> None:
     faulthandler.dump_traceback_later(_AROUND_SECONDS, exit=True)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let long tests run first, so that at the end no worker waits for one of them."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let long tests run first, so that at the end no worker waits for one of them.
+
+    What guards sources that have not changed is left out, unless it is asked for by its name.
+    """
+    if not any("::" in argument for argument in config.args):
+        left_out = [item for item in items if not guarded.is_wanted(item.nodeid)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if guarded.is_wanted(item.nodeid)]
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Note that all tests that guard sources have passed, if they were run alone."""
+    option = session.config.option
+    is_whole = not option.keyword and session.config.args == session.config.getini("testpaths")
+    is_worker = hasattr(session.config, "workerinput")
+    if guarded.ALONE and is_whole and exitstatus == 0 and not is_worker:
+        guarded.record()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import gc
 import gzip
 import io
 import lzma
@@ -259,9 +260,11 @@ def test_stopping_early_releases_everything(
 ) -> None:
     monkeypatch.setattr("oocbfs.formats.readers.chunks.CHUNK_BYTES", 256)
     path = write(tmp_path, gzip.compress(TEXT))
-    before = threading.active_count(), len(os.listdir("/proc/self/fd"))
+    gc.collect()  # or what tests before this one left goes meanwhile
+    threads, files = threading.active_count(), len(os.listdir("/proc/self/fd"))
     for _ in range(5):
         edges = open_edges([path, path], threads=3).batches()
         next(edges)
         edges.close()
-    assert (threading.active_count(), len(os.listdir("/proc/self/fd"))) == before
+    assert threading.active_count() <= threads
+    assert len(os.listdir("/proc/self/fd")) <= files

@@ -43,7 +43,9 @@ def test_the_share_of_a_file_that_is_read_is_known(cold: Path) -> None:
         assert share is not None
         assert 0.3 < share < 0.7
         file.read(size)
-        assert cached_share(file.fileno(), 0, size) == 1.0
+        share = cached_share(file.fileno(), 0, size)
+        assert share is not None
+        assert share > 0.99  # the system may let go of a page at any time
 
 
 def test_cold_files_are_read_from_disk_once(cold: Path) -> None:
