@@ -72,6 +72,7 @@ def run(options: argparse.Namespace) -> None:
         "graph": plan.path,
         "vertices": plan.num_vertices,
         "edges": plan.num_edges,
+        "arcs": plan.num_arcs,
         "sources": list(plan.expected),
         "schedules": [vars(schedule) for schedule in plan.schedules],
         "methods": [table.values(row, plan) for row in rows],

@@ -54,7 +54,7 @@ def _write_edges(opened: Graph, options: argparse.Namespace) -> int:
     from oocbfs.progress import Phases
     from oocbfs.results.tables import about
 
-    total = opened.num_edges // (1 if opened.directed else 2)
+    total = opened.num_edges
     kind = "directed" if opened.directed else "undirected, each edge once"
     with Phases()("export", total, "edge") as bar:
         return write_edges(
@@ -89,6 +89,6 @@ def _write_rows(opened: Graph, form: str, options: argparse.Namespace) -> int:
         kept = "which are in the array ids" if form == NPZ else lost
         _log.info("%s ids, %s", numbered, kept)
     sides = 2 if form == GAP and opened.directed else 1
-    with Phases()("export", sides * opened.num_edges, "neighbour") as bar:
+    with Phases()("export", sides * opened.num_arcs, "neighbour") as bar:
         settings = shared.chosen(options, "threads", "force")
         return write_rows(opened, options.output, progress=bar.update, **settings)

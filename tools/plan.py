@@ -99,6 +99,7 @@ def summarise(
         "graph": opened.path,
         "vertices": opened.num_vertices,
         "edges": opened.num_edges,
+        "arcs": opened.num_arcs,
         "graph_bytes": graph_bytes(opened),
         "samples": len(samples),
         "model": MODEL,

@@ -42,6 +42,7 @@ class Plan:
     path: str
     num_vertices: int
     num_edges: int
+    num_arcs: int
     graph_bytes: int
     methods: list[str]
     expected: dict[int, NDArray[np.int32]]
@@ -84,6 +85,7 @@ def prepare(
             path=path,
             num_vertices=graph.num_vertices,
             num_edges=graph.num_edges,
+            num_arcs=graph.num_arcs,
             graph_bytes=graph.sizes.graph_bytes,
             methods=list(methods),
             expected={source: result.levels for source, result in found.items()},

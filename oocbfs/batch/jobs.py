@@ -162,6 +162,7 @@ def _manifest(
         "graph_checksum": graph.checksum,
         "vertices": graph.num_vertices,
         "edges": graph.num_edges,
+        "arcs": graph.num_arcs,
         "from": job.from_,
         "sources": len(sources),
         "sources_sha256": hashlib.sha256(listed).hexdigest(),

@@ -30,7 +30,7 @@ class PartFolder(AnyGraph, Closing):
     def __init__(self, folder: str | os.PathLike[str], memory: str | int | None = None) -> None:
         self.manifest = Manifest.read(folder)
         super().__init__(self.manifest.open(None), None if memory is None else parse_size(memory))
-        self.num_edges = self.manifest.num_edges
+        self.num_arcs = self.manifest.num_arcs
         self.directed = self.manifest.directed
         self.num_parts = self.manifest.cut.parts
         self._parts: dict[int, Container] = {}
@@ -60,7 +60,7 @@ class PartFolder(AnyGraph, Closing):
     def shape(self) -> Shape:
         """What drives a search."""
         manifest = self.manifest
-        return Shape(manifest.cut, manifest.num_edges, manifest.connected, manifest.useful)
+        return Shape(manifest.cut, manifest.num_arcs, manifest.connected, manifest.useful)
 
     @property
     def graph_bytes(self) -> int:
@@ -132,18 +132,17 @@ class PartFolder(AnyGraph, Closing):
         """Say what the folder says about itself, without reading the graph."""
         header, manifest = self._container.header, self.manifest
         containers = [self.part(number) for number in range(self.shape.cut.parts)]
-        sides = 2 if self.directed else 1
-        packed = sum(part.raw_bytes(Kind.HEADS, Kind.TAILS) for part in containers)
         return {
             "path": self.path,
             "vertices": self.num_vertices,
             "edges": self.num_edges,
+            "arcs": self.num_arcs,
             "directed": self.directed,
             "order": self._container.order.name.lower(),
             "ids": self._ids_kind(),
             "first_id": self._container.first_id,
             "max_degree": int(header["max_degree"]),
-            "bits_per_edge": 8 * packed / (sides * self.num_edges) if self.num_edges else 0.0,
+            "bits_per_arc": manifest.bits_per_arc,
             "file_bytes": manifest.file_bytes,
             "unpacked_bytes": 0,
             "format_version": int(header["version"]),
@@ -155,7 +154,7 @@ class PartFolder(AnyGraph, Closing):
                 {
                     "name": file.name,
                     "vertices": part.num_vertices,
-                    "edges": file.edges,
+                    "arcs": file.arcs,
                     "bytes": file.bytes,
                 }
                 for file, part in zip(manifest.parts, containers, strict=True)

@@ -10,13 +10,13 @@ from typing import Any, Self
 
 from oocbfs.errors import FormatError
 from oocbfs.formats.container.cut import Cut, Part
-from oocbfs.formats.container.reader import Container
+from oocbfs.formats.container.reader import Container, bits_per_arc
 from oocbfs.formats.io.limits import MAX_PARTS
 
 MANIFEST = "manifest.json"
 VERTICES = "vertices.ocg"
 FORMAT = "oocbfs shards"
-VERSION = 1
+VERSION = 2
 _AGAIN = "cut the graph again with 'oocbfs shard'"
 
 
@@ -27,8 +27,8 @@ class File:
     name: str
     bytes: int
     checksum: int
-    # Edges of its rows; those of the whole graph where it has none.
-    edges: int
+    # Arcs of its rows; those of the whole graph where it has none.
+    arcs: int
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Manifest:
 
     folder: Path
     num_vertices: int
-    num_edges: int
+    num_arcs: int
     directed: bool
     connected: int
     useful: int
@@ -49,6 +49,16 @@ class Manifest:
     def cut(self) -> Cut:
         """How vertices are dealt to the parts."""
         return Cut(self.num_vertices, len(self.parts))
+
+    @property
+    def num_edges(self) -> int:
+        """Edges of the graph, an undirected one counted once."""
+        return self.num_arcs if self.directed else self.num_arcs // 2
+
+    @property
+    def bits_per_arc(self) -> float:
+        """Bits of all files for each arc, both sides of a directed graph counted."""
+        return bits_per_arc(self.file_bytes, self.num_arcs, directed=self.directed)
 
     @property
     def file_bytes(self) -> int:
@@ -90,7 +100,7 @@ class Manifest:
         """Check types and ranges; raises whatever comes."""
         numbers = {
             name: _whole(content[name])
-            for name in ("num_vertices", "num_edges", "connected", "useful", "graph_checksum")
+            for name in ("num_vertices", "num_arcs", "connected", "useful", "graph_checksum")
         }
         parts = tuple(_file(entry) for entry in content["parts"])
         if not 1 <= len(parts) <= MAX_PARTS or numbers["connected"] > numbers["num_vertices"]:
@@ -125,7 +135,7 @@ class Manifest:
         if not path.exists():
             raise FormatError(f"{path}: is missing: copy it again, or {_AGAIN}")
         container = Container(path)
-        expected = Part(self.cut, number, self.num_edges, self.graph_checksum)
+        expected = Part(self.cut, number, self.num_arcs, self.graph_checksum)
         problem = None
         if container.part is None or container.part.graph_checksum != self.graph_checksum:
             problem = "belongs to another graph than the manifest"
@@ -157,5 +167,5 @@ def _file(entry: dict[str, Any]) -> File:
     name = entry["name"]
     if not isinstance(name, str) or Path(name).name != name:
         raise ValueError
-    numbers = {key: _whole(entry[key]) for key in ("bytes", "checksum", "edges")}
+    numbers = {key: _whole(entry[key]) for key in ("bytes", "checksum", "arcs")}
     return File(name=name, **numbers)

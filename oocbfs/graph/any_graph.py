@@ -20,10 +20,16 @@ if TYPE_CHECKING:
 class AnyGraph(Vertices, ABC):
     """A graph whose vertices have names, degrees and neighbours."""
 
-    num_edges: int
+    # Neighbours in all rows; those of in-neighbours, which a directed graph has too, not counted.
+    num_arcs: int
     directed: bool
     # Files that its rows are in.
     num_parts = 1
+
+    @property
+    def num_edges(self) -> int:
+        """Number of edges, an undirected one counted once; no graph stores loops."""
+        return self.num_arcs if self.directed else self.num_arcs // 2
 
     @property
     @abstractmethod

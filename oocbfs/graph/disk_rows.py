@@ -98,7 +98,7 @@ class DiskRows:
             tails=tails,
             degrees=_NO_DEGREES,
             shift=container.block_shift,
-            num_edges=container.num_edges,
+            num_edges=container.num_arcs,
             max_degree=int(container.header["max_degree"]),
             num_ids=self._num_ids,
         )

@@ -123,7 +123,7 @@ def load_rows(container: Container, *, transposed: bool = False) -> Rows:
         tails=tails,
         degrees=degrees,
         shift=container.block_shift,
-        num_edges=container.num_edges,
+        num_edges=container.num_arcs,
         max_degree=int(container.header["max_degree"]),
         num_ids=container.num_ids,
     )

@@ -44,7 +44,7 @@ class StoredGraph(AnyGraph, Closing):
         container.before_unpacking = partial(
             allow_unpacking, self.path, budget_bytes=self.budget_bytes
         )
-        self.num_edges = container.num_edges
+        self.num_arcs = container.num_arcs
         self.directed = container.directed
 
     def expect_unpacking(self) -> None:
@@ -108,7 +108,7 @@ class StoredGraph(AnyGraph, Closing):
         from oocbfs.graph.rows import decode_rows
 
         rows, in_rows = self.connected_rows
-        num_bytes = 4 * (rows.heads.size + 1 + self.num_edges) * (2 if self.directed else 1)
+        num_bytes = 4 * (rows.heads.size + 1 + self.num_arcs) * (2 if self.directed else 1)
         may_decode = num_bytes <= min(_MOST_DECODED_BYTES, available_bytes() // 8)
         if not may_decode or self.budget_bytes is not None:
             return rows, in_rows
@@ -266,12 +266,13 @@ class StoredGraph(AnyGraph, Closing):
             "path": self.path,
             "vertices": self.num_vertices,
             "edges": self.num_edges,
+            "arcs": self.num_arcs,
             "directed": self.directed,
             "order": self.order_name,
             "ids": self._ids_kind(),
             "first_id": self._container.first_id,
             "max_degree": int(header["max_degree"]),
-            "bits_per_edge": self._container.bits_per_edge,
+            "bits_per_arc": self._container.bits_per_arc,
             "file_bytes": int(header["file_bytes"]),
             "unpacked_bytes": self.sizes.unpacked_bytes,
             "format_version": self._container.version,

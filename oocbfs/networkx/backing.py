@@ -94,7 +94,7 @@ class OpenedBacking:
     def __init__(self, graph: Graph) -> None:
         self.engine = graph
         self.names = name_ids(graph)
-        self.num_edges = graph.num_edges if graph.directed else graph.num_edges // 2
+        self.num_edges = graph.num_edges
 
     @cached_property
     def reversed_engine(self) -> Graph:

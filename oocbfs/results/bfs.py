@@ -260,6 +260,7 @@ class BfsResult(tables.Tabular):
             "graph": self.graph.path,
             "vertices": self.graph.num_vertices,
             "edges": self.graph.num_edges,
+            "arcs": self.graph.num_arcs,
             "source": self.sources[0] if len(self.sources) == 1 else self.sources,
             "reached": self.reached,
             "depth": self.depth,

@@ -162,7 +162,7 @@ class ComponentsResult(tables.Tabular):
 
     @cached_property
     def giant_edges(self) -> int:
-        """Stored edges in the largest component, undirected ones counted twice."""
+        """Edges of the largest component, undirected ones counted once."""
         total = 0
         with self.graph.reading():
             degrees = self.graph.stored_degrees
@@ -170,7 +170,7 @@ class ComponentsResult(tables.Tabular):
                 piece = degrees[first : first + _PIECE]
                 inside = self.in_giant(np.arange(first, first + piece.size))
                 total += int(piece[inside].sum(dtype=np.int64))
-        return total
+        return total if self.graph.directed else total // 2
 
     def _pieces(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Give the positions that are labels, and the sizes of their components, piece by piece."""
@@ -224,6 +224,7 @@ class ComponentsResult(tables.Tabular):
             "graph": self.graph.path,
             "vertices": self.graph.num_vertices,
             "edges": self.graph.num_edges,
+            "arcs": self.graph.num_arcs,
             "components": self.num_components,
             "giant": None if giant is None else giant._asdict(),
             "sizes": [list(pair) for pair in self.histogram.items()],

@@ -32,10 +32,10 @@ def graph_html(graph: StoredGraph) -> str:
     info = graph.info()
     rows = [
         ("vertices", f"{graph.num_vertices:,}"),
-        ("stored edges", f"{graph.num_edges:,}, {'' if graph.directed else 'un'}directed"),
+        ("edges", f"{graph.num_edges:,}, {'' if graph.directed else 'un'}directed"),
         (f"largest {'in- or out-' if graph.directed else ''}degree", f"{info['max_degree']:,}"),
         ("order", info["order"]),
-        ("file", f"{format_size(info['file_bytes'])}, {info['bits_per_edge']:.1f} bits per edge"),
+        ("file", f"{format_size(info['file_bytes'])}, {info['bits_per_arc']:.1f} bits per arc"),
     ]
     panels = [file_panel(graph)]
     if 0 < graph.num_vertices <= _MOST_DEGREES:

@@ -28,6 +28,7 @@ def about(graph: AnyGraph, **more: object) -> dict[str, str]:
         "graph_checksum": graph.checksum,
         "vertices": graph.num_vertices,
         "edges": graph.num_edges,
+        "arcs": graph.num_arcs,
         "directed": graph.directed,
         **more,
     }

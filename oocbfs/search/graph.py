@@ -50,7 +50,7 @@ class Graph(StoredGraph):
         kind = "directed" if self.directed else "undirected"
         return (
             f"{file_name(self.path)}: {self.num_vertices:,} vertices, {self.num_edges:,} "
-            f"stored edges, {kind}, {self.order_name} order"
+            f"edges, {kind}, {self.order_name} order"
         )
 
     def _repr_html_(self) -> str:

@@ -59,7 +59,7 @@ def packed_levels(graph: ShardedGraph, source: Any, direction: str = "auto") -> 
     outcome = traverse(exchange, query, results)
     parents = results.parents
     levels = np.empty(graph.num_vertices, np.int32)
-    results.fill(levels, graph.stored_degrees, graph.num_edges, outcome.sizes)
+    results.fill(levels, graph.stored_degrees, graph.num_arcs, outcome.sizes)
     reached = levels > 0
     np.testing.assert_array_equal(levels[parents[reached]], levels[reached] - 1)
     return levels if graph.order is None else levels[np.argsort(graph.order)]

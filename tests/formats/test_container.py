@@ -87,7 +87,7 @@ def test_version_message_names_both_versions(originals: dict[str, bytes], path: 
     [
         {"num_vertices": 2**32 - 1},
         {"num_vertices": 5},
-        {"num_edges": 2**50},
+        {"num_arcs": 2**50},
         {"flags": 2},
         {"flags": 1},
         {"order": 7},

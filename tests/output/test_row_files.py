@@ -123,7 +123,7 @@ def test_memory_does_not_grow_with_the_graph(
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
-        neighbours_bytes = 8 * graph.num_edges
+        neighbours_bytes = 8 * graph.num_arcs
     assert peak < 0.8 * neighbours_bytes, (peak, neighbours_bytes)
 
 

@@ -117,7 +117,7 @@ def close(html: str) -> str:
 def test_one_line_says_what_it_is(path: Path) -> None:
     with oocbfs.open(path) as graph:
         lines = [repr(item) for item in [*shown(graph), graph.bfs_many([1])]]
-    assert lines[0] == "<Graph: <g>.ocg: 7 vertices, 10 stored edges, undirected, degree order>"
+    assert lines[0] == "<Graph: <g>.ocg: 7 vertices, 5 edges, undirected, degree order>"
     assert re.fullmatch(
         r"<BfsResult: <g>.ocg from 1: 5 of 7 vertices, depth 3, [\d.,]+ ms on the \w+ engine>",
         lines[1],

@@ -41,7 +41,7 @@ def test_the_second_search_decodes_and_finds_the_same(kron: Path) -> None:
         np.testing.assert_array_equal(first.levels, graph.bfs(source, engine="cpu").levels)
         np.testing.assert_array_equal(first.levels, again.levels)
         rows, _ = graph.decoded_rows
-        assert rows.neighbours.size >= graph.num_edges
+        assert rows.neighbours.size >= graph.num_arcs
     # What was decoded is gone with the graph.
     assert "decoded_rows" not in graph.__dict__
 

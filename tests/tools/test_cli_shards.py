@@ -30,9 +30,9 @@ def test_cut_look_verify_search_and_export(edges: Path, tmp_path: Path) -> None:
     made = shown("shard", graph, "-o", folder, "--parts", 3)
     assert [part["name"] for part in made["parts"]] == [f"part-{i}.ocg" for i in range(3)]
     whole, info = shown("info", graph), shown("info", folder)
-    for name in ("vertices", "edges", "directed", "order", "bits_per_edge", "max_degree"):
+    for name in ("vertices", "edges", "arcs", "directed", "order", "max_degree"):
         assert info[name] == whole[name]
-    assert sum(part["edges"] for part in info["parts"]) == whole["edges"]
+    assert sum(part["arcs"] for part in info["parts"]) == whole["arcs"]
     assert "part-2.ocg" in call("info", folder).stdout
     assert "sound" in call("verify", folder).stdout
     exported = []

@@ -260,6 +260,12 @@ def kind_of_ids(kind: str, first_id: int) -> str:
     return kinds.get(kind, f"consecutive from {first_id}")
 
 
+def count_edges(num_edges: int, *, directed: bool) -> str:
+    """Write how many edges a graph has, and what is stored of each."""
+    kind = "directed, each stored with its transpose" if directed else "undirected, two arcs each"
+    return f"{num_edges:,} ({kind})"
+
+
 def max_degree(directed: bool, degree: int) -> str:
     """Say how many neighbours a vertex has at most, and in which direction."""
     return f"{degree:,} (of in- and out-degrees)" if directed else f"{degree:,}"

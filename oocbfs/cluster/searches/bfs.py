@@ -69,7 +69,7 @@ def bfs(
     with Watch(terms, force=force, show=settings.progress) as watch:
         outcome = exchange.search(query, results, watch)
     found = time.perf_counter()
-    sums = (graph.stored_degrees, graph.num_edges, outcome.sizes)
+    sums = (graph.stored_degrees, graph.num_arcs, outcome.sizes)
     if gather:
         named, edges = fill_levels(graph, results, outcome, arrays, settings)
     else:
@@ -125,7 +125,7 @@ def fill_levels(
     named = arrays.allocate(graph.num_vertices, np.int32)
     # A budget has no room for the ranks of all vertices.
     ranks = graph.ranks if settings.memory is None and graph.order is not None else None
-    sums = (graph.stored_degrees, graph.num_edges, outcome.sizes)
+    sums = (graph.stored_degrees, graph.num_arcs, outcome.sizes)
     edges = results.fill(named, *sums, ranks, threads)
     if settings.memory is not None and graph.order is not None:
         named = name_levels(graph, named, arrays, threads)
