@@ -12,17 +12,39 @@ if TYPE_CHECKING:
     from oocbfs.cluster.graph import ShardedGraph
     from oocbfs.cluster.sharding import shard
     from oocbfs.conversion.converter import convert
-    from oocbfs.errors import OocbfsError
+    from oocbfs.errors import (
+        BudgetError,
+        ClusterError,
+        FormatError,
+        InputError,
+        OocbfsError,
+        OutputError,
+        QueryError,
+        QueueError,
+    )
+    from oocbfs.graph.any_graph import AnyGraph
     from oocbfs.results.bfs import BfsResult
     from oocbfs.results.components import ComponentsResult
     from oocbfs.results.source import SourceResult, SourceResults
     from oocbfs.search.graph import Graph, open
+    from oocbfs.settings import LARGEST_COMPONENT, Schedule, Settings
 
 __all__ = [
+    "LARGEST_COMPONENT",
+    "AnyGraph",
     "BfsResult",
+    "BudgetError",
+    "ClusterError",
     "ComponentsResult",
+    "FormatError",
     "Graph",
+    "InputError",
     "OocbfsError",
+    "OutputError",
+    "QueryError",
+    "QueueError",
+    "Schedule",
+    "Settings",
     "ShardedGraph",
     "SourceResult",
     "SourceResults",
@@ -37,10 +59,21 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 # Imported on first use: numba alone takes longer than `oocbfs --help` may.
 _HOMES = {
+    "AnyGraph": "graph.any_graph",
     "BfsResult": "results.bfs",
+    "BudgetError": "errors",
+    "ClusterError": "errors",
     "ComponentsResult": "results.components",
+    "FormatError": "errors",
     "Graph": "search.graph",
+    "InputError": "errors",
+    "LARGEST_COMPONENT": "settings",
     "OocbfsError": "errors",
+    "OutputError": "errors",
+    "QueryError": "errors",
+    "QueueError": "errors",
+    "Schedule": "settings",
+    "Settings": "settings",
     "ShardedGraph": "cluster.graph",
     "SourceResult": "results.source",
     "SourceResults": "results.source",

@@ -23,6 +23,7 @@ from oocbfs.conversion.converter import convert
 from oocbfs.errors import QueryError
 from oocbfs.formats.io.ordered import over_ranges
 from oocbfs.generate import generators
+from oocbfs.graph.any_graph import AnyGraph
 from oocbfs.kernels.results import tuples as kernels
 from oocbfs.progress import Phases
 from oocbfs.search import graph
@@ -190,11 +191,12 @@ def _compile(folder: Path, engine: Engine, threads: int) -> None:
     small.unlink()
 
 
-def _roots(opened: graph.Graph, count: int, seed: int) -> list[int]:
+def _roots(opened: AnyGraph, count: int, seed: int) -> list[int]:
     """Choose distinct roots at random among the vertices that have an edge."""
-    with opened.reading():
-        chosen = choose_random(opened.stored_degrees, count, seed)
-        return [int(vertex) for vertex in opened.ids_of(chosen)]
+    stored = opened._stored
+    with stored.reading():
+        chosen = choose_random(stored.stored_degrees, count, seed)
+        return [int(vertex) for vertex in stored.ids_of(chosen)]
 
 
 def validate(

@@ -6,7 +6,9 @@ The number of threads is refused where it is used, by ``formats.io.ordered.avail
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
 from functools import cached_property, lru_cache
 from operator import index
 from typing import Any, Literal, get_args
@@ -20,7 +22,7 @@ ManyEngine = Literal["auto", "cpu", "cuda", "emulator"]
 Direction = Literal["auto", "top-down", "bottom-up"]
 Emit = Literal["summary", "levels", "pairs"]
 Strategy = Literal["auto", "together", "one-per-core"]
-From = Literal["all", "giant"]
+From = Literal["all", "largest"]
 Table = Literal[
     "csv", "tsv", "jsonl", "parquet",
     "csv.gz", "tsv.gz", "jsonl.gz", "csv.zst", "tsv.zst", "jsonl.zst",
@@ -107,9 +109,25 @@ class Schedule:
 DEFAULT_SCHEDULE = Schedule()
 
 
+class Largest(Enum):
+    """The type of ``LARGEST_COMPONENT``, which has one value."""
+
+    COMPONENT = "the smallest id of the largest component"
+
+    def __repr__(self) -> str:
+        return "oocbfs.LARGEST_COMPONENT"
+
+
+# A source that no vertex can be mistaken for, whatever vertices are called.
+LARGEST_COMPONENT = Largest.COMPONENT
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How to search, whatever is searched for; see ``Graph.bfs``."""
+    """How to search, whatever is searched for: all that ``AnyGraph.bfs`` can be told, and more.
+
+    What users decide are keywords of these; the rest is for experts and comes as ``options``.
+    """
 
     threads: int | None = None
     engine: Engine = "auto"
@@ -127,7 +145,15 @@ class Settings:
     method: str = "auto"
     schedule: Schedule = DEFAULT_SCHEDULE
     # Numbers of GPUs, each of which gets a part of the graph.
-    devices: tuple[int, ...] | None = None
+    devices: Sequence[int] | None = None
+    # Of graphs in parts: search those, too, that are so deep that messages would take longer than
+    # the search; and bring all levels into the order of the ids at once, or part by part.
+    force: bool = False
+    gather: bool = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.devices, Iterable):
+            object.__setattr__(self, "devices", tuple(self.devices))
 
     @property
     def checks(self) -> bool:
@@ -147,7 +173,7 @@ class Settings:
         if self.devices is not None:
             self._check_devices(self.devices)
 
-    def _check_devices(self, devices: tuple[int, ...]) -> None:
+    def _check_devices(self, devices: Sequence[int]) -> None:
         """Refuse devices that are none, and what does not run on several."""
         for number in devices:
             if not is_whole(number) or number not in DEVICES:
@@ -161,6 +187,10 @@ class Settings:
                 f"--devices are GPUs, and --engine {self.engine} is none: leave it out"
             )
 
+    def for_largest(self) -> Settings:
+        """Say how the largest component is found: where from matters little to it."""
+        return Settings(memory=self.memory, threads=self.threads, tmp=self.tmp)
+
     @property
     def on_device(self) -> bool:
         """Whether a device was asked for."""
@@ -172,8 +202,17 @@ class Settings:
         return not self.on_device and (self.engine != "auto" or self.memory is not None)
 
 
-def settings_of(**values: Any) -> Settings:  # noqa: ANN401
-    """Put settings together, or give those that were put together of the same values before."""
+def settings_of(options: Settings | None, **values: Any) -> Settings:  # noqa: ANN401
+    """Put settings together; of two values of one, that of ``options`` is for who gave no other.
+
+    Those that were put together of the same values before are given again.
+    """
+    if options is not None:
+        if not isinstance(options, Settings):
+            raise QueryError(f"options are an oocbfs.Settings, not {shown(options)}")
+        default = Settings()
+        given = {name: value for name, value in values.items() if value != getattr(default, name)}
+        return replace(options, **given)
     try:
         return _known_settings(**values)
     except TypeError:  # something that has no hash; it will be refused where it is used

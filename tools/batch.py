@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="from_",
         choices=get_args(From),
         default="all",
-        help="giant: --random takes only vertices of the largest component (default: all)",
+        help="largest: --random takes only vertices of the largest component (default: all)",
     )
     shared.add(
         parser,

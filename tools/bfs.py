@@ -12,16 +12,23 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from oocbfs.errors import QueryError
 from oocbfs.methods import AUTO, METHODS
-from oocbfs.settings import DEVICES, Direction, is_verifying
+from oocbfs.settings import (
+    DEVICES,
+    LARGEST_COMPONENT,
+    Direction,
+    Largest,
+    Settings,
+    is_verifying,
+)
 from oocbfs.tools.shared import announcements, searches, vectors
 from oocbfs.tools.shared import options as shared
-from oocbfs.tools.shared.vertices import called, read_vertices, vertices
+from oocbfs.tools.shared.vertices import LARGEST, called, read_vertices, vertices
 
 if TYPE_CHECKING:
+    from oocbfs.graph.any_graph import AnyGraph
     from oocbfs.results.bfs import BfsResult
     from oocbfs.results.counts import Counts
     from oocbfs.results.levels import Level
-    from oocbfs.search.graph import Graph
 
 _log = logging.getLogger(__name__)
 # Titles and widths of the columns of oocbfs.results.counts; edges are in the first table.
@@ -52,8 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--source",
         type=vertices,
         metavar="ID",
-        help="an id or a name, several such as 1,2,3, or giant: the smallest id of the largest "
-        "component; a vertex of that name is '\"giant\"' (no default)",
+        help="an id or a name, several such as 1,2,3, or @largest: the smallest id of the largest "
+        "component; a vertex of that name is '\"@largest\"' (no default)",
     )
     for name in ("levels", "parents"):
         vectors.add_vector(parser, f"--{name}", name)
@@ -96,16 +103,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(refuse=parser.error)
 
 
-def _sources(opened: Graph, text: str) -> list[Any] | str:
+def _sources(opened: AnyGraph, text: str) -> list[Any] | Largest:
     """Read ids or names, or the word for the largest component."""
-    if text != "giant":
+    if text != LARGEST:
         return read_vertices(opened, text)
     if opened.names is not None and text in opened.names:
-        _log.info("giant is the largest component; for the vertex of that name: '\"giant\"'")
-    return text
+        _log.info("%s is the largest component; its vertex is '\"%s\"'", text, text)
+    return LARGEST_COMPONENT
 
 
-def _target(opened: Graph, text: str | None) -> Any:  # noqa: ANN401
+def _target(opened: AnyGraph, text: str | None) -> Any:  # noqa: ANN401
     """Read one id or name."""
     if text is None:
         return None
@@ -167,10 +174,11 @@ def run(options: argparse.Namespace) -> None:
             parents=options.parents is not None,
             progress=True,
             target=target,
-            **_for_parts(options),
-            **shared.chosen(options, "direction", "max_depth", "validate", "method"),
-            devices=options.devices,
-            **shared.chosen(options, *shared.ENGINE),
+            **shared.chosen(options, "max_depth", "validate", *shared.ENGINE),
+            options=Settings(
+                **shared.chosen(options, "direction", "method", "devices", *shared.DEVICE),
+                **_for_parts(options),
+            ),
         )
         for path, name in ((options.levels, "level"), (options.parents, "parent")):
             if path is not None:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 from oocbfs.memory import format_size
 from oocbfs.tools.shared import announcements, plan_workers
 from oocbfs.tools.shared import options as shared
+from oocbfs.tools.shared.vertices import LARGEST
 
-# The engines that run without a GPU, and the word for a source that takes a search of its own.
+# The engines that run without a GPU.
 _ENGINES = ("auto", "cpu", "disk")
-GIANT = "giant"
 
 if TYPE_CHECKING:
+    from oocbfs.graph.stored import StoredGraph
     from oocbfs.plan.device import DevicePlan
     from oocbfs.plan.prediction import KnownGpu, LevelSample
-    from oocbfs.search.graph import Graph
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--source",
-        choices=(GIANT,),
+        choices=(LARGEST,),
         help="plan for finding the largest component first, too (default: for any id)",
     )
     shared.add(parser, "--threads")
@@ -73,10 +73,10 @@ def run(options: argparse.Namespace) -> None:
     if plan_workers.is_wanted(options):
         plan_workers.run(options)
         return
-    from oocbfs.search import graph
+    from oocbfs.graph.stored import open_stored
 
     targets = _targets(options)
-    with graph.open_file(options.graph, memory=options.memory) as opened, opened.reading():
+    with open_stored(options.graph, memory=options.memory) as opened, opened.reading():
         summary = summarise(opened, targets, options)
     if options.json:
         shared.print_json(summary)
@@ -85,7 +85,9 @@ def run(options: argparse.Namespace) -> None:
 
 
 def summarise(
-    opened: Graph, targets: list[tuple[str, int, KnownGpu | None]], options: argparse.Namespace
+    opened: StoredGraph,
+    targets: list[tuple[str, int, KnownGpu | None]],
+    options: argparse.Namespace,
 ) -> dict[str, Any]:
     """Plan for the CPU, and for each GPU."""
     from oocbfs.plan.prediction import MODEL, sample_levels
@@ -108,7 +110,7 @@ def summarise(
     }
 
 
-def plan_known(opened: Graph, samples: int) -> dict[str, Any]:
+def plan_known(opened: StoredGraph, samples: int) -> dict[str, Any]:
     """Plan for all known GPUs, and for those of this machine."""
     parser = argparse.ArgumentParser()
     add_arguments(parser)
@@ -142,7 +144,7 @@ def _targets(options: argparse.Namespace) -> list[tuple[str, int, KnownGpu | Non
 
 
 def _decide(
-    opened: Graph,
+    opened: StoredGraph,
     target: tuple[str, int, KnownGpu | None],
     samples: list[LevelSample],
     options: argparse.Namespace,
@@ -178,7 +180,7 @@ def _decide(
     }
 
 
-def _decide_cpu(opened: Graph, options: argparse.Namespace) -> dict[str, Any]:
+def _decide_cpu(opened: StoredGraph, options: argparse.Namespace) -> dict[str, Any]:
     """Decide as a search would without a GPU: the engine and what it needs, or why not."""
     from oocbfs.errors import BudgetError
     from oocbfs.memory import available_bytes, parse_size
@@ -196,7 +198,7 @@ def _decide_cpu(opened: Graph, options: argparse.Namespace) -> dict[str, Any]:
         settings = Settings(engine=engine, memory=memory, threads=options.threads)
         divisions = decide(
             opened,
-            from_giant=options.source == GIANT,
+            from_largest=options.source == LARGEST,
             parents=options.parents,
             settings=settings,
         )
@@ -207,7 +209,7 @@ def _decide_cpu(opened: Graph, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _predict_cpu(
-    opened: Graph, decided: dict[str, Any], samples: list[LevelSample]
+    opened: StoredGraph, decided: dict[str, Any], samples: list[LevelSample]
 ) -> dict[str, Any]:
     """Say how much a traversal would read, if its tails are on disk."""
     from statistics import median
@@ -221,7 +223,7 @@ def _predict_cpu(
 
 
 def _predict(
-    opened: Graph,
+    opened: StoredGraph,
     decided: DevicePlan,
     gpu: KnownGpu | None,
     samples: list[LevelSample],

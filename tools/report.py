@@ -46,8 +46,8 @@ def run(options: argparse.Namespace) -> None:
     from oocbfs.tools.plan import plan_known
 
     with graph.open_file(options.graph, memory=options.memory) as opened:
-        with opened.reading():
-            plan = None if options.memory else plan_known(opened, options.sources)
+        with opened._stored.reading():
+            plan = None if options.memory else plan_known(opened._stored, options.sources)
         facts = gather(
             opened,
             num_sources=options.sources,

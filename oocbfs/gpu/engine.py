@@ -31,7 +31,7 @@ from oocbfs.results.levels import Level
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
-    from oocbfs.graph.any_graph import AnyGraph
+    from oocbfs.graph.any_stored import AnyStored
     from oocbfs.graph.stored import StoredGraph
 
 # What says that this graph cannot be traversed on this GPU; another engine may.
@@ -58,7 +58,7 @@ def follow_schedule(device: Device, settings: Settings) -> None:
 
 
 def fill(
-    graph: AnyGraph,
+    graph: AnyStored,
     search: Any,  # noqa: ANN401
     task: Task,
     settings: Settings,

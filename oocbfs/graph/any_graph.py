@@ -1,96 +1,364 @@
-"""What every open graph can be asked, in one file or in parts; results hold on to it."""
+"""The graph that users open, in one file or in parts: what both can be asked."""
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.formats.container.layout import Kind
-from oocbfs.formats.edges import Edges, Ids
-from oocbfs.graph.vertices import Vertex, Vertices
+from oocbfs.errors import QueryError
+from oocbfs.formats.edges import Edges
+from oocbfs.formats.io.closing import Closing
+from oocbfs.graph.names import Names
+from oocbfs.graph.vertices import Vertex
+from oocbfs.memory import parse_size
+from oocbfs.settings import (
+    LARGEST_COMPONENT,
+    Emit,
+    Engine,
+    Largest,
+    ManyEngine,
+    Settings,
+    Strategy,
+    file_name,
+    settings_of,
+)
 
+# Results hold on to graphs, and graphs make results.
 if TYPE_CHECKING:
-    from oocbfs.kernels.rows import Rows
+    from oocbfs.graph.any_stored import AnyStored
+    from oocbfs.results.bfs import BfsResult
+    from oocbfs.results.components import ComponentsResult
+    from oocbfs.results.source import SourceResults
 
 
-class AnyGraph(Vertices, ABC):
-    """A graph whose vertices have names, degrees and neighbours."""
+class AnyGraph(Closing, ABC):
+    """An open graph, as ``oocbfs.open`` gives it: a ``Graph`` or a ``ShardedGraph``.
 
-    # Neighbours in all rows; those of in-neighbours, which a directed graph has too, not counted.
-    num_arcs: int
-    directed: bool
-    # Files that its rows are in.
-    num_parts = 1
+    Vertices are called by the ids of the input, or by their names where they have names. What is
+    in memory, and how it is laid out there, is no part of this.
+    """
+
+    def __init__(self, stored: AnyStored) -> None:
+        self._stored = stored
+        stored.show_as(self)
+
+    @property
+    def path(self) -> str:
+        """Name of the file, or of the folder of a graph in parts."""
+        return self._stored.path
+
+    @property
+    def title(self) -> str:
+        """What the file holds, in one line."""
+        kind = "directed" if self.directed else "undirected"
+        return (
+            f"{file_name(self.path)}: {self.num_vertices:,} vertices, {self.num_edges:,} "
+            f"edges, {kind}, {self._stored.order_name} order"
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.title}>"
+
+    def _repr_html_(self) -> str:
+        from oocbfs.results.notebook import graph_html
+
+        return graph_html(self._stored)
+
+    @property
+    def directed(self) -> bool:
+        """Whether edges have a direction."""
+        return self._stored.directed
+
+    @property
+    def num_vertices(self) -> int:
+        """Number of vertices, those without an edge included."""
+        return self._stored.num_vertices
 
     @property
     def num_edges(self) -> int:
         """Number of edges, an undirected one counted once; no graph stores loops."""
-        return self.num_arcs if self.directed else self.num_arcs // 2
+        return self._stored.num_edges
 
     @property
-    @abstractmethod
-    def checksum(self) -> int:
-        """Checksum of a header that holds those of all other parts: tells graphs apart."""
+    def num_arcs(self) -> int:
+        """Number of neighbours in all rows: directed edges, and undirected ones twice."""
+        return self._stored.num_arcs
 
     @property
-    @abstractmethod
-    def stored_degrees(self) -> NDArray[np.uint32]:
-        """Number of neighbours of each stored vertex; out-neighbours if the graph is directed."""
+    def names(self) -> Names | None:
+        """Names in ascending order, with which results are aligned; None if ids are numbers."""
+        return self._stored.names
+
+    def ids(self) -> NDArray[Any]:
+        """Return all ids, or names, in ascending order, with which results are aligned."""
+        return self._stored.ids()
+
+    def positions(self, ids: Any) -> NDArray[np.int64]:  # noqa: ANN401
+        """Return the positions of some ids, which index every result.
+
+        Raises
+        ------
+        QueryError
+            If an id does not name a vertex.
+        """
+        return self._stored.positions(ids)
+
+    def degree(self, vertex: Vertex) -> int:
+        """Return the number of neighbours of a vertex; of out-neighbours if directed."""
+        return self._stored.degree(vertex)
 
     @property
     def degrees(self) -> NDArray[np.uint32]:
         """Number of neighbours of each vertex, in the order of ``ids()``; outward if directed."""
-        degrees = np.empty(self.num_vertices, np.uint32)
-        with self.reading():
-            degrees[slice(None) if self.order is None else self.order] = self.stored_degrees
-        return degrees
+        return self._stored.degrees
 
-    @abstractmethod
-    def degree(self, vertex: int) -> int:
-        """Count the neighbours of a vertex; out-neighbours if the graph is directed."""
+    def degree_histogram(self, *, inward: bool = False) -> dict[int, int]:
+        """Return how many vertices there are of each degree, degrees ascending; out-degrees first.
 
-    @abstractmethod
-    def rows_by_part(self) -> Iterator[tuple[Rows, int]]:
-        """Yield the rows of each file, and the number of its part: 0 of a graph in one file."""
-
-    def release(self) -> None:
-        """Let go of mapped pages, so that they count as memory of this process no more."""
-        self._container.release()
+        With ``inward``, the in-degrees of a directed graph.
+        """
+        return self._stored.degree_histogram(inward=inward)
 
     def neighbors(self, vertex: Vertex) -> NDArray[Any]:
-        """Ids of a vertex's neighbours, ascending; out-neighbours if the graph is directed."""
-        return self.given(self.neighbor_ids(self.one(vertex), inward=False))
+        """Return the ids of a vertex's neighbours, ascending; of out-neighbours if directed."""
+        return self._stored.neighbors(vertex)
 
     def in_neighbors(self, vertex: Vertex) -> NDArray[Any]:
-        """Ids of a vertex's in-neighbours, ascending; its neighbours if the graph is undirected."""
-        return self.given(self.neighbor_ids(self.one(vertex), inward=True))
-
-    @abstractmethod
-    def neighbor_ids(self, vertex: int, *, inward: bool) -> Ids:
-        """Ids of the neighbours of an id, also where users know vertices by names."""
+        """Return the ids of a vertex's in-neighbours, ascending; its neighbours if undirected."""
+        return self._stored.in_neighbors(vertex)
 
     def edges(self) -> Iterator[Edges]:
         """Yield all edges in ids of the input, or in names; undirected ones once."""
-        if self.names is None:
-            return self.id_edges()
-        return self.each(self._named(self.id_edges()))
+        return self._stored.edges()
 
-    def _named(self, batches: Iterator[Edges]) -> Iterator[Edges]:
-        return (Edges(self.given(one.sources), self.given(one.targets)) for one in batches)
+    def to_scipy(self) -> Any:  # noqa: ANN401
+        """Return a small graph as a SciPy sparse array of ones, in the order of ``ids()``."""
+        return self._stored.to_scipy()
+
+    def info(self) -> dict[str, Any]:
+        """Return what the file says about itself, without reading the graph."""
+        return self._stored.info()
+
+    def bfs(
+        self,
+        source: Vertex | Iterable[Vertex] | Largest,
+        *,
+        target: Vertex | None = None,
+        parents: bool = False,
+        max_depth: int | None = None,
+        engine: Engine = "auto",
+        memory: str | int | None = None,
+        threads: int | None = None,
+        progress: bool = False,
+        validate: bool = False,
+        tmp: str | os.PathLike[str] | None = None,
+        options: Settings | None = None,
+    ) -> BfsResult:
+        """Find the distance of every vertex from a source, or from the nearest of several.
+
+        Several threads may search one open graph at a time.
+
+        Parameters
+        ----------
+        source
+            An id or several; names where the graph has names. ``oocbfs.LARGEST_COMPONENT`` is the
+            smallest id of the largest component.
+        target
+            Stop when this vertex is reached.
+        parents
+            Keep a parent for each vertex too.
+        max_depth
+            Stop after so many levels.
+        engine
+            ``"cpu"`` is all cores on the mapped file; ``"disk"`` is all cores with the tails read
+            from disk as they are needed; ``"emulator"`` runs the CUDA kernels on the CPU and counts
+            the bytes they would move over PCIe; ``"cuda"`` runs them on a GPU. ``"auto"`` is the
+            GPU where CuPy finds one that can take the graph, else the CPU; ``stats.fallback`` says
+            why. With ``memory`` it is the CPU, or the disk where the file is larger. Without, it is
+            the disk for the first search of a large file that is not in memory yet;
+            ``stats.engine_reason`` says so. Of a graph in parts, ``"auto"`` is never a GPU. What a
+            search brings to a device stays there for the next with the same options, until
+            ``close`` or ``release_device``.
+        memory
+            Bound for the whole process on the CPU, as ``"4G"``, and for each worker; by default
+            that of ``open``.
+        threads
+            How many cores to use; None is all. Processes of one machine share them.
+        progress
+            Show bars while the graph is brought to the GPU, on a terminal only.
+        validate
+            Check the result by the rules of Graph500.
+        tmp
+            Folder for results that have no room in memory; by default that of the graph.
+        options
+            What few users decide; see ``oocbfs.Settings``.
+
+        Raises
+        ------
+        QueryError
+            If an id does not name a vertex, there is no such method, it does not run on the engine,
+            its queues overflow (``QueueError``), the result does not pass validation, or a graph in
+            parts is too deep.
+        FormatError
+            If the graph is damaged, or cannot be read any more.
+        ClusterError
+            If the worker of a part is lost again and again; names the part.
+        BudgetError
+            If device or host memory, or ``memory``, is too small; says how much is needed.
+        """
+        settings = self._settings(
+            options,
+            memory,
+            target=target,
+            max_depth=max_depth,
+            engine=engine,
+            threads=threads,
+            progress=progress,
+            validate=validate,
+            tmp=tmp,
+        )
+        if source is LARGEST_COMPONENT:
+            source = self._largest(parents, settings)
+        return self._bfs(source, parents, settings)
+
+    def bfs_many(
+        self,
+        sources: Iterable[Vertex],
+        *,
+        emit: Emit = "summary",
+        targets: Iterable[Iterable[Vertex]] | None = None,
+        engine: ManyEngine = "auto",
+        memory: str | int | None = None,
+        threads: int | None = None,
+        strategy: Strategy = "auto",
+        options: Settings | None = None,
+    ) -> SourceResults:
+        """Find the distances from each of many sources; yields one result a source, in their order.
+
+        ``to_pandas``, ``to_arrow`` and ``plot`` of what this gives take all results at once.
+
+        Parameters
+        ----------
+        sources
+            Ids, as many as you like; 64 are searched at a time.
+        emit
+            ``"summary"`` counts the vertices of each level; ``"levels"`` gives every vertex's level
+            too; ``"pairs"`` gives the distances of the targets.
+        targets
+            With ``"pairs"``, the ids whose distances are wanted, one list for each source.
+        engine
+            Where 64 sources are searched together, as for ``bfs``.
+        memory
+            Bound for the whole process, as ``"4G"``; by default that of ``open``. With less than
+            the file's size, tails stay on disk, and 64, 32, 16 or 8 sources share what is read.
+        threads
+            How many cores to use; None is all.
+        strategy
+            ``"together"`` shares one pass over the graph between 64 sources, ``"one-per-core"``
+            runs each by itself, or one after the other from disk; ``"auto"`` takes the latter for
+            few sources and for long thin graphs. All parts of a graph in parts work on one source
+            at a time: there is no other strategy.
+        options
+            As for ``bfs``.
+
+        Raises
+        ------
+        QueryError
+            If an id does not name a vertex.
+        BudgetError
+            If the memory is not enough.
+        FormatError
+            If the graph is damaged.
+        """
+        settings = self._settings(options, memory, engine=engine, threads=threads)
+        return self._bfs_many(sources, emit, targets, strategy, settings)
+
+    def components(
+        self,
+        *,
+        engine: Engine = "auto",
+        memory: str | int | None = None,
+        threads: int | None = None,
+        progress: bool = False,
+        tmp: str | os.PathLike[str] | None = None,
+        options: Settings | None = None,
+    ) -> ComponentsResult:
+        """Find the connected components; of a directed graph the weakly connected ones.
+
+        Each process that searches a graph in parts needs 4 bytes for each vertex of the graph.
+
+        Parameters
+        ----------
+        engine, memory, threads, progress, tmp, options
+            As for ``bfs``.
+
+        Raises
+        ------
+        FormatError
+            If the graph is damaged, or cannot be read any more.
+        BudgetError
+            If device or host memory, or ``memory``, is too small; says how much is needed.
+        """
+        settings = self._settings(
+            options, memory, engine=engine, threads=threads, progress=progress, tmp=tmp
+        )
+        return self._components(settings)
+
+    def _settings(
+        self,
+        options: Settings | None,
+        memory: str | int | None,
+        **given: Any,  # noqa: ANN401
+    ) -> Settings:
+        """Put settings together; without a bound for memory it is that of ``open``."""
+        if memory is None and isinstance(options, Settings):
+            memory = options.memory
+        budget = self._stored.budget_bytes if memory is None else parse_size(memory)
+        return settings_of(options, memory=budget, **given)
 
     @abstractmethod
-    def id_edges(self) -> Iterator[Edges]:
-        """Yield all edges as ids, also where users know vertices by names.
+    def _bfs(
+        self, source: Vertex | Iterable[Vertex], parents: bool, settings: Settings
+    ) -> BfsResult: ...
 
-        Undirected ones come once, smaller position first.
+    @abstractmethod
+    def _bfs_many(
+        self,
+        sources: Iterable[Vertex],
+        emit: Emit,
+        targets: Iterable[Iterable[Vertex]] | None,
+        strategy: Strategy,
+        settings: Settings,
+    ) -> SourceResults: ...
+
+    @abstractmethod
+    def _components(self, settings: Settings) -> ComponentsResult: ...
+
+    def _largest(self, parents: bool, settings: Settings) -> Vertex:
+        """Return the smallest id of the largest component."""
+        found = self._components(settings.for_largest()).largest_component
+        if found is None:
+            raise QueryError(f"{self.path}: has no vertex to start from")
+        label: Vertex = found.label
+        return label
+
+    @abstractmethod
+    def reversed(self) -> AnyGraph:
+        """Open the same graph with every edge turned around; it is closed by itself."""
+
+    @abstractmethod
+    def release_device(self) -> None:
+        """Give back what a GPU holds of the graph, and what is pinned for it."""
+
+    def close(self) -> None:
+        """Drop the mapping; arrays that were given out stay valid.
+
+        This does not wait for searches of other threads: the last of them closes the file.
+        What is asked for after this is refused.
         """
-
-    def _ids_kind(self) -> str:
-        """Say what vertices are called by."""
-        if self.names is not None:
-            return "names"
-        return "listed" if Kind.IDS in self._container.sections else "consecutive"
+        self._stored.close()

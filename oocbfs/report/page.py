@@ -56,7 +56,7 @@ def _file(graph: Graph, facts: Facts) -> str:
         "Each row of neighbours is a head, the most connected one, and a tail, all others as short "
         "differences. Heads and starts stay in fast memory; tails may wait in slow memory."
     )
-    return section(Picture("The file", caption, [file_panel(graph)]), listed(rows))
+    return section(Picture("The file", caption, [file_panel(graph._stored)]), listed(rows))
 
 
 def _degrees(graph: Graph, facts: Facts) -> str:

@@ -19,6 +19,7 @@ from oocbfs.settings import file_name
 
 if TYPE_CHECKING:
     from oocbfs.graph.any_graph import AnyGraph
+    from oocbfs.graph.any_stored import AnyStored
     from oocbfs.graph.vertices import Vertex
 
 _PIECE = 1 << 18
@@ -76,11 +77,16 @@ class ComponentsResult(tables.Tabular):
     the position of a name in ``graph.names``.
     """
 
-    graph: AnyGraph = field(repr=False)
+    _stored: AnyStored = field(repr=False)
     labels: Ids
     stats: ComponentsStats
     # How many vertices share the label of this position, 0 where none does.
     _counts: NDArray[np.uint32] = field(repr=False)
+
+    @property
+    def graph(self) -> AnyGraph:
+        """The graph that was searched."""
+        return self._stored.graph
 
     @cached_property
     def histogram(self) -> dict[int, int]:
@@ -123,13 +129,14 @@ class ComponentsResult(tables.Tabular):
             positions, sizes = np.append(positions, more), np.append(sizes, more_sizes)
             kept = np.argsort(-sizes, kind="stable")[:count]
             positions, sizes = positions[kept], sizes[kept]
+        graph = self._stored
         return [
-            Component(self.graph.given_one(int(self.graph.ids_at(position, position + 1)[0])), size)
+            Component(graph.given_one(int(graph.ids_at(position, position + 1)[0])), size)
             for position, size in zip(positions.tolist(), sizes.tolist(), strict=True)
         ]
 
     @cached_property
-    def giant(self) -> Component | None:
+    def largest_component(self) -> Component | None:
         """The largest component; None if there are no vertices."""
         return next(iter(self.largest(1)), None)
 
@@ -139,38 +146,38 @@ class ComponentsResult(tables.Tabular):
 
     def label_of(self, vertex: Vertex) -> Any:  # noqa: ANN401
         """Smallest id of a vertex's component."""
-        return self.graph.given_one(self.labels[self.graph.position(vertex)])
+        return self._stored.given_one(self.labels[self._stored.position(vertex)])
 
     def members(self, vertex: Vertex) -> NDArray[Any]:
         """Ids of all vertices in the component of this one, ascending."""
-        label = self.labels[self.graph.position(vertex)]
+        label = self.labels[self._stored.position(vertex)]
         found = []
         for first in range(0, self.labels.size, _PIECE):
             labels = self.labels[first : first + _PIECE]
-            found.append(self.graph.ids_at(first, first + labels.size)[labels == label])
-        return self.graph.given(np.concatenate(found))
+            found.append(self._stored.ids_at(first, first + labels.size)[labels == label])
+        return self._stored.given(np.concatenate(found))
 
-    def in_giant(self, stored: NDArray[Any]) -> NDArray[np.bool_]:
+    def in_largest(self, stored: NDArray[Any]) -> NDArray[np.bool_]:
         """Tell which stored vertices are in the largest component."""
-        if self.giant is None:
+        if self.largest_component is None:
             return np.zeros(stored.size, np.bool_)
-        with self.graph.reading():
-            natural = stored if self.graph.order is None else self.graph.order[stored]
-        label = self.labels[self.graph.position(self.giant.label)]
+        with self._stored.reading():
+            natural = stored if self._stored.order is None else self._stored.order[stored]
+        label = self.labels[self._stored.position(self.largest_component.label)]
         inside: NDArray[np.bool_] = self.labels[natural] == label
         return inside
 
     @cached_property
-    def giant_edges(self) -> int:
+    def largest_edges(self) -> int:
         """Edges of the largest component, undirected ones counted once."""
         total = 0
-        with self.graph.reading():
-            degrees = self.graph.stored_degrees
+        with self._stored.reading():
+            degrees = self._stored.stored_degrees
             for first in range(0, degrees.size, _PIECE):
                 piece = degrees[first : first + _PIECE]
-                inside = self.in_giant(np.arange(first, first + piece.size))
+                inside = self.in_largest(np.arange(first, first + piece.size))
                 total += int(piece[inside].sum(dtype=np.int64))
-        return total if self.graph.directed else total // 2
+        return total if self._stored.directed else total // 2
 
     def _pieces(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Give the positions that are labels, and the sizes of their components, piece by piece."""
@@ -182,11 +189,11 @@ class ComponentsResult(tables.Tabular):
     def about(self) -> dict[str, str]:
         """Say what the table of these components is about."""
         found = {"components": self.num_components, "engine": self.stats.engine}
-        return tables.about(self.graph, **found)
+        return tables.about(self._stored, **found)
 
     def _columns(self) -> tables.Columns:
-        ids = self.graph.id_column(0, self.graph.num_vertices)
-        return {"id": ids, "component": self.graph.as_column(self.labels)}
+        ids = self._stored.id_column(0, self._stored.num_vertices)
+        return {"id": ids, "component": self._stored.as_column(self.labels)}
 
     def plot(
         self,
@@ -205,9 +212,9 @@ class ComponentsResult(tables.Tabular):
     @property
     def title(self) -> str:
         """What was searched, how, and what was found, in one line."""
-        n, stats = self.graph.num_vertices, self.stats
+        n, stats = self._stored.num_vertices, self.stats
         return (
-            f"{file_name(self.graph.path)}: {self.num_components:,} components, "
+            f"{file_name(self._stored.path)}: {self.num_components:,} components, "
             f"{max(self.histogram, default=0) / max(1, n):.1%} of {n:,} vertices in the largest, "
             f"{stats.seconds * 1e3:,.1f} ms on the {stats.engine} engine"
         )
@@ -219,14 +226,14 @@ class ComponentsResult(tables.Tabular):
 
     def summary(self) -> dict[str, Any]:
         """Give the figures, for JSON."""
-        giant = self.giant
+        largest = self.largest_component
         return {
-            "graph": self.graph.path,
-            "vertices": self.graph.num_vertices,
-            "edges": self.graph.num_edges,
-            "arcs": self.graph.num_arcs,
+            "graph": self._stored.path,
+            "vertices": self._stored.num_vertices,
+            "edges": self._stored.num_edges,
+            "arcs": self._stored.num_arcs,
             "components": self.num_components,
-            "giant": None if giant is None else giant._asdict(),
+            "largest_component": None if largest is None else largest._asdict(),
             "sizes": [list(pair) for pair in self.histogram.items()],
             "seconds": self.stats.seconds,
             "load_seconds": self.stats.load_seconds,

@@ -17,7 +17,7 @@ from oocbfs.kernels.results import levels as kernels
 from oocbfs.plan.host import PIECE_BYTES
 
 if TYPE_CHECKING:
-    from oocbfs.graph.any_graph import AnyGraph
+    from oocbfs.graph.any_stored import AnyStored
 
 LevelType = TypeVar("LevelType", np.int8, np.int32)
 _NO_ORDER = np.empty(0, np.uint32)
@@ -25,7 +25,7 @@ _NO_IDS = np.empty(0, np.uint64)
 
 
 def name_levels(
-    graph: AnyGraph, levels: NDArray[LevelType], arrays: ResultArrays, threads: int
+    graph: AnyStored, levels: NDArray[LevelType], arrays: ResultArrays, threads: int
 ) -> NDArray[LevelType]:
     """Levels by natural position."""
     if graph.order is None:
@@ -35,7 +35,7 @@ def name_levels(
     return out
 
 
-def check_parents(graph: AnyGraph) -> None:
+def check_parents(graph: AnyStored) -> None:
     """Refuse to give parents whose ids are damaged or have no room in 64 bits with a sign."""
     graph.check_ids()
     if graph.num_vertices and graph.largest_id >= 2**63:
@@ -46,7 +46,7 @@ def check_parents(graph: AnyGraph) -> None:
 
 
 def name_parents(
-    graph: AnyGraph, parents: NDArray[np.uint32], arrays: ResultArrays, threads: int
+    graph: AnyStored, parents: NDArray[np.uint32], arrays: ResultArrays, threads: int
 ) -> NDArray[np.int64]:
     """Parents by natural position, as input ids."""
     check_parents(graph)
@@ -58,7 +58,7 @@ def name_parents(
 
 
 def name_components(
-    graph: AnyGraph, labels: NDArray[np.uint32], arrays: ResultArrays, threads: int
+    graph: AnyStored, labels: NDArray[np.uint32], arrays: ResultArrays, threads: int
 ) -> tuple[Ids, NDArray[np.uint32]]:
     """Smallest id of each vertex's component, and its size, both by natural position.
 

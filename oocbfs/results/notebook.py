@@ -15,8 +15,7 @@ from oocbfs.results.bfs import listed
 from oocbfs.results.panels import file_panel, levels_panel, sizes_panel, sources_panel
 
 if TYPE_CHECKING:
-    from oocbfs.graph.any_graph import AnyGraph
-    from oocbfs.graph.stored import StoredGraph
+    from oocbfs.graph.any_stored import AnyStored
     from oocbfs.results.bfs import BfsResult
     from oocbfs.results.components import ComponentsResult
     from oocbfs.results.source import SourceResult
@@ -27,7 +26,7 @@ _LINES = 8
 _MOST_DEGREES = 1 << 24
 
 
-def graph_html(graph: StoredGraph) -> str:
+def graph_html(graph: AnyStored) -> str:
     """Show what a graph file holds."""
     info = graph.info()
     rows = [
@@ -73,7 +72,7 @@ def components_html(result: ComponentsResult) -> str:
     return _shown(result.title, rows, [sizes_panel(result.size_classes())])
 
 
-def sources_html(graph: AnyGraph, results: Sequence[SourceResult]) -> str:
+def sources_html(graph: AnyStored, results: Sequence[SourceResult]) -> str:
     """Show what was found from several sources."""
     rows = [
         (

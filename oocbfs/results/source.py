@@ -17,6 +17,7 @@ from oocbfs.settings import Emit, file_name
 
 if TYPE_CHECKING:
     from oocbfs.graph.any_graph import AnyGraph
+    from oocbfs.graph.any_stored import AnyStored
     from oocbfs.graph.vertices import Vertex
 
 Levels = NDArray[np.int8] | NDArray[np.int16] | NDArray[np.int32]
@@ -50,16 +51,21 @@ class SourceResult(tables.Tabular):
     """
 
     source: Any
-    graph: AnyGraph
+    _stored: AnyStored
     level_sizes: NDArray[np.int64]
     strategy: str
     levels: Levels | None = field(default=None)
     distances: NDArray[np.int32] | None = field(default=None)
 
     @property
+    def graph(self) -> AnyGraph:
+        """The graph that was searched."""
+        return self._stored.graph
+
+    @property
     def num_vertices(self) -> int:
         """Number of vertices of the graph."""
-        return self.graph.num_vertices
+        return self._stored.num_vertices
 
     @property
     def reached(self) -> int:
@@ -99,12 +105,12 @@ class SourceResult(tables.Tabular):
     def about(self) -> dict[str, str]:
         """Say what the table of this source is about."""
         found = {"sources": [self.source], "reached": self.reached, "depth": self.depth}
-        return tables.about(self.graph, **found)
+        return tables.about(self._stored, **found)
 
     def _columns(self) -> tables.Columns:
         if self.levels is None:
             raise QueryError('there are no levels to show: ask for them with emit="levels"')
-        return {"id": self.graph.id_column(0, self.num_vertices), "level": self.levels}
+        return {"id": self._stored.id_column(0, self.num_vertices), "level": self.levels}
 
     def plot(
         self,
@@ -115,7 +121,7 @@ class SourceResult(tables.Tabular):
         """Draw the levels; gives a figure of matplotlib, and writes it if a file is named."""
         from oocbfs.results.plots import plot_sources
 
-        return plot_sources(self.graph, [self], path, force=force)
+        return plot_sources(self._stored, [self], path, force=force)
 
     def __repr__(self) -> str:
         return f"<SourceResult: {self.title}>"
@@ -124,14 +130,14 @@ class SourceResult(tables.Tabular):
     def title(self) -> str:
         """What was searched from where, and what was found, in one line."""
         return (
-            f"{file_name(self.graph.path)} from {self.source}: {self.reached:,} of "
+            f"{file_name(self._stored.path)} from {self.source}: {self.reached:,} of "
             f"{self.num_vertices:,} vertices, depth {self.depth:,}"
         )
 
     def _repr_html_(self) -> str:
         from oocbfs.results.notebook import sources_html
 
-        return sources_html(self.graph, [self])
+        return sources_html(self._stored, [self])
 
 
 class SourceResults(Iterator[SourceResult]):
@@ -140,9 +146,14 @@ class SourceResults(Iterator[SourceResult]):
     A table, or a picture, takes those that were not taken before: it can be made once.
     """
 
-    def __init__(self, graph: AnyGraph, results: Generator[SourceResult]) -> None:
-        self.graph = graph
+    def __init__(self, graph: AnyStored, results: Generator[SourceResult]) -> None:
+        self._stored = graph
         self._results = results
+
+    @property
+    def graph(self) -> AnyGraph:
+        """The graph that was searched."""
+        return self._stored.graph
 
     def __next__(self) -> SourceResult:
         return next(self._results)
@@ -152,7 +163,7 @@ class SourceResults(Iterator[SourceResult]):
         self._results.close()
 
     def __repr__(self) -> str:
-        return f"<SourceResults of {file_name(self.graph.path)}, searched as they are taken>"
+        return f"<SourceResults of {file_name(self._stored.path)}, searched as they are taken>"
 
     def _columns(self) -> dict[str, list[Any]]:
         columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
@@ -173,7 +184,7 @@ class SourceResults(Iterator[SourceResult]):
         types = column_types(max(columns["source"], default=0))
         if "distances" in columns:
             types["distances"] = [np.int32]
-        return tables.to_arrow(columns, tables.about(self.graph), types)
+        return tables.to_arrow(columns, tables.about(self._stored), types)
 
     def plot(
         self,
@@ -184,7 +195,7 @@ class SourceResults(Iterator[SourceResult]):
         """Draw how many vertices are how far from each source; see ``BfsResult.plot``."""
         from oocbfs.results.plots import plot_sources
 
-        return plot_sources(self.graph, list(self), path, force=force)
+        return plot_sources(self._stored, list(self), path, force=force)
 
 
 def smallest(levels: NDArray[np.int32], depth: int) -> Levels:
@@ -197,7 +208,7 @@ def smallest(levels: NDArray[np.int32], depth: int) -> Levels:
 
 
 def asked_for(
-    graph: AnyGraph,
+    graph: AnyStored,
     sources: Iterable[Vertex],
     emit: Emit,
     targets: Iterable[Iterable[Vertex]] | None,

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 
-import oocbfs
 from oocbfs.gpu.bfs import GpuBfs
 from oocbfs.gpu.emulator_device import EmulatorDevice
 from oocbfs.kernels.cuda.source import KernelOptions
@@ -22,7 +21,7 @@ from oocbfs.plan.prediction import LevelSample, predict_bytes, sample_levels
 from oocbfs.plan.ranges import align_range
 from oocbfs.plan.shape import shape_of
 from oocbfs.progress import Phases
-from oocbfs.search.graph import Graph
+from oocbfs.search.graph import Graph, open_file
 from tests.benchmarks.common import show
 
 
@@ -35,8 +34,8 @@ def main(arguments: Sequence[str]) -> None:
     options = parser.parse_args(arguments)
     shares = [int(share) for share in options.shares.split(",")]
     for path in options.graphs:
-        with oocbfs.open(path) as graph:
-            samples = sample_levels(graph, options.sources, Phases())
+        with open_file(path) as graph:
+            samples = sample_levels(graph._stored, options.sources, Phases())
             rows = [_row(graph, share, samples) for share in shares]
         title = f"{path.name}: median (worst) percent of heads and tails, {len(samples)} sources"
         header = ("resident", "the first bytes", "as planned", "predicted / counted")
@@ -44,7 +43,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _row(graph: Graph, share: int, samples: list[LevelSample]) -> list[str]:
-    shape = shape_of(graph)
+    shape = shape_of(graph._stored)
     planned = plan(shape, vram_bytes=None, resident_tails=f"{share}%")
     first = replace(
         planned,
@@ -52,13 +51,15 @@ def _row(graph: Graph, share: int, samples: list[LevelSample]) -> list[str]:
             align_range((0, side.num_bytes * share // 100), side.num_bytes) for side in shape.tails
         ),
     )
-    graph_bytes = graph.rows.heads.nbytes + graph.rows.tails.nbytes
+    graph_bytes = graph._stored.rows.heads.nbytes + graph._stored.rows.tails.nbytes
     cells = [f"{share} %"]
     for decided in (first, planned):
         counted = _count(graph, decided, samples)
         shown = 100 * counted / graph_bytes
         cells.append(f"{np.median(shown):.2f} ({shown.max():.2f})")
-    predicted = np.array([predict_bytes(graph, planned, sample).slow_bytes for sample in samples])
+    predicted = np.array(
+        [predict_bytes(graph._stored, planned, sample).slow_bytes for sample in samples]
+    )
     ratios = predicted / np.maximum(counted, 1)
     return [*cells, f"{ratios.min():.2f} … {ratios.max():.2f}"]
 
@@ -68,8 +69,8 @@ def _count(graph: Graph, decided: DevicePlan, samples: list[LevelSample]) -> np.
     counted = [0]
     with GpuBfs(
         device,
-        graph.rows,
-        graph.in_rows,
+        graph._stored.rows,
+        graph._stored.in_rows,
         with_parents=False,
         device_ranges=decided.device_ranges,
     ) as search:

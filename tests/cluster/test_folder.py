@@ -179,7 +179,7 @@ def test_a_part_of_another_graph_is_refused(
     ("change", "problem"),
     [
         ({"format": "other"}, "is not the manifest"),
-        ({"version": 9}, "is version 9, this oocbfs reads version 1"),
+        ({"version": 9}, "is version 9, this oocbfs reads version 2"),
         ({"num_vertices": -1}, "is damaged"),
         ({"num_vertices": "3000"}, "is damaged"),
         ({"parts": []}, "is damaged"),

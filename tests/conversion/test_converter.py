@@ -131,8 +131,8 @@ def test_degree_order_puts_equals_by_the_size_of_heads(tmp_path: Path, directed:
     report = oocbfs.convert(edges, tmp_path / "g.ocg", order="degree", directed=directed)
     assert report.order == "degree"
     with oocbfs.open(tmp_path / "g.ocg") as graph:
-        assert graph.order is not None
-        position = np.asarray(graph.order)  # of each stored vertex
+        assert graph._stored.order is not None
+        position = np.asarray(graph._stored.order)  # of each stored vertex
         ids = graph.ids()[position].tolist()
         near = {v: set(graph.in_neighbors(v).tolist()) for v in ids}
         degree = {v: len(near[v]) + (len(graph.neighbors(v)) if directed else 0) for v in ids}
@@ -156,7 +156,7 @@ def test_local_order_keeps_neighbourhoods_together(tmp_path: Path) -> None:
     assert report.order == "local"
     with oocbfs.open(tmp_path / "grid.ocg") as graph:
         place = np.empty(graph.num_vertices, np.int64)
-        place[graph.order] = np.arange(graph.num_vertices)
+        place[graph._stored.order] = np.arange(graph.num_vertices)
         apart = np.abs(place[edges[:, 0]] - place[edges[:, 1]])
     assert np.median(apart) < 64
     assert np.mean(apart < 2048) > 0.8
@@ -190,8 +190,8 @@ def test_local_order_of_hubs_and_of_loose_vertices(tmp_path: Path) -> None:
     oocbfs.convert(stream, tmp_path / "loose.ocg", order="local")
     with oocbfs.open(tmp_path / "loose.ocg") as graph:
         assert graph.neighbors(6).tolist() == [5]
-        assert graph.order is not None
-        assert sorted(graph.order.tolist()) == list(range(3000))
+        assert graph._stored.order is not None
+        assert sorted(graph._stored.order.tolist()) == list(range(3000))
 
 
 @pytest.mark.parametrize("order", ["natural", "degree", "dbg"])

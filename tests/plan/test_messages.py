@@ -150,7 +150,7 @@ def searched(tmp_path: Path) -> tuple[Path, Path, dict[str, Any]]:
     """A graph, and what a search of it printed."""
     graph, result = tmp_path / "kron.ocg", tmp_path / "result.json"
     assert call("generate", "kron", "--scale", 12, "-o", graph).returncode == 0
-    done = call("bfs", graph, "--source", "giant", "--json")
+    done = call("bfs", graph, "--source", "@largest", "--json")
     result.write_text(done.stdout)
     return graph, result, json.loads(done.stdout)
 

@@ -173,7 +173,8 @@ _DECLARED: dict[str, dict[str, Any]] = {
 _SHORT = {"--output": ("-o",)}
 # The options of ``add_work_options`` and ``add_engine_options``, by their names in Python.
 WORK = ("directed", "order", "memory", "tmp", "zstd", "threads", "force")
-ENGINE = ("engine", "vram", "resident_tails", "tmp", "threads")
+ENGINE = ("engine", "tmp", "threads")
+DEVICE = ("vram", "resident_tails")
 
 
 def add(parser: argparse._ActionsContainer, *names: str, **changes: object) -> None:

@@ -151,7 +151,7 @@ def _graph(options: argparse.Namespace) -> tuple[Planned, list[Frontier], str]:
 def _sampled(path: str, samples: int) -> tuple[Planned, list[Frontier]]:
     """Traverse from random sources; give the levels of the deepest."""
     from oocbfs.cluster.manifest import is_sharded
-    from oocbfs.search import graph
+    from oocbfs.graph.stored import open_stored
 
     if is_sharded(path):
         return _sampled_parts(path, samples)
@@ -161,7 +161,7 @@ def _sampled(path: str, samples: int) -> tuple[Planned, list[Frontier]]:
     from oocbfs.plan.prediction import sample_levels
     from oocbfs.progress import Phases
 
-    with graph.open(path) as opened, opened.reading():
+    with open_stored(path) as opened, opened.reading():
         sizes = opened.num_vertices, opened.num_arcs, opened.sizes.file_bytes, opened.directed
         found = sample_levels(opened, samples, Phases()) if samples else []
         if not found:
@@ -177,21 +177,24 @@ def _sampled_parts(path: str, samples: int) -> tuple[Planned, list[Frontier]]:
     """Traverse a graph in parts, in this process; it says itself which levels went up."""
     import numpy as np
 
-    from oocbfs.cluster.graph import ShardedGraph
+    from oocbfs.cluster.graph import open_parts
     from oocbfs.plan.messages import Frontier, Planned
+    from oocbfs.settings import Settings
 
-    with ShardedGraph(path) as opened:
-        shape = opened.shape
+    with open_parts(path) as opened:
+        stored = opened._stored
+        shape = stored.shape
         graph = Planned(
             opened.num_vertices,
             opened.num_arcs,
-            opened.manifest.file_bytes,
+            stored.manifest.file_bytes,
             opened.directed,
             named=(shape.useful, shape.connected),
         )
-        candidates = np.flatnonzero(opened.stored_degrees)
+        candidates = np.flatnonzero(stored.stored_degrees)
         chosen = np.random.default_rng(1).permutation(candidates)[:samples]
-        results = [opened.bfs(int(one), force=True) for one in opened.ids_of(chosen)]
+        forced = Settings(force=True)
+        results = [opened.bfs(int(one), options=forced) for one in stored.ids_of(chosen)]
         if not results:
             return graph, []
         deepest = max(results, key=lambda result: result.depth)

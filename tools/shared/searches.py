@@ -8,14 +8,14 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from oocbfs.graph.any_graph import AnyGraph
     from oocbfs.results.bfs import Stats
     from oocbfs.results.components import ComponentsStats
-    from oocbfs.search.graph import Graph
 
 _log = logging.getLogger(__name__)
 
 
-def open_graph(options: argparse.Namespace) -> Graph:
+def open_graph(options: argparse.Namespace) -> AnyGraph:
     """Open a graph, in one file or in parts; both answer the same questions.
 
     What only one of them knows is refused where it is asked for.
@@ -27,7 +27,7 @@ def open_graph(options: argparse.Namespace) -> Graph:
         for name in ("memory", "cluster")
         if (value := getattr(options, name, None)) is not None
     }
-    opened: Graph = graph.open(options.graph, **settings)
+    opened: AnyGraph = graph.open(options.graph, **settings)
     return opened
 
 

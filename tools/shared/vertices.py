@@ -10,7 +10,10 @@ from oocbfs.settings import shown
 from oocbfs.tools.shared.options import whole_number
 
 if TYPE_CHECKING:
-    from oocbfs.search.graph import Graph
+    from oocbfs.graph.any_graph import AnyGraph
+
+# The word for a source in the largest component; a vertex of that name is written in quotes.
+LARGEST = "@largest"
 
 
 def vertices(text: str) -> str:
@@ -20,7 +23,7 @@ def vertices(text: str) -> str:
     return text
 
 
-def read_vertices(graph: Graph, text: str) -> list[Any]:
+def read_vertices(graph: AnyGraph, text: str) -> list[Any]:
     """Read ids, or names if the graph has them, separated by commas; a name may be in quotes."""
     from oocbfs.formats.names import split_names
 

@@ -25,21 +25,19 @@ from oocbfs.results.validation import Levels, validate
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
-    from oocbfs.cluster.graph import ShardedGraph
+    from oocbfs.cluster.stored_parts import StoredParts
 
 _NOTHING = np.empty(0, np.int32)
 
 
 def bfs(
-    graph: ShardedGraph,
+    graph: StoredParts,
     sources: Ids,
     *,
     parents: bool,
     settings: Settings,
-    force: bool,
-    gather: bool = True,
 ) -> BfsResult:
-    """Traverse from ids; see ``ShardedGraph.bfs``."""
+    """Traverse from ids; see ``AnyGraph.bfs``."""
     start = time.perf_counter()
     settings.check()
     if not sources.size:
@@ -66,16 +64,16 @@ def bfs(
         target=target,
     )
     terms = Terms(graph.path, graph.shape.connected, exchange.name, exchange.level_seconds)
-    with Watch(terms, force=force, show=settings.progress) as watch:
+    with Watch(terms, force=settings.force, show=settings.progress) as watch:
         outcome = exchange.search(query, results, watch)
     found = time.perf_counter()
     sums = (graph.stored_degrees, graph.num_arcs, outcome.sizes)
-    if gather:
+    if settings.gather:
         named, edges = fill_levels(graph, results, outcome, arrays, settings)
     else:
         edges = results.fill(_NOTHING, *sums, threads=threads)
     named_parents = None
-    if parents and gather:
+    if parents and settings.gather:
         named_parents = name_parents(graph, results.parents, arrays, threads)
     end = time.perf_counter()
     stats = Stats(
@@ -92,11 +90,11 @@ def bfs(
     )
 
     def again() -> NDArray[np.int64]:
-        return bfs(graph, sources, parents=True, settings=settings, force=force).parents
+        return bfs(graph, sources, parents=True, settings=settings).parents
 
     sizes = np.array(outcome.sizes, np.int64)
     listed = graph.given(sources).tolist()
-    if gather:
+    if settings.gather:
         result = BfsResult(graph, listed, named, sizes, stats, named_parents, again)
     else:
         result = PartResult(graph, listed, results, sizes, stats, again)
@@ -114,7 +112,7 @@ def bfs(
 
 
 def fill_levels(
-    graph: ShardedGraph,
+    graph: StoredParts,
     results: AllResults,
     outcome: Outcome,
     arrays: ResultArrays,

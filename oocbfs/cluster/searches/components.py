@@ -20,11 +20,11 @@ from oocbfs.results.validation import validate_components
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
-    from oocbfs.cluster.graph import ShardedGraph
+    from oocbfs.cluster.stored_parts import StoredParts
 
 
-def components(graph: ShardedGraph, settings: Settings) -> ComponentsResult:
-    """Find the components; see ``ShardedGraph.components``."""
+def components(graph: StoredParts, settings: Settings) -> ComponentsResult:
+    """Find the components; see ``AnyGraph.components``."""
     start = time.perf_counter()
     settings.check()
     exchange = graph.exchange(settings)

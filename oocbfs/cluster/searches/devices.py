@@ -25,14 +25,14 @@ from oocbfs.results.validation import Levels, validate
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
-    from oocbfs.cluster.graph import ShardedGraph
+    from oocbfs.cluster.stored_parts import StoredParts
     from oocbfs.kernels.rows import Rows
 
 
 def bfs_on_devices(
-    graph: ShardedGraph, sources: Ids, *, parents: bool, settings: Settings
+    graph: StoredParts, sources: Ids, *, parents: bool, settings: Settings
 ) -> BfsResult:
-    """Traverse from ids; see ``ShardedGraph.bfs``."""
+    """Traverse from ids; see ``AnyGraph.bfs``."""
     start = time.perf_counter()
     settings.check()
     names = settings.devices or ()
@@ -89,7 +89,7 @@ def bfs_on_devices(
     return BfsResult(graph, listed, named, sizes, stats, named_parents, again)
 
 
-def _check(graph: ShardedGraph, sources: Ids, names: Sequence[int], *, parents: bool) -> None:
+def _check(graph: StoredParts, sources: Ids, names: Sequence[int], *, parents: bool) -> None:
     """Refuse what cannot be searched so."""
     if graph.cluster is not None:
         raise QueryError("--devices are of this machine: leave out --cluster, or --devices")
