@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from oocbfs.errors import (
         BudgetError,
         ClusterError,
+        FileError,
         FormatError,
         InputError,
         OocbfsError,
@@ -36,6 +37,7 @@ __all__ = [
     "BudgetError",
     "ClusterError",
     "ComponentsResult",
+    "FileError",
     "FormatError",
     "Graph",
     "InputError",
@@ -64,6 +66,7 @@ _HOMES = {
     "BudgetError": "errors",
     "ClusterError": "errors",
     "ComponentsResult": "results.components",
+    "FileError": "errors",
     "FormatError": "errors",
     "Graph": "search.graph",
     "InputError": "errors",

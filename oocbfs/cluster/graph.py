@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from oocbfs.cluster.stored_parts import StoredParts
 from oocbfs.errors import QueryError
@@ -25,6 +25,10 @@ class ShardedGraph(AnyGraph):
     """
 
     _stored: StoredParts
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        path, stored = os.path.abspath(self.path), self._stored
+        return _open_again, (path, stored.budget_bytes, stored.cluster, stored.checksum)
 
     @property
     def cluster(self) -> str | None:
@@ -90,3 +94,10 @@ def open_parts(
 ) -> ShardedGraph:
     """Open a graph in parts, and nothing else; see ``oocbfs.open``."""
     return ShardedGraph(StoredParts(folder, memory, cluster))
+
+
+def _open_again(
+    folder: str, memory: int | None, cluster: str | None, checksum: int
+) -> ShardedGraph:
+    """Open a graph in parts that was pickled."""
+    return ShardedGraph(StoredParts(folder, memory, cluster).check_same(checksum))

@@ -78,9 +78,10 @@ class Manifest:
         try:
             content = json.loads(path.read_bytes())
         except FileNotFoundError:
-            raise FormatError(f"{folder}: is a folder without a {MANIFEST}: not a graph") from None
+            missing = f"{folder}: is a folder without a {MANIFEST}: not a graph"
+            raise FormatError.like(FileNotFoundError, missing) from None
         except OSError as error:
-            raise FormatError(f"{path}: cannot be read: {error.strerror}") from error
+            raise FormatError.like(error, f"{path}: cannot be read: {error.strerror}") from error
         except ValueError:
             raise FormatError(f"{path}: is damaged (no JSON): {_AGAIN}") from None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
@@ -133,7 +134,8 @@ class Manifest:
         path = self.path_of(part)
         number = len(self.parts) if part is None else part
         if not path.exists():
-            raise FormatError(f"{path}: is missing: copy it again, or {_AGAIN}")
+            missing = f"{path}: is missing: copy it again, or {_AGAIN}"
+            raise FormatError.like(FileNotFoundError, missing)
         container = Container(path)
         expected = Part(self.cut, number, self.num_arcs, self.graph_checksum)
         problem = None

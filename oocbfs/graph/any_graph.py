@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,16 @@ class AnyGraph(Closing, ABC):
     def __init__(self, stored: AnyStored) -> None:
         self._stored = stored
         stored.show_as(self)
+
+    @abstractmethod
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as the path: whoever unpickles it opens the graph again."""
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
 
     @property
     def path(self) -> str:

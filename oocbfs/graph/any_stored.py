@@ -6,11 +6,13 @@ import weakref
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.errors import FormatError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.formats.edges import Edges, Ids
 from oocbfs.formats.io.closing import Closing
@@ -38,6 +40,24 @@ class AnyStored(Vertices, Closing, ABC):
     num_parts = 1
     _shown: weakref.ref[AnyGraph]
     _show: Callable[[Any], AnyGraph]
+
+    def __copy__(self) -> Self:
+        """Return the same: an open graph never changes."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what users see, which is opened again by whoever unpickles it."""
+        return attrgetter("_stored"), (self.graph,)
+
+    def check_same(self, checksum: int) -> Self:
+        """Refuse another graph than the one that was pickled."""
+        if self.checksum != checksum:
+            self.close()
+            raise FormatError(f"{self.path}: is another graph than the one that was pickled")
+        return self
 
     def show_as(self, graph: AnyGraph) -> None:
         """Remember what users see, but do not keep it: who drops a graph wants it closed."""

@@ -16,6 +16,7 @@ from oocbfs.arrays import ResultPool
 from oocbfs.errors import FormatError
 from oocbfs.formats.container.layout import TRANSPOSED, Kind
 from oocbfs.formats.container.reader import Container
+from oocbfs.formats.container.transposed import TransposedContainer
 from oocbfs.formats.edges import Edges, Ids
 from oocbfs.formats.io.page_cache import cached_share
 from oocbfs.graph.any_stored import AnyStored
@@ -48,6 +49,11 @@ class StoredGraph(AnyStored):
         )
         self.num_arcs = container.num_arcs
         self.directed = container.directed
+
+    @property
+    def is_named(self) -> bool:
+        """Whether other processes can open the file by its path."""
+        return self._container.file.is_named
 
     def expect_unpacking(self) -> None:
         """Refuse a compressed graph that has no room, before results take theirs."""
@@ -238,12 +244,16 @@ class StoredGraph(AnyStored):
         end = begin + int(record["stored_bytes"])
         return cached_share(self._container.file.descriptor, begin, end)
 
+    @property
+    def is_reversed(self) -> bool:
+        """Whether every edge is turned around."""
+        return isinstance(self._container, TransposedContainer)
+
     def reversed(self) -> StoredGraph:
         """Open the same file with every edge turned around."""
-        from oocbfs.formats.container.transposed import TransposedContainer
-
         with self.reading():
             container = TransposedContainer(self.path, self._container.file.source)
+            container.file.is_named = self.is_named
         return StoredGraph(container, self.budget_bytes)
 
     def release_device(self) -> None:

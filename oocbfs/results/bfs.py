@@ -144,7 +144,8 @@ class BfsResult(tables.Tabular):
     level_sizes: NDArray[np.int64]
     stats: Stats
     _parents: NDArray[np.int64] | None = field(repr=False)
-    _again: Callable[[], NDArray[np.int64]] = field(repr=False)
+    # The same search once more, with parents.
+    _again: Callable[[], BfsResult] = field(repr=False)
 
     @property
     def graph(self) -> AnyGraph:
@@ -169,7 +170,7 @@ class BfsResult(tables.Tabular):
 
         Where the traversal was not asked for parents, this traverses once more.
         """
-        return self._again() if self._parents is None else self._parents
+        return self._again().parents if self._parents is None else self._parents
 
     def levels_between(self, first: int, stop: int) -> NDArray[np.int32]:
         """Levels at positions first … stop-1."""

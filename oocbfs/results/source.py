@@ -46,8 +46,9 @@ class SourceResult(tables.Tabular):
 
     ``levels`` are aligned with the ids in ascending order, -1 where not reached, in the smallest
     type that holds them; ``distances`` belong to the targets that were asked for. Each is None
-    unless it was asked for. The levels of up to 64 results lie in one block of memory: copy what
-    you keep.
+    unless it was asked for. No array is used again for another result: keep what you like. The
+    levels of up to 64 results lie in one block of memory, though, which stays as long as one of
+    them is kept: keep a copy of ``levels`` if you want few of many.
     """
 
     source: Any

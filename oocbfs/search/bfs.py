@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -114,9 +115,7 @@ def _bfs(
         around=found.around,
     )
 
-    def again() -> NDArray[np.int64]:
-        return bfs(graph, sources, parents=True, settings=settings).parents
-
+    again = partial(bfs, graph, sources, parents=True, settings=settings)
     known = graph.given(sources).tolist()
     return BfsResult(graph, known, named.levels, named.sizes, stats, named.parents, again)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from oocbfs.errors import QueryError
 from oocbfs.graph.any_graph import AnyGraph
@@ -24,6 +24,13 @@ class Graph(AnyGraph):
     """A graph in an ``.ocg`` file, opened by ``oocbfs.open``."""
 
     _stored: StoredGraph
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        stored = self._stored
+        if not stored.is_named:
+            raise QueryError(f"{self.path}: has no file that another process could open")
+        path = os.path.abspath(self.path)
+        return _open_again, (path, stored.budget_bytes, stored.checksum, stored.is_reversed)
 
     def _bfs(
         self, source: Vertex | Iterable[Vertex], parents: bool, settings: Settings
@@ -113,3 +120,9 @@ def open(
 def open_file(path: str | os.PathLike[str], *, memory: str | int | None = None) -> Graph:
     """Open a graph in one file, and nothing else; see ``open``."""
     return Graph(open_stored(path, memory=memory))
+
+
+def _open_again(path: str, memory: int | None, checksum: int, is_reversed: bool) -> Graph:
+    """Open a graph that was pickled."""
+    stored = open_stored(path, memory=memory).check_same(checksum)
+    return Graph(stored.reversed() if is_reversed else stored)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,9 +90,7 @@ def bfs(
         graph_bytes=graph.graph_bytes,
     )
 
-    def again() -> NDArray[np.int64]:
-        return bfs(graph, sources, parents=True, settings=settings).parents
-
+    again = partial(bfs, graph, sources, parents=True, settings=settings)
     sizes = np.array(outcome.sizes, np.int64)
     listed = graph.given(sources).tolist()
     if settings.gather:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oocbfs.arrays import ResultArrays
 from oocbfs.devices.engine import check_host, load_parts
@@ -78,9 +78,7 @@ def bfs_on_devices(
         around=outcome.around,
     )
 
-    def again() -> NDArray[np.int64]:
-        return bfs_on_devices(graph, sources, parents=True, settings=settings).parents
-
+    again = partial(bfs_on_devices, graph, sources, parents=True, settings=settings)
     sizes = np.array(done.level_sizes, np.int64)
     if settings.checks:
         handed_out = Levels(named, named_parents, sizes, outcome.depth)

@@ -49,11 +49,16 @@ class PartResult(BfsResult):
         results: AllResults,
         level_sizes: NDArray[np.int64],
         stats: Stats,
-        again: Callable[[], NDArray[np.int64]],
+        again: Callable[[], BfsResult],
     ) -> None:
         values = {"_stored": stored, "sources": sources, "level_sizes": level_sizes, "stats": stats}
         for name, value in {**values, "_results": results, "_again": again}.items():
             object.__setattr__(self, name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as a result whose levels are gathered: the shards stay where they are."""
+        values = (self._stored, self.sources, self.levels, self.level_sizes, self.stats)
+        return BfsResult, (*values, self._parents, self._again)
 
     @cached_property
     def levels(self) -> NDArray[np.int32]:
@@ -65,7 +70,7 @@ class PartResult(BfsResult):
         """Id of each vertex's parent; see ``BfsResult.parents``."""
         stored = self._results.parents
         if not stored.size:
-            return self._again()
+            return self._again().parents
         return name_parents(self._stored, stored, ResultArrays(), self.stats.threads)
 
     @property
@@ -80,7 +85,7 @@ class PartResult(BfsResult):
         """Parents at positions first … stop-1, as ids."""
         stored = self._results.parents
         if not stored.size:
-            return self._again()[first:stop]
+            return self._again().parents[first:stop]
         found = stored[stored_between(self._stored, first, stop)]
         named = np.full(found.size, -1, np.int64)
         known = found != NO_HEAD
