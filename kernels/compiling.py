@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oocbfs.kernels.cache import is_cached
+from oocbfs.kernels.compile_clock import counting
 from oocbfs.kernels.internals import address_of_code, event
 
 if TYPE_CHECKING:
@@ -72,18 +73,24 @@ def prepare_together(*kernels: Any) -> None:  # noqa: ANN401
     """
     missing = [kernel for kernel in kernels if not is_cached(kernel)]
     if len(missing) > 1 and sys.executable:
-        others = [kernel.py_func for kernel in missing[:-1]]
-        helper = start([(other.__module__, f"{other.__name__}.prepare") for other in others])
-        try:
-            missing[-1].prepare()
-        except BaseException:
-            helper.kill()
-            raise
-        finally:
-            # If it failed, or had nowhere to put them, they are compiled here.
-            helper.communicate()
+        with counting():
+            _prepare_beside(missing)
     for kernel in kernels:
         kernel.prepare()
+
+
+def _prepare_beside(missing: list[Any]) -> None:
+    """Compile all but the last in another process, and the last here."""
+    others = [kernel.py_func for kernel in missing[:-1]]
+    helper = start([(other.__module__, f"{other.__name__}.prepare") for other in others])
+    try:
+        missing[-1].prepare()
+    except BaseException:
+        helper.kill()
+        raise
+    finally:
+        # If it failed, or had nowhere to put them, they are compiled here.
+        helper.communicate()
 
 
 def prepare_module(name: str) -> None:

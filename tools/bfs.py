@@ -242,8 +242,7 @@ def _rows(
     reached = f"{result.reached:,} of {result.graph.num_vertices:,} vertices"
     yield "reached", f"{reached}, depth {result.depth:,}"
     yield "edges", f"{stats.edges_traversed:,} in the reached part{looks}"
-    yield "seconds", searches.duration(stats)
-    yield "of these", searches.parts_of(stats)
+    yield from searches.durations(stats)
     yield "edges/second", f"{stats.edges_per_second:,.0f}"
     if each := stats.nanoseconds_per_edge:
         yield "ns per edge", ", ".join(f"{name} {value:.2f}" for name, value in each.items())

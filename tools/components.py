@@ -90,8 +90,7 @@ def _rows(result: ComponentsResult) -> Iterator[tuple[str, str]]:
     decoded = stats.tail_bytes_decoded
     share = decoded / max(1, stats.tail_bytes)
     yield "components", f"{result.num_components:,} in {result.graph.num_vertices:,} vertices"
-    yield "seconds", searches.duration(stats)
-    yield "of these", searches.parts_of(stats)
+    yield from searches.durations(stats)
     yield "tails decoded", f"{decoded:,} bytes, {share:.1%} of all"
     for tier, moved in stats.slow_bytes_by_tier.items():
         yield shared.TIERS[tier], f"{moved:,} bytes"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from oocbfs.memory import format_size
@@ -78,10 +79,7 @@ def run(options: argparse.Namespace) -> None:
     targets = _targets(options)
     with open_stored(options.graph, memory=options.memory) as opened, opened.reading():
         summary = summarise(opened, targets, options)
-    if options.json:
-        shared.print_json(summary)
-    else:
-        _print(summary)
+    shared.print_report(options, summary, (), above=_shown(summary))
 
 
 def summarise(
@@ -254,16 +252,18 @@ def _predict(
     return found
 
 
-def _print(summary: dict[str, Any]) -> None:
-    print(_answer(summary))
+def _shown(summary: dict[str, Any]) -> Iterator[str]:
+    """Write the decisions for people."""
+    yield _answer(summary)
     size = format_size(summary["graph_bytes"])
     shape = f"{summary['vertices']:,} vertices, {summary['edges']:,} edges, {size}"
-    print(f"{summary['graph']}: {shape} of heads and tails")
+    yield f"{summary['graph']}: {shape} of heads and tails"
     for decision in summary["plans"]:
-        print(f"\n{decision['gpu']}, {format_size(decision['vram_bytes'])} usable")
-        shared.print_table([(f"  {name}", text) for name, text in _lines(decision, summary)])
+        yield f"\n{decision['gpu']}, {format_size(decision['vram_bytes'])} usable"
+        lines = _lines(decision, summary)
+        yield from shared.in_columns((f"  {name}", text) for name, text in lines)
     if summary["samples"] and summary["plans"]:
-        print(
+        yield (
             f"\nPredictions, not measurements, from {summary['samples']} sources. "
             f"{summary['model']}"
         )

@@ -42,12 +42,11 @@ class ComponentsOutcome(NamedTuple):
 
 @dataclass(frozen=True)
 class ComponentsStats:
-    """How it went; ``seconds`` is the whole call.
+    """How it went; ``seconds`` is the whole call, but for compiling: ``compile_seconds``.
 
-    Its parts are ``load_seconds`` (what there was to load or to compile first),
-    ``traversal_seconds``, which found the components, and ``naming_seconds``, which named and
-    counted them. ``tail_bytes`` are those of the whole graph; ``fallback`` says why the GPU was not
-    used, where one was expected.
+    Its parts are ``load_seconds`` (what there was to load first), ``traversal_seconds``, which
+    found the components, and ``naming_seconds``, which named and counted them. ``tail_bytes`` are
+    those of the whole graph; ``fallback`` says why the GPU was not used, where one was expected.
     """
 
     engine: str
@@ -61,6 +60,7 @@ class ComponentsStats:
     slow_bytes_by_tier: dict[str, int] = field(default_factory=dict)
     fallback: str | None = None
     engine_reason: str | None = None
+    compile_seconds: float = 0.0
 
     @property
     def tail_bytes_decoded(self) -> int:
@@ -236,6 +236,7 @@ class ComponentsResult(tables.Tabular):
             "largest_component": None if largest is None else largest._asdict(),
             "sizes": [list(pair) for pair in self.histogram.items()],
             "seconds": self.stats.seconds,
+            "compile_seconds": self.stats.compile_seconds,
             "load_seconds": self.stats.load_seconds,
             "traversal_seconds": self.stats.traversal_seconds,
             "naming_seconds": self.stats.naming_seconds,

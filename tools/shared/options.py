@@ -10,9 +10,11 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Iterable
-from typing import Any, TextIO, get_args
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Any, get_args
 
+from oocbfs import console
 from oocbfs.errors import BudgetError, OutputError, QueryError
 from oocbfs.formats.io.limits import MAX_PARTS
 from oocbfs.formats.io.ordered import MAX_THREADS
@@ -231,14 +233,19 @@ def print_report(
     *,
     above: Iterable[str] = (),
 ) -> None:
-    """Print values as JSON if that was asked for, or else lines and a table for people."""
+    """Print values as JSON if that was asked for, or else lines and a table for people.
+
+    Who asked for silence gets errors only, and what was asked for by name: JSON, or a table for
+    other programs.
+    """
     if options.json:
         print_json(values)
         return
+    if console.is_quiet():
+        return
     stream = sys.stderr if prints_table(options) else sys.stdout
-    for line in above:
+    for line in chain(above, in_columns(rows)):
         print(line, file=stream)
-    print_table(rows, stream)
 
 
 def prints_table(options: argparse.Namespace) -> bool:
@@ -294,9 +301,9 @@ def shortened(lines: list[str]) -> list[str]:
     return [*lines[:half], f"  …    {hidden:,} more levels", *lines[-half:]]
 
 
-def print_table(rows: Iterable[tuple[str, str]], stream: TextIO | None = None) -> None:
-    """Print names and values in two columns, on standard output unless another is given."""
+def in_columns(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Write names and values in two columns."""
     listed = list(rows)
     width = max((len(name) for name, _ in listed), default=0)
     for name, value in listed:
-        print(f"{name:<{width}}  {value}", file=stream)
+        yield f"{name:<{width}}  {value}"

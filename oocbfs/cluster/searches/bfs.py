@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from oocbfs.cluster.searches.result import PartResult
 from oocbfs.errors import QueryError
 from oocbfs.formats.edges import Ids
 from oocbfs.formats.io.ordered import available_threads
+from oocbfs.kernels.compile_clock import clock, compile_seconds
 from oocbfs.results.bfs import BfsResult, Stats
 from oocbfs.results.levels import STOPPED, Level
 from oocbfs.results.naming import check_parents, name_levels, name_parents
@@ -39,7 +39,7 @@ def bfs(
     settings: Settings,
 ) -> BfsResult:
     """Traverse from ids; see ``AnyGraph.bfs``."""
-    start = time.perf_counter()
+    start, compiled = clock(), compile_seconds()
     settings.check()
     if not sources.size:
         raise QueryError("a traversal needs at least one source")
@@ -54,7 +54,7 @@ def bfs(
     # Only sources may have no edges and a level.
     most = max(graph.shape.connected, int(stored[-1]) + 1)
     results = AllResults(graph.shape.cut, arrays, parents=parents, most=most, pool=pool)
-    began = time.perf_counter()
+    began = clock()
     query = Query(
         graph.shape,
         stored,
@@ -67,7 +67,7 @@ def bfs(
     terms = Terms(graph.path, graph.shape.connected, exchange.name, exchange.level_seconds)
     with Watch(terms, force=settings.force, show=settings.progress) as watch:
         outcome = exchange.search(query, results, watch)
-    found = time.perf_counter()
+    found = clock()
     sums = (graph.stored_degrees, graph.num_arcs, outcome.sizes)
     if settings.gather:
         named, edges = fill_levels(graph, results, outcome, arrays, settings)
@@ -76,12 +76,13 @@ def bfs(
     named_parents = None
     if parents and settings.gather:
         named_parents = name_parents(graph, results.parents, arrays, threads)
-    end = time.perf_counter()
+    end = clock()
     stats = Stats(
         engine=exchange.name,
         threads=threads,
         seconds=end - start,
         load_seconds=began - start,
+        compile_seconds=compile_seconds() - compiled,
         traversal_seconds=found - began,
         naming_seconds=end - found,
         edges_traversed=edges if graph.directed else edges // 2,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -17,6 +16,7 @@ from oocbfs.formats.io.ordered import over_ranges
 from oocbfs.gpu.engine import fill, follow_schedule, outcome_of
 from oocbfs.gpu.result import DeviceDirection
 from oocbfs.graph.rows import load_rows
+from oocbfs.kernels.compile_clock import clock, compile_seconds
 from oocbfs.kernels.results import levels as kernels
 from oocbfs.results.bfs import BfsResult, Stats, Task
 from oocbfs.results.levels import Level
@@ -33,7 +33,7 @@ def bfs_on_devices(
     graph: StoredParts, sources: Ids, *, parents: bool, settings: Settings
 ) -> BfsResult:
     """Traverse from ids; see ``AnyGraph.bfs``."""
-    start = time.perf_counter()
+    start, compiled = clock(), compile_seconds()
     settings.check()
     names = settings.devices or ()
     _check(graph, sources, names, parents=parents)
@@ -56,19 +56,20 @@ def bfs_on_devices(
             follow_schedule(device, settings)
         done, seconds = fill(graph, search, task, settings, DeviceDirection(settings.direction))
     outcome = outcome_of(done, seconds)
-    found = time.perf_counter()
+    found = clock()
     counts = over_ranges(kernels.count_reached, levels.size, 1, levels, graph.stored_degrees)
     edges = sum(edges for _, edges in counts)
     named_parents = None
     if task.parents is not None:
         named_parents = name_parents(graph, task.parents, arrays, 1)
     named = name_levels(graph, levels, arrays, 1)
-    end = time.perf_counter()
+    end = clock()
     stats = Stats(
         engine=engine,
         threads=1,
         seconds=end - start,
         load_seconds=found - start - seconds,
+        compile_seconds=compile_seconds() - compiled,
         traversal_seconds=seconds,
         naming_seconds=end - found,
         edges_traversed=edges if graph.directed else edges // 2,
