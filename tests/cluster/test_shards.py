@@ -24,6 +24,7 @@ from oocbfs.cluster.star import Packed
 from oocbfs.errors import BudgetError, QueryError
 from oocbfs.settings import Settings
 from tests.support.exhaustive import ALL, crossing
+from tests.support.keywords import keywords
 from tests.support.real_graphs import GRAPHS, needs_graphs, real_graphs
 from tests.support.shared import SharedGraphs
 from tests.support.strategies import DIRECTIONS, ORDERS, Pairs, edge_lists, pair_array
@@ -39,11 +40,13 @@ def check_parts(path: Path, folder: Path, sources: list[Any], **options: Any) ->
         for source in sources:
             wanted = whole.bfs(source, engine="cpu")
             # Which checks parents and levels, edge by edge.
-            found = parts.bfs(source, parents=True, validate=True, **options)
+            found = parts.bfs(source, parents=True, validate=True, **keywords(options))
             np.testing.assert_array_equal(found.levels, wanted.levels)
             np.testing.assert_array_equal(found.level_sizes, wanted.level_sizes)
             assert found.stats.edges_traversed == wanted.stats.edges_traversed
-            np.testing.assert_array_equal(parts.bfs(source, **options).levels, wanted.levels)
+            np.testing.assert_array_equal(
+                parts.bfs(source, **keywords(options)).levels, wanted.levels
+            )
             np.testing.assert_array_equal(packed_levels(parts, source, **options), found.levels)
         labels = parts.components().labels
         np.testing.assert_array_equal(labels, whole.components(engine="cpu").labels)

@@ -27,6 +27,7 @@ from tests.support.gpu.cuda_double import CUDARuntimeError, Runtime
 from tests.support.gpu.cupy_double import fake_cupy
 from tests.support.gpu.engine_graphs import opened_rmat, source_of
 from tests.support.gpu.several_double import Devices, Nccl
+from tests.support.keywords import keywords
 from tests.support.shared import SharedGraphs
 from tests.support.strategies import DIRECTIONS, ORDERS, Pairs, edge_lists, pair_array
 
@@ -57,7 +58,7 @@ def graph(opened: Graph) -> Iterator[Graph]:
 
 def check(graph: Graph, **how: Any) -> oocbfs.BfsResult:
     """Search with parents, and compare with the CPU."""
-    found = graph.bfs(source_of(graph), parents=True, validate=True, **how)
+    found = graph.bfs(source_of(graph), parents=True, validate=True, **keywords(how))
     expected = graph.bfs(source_of(graph), engine="cpu")
     np.testing.assert_array_equal(found.levels, expected.levels)
     assert found.level_sizes.tolist() == expected.level_sizes.tolist()
@@ -174,7 +175,7 @@ def test_targets_and_depths(graph: Graph) -> None:
 )
 def test_refusals(graph: Graph, how: dict[str, Any], words: str) -> None:
     with pytest.raises(QueryError, match=words):
-        graph.bfs(source_of(graph), **how)
+        graph.bfs(source_of(graph), **keywords(how))
 
 
 def test_budgets(graph: Graph) -> None:

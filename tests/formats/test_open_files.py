@@ -98,7 +98,7 @@ def test_threads_load_a_part_once(path: Path, monkeypatch: pytest.MonkeyPatch) -
     """Threads that share a graph share what it loads, also if Python locks no cached property."""
     from oocbfs.graph import disk_rows
     from oocbfs.graph.rows import load_rows
-    from oocbfs.search import graph
+    from oocbfs.graph.stored import StoredGraph
 
     loads = []
     start = threading.Barrier(4)
@@ -109,7 +109,7 @@ def test_threads_load_a_part_once(path: Path, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr("oocbfs.graph.rows.load_rows", load)
     for name in ("rows", "in_rows", "order", "ranks", "disk_rows", "kept_search"):
-        assert not isinstance(getattr(graph.Graph, name), cached_property)
+        assert not isinstance(getattr(StoredGraph, name), cached_property)
     assert not any(isinstance(p, cached_property) for p in vars(disk_rows.DiskRows).values())
     with open_file(path) as opened:
         parts: list[int] = []

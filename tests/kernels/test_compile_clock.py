@@ -15,14 +15,8 @@ from tests.support.shared import SharedGraphs
 def test_numba_is_counted() -> None:
     before, start, since = compile_seconds(), time.perf_counter(), clock()
 
-    @numba.njit
-    def inner(x: int) -> int:
-        return x + 1
-
-    @numba.njit
-    def outer(x: int) -> int:
-        return inner(x) + 1
-
+    inner = numba.njit(lambda x: x + 1)
+    outer = numba.njit(lambda x: inner(x) + 1)
     assert outer(1) == 3
     wall, compiled = time.perf_counter() - start, compile_seconds() - before
     # A function that another one calls is compiled while that one is.

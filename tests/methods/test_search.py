@@ -19,6 +19,7 @@ from oocbfs.settings import Engine, Schedule, Settings
 from tests.support.crafting import overwrite
 from tests.support.gpu.gpu_graphs import matrix_of, rows_of
 from tests.support.gpu.method_checks import ON_DEVICES, search
+from tests.support.keywords import keywords
 from tests.support.shared import SharedGraphs
 
 pytestmark = pytest.mark.usefixtures("verified")
@@ -158,7 +159,7 @@ def test_queues_that_overflow_say_so() -> None:
 )
 def test_refusals(graph: Graph, options: dict[str, object], words: str) -> None:
     with pytest.raises(QueryError, match=words):
-        graph.bfs(SOURCE, **options)  # type: ignore[arg-type]
+        graph.bfs(SOURCE, **keywords(options))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("method", ["v3.3", "v3.3:pull=warp", "v1"])

@@ -43,7 +43,7 @@ def test_the_second_search_decodes_and_finds_the_same(kron: Path) -> None:
         rows, _ = graph._stored.decoded_rows
         assert rows.neighbours.size >= graph.num_arcs
     # What was decoded is gone with the graph.
-    assert "decoded_rows" not in graph.__dict__
+    assert "decoded_rows" not in graph._stored.__dict__
 
 
 def test_a_graph_that_is_large_stays_as_it_is(kron: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +64,7 @@ def test_a_budget_has_no_room_for_decoded_rows(kron: Path) -> None:
     with open_file(kron) as graph:
         for _ in range(3):
             graph.bfs(source_of(graph), engine="cpu", memory="8G")
-        assert "decoded_rows" not in graph.__dict__
+        assert "decoded_rows" not in graph._stored.__dict__
 
 
 def test_damage_that_no_search_meets_stays_harmless(tmp_path: Path) -> None:

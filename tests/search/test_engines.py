@@ -24,6 +24,7 @@ from oocbfs.settings import Settings
 from tests.support import children
 from tests.support.crafting import rewrite
 from tests.support.gpu.engine_graphs import source_of
+from tests.support.keywords import keywords
 
 pytestmark = [
     pytest.mark.usefixtures("verified"),
@@ -82,8 +83,8 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
 def test_depth(graph: Graph, direction: Any, max_depth: int) -> None:
     source = source_of(graph)
     settings: Any = {"max_depth": max_depth, "direction": direction, "validate": True}
-    expected = graph.bfs(source, engine="cpu", **settings)
-    found = graph.bfs(source, engine="emulator", parents=True, **settings)
+    expected = graph.bfs(source, engine="cpu", **keywords(settings))
+    found = graph.bfs(source, engine="emulator", parents=True, **keywords(settings))
     np.testing.assert_array_equal(found.levels, expected.levels)
     assert found.level_sizes.tolist() == expected.level_sizes.tolist()
     assert ((found.parents >= 0) == (found.levels >= 0)).all()
@@ -96,8 +97,8 @@ def test_target(graph: Graph, direction: Any) -> None:
     for level in [-1, *range(whole.depth + 1)]:
         target = int(graph.ids()[np.flatnonzero(whole.levels == level)[-1]])
         settings: Any = {"target": target, "direction": direction, "validate": True}
-        expected = graph.bfs(source, engine="cpu", **settings)
-        found = graph.bfs(source, engine="emulator", parents=True, **settings)
+        expected = graph.bfs(source, engine="cpu", **keywords(settings))
+        found = graph.bfs(source, engine="emulator", parents=True, **keywords(settings))
         np.testing.assert_array_equal(found.levels, expected.levels)
         assert found.depth == expected.depth == (whole.depth if level < 0 else level)
         assert ((found.parents >= 0) == (found.levels >= 0)).all()

@@ -14,6 +14,7 @@ from oocbfs.errors import OocbfsError, QueryError
 from oocbfs.generate import generators
 from oocbfs.graph.verifier import verify
 from oocbfs.search.graph import Graph, open_file
+from tests.support.keywords import keywords
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,7 @@ BAD: dict[str, list[Any]] = {
 }
 VERBS: dict[str, tuple[Callable[..., Any], list[str]]] = {
     "bfs": (
-        lambda graph, path, folder, **options: graph.bfs(0, **options),
+        lambda graph, path, folder, **options: graph.bfs(0, **keywords(options)),
         ["engine", "direction", "threads", "max_depth", "memory"],
     ),
     "bfs_many": (

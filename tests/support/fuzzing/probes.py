@@ -23,6 +23,7 @@ from oocbfs.search.graph import open_file
 from oocbfs.search.many import Traversals
 from oocbfs.settings import Strategy
 from tests.support.fuzzing.plain import PlainGraph
+from tests.support.keywords import keywords
 
 
 class Case:
@@ -95,7 +96,11 @@ def _bfs(**options: Any) -> Callable[[Case], None]:
         parents = rng.random() < 0.3
         with case.graph() as graph:
             found = graph.bfs(
-                sources, max_depth=depth, parents=parents, validate=rng.random() < 0.2, **options
+                sources,
+                max_depth=depth,
+                parents=parents,
+                validate=rng.random() < 0.2,
+                **keywords(options),
             )
             case.check_levels(sources, found.levels, found.level_sizes, depth)
             if parents:
