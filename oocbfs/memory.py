@@ -14,7 +14,8 @@ from pathlib import Path
 
 from oocbfs.errors import BudgetError
 from oocbfs.formats.io import machine
-from oocbfs.settings import is_whole, shown
+from oocbfs.options import shown
+from oocbfs.settings import is_whole
 
 # The interpreter, what searches import, and all their code. Counted even where it is not there yet,
 # so that a budget is enough or not whatever a process loads first, and however often it is asked.

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property, lru_cache
 from operator import index
 from typing import Any, Literal, get_args
 
 from oocbfs.errors import QueryError
+from oocbfs.formats.io.ordered import MAX_THREADS
+from oocbfs.options import option, read_folder, read_share, read_size, read_whole, shown
 
 Engine = Literal["auto", "cpu", "disk", "cuda", "emulator"]
 # Where many sources are traversed at a time; whether from disk is decided by the memory they may
@@ -81,12 +83,6 @@ def is_verifying() -> bool:
     return os.environ.get("OOCBFS_VERIFY", "0") not in ("", "0")
 
 
-def shown(value: object) -> str:
-    """Write something wrong in one short line."""
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else f"{text[:60]}…"
-
-
 @dataclass(frozen=True)
 class Schedule:
     """In which order the emulator runs lanes, warps and blocks, and how many blocks at a time.
@@ -122,6 +118,11 @@ class Largest(Enum):
 LARGEST_COMPONENT = Largest.COMPONENT
 
 
+def _read_devices(text: str) -> list[int]:
+    """Read the numbers of GPUs."""
+    return [read_whole(part, DEVICES) for part in text.split(",")]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """How to search, whatever is searched for: all that ``AnyGraph.bfs`` can be told, and more.
@@ -129,26 +130,104 @@ class Settings:
     What users decide are keywords of these; the rest is for experts and comes as ``options``.
     """
 
-    threads: int | None = None
-    engine: Engine = "auto"
-    vram: str | int | None = None
-    resident_tails: str | int | None = None
+    threads: int | None = field(
+        default=None,
+        metadata=option("how many to use", otherwise="all cores", values=range(1, MAX_THREADS + 1)),
+    )
+    engine: Engine = field(
+        default="auto",
+        metadata=option(
+            "cpu: all cores, on the mapped file; disk: read tails as needed; cuda: a GPU; "
+            "emulator: its kernels on the CPU, counting bytes; auto: a GPU if one is usable, else "
+            "the CPU, or the disk while a large file is not in memory yet; with --memory cpu or "
+            "disk",
+            values=get_args(Engine),
+        ),
+    )
+    vram: str | int | None = field(
+        default=None,
+        metadata=option(
+            "device memory to use, such as 5G",
+            otherwise="what is free",
+            unit="SIZE",
+            read=read_size,
+        ),
+    )
+    resident_tails: str | int | None = field(
+        default=None,
+        metadata=option(
+            "tails to keep in device memory, such as 512M or 25%",
+            otherwise="what fits",
+            unit="SIZE|PERCENT",
+            read=read_share,
+        ),
+    )
     progress: bool = False
-    memory: int | None = None
-    tmp: str | os.PathLike[str] | None = None
-    # Only traversals from one source, or from the nearest of several, look at what follows.
-    direction: Direction = "auto"
-    max_depth: int | None = None
-    target: int | str | None = None
-    validate: bool = False
+    memory: int | None = field(
+        default=None,
+        metadata=option(
+            "limit for the process, such as 4G; a larger graph is read from disk",
+            otherwise="none",
+            unit="SIZE",
+            read=read_size,
+        ),
+    )
+    tmp: str | os.PathLike[str] | None = field(
+        default=None,
+        metadata=option(
+            "folder for results that do not fit in memory",
+            otherwise="the graph's",
+            unit="FOLDER",
+            read=read_folder,
+        ),
+    )
+    # Only searches from one source, or from the nearest of several, look at what follows.
+    direction: Direction = field(
+        default="auto",
+        metadata=option(
+            "use only one",
+            otherwise="auto, each level takes the cheaper",
+            values=get_args(Direction),
+        ),
+    )
+    # Levels are 32 bits wide.
+    max_depth: int | None = field(
+        default=None,
+        metadata=option("stop after N levels", otherwise="at the last one", values=range(1 << 31)),
+    )
+    target: int | str | None = field(
+        default=None,
+        metadata=option("stop at this vertex, print the path", otherwise="none", unit="ID"),
+    )
+    validate: bool = field(default=False, metadata=option("check the result as Graph500 does"))
     # One of oocbfs.methods, with its options.
-    method: str = "auto"
+    method: str = field(
+        default="auto",
+        metadata=option(
+            "search as a paper does, such as v3.3; 'bfs --method list' lists them",
+            otherwise="auto, our own",
+            unit="NAME[:OPTIONS]",
+        ),
+    )
+    # In which order the emulator runs threads.
     schedule: Schedule = DEFAULT_SCHEDULE
-    # Numbers of GPUs, each of which gets a part of the graph.
-    devices: Sequence[int] | None = None
+    # Numbers of GPUs, each of which gets a part of the graph; of the emulator, as many devices.
+    devices: Sequence[int] | None = field(
+        default=None,
+        metadata=option(
+            "cut the graph for several GPUs of this host, such as 0,1; --vram and "
+            "--resident-tails are then of each",
+            otherwise="one GPU",
+            unit="N,N",
+            read=_read_devices,
+        ),
+    )
     # Of graphs in parts: search those, too, that are so deep that messages would take longer than
     # the search; and bring all levels into the order of the ids at once, or part by part.
-    force: bool = False
+    force: bool = field(
+        default=False,
+        metadata=option("search a graph in parts on a cluster, too, that has many levels"),
+    )
     gather: bool = True
 
     def __post_init__(self) -> None:

@@ -8,18 +8,11 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import accumulate
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from oocbfs.errors import QueryError
-from oocbfs.methods import AUTO, METHODS
-from oocbfs.settings import (
-    DEVICES,
-    LARGEST_COMPONENT,
-    Direction,
-    Largest,
-    Settings,
-    is_verifying,
-)
+from oocbfs.methods import METHODS
+from oocbfs.settings import LARGEST_COMPONENT, Largest, Settings, is_verifying
 from oocbfs.tools.shared import announcements, searches, vectors
 from oocbfs.tools.shared import options as shared
 from oocbfs.tools.shared.vertices import LARGEST, called, read_vertices, vertices
@@ -46,9 +39,6 @@ _COUNTS = {
     "lanes_used": ("lanes", 5),
     "warp_imbalance": ("busiest ÷ mean warp", 19),
 }
-# Levels are 32 bits wide.
-_DEPTH = shared.whole(0, 2**31 - 1)
-_DEVICE = shared.whole(DEVICES[0], DEVICES[-1])
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,40 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     for name in ("levels", "parents"):
         vectors.add_vector(parser, f"--{name}", name)
-    parser.add_argument(
-        "--target",
-        type=vertices,
-        metavar="ID",
-        help="stop at this vertex, print the path (default: none)",
-    )
-    parser.add_argument(
-        "--max-depth",
-        type=_DEPTH,
-        metavar="N",
-        help="stop after N levels (default: at the last one)",
-    )
+    shared.add(parser, "--target", type=vertices)
+    shared.add(parser, "--max-depth")
     shared.add_engine_options(parser)
     shared.add(parser, "--cluster")
-    parser.add_argument(
-        "--direction",
-        choices=get_args(Direction),
-        default="auto",
-        help="use only one (default: auto, each level takes the cheaper)",
-    )
-    parser.add_argument("--validate", action="store_true", help="check the result as Graph500 does")
-    parser.add_argument(
-        "--method",
-        default=AUTO,
-        metavar="NAME[:OPTIONS]",
-        help="traverse as a paper does, such as v3.3; 'bfs --method list' lists them "
-        "(default: auto, our own)",
-    )
-    parser.add_argument(
-        "--devices",
-        type=_devices,
-        metavar="N,N",
-        help="deal the graph to several GPUs of this host, such as 0,1 (default: one GPU)",
-    )
+    shared.add(parser, "--direction", "--validate", "--method", "--devices")
     shared.add_file(parser, "--plot", "draw the levels as .svg or .png")
     shared.add(parser, "--force", "--json")
     parser.set_defaults(refuse=parser.error)
@@ -130,10 +91,6 @@ def _for_parts(options: argparse.Namespace) -> dict[str, Any]:
         return {}
     files = [path for path in (options.levels, options.parents) if path is not None]
     return {"force": options.force, "gather": not all(map(is_folder, files))}
-
-
-def _devices(text: str) -> list[int]:
-    return [_DEVICE(part) for part in text.split(",")]
 
 
 def _refuse_missing(options: argparse.Namespace) -> None:

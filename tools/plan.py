@@ -24,12 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     shared.add(parser, "graph", nargs="?")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "--vram",
-        type=shared.size,
-        metavar="SIZE",
-        help="plan for so much device memory, as 6G (default: GPUs of this machine)",
-    )
+    vram = "plan for so much device memory, as 6G (default: GPUs of this machine)"
+    shared.add(which, "--vram", help=vram)
     which.add_argument(
         "--gpu",
         nargs="?",
@@ -49,12 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="plan for finding the largest component first, too (default: for any id)",
     )
     shared.add(parser, "--threads")
-    parser.add_argument(
-        "--resident-tails",
-        type=shared.share,
-        metavar="SIZE|PERCENT",
-        help="tails to keep in device memory, as 512M or 25%% (default: what fits)",
-    )
+    shared.add(parser, "--resident-tails")
     parser.add_argument("--parents", action="store_true", help="plan for parents too")
     parser.add_argument(
         "--samples",

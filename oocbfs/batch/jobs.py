@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from oocbfs.batch.groups import GroupDone, GroupRunner, SourceGroup
-from oocbfs.batch.job import Job, JobOutcome, PreparedJob
+from oocbfs.batch.job import JobOutcome, PreparedJob
 from oocbfs.batch.outputs import ZarrLevels, import_zarr, read_pairs, read_sources, sync
 from oocbfs.batch.ranks import on_ranks
 from oocbfs.batch.records import (
@@ -30,6 +30,7 @@ from oocbfs.batch.records import (
     record_of,
     write_checked,
 )
+from oocbfs.batch.request import Job
 from oocbfs.batch.sources import choose_hubs, choose_random
 from oocbfs.batch.tables import Row, pair_types, write_table
 from oocbfs.batch.workers import SharedGraph, on_workers

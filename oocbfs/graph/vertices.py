@@ -18,7 +18,8 @@ from oocbfs.formats.edges import Ids
 from oocbfs.formats.names import NameColumn
 from oocbfs.graph.names import Names
 from oocbfs.lazy import lazy
-from oocbfs.settings import is_whole, shown
+from oocbfs.options import shown
+from oocbfs.settings import is_whole
 
 Item = TypeVar("Item")
 # How users call a vertex.

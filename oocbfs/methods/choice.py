@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from oocbfs.errors import QueryError
 from oocbfs.methods.table import METHODS, Method, Option
-from oocbfs.settings import shown
+from oocbfs.options import shown
 
 
 @dataclass(frozen=True)

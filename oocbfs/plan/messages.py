@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from oocbfs.errors import QueryError
-from oocbfs.settings import shown
+from oocbfs.options import shown
 
 MODEL = (
     "Bytes of one machine. Up: (p-1)/p · S(n, f) for a frontier of f vertices. Down: at most "

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from oocbfs.errors import ClusterError
-from oocbfs.settings import shown
+from oocbfs.options import shown
 
 _MOST_LOCAL = 1024
 _SCHEMES = ("tcp", "tls", "ucx", "ws", "wss")

@@ -12,7 +12,7 @@ import pytest
 import oocbfs
 from oocbfs.batch import jobs as batch
 from oocbfs.batch import sources as choice
-from oocbfs.batch.job import Job
+from oocbfs.batch.request import Job
 from oocbfs.cli import main
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container.layout import Kind

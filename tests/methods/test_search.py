@@ -159,7 +159,7 @@ def test_queues_that_overflow_say_so() -> None:
 )
 def test_refusals(graph: Graph, options: dict[str, object], words: str) -> None:
     with pytest.raises(QueryError, match=words):
-        graph.bfs(SOURCE, **keywords(options))  # type: ignore[arg-type]
+        graph.bfs(SOURCE, **keywords(options))
 
 
 @pytest.mark.parametrize("method", ["v3.3", "v3.3:pull=warp", "v1"])

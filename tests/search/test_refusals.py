@@ -9,7 +9,7 @@ import pytest
 
 import oocbfs
 from oocbfs.batch import jobs as batch
-from oocbfs.batch.job import Job
+from oocbfs.batch.request import Job
 from oocbfs.errors import OocbfsError, QueryError
 from oocbfs.generate import generators
 from oocbfs.graph.verifier import verify

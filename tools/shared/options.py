@@ -6,19 +6,26 @@ import argparse
 import json
 import logging
 import math
-import os
-import re
-import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import MISSING, Field
+from functools import partial
 from itertools import chain
 from typing import Any, get_args
 
 from oocbfs import console
-from oocbfs.errors import BudgetError, OutputError, QueryError
+from oocbfs.errors import BudgetError, QueryError
 from oocbfs.formats.io.limits import MAX_PARTS
-from oocbfs.formats.io.ordered import MAX_THREADS
-from oocbfs.settings import ZSTD_LEVELS, Engine, OrderName, as_text, shown
+from oocbfs.options import (
+    Option,
+    explained,
+    options_of,
+    read_path,
+    read_size,
+    read_whole,
+    shown,
+)
+from oocbfs.settings import ZSTD_LEVELS, OrderName, Settings, as_text
 
 _log = logging.getLogger(__name__)
 
@@ -28,28 +35,26 @@ TIERS = {"disk": "from disk", "host": "over PCIe", "messages": "in messages"}
 _SHOWN_LEVELS = 40
 
 
-def whole_number(text: str) -> int:
-    """Read a whole number; int() alone takes 1_000 and digits of any script, but not thousands."""
-    number = text.strip()
-    if not re.fullmatch(r"[+-]?[0-9]{1,40}", number):
-        raise argparse.ArgumentTypeError(f"{shown(text)} is not a whole number")
-    return int(number)
+def typed(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Make what argparse calls of a function that reads text, and refuses it in one line."""
+
+    def convert(text: str) -> Any:  # noqa: ANN401
+        try:
+            return read(text)
+        except (QueryError, BudgetError) as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return convert
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:
     """Make a function that reads a whole number of a range."""
-
-    def read(text: str) -> int:
-        value = whole_number(text)
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{shown(text)} is not from {least} to {most}")
-        return value
-
-    return read
+    return typed(partial(read_whole, allowed=range(least, most + 1)))
 
 
 positive = whole(1, 2**63 - 1)
-threads = whole(1, MAX_THREADS)
+size = typed(read_size)
+path = typed(read_path)
 
 
 def number(text: str) -> float:
@@ -63,45 +68,18 @@ def number(text: str) -> float:
     return value
 
 
-def size(text: str) -> str:
-    """Check that a size can be read, before it is needed."""
-    from oocbfs.memory import parse_size
-
-    return _checked(text, parse_size)
-
-
-def share(text: str) -> str:
-    """Check that a size or a percentage can be read, before it is needed."""
-    from oocbfs.plan.device import parse_resident
-
-    return _checked(text, lambda text: parse_resident(text, 1))
-
-
-def _checked(text: str, parse: Callable[[str], object]) -> str:
-    try:
-        parse(text)
-    except BudgetError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    return text
-
-
-def path(text: str) -> str:
-    """Read the name of a file or a folder."""
-    if not text or "\0" in text:
-        raise argparse.ArgumentTypeError(f"{shown(text)} is not the name of a file")
-    return text
-
-
-def folder(text: str) -> str:
-    """Read the name of a folder that exists."""
-    try:
-        if stat.S_ISDIR(os.stat(path(text)).st_mode):
-            return text
-    except (FileNotFoundError, NotADirectoryError):
-        pass
-    except OSError as error:
-        raise OutputError(f"{text}: cannot be looked at: {error.strerror}") from error
-    raise argparse.ArgumentTypeError(f"{shown(text)} is not a folder that exists")
+def declared(one: Field[Any]) -> dict[str, Any]:
+    """Declare a field of ``Settings`` or of a job to argparse."""
+    option: Option = one.metadata["option"]
+    found: dict[str, Any] = {"dest": one.name, "help": explained(one).replace("%", "%%")}
+    if one.default is False:
+        return {**found, "action": "store_true"}
+    found["default"] = None if one.default is MISSING else one.default
+    if isinstance(option.values, tuple):
+        return {**found, "choices": option.values}
+    if isinstance(option.values, range):
+        return {**found, "type": whole(option.values[0], option.values[-1]), "metavar": option.unit}
+    return {**found, "type": typed(option.read), "metavar": option.unit}
 
 
 # Every option that several verbs take, declared once; ``add`` may change a part of it.
@@ -121,20 +99,6 @@ _DECLARED: dict[str, dict[str, Any]] = {
     "--output": {"type": path, "required": True, "metavar": "FILE", "help": "the file to write"},
     "--force": {"action": "store_true", "help": "replace an existing file"},
     "--json": {"action": "store_true", "help": "print one JSON object"},
-    "--threads": {"type": threads, "metavar": "N", "help": "how many to use (default: all cores)"},
-    "--memory": {"type": size, "metavar": "SIZE"},
-    "--tmp": {"type": folder, "metavar": "FOLDER"},
-    "--engine": {"choices": get_args(Engine), "default": "auto"},
-    "--vram": {
-        "type": size,
-        "metavar": "SIZE",
-        "help": "device memory to use, such as 5G (default: what is free)",
-    },
-    "--resident-tails": {
-        "type": share,
-        "metavar": "SIZE|PERCENT",
-        "help": "tails to keep in device memory, such as 512M or 25%% (default: what fits)",
-    },
     "--directed": {
         "action": "store_true",
         "default": None,
@@ -172,6 +136,10 @@ _DECLARED: dict[str, dict[str, Any]] = {
         "help": "the same seed makes the same choices (default: 1)",
     },
 }
+# What searches are told is declared with the settings; --force is about files on the command line.
+_DECLARED |= {
+    f"--{name}": declared(one) for name, one in options_of(Settings).items() if name != "force"
+}
 _SHORT = {"--output": ("-o",)}
 # The options of ``add_work_options`` and ``add_engine_options``, by their names in Python.
 WORK = ("directed", "order", "memory", "tmp", "zstd", "threads", "force")
@@ -182,8 +150,7 @@ DEVICE = ("vram", "resident_tails")
 def add(parser: argparse._ActionsContainer, *names: str, **changes: object) -> None:
     """Add options that several verbs take; ``changes`` replace parts of their declarations."""
     for name in names:
-        declared: dict[str, Any] = {**_DECLARED[name], **changes}
-        parser.add_argument(*_SHORT.get(name, ()), name, **declared)
+        parser.add_argument(*_SHORT.get(name, ()), name, **{**_DECLARED[name], **changes})
 
 
 def add_file(parser: argparse.ArgumentParser, name: str, text: str) -> None:
@@ -203,16 +170,7 @@ def add_work_options(parser: argparse.ArgumentParser) -> None:
 
 def add_engine_options(parser: argparse.ArgumentParser) -> None:
     """Add what every verb takes that works on any engine, and from disk within a limit."""
-    engines = (
-        "disk: read tails as needed; cuda: a GPU; emulator: its kernels on the CPU, counting bytes;"
-        " auto: a GPU if one is usable, or with --memory cpu or disk (default: auto)"
-    )
-    add(parser, "--engine", help=engines)
-    add(parser, "--vram", "--resident-tails")
-    limit = "limit for the process, such as 4G; a larger graph is read from disk (default: none)"
-    add(parser, "--memory", help=limit)
-    add(parser, "--tmp", help="folder for results that do not fit in memory (default: the graph's)")
-    add(parser, "--threads")
+    add(parser, "--engine", "--vram", "--resident-tails", "--memory", "--tmp", "--threads")
 
 
 def chosen(options: argparse.Namespace, *names: str) -> dict[str, Any]:

@@ -6,12 +6,13 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from oocbfs.errors import QueryError
-from oocbfs.settings import shown
-from oocbfs.tools.shared.options import whole_number
+from oocbfs.options import read_whole, shown
 
 if TYPE_CHECKING:
     from oocbfs.graph.any_graph import AnyGraph
 
+# Any number is an id, or is refused by the graph.
+_IDS = range(-(10**40), 10**40)
 # The word for a source in the largest component; a vertex of that name is written in quotes.
 LARGEST = "@largest"
 
@@ -32,8 +33,8 @@ def read_vertices(graph: AnyGraph, text: str) -> list[Any]:
     found: list[Any] = []
     for part in text.split(","):
         try:
-            found.append(whole_number(part))
-        except argparse.ArgumentTypeError as error:
+            found.append(read_whole(part, _IDS))
+        except QueryError as error:
             problem = f"{shown(part)} is not an id: its vertices have whole numbers"
             raise QueryError(f"{graph.path}: {problem}") from error
     return found

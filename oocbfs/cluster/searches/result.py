@@ -21,10 +21,10 @@ from oocbfs.errors import QueryError
 from oocbfs.formats.edges import Ids
 from oocbfs.formats.output.part_files import bounds_of, write_parts
 from oocbfs.kernels.constants import NO_HEAD
+from oocbfs.options import shown
 from oocbfs.results.bfs import BfsResult, Stats
 from oocbfs.results.naming import name_parents
 from oocbfs.results.tables import dask_of_files
-from oocbfs.settings import shown
 
 if TYPE_CHECKING:
     from oocbfs.cluster.results import AllResults
