@@ -18,7 +18,7 @@ from pathlib import Path
 
 from oocbfs.errors import OocbfsError
 from oocbfs.kernels.cache_folder import cache_folder
-from oocbfs.kernels.compile_clock import counting
+from oocbfs.kernels.compiling import counting
 from oocbfs.kernels.cuda.source import (
     BFS_KERNELS,
     FOLDER,

@@ -15,7 +15,7 @@ from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.edges import Ids
 from oocbfs.formats.io.ordered import available_threads, over_ranges
 from oocbfs.kernels.bfs import traverse as cpu
-from oocbfs.kernels.compile_clock import clock, compile_seconds
+from oocbfs.kernels.compiling import clock, compile_seconds
 from oocbfs.kernels.results import levels as kernels
 from oocbfs.methods import AUTO, MethodChoice, parse_method
 from oocbfs.plan.disk import DEFAULT_CACHE_BYTES

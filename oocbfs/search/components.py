@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from oocbfs.arrays import ResultArrays, fresh
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.io.ordered import available_threads
-from oocbfs.kernels.compile_clock import clock, compile_seconds
+from oocbfs.kernels.compiling import clock, compile_seconds
 from oocbfs.kernels.components import connect as cpu
 from oocbfs.plan.host import Division, components_needs, divide, expect_code, why_disk
 from oocbfs.results.components import ComponentsOutcome, ComponentsResult, ComponentsStats

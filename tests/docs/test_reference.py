@@ -5,12 +5,12 @@ from dataclasses import MISSING, fields
 from oocbfs.batch.request import Job
 from oocbfs.options import Option, explained, options_of
 from oocbfs.settings import Settings
-from tests.support.reference import PAGE, parser_of, with_tables
+from tests.support.written.reference import PAGE, parser_of, with_tables
 
 
 def test_the_tables_are_those_of_the_parsers() -> None:
     page = PAGE.read_text()
-    assert page == with_tables(page), "run: python -m tests.support.reference"
+    assert page == with_tables(page), "run: python -m tests.support.written.reference"
 
 
 def test_the_command_line_has_every_setting() -> None:

@@ -1,4 +1,4 @@
-"""``--json`` of every verb is as it was; ``tests.support.golden_json`` writes it anew."""
+"""``--json`` of every verb is as it was; ``tests.support.written.golden_json`` writes it anew."""
 
 import json
 import shutil
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from oocbfs.cli import VERBS
-from tests.support.golden_json import CASES, find
+from tests.support.written.golden_json import CASES, find
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "json"
 # What they print is about the machine, or for a shell.

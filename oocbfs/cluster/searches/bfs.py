@@ -18,7 +18,7 @@ from oocbfs.cluster.searches.result import PartResult
 from oocbfs.errors import QueryError
 from oocbfs.formats.edges import Ids
 from oocbfs.formats.io.ordered import available_threads
-from oocbfs.kernels.compile_clock import clock, compile_seconds
+from oocbfs.kernels.compiling import clock, compile_seconds
 from oocbfs.results.bfs import BfsResult, Stats
 from oocbfs.results.levels import STOPPED, Level
 from oocbfs.results.naming import check_parents, name_levels, name_parents

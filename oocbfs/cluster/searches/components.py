@@ -11,7 +11,7 @@ from oocbfs.cluster.budget import result_arrays
 from oocbfs.cluster.shard import Bitmap, full_bitmap
 from oocbfs.formats.container.cut import Cut
 from oocbfs.formats.io.ordered import available_threads, over_ranges
-from oocbfs.kernels.compile_clock import clock, compile_seconds
+from oocbfs.kernels.compiling import clock, compile_seconds
 from oocbfs.kernels.components.connect import Step, guess_giant, sample_vertices
 from oocbfs.kernels.shards.forest import compress_range, link_heads, link_pairs
 from oocbfs.results.components import ComponentsResult, ComponentsStats

@@ -16,7 +16,7 @@ from oocbfs.formats.io.ordered import over_ranges
 from oocbfs.gpu.engine import fill, follow_schedule, outcome_of
 from oocbfs.gpu.result import DeviceDirection
 from oocbfs.graph.rows import load_rows
-from oocbfs.kernels.compile_clock import clock, compile_seconds
+from oocbfs.kernels.compiling import clock, compile_seconds
 from oocbfs.kernels.results import levels as kernels
 from oocbfs.results.bfs import BfsResult, Stats, Task
 from oocbfs.results.levels import Level

@@ -1,6 +1,6 @@
 """The ``--json`` of every verb, on small graphs and every engine that runs anywhere; times masked.
 
-``python -m tests.support.golden_json FOLDER`` writes a file for each verb.
+``python -m tests.support.written.golden_json FOLDER`` writes a file for each verb.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from oocbfs.generate import generators
-from oocbfs.kernels.compile_clock import clock, compile_seconds, counting
+from oocbfs.kernels.compiling import clock, compile_seconds, counting
 from oocbfs.kernels.results import levels as kernels
 from tests.support.shared import SharedGraphs
 

@@ -1,6 +1,6 @@
 """The tables of options on the page of the tools, as the parsers declare them.
 
-``python -m tests.support.reference`` writes them anew.
+``python -m tests.support.written.reference`` writes them anew.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from oocbfs.cli import VERBS, build_parser
 
-PAGE = Path(__file__).parents[2] / "tools" / "README.md"
+PAGE = Path(__file__).parents[3] / "tools" / "README.md"
 _HEADING = "| option | value | meaning |\n|---|---|---|\n"
 # Both forms that a heading had or has, and the rows below.
 _TABLE = re.compile(r"\| option \|(?: value \|)? meaning \|\n(?:\|.*\n)+")
