@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from oocbfs.version import __version__
 
 if TYPE_CHECKING:
+    from oocbfs.any_graph import AnyGraph
     from oocbfs.cluster.graph import ShardedGraph
     from oocbfs.cluster.sharding import shard
     from oocbfs.conversion.converter import convert
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
         QueryError,
         QueueError,
     )
-    from oocbfs.graph.any_graph import AnyGraph
     from oocbfs.results.bfs import BfsResult
     from oocbfs.results.components import ComponentsResult
     from oocbfs.results.source import SourceResult, SourceResults
@@ -61,7 +61,7 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 # Imported on first use: numba alone takes longer than `oocbfs --help` may.
 _HOMES = {
-    "AnyGraph": "graph.any_graph",
+    "AnyGraph": "any_graph",
     "BfsResult": "results.bfs",
     "BudgetError": "errors",
     "ClusterError": "errors",

@@ -20,6 +20,12 @@ from itertools import product
 from typing import Any, Self
 
 
+def shown(value: object) -> str:
+    """Write something wrong in one short line."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
 class OocbfsError(Exception):
     """Base of all errors that oocbfs explains in one line."""
 

@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.any_graph import AnyGraph
 from oocbfs.batch.sources import choose_random
 from oocbfs.conversion.converter import convert
 from oocbfs.errors import QueryError
 from oocbfs.formats.io.ordered import over_ranges
 from oocbfs.generate import generators
-from oocbfs.graph.any_graph import AnyGraph
 from oocbfs.kernels.results import tuples as kernels
 from oocbfs.progress import Phases
 from oocbfs.search import graph

@@ -7,15 +7,10 @@ import re
 import stat
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, fields
+from operator import index
 from typing import Any
 
-from oocbfs.errors import OutputError, QueryError
-
-
-def shown(value: object) -> str:
-    """Write something wrong in one short line."""
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else f"{text[:60]}…"
+from oocbfs.errors import OutputError, QueryError, shown
 
 
 @dataclass(frozen=True)
@@ -71,6 +66,17 @@ def explained(one: Field[Any]) -> str:
     return f"{declared.help} (default: {declared.otherwise or one.default})"
 
 
+def is_whole(value: object) -> bool:
+    """Tell whether something is a whole number of Python's or NumPy's, and no truth value."""
+    if isinstance(value, bool):
+        return False
+    try:
+        index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return False
+    return True
+
+
 def read_whole(text: str, allowed: range) -> int:
     """Read a whole number; int() alone takes 1_000 and digits of any script, but not thousands."""
     if not re.fullmatch(r"[+-]?[0-9]{1,40}", text.strip()):
@@ -78,22 +84,6 @@ def read_whole(text: str, allowed: range) -> int:
     if int(text) not in allowed:
         raise QueryError(f"{shown(text)} is not from {allowed[0]} to {allowed[-1]}")
     return int(text)
-
-
-def read_size(text: str) -> str:
-    """Check that a size can be read, before it is needed."""
-    from oocbfs.memory import parse_size
-
-    parse_size(text)
-    return text
-
-
-def read_share(text: str) -> str:
-    """Check that a size or a percentage can be read, before it is needed."""
-    from oocbfs.plan.device import parse_resident
-
-    parse_resident(text, 1)
-    return text
 
 
 def read_path(text: str) -> str:

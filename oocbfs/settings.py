@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property, lru_cache
-from operator import index
 from typing import Any, Literal, get_args
 
-from oocbfs.errors import QueryError
+from oocbfs.errors import QueryError, shown
 from oocbfs.formats.io.ordered import MAX_THREADS
-from oocbfs.options import option, read_folder, read_share, read_size, read_whole, shown
+from oocbfs.memory import read_size
+from oocbfs.options import is_whole, option, read_folder, read_whole
 
 Engine = Literal["auto", "cpu", "disk", "cuda", "emulator"]
 # Where many sources are traversed at a time; whether from disk is decided by the memory they may
@@ -55,17 +55,6 @@ def check_whole(name: str, value: object, allowed: range) -> None:
             f"{name} cannot be {shown(value)}: "
             f"it is a whole number from {allowed[0]} to {allowed[-1]}"
         )
-
-
-def is_whole(value: object) -> bool:
-    """Tell whether something is a whole number of Python's or NumPy's, and no truth value."""
-    if isinstance(value, bool):
-        return False
-    try:
-        index(value)  # type: ignore[arg-type]
-    except TypeError:
-        return False
-    return True
 
 
 def as_text(text: str) -> str:
@@ -159,7 +148,6 @@ class Settings:
             "tails to keep in device memory, such as 512M or 25%",
             otherwise="what fits",
             unit="SIZE|PERCENT",
-            read=read_share,
         ),
     )
     progress: bool = False

@@ -18,7 +18,7 @@ from oocbfs.tools.shared import options as shared
 from oocbfs.tools.shared.vertices import LARGEST, called, read_vertices, vertices
 
 if TYPE_CHECKING:
-    from oocbfs.graph.any_graph import AnyGraph
+    from oocbfs.any_graph import AnyGraph
     from oocbfs.results.bfs import BfsResult
     from oocbfs.results.counts import Counts
     from oocbfs.results.levels import Level

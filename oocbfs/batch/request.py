@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from oocbfs.options import metadata_of, option, read_path, read_place, read_size
+from oocbfs.memory import read_size
+from oocbfs.options import metadata_of, option, read_path, read_place
 from oocbfs.settings import (
     Emit,
     From,

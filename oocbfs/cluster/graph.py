@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from oocbfs.any_graph import AnyGraph
 from oocbfs.cluster.stored_parts import StoredParts
 from oocbfs.errors import QueryError
-from oocbfs.graph.any_graph import AnyGraph
 from oocbfs.graph.vertices import Vertex
 from oocbfs.settings import Emit, Settings, Strategy
 

@@ -19,7 +19,7 @@ from oocbfs.formats.io.closing import Closing
 from oocbfs.graph.vertices import Vertex, Vertices
 
 if TYPE_CHECKING:
-    from oocbfs.graph.any_graph import AnyGraph
+    from oocbfs.graph.open_graph import OpenGraph
     from oocbfs.kernels.rows import Rows
 
 
@@ -30,7 +30,7 @@ _PIECE = 1 << 16
 class AnyStored(Vertices, Closing, ABC):
     """The storage behind a graph: its vertices, rows and degrees.
 
-    Users see an ``AnyGraph``, which has no state of its own.
+    Users see an ``OpenGraph``, which has no state of its own.
     """
 
     # Neighbours in all rows; those of in-neighbours, which a directed graph has too, not counted.
@@ -38,8 +38,8 @@ class AnyStored(Vertices, Closing, ABC):
     directed: bool
     # Files that its rows are in.
     num_parts = 1
-    _shown: weakref.ref[AnyGraph]
-    _show: Callable[[Any], AnyGraph]
+    _shown: weakref.ref[OpenGraph]
+    _show: Callable[[Any], OpenGraph]
 
     def __copy__(self) -> Self:
         """Return the same: an open graph never changes."""
@@ -59,12 +59,12 @@ class AnyStored(Vertices, Closing, ABC):
             raise FormatError(f"{self.path}: is another graph than the one that was pickled")
         return self
 
-    def show_as(self, graph: AnyGraph) -> None:
+    def show_as(self, graph: OpenGraph) -> None:
         """Remember what users see, but do not keep it: who drops a graph wants it closed."""
         self._shown, self._show = weakref.ref(graph), type(graph)
 
     @property
-    def graph(self) -> AnyGraph:
+    def graph(self) -> OpenGraph:
         """What users see: the graph that was opened, or another one if they dropped it."""
         return self._shown() or self._show(self)
 

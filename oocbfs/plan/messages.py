@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from oocbfs.errors import QueryError
-from oocbfs.options import shown
+from oocbfs.errors import QueryError, shown
 
 MODEL = (
     "Bytes of one machine. Up: (p-1)/p · S(n, f) for a frontier of f vertices. Down: at most "

@@ -21,8 +21,8 @@ from oocbfs.results.levels import Level
 from oocbfs.settings import file_name
 
 if TYPE_CHECKING:
-    from oocbfs.graph.any_graph import AnyGraph
     from oocbfs.graph.any_stored import AnyStored
+    from oocbfs.graph.open_graph import OpenGraph
     from oocbfs.graph.vertices import Vertex
 
 
@@ -150,7 +150,7 @@ class BfsResult(tables.Tabular):
     _again: Callable[[], BfsResult] = field(repr=False)
 
     @property
-    def graph(self) -> AnyGraph:
+    def graph(self) -> OpenGraph:
         """The graph that was searched."""
         return self._stored.graph
 

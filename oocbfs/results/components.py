@@ -18,8 +18,8 @@ from oocbfs.results import tables
 from oocbfs.settings import file_name
 
 if TYPE_CHECKING:
-    from oocbfs.graph.any_graph import AnyGraph
     from oocbfs.graph.any_stored import AnyStored
+    from oocbfs.graph.open_graph import OpenGraph
     from oocbfs.graph.vertices import Vertex
 
 _PIECE = 1 << 18
@@ -84,7 +84,7 @@ class ComponentsResult(tables.Tabular):
     _counts: NDArray[np.uint32] = field(repr=False)
 
     @property
-    def graph(self) -> AnyGraph:
+    def graph(self) -> OpenGraph:
         """The graph that was searched."""
         return self._stored.graph
 

@@ -16,8 +16,8 @@ from oocbfs.results import tables
 from oocbfs.settings import Emit, file_name
 
 if TYPE_CHECKING:
-    from oocbfs.graph.any_graph import AnyGraph
     from oocbfs.graph.any_stored import AnyStored
+    from oocbfs.graph.open_graph import OpenGraph
     from oocbfs.graph.vertices import Vertex
 
 Levels = NDArray[np.int8] | NDArray[np.int16] | NDArray[np.int32]
@@ -59,7 +59,7 @@ class SourceResult(tables.Tabular):
     distances: NDArray[np.int32] | None = field(default=None)
 
     @property
-    def graph(self) -> AnyGraph:
+    def graph(self) -> OpenGraph:
         """The graph that was searched."""
         return self._stored.graph
 
@@ -152,7 +152,7 @@ class SourceResults(Iterator[SourceResult]):
         self._results = results
 
     @property
-    def graph(self) -> AnyGraph:
+    def graph(self) -> OpenGraph:
         """The graph that was searched."""
         return self._stored.graph
 

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, overload
 
+from oocbfs.any_graph import AnyGraph
 from oocbfs.errors import QueryError
-from oocbfs.graph.any_graph import AnyGraph
 from oocbfs.graph.stored import StoredGraph, open_stored
 from oocbfs.graph.vertices import Vertex
 from oocbfs.settings import Emit, Settings, Strategy

@@ -14,16 +14,15 @@ from itertools import chain
 from typing import Any, get_args
 
 from oocbfs import console
-from oocbfs.errors import BudgetError, QueryError
+from oocbfs.errors import BudgetError, QueryError, shown
 from oocbfs.formats.io.limits import MAX_PARTS
+from oocbfs.memory import read_size
 from oocbfs.options import (
     Option,
     explained,
     options_of,
     read_path,
-    read_size,
     read_whole,
-    shown,
 )
 from oocbfs.settings import ZSTD_LEVELS, OrderName, Settings, as_text
 
@@ -55,6 +54,14 @@ def whole(least: int, most: int) -> Callable[[str], int]:
 positive = whole(1, 2**63 - 1)
 size = typed(read_size)
 path = typed(read_path)
+
+
+def share(text: str) -> str:
+    """Check that a size or a percentage can be read, before it is needed."""
+    from oocbfs.plan.device import parse_resident
+
+    typed(lambda text: parse_resident(text, 1))(text)
+    return text
 
 
 def number(text: str) -> float:
@@ -140,6 +147,8 @@ _DECLARED: dict[str, dict[str, Any]] = {
 _DECLARED |= {
     f"--{name}": declared(one) for name, one in options_of(Settings).items() if name != "force"
 }
+# How much of the tails is read where plans are made.
+_DECLARED["--resident-tails"]["type"] = share
 _SHORT = {"--output": ("-o",)}
 # The options of ``add_work_options`` and ``add_engine_options``, by their names in Python.
 WORK = ("directed", "order", "memory", "tmp", "zstd", "threads", "force")

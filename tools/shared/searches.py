@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from oocbfs.graph.any_graph import AnyGraph
+    from oocbfs.any_graph import AnyGraph
     from oocbfs.results.bfs import Stats
     from oocbfs.results.components import ComponentsStats
 

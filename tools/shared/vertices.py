@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from oocbfs.errors import QueryError
-from oocbfs.options import read_whole, shown
+from oocbfs.errors import QueryError, shown
+from oocbfs.options import read_whole
 
 if TYPE_CHECKING:
-    from oocbfs.graph.any_graph import AnyGraph
+    from oocbfs.any_graph import AnyGraph
 
 # Any number is an id, or is refused by the graph.
 _IDS = range(-(10**40), 10**40)

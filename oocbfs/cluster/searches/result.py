@@ -17,11 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.arrays import ResultArrays
-from oocbfs.errors import QueryError
+from oocbfs.errors import QueryError, shown
 from oocbfs.formats.edges import Ids
 from oocbfs.formats.output.part_files import bounds_of, write_parts
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.options import shown
 from oocbfs.results.bfs import BfsResult, Stats
 from oocbfs.results.naming import name_parents
 from oocbfs.results.tables import dask_of_files

@@ -1,13 +1,14 @@
-"""What can be searched for in a graph, in one file or in parts: declared and explained once."""
+"""The graph that users open, in one file or in parts: its searches, declared once for both."""
 
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from oocbfs.errors import QueryError
+from oocbfs.graph.open_graph import OpenGraph
 from oocbfs.graph.vertices import Vertex
 from oocbfs.memory import parse_size
 from oocbfs.settings import (
@@ -23,16 +24,21 @@ from oocbfs.settings import (
 
 # Results hold on to graphs, and graphs make results.
 if TYPE_CHECKING:
-    from oocbfs.graph.any_stored import AnyStored
     from oocbfs.results.bfs import BfsResult
     from oocbfs.results.components import ComponentsResult
     from oocbfs.results.source import SourceResults
 
 
-class Searched(ABC):
-    """The searches of a graph; where its rows are is known to those who derive from this."""
+class AnyGraph(OpenGraph):
+    """An open graph, as ``oocbfs.open`` gives it: a ``Graph`` or a ``ShardedGraph``.
 
-    _stored: AnyStored
+    Both answer the same questions; where their rows are is known to those who derive from this.
+    """
+
+    def _repr_html_(self) -> str:
+        from oocbfs.results.notebook import graph_html
+
+        return graph_html(self._stored)
 
     def bfs(
         self,
@@ -233,6 +239,6 @@ class Searched(ABC):
         """Return the smallest id of the largest component."""
         found = self._components(settings.for_largest()).largest_component
         if found is None:
-            raise QueryError(f"{self._stored.path}: has no vertex to start from")
+            raise QueryError(f"{self.path}: has no vertex to start from")
         label: Vertex = found.label
         return label

@@ -1,4 +1,4 @@
-"""The graph that users open, in one file or in parts: what both can be asked."""
+"""What an open graph can be asked about its vertices and edges, in one file or in parts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from oocbfs.formats.edges import Edges
 from oocbfs.formats.io.closing import Closing
 from oocbfs.graph.names import Names
-from oocbfs.graph.searched import Searched
 from oocbfs.graph.vertices import Vertex
 from oocbfs.settings import file_name
 
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
     from oocbfs.graph.any_stored import AnyStored
 
 
-class AnyGraph(Searched, Closing, ABC):
-    """An open graph, as ``oocbfs.open`` gives it: a ``Graph`` or a ``ShardedGraph``.
+class OpenGraph(Closing, ABC):
+    """What users see of a graph, but for its searches; see ``oocbfs.AnyGraph``.
 
     Vertices are called by the ids of the input, or by their names where they have names. What is
     in memory, and how it is laid out there, is no part of this.
@@ -58,11 +57,6 @@ class AnyGraph(Searched, Closing, ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.title}>"
-
-    def _repr_html_(self) -> str:
-        from oocbfs.results.notebook import graph_html
-
-        return graph_html(self._stored)
 
     @property
     def directed(self) -> bool:
@@ -140,7 +134,7 @@ class AnyGraph(Searched, Closing, ABC):
         return self._stored.info()
 
     @abstractmethod
-    def reversed(self) -> AnyGraph:
+    def reversed(self) -> OpenGraph:
         """Open the same graph with every edge turned around; it is closed by itself."""
 
     @abstractmethod
