@@ -77,10 +77,8 @@ class Planned(NamedTuple):
 
     @property
     def edges(self) -> int | None:
-        """Edges, an undirected one counted once; None if it is not known which they are."""
-        if self.directed is None:
-            return None
-        return self.arcs if self.directed else self.arcs // 2
+        """Edges, an undirected one counted once; None if their kind is not known."""
+        return {None: None, True: self.arcs, False: self.arcs // 2}[self.directed]
 
 
 @dataclass(frozen=True)

@@ -108,10 +108,8 @@ def test_every_route_gives_the_same_levels(
 def test_the_graph_stays_on_the_device(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = Runtime(offset=0)
     use(monkeypatch, runtime)
-    sources = [
-        source_of(graph),
-        *graph._stored.ids_of(np.flatnonzero(graph._stored.rows.degrees)[:3]).tolist(),
-    ]
+    stored = graph._stored
+    sources = [source_of(graph), *stored.ids_of(np.flatnonzero(stored.rows.degrees)[:3]).tolist()]
     for source in sources:
         found = graph.bfs(source, engine="cuda", options=Settings(resident_tails="10%"))
         np.testing.assert_array_equal(found.levels, graph.bfs(source, engine="cpu").levels)
