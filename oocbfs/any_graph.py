@@ -40,6 +40,10 @@ class AnyGraph(OpenGraph):
 
         return graph_html(self._stored)
 
+    @abstractmethod
+    def reversed(self) -> AnyGraph:
+        """Open the same graph with every edge turned around; it is closed by itself."""
+
     def bfs(
         self,
         source: Vertex | Iterable[Vertex] | Largest,

@@ -17,7 +17,8 @@ _ENGINES = ("auto", "cpu", "disk")
 if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
     from oocbfs.plan.device import DevicePlan
-    from oocbfs.plan.prediction import KnownGpu, LevelSample
+    from oocbfs.plan.prediction import LevelSample
+    from oocbfs.plan.rates import KnownGpu
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -112,7 +113,8 @@ def _targets(options: argparse.Namespace) -> list[tuple[str, int, KnownGpu | Non
     from oocbfs.errors import QueryError
     from oocbfs.gpu.nvidia import ask_driver
     from oocbfs.memory import parse_size
-    from oocbfs.plan.prediction import KNOWN_GPUS, USABLE_SHARE
+    from oocbfs.plan.prediction import USABLE_SHARE
+    from oocbfs.plan.rates import KNOWN_GPUS
 
     if options.vram is not None:
         return [("--vram", parse_size(options.vram), None)]
@@ -221,11 +223,13 @@ def _predict(
     """Give the median and the worst of the sampled sources."""
     from statistics import median
 
-    from oocbfs.plan.prediction import predict_bytes, predict_seconds
+    from oocbfs.plan.prediction import predict, predict_seconds
+    from oocbfs.plan.rates import KNOWN_GPUS
 
     if not samples:
         return None
-    forecasts = [predict_bytes(opened, decided, sample) for sample in samples]
+    rates = (gpu or KNOWN_GPUS[0]).rates
+    forecasts = [predict(opened, decided, sample, rates) for sample in samples]
     moved = [forecast.slow_bytes for forecast in forecasts]
     read = [forecast.disk_bytes for forecast in forecasts]
     found: dict[str, Any] = {
@@ -236,7 +240,7 @@ def _predict(
     }
     if gpu is not None:
         seconds = [
-            predict_seconds(gpu, forecast, opened.num_vertices, with_parents=options.parents)
+            predict_seconds(rates, forecast, opened.num_vertices, with_parents=options.parents)
             for forecast in forecasts
         ]
         found.update(seconds=median(seconds), seconds_worst=max(seconds))
@@ -291,10 +295,9 @@ def _lines(decision: dict[str, Any], summary: dict[str, Any]) -> list[tuple[str,
         if decision["disk_bytes"]:
             lines.append(("predicted disk bytes", _amount(predicted, "disk_bytes", summary)))
         if "seconds" in predicted:
-            seconds = f"{predicted['seconds']:.6f} over {decision['link']}"
-            lines.append(
-                ("predicted seconds", f"{seconds} (worst {predicted['seconds_worst']:.6f})")
-            )
+            shown = f"{1e3 * predicted['seconds']:.3f} over {decision['link']}"
+            worst = f"(worst {1e3 * predicted['seconds_worst']:.3f})"
+            lines.append(("predicted milliseconds", f"{shown} {worst}"))
     return lines
 
 

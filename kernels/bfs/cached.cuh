@@ -60,7 +60,7 @@ __device__ __forceinline__ void do_listed(const Search& search, Scratch& scratch
 __device__ __forceinline__ StagedRow stage_cached(const Search& search, Scratch& scratch,
                                                   const Rows& rows, Span span, u64 turn) {
   const u64 first = span.begin >> 5;
-  const u32 count = count_sectors(span);
+  const u32 count = (u32)count_sectors(span);
   u32 total, missing = 0, claimed = 0;
   const u32 place = first_listed(count, total);
   for (u32 k = 0; k < count; k++) {
@@ -106,6 +106,7 @@ struct CachedScratch {
 };
 
 // One short row per lane, by way of the cache.
+template <class Tally>
 __device__ __forceinline__ void expand_short(const Search& search, Tally& tally,
                                              CachedScratch& cached, const Rows& rows, Span span,
                                              u32 parent, u32 level) {

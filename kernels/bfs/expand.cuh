@@ -8,22 +8,21 @@
 #include "cuda/staged.cuh"
 
 // What a lane sums up and adds to the control words once.
-struct Tally {
-  u32 sectors, skippable_sectors;   // of Cost, which has whole sectors
+struct WorkTally {
   u32 edges, claims_lost;
   u32 short_rows, long_rows, hub_rows;
 
+  __device__ __forceinline__ void add_found(const Rows&, u32) {}   // small_levels does that itself
+};
+struct Tally : WorkTally {
+  RowSectors found;   // of the rows of what it found
+
   __device__ __forceinline__ void add_found(const Rows& rows, u32 vertex) {
-    Cost cost = {};
-    cost.add(rows, vertex);
-    sectors += (u32)(cost.bytes / 32);
-    skippable_sectors += (u32)(cost.skippable / 32);
+    found.add(rows, vertex);
   }
 };
 
-__device__ __forceinline__ void add_tally(const Search& search, const Tally& tally) {
-  add_cost(&search.control[CONTROL_FOUND_BYTES],
-           {32ull * tally.sectors, 32ull * tally.skippable_sectors});
+__device__ __forceinline__ void add_work(const Search& search, const WorkTally& tally) {
   add_total(&search.control[CONTROL_EDGES], tally.edges);
   add_total(&search.control[CONTROL_CLAIMS_LOST], tally.claims_lost);
 #if COUNT_ROWS
@@ -33,8 +32,14 @@ __device__ __forceinline__ void add_tally(const Search& search, const Tally& tal
 #endif
 }
 
+__device__ __forceinline__ void add_tally(const Search& search, const Tally& tally) {
+  add_sectors(&search.control[CONTROL_FOUND_SECTORS], tally.found);
+  add_work(search, tally);
+}
+
 __device__ __forceinline__ void reach(const Search& search, u32 vertex, u32 parent, u32 level) {
-  *(volatile u32*)&search.levels[vertex] = level;   // top_down_staged reads levels meanwhile
+  // Volatile: top_down_staged reads levels meanwhile.
+  *(volatile u8*)&search.levels[vertex] = (u8)level_byte(level);
 #if WITH_PARENTS
   search.parents[vertex] = parent;
 #endif
@@ -49,57 +54,89 @@ __device__ __forceinline__ bool is_reached(const Search& search, u32 id) {
 #endif
 }
 
-// Claim one neighbour per active lane. All lanes of the warp call this together.
+// Claim those of every lane's neighbours whose bit is set in `present`. All lanes of the warp call
+// this together. A lane's reads are under way together, then its atomics, then what it writes. Those
+// of its neighbours that lie side by side in one word of the bitmap share an atomic: the last's.
+template <class Tally, u32 COUNT>
 __device__ __forceinline__ void claim(const Search& search, Tally& tally, const Rows& rows,
-                                      bool active, u32 vertex, u32 parent, u32 level) {
-  bool fresh = false;
-  tally.edges += active;
-  if (active && vertex >= rows.num_ids) report_damage(search);
-  if (active && vertex < rows.num_ids) {
-    const u32 bit = 1u << (vertex & 31u);
-    u32* word = &search.claimed[vertex >> 5];
+                                      u32 present, const u32 (&ids)[COUNT], u32 parent,
+                                      u32 level) {
+  u32 open = 0, fresh = 0, bits[COUNT], before[COUNT];
+  tally.edges += (u32)__popc(present);
+#pragma unroll
+  for (u32 k = 0; k < COUNT; k++) {
+    const bool active = present >> k & 1u;
+    if (active && ids[k] >= rows.num_ids) report_damage(search);
     // Most neighbours are visited, and a read is cheaper than the atomic. A read that comes too
     // early costs only that atomic.
-    if (!(*(volatile u32*)word & bit)) {
-      fresh = !(atomicOr(word, bit) & bit);
-      tally.claims_lost += !fresh;
+    if (active && ids[k] < rows.num_ids)
+      open |= (~*(volatile u32*)&search.claimed[ids[k] >> 5] >> (ids[k] & 31u) & 1u) << k;
+  }
+#pragma unroll
+  for (u32 k = 0; k < COUNT; k++) {
+    bits[k] = (open >> k & 1u) << (ids[k] & 31u);
+    if (k && ids[k - 1] >> 5 == ids[k] >> 5) {
+      bits[k] |= bits[k - 1];
+      bits[k - 1] = 0;
     }
   }
-#if !DEALT   // else its owner does this, when it is told: see devices/unite_words.cu
-  if (fresh) {
-    reach(search, vertex, parent, level);
-    tally.add_found(rows, vertex);
+#pragma unroll
+  for (u32 k = 0; k < COUNT; k++)
+    before[k] = bits[k] ? atomicOr(&search.claimed[ids[k] >> 5], bits[k]) : 0;
+#pragma unroll
+  for (u32 k = COUNT; k-- > 0;) {
+    if (k + 1 < COUNT && ids[k] >> 5 == ids[k + 1] >> 5) before[k] = before[k + 1];
+    fresh |= (open >> k & ~(before[k] >> (ids[k] & 31u)) & 1u) << k;
   }
-  append(search.queue, &search.control[CONTROL_QUEUE_END], 0, fresh, vertex);
+  tally.claims_lost += (u32)__popc(open & ~fresh);
+#if !DEALT   // else its owner does this, when it is told: see devices/unite_words.cu
+#pragma unroll
+  for (u32 k = 0; k < COUNT; k++)
+    if (fresh >> k & 1u) {
+      reach(search, ids[k], parent, level);
+      tally.add_found(rows, ids[k]);
+    }
+  append(search.queue, &search.control[CONTROL_QUEUE_END], 0, fresh, ids);
 #endif
 }
 
 // One staged row per lane.
+template <class Tally>
 __device__ __forceinline__ void expand_staged(const Search& search, Tally& tally, StagedRow row,
                                               const Rows& rows, u32 parent, u32 level) {
   while (__any_sync(FULL_WARP, !row.done())) {
-    const bool active = !row.done();
-    bool whole = true;
-    u32 vertex = 0;
-    if (active) vertex = row.next(whole, rows.num_ids);
-    if (!whole) report_damage(search);
-    claim(search, tally, rows, active && whole, vertex, parent, level);
+    u32 ids[4], present = 0;
+#pragma unroll
+    for (u32 k = 0; k < 4; k++) {
+      bool whole = false;
+      ids[k] = 0;
+      if (!row.done()) {
+        ids[k] = row.next(whole, rows.num_ids);
+        if (!whole) report_damage(search);
+      }
+      present |= (u32)whole << k;
+    }
+    claim(search, tally, rows, present, ids, parent, level);
   }
 }
 
 // One independently decodable span by the whole warp.
+template <class Tally>
 __device__ __forceinline__ void expand_span(const Search& search, Tally& tally, const Rows& rows,
                                             Span span, u32 parent, u32 level) {
   decode_span(
       rows, span, [&] { report_damage(search); },
-      [&](bool present, u32 id) { claim(search, tally, rows, present, id, parent, level); });
+      [&](const Decoded& decoded) {
+        claim(search, tally, rows, decoded.present, decoded.ids, parent, level);
+      });
 }
 
 // Head of one frontier vertex per lane; NO_VERTEX takes no part.
+template <class Tally>
 __device__ __forceinline__ void expand_heads(const Search& search, Tally& tally, const Rows& rows,
                                              u32 vertex, u32 level) {
-  const u32 head = vertex < rows.num_vertices ? rows.heads[vertex] : NO_VERTEX;
-  claim(search, tally, rows, head != NO_VERTEX, head, vertex, level);
+  const u32 heads[1] = {vertex < rows.num_vertices ? rows.heads[vertex] : NO_VERTEX};
+  claim(search, tally, rows, (u32)(heads[0] != NO_VERTEX), heads, vertex, level);
 }
 
 // One short row per lane. Empty spans take no part.
@@ -109,30 +146,41 @@ __device__ __forceinline__ void expand_short(const Search& search, Tally& tally,
   expand_staged(search, tally, stage_short(scratch, rows, span), rows, parent, level);
 }
 
-// Tail of one frontier vertex per lane; NO_VERTEX takes no part. Hubs are left to the caller:
-// returns the span of the lane's hub, or an empty one. The scratch memory says how short rows are
-// staged: see cached.cuh for another one.
-template <class Staging>
-__device__ __forceinline__ Span expand_tails(const Search& search, Tally& tally, Staging& scratch,
-                                             const Rows& rows, u32 vertex, u32 level) {
-  Span span = {0, 0};
+// Short tail of one frontier vertex per lane; NO_VERTEX takes no part. Longer ones are left to the
+// caller: returns the span of the lane's row, or an empty one. The scratch memory says how short
+// rows are staged: see cached.cuh for another one.
+template <class Tally, class Staging>
+__device__ __forceinline__ Span expand_short_tails(const Search& search, Tally& tally,
+                                                   Staging& scratch, const Rows& rows, u32 vertex,
+                                                   u32 level) {
+  const Span none = {0, 0};
+  Span span = none;
   if (vertex < rows.num_vertices) span = readable_span(rows, vertex);
   const u64 length = span.end - span.begin;
-  const bool is_short = length != 0 && length <= SHORT_BYTES;
-  const bool is_hub = length > SEGMENT_BYTES;
-  tally.short_rows += is_short;
+  const bool is_longer = length > SHORT_BYTES, is_hub = length > SEGMENT_BYTES;
+  tally.short_rows += length && !is_longer;
+  tally.long_rows += is_longer && !is_hub;
   tally.hub_rows += is_hub;
-  const Span none = {0, 0};
-  expand_short(search, tally, scratch, rows, is_short ? span : none, vertex, level);
+  expand_short(search, tally, scratch, rows, is_longer ? none : span, vertex, level);
+  return is_longer ? span : none;
+}
 
-  u32 lanes = __ballot_sync(FULL_WARP, length > SHORT_BYTES && !is_hub);
-  tally.long_rows += lanes >> lane_id() & 1u;
+// Tail of one frontier vertex per lane, but for hubs, which are left to the caller.
+__device__ __forceinline__ Span expand_tails(const Search& search, Tally& tally, Scratch& scratch,
+                                             const Rows& rows, u32 vertex, u32 level) {
+  const Span span = expand_short_tails(search, tally, scratch, rows, vertex, level);
+  const u64 begin = span.begin;
+  const bool is_hub = span.end - begin > SEGMENT_BYTES;
+  const u32 length = is_hub ? 0 : (u32)(span.end - begin);
+  u32 lanes = __ballot_sync(FULL_WARP, length != 0);
   for (; lanes; lanes &= lanes - 1) {
     const int owner = __ffs((int)lanes) - 1;
-    const Span row = share_span(span, owner);
+    const u64 first = __shfl_sync(FULL_WARP, begin, owner);
+    const Span row = {first, first + __shfl_sync(FULL_WARP, length, owner)};
     expand_span(search, tally, rows, row, __shfl_sync(FULL_WARP, vertex, owner), level);
   }
-  return is_hub ? span : none;
+  const Span none = {0, 0};
+  return is_hub ? readable_span(rows, vertex) : none;
 }
 
 #endif

@@ -7,12 +7,10 @@
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
 initialise(Search search, u64 num_vertices) {
-  for (u64 v : grid_stride(num_vertices)) {
-    search.levels[v] = NO_VERTEX;
+  for (u64 w : grid_stride((num_vertices + 3) / 4)) ((u32*)search.levels)[w] = NO_VERTEX;
 #if WITH_PARENTS
-    search.parents[v] = NO_VERTEX;
+  for (u64 v : grid_stride(num_vertices)) search.parents[v] = NO_VERTEX;
 #endif
-  }
   for (u64 w : grid_stride((num_vertices + 31) / 32)) {
     const bool cut = w == num_vertices / 32;
     search.visited[w] = cut ? 0xffffffffu << (u32)(num_vertices & 31) : 0;

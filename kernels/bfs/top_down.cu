@@ -1,6 +1,7 @@
 // Top-down: the frontier queue[begin:end] claims its unvisited neighbours.
 //
-// A warp takes 32 vertices of the frontier. One lane expands a head and a short row, the whole
+// A warp takes 32 vertices of the frontier, or fewer where few vertices have much to expand, so that
+// more warps share it. One lane expands a head and a short row, the whole
 // warp a long row (after Merrill et al., 2012). Hubs are listed for top_down_hubs. Two lanes may
 // find one vertex: claim decides by an atomic.
 //
@@ -12,11 +13,11 @@
 #include "cuda/hubs.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
-top_down(Search search, Rows out_rows, u64 begin, u64 end, u32 level) {
+top_down(Search search, Rows out_rows, u64 begin, u64 end, u32 each, u32 level) {
   __shared__ Scratch scratch[BLOCK_THREADS / 32];
   Tally tally = {};
-  for (u64 first : warp_stride((end - begin + 31) / 32)) {
-    const u32 vertex = lane_vertex(search.queue, begin, end, first);
+  for (u64 first : warp_stride((end - begin + each - 1) / each)) {
+    const u32 vertex = lane_vertex(search.queue, begin, end, first, each);
     expand_heads(search, tally, out_rows, vertex, level);
     const Span hub =
         expand_tails(search, tally, scratch[warp_in_block()], out_rows, vertex, level);

@@ -12,6 +12,9 @@ typedef unsigned long long u64;
 
 #define FULL_WARP 0xffffffffu
 #define NO_VERTEX 0xffffffffu
+// Bytes that are no level: see level_byte.
+#define NOT_REACHED 0xffu
+#define LONG_AGO 0xfeu
 
 // One direction of the graph. Heads and starts live in device memory. Tails live in host memory,
 // except for the device range [fast_begin, fast_end), which is copied to `fast`. Both ends of the
@@ -40,7 +43,7 @@ static_assert(sizeof(Rows) == ROWS_STRUCT_BYTES, "Rows differs from its numpy dt
 // level. Where vertices are dealt to several devices, all of this is about a device's own vertices,
 // by their rows, and neighbours are ids of all: see devices/dealt.cuh.
 struct Search {
-  u32* levels;
+  u8* levels;             // see level_byte; a multiple of 4 of them
   u32* parents;
   u32* queue;
   u32* pending;
@@ -52,7 +55,7 @@ struct Search {
   u32* level_ends;
   u32* expanded_blocks;   // which blocks of tails a level needs from disk, if it is expanded
   u32* searched_blocks;   // and if what is left is searched
-  u32* cuts;              // the vertices that divide the sums of PENDING_BYTES
+  u32* cuts;              // the vertices that divide the sums of PENDING_*_BYTES
   u64 first_target;       // the cut: vertices before it search, so hubs skip segments before it
   u64* cache_tags;        // of small_levels: see bfs/cached.cuh
   uint4* cache_data;
@@ -60,6 +63,9 @@ struct Search {
   u32* reached;           // of several devices: what was visited when all told each other
 };
 static_assert(sizeof(Search) == SEARCH_STRUCT_BYTES, "Search differs from its numpy dtype");
+
+// A level as vertices keep it. The queue tells the levels of a deep traversal apart in the end.
+__device__ __forceinline__ u32 level_byte(u32 level) { return level % LEVEL_PERIOD; }
 
 __device__ __forceinline__ u32 lane_id() { return threadIdx.x & 31u; }
 __device__ __forceinline__ u32 lanes_below() { return (1u << lane_id()) - 1u; }
@@ -106,20 +112,38 @@ __device__ __forceinline__ void add_total(u64* total, u64 part) {
   if (lane_id() == 0 && part) atomicAdd(total, part);
 }
 
-// The lane's vertex in the warp's turn through list[begin:end], NO_VERTEX past the end.
-__device__ __forceinline__ u32 lane_vertex(const u32* list, u64 begin, u64 end, u64 turn) {
-  const u64 i = begin + turn * 32 + lane_id();
-  return i < end ? list[i] : NO_VERTEX;
+// The lane's vertex in the warp's turn through list[begin:end], NO_VERTEX past the end. Only the
+// first lanes have one where a warp takes fewer vertices than it has lanes.
+__device__ __forceinline__ u32 lane_vertex(const u32* list, u64 begin, u64 end, u64 turn,
+                                           u32 each = 32) {
+  const u64 i = begin + turn * each + lane_id();
+  return lane_id() < each && i < end ? list[i] : NO_VERTEX;
 }
 
-// Append the chosen lanes' vertices. One atomic reserves the positions; lane 0 tells the others.
-__device__ __forceinline__ void append(u32* list, u64* count, u64 base, bool chosen, u32 vertex) {
-  const u32 lanes = __ballot_sync(FULL_WARP, chosen);
-  if (!lanes) return;
+// Append those of every lane's vertices whose bit is set in `chosen`: first the first of all lanes,
+// then the second. One atomic reserves the positions; lane 0 tells the others.
+template <u32 COUNT>
+__device__ __forceinline__ void append(u32* list, u64* count, u64 base, u32 chosen,
+                                       const u32 (&vertices)[COUNT]) {
+  u32 lanes[COUNT], total = 0;
+#pragma unroll
+  for (u32 k = 0; k < COUNT; k++) {
+    lanes[k] = __ballot_sync(FULL_WARP, chosen >> k & 1u);
+    total += (u32)__popc(lanes[k]);
+  }
+  if (!total) return;
   u64 position = 0;
-  if (lane_id() == 0) position = atomicAdd(count, (u64)__popc(lanes));
+  if (lane_id() == 0) position = atomicAdd(count, (u64)total);
   position = __shfl_sync(FULL_WARP, position, 0) - base;
-  if (chosen) list[position + __popc(lanes & lanes_below())] = vertex;
+#pragma unroll
+  for (u32 k = 0; k < COUNT; k++) {
+    if (chosen >> k & 1u) list[position + __popc(lanes[k] & lanes_below())] = vertices[k];
+    position += __popc(lanes[k]);
+  }
+}
+__device__ __forceinline__ void append(u32* list, u64* count, u64 base, bool chosen, u32 vertex) {
+  const u32 vertices[1] = {vertex};
+  append(list, count, base, (u32)chosen, vertices);
 }
 
 #endif

@@ -139,8 +139,8 @@ __device__ __forceinline__ bool decode_chunk(Decoded& decoded, Cursor& cursor, c
   return whole && !lost;
 }
 
-// Decode one span by the whole warp. All lanes together call visit(present, id) for each byte of
-// their words. Lanes that see damage call damaged().
+// Decode one span by the whole warp. All lanes together call visit(decoded) for each word of theirs.
+// Lanes that see damage call damaged().
 template <class Damaged, class Visit>
 __device__ __forceinline__ void decode_span(const Rows& rows, Span span, Damaged damaged,
                                             Visit visit) {
@@ -148,8 +148,7 @@ __device__ __forceinline__ void decode_span(const Rows& rows, Span span, Damaged
   while (!cursor.done()) {
     Decoded decoded;
     if (!decode_chunk<32>(decoded, cursor, rows, true)) damaged();
-#pragma unroll
-    for (u32 k = 0; k < 4; k++) visit(decoded.present >> k & 1u, decoded.ids[k]);
+    visit(decoded);
   }
 }
 

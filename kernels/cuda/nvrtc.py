@@ -28,7 +28,8 @@ ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120")
 # Registers that a thread of each kernel may use: the promised number of blocks share the 65,536 of
 # a multiprocessor; small_levels has only one block. No kernel may spill.
 REGISTERS = dict.fromkeys(KERNELS, 65_536 // (BLOCKS_PER_MULTIPROCESSOR * BLOCK_THREADS)) | {
-    "small_levels": 65_536 // SMALL_BLOCK_THREADS
+    "small_levels": 65_536 // SMALL_BLOCK_THREADS,
+    "top_down_staged": 65_536 // ((BLOCKS_PER_MULTIPROCESSOR - 1) * BLOCK_THREADS),
 }
 # Shared memory of a block: what every architecture gives by default.
 SHARED_BYTES = 48 << 10

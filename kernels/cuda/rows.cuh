@@ -1,4 +1,4 @@
-// Where a row's tail lies, what reading it costs, and how its bytes are loaded. Rows never change,
+// Where a row's tail lies, how many sectors it has in which memory, and how its bytes are loaded. Rows never change,
 // so all lanes read them without atomics.
 #ifndef OOCBFS_ROWS_CUH
 #define OOCBFS_ROWS_CUH
@@ -39,35 +39,53 @@ __device__ __forceinline__ bool is_fast(const Rows& rows, u64 offset) {
   return offset - rows.fast_begin < rows.fast_end - rows.fast_begin;
 }
 
-// Bytes that reading the whole span moves over the bus, in sectors of 32.
-__device__ __forceinline__ u64 slow_bytes(const Rows& rows, Span span) {
+// The sectors of 32 bytes that a span touches: all of them, and those in device memory.
+__device__ __forceinline__ u64 count_sectors(Span span) {
+  return span.begin < span.end ? (span.end - 1 >> 5) - (span.begin >> 5) + 1 : 0;
+}
+__device__ __forceinline__ u64 count_fast_sectors(const Rows& rows, Span span) {
   if (span.begin == span.end) return 0;
   const u64 begin = span.begin & ~31ull, end = (span.end + 31) & ~31ull;
   const u64 from = begin > rows.fast_begin ? begin : rows.fast_begin;
   const u64 to = end < rows.fast_end ? end : rows.fast_end;
-  return end - begin - (to > from ? to - from : 0);
+  return to > from ? to - from >> 5 : 0;
 }
 
-// The bytes that expanding a vertex moves over the bus, and how many of them a cut can save: all
-// segments of a row but the last may lie wholly before the cut (see skip_segments).
-struct Cost {
-  u64 bytes, skippable;
+// What a lane sums up of rows: their sectors over the bus and in device memory, and how many of
+// each a cut can save. All segments of a row but the last may lie wholly before the cut (see
+// skip_segments). The host knows what they cost. 2^32 sectors are 128 GB, more than one lane meets.
+struct RowSectors {
+  u32 slow, fast, skippable_slow, skippable_fast;
 
-  __device__ __forceinline__ void add(const Rows& rows, u32 vertex) {
+  // Returns the row's bytes.
+  __device__ __forceinline__ u64 add(const Rows& rows, u32 vertex) {
     const Span row = row_span(rows, vertex);
-    bytes += slow_bytes(rows, row);
+    const u32 in_fast = (u32)count_fast_sectors(rows, row);
+    slow += (u32)count_sectors(row) - in_fast;
+    fast += in_fast;
     const u64 length = row.end - row.begin;
     if (length > SEGMENT_BYTES) {
-      const u64 last_segment = row.begin + (length - 1) / SEGMENT_BYTES * SEGMENT_BYTES;
-      skippable += slow_bytes(rows, {row.begin, last_segment});
+      const Span skippable = {row.begin,
+                              row.begin + (length - 1) / SEGMENT_BYTES * SEGMENT_BYTES};
+      const u32 skipped_fast = (u32)count_fast_sectors(rows, skippable);
+      skippable_slow += (u32)count_sectors(skippable) - skipped_fast;
+      skippable_fast += skipped_fast;
     }
+    return length;
   }
 };
 
-// Add the lanes' costs to two neighbouring control words.
-__device__ __forceinline__ void add_cost(u64* words, const Cost& cost) {
-  add_total(&words[0], cost.bytes);
-  add_total(&words[1], cost.skippable);
+// The same of a whole search, as control words have them from some word on.
+struct SectorTotals {
+  u64 slow, fast, skippable_slow, skippable_fast;
+};
+
+// Add the lanes' sectors to neighbouring control words.
+__device__ __forceinline__ void add_sectors(u64* words, const RowSectors& sectors) {
+  add_total(&words[0], sectors.slow);
+  add_total(&words[1], sectors.fast);
+  add_total(&words[2], sectors.skippable_slow);
+  add_total(&words[3], sectors.skippable_fast);
 }
 
 __device__ __forceinline__ u32 load_word(const Rows& rows, u64 offset) {

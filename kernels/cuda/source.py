@@ -19,8 +19,9 @@ BLOCK_THREADS = 256
 # registers a thread, and spills none.
 BLOCKS_PER_MULTIPROCESSOR = 4
 SMALL_BLOCK_THREADS = 512
-# Short rows, which small_levels reads side by side, touch at most two sectors.
-SMALL_BYTES_PER_VERTEX = 64
+# Bytes of a row that one lane of small_levels decodes while the others do theirs: as many as rows
+# of roads and meshes have.
+SMALL_BYTES_PER_VERTEX = 8
 # What a level reads from disk, or does not. Smaller blocks waste fewer bytes, but a disk takes as
 # long for a read of 4 KB as for one of 16 KB (scripts/bench disk).
 DISK_BLOCK_BYTES = 16 << 10
@@ -28,6 +29,11 @@ DISK_BLOCK_BYTES = 16 << 10
 MAX_SMALL_LEVELS = 4096
 # Sectors of tails that small_levels keeps in device memory, at most: 512 KB, a power of two.
 CACHED_SECTORS = 1 << 14
+# While a search runs on a device, the level of a vertex is a byte: modulo this number, so that two
+# values are left, for vertices that are not reached and for levels of long ago.
+LEVEL_PERIOD = 254
+# Control words in which sectors of rows are summed up: slow, fast, and what of each a cut can save.
+SECTOR_WORDS = 4
 # Parts of the vertices. A level may be cut in two at one of the borders between them.
 PARTS = 8
 
@@ -43,6 +49,12 @@ _BFS = {
     "mark_blocks": "disk/mark_blocks",
     "top_down_staged": "disk/top_down_staged",
     "bottom_up_staged": "disk/bottom_up_staged",
+    "forget": "bfs/forget",
+    "deep_levels": "bfs/deep_levels",
+    "invert_order": "results/invert_order",
+    "name_levels": "results/name_levels",
+    "name_deep_levels": "results/name_deep_levels",
+    "name_parents": "results/name_parents",
 }
 _COMPONENTS = {
     "components_heads": "components/heads",
@@ -79,6 +91,7 @@ DEVICES_KERNELS = (
     "bottom_up_tails",
     "top_down",
     "top_down_hubs",
+    "deep_levels",
     *_DEVICES,
 )
 COMPONENTS_KERNELS = tuple(_COMPONENTS)
@@ -93,36 +106,36 @@ class Control(IntEnum):
     """Positions of the control words. Sums only grow; the host takes differences between levels."""
 
     QUEUE_END = 0
-    # Slow bytes of the rows of vertices that any kernel but bottom_up_heads found, and how many of
-    # them a cut can save. The other pairs are alike.
-    FOUND_BYTES = 1
-    FOUND_SKIPPABLE = 2
-    HEADS_RAN = 3
-    HEADS_FOUND = 4
-    HEADS_FOUND_BYTES = 5
-    HEADS_FOUND_SKIPPABLE = 6
-    PENDING = 7
+    # Sectors of the rows of vertices that any kernel of large levels but bottom_up_heads found:
+    # SECTOR_WORDS words, as are the other two.
+    FOUND_SECTORS = 1
+    HEADS_RAN = 5
+    HEADS_FOUND = 6
+    HEADS_FOUND_SECTORS = 7
+    PENDING = 11
     # Number of hubs listed so far << 32 | number of their segments.
-    HUBS = 8
-    LEVELS_RUN = 9
-    FRONTIER_BYTES_BASE = 10
-    FRONTIER_SKIPPABLE_BASE = 11
-    DAMAGED = 12
-    SHORT_ROWS = 13
-    LONG_ROWS = 14
-    HUB_ROWS = 15
+    HUBS = 12
+    LEVELS_RUN = 13
+    # Of the frontier at which small_levels stopped.
+    FRONTIER_SECTORS = 14
+    DAMAGED = 18
+    SHORT_ROWS = 19
+    LONG_ROWS = 20
+    HUB_ROWS = 21
     # Neighbours that heads passes looked at, and all other kernels; and how many of these another
     # lane had claimed in the meantime.
-    HEADS_TESTED = 16
-    EDGES = 17
-    CLAIMS_LOST = 18
+    HEADS_TESTED = 22
+    EDGES = 23
+    CLAIMS_LOST = 24
     # Turns in which small_levels used its cache.
-    CACHE_TURNS = 19
-    # One word for each of PARTS.
-    PENDING_BYTES = 20
+    CACHE_TURNS = 25
+    # What searching is expected to read, by the memory in which rows begin: one word for each of
+    # PARTS, twice.
+    PENDING_SLOW_BYTES = 26
+    PENDING_FAST_BYTES = 26 + PARTS
 
 
-CONTROL_WORDS = Control.PENDING_BYTES + PARTS
+CONTROL_WORDS = Control.PENDING_FAST_BYTES + PARTS
 
 ROWS_STRUCT = np.dtype(
     [(name, "<u8") for name in ("heads", "starts", "bases", "slow", "fast")]
@@ -159,7 +172,11 @@ DEAL_STRUCT = np.dtype(
     [(name, "<u8") for name in ("reached", "marked", "sent", "received", "num_words", "stride")]
     + [("devices", "<u4"), ("device", "<u4")]
 )
-COST_STRUCT = np.dtype([("bytes", "<u8"), ("skippable", "<u8")])
+# What brings results into the order of ids.
+NAMES_STRUCT = np.dtype([(name, "<u8") for name in ("ranks", "order", "num_vertices")])
+SECTORS_STRUCT = np.dtype(
+    [(name, "<u8") for name in ("slow", "fast", "skippable_slow", "skippable_fast")]
+)
 MANY_STRUCT = np.dtype(
     [
         (name, "<u8")
@@ -208,6 +225,7 @@ class KernelOptions:
             **{f"control_{word.name}": int(word) for word in Control},
             "control_words": CONTROL_WORDS,
             "parts": PARTS,
+            "sector_words": SECTOR_WORDS,
             "segment_bytes": SEGMENT_BYTES,
             "disk_block_bytes": DISK_BLOCK_BYTES,
             "block_threads": BLOCK_THREADS,
@@ -224,6 +242,8 @@ class KernelOptions:
             "many_struct_bytes": MANY_STRUCT.itemsize,
             "search_struct_bytes": SEARCH_STRUCT.itemsize,
             "deal_struct_bytes": DEAL_STRUCT.itemsize,
+            "names_struct_bytes": NAMES_STRUCT.itemsize,
+            "level_period": LEVEL_PERIOD,
         }
         return tuple(f"-D{name.upper()}={int(value)}u" for name, value in values.items())
 

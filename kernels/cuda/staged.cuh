@@ -42,10 +42,6 @@ struct StagedRow {
   }
 };
 
-__device__ __forceinline__ u32 count_sectors(Span span) {
-  return span.begin < span.end ? (u32)((span.end - 1 >> 5) - (span.begin >> 5)) + 1 : 0;
-}
-
 __device__ __forceinline__ StagedRow start_row(const Scratch& scratch, Span span) {
   const u8* bytes = (const u8*)&scratch.halves[4 * lane_id()] + (u32)(span.begin & 31u);
   return {bytes, (u32)(span.end - span.begin), 0, 0};
@@ -87,7 +83,7 @@ __device__ __forceinline__ void load_listed(Scratch& scratch, const Rows& rows, 
 
 // Stage every lane's short span; an empty one takes no part.
 __device__ __forceinline__ StagedRow stage_short(Scratch& scratch, const Rows& rows, Span span) {
-  const u32 count = count_sectors(span);
+  const u32 count = (u32)count_sectors(span);
   u32 total;
   const u32 first = first_listed(count, total);
   for (u32 k = 0; k < count; k++) scratch.listed[first + k] = listed_sector(span, k);
@@ -99,7 +95,7 @@ __device__ __forceinline__ StagedRow stage_short(Scratch& scratch, const Rows& r
 // there; the others follow by stage_rest. A sector that the row of the lane before ends in is
 // loaded for that as well.
 __device__ __forceinline__ StagedRow stage_first(Scratch& scratch, const Rows& rows, Span span) {
-  const u32 count = count_sectors(span);
+  const u32 count = (u32)count_sectors(span);
   const u64 first = span.begin >> 5, last = count ? first + count - 1 : ~0ull;
   const u64 left_last = __shfl_up_sync(FULL_WARP, last, 1);
   u32 total;

@@ -11,7 +11,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROC
 unite_words(Search search, Rows out_rows, Deal deal, u32 level) {
   const u64 num_words = ((u64)out_rows.num_vertices + 31) / 32;
   const u32* received = (const u32*)deal.received;
-  Cost found_cost = {};
+  RowSectors found_sectors = {};
   for (u64 first : warp_stride((num_words + 31) / 32)) {
     const u64 mine = first * 32 + lane_id();
     u32 fresh = 0;
@@ -29,10 +29,10 @@ unite_words(Search search, Rows out_rows, Deal deal, u32 level) {
       const bool found = word >> lane_id() & 1u;
       if (found) {
         reach(search, vertex, NO_VERTEX, level);
-        found_cost.add(out_rows, vertex);
+        found_sectors.add(out_rows, vertex);
       }
       append(search.queue, &search.control[CONTROL_QUEUE_END], 0, found, vertex);
     }
   }
-  add_cost(&search.control[CONTROL_FOUND_BYTES], found_cost);
+  add_sectors(&search.control[CONTROL_FOUND_SECTORS], found_sectors);
 }

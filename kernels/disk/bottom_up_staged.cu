@@ -12,7 +12,7 @@ bottom_up_staged(Search search, Rows in_rows, Rows out_rows, u64 first_vertex, u
   __shared__ Scratch scratch[BLOCK_THREADS / 32];
   Tally tally = {};
   for (u64 first : warp_stride((num_vertices + 31) / 32)) {
-    const u32 vertex = lane_on_level(search, first, first_vertex, num_vertices, NO_VERTEX);
+    const u32 vertex = lane_on_level(search, first, first_vertex, num_vertices, NOT_REACHED);
     search_tails(search, tally, scratch[warp_in_block()], in_rows, out_rows, vertex, level);
   }
   add_tally(search, tally);

@@ -2,7 +2,8 @@
 // expanded, and those of all unvisited rows, if they are searched.
 //
 // A thread owns a vertex. Rows share words of the bitmap, so bits are set by atomics. Reads device
-// memory only.
+// memory only. Every level from disk begins here, so the byte that the next level will use is taken
+// from the vertices that had it LEVEL_PERIOD levels ago: none of them is read again.
 #include "cuda/on_level.cuh"
 #include "cuda/rows.cuh"
 
@@ -28,7 +29,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROC
 mark_blocks(Search search, Rows out_rows, Rows in_rows, u32 level) {
   for (u64 vertex : grid_stride(out_rows.num_vertices)) {
     const u32 found = level_of(search, vertex);
-    if (found == level - 1) mark_row(search.expanded_blocks, out_rows, (u32)vertex);
-    if (found == NO_VERTEX) mark_row(search.searched_blocks, in_rows, (u32)vertex);
+    if (found == level_byte(level - 1)) mark_row(search.expanded_blocks, out_rows, (u32)vertex);
+    if (found == level_byte(level + 1)) *(volatile u8*)&search.levels[vertex] = LONG_AGO;
+    if (found == NOT_REACHED) mark_row(search.searched_blocks, in_rows, (u32)vertex);
   }
 }

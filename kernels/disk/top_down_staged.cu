@@ -3,16 +3,18 @@
 //
 // A piece holds the rows of num_vertices vertices from `first_vertex` on. A vertex is in the
 // frontier if it is on the level before. Heads were expanded by top_down; lanes own rows as there.
+// It waits for the disk, so that it may hold fewer blocks than others, and spills no registers.
 #include "bfs/expand.cuh"
 #include "cuda/hubs.cuh"
 #include "cuda/on_level.cuh"
 
-extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR - 1)
 top_down_staged(Search search, Rows out_rows, u64 first_vertex, u64 num_vertices, u32 level) {
   __shared__ Scratch scratch[BLOCK_THREADS / 32];
   Tally tally = {};
   for (u64 first : warp_stride((num_vertices + 31) / 32)) {
-    const u32 vertex = lane_on_level(search, first, first_vertex, num_vertices, level - 1);
+    const u32 vertex =
+        lane_on_level(search, first, first_vertex, num_vertices, level_byte(level - 1));
     const Span hub =
         expand_tails(search, tally, scratch[warp_in_block()], out_rows, vertex, level);
     if (hub.begin < hub.end)

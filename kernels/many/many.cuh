@@ -49,8 +49,10 @@ __device__ __forceinline__ void push_span(const Many& many, const Rows& rows, Sp
                                           u64 sources) {
   decode_span(
       rows, span, [&] { report_damage(many); },
-      [&](bool present, u32 id) {
-        if (present) mark(many, id, sources, rows.num_vertices);
+      [&](const Decoded& decoded) {
+#pragma unroll
+        for (u32 k = 0; k < 4; k++)
+          if (decoded.present >> k & 1u) mark(many, decoded.ids[k], sources, rows.num_vertices);
       });
 }
 

@@ -11,10 +11,14 @@ from oocbfs.kernels.array_types import (
     I64,
     READ_I8,
     READ_I32,
+    READ_U8,
     READ_U32,
     READ_U64,
+    U32,
 )
+from oocbfs.kernels.atomics import store_past_caches, trailing_zeros
 from oocbfs.kernels.cache import compiled
+from oocbfs.kernels.constants import NO_HEAD
 
 _I64 = types.int64
 
@@ -52,6 +56,53 @@ def rename_parents(out, base, parents, order, ids, first_id, first, stop):
             out[position] = -1
         else:
             out[position] = np.int64(ids[parent]) if ids.size else parent + first_id
+
+
+@compiled(types.void(I32, _I64, READ_U8, _I64, _I64))
+def widen_levels(out, base, levels, first, stop):
+    """Write levels first … stop-1 of a piece that begins at ``base``; 255 is not reached.
+
+    One more than that is 0 in a byte: which were reached cannot be guessed, so there is no branch.
+    """
+    for i in range(np.uint64(first), np.uint64(stop)):
+        level = np.int32(np.uint8(levels[i] + np.uint8(1))) - np.int32(1)
+        store_past_caches(out, np.uint64(base) + i, level)
+
+
+@compiled(
+    types.void(I32, _I64, READ_U32, READ_U64, _I64, _I64, _I64),
+    types.void(U32, _I64, READ_U32, READ_U64, _I64, _I64, _I64),
+    types.void(I64, _I64, READ_U32, READ_U64, _I64, _I64, _I64),
+)
+def place_words(out, base, words, ids, first_id, first, stop):
+    """Write words first … stop-1 of a piece that begins at ``base``; NO_HEAD is none.
+
+    They are positions of parents where ``out`` has room for ids, which are those of ``ids`` or
+    consecutive from ``first_id``.
+    """
+    for i in range(np.uint64(first), np.uint64(stop)):
+        word = words[i]
+        if out.itemsize == 4:
+            out[np.uint64(base) + i] = word
+        elif word == NO_HEAD:
+            out[np.uint64(base) + i] = -1
+        else:
+            named = np.int64(ids[word]) if ids.size else np.int64(word) + first_id
+            out[np.uint64(base) + i] = named
+
+
+@compiled(_I64(READ_U32, READ_U32, types.boolean, _I64, _I64))
+def sum_degrees(visited, degrees, flip, first, stop):
+    """Sum up the degrees of vertices in words first … stop-1 of a bitmap, or of all others."""
+    edges = np.int64(0)
+    for w in range(first, stop):
+        bits = ~visited[w] if flip else visited[w]
+        if w * 32 + 32 > degrees.size:
+            bits &= np.uint32(NO_HEAD) >> np.uint32(w * 32 + 32 - degrees.size)
+        while bits != 0:
+            edges += np.int64(degrees[w * 32 + trailing_zeros(np.uint64(bits))])
+            bits &= bits - np.uint32(1)
+    return edges
 
 
 @compiled(types.void(I64, READ_I32, _I64, _I64))

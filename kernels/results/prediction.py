@@ -1,9 +1,9 @@
-"""What a traversal would read from the slow tier, level by level, from its levels alone.
+"""What a traversal would read, by memory and level by level, from its levels alone.
 
-Rows are counted in sectors of 32 bytes outside of the device range. Short rows that lie side by
-side share a sector where both are searched in the same level; expanded in the order of a queue,
-they do not. What is on disk, outside of the host range, is counted in blocks, which a level reads
-once.
+Rows are counted in sectors of 32 bytes outside and inside of the device range. Short rows that lie
+side by side share a sector where both are searched in the same level; expanded in the order of a
+queue, they do not. What is on disk, outside of the host range, is counted in blocks, which a level
+reads once.
 """
 
 from __future__ import annotations
@@ -36,22 +36,30 @@ def _level_above(levels, heads, u, level):
 
 
 @njit(inline="always")
-def _slow_bytes(begin, end, fast_begin, fast_end):
-    """Count what reading these bytes moves, in whole sectors."""
-    first, last = begin >> 5 << 5, (end + 31) >> 5 << 5
-    inside = min(last, fast_end) - max(first, fast_begin)
-    return last - first - max(inside, 0) if begin < end else 0
+def _by_memory(begin, end, fast_begin, fast_end):
+    """Count the sectors of some bytes outside of the device range, and inside."""
+    if begin >= end:
+        return 0, 0
+    first, last = begin >> 5, (end + 31) >> 5
+    inside = max(0, min(last, fast_end >> 5) - max(first, fast_begin >> 5))
+    return last - first - inside, inside
 
 
 @compiled(types.void(_TABLE, READ_I32, READ_U64, READ_U32, _I64, _I64, _I64))
 def count_expanded(expanded, levels, bases, starts, shift, fast_begin, fast_end):
-    """Add up what expanding each level reads, and the part of it before hubs' last segments."""
+    """Add up what expanding each level reads: slow, fast, and what of each a cut can save; bytes.
+
+    A cut can save the sectors before hubs' last segments.
+    """
     for u in range(levels.size):
         if levels[u] >= 0:
             begin, end = _row(bases, starts, shift, u)
-            expanded[levels[u], 0] += _slow_bytes(begin, end, fast_begin, fast_end)
             last = begin + max(0, end - begin - 1) // SEGMENT_BYTES * SEGMENT_BYTES
-            expanded[levels[u], 1] += _slow_bytes(begin, last, fast_begin, fast_end)
+            for first, stop in ((0, end), (2, last)):
+                slow, fast = _by_memory(begin, stop, fast_begin, fast_end)
+                expanded[levels[u], first] += slow
+                expanded[levels[u], first + 1] += fast
+            expanded[levels[u], 4] += end - begin
 
 
 @njit(inline="always")
@@ -68,6 +76,18 @@ def _hit_end(levels, tails, begin, end, wanted):
     return end
 
 
+@njit(inline="always")
+def _add_searched(sums, last, group, part, parts, begin, end, fast_begin, fast_end):
+    """Add the sectors of a row; its first one is shared with the row before, if that ends in it."""
+    slow, fast = _by_memory(begin, end, fast_begin, fast_end)
+    if last[group] == begin >> 5:
+        inside = fast_begin <= begin >> 5 << 5 < fast_end
+        slow, fast = slow - (not inside), fast - inside
+    last[group] = (end - 1) >> 5
+    sums[group, part] += slow
+    sums[group, parts + part] += fast
+
+
 @compiled(
     types.void(
         _TABLE, _TABLE, READ_U32, READ_I32, READ_U32, READ_U64, READ_U32, READ_U8, _I64, _I64, _I64
@@ -78,14 +98,14 @@ def count_searched(
 ):
     """Add up what searching reads, for the vertices of each level: before that level, and in it.
 
-    Columns are the parts of the vertices between cuts. A vertex whose head is on the level above is
-    found by it and reads nothing. Vertices that are not reached wait in every level; the last row
-    sums them up.
+    Columns are the parts of the vertices between cuts, slow sectors first. A vertex whose head is
+    on the level above is found by it and reads nothing. Vertices that are not reached wait in every
+    level; the last row sums them up.
     """
     unreached = waiting.shape[0] - 1
     last_waiting = np.full(unreached + 1, -1)
     last_found = np.full(unreached + 1, -1)
-    part = 0
+    part, parts = 0, cuts.size + 1
     for u in range(levels.size):
         while part < cuts.size and u >= cuts[part]:
             part += 1
@@ -94,18 +114,10 @@ def count_searched(
         if begin == end or level == 0:
             continue
         group = level if level > 0 else unreached
-        cost = _slow_bytes(begin, end, fast_begin, fast_end)
-        if cost and last_waiting[group] == begin >> 5:
-            cost -= 32
-        last_waiting[group] = (end - 1) >> 5
-        waiting[group, part] += cost
+        _add_searched(waiting, last_waiting, group, part, parts, begin, end, fast_begin, fast_end)
         if level > 0 and not _level_above(levels, heads, u, level):
             end = _hit_end(levels, tails, begin, end, level - 1)
-            cost = _slow_bytes(begin, end, fast_begin, fast_end)
-            if cost and last_found[group] == begin >> 5:
-                cost -= 32
-            last_found[group] = (end - 1) >> 5
-            found[group, part] += cost
+            _add_searched(found, last_found, group, part, parts, begin, end, fast_begin, fast_end)
 
 
 @njit(inline="always")

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.formats.container.cut import Cut
+from oocbfs.gpu.control import sectors_from
 from oocbfs.gpu.device import Device, Memory, u32, u64
 from oocbfs.gpu.rows import OnDevice, Placement, struct_of
 from oocbfs.gpu.search_kernels import SearchKernels
 from oocbfs.kernels.cuda.source import CONTROL_WORDS, DEAL_STRUCT, Control
 from oocbfs.kernels.rows import Rows
+from oocbfs.plan.costs import costs_of
 from oocbfs.plan.cuts import Cuts
 from oocbfs.plan.search_arrays import dealt_arrays, part_arrays
 
@@ -43,6 +45,7 @@ class DevicePart(OnDevice):
         # No level is cut in two; the kernel sums up by parts of the tails all the same.
         cuts = Cuts(self.out_rows.host, self.in_rows.host)
         self.device.upload(self.memory["cuts"], cuts.vertices)
+        self.costs = costs_of(self.device.rates, self.out_rows.host)
 
 
 class PartKernels(SearchKernels):
@@ -85,13 +88,14 @@ class PartKernels(SearchKernels):
             begin = int(self.control[Control.QUEUE_END])
             self._launch("find_parents", self._in, u64(begin))
 
-    def look(self, level: int, frontier_bytes: int) -> None:
+    def look(self, level: int, frontier_sectors: NDArray[np.int64]) -> None:
         """Run the heads pass."""
         self.ask_heads(
             level,
             pending_base=int(self.control[Control.PENDING]),
-            bytes_base=int(self.control[Control.FOUND_BYTES]) - frontier_bytes,
-            skip_bytes=0,
+            sectors_base=sectors_from(self.control, Control.FOUND_SECTORS) - frontier_sectors,
+            costs=self._part.costs,
+            skip_cost=0,
         )
 
     @property

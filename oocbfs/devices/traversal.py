@@ -1,7 +1,7 @@
 """Breadth-first search on several devices: the level loop, which is the same for all of them.
 
-Words of 64 vertices are dealt to the devices in turn. A level goes up or down, by the slow bytes
-that it costs on all devices together, as on one device (see ``gpu.traversal``).
+Words of 64 vertices are dealt to the devices in turn. A level goes up or down, by what it costs on
+all devices together, as on one device (see ``gpu.traversal``).
 
 Up: every device gets the visited words of all, by which it knows the frontier, and its own vertices
 search for it, first by their heads. Down: every device marks the neighbours of its own frontier in
@@ -14,7 +14,7 @@ what is visited before they go down, and what is found looks for its parent itse
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any, Self
 
@@ -25,12 +25,14 @@ from oocbfs.devices.links import Links
 from oocbfs.devices.part import DevicePart, PartKernels
 from oocbfs.errors import FormatError
 from oocbfs.formats.container.cut import Cut
+from oocbfs.gpu.control import pending_bytes_from, sectors_from
 from oocbfs.gpu.device import Device
-from oocbfs.gpu.result import DeviceDirection, DeviceStep, GpuResult
+from oocbfs.gpu.result import NOT_REACHED, DeviceDirection, DeviceStep, GpuResult
 from oocbfs.gpu.traversal import with_work
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.kernels.cuda.source import CONTROL_WORDS, Control
+from oocbfs.kernels.cuda.source import CONTROL_WORDS, LEVEL_PERIOD, SECTOR_WORDS, Control
 from oocbfs.plan.limits import StepLimits
+from oocbfs.plan.rates import SECTOR_BYTES
 from oocbfs.results.counts import Counts, sum_counts
 
 
@@ -88,13 +90,15 @@ class DevicesLoop:
         self._with_parents = bfs.parts[0].with_parents
         self._kernels = [PartKernels(part) for part in bfs.parts]
         self._direction = direction
-        self._heads_bytes = int(bfs.limits.heads_bytes * self._cut.num_vertices)
+        self._heads_passes = bfs.limits.heads_passes
         self._max_depth = self._cut.num_vertices if max_depth is None else max_depth
         self._target = target
         self._sources = np.unique(np.asarray(sources, np.uint32))
-        # The frontier of each device is queue[begin:end]; its cost are the slow bytes of its rows.
+        # The frontier of each device is queue[begin:end]; the sectors of its rows are as there.
         self._frontiers = [(0, 0)] * len(bfs.parts)
-        self._costs = [0] * len(bfs.parts)
+        # Where each level ends in the queue of each device.
+        self._ends: list[list[int]] = [[] for _ in bfs.parts]
+        self._sectors = np.zeros((len(bfs.parts), SECTOR_WORDS), np.int64)
         self._level = 1
         self._sizes: list[int] = []
         self._steps: list[DeviceStep] = []
@@ -111,7 +115,7 @@ class DevicesLoop:
         around = [with_work(self._take_counts(), found=self._sources.size)]
         self._mark()
         self._finish_level(self._read())
-        while self._frontier and self._level <= self._max_depth and self._target_level() < 0:
+        while self._frontier and self._level <= self._max_depth and not self._finds_target():
             growth = self._run_level()
             after = self._read()
             edges, lost = (
@@ -126,6 +130,20 @@ class DevicesLoop:
         return self._result(around)
 
     @property
+    def _expand_cost(self) -> int:
+        """What expanding the frontiers costs."""
+        pairs = zip(self._parts, self._sectors, strict=True)
+        return sum(int(part.costs.expand(sectors)[0]) for part, sectors in pairs)
+
+    @property
+    def _heads_cost(self) -> float:
+        """What the frontiers must cost, so that heads passes pay."""
+        return self._heads_passes * sum(
+            part.costs.heads(part.num_vertices - end)
+            for part, (_, end) in zip(self._parts, self._frontiers, strict=True)
+        )
+
+    @property
     def _frontier(self) -> int:
         return sum(end - begin for begin, end in self._frontiers)
 
@@ -133,21 +151,25 @@ class DevicesLoop:
         """Find the next level; gives what its first half counted on each device."""
         nothing = [np.zeros(CONTROL_WORDS, np.uint64) for _ in self._kernels]
         if self._direction is DeviceDirection.TOP_DOWN or (
-            self._direction is DeviceDirection.AUTO and sum(self._costs) < self._heads_bytes
+            self._direction is DeviceDirection.AUTO and self._expand_cost < self._heads_cost
         ):
             if self._with_parents:
                 self._tell_visited()
             self._go_down("top-down")
             return nothing
         self._tell_visited()
-        for kernels, cost in zip(self._kernels, self._costs, strict=True):
-            kernels.look(self._level, cost)
+        for kernels, sectors in zip(self._kernels, self._sectors, strict=True):
+            kernels.look(self._level, sectors)
         growth = self._read()
         pending = [int(one[Control.PENDING]) for one in growth]
-        pending_bytes = sum(int(one[Control.PENDING_BYTES :].sum()) for one in growth)
+        pending_bytes = [pending_bytes_from(one).sum(axis=1) for one in growth]
+        search_cost = sum(
+            int(part.costs.search(*by_memory))
+            for part, by_memory in zip(self._parts, pending_bytes, strict=True)
+        )
         counted = {
             "pending": sum(pending),
-            "pending_bytes": pending_bytes,
+            "pending_bytes": int(np.sum(pending_bytes)),
             "heads_found": sum(int(one[Control.HEADS_FOUND]) for one in growth),
             "edges_examined": sum(int(one[Control.HEADS_TESTED]) for one in growth),
         }
@@ -155,7 +177,7 @@ class DevicesLoop:
             kernels.swap_bitmaps()
         if not any(pending):
             self._note("heads", **counted)
-        elif self._direction is DeviceDirection.BOTTOM_UP or pending_bytes <= sum(self._costs):
+        elif self._direction is DeviceDirection.BOTTOM_UP or search_cost <= self._expand_cost:
             for kernels, count in zip(self._kernels, pending, strict=True):
                 kernels.search(self._level, count)
             self._note("bottom-up", **counted)
@@ -188,9 +210,15 @@ class DevicesLoop:
             (end, int(kernels.control[Control.QUEUE_END]))
             for (_, end), kernels in zip(self._frontiers, self._kernels, strict=True)
         ]
-        self._costs = [
-            int(one[Control.FOUND_BYTES] + one[Control.HEADS_FOUND_BYTES]) for one in growth
-        ]
+        for ends, (_, end) in zip(self._ends, self._frontiers, strict=True):
+            ends.append(end)
+        self._sectors = np.array(
+            [
+                sectors_from(one, Control.FOUND_SECTORS)
+                + sectors_from(one, Control.HEADS_FOUND_SECTORS)
+                for one in growth
+            ]
+        )
         if self._frontier:
             self._sizes.append(self._frontier)
 
@@ -205,13 +233,14 @@ class DevicesLoop:
             growth.append(kernels.control - before)
         return growth
 
-    def _target_level(self) -> int:
+    def _finds_target(self) -> bool:
         if self._target is None:
-            return -1
+            return False
         vertex = np.array([self._target])
         part = self._parts[int(self._cut.part_of(vertex)[0])]
         row = int(self._cut.row_of(vertex)[0])
-        return int(part.device.download(part.memory["levels"].part(row, row + 1))[0])
+        level = part.device.download(part.memory["levels"].part(row, row + 1))[0]
+        return bool(level != NOT_REACHED)
 
     def _note(self, kind: str, **counted: int) -> None:
         """Record a level; ``counted`` are fields of it."""
@@ -224,7 +253,7 @@ class DevicesLoop:
                 level=self._level,
                 num_levels=1,
                 frontier=self._frontier,
-                frontier_bytes=sum(self._costs),
+                frontier_bytes=SECTOR_BYTES * int(self._sectors[:, :2].sum()),
                 slow_bytes=moved,
                 counts=self._take_counts(),
                 link_bytes=self._links.take_bytes(),
@@ -242,8 +271,10 @@ class DevicesLoop:
         return sum_counts([part.device.take_counts() for part in self._parts])
 
     def _result(self, around: list[Counts]) -> GpuResult:
-        levels = self._collect("levels", np.int32)
-        parents = self._collect("parents", np.uint32) if self._with_parents else None
+        levels = self._collect(self._levels_of, np.int32, -1)
+        parents = (
+            self._collect(self._parents_of, np.uint32, NO_HEAD) if self._with_parents else None
+        )
         if parents is not None:
             parents[self._sources] = self._sources  # by their rows, until now
         found = [*self._sizes[1:], 0]
@@ -266,11 +297,27 @@ class DevicesLoop:
             around=sum_counts([*around, with_work(self._take_counts())]),
         )
 
-    def _collect(self, name: str, dtype: Any) -> NDArray[Any]:  # noqa: ANN401
+    def _collect(
+        self,
+        results_of: Callable[[DevicePart], NDArray[Any]],
+        dtype: Any,  # noqa: ANN401
+        none: int,
+    ) -> NDArray[Any]:
         """Bring what each device has of its own vertices into the order of all."""
-        whole = np.full(self._cut.num_vertices, NO_HEAD if name == "parents" else -1, dtype)
+        whole = np.full(self._cut.num_vertices, none, dtype)
         for part in self._parts:
             rows = np.arange(part.num_vertices)
-            own = part.device.download(part.memory[name], part.num_vertices)
-            whole[self._cut.vertex_of(part.part, rows)] = own
+            whole[self._cut.vertex_of(part.part, rows)] = results_of(part)
         return whole
+
+    def _parents_of(self, part: DevicePart) -> NDArray[np.uint32]:
+        return part.device.download(part.memory["parents"], part.num_vertices)
+
+    def _levels_of(self, part: DevicePart) -> NDArray[np.int32]:
+        bytes_of = part.device.download(part.memory["levels"], part.num_vertices)
+        levels = bytes_of.astype(np.int32)
+        if len(self._sizes) > LEVEL_PERIOD:
+            self._kernels[part.part].find_deep_levels(self._ends[part.part])
+            levels = part.device.download(part.memory["pending"], part.num_vertices).view(np.int32)
+        levels[bytes_of == NOT_REACHED] = -1
+        return levels

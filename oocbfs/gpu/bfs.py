@@ -10,13 +10,15 @@ from numpy.typing import NDArray
 
 from oocbfs.gpu.device import Device
 from oocbfs.gpu.result import DeviceDirection, GpuResult
+from oocbfs.gpu.results import DeviceResults, Into
 from oocbfs.gpu.rows import OnDevice, Placement
 from oocbfs.gpu.staging import DiskTails, Staging
 from oocbfs.gpu.traversal import LevelLoop
 from oocbfs.kernels.rows import Rows
+from oocbfs.plan.costs import costs_of
 from oocbfs.plan.cuts import Cuts
 from oocbfs.plan.device import SLOT_BYTES
-from oocbfs.plan.limits import StepLimits
+from oocbfs.plan.limits import StepLimits, limits_of
 from oocbfs.plan.search_arrays import search_arrays
 
 
@@ -33,12 +35,14 @@ class GpuBfs(OnDevice):
         disks: tuple[DiskTails, ...] = (),
         slot_bytes: int = SLOT_BYTES,
         limits: StepLimits | None = None,
+        order: NDArray[np.uint32] | None = None,
         **placement: Unpack[Placement],
     ) -> None:
         self.with_parents = with_parents
-        self.limits = limits or StepLimits()
+        self.limits = limits or limits_of(device.rates)
         self.staging: Staging | None = None
         self._disks, self._slot_bytes = disks, slot_bytes
+        self._order, self._copied = order, placement.get("copied", lambda _: None)
         super().__init__(device, rows, in_rows, placement)
 
     def _prepare(self, stack: ExitStack) -> None:
@@ -46,7 +50,16 @@ class GpuBfs(OnDevice):
         arrays = search_arrays(self.num_vertices, tail_bytes, with_parents=self.with_parents)
         self.memory = self._allocate(arrays)
         self.cuts = Cuts(self.out_rows.host, self.in_rows.host)
+        self.costs = costs_of(self.device.rates, self.out_rows.host)
         self.device.upload(self.memory["cuts"], self.cuts.vertices)
+        self.results = DeviceResults(
+            self.device,
+            self.num_vertices,
+            self._order,
+            with_parents=self.with_parents,
+            stack=stack,
+            copied=self._copied,
+        )
         if self._disks:
             self.staging = Staging(
                 self.device,
@@ -64,6 +77,14 @@ class GpuBfs(OnDevice):
         *,
         max_depth: int | None = None,
         target: int | None = None,
+        into: Into | None = None,
     ) -> GpuResult:
-        """Traverse from stored vertices; stop after a level, or after the one with a vertex."""
-        return LevelLoop(self, sources, direction, max_depth, target).run()
+        """Traverse from stored vertices; stop after a level, or after the one with a vertex.
+
+        Levels and parents go into arrays of the caller's, or into new ones.
+        """
+        if into is None:
+            size = self.num_vertices if self._order is None else self._order.size
+            parents = np.empty(size, np.uint32) if self.with_parents else None
+            into = Into(np.empty(size, np.int32), parents)
+        return LevelLoop(self, sources, direction, max_depth, target, into).run()

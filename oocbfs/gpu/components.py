@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -129,7 +128,7 @@ def _connect(
     device = make_device(engine, options, COMPONENTS_KERNELS, phases)
     decided = plan(
         # These kernels know no tails on disk.
-        replace(shape_of(graph), on_disk=False),
+        shape_of(graph).of_rows(),
         vram_bytes=usable_bytes(device, settings.vram),
         host_bytes=available_bytes(),
         resident_tails=settings.resident_tails,

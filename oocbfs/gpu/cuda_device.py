@@ -25,6 +25,7 @@ from oocbfs.kernels.cuda.source import (
     source,
 )
 from oocbfs.memory import format_size
+from oocbfs.plan.rates import default_rates, kept_rates
 from oocbfs.progress import Phases
 
 Pinned = TypeVar("Pinned")
@@ -121,6 +122,11 @@ class CudaDevice(Device):
         self.device_id = int(self._device.id)
         with self.current("the GPU cannot be used"):
             self._multiprocessors = int(self._device.attributes["MultiProcessorCount"])
+            properties = self._runtime.getDeviceProperties(self.device_id)
+        name, number = properties["name"].decode(), properties.get("uuid", b"").hex()
+        self.unique_name = f"{name} {number}"
+        capability = (properties["major"], properties["minor"])
+        self.rates = kept_rates(self.unique_name) or default_rates(capability)
         self._resident: dict[tuple[str, int], int] = {}
         self.usage = Usage()
 
@@ -193,6 +199,14 @@ class CudaDevice(Device):
         self.usage.read_backs += 1
         self.usage.read_back_bytes += copy.nbytes
         return copy
+
+    def start_download(self, memory: Memory, out: NDArray[Any]) -> None:
+        """Copy in stream order; the caller marks the moment and waits for it."""
+        stream, kind = self.stream, self._runtime.memcpyDeviceToHost
+        with self.current("copying from the GPU failed"):
+            self._runtime.memcpyAsync(out.ctypes.data, memory.address, out.nbytes, kind, stream)
+        self.usage.read_backs += 1
+        self.usage.read_back_bytes += out.nbytes
 
     def map_host(self, array: NDArray[np.uint8]) -> AbstractContextManager[int]:
         """Register the tails with the driver, or copy them into memory that it knows."""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.kernels.cuda.source import BLOCK_THREADS
+from oocbfs.plan.rates import Rates
 from oocbfs.results.counts import Counts
 
 # Copied at a time, so that a progress bar moves and Ctrl-C works.
@@ -69,9 +70,13 @@ class Memory:
 
 
 class Device(ABC):
-    """Memory, transfers and launches. Launches and uploads run in order; downloads wait."""
+    """Memory, transfers and launches. Launches and uploads run in order; downloads wait.
+
+    ``rates`` say what it takes, measured or published; traversals decide by them.
+    """
 
     usage: Usage
+    rates: Rates
     _taken = Usage()
 
     def close(self) -> None:  # noqa: B027
@@ -100,6 +105,10 @@ class Device(ABC):
     @abstractmethod
     def download(self, memory: Memory, size: int | None = None) -> NDArray[Any]:
         """Copy the first ``size`` items back, after everything launched so far."""
+
+    @abstractmethod
+    def start_download(self, memory: Memory, out: NDArray[Any]) -> None:
+        """Copy the first bytes to pinned memory, after everything launched so far; do not wait."""
 
     @abstractmethod
     def map_host(self, array: NDArray[np.uint8]) -> AbstractContextManager[int]:

@@ -19,6 +19,7 @@ from oocbfs.kernels.cuda.source import BFS_KERNELS, Kernel, KernelOptions, sourc
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.emulator.library import Counters, Library
 from oocbfs.plan.ranges import LINE_BYTES
+from oocbfs.plan.rates import KNOWN_GPUS, Rates
 from oocbfs.results.counts import Counts, HottestWord
 
 # Where CUDA begins an allocation. Else the sectors of device memory would differ from run to run.
@@ -45,7 +46,10 @@ def align_tails(tails: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 class EmulatorDevice(Device):
-    """Runs the CUDA sources on one CPU thread in a random order that the seed decides."""
+    """Runs the CUDA sources on one CPU thread in a random order that the seed decides.
+
+    Traversals decide as on the GPU whose rates it is given, by default the first known one.
+    """
 
     def __init__(
         self,
@@ -58,7 +62,9 @@ class EmulatorDevice(Device):
         resident_blocks: int = 2,
         yield_probability: float = 1 / 16,
         library: Library | None = None,
+        rates: Rates | None = None,
     ) -> None:
+        self.rates = rates or KNOWN_GPUS[0].rates
         self.library = library or Library(
             options or KernelOptions(),
             checks,
@@ -113,6 +119,12 @@ class EmulatorDevice(Device):
         self.usage.read_backs += 1
         self.usage.read_back_bytes += copy.nbytes
         return copy
+
+    def start_download(self, memory: Memory, out: NDArray[Any]) -> None:
+        """Copy at once."""
+        out[:] = memory.owner.view(out.dtype)[: out.size]
+        self.usage.read_backs += 1
+        self.usage.read_back_bytes += out.nbytes
 
     @contextmanager
     def map_host(self, array: NDArray[np.uint8]) -> Iterator[int]:

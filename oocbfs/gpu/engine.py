@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from oocbfs.errors import BudgetError, FormatError
+from oocbfs.formats.io.ordered import over_ranges
 from oocbfs.gpu.bfs import GpuBfs
 from oocbfs.gpu.cuda_device import DeviceError
 from oocbfs.gpu.device import Device
@@ -16,18 +18,21 @@ from oocbfs.gpu.load import load_graph, make_device, usable_bytes
 from oocbfs.gpu.many import GpuMany, many_arrays
 from oocbfs.gpu.pinned import PinError
 from oocbfs.gpu.result import DeviceDirection, GpuResult
+from oocbfs.gpu.results import Into
 from oocbfs.gpu.staging import DiskTails
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.cuda.source import BFS_KERNELS, MANY_KERNELS, KernelOptions
 from oocbfs.kernels.many.traverse import WIDTH
+from oocbfs.kernels.results import levels as kernels
 from oocbfs.memory import available_bytes, format_size
 from oocbfs.plan.device import plan
 from oocbfs.plan.host import pinnable_bytes
 from oocbfs.plan.search_arrays import ArrayShape, search_arrays
 from oocbfs.plan.shape import shape_of, sides_of
 from oocbfs.progress import Phases
-from oocbfs.results.bfs import BfsOutcome, Task
+from oocbfs.results.bfs import BfsOutcome, Named, Reached, Task
 from oocbfs.results.levels import Level
+from oocbfs.results.naming import check_parents
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
@@ -38,23 +43,29 @@ if TYPE_CHECKING:
 UNUSABLE = (DeviceError, PinError, BudgetError)
 
 
-def run_search(
-    graph: StoredGraph,
-    search: Any,  # noqa: ANN401
-    task: Task,
-    settings: Settings,
-    *how: object,
-) -> tuple[Any, float]:
-    """Run a search that is on a device, as ``fill``, after the schedule of the settings."""
-    follow_schedule(search.device, settings)
-    return fill(graph, search, task, settings, *how)
-
-
 def follow_schedule(device: Device, settings: Settings) -> None:
     """Let the emulator run threads in the order that the settings want."""
     schedule = settings.schedule
     if isinstance(device, EmulatorDevice):
         device.schedule(schedule.seed, schedule.blocks, schedule.resident_blocks)
+
+
+def run_search(
+    graph: AnyStored,
+    search: Any,  # noqa: ANN401
+    task: Task,
+    settings: Settings,
+    *how: object,
+    **more: object,
+) -> tuple[Any, float]:
+    """Run a search; give what it found and did, and seconds."""
+    start = time.perf_counter()
+    limits = {"max_depth": settings.max_depth, "target": task.target}
+    try:
+        done = search.run(task.sources, *how, **limits, **more)
+    except FormatError as error:
+        raise FormatError(f"{graph.path}: {error}") from error
+    return done, time.perf_counter() - start
 
 
 def fill(
@@ -65,12 +76,7 @@ def fill(
     *how: object,
 ) -> tuple[Any, float]:
     """Run a search and fill levels and parents; give what it did, and seconds."""
-    start = time.perf_counter()
-    try:
-        done = search.run(task.sources, *how, max_depth=settings.max_depth, target=task.target)
-    except FormatError as error:
-        raise FormatError(f"{graph.path}: {error}") from error
-    seconds = time.perf_counter() - start
+    done, seconds = run_search(graph, search, task, settings, *how)
     linked = done.levels.size
     task.levels[:linked] = done.levels
     task.levels[linked:] = -1
@@ -81,8 +87,8 @@ def fill(
 
 
 def on_device(graph: StoredGraph, engine: str, task: Task, settings: Settings) -> BfsOutcome:
-    """Fill levels and parents of stored vertices."""
-    with_parents = task.with_parents
+    """Fill levels and parents: in the order of ids, if the device can, else of stored vertices."""
+    with_parents, threads = task.with_parents, task.threads
     # A source without edges may lie behind those that are linked, and a target, too.
     last = max(int(task.sources.max()), -1 if task.target is None else task.target)
     whole = last >= graph.num_linked
@@ -92,10 +98,38 @@ def on_device(graph: StoredGraph, engine: str, task: Task, settings: Settings) -
         return _load(graph, engine, settings, with_parents=with_parents, whole=whole)
 
     with graph.kept_search.use(key, load) as search:
-        done, seconds = run_search(
-            graph, search, task, settings, DeviceDirection(settings.direction)
-        )
-    return outcome_of(done, seconds)
+        follow_schedule(search.device, settings)
+        in_order = graph.order is None or search.results.in_order
+        into = _into(graph, task) if in_order else Into(task.levels, task.parents, threads=threads)
+        direction = DeviceDirection(settings.direction)
+        done, seconds = run_search(graph, search, task, settings, direction, into=into)
+    outcome = outcome_of(done, seconds - done.naming_seconds)
+    start = time.perf_counter()
+    reached = Reached(np.array(done.level_sizes), _sum_degrees(graph, done, threads))
+    if not in_order:
+        return outcome._replace(reached=reached)
+    naming = done.naming_seconds + time.perf_counter() - start
+    return outcome._replace(named=Named(task.levels, into.parents, *reached, naming))
+
+
+def _into(graph: StoredGraph, task: Task) -> Into:
+    """Say where results in the order of ids go."""
+    parents = None
+    if task.with_parents:
+        check_parents(graph)
+        parents = task.arrays.allocate(task.levels.size, np.int64)
+    ids = {} if graph.listed_ids is None else {"ids": np.asarray(graph.listed_ids)}
+    return Into(task.levels, parents, first_id=graph.first_id, threads=task.threads, **ids)
+
+
+def _sum_degrees(graph: StoredGraph, done: GpuResult, threads: int) -> int:
+    """Sum up the degrees of those that were reached; of the others, if they are fewer."""
+    degrees = graph.stored_degrees[: 32 * done.visited.size]
+    few_left = 2 * sum(done.level_sizes) > degrees.size
+    parts = over_ranges(
+        kernels.sum_degrees, done.visited.size, threads, done.visited, degrees, few_left
+    )
+    return graph.num_edges - sum(parts) if few_left else sum(parts)
 
 
 def outcome_of(done: GpuResult, seconds: float) -> BfsOutcome:
@@ -138,7 +172,7 @@ def open_many(graph: StoredGraph, engine: str, *, with_levels: bool) -> GpuMany:
                 "use --engine cpu"
             )
     # These kernels know no tails on disk.
-    shape = replace(shape_of(graph, whole=True), on_disk=False)
+    shape = shape_of(graph, whole=True).of_rows()
     decided = plan(shape, vram_bytes=vram_bytes, host_bytes=available_bytes())
     return load_graph(GpuMany, device, graph, decided, whole=True, with_levels=with_levels)
 
@@ -168,5 +202,6 @@ def _load(
         with_parents=with_parents,
     )
     disks = _disks(graph) if decided.disk_bytes else ()
-    options_of_search = {"with_parents": with_parents, "disks": disks}
+    order = graph.order if decided.order_bytes else None
+    options_of_search = {"with_parents": with_parents, "disks": disks, "order": order}
     return load_graph(GpuBfs, device, graph, decided, phases, whole=whole, **options_of_search)

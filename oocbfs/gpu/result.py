@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from oocbfs.results.counts import Counts, sum_counts
 
+# Where the level of a vertex would be, in a byte, on a device.
+NOT_REACHED = 255
+
 
 class DeviceDirection(Enum):
     """Which steps a traversal may use."""
@@ -44,10 +47,11 @@ class DeviceStep:
 
 @dataclass
 class GpuResult:
-    """Levels and parents by stored vertex (-1 and NO_VERTEX: not reached), and what it took.
+    """Levels and parents where they were wanted (-1 and NO_VERTEX: not reached), and what it took.
 
     ``depth`` is the number of levels that were expanded: all, or fewer where it stopped early.
-    ``around`` are the counts of what belongs to no level.
+    ``around`` are the counts of what belongs to no level. ``visited`` is a bitmap of one device's
+    stored vertices, from which results took ``naming_seconds`` to the host.
     """
 
     levels: NDArray[np.int32]
@@ -57,6 +61,8 @@ class GpuResult:
     steps: list[DeviceStep] = field(default_factory=list)
     control: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
     around: Counts = field(default_factory=Counts)
+    naming_seconds: float = 0.0
+    visited: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
 
     @property
     def counts(self) -> Counts:

@@ -9,12 +9,18 @@ from oocbfs.gpu.device import Argument, Memory, u32, u64
 from oocbfs.gpu.rows import OnDevice, struct_of
 from oocbfs.kernels.cuda.source import (
     CONTROL_WORDS,
-    COST_STRUCT,
+    MAX_SMALL_LEVELS,
     SEARCH_STRUCT,
+    SECTORS_STRUCT,
     SMALL_BLOCK_THREADS,
     Control,
 )
+from oocbfs.plan.costs import Costs
 from oocbfs.plan.limits import StepLimits
+
+# Warps that share a frontier, or a bitmap, before one of them takes 32 vertices, or words; every
+# GPU holds more.
+_SHARING_WARPS = 256
 
 
 class SearchKernels:
@@ -34,7 +40,8 @@ class SearchKernels:
         control = memory["control"]
         self._hubs = control.part(Control.HUBS, Control.HUBS + 1)
         self._search = struct_of(SEARCH_STRUCT, memory)
-        self._search["level_ends"] = control.part(CONTROL_WORDS, control.size).address
+        self._level_ends = control.part(CONTROL_WORDS, control.size).seen_as(np.uint32)
+        self._search["level_ends"] = self._level_ends.address
         self._search["cache_sectors"] = memory["cache_tags"].size
         self._visited = memory["visited"]
         self._spare = memory["claimed"]
@@ -49,19 +56,33 @@ class SearchKernels:
         """Take what the heads pass wrote for what is visited."""
         self._visited, self._spare = self._spare, self._visited
 
-    def ask_heads(self, level: int, *, pending_base: int, bytes_base: int, skip_bytes: int) -> None:
-        """Run the heads pass, which skips itself if the frontier has fewer than so many bytes."""
+    def ask_heads(
+        self,
+        level: int,
+        *,
+        pending_base: int,
+        sectors_base: NDArray[np.int64],
+        costs: Costs,
+        skip_cost: int,
+    ) -> None:
+        """Run the heads pass, which skips itself if expanding the frontier costs less than that."""
         self._set_bitmaps(visited=self._visited, claimed=self._spare)
+        num_words = self._num_vertices // 32 + 1
+        # Whole sectors of the bitmap.
+        each = min(32, max(8, num_words // _SHARING_WARPS // 8 * 8))
         self._launch(
             "bottom_up_heads",
             self._in,
             self._out,
             u32(level),
+            u32(each),
             u64(pending_base),
-            u64(bytes_base),
-            u64(skip_bytes),
+            _totals(sectors_base),
+            u64(costs.expand_slow),
+            u64(costs.expand_fast),
+            u64(skip_cost),
             u64(self._tail_bytes),
-            num_threads=32 * (self._num_vertices // 1024 + 1),
+            num_threads=32 * (num_words // each + 1),
         )
 
     def mark_blocks(self, level: int) -> None:
@@ -111,9 +132,16 @@ class SearchKernels:
 
     def _expand(self, level: int, frontier: tuple[int, int], hubs_base: int) -> None:
         begin, end = frontier
-        num_threads = 32 * ((end - begin) // 32 + 1)
+        # What is small by its vertices is large for its rows: many warps share them.
+        each = min(32, max(1, (end - begin) // _SHARING_WARPS))
         self._launch(
-            "top_down", self._out, u64(begin), u64(end), u32(level), num_threads=num_threads
+            "top_down",
+            self._out,
+            u64(begin),
+            u64(end),
+            u32(each),
+            u32(level),
+            num_threads=32 * ((end - begin) // each + 1),
         )
         self._launch("top_down_hubs", self._out, u64(hubs_base), u32(level))
 
@@ -137,7 +165,6 @@ class SearchKernels:
         level: int,
         *,
         begin: int,
-        cost_base: NDArray[np.int64],
         max_levels: int,
         limits: StepLimits,
     ) -> None:
@@ -146,7 +173,6 @@ class SearchKernels:
         arguments = (
             self._out,
             u64(begin),
-            cost_base.astype(np.uint64).view(COST_STRUCT).reshape(()),
             u32(level),
             u32(max_levels),
             u64(limits.small_vertices),
@@ -154,8 +180,39 @@ class SearchKernels:
         )
         self._device.launch("small_levels", 1, SMALL_BLOCK_THREADS, (self._search, *arguments))
 
+    def forget(self, begin: int, end: int) -> None:
+        """Forget what was found from a place in the queue on."""
+        self._set_bitmaps(visited=self._visited, claimed=self._visited)
+        self._launch("forget", u64(begin), num_threads=end - begin)
+
+    def find_deep_levels(self, ends: list[int]) -> None:
+        """Find the levels that bytes do not tell, from where each ends in the queue."""
+        begin = 0
+        for first in range(0, len(ends), MAX_SMALL_LEVELS):
+            some = np.array(ends[first : first + MAX_SMALL_LEVELS], np.uint32)
+            self._device.upload(self._level_ends, some)
+            end = int(some[-1])
+            arguments = (u64(begin), u32(first), u32(some.size))
+            self._launch("deep_levels", *arguments, num_threads=end - begin)
+            begin = end
+
+    @property
+    def struct(self) -> Argument:
+        """The state of the traversal, as kernels take it."""
+        return self._search
+
+    @property
+    def visited_words(self) -> NDArray[np.uint32]:
+        """The bitmap of what was visited; bits after the last vertex are set."""
+        words: NDArray[np.uint32] = self._device.download(self._visited)
+        return words
+
     def _set_bitmaps(self, *, visited: Memory, claimed: Memory) -> None:
         self._search["visited"], self._search["claimed"] = visited.address, claimed.address
 
     def _launch(self, kernel: str, *arguments: Argument, num_threads: int | None = None) -> None:
         self._device.launch_threads(kernel, (self._search, *arguments), num_threads)
+
+
+def _totals(sectors: NDArray[np.int64]) -> Argument:
+    return sectors.astype(np.uint64).view(SECTORS_STRUCT).reshape(())

@@ -1,10 +1,10 @@
 """Breadth-first search on a device: the level loop, which is the same for every device.
 
 A level begins with the heads pass, which reads device memory only. It skips itself on the device
-if the frontier's rows are cheap to read. One small read-back then says what the level costs in
-slow bytes: searching the tails of what the heads left, reading the rows of the frontier, or both,
-for the vertices before and after a cut (see cuts). Frontiers that one block can handle run many
-levels in one launch.
+if the frontier's rows are cheap to expand. One small read-back then says how many sectors the level
+would read in which memory, and so what it costs (see costs): searching the tails of what the heads
+left, expanding the rows of the frontier, or both, for the vertices before and after a cut (see
+cuts). Frontiers that one block can handle run many levels in one launch.
 
 Tails that neither device nor host can hold stay on disk. What a level reads from there then counts
 too, and kernels run once more for each piece of it (see staging).
@@ -12,6 +12,7 @@ too, and kernels run once more for each piece of it (see staging).
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,17 +21,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import FormatError
-from oocbfs.gpu.result import DeviceDirection, DeviceStep, GpuResult
+from oocbfs.gpu.control import pending_bytes_from, sectors_from
+from oocbfs.gpu.result import NOT_REACHED, DeviceDirection, DeviceStep, GpuResult
+from oocbfs.gpu.results import Into
 from oocbfs.gpu.search_kernels import SearchKernels
-from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.cuda.source import (
     CONTROL_WORDS,
+    LEVEL_PERIOD,
     MAX_SMALL_LEVELS,
     PARTS,
+    SECTOR_WORDS,
     SMALL_BYTES_PER_VERTEX,
     Control,
 )
-from oocbfs.plan.device import DISK_COST
+from oocbfs.plan.rates import SECTOR_BYTES
 from oocbfs.results.counts import Counts, sum_counts
 
 if TYPE_CHECKING:
@@ -47,8 +51,9 @@ class LevelLoop:
         direction: DeviceDirection,
         max_depth: int | None,
         target: int | None,
+        into: Into,
     ) -> None:
-        self._bfs = bfs
+        self._bfs, self._into = bfs, into
         self._device = bfs.device
         self._memory = bfs.memory
         self._limits = bfs.limits
@@ -57,17 +62,21 @@ class LevelLoop:
         self._num_vertices = bfs.num_vertices
         self._direction = direction
         self._max_depth = self._num_vertices if max_depth is None else max_depth
-        self._target = None if target is None else self._memory["levels"].part(target, target + 1)
+        self._target = target
         self._sources = np.unique(np.asarray(sources, np.uint32))
         self._control = np.zeros(CONTROL_WORDS, np.uint64)
-        # The frontier is queue[begin:end]. Its cost are the slow bytes of its rows, and how many
-        # of them a cut can save.
+        # The frontier is queue[begin:end]. The sectors of its rows are slow, fast, and what of each
+        # a cut can save.
         self._begin, self._end = 0, self._sources.size
-        self._cost = np.zeros(2, np.int64)
+        self._sectors = np.zeros(SECTOR_WORDS, np.int64)
         self._level = 1
         self._ends = [self._end]
+        # At least; of a level that has not been read back, what its heads pass found is known.
+        self._num_visited = self._end
         # The same of the rows that the last heads pass found: they belong to the next frontier.
-        self._heads_cost = np.zeros(2, np.int64)
+        self._heads_sectors = np.zeros(SECTOR_WORDS, np.int64)
+        # Whether small_levels left this frontier, because it is more than one block should do.
+        self._was_small = False
         self._steps: list[DeviceStep] = []
         # What the device counted over the bus before.
         self._moved = bfs.device.usage.slow_bytes or 0
@@ -106,43 +115,52 @@ class LevelLoop:
 
     def _is_done(self) -> bool:
         """Tell whether the levels found so far are all that was asked for."""
-        return self._level > self._max_depth or self._target_level() >= 0
+        return self._level > self._max_depth or self._finds_target()
 
-    def _target_level(self) -> int:
-        return -1 if self._target is None else int(self._device.download(self._target)[0])
+    def _finds_target(self) -> bool:
+        return self._target is not None and self._at("levels", self._target) != NOT_REACHED
+
+    def _at(self, name: str, vertex: int) -> int:
+        return int(self._device.download(self._memory[name].part(vertex, vertex + 1))[0])
 
     def _may_be_small(self) -> bool:
         return self._direction is not DeviceDirection.BOTTOM_UP and self._staging is None
 
     def _is_small(self) -> bool:
         count, limits = self._end - self._begin, self._limits
+        # A row touches at most 62 bytes more than it has; small_levels knows its own.
+        most = limits.small_bytes + count * (SMALL_BYTES_PER_VERTEX + 62)
         return (
             self._may_be_small()
+            and not self._was_small
             and count <= limits.small_vertices
-            and self._bytes <= limits.small_bytes + count * SMALL_BYTES_PER_VERTEX
+            and self._bytes <= most
         )
 
     @property
     def _bytes(self) -> int:
-        return int(self._cost[0])
+        """The sectors of the frontier's rows, in any memory."""
+        return SECTOR_BYTES * int(self._sectors[:2].sum())
+
+    @property
+    def _expand_cost(self) -> NDArray[np.int64]:
+        """What expanding the frontier costs, and how much of that a cut can save."""
+        return self._bfs.costs.expand(self._sectors)
 
     def _look(self, known: bool, *, with_heads: bool) -> NDArray[np.uint64]:
         """Run the heads pass unless it is not worth it; read back what the level needs to know."""
         # What rows cost that are on disk is known after the heads pass only.
-        cheap = 0 if self._staging else self._limits.heads_bytes
-        worthwhile = int(cheap * self._num_vertices)
-        if not with_heads:
-            pass
-        elif self._direction is DeviceDirection.BOTTOM_UP or (
-            self._direction is not DeviceDirection.TOP_DOWN and known and self._bytes >= worthwhile
-        ):
-            self._ask_heads(known, skip_bytes=0)
-        elif self._direction is not DeviceDirection.TOP_DOWN and not known:
-            self._ask_heads(known, skip_bytes=worthwhile)
+        passes = 0 if self._staging else self._limits.heads_passes
+        worthwhile = int(passes * self._bfs.costs.heads(self._num_vertices - self._num_visited))
+        if self._direction is DeviceDirection.BOTTOM_UP:
+            worthwhile = 0
+        may_ask = with_heads and self._direction is not DeviceDirection.TOP_DOWN
+        if may_ask and not (known and self._expand_cost[0] < worthwhile):
+            self._ask_heads(known, skip_cost=worthwhile)
         if self._staging:
             self._staging.clear_marks()
             self._kernels.mark_blocks(self._level)
-        found_before = _cost_from(self._control, Control.FOUND_BYTES)
+        found_before = sectors_from(self._control, Control.FOUND_SECTORS)
         growth = self._read()
         if self._steps:  # the last of them has been read back only now
             self._steps[-1].edges_examined += int(growth[Control.EDGES])
@@ -150,35 +168,39 @@ class LevelLoop:
         if self._staging:
             self._staging.read_marks()
         if not known:
-            found_after = _cost_from(self._control, Control.FOUND_BYTES)
+            found_after = sectors_from(self._control, Control.FOUND_SECTORS)
             self._begin = self._end
             self._end = int(self._control[Control.QUEUE_END] - growth[Control.HEADS_FOUND])
-            self._cost = found_after - found_before + self._heads_cost
+            self._sectors = found_after - found_before + self._heads_sectors
+            self._was_small = False
             self._ends.append(self._end)
-        self._heads_cost = _cost_from(growth, Control.HEADS_FOUND_BYTES)
+        self._num_visited = self._end + int(growth[Control.HEADS_FOUND])
+        self._heads_sectors = sectors_from(growth, Control.HEADS_FOUND_SECTORS)
         return growth
 
-    def _ask_heads(self, known: bool, skip_bytes: int) -> None:
-        cost = self._cost if known else self._heads_cost
+    def _ask_heads(self, known: bool, skip_cost: int) -> None:
+        sectors = self._sectors if known else self._heads_sectors
         self._kernels.ask_heads(
             self._level,
             pending_base=int(self._control[Control.PENDING]),
-            bytes_base=int((_cost_from(self._control, Control.FOUND_BYTES) - cost)[0]),
-            skip_bytes=skip_bytes,
+            sectors_base=sectors_from(self._control, Control.FOUND_SECTORS) - sectors,
+            costs=self._bfs.costs,
+            skip_cost=skip_cost,
         )
 
     def _finish_after_heads(self, growth: NDArray[np.uint64]) -> None:
-        """Find what the heads left, in the direction that moves fewer bytes."""
+        """Find what the heads left, in the direction that costs less."""
         pending = int(growth[Control.PENDING])
-        by_part = growth[Control.PENDING_BYTES :].astype(np.int64)
+        slow, fast = pending_bytes_from(growth)
         counted = {
             "pending": pending,
-            "pending_bytes": int(by_part.sum()),
+            "pending_bytes": int(slow.sum() + fast.sum()),
             "heads_found": int(growth[Control.HEADS_FOUND]),
             "edges_examined": int(growth[Control.HEADS_TESTED]),
         }
         self._kernels.swap_bitmaps()
-        cut = self._bfs.cuts.vertex(self._choose_parts(by_part)) if pending else 0
+        search_costs = self._bfs.costs.search(slow, fast)
+        cut = self._bfs.cuts.vertex(self._choose_parts(search_costs)) if pending else 0
         if not pending:
             self._note("heads", **counted)
         elif 0 < cut < self._num_vertices:
@@ -194,17 +216,18 @@ class LevelLoop:
         else:
             self._expand("heads, top-down", **counted)
 
-    def _choose_parts(self, pending_bytes: NDArray[np.int64]) -> int:
+    def _choose_parts(self, search_costs: NDArray[np.int64]) -> int:
         """Tell how many parts of the vertices should search."""
         if self._direction is DeviceDirection.BOTTOM_UP:
             return PARTS
         if self._staging:
-            search_cost = int(pending_bytes.sum()) + DISK_COST * self._staging.in_side.marked_bytes
-            expand_cost = self._bytes + DISK_COST * self._staging.out_side.marked_bytes
+            disk_byte = self._bfs.costs.disk_byte
+            search_cost = search_costs.sum() + disk_byte * self._staging.in_side.marked_bytes
+            expand_cost = self._expand_cost[0] + disk_byte * self._staging.out_side.marked_bytes
             return PARTS if search_cost <= expand_cost else 0
         if self._direction is DeviceDirection.SPLIT:
             return 3 * PARTS // 4
-        return self._bfs.cuts.choose(pending_bytes, self._cost)
+        return self._bfs.cuts.choose(search_costs, self._expand_cost)
 
     def _expand(self, kind: str, **counted: int) -> None:
         """Expand the frontier."""
@@ -221,11 +244,11 @@ class LevelLoop:
 
     def _run_small_levels(self) -> None:
         """Run levels on the device for as long as they stay small, and read where they ended."""
+        max_levels = min(MAX_SMALL_LEVELS, self._max_depth + 1 - self._level)
         self._kernels.run_small_levels(
             self._level,
             begin=self._begin,
-            cost_base=_cost_from(self._control, Control.FOUND_BYTES) - self._cost,
-            max_levels=min(MAX_SMALL_LEVELS, self._max_depth + 1 - self._level),
+            max_levels=max_levels,
             limits=self._limits,
         )
         growth = self._read(CONTROL_WORDS + MAX_SMALL_LEVELS // 2)
@@ -239,9 +262,10 @@ class LevelLoop:
         self._ends.extend(int(end) for end in self._level_ends[:num_levels])
         if num_levels:
             self._begin, self._end = ([0, *self._ends])[-2:]
-        before = _cost_from(self._control, Control.FRONTIER_BYTES_BASE)
-        self._cost = _cost_from(self._control, Control.FOUND_BYTES) - before
-        self._heads_cost[:] = 0
+        self._num_visited = self._end
+        self._sectors = sectors_from(self._control, Control.FRONTIER_SECTORS)
+        self._heads_sectors[:] = 0
+        self._was_small = num_levels < max_levels
         self._level += num_levels
 
     def _read(self, words: int = CONTROL_WORDS) -> NDArray[np.uint64]:
@@ -283,26 +307,32 @@ class LevelLoop:
         ends = np.array([0, *self._ends])
         sizes = [int(size) for size in np.diff(ends) if size]
         depth = len(sizes) - (self._begin < self._end)
-        levels = self._device.download(self._memory["levels"])
-        parents = self._device.download(self._memory["parents"]) if self._bfs.with_parents else None
-        last = self._target_level()
-        around = self._count_work(sizes)
-        if last >= 0:
+        deep = self._level >= LEVEL_PERIOD - 1  # from then on, levels from disk lose their bytes
+        found = sizes
+        start = time.perf_counter()
+        if deep:
+            self._kernels.find_deep_levels(self._ends)
+        if self._target is not None and self._finds_target():
             # One launch may have run many levels, also some after the target's.
-            depth, sizes = last, sizes[: last + 1]
-            if parents is not None:
-                parents[levels > last] = NO_HEAD
-            levels[levels > last] = -1
+            depth = self._at("pending" if deep else "levels", self._target)
+            sizes = sizes[: depth + 1]
+            self._kernels.forget(self._ends[depth], self._ends[-1])
+        self._bfs.results.fill(self._kernels.struct, self._into, deep=deep)
+        visited = self._kernels.visited_words
+        naming_seconds = time.perf_counter() - start
+        around = self._count_work(found)
         for step, begin, end in zip(self._steps, self._marks, self._marks[1:], strict=False):
             step.seconds = self._device.seconds_between(begin, end)
         return GpuResult(
-            levels=levels,
-            parents=parents,
+            levels=self._into.levels,
+            parents=self._into.parents,
             level_sizes=sizes,
             depth=depth,
             steps=self._steps,
             control=self._control,
             around=around,
+            naming_seconds=naming_seconds,
+            visited=visited,
         )
 
     def _count_work(self, sizes: list[int]) -> Counts:
@@ -330,8 +360,3 @@ def with_work(counts: Counts, edges: int = 0, lost: int = 0, found: int = 0) -> 
         queue_writes=found,
         duplicates=0,
     )
-
-
-def _cost_from(words: NDArray[np.uint64], first: Control) -> NDArray[np.int64]:
-    """Give bytes from the control words, and how many of them a cut can save."""
-    return words[first : first + 2].astype(np.int64)

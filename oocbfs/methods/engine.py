@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from oocbfs.gpu.engine import run_search
+from oocbfs.gpu.engine import fill, follow_schedule
 from oocbfs.gpu.load import make_device
 from oocbfs.kernels.methods.axes import MethodOptions
 from oocbfs.methods.choice import parse_method
@@ -36,7 +36,8 @@ def on_device(graph: StoredGraph, task: Task, settings: Settings) -> BfsOutcome:
 
     key = (settings.engine, str(choice), task.with_parents)
     with graph.kept_search.use(key, load) as search:
-        done, seconds = run_search(graph, search, task, settings)
+        follow_schedule(search.device, settings)
+        done, seconds = fill(graph, search, task, settings)
     records = _fit(list(_records(done)), done.depth)
     moved = sum(record.slow_bytes.get("host", 0) for record in records)
     by_tier = {"host": moved} if any(record.slow_bytes for record in records) else {}

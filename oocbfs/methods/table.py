@@ -167,7 +167,7 @@ _TABLE = (
     Method("csr", "one thread over plain CSR rows", f"{_SEI} §2.2", engines=("cpu",)),
     Method(
         AUTO,
-        "ours: heads first, then the direction that moves fewer bytes",
+        "ours: heads first, then the direction that costs less",
         _OURS,
         engines=EVERYWHERE,
         rows="ocg",

@@ -56,24 +56,24 @@ class Cuts:
         return before.astype(np.float64) / max(firsts.size, 1)
 
     def costs(
-        self, pending_bytes: NDArray[np.int64], cost: NDArray[np.int64]
+        self, search_costs: NDArray[np.int64], expand_cost: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Tell how many bytes a level moves if no part searches, the first one, and so on to all.
+        """Tell what a level costs if no part searches, the first one, and so on to all.
 
-        ``pending_bytes`` are by part; ``cost`` are the frontier's bytes, and how many of them a
-        cut can save.
+        ``search_costs`` are by part; ``expand_cost`` is what expanding the frontier costs, and how
+        much of that a cut can save.
         """
-        frontier_bytes, skippable = cost
+        whole, skippable = expand_cost
         skipped = np.append(0, self._skipped)
-        expanded = frontier_bytes + skippable * (_SEAM - (1 + _SEAM) * skipped)
+        expanded = whole + skippable * (_SEAM - (1 + _SEAM) * skipped)
         total: NDArray[np.float64] = np.append(expanded, 0.0)
-        total[1:] += np.cumsum(pending_bytes)
+        total[1:] += np.cumsum(search_costs)
         return total
 
-    def choose(self, pending_bytes: NDArray[np.int64], cost: NDArray[np.int64]) -> int:
-        """Tell how many parts should search, so that a level moves the fewest bytes."""
+    def choose(self, search_costs: NDArray[np.int64], expand_cost: NDArray[np.int64]) -> int:
+        """Tell how many parts should search, so that a level costs the least."""
         # Where some are the same, the more search the better.
-        return int(PARTS - np.argmin(self.costs(pending_bytes, cost)[::-1]))
+        return int(PARTS - np.argmin(self.costs(search_costs, expand_cost)[::-1]))
 
 
 def _first_neighbours(tails: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,10 +1,12 @@
 """Decide what of a graph lives in which tier: a pure function of its sizes and the budgets.
 
 Device memory always holds what a traversal touches at random: bitmaps, queues, levels, parents if
-they are asked for, heads and starts. The rest of it holds one range of the tails, the *device
-range*. The other tails stay in pinned host memory. Where the host cannot hold them all, it holds
-what a larger range adds to the device range: the *host range*, which includes the device range.
-The tails outside stay on disk and pass through a ring of pinned memory.
+they are asked for, heads and starts. Where there is room, it then holds the order of the vertices,
+by which results are brought into that of ids: the host takes longer for that than most searches
+take. The rest of it holds one range of the tails, the *device range*. The other tails stay in
+pinned host memory. Where the host cannot hold them all, it holds what a larger range adds to the
+device range: the *host range*, which includes the device range. The tails outside stay on disk and
+pass through a ring of pinned memory.
 
 Where the device range lies decides what it saves. Where many rows are shorter than a sector, most
 slow reads come from searching bottom-up: a vertex whose head missed reads the first sector of its
@@ -29,19 +31,23 @@ from oocbfs.kernels.constants import SEGMENT_BYTES
 from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES
 from oocbfs.memory import format_size, parse_size
 from oocbfs.plan.ranges import LINE_BYTES, PAGE_BYTES, ByteRange, align_range, slow_range
-from oocbfs.plan.search_arrays import UNIT_BYTES, allocated_bytes, mandatory_bytes
+from oocbfs.plan.rates import SECTOR_BYTES
+from oocbfs.plan.search_arrays import (
+    RESULT_SLOTS,
+    UNIT_BYTES,
+    allocated_bytes,
+    mandatory_bytes,
+    order_bytes,
+    result_slot_bytes,
+)
 from oocbfs.plan.shape import Shape, Tails
 
-# What one read moves over the bus, however little of it is wanted.
-SECTOR_BYTES = 32
 # The ring has enough slots that reads, kernels and what waits for either have one each. Slots are
 # so large that a launch or two for each does not matter.
 NUM_SLOTS = 4
 SLOT_BYTES = 8 << 20
 # What a slot has besides: the page after its piece, what decoders read ahead, and what aligns it.
 SLOT_EXTRA_BYTES = 3 * PAGE_BYTES
-# A byte from disk takes as long as this many over the bus: 2 GB/s against 16.
-DISK_COST = 8
 # How many times as many rows as the first bytes another range must hold to be better.
 _CLEARLY = 1.1
 
@@ -51,10 +57,12 @@ class DevicePlan:
     """Which bytes live where. ``device`` names what device memory always holds.
 
     ``host_ranges`` are the tails that device or host hold. ``pinned_bytes`` includes the ring, if
-    there is one.
+    there is one, and the slots of results. Without ``order_bytes`` on the device, the host brings
+    results into the order of ids, unless they are stored in it.
     """
 
     device: dict[str, int]
+    order_bytes: int
     device_ranges: tuple[ByteRange, ...]
     host_ranges: tuple[ByteRange, ...]
     tail_bytes: int
@@ -72,12 +80,13 @@ class DevicePlan:
     @property
     def device_bytes(self) -> int:
         """Device memory in all."""
-        return self.mandatory_bytes + self.resident_bytes
+        return self.mandatory_bytes + self.order_bytes + self.resident_bytes
 
     @property
     def copied_bytes(self) -> int:
-        """What is copied to the device before a traversal: heads, starts and the device ranges."""
-        return self.device["heads"] + self.device["starts"] + self.resident_bytes
+        """What is copied to the device before a traversal: heads, starts, order, device ranges."""
+        rows = self.device["heads"] + self.device["starts"]
+        return rows + self.order_bytes + self.resident_bytes
 
 
 def slot_bytes(tail_bytes: int) -> int:
@@ -131,6 +140,7 @@ def plan(
         )
     everything = sum(allocated_bytes(_whole(side)[1]) for side in shape.tails)
     free_bytes = 0 if vram_bytes is None else vram_bytes - mandatory
+    order = order_bytes(shape, with_parents=with_parents)
     if resident_tails is not None:
         wanted = parse_resident(resident_tails, shape.tail_bytes)
         wanted = everything if wanted >= shape.tail_bytes else wanted
@@ -139,11 +149,18 @@ def plan(
                 f"{format_size(vram_bytes)} of device memory hold {format_size(free_bytes)} of the "
                 f"tails at most, not {format_size(wanted)}: ask for less by --resident-tails"
             )
-        free_bytes = wanted
+        # Tails that somebody asked for go before the order.
+        has_room = vram_bytes is None or order <= free_bytes - wanted
+        order, free_bytes = order if has_room else 0, wanted
+    elif vram_bytes is not None:
+        order = order if order <= free_bytes else 0
+        free_bytes -= order
     device_ranges = _choose_device_ranges(shape, free_bytes)
-    host_ranges, pinned = _choose_host_ranges(shape, device_ranges, host_bytes)
+    slots = RESULT_SLOTS * _whole_pages(result_slot_bytes(shape.num_results))
+    host_ranges, pinned = _choose_host_ranges(shape, device_ranges, host_bytes, slots)
     return DevicePlan(
         device=device,
+        order_bytes=order,
         device_ranges=device_ranges,
         host_ranges=host_ranges,
         tail_bytes=shape.tail_bytes,
@@ -156,14 +173,17 @@ def plan(
 
 
 def _choose_host_ranges(
-    shape: Shape, device_ranges: tuple[ByteRange, ...], host_bytes: int | None
+    shape: Shape, device_ranges: tuple[ByteRange, ...], host_bytes: int | None, slots: int
 ) -> tuple[tuple[ByteRange, ...], int]:
-    """Choose the tails that need not come from disk; give their ranges, and what the host pins."""
+    """Choose the tails that need not come from disk; give their ranges, and what the host pins.
+
+    The slots of results are pinned in any case.
+    """
     whole = tuple((0, side.num_bytes) for side in shape.tails)
-    pinned = sum(map(_pinned, device_ranges, whole, shape.tails))
+    pinned = slots + sum(map(_pinned, device_ranges, whole, shape.tails))
     if host_bytes is None or pinned <= host_bytes:
         return whole, pinned
-    ring = NUM_SLOTS * (slot_bytes(max(end for _, end in whole)) + SLOT_EXTRA_BYTES)
+    ring = slots + NUM_SLOTS * (slot_bytes(max(end for _, end in whole)) + SLOT_EXTRA_BYTES)
     # A segment follows each host range, on two pages at most.
     least = ring + len(shape.tails) * 2 * PAGE_BYTES if shape.on_disk else pinned
     if least > host_bytes:
@@ -180,7 +200,11 @@ def _choose_host_ranges(
 
 def _pinned(device_range: ByteRange, host_range: ByteRange, side: Tails) -> int:
     first, last = slow_range(device_range, host_range, side.num_bytes)
-    return -(-(last - first) // PAGE_BYTES) * PAGE_BYTES
+    return _whole_pages(last - first)
+
+
+def _whole_pages(num_bytes: int) -> int:
+    return -(-num_bytes // PAGE_BYTES) * PAGE_BYTES
 
 
 def _choose_host_range(side: Tails, device_range: ByteRange, free_bytes: int) -> ByteRange:

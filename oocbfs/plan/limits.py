@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from oocbfs.plan.costs import large_level_seconds
+from oocbfs.plan.rates import Rates
+
+# Bytes that the warps of small_levels decode at a time, and the accesses to device memory that
+# follow one another until their neighbours are claimed.
+_BYTES_AT_A_TIME = 2048
+_ACCESSES_EACH = 10
+
 
 @dataclass(frozen=True)
 class StepLimits:
     """What the level loop compares a frontier with."""
 
     # A frontier that one block expands in less time than the launches of a large level take. The
-    # bytes are what its rows may hold beyond two sectors each, because few warps share a hub.
+    # bytes are what its rows may hold, in any memory, beyond SMALL_BYTES_PER_VERTEX each.
     small_vertices: int = 8192
-    small_bytes: int = 16 << 10
-    # The heads pass reads about 4 bytes a vertex of device memory, which is some 20 times as fast
-    # as the bus. So it pays from this many slow bytes a vertex on.
-    heads_bytes: float = 1 / 8
+    small_bytes: int = 8 << 10
+    # A heads pass pays where expanding the frontier costs at least this many of them.
+    heads_passes: float = 1.0
+
+
+def limits_of(rates: Rates) -> StepLimits:
+    """Return the limits for a device with these rates."""
+    turns = large_level_seconds(rates) / (_ACCESSES_EACH * rates.latency_seconds)
+    return StepLimits(small_bytes=int(_BYTES_AT_A_TIME * turns))

@@ -17,10 +17,12 @@ from oocbfs.formats.io.ordered import available_threads
 from oocbfs.kernels.bfs import traverse as cpu
 from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES, PARTS, SMALL_BYTES_PER_VERTEX
 from oocbfs.kernels.results import prediction as kernels
+from oocbfs.plan.costs import Costs, costs_of, large_level_seconds, small_level_seconds
 from oocbfs.plan.cuts import Cuts
-from oocbfs.plan.device import DISK_COST, DevicePlan
-from oocbfs.plan.limits import StepLimits
+from oocbfs.plan.device import DevicePlan
+from oocbfs.plan.limits import limits_of
 from oocbfs.plan.ranges import ByteRange
+from oocbfs.plan.rates import SECTOR_BYTES, Rates
 from oocbfs.plan.search_arrays import block_words
 
 if TYPE_CHECKING:
@@ -29,51 +31,17 @@ if TYPE_CHECKING:
     from oocbfs.progress import Phases
 
 MODEL = (
-    "The levels of sampled sources are found on the CPU. PCIe bytes: a small frontier costs its "
-    "rows; a large one costs the least of its rows, of searching the rows whose head missed, and "
-    "of both, before and after one of seven cuts, in sectors of 32 bytes outside of the resident "
-    "tails. Disk bytes: blocks of 16 KB, each read once in a level, where memory does not hold "
-    "the tails; a byte from there costs as much as 8 over PCIe. Seconds: bytes from disk at 2 "
-    "GB/s; those over PCIe at the rate at which the link carries sectors (66 % of its rate for "
-    "copies), results at the rate for copies, one pass over heads and bitmaps for each large "
-    "frontier, 20 µs for each of those and 5 µs for each small one. How many reads a GPU keeps "
-    "under way is not modelled."
+    "The levels of sampled sources are found on the CPU. A small frontier is expanded; a large one "
+    "costs the least of expanding it, of searching the rows whose head missed, and of both, before "
+    "and after one of seven cuts. Sectors of 32 bytes cost by where they lie: over PCIe at the "
+    "rate at which the link carries them (66 % of its rate for copies), in device memory at half "
+    "of its bandwidth, with a sector of a bitmap for most neighbours that are tested. Disk: blocks "
+    "of 16 KB, each read once in a level, where memory does not hold the tails, at 2 GB/s. Beside "
+    "these results at the rate for copies; a heads pass, three launches (4 µs each) and a "
+    "read-back (12 µs) for each large frontier; and 10 µs for each small one. How many reads a GPU "
+    "keeps under way is not modelled. All rates are published or assumed."
 )
 
-# A read of 32 bytes brings some 20 bytes of headers with it, as one of 256 does (PCI Express
-# throughput as explained in Intel's "Throughput for Reads": a completion has 20 bytes around its
-# data).
-_SECTOR_RATE = (32 / (32 + 20)) / (256 / (256 + 20))
-_LARGE_LEVEL_SECONDS = 20e-6
-_SMALL_LEVEL_SECONDS = 5e-6
-# Of an NVMe disk with many reads in flight; assumed.
-_DISK_BANDWIDTH = 2e9
-
-
-@dataclass(frozen=True)
-class KnownGpu:
-    """Figures of a GPU: memory, its bandwidth, its PCIe link and what copies over that reach."""
-
-    name: str
-    vram_bytes: int
-    vram_bandwidth: float
-    link: str
-    copy_bandwidth: float
-
-
-# Memory bandwidth: bus width times data rate (RTX 3060 Laptop 192 bit × 14 Gbit/s, RTX 4070 192 ×
-# 21, RTX 4090 384 × 21), or as published (A100 80GB; H100 PCIe product brief PB-11133-001). Copies
-# from pinned memory: 24.8 GB/s over PCIe 4.0 x16, by nvbandwidth on an A100
-# (forums.developer.nvidia.com/t/352186); 55.6 GB/s over PCIe 5.0 x16, in NVIDIA's article on
-# nvbandwidth (developer.nvidia.com/blog, ?p=115566). Half of the former is assumed for the 8 lanes
-# that most laptops give the GPU, all of it for every 4.0 x16 link.
-KNOWN_GPUS = (
-    KnownGpu("RTX 3060 Laptop", 6 << 30, 336e9, "PCIe 4.0 x8", 12.4e9),
-    KnownGpu("RTX 4070", 12 << 30, 504e9, "PCIe 4.0 x16", 24.8e9),
-    KnownGpu("RTX 4090", 24 << 30, 1008e9, "PCIe 4.0 x16", 24.8e9),
-    KnownGpu("A100 80GB", 80 << 30, 1935e9, "PCIe 4.0 x16", 24.8e9),
-    KnownGpu("H100 PCIe", 80 << 30, 2000e9, "PCIe 5.0 x16", 55.6e9),
-)
 # What the screen, the driver and other programs leave of it.
 USABLE_SHARE = 0.9
 
@@ -93,11 +61,15 @@ class LevelSample:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What one traversal is expected to cost: bytes over PCIe and from disk, and its levels."""
+    """What one traversal is expected to take: bytes over PCIe and from disk, and its levels.
+
+    ``work_seconds`` are those of all sectors but the disk's, and of heads passes.
+    """
 
     slow_bytes: int
     large_levels: int
     small_levels: int
+    work_seconds: float
     disk_bytes: int = 0
 
 
@@ -124,12 +96,12 @@ def sample_levels(
     return samples
 
 
-def predict_bytes(graph: StoredGraph, decided: DevicePlan, sample: LevelSample) -> Forecast:
-    """Say what a traversal with this plan would read over PCIe."""
+def predict(graph: StoredGraph, decided: DevicePlan, sample: LevelSample, rates: Rates) -> Forecast:
+    """Say what a traversal with this plan would read, on a device with these rates."""
     rows, in_rows = map(_read_only, graph.connected_rows)
-    cuts = Cuts(rows, in_rows)
-    expanded = np.zeros((sample.num_levels, 2), np.int64)
-    waiting, found = (np.zeros((sample.num_levels + 1, PARTS), np.int64) for _ in range(2))
+    cuts, costs = Cuts(rows, in_rows), costs_of(rates, rows)
+    expanded = np.zeros((sample.num_levels, 5), np.int64)
+    waiting, found = (np.zeros((sample.num_levels + 1, 2 * PARTS), np.int64) for _ in range(2))
     levels = sample.levels[: rows.heads.size]
     levels.flags.writeable = False
     kernels.count_expanded(
@@ -149,18 +121,17 @@ def predict_bytes(graph: StoredGraph, decided: DevicePlan, sample: LevelSample) 
     )
     # Level d is found by expanding level d-1, or by searching for d, while all vertices of later
     # levels and all that are never reached search in vain.
+    tail_bytes, expanded = expanded[:, 4], expanded[:, :4]
+    heads = costs.bitmaps + costs.head * (rows.heads.size - np.cumsum(sample.sizes))
     later = np.cumsum(waiting[::-1], axis=0)[::-1]
-    searched = np.concatenate([found[1:-1] + later[2:], waiting[-1:]])
+    searched = np.concatenate([found[1:-1] + later[2:], waiting[-1:]]).reshape(-1, 2, PARTS)
     if decided.disk_bytes:
-        return _follow_from_disk(
-            expanded[:, 0],
-            searched.sum(axis=1),
-            *predict_blocks(graph, decided.host_ranges, sample),
-        )
-    cheapest = np.array(
-        [cuts.costs(*level).min() for level in zip(searched, expanded, strict=True)], np.int64
-    )
-    return _follow(sample.sizes, expanded[:, 0], cheapest, rows.heads.size)
+        from_disk = predict_blocks(graph, decided.host_ranges, sample)
+        return _follow_from_disk(costs, heads, expanded, searched.sum(axis=2), *from_disk)
+    limits = limits_of(rates)
+    most = limits.small_bytes + SMALL_BYTES_PER_VERTEX * sample.sizes
+    small = (sample.sizes <= limits.small_vertices) & (tail_bytes <= most)
+    return _follow(costs, cuts, heads, small, expanded, searched)
 
 
 def predict_blocks(
@@ -202,56 +173,77 @@ def predict_disk_bytes(graph: StoredGraph, sample: LevelSample) -> int:
 
 
 def _follow_from_disk(
+    costs: Costs,
+    heads: NDArray[np.int64],
     expanded: NDArray[np.int64],
     searched: NDArray[np.int64],
     expanded_from_disk: NDArray[np.int64],
     searched_from_disk: NDArray[np.int64],
 ) -> Forecast:
     """Choose what each level reads as the level loop does with tails on disk: none is small."""
-    upward = searched + DISK_COST * searched_from_disk <= expanded + DISK_COST * expanded_from_disk
+    expand_costs = costs.expand(expanded)[:, 0]
+    search_costs = costs.search(*(SECTOR_BYTES * searched.T))
+    upward = (
+        search_costs + costs.disk_byte * searched_from_disk
+        <= expand_costs + costs.disk_byte * expanded_from_disk
+    )
+    moved = SECTOR_BYTES * np.where(upward, searched[:, 0], expanded[:, 0])
+    work = np.where(upward, search_costs, expand_costs).sum() + heads.sum()
     return Forecast(
-        slow_bytes=int(np.where(upward, searched, expanded).sum()),
-        large_levels=expanded.size,
+        slow_bytes=int(moved.sum()),
+        large_levels=upward.size,
         small_levels=0,
+        work_seconds=costs.seconds(int(work)),
         disk_bytes=int(np.where(upward, searched_from_disk, expanded_from_disk).sum()),
     )
 
 
 def _follow(
-    frontiers: NDArray[np.int64],
+    costs: Costs,
+    cuts: Cuts,
+    heads: NDArray[np.int64],
+    small: NDArray[np.bool_],
     expanded: NDArray[np.int64],
-    cheapest: NDArray[np.int64],
-    num_vertices: int,
+    searched: NDArray[np.int64],
 ) -> Forecast:
     """Choose what each level reads as the level loop does, if it knew what searching will read."""
-    limits = StepLimits()
-    most = limits.small_bytes + SMALL_BYTES_PER_VERTEX * frontiers
-    small = ((frontiers <= limits.small_vertices) & (expanded <= most)).tolist()
+    expand_costs = costs.expand(expanded)
     # A heads pass runs before the frontier's size is known, unless its rows are cheap.
-    heads_run = (expanded >= limits.heads_bytes * num_vertices).tolist()
-    total, num_small, known = 0, 0, True
-    for level, cost in enumerate(expanded.tolist()):
-        known = small[level] and (known or not heads_run[level])
+    heads_run = expand_costs[:, 0] >= heads
+    moved = work = 0.0
+    num_small, known = 0, True
+    for level, expand_cost in enumerate(expand_costs):
+        known = bool(small[level]) and (known or not heads_run[level])
         num_small += known
-        total += int(cheapest[level]) if heads_run[level] and not known else cost
+        if known or not heads_run[level]:
+            moved += SECTOR_BYTES * int(expanded[level, 0])
+            work += int(expand_cost[0])
+            continue
+        slow, fast = SECTOR_BYTES * searched[level]
+        search_costs = costs.search(slow, fast)
+        parts = cuts.choose(search_costs, expand_cost)
+        moved += int(cuts.costs(slow, SECTOR_BYTES * expanded[level, ::2])[parts])
+        work += float(cuts.costs(search_costs, expand_cost)[parts]) + int(heads[level])
     return Forecast(
-        slow_bytes=total, large_levels=frontiers.size - num_small, small_levels=num_small
+        slow_bytes=int(moved),
+        large_levels=small.size - num_small,
+        small_levels=num_small,
+        work_seconds=costs.seconds(int(work)),
     )
 
 
 def predict_seconds(
-    gpu: KnownGpu, forecast: Forecast, num_vertices: int, *, with_parents: bool
+    rates: Rates, forecast: Forecast, num_vertices: int, *, with_parents: bool
 ) -> float:
     """Say how long a traversal would take; MODEL explains."""
     results = (8 if with_parents else 4) * num_vertices
-    passes = results + forecast.large_levels * (4 * num_vertices + num_vertices // 4)
     return (
-        forecast.disk_bytes / _DISK_BANDWIDTH
-        + forecast.slow_bytes / (gpu.copy_bandwidth * _SECTOR_RATE)
-        + results / gpu.copy_bandwidth
-        + passes / gpu.vram_bandwidth
-        + forecast.large_levels * _LARGE_LEVEL_SECONDS
-        + forecast.small_levels * _SMALL_LEVEL_SECONDS
+        forecast.disk_bytes / rates.disk_bandwidth
+        + forecast.work_seconds
+        + results / rates.copy_bandwidth
+        + results / rates.device_bandwidth
+        + forecast.large_levels * large_level_seconds(rates)
+        + forecast.small_levels * small_level_seconds(rates)
     )
 
 

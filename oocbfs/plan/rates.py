@@ -16,6 +16,7 @@ from pathlib import Path
 
 from oocbfs.kernels.cache_folder import cache_folder
 
+# What one read moves, over the bus or in device memory, however little of it is wanted.
 SECTOR_BYTES = 32
 # A read of 32 bytes brings some 20 bytes of headers with it, as one of 256 does (PCI Express
 # throughput as explained in Intel's "Throughput for Reads": a completion has 20 bytes around its
@@ -49,6 +50,30 @@ def published(device_bandwidth: float, copy_bandwidth: float) -> Rates:
         bus_sectors=copy_bandwidth * _SECTOR_SHARE / SECTOR_BYTES,
     )
 
+
+@dataclass(frozen=True)
+class KnownGpu:
+    """Figures of a GPU: memory, its PCIe link and the rates that follow from what is published."""
+
+    name: str
+    vram_bytes: int
+    link: str
+    rates: Rates
+
+
+# Memory bandwidth: bus width times data rate (RTX 3060 Laptop 192 bit × 14 Gbit/s, RTX 4070 192 ×
+# 21, RTX 4090 384 × 21), or as published (A100 80GB; H100 PCIe product brief PB-11133-001). Copies
+# from pinned memory: 24.8 GB/s over PCIe 4.0 x16, by nvbandwidth on an A100
+# (forums.developer.nvidia.com/t/352186); 55.6 GB/s over PCIe 5.0 x16, in NVIDIA's article on
+# nvbandwidth (developer.nvidia.com/blog, ?p=115566). Half of the former is assumed for the 8 lanes
+# that most laptops give the GPU, all of it for every 4.0 x16 link.
+KNOWN_GPUS = (
+    KnownGpu("RTX 3060 Laptop", 6 << 30, "PCIe 4.0 x8", published(336e9, 12.4e9)),
+    KnownGpu("RTX 4070", 12 << 30, "PCIe 4.0 x16", published(504e9, 24.8e9)),
+    KnownGpu("RTX 4090", 24 << 30, "PCIe 4.0 x16", published(1008e9, 24.8e9)),
+    KnownGpu("A100 80GB", 80 << 30, "PCIe 4.0 x16", published(1935e9, 24.8e9)),
+    KnownGpu("H100 PCIe", 80 << 30, "PCIe 5.0 x16", published(2000e9, 55.6e9)),
+)
 
 # By compute capability: those of the smaller boards, over PCIe 3.0 x16 (7.5), 4.0 x16 or 5.0 x16.
 _BY_CAPABILITY = {

@@ -19,6 +19,10 @@ from oocbfs.plan.shape import Shape
 
 # CuPy's pool gives memory in such units.
 UNIT_BYTES = 512
+# Results come to the host in pieces, through slots on the device and as many in pinned memory: one
+# is filled while the host takes what is in the other.
+RESULT_SLOTS = 2
+_RESULT_SLOT_BYTES = 4 << 20
 
 # What the arrays of a traversal are for.
 _PURPOSES = {
@@ -58,7 +62,8 @@ def search_arrays(
     words = (num_vertices + 31) // 32
     num_hubs = tail_bytes[0] // (SEGMENT_BYTES + 1) + 1
     return {
-        "levels": ArrayShape(num_vertices, np.int32),
+        # Written by words where they are cleared.
+        "levels": ArrayShape(-(-num_vertices // 4) * 4, np.uint8),
         "parents": ArrayShape(num_vertices if with_parents else 1, np.uint32),
         "queue": ArrayShape(num_vertices, np.uint32),
         "pending": ArrayShape(num_vertices, np.uint32),
@@ -104,6 +109,19 @@ def cached_sectors(tail_bytes: int) -> int:
     return min(CACHED_SECTORS, 1 << (-(-tail_bytes // 32)).bit_length())
 
 
+def result_slot_bytes(num_results: int) -> int:
+    """Tell how large a slot for results is: no larger than what four bytes a vertex need."""
+    return min(_RESULT_SLOT_BYTES, allocated_bytes(4 * num_results))
+
+
+def order_bytes(shape: Shape, *, with_parents: bool) -> int:
+    """Tell what brings results into the order of ids: ranks, and for parents the order itself."""
+    if not shape.ordered:
+        return 0
+    order = allocated_bytes(4 * shape.num_vertices) if with_parents else 0
+    return allocated_bytes(4 * shape.num_results) + order
+
+
 def block_words(tail_bytes: int) -> int:
     """Count the words that have a bit for every block of tails on disk, and for one block more."""
     return -(-tail_bytes // DISK_BLOCK_BYTES) // 32 + 1
@@ -113,9 +131,10 @@ def mandatory_bytes(shape: Shape, *, with_parents: bool) -> dict[str, int]:
     """Sum up the arrays that are always in device memory by what they are for."""
     tail_bytes = tuple(side.num_bytes for side in shape.tails)
     arrays = search_arrays(shape.num_vertices, tail_bytes, with_parents=with_parents)
-    found = dict.fromkeys(("bitmaps", "queues", "cache", "levels", "parents"), 0)
+    found = dict.fromkeys(("bitmaps", "queues", "cache", "levels", "parents", "results"), 0)
     for name, (size, dtype) in arrays.items():
         found[_PURPOSES[name]] += allocated_bytes(max(size, 1) * np.dtype(dtype).itemsize)
+    found["results"] = RESULT_SLOTS * result_slot_bytes(shape.num_results)
     found["heads"] = len(shape.tails) * allocated_bytes(4 * max(shape.num_vertices, 1))
     num_bases = (shape.num_vertices >> shape.shift) + 1
     found["starts"] = len(shape.tails) * (

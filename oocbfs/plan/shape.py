@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -30,13 +30,21 @@ class Tails(NamedTuple):
 class Shape:
     """A graph as a plan sees it; ``tails`` are out and, if directed, in.
 
-    ``on_disk`` says that tails can be read from the file as they are.
+    ``on_disk`` says that tails can be read from the file as they are. ``num_results`` are all
+    vertices, also those that take no part; 0 if results do not come from one device. They are
+    ``ordered`` where stored vertices have another order than ids.
     """
 
     num_vertices: int
     shift: int
     tails: tuple[Tails, ...]
     on_disk: bool = True
+    num_results: int = 0
+    ordered: bool = False
+
+    def of_rows(self) -> Shape:
+        """Return the same for work that needs all tails in memory and gives no levels."""
+        return replace(self, on_disk=False, num_results=0, ordered=False)
 
     @property
     def tail_bytes(self) -> int:
@@ -52,6 +60,8 @@ def shape_of(graph: StoredGraph, *, whole: bool = False) -> Shape:
         shift=rows.shift,
         tails=tuple(map(tails_of, (rows, in_rows) if graph.directed else (rows,))),
         on_disk=not graph.sizes.unpacked_bytes,
+        num_results=graph.num_vertices,
+        ordered=graph.is_reordered,
     )
 
 

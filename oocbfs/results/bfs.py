@@ -59,14 +59,25 @@ class Named(NamedTuple):
     seconds: float
 
 
+class Reached(NamedTuple):
+    """How many vertices each level has, and how many edges they have in all."""
+
+    sizes: NDArray[np.int64]
+    edges: int
+
+
 class BfsOutcome(NamedTuple):
-    """What an engine did, besides filling levels and parents; ``seconds`` are its own."""
+    """What an engine did, besides filling levels and parents; ``seconds`` are its own.
+
+    ``reached`` is for engines that know it, but leave it to others to name the results.
+    """
 
     depth: int
     seconds: float
     records: NDArray[np.void] | list[Level]
     slow_bytes_by_tier: dict[str, int]
     named: Named | None = None
+    reached: Reached | None = None
     # What a device counted before the first level and after the last.
     around: Counts | None = None
 

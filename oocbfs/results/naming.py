@@ -20,8 +20,24 @@ if TYPE_CHECKING:
     from oocbfs.graph.any_stored import AnyStored
 
 LevelType = TypeVar("LevelType", np.int8, np.int32)
+# With more levels than this, one thread counts: sums of each range would take more than levels do.
+_MOST_COUNTED = 4096
 _NO_ORDER = np.empty(0, np.uint32)
 _NO_IDS = np.empty(0, np.uint64)
+
+
+def count_sizes(levels: NDArray[np.int32], depth: int, threads: int) -> NDArray[np.int64]:
+    """Count the vertices of each level up to one more than a depth."""
+
+    def count(first: int, stop: int) -> NDArray[np.int64]:
+        sizes = np.zeros(depth + 2, np.int64)
+        kernels.count_levels(sizes, levels, first, stop)
+        return sizes
+
+    if depth > _MOST_COUNTED:
+        return count(0, levels.size)
+    parts = over_ranges(count, levels.size, threads)
+    return np.sum(parts, axis=0, initial=0, dtype=np.int64) if parts else count(0, 0)
 
 
 def name_levels(

@@ -20,9 +20,9 @@ from oocbfs.kernels.results import levels as kernels
 from oocbfs.methods import AUTO, MethodChoice, parse_method
 from oocbfs.plan.disk import DEFAULT_CACHE_BYTES
 from oocbfs.plan.host import Division, divide, expect_code, traversal_needs, why_disk
-from oocbfs.results.bfs import BfsOutcome, BfsResult, Named, Stats, Task
+from oocbfs.results.bfs import BfsOutcome, BfsResult, Named, Reached, Stats, Task
 from oocbfs.results.levels import STOPPED, Level, LevelTable
-from oocbfs.results.naming import check_parents, name_levels, name_parents
+from oocbfs.results.naming import check_parents, count_sizes, name_levels, name_parents
 from oocbfs.results.validation import Levels, validate
 from oocbfs.search.code import traversal_code
 from oocbfs.search.engine import Choice, choose_engine, run_on_best
@@ -84,8 +84,7 @@ def _bfs(
     else:
         found, (engine, fallback, reason) = _run(graph, task, settings, division)
     on_cores = engine in ("cpu", "disk") and not by_method
-    threads = task.threads if on_cores else 1
-    named = found.named or _name(graph, task, levels, found.depth, settings, threads)
+    named = found.named or _name(graph, task, levels, found, settings)
     seconds = clock() - began[0]
     if settings.checks:
         # A traversal that stops early leaves its last level unexpanded.
@@ -98,7 +97,7 @@ def _bfs(
     records = found.records
     stats = Stats(
         engine=engine,
-        threads=threads,
+        threads=task.threads if on_cores else 1,
         seconds=seconds,
         load_seconds=seconds - found.seconds - named.seconds,
         compile_seconds=compile_seconds() - began[1],
@@ -125,27 +124,29 @@ def _name(
     graph: StoredGraph,
     task: Task,
     levels: NDArray[np.int32],
-    depth: int,
+    found: BfsOutcome,
     settings: Settings,
-    threads: int,
 ) -> Named:
-    """Bring levels and parents of stored vertices into the order of ids."""
+    """Bring levels and parents of stored vertices into the order of ids, with all threads."""
     start = clock()
-    sizes = np.zeros(depth + 2, np.int64)
-    kernels.count_levels(sizes, task.levels, 0, levels.size)
-    counts = over_ranges(
-        kernels.count_reached, levels.size, threads, task.levels, graph.stored_degrees
-    )
+    reached = found.reached or _count_reached(graph, task, found.depth)
     _let_go(graph, settings)
     return Named(
-        levels=name_levels(graph, levels, task.arrays, threads),
+        levels=name_levels(graph, levels, task.arrays, task.threads),
         parents=None
         if task.parents is None
-        else name_parents(graph, task.parents, task.arrays, threads),
-        sizes=np.trim_zeros(sizes, "b"),
-        edges=sum(edges for _, edges in counts),
+        else name_parents(graph, task.parents, task.arrays, task.threads),
+        sizes=reached.sizes,
+        edges=reached.edges,
         seconds=clock() - start,
     )
+
+
+def _count_reached(graph: StoredGraph, task: Task, depth: int) -> Reached:
+    sizes = count_sizes(task.levels, depth, task.threads)
+    degrees, size = graph.stored_degrees, task.levels.size
+    counts = over_ranges(kernels.count_reached, size, task.threads, task.levels, degrees)
+    return Reached(np.trim_zeros(sizes, "b"), sum(edges for _, edges in counts))
 
 
 def decide(graph: StoredGraph, parents: bool, settings: Settings) -> Division:

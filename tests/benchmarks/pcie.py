@@ -24,10 +24,12 @@ from oocbfs.generate import generators
 from oocbfs.gpu.bfs import GpuBfs
 from oocbfs.kernels.cuda.source import SMALL_BYTES_PER_VERTEX, KernelOptions
 from oocbfs.kernels.rows import Rows
+from oocbfs.plan.costs import costs_of
 from oocbfs.plan.cuts import Cuts
 from oocbfs.plan.device import plan
-from oocbfs.plan.limits import StepLimits
+from oocbfs.plan.limits import limits_of
 from oocbfs.plan.ranges import LINE_BYTES, ByteRange
+from oocbfs.plan.rates import KNOWN_GPUS
 from oocbfs.plan.shape import shape_of
 from oocbfs.plot import BLUE, ratio_bars
 from oocbfs.search.graph import Graph, open_file
@@ -76,7 +78,7 @@ CASES = [
 class Policy(Enum):
     """Who decides on the direction of a level: ours, or what papers compare."""
 
-    BYTES = "predicted bytes, cuts"
+    COSTS = "predicted costs, cuts"
     # XBFS: bottom-up while the frontier has a tenth of all edges.
     EDGES = "edges of the frontier"
     # GSWITCH: bottom-up unless the frontier has less than a fifth of the edges that are left.
@@ -107,7 +109,7 @@ def main(arguments: Sequence[str]) -> None:
         for name, path in _graphs(options, Path(folder)):
             with open_file(path) as graph:
                 sources = _sources(graph, options.sources)
-                asked = [(case.title(), case, Policy.BYTES) for case in CASES]
+                asked = [(case.title(), case, Policy.COSTS) for case in CASES]
                 if options.policies:
                     asked = [(policy.value, CASES[0], policy) for policy in Policy]
                 for title, case, policy in asked:
@@ -162,7 +164,7 @@ def _sources(graph: Graph, count: int) -> NDArray[np.int64]:
     return np.random.default_rng(27).choice(candidates, count)
 
 
-def share(graph: Graph, source: int, case: Case, policy: Policy = Policy.BYTES) -> float:
+def share(graph: Graph, source: int, case: Case, policy: Policy = Policy.COSTS) -> float:
     """Give the bytes of one traversal from a stored vertex over those of heads and tails."""
     rows = graph._stored.rows
     levels = graph.bfs(int(graph._stored.ids_of(np.array([source]))[0])).levels
@@ -176,13 +178,13 @@ def count_bytes(
     levels: NDArray[np.int32],
     case: Case,
     device_range: ByteRange,
-    policy: Policy = Policy.BYTES,
+    policy: Policy = Policy.COSTS,
 ) -> int:
     """Count the bytes of a traversal of an undirected graph that found these levels."""
-    limits = StepLimits()
+    limits = limits_of(KNOWN_GPUS[0].rates)
     n = levels.size
     index = (rows.bases, rows.starts, rows.shift)
-    cuts = Cuts(rows, rows)
+    cuts, costs = Cuts(rows, rows), costs_of(KNOWN_GPUS[0].rates, rows)
     tails = np.asarray(rows.tails)
     fast = np.array(device_range) // 32
     by_level = np.argsort(levels, kind="stable")
@@ -192,20 +194,25 @@ def count_bytes(
     cache = empty_cache(tails.size)
     sectors = 0
     left_edges = rows.num_edges
-    known = True
+    known, by_heads = True, 0
     for level in range(1, ends.size):
         frontier = by_level[ends[level - 1] : ends[level]]
+        # Of a frontier that was not read back yet, the host knows what a heads pass found.
+        num_visited = ends[level] - (0 if known else frontier.size - by_heads)
         visited[frontier] = True
-        cost = sector_count.frontier_cost(*index, frontier, fast)
-        frontier_bytes = int(cost[0])
+        by_heads = 0
+        frontier_sectors = sector_count.frontier_sectors(*index, frontier, fast)
+        expand_cost = costs.expand(frontier_sectors)
+        frontier_bytes = 32 * int(frontier_sectors[:2].sum())
         small = frontier.size <= limits.small_vertices and (
-            frontier_bytes <= limits.small_bytes + frontier.size * SMALL_BYTES_PER_VERTEX
+            sector_count.tail_bytes(*index, frontier)
+            <= limits.small_bytes + frontier.size * SMALL_BYTES_PER_VERTEX
         )
         # After a large level the device asks heads before the host knows the frontier's size.
-        looks = not (small and known) and frontier_bytes >= int(limits.heads_bytes * n)
+        looks = not (small and known) and expand_cost[0] >= costs.heads(n - num_visited)
         edges = int(rows.degrees[frontier].sum(dtype=np.int64))
         left_edges -= edges
-        if policy is not Policy.BYTES:
+        if policy is not Policy.COSTS:
             looks = policy.is_bottom_up(edges, left_edges, rows.num_edges)
         known = small and not looks
         cut = 0
@@ -214,7 +221,10 @@ def count_bytes(
             count, by_part = sector_count.look_at_heads(
                 rows.heads, *index, visited, fast, expected_search, pending, cuts.vertices
             )
-            cut = cuts.vertex(cuts.choose(by_part, cost)) if policy is Policy.BYTES else n
+            parts = cuts.choose(costs.search(*by_part), expand_cost)
+            cut = cuts.vertex(parts) if policy is Policy.COSTS else n
+            heads = np.minimum(rows.heads, n - 1)
+            by_heads = int((visited[heads] & (rows.heads < n) & ~visited).sum())
             sectors += 0 if case.heads else sector_count.count_heads_pass(visited)
         if cut:
             sectors += sector_count.count_bottom_up(

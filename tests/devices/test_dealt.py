@@ -40,6 +40,13 @@ pytestmark = pytest.mark.skipif(
 DIRECTIONS = (DeviceDirection.AUTO, DeviceDirection.TOP_DOWN, DeviceDirection.BOTTOM_UP)
 
 
+def test_more_levels_than_a_byte_holds() -> None:
+    path = np.random.default_rng(2).permutation(300)
+    matrix = matrix_of(300, np.stack([path[:-1], path[1:]], axis=1))
+    found = check_dealt(matrix, [int(path[0])], 2, limits=NORMAL)
+    assert len(found.level_sizes) == 300
+
+
 @given(st.integers(0, 1000), st.integers(1, 5), st.integers(0, 1000))
 @settings(max_examples=20, deadline=None)
 def test_every_row_is_cut_out_once(n: int, count: int, seed: int) -> None:

@@ -23,7 +23,7 @@ from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES, KERNELS, KernelOptions,
 from oocbfs.kernels.emulator.library import Library
 from oocbfs.plan.device import plan
 from oocbfs.plan.ranges import PAGE_BYTES
-from oocbfs.plan.search_arrays import search_arrays
+from oocbfs.plan.search_arrays import RESULT_SLOTS, result_slot_bytes, search_arrays
 from oocbfs.plan.shape import shape_of
 from oocbfs.search.graph import Graph, open_file
 from oocbfs.settings import Settings
@@ -119,6 +119,21 @@ def test_the_graph_stays_on_the_device(graph: Graph, monkeypatch: pytest.MonkeyP
     assert runtime.names().count("hostUnregister") == 2
 
 
+def test_results_are_copied_in_pieces(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each goes to pinned memory, and is there when the host takes it."""
+    runtime = Runtime(offset=0)
+    launched = use(monkeypatch, runtime)
+    monkeypatch.setattr("oocbfs.plan.search_arrays._RESULT_SLOT_BYTES", 512)
+    source = source_of(graph)
+    found = graph.bfs(source, engine="cuda")
+    np.testing.assert_array_equal(found.levels, graph.bfs(source, engine="cpu").levels)
+    copies = [call for call in runtime.calls if call[0] == "memcpyAsync"]
+    assert sum(size for _, _, _, size, *_ in copies) == graph.num_vertices
+    names = [entry[0] for entry in launched]
+    first = names.index("name_levels")
+    assert names[first : first + 5] == ["name_levels", "name_levels", "wait", "name_levels", "wait"]
+
+
 @pytest.mark.parametrize("refused", [(), ("hostRegister",)], ids=["all", "no hostRegister"])
 def test_tails_that_the_host_cannot_hold_come_from_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: tuple[str, ...]
@@ -131,7 +146,8 @@ def test_tails_that_the_host_cannot_hold_come_from_disk(
     monkeypatch.setattr("oocbfs.plan.device.SLOT_BYTES", DISK_BLOCK_BYTES)
     monkeypatch.setattr("oocbfs.plan.device.NUM_SLOTS", 2)
     monkeypatch.setattr("oocbfs.gpu.staging.NUM_SLOTS", 2)
-    ring = 2 * (DISK_BLOCK_BYTES + 3 * PAGE_BYTES) + 4 * PAGE_BYTES
+    results = RESULT_SLOTS * result_slot_bytes(graph.num_vertices)
+    ring = 2 * (DISK_BLOCK_BYTES + 3 * PAGE_BYTES) + 4 * PAGE_BYTES + results
     monkeypatch.setattr("oocbfs.gpu.engine.pinnable_bytes", lambda *_, **__: ring)
     source = source_of(graph)
     for direction in ("top-down", "bottom-up", "auto"):
@@ -180,7 +196,7 @@ def test_a_gpu_that_fails_for_good_is_one_line(
     use(monkeypatch, runtime, broken=broken, broken_after=2)
     with pytest.raises(DeviceError, match=r"cudaErrorIllegalAddress.*--engine cpu"):
         graph.bfs(source_of(graph), engine="cuda", options=Settings(resident_tails="0%"))
-    undone = runtime.names().count("freeHost" if refused else "hostUnregister")
+    undone = sum(runtime.names().count(name) for name in ("freeHost", "hostUnregister"))
     assert undone >= len(runtime.pinned) > 0
 
 
@@ -246,7 +262,7 @@ def test_a_graph_that_is_kept_makes_room(graph: Graph, monkeypatch: pytest.Monke
     # A traversal with other options replaces what is kept.
     keep()
     graph.bfs(source, engine="cuda", parents=False, options=Settings(resident_tails="0%"))
-    assert len(runtime.pinned) == 2
+    assert len(runtime.pinned) == 2 + RESULT_SLOTS
 
 
 def test_a_traversal_in_the_middle_of_a_batch(

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from oocbfs.gpu.bfs import GpuBfs
+from oocbfs.gpu.control import sectors_from
 from oocbfs.gpu.result import DeviceDirection
+from oocbfs.kernels.cuda.source import Control
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.rows import Rows
 from oocbfs.plan import search_arrays
@@ -22,6 +24,7 @@ from tests.support.gpu.gpu_graphs import (
     random_graph,
     rows_of,
 )
+from tests.support.gpu.sector_count import frontier_sectors
 from tests.support.gpu.slow_bytes import RecordingDevice, expected_sectors
 
 # Neighbours are far apart: several rows of a turn want one place.
@@ -89,6 +92,18 @@ def test_the_cache_outlives_a_launch(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = rows_of(path_graph(5000))
     moved, expected = moved_by(rows)
     assert moved == expected == distinct_sectors(rows)
+
+
+@pytest.mark.parametrize("device_range", [(0, 0), (128, 1024)])
+def test_small_levels_measure_their_last_frontier(device_range: tuple[int, int]) -> None:
+    rows = rows_of(grid_graph(60, 60))
+    with GpuBfs(device(), rows, limits=SMALL, device_ranges=(device_range,)) as bfs:
+        result = bfs.run(np.array([0], np.uint32), max_depth=5)
+    frontier, fast = np.flatnonzero(result.levels == 5), np.array(device_range) // 32
+    np.testing.assert_array_equal(
+        sectors_from(result.control, Control.FRONTIER_SECTORS),
+        frontier_sectors(rows.bases, rows.starts, rows.shift, frontier, fast),
+    )
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

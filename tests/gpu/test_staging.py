@@ -24,6 +24,7 @@ from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES, Control
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.plan.device import NUM_SLOTS, plan, slot_bytes
 from oocbfs.plan.ranges import PAGE_BYTES, ByteRange
+from oocbfs.plan.search_arrays import RESULT_SLOTS, result_slot_bytes
 from oocbfs.plan.shape import shape_of
 from oocbfs.search.graph import Graph, open_file
 from tests.support.exhaustive import crossing
@@ -208,7 +209,8 @@ def small_ring(monkeypatch: pytest.MonkeyPatch) -> None:
 def ring_bytes(graph: Graph) -> int:
     largest = max(graph._stored.rows.tails.size, graph._stored.in_rows.tails.size)
     sides = 1 + graph.directed
-    return NUM_SLOTS * (slot_bytes(largest) + 3 * PAGE_BYTES) + sides * 2 * PAGE_BYTES
+    results = RESULT_SLOTS * -(-result_slot_bytes(graph.num_vertices) // PAGE_BYTES) * PAGE_BYTES
+    return NUM_SLOTS * (slot_bytes(largest) + 3 * PAGE_BYTES) + sides * 2 * PAGE_BYTES + results
 
 
 @pytest.mark.usefixtures("small_ring")

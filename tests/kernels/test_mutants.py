@@ -17,8 +17,17 @@ from tests.support.mutants.method_mutants import METHOD_MUTANTS
 from tests.support.mutants.mutant import Mutant
 from tests.support.mutants.mutant_runner import Runner
 from tests.support.mutants.other_mutants import OTHER_MUTANTS
+from tests.support.mutants.result_mutants import RESULT_MUTANTS
 
 TESTS = Path(__file__).parents[1]
+MUTANTS = [
+    *BFS_MUTANTS,
+    *CACHE_MUTANTS,
+    *DEVICES_MUTANTS,
+    *OTHER_MUTANTS,
+    *METHOD_MUTANTS,
+    *RESULT_MUTANTS,
+]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +46,7 @@ def copy_kernels(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "mutant",
-    some([*BFS_MUTANTS, *CACHE_MUTANTS, *DEVICES_MUTANTS, *OTHER_MUTANTS, *METHOD_MUTANTS], 16),
+    some(MUTANTS, 16),
     ids=lambda mutant: mutant.name.replace(" ", "-"),
 )
 def test_mutants_are_caught(mutant: Mutant, runner: Runner, tmp_path: Path) -> None:

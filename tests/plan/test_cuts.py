@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 import oocbfs
 from oocbfs.generate import generators
 from oocbfs.gpu.bfs import GpuBfs
+from oocbfs.gpu.control import pending_bytes_from, sectors_from
 from oocbfs.gpu.device import Argument
 from oocbfs.gpu.emulator_device import EmulatorDevice, align_tails
-from oocbfs.gpu.result import DeviceDirection
+from oocbfs.gpu.result import NOT_REACHED, DeviceDirection
 from oocbfs.graph.rows import neighbours, span
 from oocbfs.kernels.cuda.source import PARTS, Control
 from oocbfs.kernels.rows import Rows
@@ -28,7 +29,7 @@ from tests.support.gpu.gpu_graphs import (
     random_graph,
     rows_of,
 )
-from tests.support.gpu.sector_count import frontier_cost, look_at_heads
+from tests.support.gpu.sector_count import frontier_sectors, look_at_heads
 from tests.support.gpu.slow_bytes import RecordingDevice, expected_sectors
 
 
@@ -149,7 +150,7 @@ class CountingDevice(EmulatorDevice):
     passes: list[tuple[NDArray[np.uint64], NDArray[np.bool_]]]
 
     def launch(self, kernel: str, blocks: int, threads: int, arguments: Sequence[Argument]) -> None:
-        visited = self.bfs.memory["levels"].owner >= 0
+        visited = self.bfs.memory["levels"].owner[: self.bfs.num_vertices] != NOT_REACHED
         super().launch(kernel, blocks, threads, arguments)
         if kernel == "bottom_up_heads":
             self.passes.append((self.bfs.memory["control"].owner.copy(), visited))
@@ -172,26 +173,27 @@ def test_the_device_sums_up_what_decides(matrix: object, device_range: tuple[int
     before = np.zeros(made.passes[0][0].size, np.uint64)
     assert len(made.passes) > 3
     for level, (control, visited) in enumerate(made.passes):
-        growth = (control - before).astype(np.int64)
+        growth = control - before
         before = control
         frontier = np.flatnonzero(result.levels == level)
-        cost = frontier_cost(*index, frontier, fast)
-        expected_search = 32 + rows.tails.size // (int(cost[0]) + 1)
+        sectors = frontier_sectors(*index, frontier, fast)
+        expected_search = 32 + rows.tails.size // (32 * int(sectors[:2].sum()) + 1)
         count, by_part = look_at_heads(
             rows.heads, *index, visited, fast, expected_search, pending, cuts
         )
         assert growth[Control.PENDING] == count
-        parts = growth[Control.PENDING_BYTES : Control.PENDING_BYTES + PARTS]
+        parts = pending_bytes_from(growth)
         np.testing.assert_array_equal(parts, by_part)
         by_heads = visited[np.minimum(rows.heads, rows.heads.size - 1)] & ~visited
         by_heads &= rows.heads < rows.heads.size
-        found = growth[Control.HEADS_FOUND_BYTES : Control.HEADS_FOUND_BYTES + 2]
-        np.testing.assert_array_equal(found, frontier_cost(*index, np.flatnonzero(by_heads), fast))
+        found = sectors_from(growth, Control.HEADS_FOUND_SECTORS)
+        of_heads = frontier_sectors(*index, np.flatnonzero(by_heads), fast)
+        np.testing.assert_array_equal(found, of_heads)
     # All that was found, by whatever kernel, the source included.
-    total = control[Control.FOUND_BYTES : Control.FOUND_BYTES + 2].astype(np.int64)
-    total += control[Control.HEADS_FOUND_BYTES : Control.HEADS_FOUND_BYTES + 2].astype(np.int64)
+    total = sectors_from(control, Control.FOUND_SECTORS)
+    total += sectors_from(control, Control.HEADS_FOUND_SECTORS)
     reached = np.flatnonzero(result.levels >= 0)
-    np.testing.assert_array_equal(total, frontier_cost(*index, reached, fast))
+    np.testing.assert_array_equal(total, frontier_sectors(*index, reached, fast))
 
 
 def test_segments_before_the_cut_are_not_listed(rows: Rows) -> None:

@@ -16,6 +16,7 @@ from oocbfs.gpu.device import Memory
 from oocbfs.gpu.emulator_device import EmulatorDevice
 from oocbfs.plan.device import plan
 from oocbfs.plan.ranges import LINE_BYTES, PAGE_BYTES, align_range, slow_range
+from oocbfs.plan.search_arrays import RESULT_SLOTS, result_slot_bytes
 from oocbfs.plan.shape import Shape, Tails, tails_of
 from tests.support.gpu.emulated import library
 from tests.support.gpu.gpu_graphs import levels_by_scipy, mixed_graph, rows_of
@@ -26,13 +27,21 @@ def shapes(draw: st.DrawFn) -> Shape:
     """Graphs by their sizes: some rows, with some bytes of tails between them, one or two ways."""
     lengths = st.lists(st.integers(0, 20_000), min_size=1, max_size=40)
     sides = draw(st.lists(lengths, min_size=1, max_size=2))
-    return Shape(draw(st.integers(0, 3000)), draw(st.integers(0, 6)), tuple(map(tails, sides)))
+    num_vertices, shift = draw(st.integers(0, 3000)), draw(st.integers(0, 6))
+    num_results = draw(st.sampled_from([0, num_vertices, num_vertices + 500]))
+    ordered = num_results > 0 and draw(st.booleans())
+    every_side = tuple(map(tails, sides))
+    return Shape(num_vertices, shift, every_side, num_results=num_results, ordered=ordered)
 
 
 def tails(lengths: list[int], rows_each: int = 1) -> Tails:
     """Tails of so many rows in each of some lengths."""
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     return Tails(int(offsets[-1]), len(lengths) * rows_each, offsets[:-1])
+
+
+def whole_pages(size: int) -> int:
+    return -(-size // PAGE_BYTES) * PAGE_BYTES
 
 
 @given(shapes(), st.integers(0, 2_000_000), st.booleans())
@@ -44,7 +53,7 @@ def test_never_more_than_device_memory(shape: Shape, vram: int, with_parents: bo
         return
     found = plan(shape, vram_bytes=vram, with_parents=with_parents)
     assert found.device_bytes <= vram
-    assert found.mandatory_bytes + found.resident_bytes == found.device_bytes
+    assert found.mandatory_bytes + found.order_bytes + found.resident_bytes == found.device_bytes
     for (begin, end), side in zip(found.device_ranges, shape.tails, strict=True):
         assert 0 <= begin <= end <= -(-side.num_bytes // LINE_BYTES) * LINE_BYTES
         assert begin % LINE_BYTES == end % LINE_BYTES == 0
@@ -72,11 +81,38 @@ def test_a_graph_that_fits_is_resident_and_nothing_is_pinned(shape: Shape) -> No
     asked = plan(shape, vram_bytes=None, resident_tails="100%")
     exact = plan(shape, vram_bytes=asked.device_bytes)
     assert exact.device_ranges == asked.device_ranges
-    assert exact.pinned_bytes == 0
+    assert exact.order_bytes == asked.order_bytes
+    results = exact.pinned_bytes  # which come through pinned memory in any case
+    assert results == RESULT_SLOTS * whole_pages(result_slot_bytes(shape.num_results))
     assert exact.why == "the whole graph is resident"
     if shape.tail_bytes:
         short = plan(shape, vram_bytes=asked.device_bytes - 1)
-        assert short.pinned_bytes > 0
+        assert short.pinned_bytes > results
+
+
+@given(shapes(), st.integers(0, 40_000), st.booleans())
+def test_the_order_goes_before_tails_that_nobody_asked_for(
+    shape: Shape, free: int, with_parents: bool
+) -> None:
+    without_limit = plan(shape, vram_bytes=None, with_parents=with_parents)
+    least, order = without_limit.mandatory_bytes, without_limit.order_bytes
+    ranks, placed = (-(-4 * n // 512) * 512 for n in (shape.num_results, shape.num_vertices))
+    assert order == (ranks + with_parents * placed if shape.ordered else 0)
+    found = plan(shape, vram_bytes=least + free, with_parents=with_parents)
+    assert found.order_bytes == (order if order <= free else 0)
+    tails_first = plan(
+        shape, vram_bytes=least + free, with_parents=with_parents, resident_tails="0%"
+    )
+    assert tails_first.order_bytes == found.order_bytes
+
+
+def test_tails_that_somebody_asks_for_go_before_the_order() -> None:
+    shape = Shape(1000, 4, (tails([10_240]),), num_results=1000, ordered=True)
+    asked = plan(shape, vram_bytes=None, resident_tails="100%")
+    exact = plan(shape, vram_bytes=asked.device_bytes, resident_tails="100%")
+    short = plan(shape, vram_bytes=asked.device_bytes - 1, resident_tails="100%")
+    assert (exact.order_bytes, short.order_bytes) == (asked.order_bytes, 0)
+    assert exact.resident_bytes == short.resident_bytes == asked.resident_bytes
 
 
 @given(shapes(), st.integers(0, 300_000), st.integers(0, 300_000))
@@ -138,8 +174,12 @@ class CountingDevice(EmulatorDevice):
         return memory
 
     def map_host(self, array: Any) -> Any:
-        self.mapped_bytes += -(-array.nbytes // PAGE_BYTES) * PAGE_BYTES
+        self.mapped_bytes += whole_pages(array.nbytes)
         return super().map_host(array)
+
+    def allocate_host(self, size: int) -> Any:
+        self.mapped_bytes += whole_pages(size)
+        return super().allocate_host(size)
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="the emulator needs a C++ compiler")
@@ -150,11 +190,13 @@ def test_a_device_allocates_what_the_plan_says(extra: int, sides: int) -> None:
     rows = rows_of(matrix)
     in_rows = rows_of(matrix.T.tocsr()) if sides == 2 else rows
     both = tuple(tails_of(side) for side in (rows, in_rows)[:sides])
-    shape = Shape(rows.heads.size, rows.shift, both)
+    num_vertices = rows.heads.size
+    shape = Shape(num_vertices, rows.shift, both, num_results=num_vertices, ordered=True)
     least = plan(shape, vram_bytes=None, with_parents=True).mandatory_bytes
     found = plan(shape, vram_bytes=least + extra, with_parents=True)
     device = CountingDevice(library=library())
-    with GpuBfs(device, rows, in_rows, device_ranges=found.device_ranges) as search:
+    order = np.arange(num_vertices, dtype=np.uint32) if found.order_bytes else None
+    with GpuBfs(device, rows, in_rows, device_ranges=found.device_ranges, order=order) as search:
         assert device.allocated_bytes == found.device_bytes <= least + extra
         assert device.mapped_bytes == found.pinned_bytes
         result = search.run(np.array([17], np.uint32))

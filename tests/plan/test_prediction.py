@@ -15,27 +15,32 @@ import oocbfs
 from oocbfs.generate import generators
 from oocbfs.graph.rows import span
 from oocbfs.kernels.rows import Rows
+from oocbfs.plan.costs import costs_of
 from oocbfs.plan.cuts import Cuts
 from oocbfs.plan.device import DevicePlan, plan
 from oocbfs.plan.prediction import (
-    KNOWN_GPUS,
     LevelSample,
+    predict,
     predict_blocks,
-    predict_bytes,
     predict_disk_bytes,
     predict_seconds,
     sample_levels,
 )
+from oocbfs.plan.rates import KNOWN_GPUS
 from oocbfs.plan.shape import shape_of
 from oocbfs.progress import Phases
 from oocbfs.search.graph import Graph, open_file
 from oocbfs.settings import Settings
 from tests.support.command_line import run
 
+RATES = KNOWN_GPUS[0].rates
 
-def sectors(begin: int, end: int, device_range: tuple[int, int]) -> set[int]:
+
+def sectors(begin: int, end: int, device_range: tuple[int, int]) -> tuple[set[int], set[int]]:
+    """Give the slow and the fast sectors of some bytes."""
     touched = set(range(begin // 32, -(-end // 32))) if begin < end else set()
-    return {sector for sector in touched if not device_range[0] <= 32 * sector < device_range[1]}
+    fast = {sector for sector in touched if device_range[0] <= 32 * sector < device_range[1]}
+    return touched - fast, fast
 
 
 def plain_count(graph: Graph, decided: DevicePlan, sample: LevelSample) -> int:
@@ -44,31 +49,37 @@ def plain_count(graph: Graph, decided: DevicePlan, sample: LevelSample) -> int:
     alone = True
     rows, in_rows = graph._stored.connected_rows
     levels = sample.levels[: rows.heads.size]
-    cuts = Cuts(rows, in_rows)
+    cuts, costs = Cuts(rows, in_rows), costs_of(RATES, rows)
     for level in range(1, sample.num_levels + 1):
-        expanded = skippable = 0
+        expanded = np.zeros(4, np.int64)
+        tail_bytes = 0
         for begin, end in (span(rows, int(u)) for u in np.flatnonzero(levels == level - 1)):
-            expanded += len(sectors(begin, end, decided.device_ranges[0]))
             last = begin + 1024 * ((end - begin - 1) // 1024)
-            skippable += len(sectors(begin, last, decided.device_ranges[0]))
+            tail_bytes += end - begin
+            for first, stop in ((0, end), (2, last)):
+                touched = sectors(begin, stop, decided.device_ranges[0])
+                expanded[first : first + 2] += [len(memory) for memory in touched]
         size = int((levels == level - 1).sum())
-        large = 32 * expanded >= rows.heads.size / 8
-        fits = size <= 8192 and 32 * expanded <= 64 * size + (16 << 10)
+        expand_cost = costs.expand(expanded)
+        unvisited = int(((levels < 0) | (levels >= level)).sum())
+        large = expand_cost[0] >= costs.heads(unvisited)
+        fits = size <= 8192 and tail_bytes <= 8 * size + (8 << 10)
         alone = fits and (alone or not large)
         if large and not alone:
-            waiting = searched(in_rows, levels, level, decided.device_ranges[-1], cuts)
-            total += int(cuts.costs(32 * waiting, np.array([32 * expanded, 32 * skippable])).min())
+            slow, fast = 32 * searched(in_rows, levels, level, decided.device_ranges[-1], cuts)
+            parts = cuts.choose(costs.search(slow, fast), expand_cost)
+            total += int(cuts.costs(slow, 32 * expanded[::2])[parts])
         else:
-            total += 32 * expanded
+            total += 32 * int(expanded[0])
     return total
 
 
 def searched(rows: Rows, levels: Any, level: int, device_range: tuple[int, int], cuts: Cuts) -> Any:
-    """Count the sectors of the vertices that wait in a level, by part.
+    """Count the slow and the fast sectors of the vertices that wait in a level, by part.
 
     Neighbouring vertices of one level share a sector.
     """
-    count = np.zeros(cuts.vertices.size + 1, np.int64)
+    count = np.zeros((2, cuts.vertices.size + 1), np.int64)
     last: dict[int, int] = {}
     for u in np.flatnonzero((levels < 0) | (levels >= level)).tolist():
         begin, end = span(rows, u)
@@ -80,7 +91,8 @@ def searched(rows: Rows, levels: Any, level: int, device_range: tuple[int, int],
             end = hit_end(rows, levels, begin, end, level - 1)
         touched = sectors(begin, end, device_range)
         part = int((cuts.vertices <= u).sum())
-        count[part] += len(touched) - (bool(touched) and last.get(here) == begin // 32)
+        shared = {begin // 32} if last.get(here) == begin // 32 else set()
+        count[:, part] += [len(memory - shared) for memory in touched]
         last[here] = (end - 1) // 32
     return count
 
@@ -114,7 +126,7 @@ def test_predicted_bytes_equal_a_plain_count(graph: Graph, share: str) -> None:
     samples = sample_levels(graph._stored, 3, Phases(show=False))
     assert len(samples) == 3
     for sample in samples:
-        assert predict_bytes(graph._stored, decided, sample).slow_bytes == plain_count(
+        assert predict(graph._stored, decided, sample, RATES).slow_bytes == plain_count(
             graph, decided, sample
         )
 
@@ -128,7 +140,7 @@ def test_predicted_bytes_are_near_what_kernels_move(graph: Graph) -> None:
             moved = graph.bfs(
                 source, engine="emulator", options=Settings(resident_tails=share)
             ).stats.slow_bytes
-            predicted = predict_bytes(graph._stored, decided, sample).slow_bytes
+            predicted = predict(graph._stored, decided, sample, RATES).slow_bytes
             assert moved is not None
             assert moved / 2 <= predicted <= moved * 2
 
@@ -178,10 +190,14 @@ def test_predicted_disk_bytes_are_near_what_is_read(tmp_path: Path) -> None:
 def test_everything_resident_moves_nothing(graph: Graph) -> None:
     decided = plan(shape_of(graph._stored), vram_bytes=1 << 30)
     (sample,) = sample_levels(graph._stored, 1, Phases(show=False))
-    forecast = predict_bytes(graph._stored, decided, sample)
+    forecasts = [predict(graph._stored, decided, sample, gpu.rates) for gpu in KNOWN_GPUS]
+    forecast = forecasts[0]
     assert forecast.slow_bytes == 0
     assert forecast.large_levels + forecast.small_levels == sample.num_levels
-    seconds = [predict_seconds(gpu, forecast, 1 << 20, with_parents=False) for gpu in KNOWN_GPUS]
+    seconds = [
+        predict_seconds(gpu.rates, forecast, 1 << 20, with_parents=False)
+        for gpu, forecast in zip(KNOWN_GPUS, forecasts, strict=True)
+    ]
     assert seconds == sorted(seconds, reverse=True)
 
 

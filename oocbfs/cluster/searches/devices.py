@@ -12,7 +12,7 @@ from oocbfs.arrays import ResultArrays
 from oocbfs.devices.engine import check_host, load_parts
 from oocbfs.errors import QueryError
 from oocbfs.formats.edges import Ids
-from oocbfs.formats.io.ordered import over_ranges
+from oocbfs.formats.io.ordered import available_threads, over_ranges
 from oocbfs.gpu.engine import fill, follow_schedule, outcome_of
 from oocbfs.gpu.result import DeviceDirection
 from oocbfs.graph.rows import load_rows
@@ -55,14 +55,14 @@ def bfs_on_devices(
         for device in search.devices:
             follow_schedule(device, settings)
         done, seconds = fill(graph, search, task, settings, DeviceDirection(settings.direction))
-    outcome = outcome_of(done, seconds)
+    outcome, threads = outcome_of(done, seconds), available_threads(settings.threads)
     found = clock()
-    counts = over_ranges(kernels.count_reached, levels.size, 1, levels, graph.stored_degrees)
+    counts = over_ranges(kernels.count_reached, levels.size, threads, levels, graph.stored_degrees)
     edges = sum(edges for _, edges in counts)
     named_parents = None
     if task.parents is not None:
-        named_parents = name_parents(graph, task.parents, arrays, 1)
-    named = name_levels(graph, levels, arrays, 1)
+        named_parents = name_parents(graph, task.parents, arrays, threads)
+    named = name_levels(graph, levels, arrays, threads)
     end = clock()
     stats = Stats(
         engine=engine,

@@ -21,7 +21,7 @@ from oocbfs.devices.part import PartKernels
 from oocbfs.formats.container.reader import Container
 from oocbfs.gpu.emulator_device import EmulatorDevice
 from oocbfs.graph.rows import load_rows
-from oocbfs.kernels.cuda.source import CONTROL_WORDS, Control, KernelOptions
+from oocbfs.kernels.cuda.source import CONTROL_WORDS, SECTOR_WORDS, Control, KernelOptions
 from oocbfs.kernels.emulator.library import Library
 from oocbfs.kernels.rows import Rows
 from oocbfs.kernels.shards.run import list_vertices
@@ -29,6 +29,7 @@ from oocbfs.settings import Settings
 
 _ALL = ~np.uint64(0)
 _NO_ROWS = np.empty(0, np.uint32)
+_NO_SECTORS = np.zeros(SECTOR_WORDS, np.int64)
 # Levels are the driver's; a device wants one.
 _LEVEL = 1
 
@@ -77,7 +78,7 @@ class GpuShard:
             # Whoever has a neighbour in the frontier is found, by whatever bitmap it is told.
             self._device.upload(self._rows.messages["reached"], frontier[:-1])
             begun = self._read()
-            kernels.look(_LEVEL, 0)
+            kernels.look(_LEVEL, _NO_SECTORS)
             looked = self._read() - begun
             kernels.swap_bitmaps()
             if looked[Control.PENDING]:

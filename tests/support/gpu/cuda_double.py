@@ -57,6 +57,7 @@ class Runtime:
 
     CUDARuntimeError = CUDARuntimeError
     is_hip = False
+    memcpyDeviceToHost = 2  # noqa: N815
     current = 0
 
     def __init__(
@@ -107,7 +108,7 @@ class Runtime:
         """Accept all addresses: there is only one device."""
 
     def names(self) -> list[str]:
-        quiet = ("pointerGetAttributes", "deviceSynchronize")
+        quiet = ("pointerGetAttributes", "deviceSynchronize", "memcpyAsync")
         return [call[0] for call in self.calls if call[0] not in quiet]
 
     # What CuPy gives of the runtime.
@@ -115,6 +116,9 @@ class Runtime:
     def getDeviceCount(self) -> int:  # noqa: N802
         self._record("getDeviceCount")
         return 1
+
+    def getDeviceProperties(self, device: int) -> dict[str, Any]:  # noqa: N802
+        return {"name": b"A double", "uuid": bytes([device]), "major": 8, "minor": 6}
 
     def deviceGetAttribute(self, attribute: int, device: int) -> int:  # noqa: N802
         self._record("deviceGetAttribute", attribute, device)
@@ -165,6 +169,21 @@ class Runtime:
         if address not in self.pinned or self.pinned[address].memory is None:
             raise _invalid("this was never allocated, or is freed")
         self._unpin(address)
+
+    def memcpyAsync(  # noqa: N802
+        self, target: int, source: int, size: int, kind: int, stream: int
+    ) -> None:
+        """Copy to the host when its turn comes; CUDA would wait if the host's memory moved."""
+        self._record("memcpyAsync", target, source, size, kind, stream)
+        if kind != self.memcpyDeviceToHost or not self.holds(source):
+            raise _invalid("this is no copy from the device")
+        if not any(one.begin <= target <= one.end - size for one in self.pinned.values()):
+            raise _invalid("a copy that should not wait needs pinned memory")
+
+        def copy() -> None:
+            ctypes.memmove(target, source, size)
+
+        self.queue(copy)
 
     def pointerGetAttributes(self, address: int) -> SimpleNamespace:  # noqa: N802
         self._record("pointerGetAttributes", address)

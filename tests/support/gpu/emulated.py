@@ -26,7 +26,7 @@ CHECKS = Checks(os.environ.get("OOCBFS_TEST_CHECKS", Checks.NONE.value))
 FOLDER = Path(os.environ.get("OOCBFS_TEST_KERNELS", cuda_source.FOLDER))
 # No frontier is small: the kernels of large levels get the work that test graphs would keep from
 # them.
-LARGE = StepLimits(small_vertices=0, heads_bytes=0)
+LARGE = StepLimits(small_vertices=0, heads_passes=0)
 # Every frontier is small: one block does it all.
 SMALL = StepLimits(small_vertices=1 << 30, small_bytes=1 << 30)
 NORMAL = StepLimits()

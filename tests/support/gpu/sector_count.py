@@ -153,9 +153,10 @@ def count_top_down(bases, starts, shift, tails, frontier, fast, cut=0):
     which is no cut.
     """
     moved = 0
+    each = min(32, max(1, frontier.size // 256))  # vertices of a warp
     begins, ends = np.empty(32, np.int64), np.empty(32, np.int64)
-    for first in range(0, frontier.size, 32):
-        part = frontier[first : first + 32]
+    for first in range(0, frontier.size, each):
+        part = frontier[first : first + each]
         for i in range(part.size):
             begins[i], ends[i] = span(bases, starts, shift, part[i])
             if ends[i] - begins[i] > SHORT_BYTES:
@@ -247,29 +248,42 @@ def count_bottom_up(bases, starts, shift, tails, pending, visited, fast, probe, 
 
 
 @njit(cache=True)
-def _slow_bytes(begin, end, fast):
-    """What the kernels take a row to cost: its sectors outside the device range."""
-    return 32 * whole(begin, end, fast) if begin < end else 0
+def _by_memory(begin, end, fast):
+    """Count the sectors of a row outside the device range, and inside."""
+    touched = (end - 1 >> 5) - (begin >> 5) + 1 if begin < end else 0
+    slow = whole(begin, end, fast) if begin < end else 0
+    return slow, touched - slow
 
 
 @njit(cache=True)
-def frontier_cost(bases, starts, shift, frontier, fast):
-    """What reading the rows of a frontier is taken to cost, and what of that a cut may save."""
-    cost = np.zeros(2, np.int64)
+def frontier_sectors(bases, starts, shift, frontier, fast):
+    """Count the sectors of a frontier's rows by memory, and those that a cut may save."""
+    sectors = np.zeros(4, np.int64)
     for u in frontier:
         begin, end = span(bases, starts, shift, u)
-        cost[0] += _slow_bytes(begin, end, fast)
-        if end - begin > SEGMENT_BYTES:
-            last_segment = begin + (end - begin - 1) // SEGMENT_BYTES * SEGMENT_BYTES
-            cost[1] += _slow_bytes(begin, last_segment, fast)
-    return cost
+        last_segment = begin + max(0, end - begin - 1) // SEGMENT_BYTES * SEGMENT_BYTES
+        for first, last in ((0, end), (2, last_segment)):
+            slow, in_fast = _by_memory(begin, last, fast)
+            sectors[first] += slow
+            sectors[first + 1] += in_fast
+    return sectors
+
+
+@njit(cache=True)
+def tail_bytes(bases, starts, shift, frontier):
+    """Count the bytes of a frontier's rows."""
+    total = 0
+    for u in frontier:
+        begin, end = span(bases, starts, shift, u)
+        total += end - begin
+    return total
 
 
 @njit(cache=True)
 def look_at_heads(heads, bases, starts, shift, visited, fast, expected_search, pending, cuts):
-    """Count pending vertices, and estimate what searching them costs, between cuts."""
+    """Count pending vertices; estimate the bytes that searching reads, by memory, between cuts."""
     count = part = 0
-    cost = np.zeros(cuts.size + 1, np.int64)
+    read = np.zeros((2, cuts.size + 1), np.int64)
     last_word = left_first = left_last = np.int64(-1)
     for u in range(heads.size):
         if visited[u] or heads[u] >= heads.size or visited[heads[u]]:
@@ -281,19 +295,18 @@ def look_at_heads(heads, bases, starts, shift, visited, fast, expected_search, p
             part += 1
         pending[count] = u
         count += 1
-        row_cost = _slow_bytes(begin, end, fast)
         if u >> 5 != last_word:  # lanes see what is pending in their word of the bitmap alone
             left_first = left_last = np.int64(-1)
+        first, last = begin >> 5, end - 1 >> 5
         if end - begin > SHORT_BYTES:
-            row_cost = min(row_cost, expected_search)
-        elif row_cost > 0:
-            first, last = begin >> 5, end - 1 >> 5
+            row_bytes = min(32 * (last - first + 1), expected_search)
+        else:
             shared = 32 if first == left_first else 16 if first == left_last else 0
-            row_cost = 32 - shared + 16 * (last - first)
+            row_bytes = 32 - shared + 16 * (last - first)
             left_first, left_last = first, last
-        cost[part] += row_cost
+        read[np.int64(fast[0] <= first < fast[1]), part] += row_bytes
         last_word = np.int64(u >> 5)
-    return count, cost
+    return count, read
 
 
 @njit(cache=True)

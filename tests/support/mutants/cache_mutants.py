@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.support.mutants.bfs_mutants import SMALL_RACES, TOP_DOWN
 from tests.support.mutants.mutant import Mutant
 
 _CACHE = "gpu/test_small_cache.py::{}"
@@ -15,12 +16,36 @@ _SECTORS = (
 
 CACHE_MUTANTS = [
     Mutant(
-        "a level begins before the last has ended",
+        "segments are dealt before all longer rows are listed",
         "bfs/small_levels.cu",
-        "    levels_run++;\n    __syncthreads();\n",
-        "    levels_run++;\n",
-        _CACHE.format("test_a_level_waits_for_its_slowest_warp"),
-        "Error",
+        "if (__syncthreads_or(row.begin < row.end)) {",
+        "if (row.begin < row.end || longer.counts) {",
+        SMALL_RACES,
+        "barriers|deadlock|race on",
+    ),
+    Mutant(
+        "a level begins before all segments are done",
+        "bfs/small_levels.cu",
+        "        __syncthreads();\n        if (threadIdx.x == 0) longer.counts = 0;\n",
+        "        if (threadIdx.x == 0) longer.counts = 0;\n",
+        SMALL_RACES,
+        "race on shared memory",
+    ),
+    Mutant(
+        "neighbours of one word: the claim of the last for all",
+        "bfs/expand.cuh",
+        "before[k] = before[k + 1];",
+        "before[k] = ~0u;",
+        TOP_DOWN,
+        "assert np.array_equal(result.levels, expected)",
+    ),
+    Mutant(
+        "the frontier of small levels is measured with the one before",
+        "bfs/small_levels.cu",
+        "frontier_sectors[threadIdx.x] = 0;",
+        "frontier_sectors[threadIdx.x] += 0;",
+        _CACHE.format("test_small_levels_measure_their_last_frontier[device_range0]"),
+        "Arrays are not equal",
     ),
     Mutant(
         "places are looked at before all claims are made",
@@ -121,7 +146,7 @@ CACHE_MUTANTS = [
     Mutant(
         "neighbours are not counted",
         "bfs/expand.cuh",
-        "  tally.edges += active;\n",
+        "  tally.edges += (u32)__popc(present);\n",
         "",
         "gpu/test_gpu_counts.py::"
         "test_top_down_looks_at_every_edge_of_what_it_reached[mixed_graph-large]",
@@ -138,7 +163,7 @@ CACHE_MUTANTS = [
     Mutant(
         "lost claims are not counted",
         "bfs/expand.cuh",
-        "      tally.claims_lost += !fresh;\n",
+        "  tally.claims_lost += (u32)__popc(open & ~fresh);\n",
         "",
         "gpu/test_gpu_counts.py::test_claims_are_lost_where_two_lanes_find_a_vertex",
         "assert lost > 0",
@@ -146,8 +171,8 @@ CACHE_MUTANTS = [
     Mutant(
         "sectors of the pending row before are not shared in the estimate",
         "bfs/bottom_up_heads.cu",
-        "if (before) cost -= ",
-        "if (false) cost -= ",
+        "if (before) bytes -= ",
+        "if (false) bytes -= ",
         "plan/test_cuts.py::test_the_device_sums_up_what_decides[device_range0-mixed]",
         "Arrays are not equal",
     ),

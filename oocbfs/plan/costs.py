@@ -1,0 +1,105 @@
+"""What the steps of a level cost on a device, in one unit: picoseconds.
+
+Kernels count sectors of rows by the memory that they lie in; here these get their prices, from the
+rates of the device and from what a sector of the graph holds. Expanding a row tests a bit of the
+bitmap for each of its neighbours, wherever the row lies. Searching one ends at its first hit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.kernels.rows import Rows
+from oocbfs.plan.rates import SECTOR_BYTES, Rates
+
+_PICOSECONDS = 1e12
+# Sectors of device memory, as the emulator counts them (scripts/bench resident): for each neighbour
+# that is tested, since some lanes of a warp meet in one; for each sector that is searched, beside
+# it: the bits of the few neighbours before the first hit, the list of the pending and where the row
+# begins; and in a heads pass for each vertex that is not visited: its head, its head's bit, where
+# its row begins, and the list that it goes to. The pass reads and writes a bit of every vertex.
+_SECTORS_PER_TEST = 0.7
+_SECTORS_PER_SEARCH = 3.0
+_SECTORS_PER_HEAD = 1.0
+_SECTORS_PER_BIT = 2 / (8 * SECTOR_BYTES)
+# What a level takes beside its sectors: launches of a large one; and accesses to device memory of a
+# small one, each of which waits for the one before.
+_LARGE_LEVEL_LAUNCHES = 3
+_SMALL_LEVEL_ACCESSES = 16
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Prices of one graph on one device: a sector that is expanded or searched, by where it lies.
+
+    ``head`` is a vertex that a heads pass asks, ``bitmaps`` what else it takes, and ``disk_byte`` a
+    byte that comes from disk.
+    """
+
+    expand_slow: int
+    expand_fast: int
+    search_slow: int
+    search_fast: int
+    head: int
+    bitmaps: int
+    disk_byte: float
+
+    def expand(self, sectors: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Price rows that are expanded, and how much of that a cut can save.
+
+        ``sectors`` are the four sums of the control words, in the last axis.
+        """
+        slow, fast, skippable_slow, skippable_fast = np.moveaxis(sectors, -1, 0)
+        return np.stack(
+            [
+                slow * self.expand_slow + fast * self.expand_fast,
+                skippable_slow * self.expand_slow + skippable_fast * self.expand_fast,
+            ],
+            axis=-1,
+        )
+
+    def heads(self, num_vertices: int) -> int:
+        """Price a heads pass that asks so many vertices."""
+        return self.bitmaps + num_vertices * self.head
+
+    def search(
+        self, slow_bytes: NDArray[np.int64], fast_bytes: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Price bytes that are searched, by the memory in which their rows begin."""
+        return (slow_bytes * self.search_slow + fast_bytes * self.search_fast) // SECTOR_BYTES
+
+    @staticmethod
+    def seconds(cost: int) -> float:
+        """Give a cost in seconds."""
+        return cost / _PICOSECONDS
+
+
+def large_level_seconds(rates: Rates) -> float:
+    """Return what launches and the read-back of a large level take."""
+    return _LARGE_LEVEL_LAUNCHES * rates.launch_seconds + rates.read_back_seconds
+
+
+def small_level_seconds(rates: Rates) -> float:
+    """Return what a level takes that one block expands beside others in one launch."""
+    return _SMALL_LEVEL_ACCESSES * rates.latency_seconds
+
+
+def costs_of(rates: Rates, rows: Rows) -> Costs:
+    """Price the steps of levels of a graph, by the rates of a device."""
+    slow, fast = _PICOSECONDS / rates.bus_sectors, _PICOSECONDS / rates.device_sectors
+    in_tails = max(0, rows.num_edges - rows.heads.size)
+    per_sector = SECTOR_BYTES * in_tails / max(1, rows.tails.size)
+    tested = _SECTORS_PER_TEST * per_sector * fast
+    searched = _SECTORS_PER_SEARCH * fast
+    return Costs(
+        expand_slow=round(slow + tested),
+        expand_fast=round(fast + tested),
+        search_slow=round(slow + searched),
+        search_fast=round(fast + searched),
+        head=round(_SECTORS_PER_HEAD * fast),
+        bitmaps=round(_SECTORS_PER_BIT * fast * rows.heads.size),
+        disk_byte=_PICOSECONDS / rates.disk_bandwidth,
+    )
