@@ -129,7 +129,7 @@ def _sum_degrees(graph: StoredGraph, done: GpuResult, threads: int) -> int:
     parts = over_ranges(
         kernels.sum_degrees, done.visited.size, threads, done.visited, degrees, few_left
     )
-    return graph.num_edges - sum(parts) if few_left else sum(parts)
+    return graph.num_arcs - sum(parts) if few_left else sum(parts)
 
 
 def outcome_of(done: GpuResult, seconds: float) -> BfsOutcome:
