@@ -64,15 +64,13 @@ class Frontier(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """What is known of a graph: its size, that of its file, whether it is directed.
-
-    ``named`` are the numbers of vertices of which messages up and down name some, if not of all.
-    """
+    """What is known of a graph: its size, that of its file, whether it is directed."""
 
     vertices: int
     arcs: int
     file_bytes: int | None = None
     directed: bool | None = None
+    # Vertices of which messages up and down name some, if not of all.
     named: tuple[int, int] | None = None
 
     @property
