@@ -1,9 +1,15 @@
-"""Compile kernels into the cache, in other processes: at the same time, or to save memory."""
+"""Compile kernels into the cache, in other processes, and count how long that takes.
+
+Others compile at the same time, or save memory.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+import time
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from operator import attrgetter
@@ -11,10 +17,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oocbfs.kernels.cache import is_cached
 from oocbfs.kernels.internals import address_of_code, event
+from oocbfs.kernels.threads import renewed_after_fork
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
+_lock = renewed_after_fork(threading.Lock())
+_here = threading.local()
+# What was spent on compiling in this process.
+_seconds = 0.0
 _PROGRAM = """
 import sys
 sys.path[:] = {path!r}
@@ -72,18 +83,24 @@ def prepare_together(*kernels: Any) -> None:  # noqa: ANN401
     """
     missing = [kernel for kernel in kernels if not is_cached(kernel)]
     if len(missing) > 1 and sys.executable:
-        others = [kernel.py_func for kernel in missing[:-1]]
-        helper = start([(other.__module__, f"{other.__name__}.prepare") for other in others])
-        try:
-            missing[-1].prepare()
-        except BaseException:
-            helper.kill()
-            raise
-        finally:
-            # If it failed, or had nowhere to put them, they are compiled here.
-            helper.communicate()
+        with counting():
+            _prepare_beside(missing)
     for kernel in kernels:
         kernel.prepare()
+
+
+def _prepare_beside(missing: list[Any]) -> None:
+    """Compile all but the last in another process, and the last here."""
+    others = [kernel.py_func for kernel in missing[:-1]]
+    helper = start([(other.__module__, f"{other.__name__}.prepare") for other in others])
+    try:
+        missing[-1].prepare()
+    except BaseException:
+        helper.kill()
+        raise
+    finally:
+        # If it failed, or had nowhere to put them, they are compiled here.
+        helper.communicate()
 
 
 def prepare_module(name: str) -> None:
@@ -112,3 +129,52 @@ def address_of(kernel: Any) -> int:  # noqa: ANN401
     """Give the address at which other compiled code can call a kernel with one signature."""
     address: int = address_of_code(kernel.prepare())
     return address
+
+
+@contextmanager
+def counting() -> Iterator[None]:
+    """Count the time of a block as compiling; blocks inside of it count once."""
+    _begin()
+    try:
+        yield
+    finally:
+        _end()
+
+
+def compile_seconds() -> float:
+    """Return the seconds that were spent on compiling so far, by all threads."""
+    _listen()
+    return _seconds
+
+
+def clock() -> float:
+    """Return a time that stands still while kernels are compiled, for differences only."""
+    return time.perf_counter() - compile_seconds()
+
+
+def _begin() -> None:
+    _here.depth = getattr(_here, "depth", 0) + 1
+    if _here.depth == 1:
+        _here.start = time.perf_counter()
+
+
+def _end() -> None:
+    global _seconds
+    _here.depth -= 1
+    if _here.depth == 0:
+        with _lock:
+            _seconds += time.perf_counter() - _here.start
+
+
+@cache
+def _listen() -> None:
+    """Let numba say when it compiles; functions that a kernel calls are compiled while it is."""
+
+    class Listener(event.Listener):  # type: ignore[misc]
+        def on_start(self, event: event.Event) -> None:
+            _begin()
+
+        def on_end(self, event: event.Event) -> None:
+            _end()
+
+    event.register("numba:compile", Listener())

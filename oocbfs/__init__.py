@@ -9,20 +9,44 @@ from typing import TYPE_CHECKING, Any
 from oocbfs.version import __version__
 
 if TYPE_CHECKING:
+    from oocbfs.any_graph import AnyGraph
     from oocbfs.cluster.graph import ShardedGraph
     from oocbfs.cluster.sharding import shard
     from oocbfs.conversion.converter import convert
-    from oocbfs.errors import OocbfsError
+    from oocbfs.errors import (
+        BudgetError,
+        ClusterError,
+        FileError,
+        FormatError,
+        InputError,
+        OocbfsError,
+        OutputError,
+        QueryError,
+        QueueError,
+    )
     from oocbfs.results.bfs import BfsResult
     from oocbfs.results.components import ComponentsResult
     from oocbfs.results.source import SourceResult, SourceResults
     from oocbfs.search.graph import Graph, open
+    from oocbfs.settings import LARGEST_COMPONENT, Schedule, Settings
 
 __all__ = [
+    "LARGEST_COMPONENT",
+    "AnyGraph",
     "BfsResult",
+    "BudgetError",
+    "ClusterError",
     "ComponentsResult",
+    "FileError",
+    "FormatError",
     "Graph",
+    "InputError",
     "OocbfsError",
+    "OutputError",
+    "QueryError",
+    "QueueError",
+    "Schedule",
+    "Settings",
     "ShardedGraph",
     "SourceResult",
     "SourceResults",
@@ -37,10 +61,22 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 # Imported on first use: numba alone takes longer than `oocbfs --help` may.
 _HOMES = {
+    "AnyGraph": "any_graph",
     "BfsResult": "results.bfs",
+    "BudgetError": "errors",
+    "ClusterError": "errors",
     "ComponentsResult": "results.components",
+    "FileError": "errors",
+    "FormatError": "errors",
     "Graph": "search.graph",
+    "InputError": "errors",
+    "LARGEST_COMPONENT": "settings",
     "OocbfsError": "errors",
+    "OutputError": "errors",
+    "QueryError": "errors",
+    "QueueError": "errors",
+    "Schedule": "settings",
+    "Settings": "settings",
     "ShardedGraph": "cluster.graph",
     "SourceResult": "results.source",
     "SourceResults": "results.source",

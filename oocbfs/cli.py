@@ -68,7 +68,7 @@ def _add_levels_of_messages(verb: argparse.ArgumentParser) -> None:
     for parser in _below(verb).values() or (verb,):
         level = parser.add_mutually_exclusive_group()
         for name, short, value, text in (
-            ("--quiet", "-q", logging.ERROR, "no messages and no progress; errors only"),
+            ("--quiet", "-q", logging.ERROR, "print errors only, and what --json or - asks for"),
             ("--verbose", "-v", logging.DEBUG, "more messages: decisions, and what took how long"),
         ):
             level.add_argument(

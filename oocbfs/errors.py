@@ -1,23 +1,55 @@
 """Everything oocbfs raises on purpose: what went wrong, where, and what to do next.
 
 OocbfsError
-├── InputError       an edge list that cannot be read as one
-├── FormatError      a container that is damaged, truncated or from another version
+├── FileError        something about a file
+│   ├── InputError   an edge list that cannot be read as one
+│   ├── FormatError  a container that is damaged, truncated or from another version
+│   └── OutputError  a result that cannot be written where it was asked for
 ├── BudgetError      more memory is needed than was allowed
-├── OutputError      a result that cannot be written where it was asked for
 ├── ClusterError     a cluster that is not there, goes away, or is not what is needed
-└── QueryError       a question the graph cannot answer, such as an unknown vertex
+└── QueryError       a question the graph cannot answer, such as an unknown vertex; a ValueError
     └── QueueError   a method's queue that has no room for what a level found
+
+Where Python itself would raise an OSError, an error is that one, too: opening a graph that is not
+there is a FormatError and a FileNotFoundError. ``FileError.like`` makes them.
 """
 
 from __future__ import annotations
+
+from itertools import product
+from typing import Any, Self
+
+
+def shown(value: object) -> str:
+    """Write something wrong in one short line."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 class OocbfsError(Exception):
     """Base of all errors that oocbfs explains in one line."""
 
 
-class InputError(OocbfsError):
+class FileError(OocbfsError):
+    """Base of the errors that are about a file."""
+
+    @classmethod
+    def like(
+        cls,
+        error: OSError | type[OSError],
+        message: str,
+        **details: Any,  # noqa: ANN401
+    ) -> Self:
+        """Return an error of this class that is one of Python's, too: that of the system."""
+        kind = error if isinstance(error, type) else type(error)
+        both = _BOTH.get((cls, kind)) or _BOTH[cls, OSError]
+        found: Any = both(message, **details)
+        if isinstance(error, OSError):
+            found.errno, found.strerror = error.errno, error.strerror
+        return found  # type: ignore[no-any-return]
+
+
+class InputError(FileError):
     """An input that cannot be read as a graph; names the file, the line and the text."""
 
     def __init__(
@@ -28,7 +60,7 @@ class InputError(OocbfsError):
         super().__init__(f"{where}{message}{shown}")
 
 
-class FormatError(OocbfsError):
+class FormatError(FileError):
     """A container that is damaged, truncated or written by another version."""
 
 
@@ -40,7 +72,7 @@ class BudgetError(OocbfsError):
         self.needed_bytes = needed_bytes
 
 
-class OutputError(OocbfsError):
+class OutputError(FileError):
     """A result that cannot be written where it was asked for."""
 
 
@@ -48,9 +80,34 @@ class ClusterError(OocbfsError):
     """A cluster that is not there, goes away, or whose workers cannot do the work."""
 
 
-class QueryError(OocbfsError):
+class QueryError(OocbfsError, ValueError):
     """A question the graph cannot answer, such as a vertex it does not have."""
 
 
 class QueueError(QueryError):
     """A queue of a method that has no room for what a level found; says how much it needs."""
+
+
+class _SystemError(OSError):
+    """An error of the system that says what its one argument says."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+_SYSTEM_ERRORS = (
+    OSError,
+    FileNotFoundError,
+    FileExistsError,
+    PermissionError,
+    IsADirectoryError,
+    NotADirectoryError,
+)
+_BOTH: dict[tuple[type, type], type] = {}
+for _ours, _theirs in product((InputError, FormatError, OutputError), _SYSTEM_ERRORS):
+    _name = f"{_ours.__name__.removesuffix('Error')}{_theirs.__name__}"
+    _bases = (_ours, _SystemError) if _theirs is OSError else (_ours, _SystemError, _theirs)
+    # By their names, they can be pickled.
+    _BOTH[_ours, _theirs] = globals()[_name] = type(
+        _name, _bases, {"__module__": __name__, "__doc__": f"Is both: {_ours.__doc__}"}
+    )

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.any_graph import AnyGraph
 from oocbfs.batch.sources import choose_random
 from oocbfs.conversion.converter import convert
 from oocbfs.errors import QueryError
@@ -190,11 +191,12 @@ def _compile(folder: Path, engine: Engine, threads: int) -> None:
     small.unlink()
 
 
-def _roots(opened: graph.Graph, count: int, seed: int) -> list[int]:
+def _roots(opened: AnyGraph, count: int, seed: int) -> list[int]:
     """Choose distinct roots at random among the vertices that have an edge."""
-    with opened.reading():
-        chosen = choose_random(opened.stored_degrees, count, seed)
-        return [int(vertex) for vertex in opened.ids_of(chosen)]
+    stored = opened._stored
+    with stored.reading():
+        chosen = choose_random(stored.stored_degrees, count, seed)
+        return [int(vertex) for vertex in stored.ids_of(chosen)]
 
 
 def validate(

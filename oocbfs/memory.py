@@ -12,9 +12,9 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from oocbfs.errors import BudgetError
+from oocbfs.errors import BudgetError, shown
 from oocbfs.formats.io import machine
-from oocbfs.settings import is_whole, shown
+from oocbfs.options import is_whole
 
 # The interpreter, what searches import, and all their code. Counted even where it is not there yet,
 # so that a budget is enough or not whatever a process loads first, and however often it is asked.
@@ -45,6 +45,12 @@ def parse_size(text: str | int) -> int:
     if size >= 2**63:
         raise BudgetError(f"{shown(text)} is more than any machine has: write it as 512M or 4G")
     return int(size)
+
+
+def read_size(text: str) -> str:
+    """Check that a size can be read, before it is needed."""
+    parse_size(text)
+    return text
 
 
 def format_size(num_bytes: float) -> str:

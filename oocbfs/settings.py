@@ -6,12 +6,16 @@ The number of threads is refused where it is used, by ``formats.io.ordered.avail
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import cached_property, lru_cache
-from operator import index
 from typing import Any, Literal, get_args
 
-from oocbfs.errors import QueryError
+from oocbfs.errors import QueryError, shown
+from oocbfs.formats.io.ordered import MAX_THREADS
+from oocbfs.memory import read_size
+from oocbfs.options import is_whole, option, read_folder, read_whole
 
 Engine = Literal["auto", "cpu", "disk", "cuda", "emulator"]
 # Where many sources are traversed at a time; whether from disk is decided by the memory they may
@@ -20,7 +24,7 @@ ManyEngine = Literal["auto", "cpu", "cuda", "emulator"]
 Direction = Literal["auto", "top-down", "bottom-up"]
 Emit = Literal["summary", "levels", "pairs"]
 Strategy = Literal["auto", "together", "one-per-core"]
-From = Literal["all", "giant"]
+From = Literal["all", "largest"]
 Table = Literal[
     "csv", "tsv", "jsonl", "parquet",
     "csv.gz", "tsv.gz", "jsonl.gz", "csv.zst", "tsv.zst", "jsonl.zst",
@@ -53,17 +57,6 @@ def check_whole(name: str, value: object, allowed: range) -> None:
         )
 
 
-def is_whole(value: object) -> bool:
-    """Tell whether something is a whole number of Python's or NumPy's, and no truth value."""
-    if isinstance(value, bool):
-        return False
-    try:
-        index(value)  # type: ignore[arg-type]
-    except TypeError:
-        return False
-    return True
-
-
 def as_text(text: str) -> str:
     """Write text so that UTF-8 can hold it: names of files may have bytes that are none."""
     return text.encode("utf-8", "backslashreplace").decode()
@@ -77,12 +70,6 @@ def file_name(path: str) -> str:
 def is_verifying() -> bool:
     """Tell whether OOCBFS_VERIFY asks to check whatever is found."""
     return os.environ.get("OOCBFS_VERIFY", "0") not in ("", "0")
-
-
-def shown(value: object) -> str:
-    """Write something wrong in one short line."""
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 @dataclass(frozen=True)
@@ -107,27 +94,133 @@ class Schedule:
 DEFAULT_SCHEDULE = Schedule()
 
 
+class Largest(Enum):
+    """The type of ``LARGEST_COMPONENT``, which has one value."""
+
+    COMPONENT = "the smallest id of the largest component"
+
+    def __repr__(self) -> str:
+        return "oocbfs.LARGEST_COMPONENT"
+
+
+# A source that no vertex can be mistaken for, whatever vertices are called.
+LARGEST_COMPONENT = Largest.COMPONENT
+
+
+def _read_devices(text: str) -> list[int]:
+    """Read the numbers of GPUs."""
+    return [read_whole(part, DEVICES) for part in text.split(",")]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How to search, whatever is searched for; see ``Graph.bfs``."""
+    """How to search, whatever is searched for: all that ``AnyGraph.bfs`` can be told, and more.
 
-    threads: int | None = None
-    engine: Engine = "auto"
-    vram: str | int | None = None
-    resident_tails: str | int | None = None
+    What users decide are keywords of these; the rest is for experts and comes as ``options``.
+    """
+
+    threads: int | None = field(
+        default=None,
+        metadata=option("how many to use", otherwise="all cores", values=range(1, MAX_THREADS + 1)),
+    )
+    engine: Engine = field(
+        default="auto",
+        metadata=option(
+            "cpu: all cores, on the mapped file; disk: read tails as needed; cuda: a GPU; "
+            "emulator: its kernels on the CPU, counting bytes; auto: a GPU if one is usable, else "
+            "the CPU, or the disk while a large file is not in memory yet; with --memory cpu or "
+            "disk",
+            values=get_args(Engine),
+        ),
+    )
+    vram: str | int | None = field(
+        default=None,
+        metadata=option(
+            "device memory to use, such as 5G",
+            otherwise="what is free",
+            unit="SIZE",
+            read=read_size,
+        ),
+    )
+    resident_tails: str | int | None = field(
+        default=None,
+        metadata=option(
+            "tails to keep in device memory, such as 512M or 25%",
+            otherwise="what fits",
+            unit="SIZE|PERCENT",
+        ),
+    )
     progress: bool = False
-    memory: int | None = None
-    tmp: str | os.PathLike[str] | None = None
-    # Only traversals from one source, or from the nearest of several, look at what follows.
-    direction: Direction = "auto"
-    max_depth: int | None = None
-    target: int | str | None = None
-    validate: bool = False
+    memory: int | None = field(
+        default=None,
+        metadata=option(
+            "limit for the process, such as 4G; a larger graph is read from disk",
+            otherwise="none",
+            unit="SIZE",
+            read=read_size,
+        ),
+    )
+    tmp: str | os.PathLike[str] | None = field(
+        default=None,
+        metadata=option(
+            "folder for results that do not fit in memory",
+            otherwise="the graph's",
+            unit="FOLDER",
+            read=read_folder,
+        ),
+    )
+    # Only searches from one source, or from the nearest of several, look at what follows.
+    direction: Direction = field(
+        default="auto",
+        metadata=option(
+            "use only one",
+            otherwise="auto, each level takes the cheaper",
+            values=get_args(Direction),
+        ),
+    )
+    # Levels are 32 bits wide.
+    max_depth: int | None = field(
+        default=None,
+        metadata=option("stop after N levels", otherwise="at the last one", values=range(1 << 31)),
+    )
+    target: int | str | None = field(
+        default=None,
+        metadata=option("stop at this vertex, print the path", otherwise="none", unit="ID"),
+    )
+    validate: bool = field(default=False, metadata=option("check the result as Graph500 does"))
     # One of oocbfs.methods, with its options.
-    method: str = "auto"
+    method: str = field(
+        default="auto",
+        metadata=option(
+            "search as a paper does, such as v3.3; 'bfs --method list' lists them",
+            otherwise="auto, our own",
+            unit="NAME[:OPTIONS]",
+        ),
+    )
+    # In which order the emulator runs threads.
     schedule: Schedule = DEFAULT_SCHEDULE
-    # Numbers of GPUs, each of which gets a part of the graph.
-    devices: tuple[int, ...] | None = None
+    # Numbers of GPUs, each of which gets a part of the graph; of the emulator, as many devices.
+    devices: Sequence[int] | None = field(
+        default=None,
+        metadata=option(
+            "cut the graph for several GPUs of this host, such as 0,1; --vram and "
+            "--resident-tails are then of each",
+            otherwise="one GPU",
+            unit="N,N",
+            read=_read_devices,
+        ),
+    )
+    # Of graphs in parts: search those, too, that are so deep that messages would take longer than
+    # the search; and bring all levels into the order of the ids at once, or part by part.
+    force: bool = field(
+        default=False,
+        metadata=option("search a graph in parts on a cluster, too, that has many levels"),
+    )
+    gather: bool = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.devices, Iterable):
+            object.__setattr__(self, "devices", tuple(self.devices))
 
     @property
     def checks(self) -> bool:
@@ -147,7 +240,7 @@ class Settings:
         if self.devices is not None:
             self._check_devices(self.devices)
 
-    def _check_devices(self, devices: tuple[int, ...]) -> None:
+    def _check_devices(self, devices: Sequence[int]) -> None:
         """Refuse devices that are none, and what does not run on several."""
         for number in devices:
             if not is_whole(number) or number not in DEVICES:
@@ -161,6 +254,10 @@ class Settings:
                 f"--devices are GPUs, and --engine {self.engine} is none: leave it out"
             )
 
+    def for_largest(self) -> Settings:
+        """Say how the largest component is found: where from matters little to it."""
+        return Settings(memory=self.memory, threads=self.threads, tmp=self.tmp)
+
     @property
     def on_device(self) -> bool:
         """Whether a device was asked for."""
@@ -172,8 +269,17 @@ class Settings:
         return not self.on_device and (self.engine != "auto" or self.memory is not None)
 
 
-def settings_of(**values: Any) -> Settings:  # noqa: ANN401
-    """Put settings together, or give those that were put together of the same values before."""
+def settings_of(options: Settings | None, **values: Any) -> Settings:  # noqa: ANN401
+    """Put settings together; of two values of one, that of ``options`` is for who gave no other.
+
+    Those that were put together of the same values before are given again.
+    """
+    if options is not None:
+        if not isinstance(options, Settings):
+            raise QueryError(f"options are an oocbfs.Settings, not {shown(options)}")
+        default = Settings()
+        given = {name: value for name, value in values.items() if value != getattr(default, name)}
+        return replace(options, **given)
     try:
         return _known_settings(**values)
     except TypeError:  # something that has no hash; it will be refused where it is used

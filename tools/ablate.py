@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from oocbfs import console
 from oocbfs.tools.shared import announcements, searches
 from oocbfs.tools.shared import options as shared
 
@@ -62,7 +63,7 @@ def run(options: argparse.Namespace) -> None:
     with Phases()("methods", len(methods) * plan.num_runs, "run") as bar:
         for row in run_all(plan, processes=processes, advance=bar.update):
             rows.append(row)
-            if not options.json:
+            if not (options.json or console.is_quiet()):
                 bar.clear()
                 if len(rows) == 1:
                     print(table.heading())
@@ -72,6 +73,7 @@ def run(options: argparse.Namespace) -> None:
         "graph": plan.path,
         "vertices": plan.num_vertices,
         "edges": plan.num_edges,
+        "arcs": plan.num_arcs,
         "sources": list(plan.expected),
         "schedules": [vars(schedule) for schedule in plan.schedules],
         "methods": [table.values(row, plan) for row in rows],

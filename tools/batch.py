@@ -8,14 +8,15 @@ import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
-from oocbfs.settings import From, LevelFiles, ManyEngine, Strategy, Table
+from oocbfs.batch.request import Job
+from oocbfs.options import options_of
 from oocbfs.tools.shared import announcements, searches
 from oocbfs.tools.shared import options as shared
 
 if TYPE_CHECKING:
-    from oocbfs.batch.job import Job, JobOutcome, PreparedJob
+    from oocbfs.batch.job import JobOutcome, PreparedJob
 
 _log = logging.getLogger(__name__)
 
@@ -28,71 +29,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="GRAPH.ocg|DIR|JOBS.toml",
         help="a graph, a graph in parts, or a file of jobs",
     )
+    job = {name: shared.declared(one) for name, one in options_of(Job).items()}
     chosen = parser.add_mutually_exclusive_group()
-    chosen.add_argument(
-        "--sources", type=shared.path, metavar="FILE", help="a file of ids, one per line"
-    )
-    chosen.add_argument(
-        "--random", type=shared.positive, metavar="N", help="N vertices that have an edge"
-    )
-    chosen.add_argument(
-        "--all-hubs",
-        type=shared.positive,
-        metavar="N",
-        help="the N vertices with the most neighbours; out-neighbours if directed",
-    )
-    shared.add(parser, "--seed", help="seed of --random (default: 1)")
-    parser.add_argument(
-        "--from",
-        dest="from_",
-        choices=get_args(From),
-        default="all",
-        help="giant: --random takes only vertices of the largest component (default: all)",
-    )
-    shared.add(
-        parser,
-        "--output",
-        required=False,
-        metavar="DIR",
-        help="the folder to write to; - prints the table instead; a file of jobs names its own "
-        "(no default)",
-    )
+    for name in ("sources", "random", "all-hubs"):
+        chosen.add_argument(f"--{name}", **job.pop(name))
+    output = "the folder to write to; - prints the table instead; a file of jobs names its own"
+    shared.add(parser, "--output", required=False, metavar="DIR", help=f"{output} (no default)")
     parser.add_argument(
         "--emit",
         nargs="+",
         type=shared.path,
         default=["summary"],
         metavar=("WHAT", "PAIRS.csv"),
-        help="summary: a row of figures for each source; levels: every distance too; "
-        "pairs PAIRS.csv: the distances of these pairs only (default: summary)",
+        help=job["emit"]["help"],
     )
-    for name, choices, text in (
-        ("--table", Table, "form of the table of sources or pairs (default: csv)"),
-        ("--level-files", LevelFiles, "a file for each source, or one array (default: npy)"),
-        (
-            "--strategy",
-            Strategy,
-            "64 sources in one pass, or each alone (default: auto)",
-        ),
-    ):
-        values = get_args(choices)
-        parser.add_argument(name, choices=values, default=values[0], help=text)
     parser.add_argument("--levels", type=_old_levels, help=argparse.SUPPRESS)
-    engines = "where 64 sources are traversed at a time; see oocbfs bfs (default: auto)"
-    shared.add(parser, "--engine", choices=get_args(ManyEngine), help=engines)
-    shared.add(parser, "--vram", "--resident-tails")
-    shared.add(parser, "--memory", help="limit for the process, such as 4G (default: none)")
-    shared.add(parser, "--threads")
-    clusters = (
-        "run groups on workers: tcp://HOST:PORT or the file of a scheduler (Dask), local:4, or mpi "
-        "(default: in this process)"
-    )
-    shared.add(parser, "--cluster", help=clusters)
-    parser.add_argument(
-        "--force",
-        action="store_true",
-        help="search a graph in parts on a cluster, too, that has very many levels",
-    )
+    for name, one in job.items():
+        if name not in ("graph", "output", "emit", "pairs"):
+            parser.add_argument(f"--{name}", **one)
     parser.add_argument("--resume", action="store_true", help="continue where the last run ended")
     shared.add(parser, "--json", help="print one JSON object per job")
     parser.set_defaults(usage_error=parser.error)
@@ -123,7 +77,6 @@ def run(options: argparse.Namespace) -> None:
         )
     shared.refuse_json_among_edges(options)
     announcements.announce()
-    from oocbfs.batch.job import Job
     from oocbfs.batch.job_file import read_jobs
     from oocbfs.batch.jobs import prepare
 

@@ -8,20 +8,20 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import accumulate
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from oocbfs.errors import QueryError
-from oocbfs.methods import AUTO, METHODS
-from oocbfs.settings import DEVICES, Direction, is_verifying
+from oocbfs.methods import METHODS
+from oocbfs.settings import LARGEST_COMPONENT, Largest, Settings, is_verifying
 from oocbfs.tools.shared import announcements, searches, vectors
 from oocbfs.tools.shared import options as shared
-from oocbfs.tools.shared.vertices import called, read_vertices, vertices
+from oocbfs.tools.shared.vertices import LARGEST, called, read_vertices, vertices
 
 if TYPE_CHECKING:
+    from oocbfs.any_graph import AnyGraph
     from oocbfs.results.bfs import BfsResult
     from oocbfs.results.counts import Counts
     from oocbfs.results.levels import Level
-    from oocbfs.search.graph import Graph
 
 _log = logging.getLogger(__name__)
 # Titles and widths of the columns of oocbfs.results.counts; edges are in the first table.
@@ -39,9 +39,6 @@ _COUNTS = {
     "lanes_used": ("lanes", 5),
     "warp_imbalance": ("busiest ÷ mean warp", 19),
 }
-# Levels are 32 bits wide.
-_DEPTH = shared.whole(0, 2**31 - 1)
-_DEVICE = shared.whole(DEVICES[0], DEVICES[-1])
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,60 +49,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--source",
         type=vertices,
         metavar="ID",
-        help="an id or a name, several such as 1,2,3, or giant: the smallest id of the largest "
-        "component; a vertex of that name is '\"giant\"' (no default)",
+        help="an id or a name, several such as 1,2,3, or @largest: the smallest id of the largest "
+        "component; a vertex of that name is '\"@largest\"' (no default)",
     )
     for name in ("levels", "parents"):
         vectors.add_vector(parser, f"--{name}", name)
-    parser.add_argument(
-        "--target",
-        type=vertices,
-        metavar="ID",
-        help="stop at this vertex, print the path (default: none)",
-    )
-    parser.add_argument(
-        "--max-depth",
-        type=_DEPTH,
-        metavar="N",
-        help="stop after N levels (default: at the last one)",
-    )
+    shared.add(parser, "--target", type=vertices)
+    shared.add(parser, "--max-depth")
     shared.add_engine_options(parser)
     shared.add(parser, "--cluster")
-    parser.add_argument(
-        "--direction",
-        choices=get_args(Direction),
-        default="auto",
-        help="use only one (default: auto, each level takes the cheaper)",
-    )
-    parser.add_argument("--validate", action="store_true", help="check the result as Graph500 does")
-    parser.add_argument(
-        "--method",
-        default=AUTO,
-        metavar="NAME[:OPTIONS]",
-        help="traverse as a paper does, such as v3.3; 'bfs --method list' lists them "
-        "(default: auto, our own)",
-    )
-    parser.add_argument(
-        "--devices",
-        type=_devices,
-        metavar="N,N",
-        help="deal the graph to several GPUs of this host, such as 0,1 (default: one GPU)",
-    )
+    shared.add(parser, "--direction", "--validate", "--method", "--devices")
     shared.add_file(parser, "--plot", "draw the levels as .svg or .png")
     shared.add(parser, "--force", "--json")
     parser.set_defaults(refuse=parser.error)
 
 
-def _sources(opened: Graph, text: str) -> list[Any] | str:
+def _sources(opened: AnyGraph, text: str) -> list[Any] | Largest:
     """Read ids or names, or the word for the largest component."""
-    if text != "giant":
+    if text != LARGEST:
         return read_vertices(opened, text)
     if opened.names is not None and text in opened.names:
-        _log.info("giant is the largest component; for the vertex of that name: '\"giant\"'")
-    return text
+        _log.info("%s is the largest component; its vertex is '\"%s\"'", text, text)
+    return LARGEST_COMPONENT
 
 
-def _target(opened: Graph, text: str | None) -> Any:  # noqa: ANN401
+def _target(opened: AnyGraph, text: str | None) -> Any:  # noqa: ANN401
     """Read one id or name."""
     if text is None:
         return None
@@ -123,10 +91,6 @@ def _for_parts(options: argparse.Namespace) -> dict[str, Any]:
         return {}
     files = [path for path in (options.levels, options.parents) if path is not None]
     return {"force": options.force, "gather": not all(map(is_folder, files))}
-
-
-def _devices(text: str) -> list[int]:
-    return [_DEVICE(part) for part in text.split(",")]
 
 
 def _refuse_missing(options: argparse.Namespace) -> None:
@@ -167,10 +131,11 @@ def run(options: argparse.Namespace) -> None:
             parents=options.parents is not None,
             progress=True,
             target=target,
-            **_for_parts(options),
-            **shared.chosen(options, "direction", "max_depth", "validate", "method"),
-            devices=options.devices,
-            **shared.chosen(options, *shared.ENGINE),
+            **shared.chosen(options, "max_depth", "validate", *shared.ENGINE),
+            options=Settings(
+                **shared.chosen(options, "direction", "method", "devices", *shared.DEVICE),
+                **_for_parts(options),
+            ),
         )
         for path, name in ((options.levels, "level"), (options.parents, "parent")):
             if path is not None:
@@ -234,8 +199,7 @@ def _rows(
     reached = f"{result.reached:,} of {result.graph.num_vertices:,} vertices"
     yield "reached", f"{reached}, depth {result.depth:,}"
     yield "edges", f"{stats.edges_traversed:,} in the reached part{looks}"
-    yield "seconds", searches.duration(stats)
-    yield "of these", searches.parts_of(stats)
+    yield from searches.durations(stats)
     yield "edges/second", f"{stats.edges_per_second:,.0f}"
     if each := stats.nanoseconds_per_edge:
         yield "ns per edge", ", ".join(f"{name} {value:.2f}" for name, value in each.items())

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from oocbfs.settings import Settings
 from oocbfs.tools.shared import announcements, searches, vectors
 from oocbfs.tools.shared import options as shared
 from oocbfs.tools.shared.vertices import called
@@ -21,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add(parser, "graph")
     vectors.add_vector(parser, "--labels", "the smallest id of each vertex's component")
     parser.add_argument(
-        "--giant",
+        "--largest",
         action="store_true",
         help="print only how much of the graph the largest component holds",
     )
@@ -37,27 +38,31 @@ def run(options: argparse.Namespace) -> None:
     announcements.announce()
 
     with searches.open_graph(options) as opened:
-        result = opened.components(progress=True, **shared.chosen(options, *shared.ENGINE))
+        result = opened.components(
+            progress=True,
+            **shared.chosen(options, *shared.ENGINE),
+            options=Settings(**shared.chosen(options, *shared.DEVICE)),
+        )
         if options.labels:
             between = result.labels_between
             vectors.write_column(options, options.labels, "component", between, result)
         if options.plot:
             result.plot(options.plot, force=options.force)
         searches.tell_engine(result.stats)
-        if options.giant:
-            nothing = () if result.giant else ("the graph has no vertices",)
-            shared.print_report(options, result.summary(), _giant_rows(result), above=nothing)
+        if options.largest:
+            nothing = () if result.largest_component else ("the graph has no vertices",)
+            shared.print_report(options, result.summary(), _largest_rows(result), above=nothing)
         else:
             shared.print_report(options, result.summary(), _rows(result), above=_sizes(result))
     searches.tell_written(options.labels, options.plot)
 
 
-def _giant_rows(result: ComponentsResult) -> Iterator[tuple[str, str]]:
-    giant, graph = result.giant, result.graph
-    if giant is not None:
-        yield "smallest id", called(giant.label)
-        yield "vertices", _of(giant.size, graph.num_vertices)
-        yield "edges", _of(result.giant_edges, graph.num_edges)
+def _largest_rows(result: ComponentsResult) -> Iterator[tuple[str, str]]:
+    largest, graph = result.largest_component, result.graph
+    if largest is not None:
+        yield "smallest id", called(largest.label)
+        yield "vertices", _of(largest.size, graph.num_vertices)
+        yield "edges", _of(result.largest_edges, graph.num_edges)
 
 
 def _of(part: int, whole: int) -> str:
@@ -85,8 +90,7 @@ def _rows(result: ComponentsResult) -> Iterator[tuple[str, str]]:
     decoded = stats.tail_bytes_decoded
     share = decoded / max(1, stats.tail_bytes)
     yield "components", f"{result.num_components:,} in {result.graph.num_vertices:,} vertices"
-    yield "seconds", searches.duration(stats)
-    yield "of these", searches.parts_of(stats)
+    yield from searches.durations(stats)
     yield "tails decoded", f"{decoded:,} bytes, {share:.1%} of all"
     for tier, moved in stats.slow_bytes_by_tier.items():
         yield shared.TIERS[tier], f"{moved:,} bytes"

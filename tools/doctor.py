@@ -78,7 +78,8 @@ def _meet_gpu(options: argparse.Namespace) -> None:
     else:
         for title, rows in report.sections(contact):
             print(title)
-            shared.print_table((f"  {name}", said) for name, said in rows)
+            for line in shared.in_columns((f"  {name}", said) for name, said in rows):
+                print(line)
             print()
         for problem in report.problems(contact):
             print(f"PROBLEM  {problem}")

@@ -12,11 +12,12 @@ import argparse
 import logging
 from typing import TYPE_CHECKING
 
+from oocbfs.errors import QueryError
 from oocbfs.tools.shared import announcements, searches
 from oocbfs.tools.shared import options as shared
 
 if TYPE_CHECKING:
-    from oocbfs.search.graph import Graph
+    from oocbfs.graph.any_stored import AnyStored
 
 _log = logging.getLogger(__name__)
 
@@ -43,18 +44,18 @@ def run(options: argparse.Namespace) -> None:
         check_outputs(outputs, inputs=[options.graph], force=options.force, streams=True)
     with searches.open_graph(options) as opened:
         if form is None:
-            num_edges = _write_edges(opened, options)
+            num_edges = _write_edges(opened._stored, options)
         else:
-            num_edges = _write_rows(opened, form, options)
+            num_edges = _write_rows(opened._stored, form, options)
     shared.print_count(options, num_edges)
 
 
-def _write_edges(opened: Graph, options: argparse.Namespace) -> int:
+def _write_edges(opened: AnyStored, options: argparse.Namespace) -> int:
     from oocbfs.formats.output.writers import write_edges
     from oocbfs.progress import Phases
     from oocbfs.results.tables import about
 
-    total = opened.num_edges // (1 if opened.directed else 2)
+    total = opened.num_edges
     kind = "directed" if opened.directed else "undirected, each edge once"
     with Phases()("export", total, "edge") as bar:
         return write_edges(
@@ -69,7 +70,7 @@ def _write_edges(opened: Graph, options: argparse.Namespace) -> int:
         )
 
 
-def _write_rows(opened: Graph, form: str, options: argparse.Namespace) -> int:
+def _write_rows(opened: AnyStored, form: str, options: argparse.Namespace) -> int:
     from oocbfs.formats.output.row_files import (
         FIRST,
         GAP,
@@ -78,8 +79,11 @@ def _write_rows(opened: Graph, form: str, options: argparse.Namespace) -> int:
         keeps_ids,
         write_rows,
     )
+    from oocbfs.graph.stored import StoredGraph
     from oocbfs.progress import Phases
 
+    if not isinstance(opened, StoredGraph):
+        raise QueryError(f"{opened.path}: is in parts, whose rows cannot be written: export edges")
     choose_row_format(options.output, opened)
     numbered = f"{options.output}: vertices are numbered from {FIRST[form]} in the order of their"
     lost = "which this format cannot hold"
@@ -89,6 +93,6 @@ def _write_rows(opened: Graph, form: str, options: argparse.Namespace) -> int:
         kept = "which are in the array ids" if form == NPZ else lost
         _log.info("%s ids, %s", numbered, kept)
     sides = 2 if form == GAP and opened.directed else 1
-    with Phases()("export", sides * opened.num_edges, "neighbour") as bar:
+    with Phases()("export", sides * opened.num_arcs, "neighbour") as bar:
         settings = shared.chosen(options, "threads", "force")
         return write_rows(opened, options.output, progress=bar.update, **settings)

@@ -32,10 +32,10 @@ def _graph_rows(info: dict[str, Any]) -> Iterator[tuple[str, str]]:
     dropped = f"{info['duplicates']:,} duplicate, {info['loops']:,} loops"
     yield "graph", f"{info['path']} ({format_size(info['file_bytes'])}, {kind})"
     yield "vertices", vertices
-    yield "edges", f"{info['edges']:,} (directed)"
+    yield "edges", shared.count_edges(info["edges"], directed=info["directed"])
     yield "max degree", shared.max_degree(info["directed"], info["max_degree"])
     yield "order", info["order"]
-    yield "bits per edge", f"{info['bits_per_edge']:.2f}"
+    yield "bits per arc", f"{info['bits_per_arc']:.2f}"
     yield "input", f"{info['edges_read']:,} edges, {dropped}"
     yield "format", f"version {info['format_version']}"
     if info["unpacked_bytes"]:
@@ -50,5 +50,5 @@ def _section_row(section: dict[str, Any]) -> tuple[str, str]:
 
 
 def _part_row(part: dict[str, Any]) -> tuple[str, str]:
-    text = f"{part['vertices']:,} vertices, {part['edges']:,} edges, {format_size(part['bytes'])}"
+    text = f"{part['vertices']:,} vertices, {part['arcs']:,} arcs, {format_size(part['bytes'])}"
     return f"  {part['name']}", text

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from oocbfs.memory import format_size
 from oocbfs.tools.shared import announcements, plan_workers
 from oocbfs.tools.shared import options as shared
+from oocbfs.tools.shared.vertices import LARGEST
 
-# The engines that run without a GPU, and the word for a source that takes a search of its own.
+# The engines that run without a GPU.
 _ENGINES = ("auto", "cpu", "disk")
-GIANT = "giant"
 
 if TYPE_CHECKING:
+    from oocbfs.graph.stored import StoredGraph
     from oocbfs.plan.device import DevicePlan
     from oocbfs.plan.prediction import LevelSample
     from oocbfs.plan.rates import KnownGpu
-    from oocbfs.search.graph import Graph
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     shared.add(parser, "graph", nargs="?")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "--vram",
-        type=shared.size,
-        metavar="SIZE",
-        help="plan for so much device memory, as 6G (default: GPUs of this machine)",
-    )
+    vram = "plan for so much device memory, as 6G (default: GPUs of this machine)"
+    shared.add(which, "--vram", help=vram)
     which.add_argument(
         "--gpu",
         nargs="?",
@@ -45,16 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--source",
-        choices=(GIANT,),
+        choices=(LARGEST,),
         help="plan for finding the largest component first, too (default: for any id)",
     )
     shared.add(parser, "--threads")
-    parser.add_argument(
-        "--resident-tails",
-        type=shared.share,
-        metavar="SIZE|PERCENT",
-        help="tails to keep in device memory, as 512M or 25%% (default: what fits)",
-    )
+    shared.add(parser, "--resident-tails")
     parser.add_argument("--parents", action="store_true", help="plan for parents too")
     parser.add_argument(
         "--samples",
@@ -74,19 +66,18 @@ def run(options: argparse.Namespace) -> None:
     if plan_workers.is_wanted(options):
         plan_workers.run(options)
         return
-    from oocbfs.search import graph
+    from oocbfs.graph.stored import open_stored
 
     targets = _targets(options)
-    with graph.open_file(options.graph, memory=options.memory) as opened, opened.reading():
+    with open_stored(options.graph, memory=options.memory) as opened, opened.reading():
         summary = summarise(opened, targets, options)
-    if options.json:
-        shared.print_json(summary)
-    else:
-        _print(summary)
+    shared.print_report(options, summary, (), above=_shown(summary))
 
 
 def summarise(
-    opened: Graph, targets: list[tuple[str, int, KnownGpu | None]], options: argparse.Namespace
+    opened: StoredGraph,
+    targets: list[tuple[str, int, KnownGpu | None]],
+    options: argparse.Namespace,
 ) -> dict[str, Any]:
     """Plan for the CPU, and for each GPU."""
     from oocbfs.plan.prediction import MODEL, sample_levels
@@ -100,6 +91,7 @@ def summarise(
         "graph": opened.path,
         "vertices": opened.num_vertices,
         "edges": opened.num_edges,
+        "arcs": opened.num_arcs,
         "graph_bytes": graph_bytes(opened),
         "reordered": opened.is_reordered,
         "samples": len(samples),
@@ -109,7 +101,7 @@ def summarise(
     }
 
 
-def plan_known(opened: Graph, samples: int) -> dict[str, Any]:
+def plan_known(opened: StoredGraph, samples: int) -> dict[str, Any]:
     """Plan for all known GPUs, and for those of this machine."""
     parser = argparse.ArgumentParser()
     add_arguments(parser)
@@ -144,7 +136,7 @@ def _targets(options: argparse.Namespace) -> list[tuple[str, int, KnownGpu | Non
 
 
 def _decide(
-    opened: Graph,
+    opened: StoredGraph,
     target: tuple[str, int, KnownGpu | None],
     samples: list[LevelSample],
     options: argparse.Namespace,
@@ -181,7 +173,7 @@ def _decide(
     }
 
 
-def _decide_cpu(opened: Graph, options: argparse.Namespace) -> dict[str, Any]:
+def _decide_cpu(opened: StoredGraph, options: argparse.Namespace) -> dict[str, Any]:
     """Decide as a search would without a GPU: the engine and what it needs, or why not."""
     from oocbfs.errors import BudgetError
     from oocbfs.memory import available_bytes, parse_size
@@ -199,7 +191,7 @@ def _decide_cpu(opened: Graph, options: argparse.Namespace) -> dict[str, Any]:
         settings = Settings(engine=engine, memory=memory, threads=options.threads)
         divisions = decide(
             opened,
-            from_giant=options.source == GIANT,
+            from_largest=options.source == LARGEST,
             parents=options.parents,
             settings=settings,
         )
@@ -210,7 +202,7 @@ def _decide_cpu(opened: Graph, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _predict_cpu(
-    opened: Graph, decided: dict[str, Any], samples: list[LevelSample]
+    opened: StoredGraph, decided: dict[str, Any], samples: list[LevelSample]
 ) -> dict[str, Any]:
     """Say how much a traversal would read, if its tails are on disk."""
     from statistics import median
@@ -224,7 +216,7 @@ def _predict_cpu(
 
 
 def _predict(
-    opened: Graph,
+    opened: StoredGraph,
     decided: DevicePlan,
     gpu: KnownGpu | None,
     samples: list[LevelSample],
@@ -269,16 +261,18 @@ def _predict(
     return found
 
 
-def _print(summary: dict[str, Any]) -> None:
-    print(_answer(summary))
+def _shown(summary: dict[str, Any]) -> Iterator[str]:
+    """Write the decisions for people."""
+    yield _answer(summary)
     size = format_size(summary["graph_bytes"])
     shape = f"{summary['vertices']:,} vertices, {summary['edges']:,} edges, {size}"
-    print(f"{summary['graph']}: {shape} of heads and tails")
+    yield f"{summary['graph']}: {shape} of heads and tails"
     for decision in summary["plans"]:
-        print(f"\n{decision['gpu']}, {format_size(decision['vram_bytes'])} usable")
-        shared.print_table([(f"  {name}", text) for name, text in _lines(decision, summary)])
+        yield f"\n{decision['gpu']}, {format_size(decision['vram_bytes'])} usable"
+        lines = _lines(decision, summary)
+        yield from shared.in_columns((f"  {name}", text) for name, text in lines)
     if summary["samples"] and summary["plans"]:
-        print(
+        yield (
             f"\nPredictions, not measurements, from {summary['samples']} sources. "
             f"{summary['model']}"
         )

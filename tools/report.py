@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import shlex
-import sys
 
 from oocbfs.settings import file_name
 from oocbfs.tools.shared import announcements
 from oocbfs.tools.shared import options as shared
+
+_log = logging.getLogger(__name__)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,8 +48,8 @@ def run(options: argparse.Namespace) -> None:
     from oocbfs.tools.plan import plan_known
 
     with graph.open_file(options.graph, memory=options.memory) as opened:
-        with opened.reading():
-            plan = None if options.memory else plan_known(opened, options.sources)
+        with opened._stored.reading():
+            plan = None if options.memory else plan_known(opened._stored, options.sources)
         facts = gather(
             opened,
             num_sources=options.sources,
@@ -62,7 +64,7 @@ def run(options: argparse.Namespace) -> None:
         if options.json:
             shared.print_json(facts.summary())
     if not options.json:
-        print(f"wrote {options.output}: {len(html.encode()):,} bytes", file=sys.stderr)
+        _log.info("wrote %s: %s bytes", options.output, f"{len(html.encode()):,}")
 
 
 def _command(options: argparse.Namespace) -> str:

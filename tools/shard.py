@@ -47,6 +47,7 @@ def _summary(manifest: Manifest) -> dict[str, Any]:
         "output": str(manifest.folder),
         "vertices": manifest.num_vertices,
         "edges": manifest.num_edges,
+        "arcs": manifest.num_arcs,
         "directed": manifest.directed,
         "file_bytes": manifest.file_bytes,
         "parts": [vars(file) for file in manifest.parts],
@@ -57,6 +58,6 @@ def _rows(manifest: Manifest) -> Iterator[tuple[str, str]]:
     size = format_size(manifest.file_bytes)
     yield "graph", f"{manifest.folder} ({size}, {len(manifest.parts)} parts)"
     yield "vertices", f"{manifest.num_vertices:,}"
-    yield "edges", f"{manifest.num_edges:,} (directed)"
+    yield "edges", shared.count_edges(manifest.num_edges, directed=manifest.directed)
     for file in manifest.parts:
-        yield f"  {file.name}", f"{file.edges:,} edges, {format_size(file.bytes)}"
+        yield f"  {file.name}", f"{file.arcs:,} arcs, {format_size(file.bytes)}"

@@ -65,7 +65,7 @@ class Part(NamedTuple):
 
     cut: Cut
     number: int
-    total_edges: int
+    total_arcs: int
     graph_checksum: int
 
     @property
@@ -81,19 +81,19 @@ class Part(NamedTuple):
 
 def read_part(header: np.void) -> tuple[str, Part | None]:
     """Read off a header what part it is of, None of a whole graph; or give what is wrong."""
-    number, parts, total_vertices, total_edges, checksum = (
+    number, parts, total_vertices, total_arcs, checksum = (
         int(header[name]) for name in layout.PARTS_FIELDS
     )
     if int(header["version"]) == 1 or not parts:
-        rest = number, parts, total_vertices, total_edges, checksum, int(header["reserved_parts"])
+        rest = number, parts, total_vertices, total_arcs, checksum, int(header["reserved_parts"])
         return "reserved header bytes are not zero" if any(rest) else "", None
-    part = Part(Cut(total_vertices, parts), number, total_edges, checksum)
+    part = Part(Cut(total_vertices, parts), number, total_arcs, checksum)
     if int(header["reserved_parts"]):
         return "reserved header bytes are not zero", None
     if number > parts or parts > MAX_PARTS or total_vertices > layout.MAX_VERTICES:
         return "impossible part", None
     if part.num_vertices != int(header["num_vertices"]):
         return "wrong number of vertices for a part", None
-    if not int(header["num_edges"]) <= total_edges <= layout.MAX_EDGES:
+    if not int(header["num_arcs"]) <= total_arcs <= layout.MAX_EDGES:
         return "impossible number of edges", None
     return "", part

@@ -84,7 +84,7 @@ HEADER = np.dtype(
         ("checksum", "<u4"),
         ("file_bytes", "<u8"),
         ("num_vertices", "<u8"),
-        ("num_edges", "<u8"),
+        ("num_arcs", "<u8"),
         ("first_id", "<u8"),
         ("flags", "<u4"),
         ("order", "<u4"),
@@ -103,12 +103,12 @@ HEADER = np.dtype(
         ("part", "<u4"),
         ("parts", "<u4"),
         ("total_vertices", "<u8"),
-        ("total_edges", "<u8"),
+        ("total_arcs", "<u8"),
         ("graph_checksum", "<u4"),
         ("reserved_parts", "<u4"),
     ]
 )
-PARTS_FIELDS = ("part", "parts", "total_vertices", "total_edges", "graph_checksum")
+PARTS_FIELDS = ("part", "parts", "total_vertices", "total_arcs", "graph_checksum")
 SECTION = np.dtype(
     [
         ("kind", "<u4"),

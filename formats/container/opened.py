@@ -53,6 +53,8 @@ class Opened:
         self, path: str | os.PathLike[str], source: int | Bytes | None, min_bytes: int
     ) -> None:
         self.path = Path(path)
+        # Whether another process finds it by its path.
+        self.is_named = source is None
         self.mapping: mmap.mmap | None = None
         if isinstance(source, np.ndarray):
             self.bytes = source
@@ -86,7 +88,9 @@ class Opened:
                     f"{self.path}: this process may not take as much memory as to map the file: "
                     "allow it more, or cut the graph into more parts"
                 ) from error
-            raise FormatError(f"{self.path}: cannot be opened: {error.strerror}") from error
+            raise FormatError.like(
+                error, f"{self.path}: cannot be opened: {error.strerror}"
+            ) from error
         self.mapping = mapping
         self.bytes = np.frombuffer(mapping, np.uint8)
         self._watch = PageWatch(mapping)

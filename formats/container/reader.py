@@ -78,17 +78,17 @@ class Container(Closing):
         self.header = header
         self.version = version
         self.num_vertices = int(header["num_vertices"])
-        self.num_edges = int(header["num_edges"])
+        self.num_arcs = int(header["num_arcs"])
         self.first_id = int(header["first_id"])
         self.block_shift = int(header["block_shift"])
         self._require(self.num_vertices <= layout.MAX_VERTICES, "impossible number of vertices")
-        self._require(self.num_edges <= layout.MAX_EDGES, "impossible number of edges")
+        self._require(self.num_arcs <= layout.MAX_EDGES, "impossible number of edges")
         problem, self.part = read_part(header)
         self._require(not problem, problem)
         # Rows of a part name vertices of the whole graph.
         self.num_ids = self.num_vertices if self.part is None else self.part.cut.num_vertices
         self._require(
-            self.num_edges <= self.num_vertices * max(0, self.num_ids - 1),
+            self.num_arcs <= self.num_vertices * max(0, self.num_ids - 1),
             "more edges than its vertices can have",
         )
         self._require(self.first_id + self.num_vertices <= 2**64, "impossible first id")
@@ -221,11 +221,9 @@ class Container(Closing):
         )
 
     @property
-    def bits_per_edge(self) -> float:
-        """Bits of heads and tails for each stored directed edge, the transpose counted likewise."""
-        sides = 2 if self.directed else 1
-        graph_bytes = self.raw_bytes(Kind.HEADS, Kind.TAILS)
-        return 8 * graph_bytes / (sides * self.num_edges) if self.num_edges else 0.0
+    def bits_per_arc(self) -> float:
+        """Bits of the whole file for each arc, both sides of a directed graph counted."""
+        return bits_per_arc(int(self.header["file_bytes"]), self.num_arcs, directed=self.directed)
 
     def section_chunks(self, kind: Kind) -> NDArray[np.void]:
         """Chunk records of a section."""
@@ -337,3 +335,13 @@ class Container(Closing):
         self.bytes = np.empty(0, np.uint8)
         self.chunks = np.empty(0, layout.CHUNK)
         self.file.drop()
+
+
+def bits_per_arc(file_bytes: int, num_arcs: int, *, directed: bool) -> float:
+    """Return how many bits of a graph's files there are for each arc that they store.
+
+    A directed graph stores each arc twice, once in the row of its source and once in the row of
+    its target; an undirected edge is two arcs.
+    """
+    stored = num_arcs * (2 if directed else 1)
+    return 8 * file_bytes / stored if stored else 0.0

@@ -52,7 +52,9 @@ class DirectFile:
             self.cached_descriptor = self._keep(open_regular(f"/dev/fd/{self.descriptor}"))
         except OSError as error:
             self._open.close()
-            raise FormatError(f"{self.path}: cannot be opened: {error.strerror}") from error
+            raise FormatError.like(
+                error, f"{self.path}: cannot be opened: {error.strerror}"
+            ) from error
 
     def _keep(self, file: FileIO) -> int:
         """Keep a file open until this is closed, and give its descriptor; it is read at random."""

@@ -19,7 +19,7 @@ from typing import IO, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.errors import BudgetError, InputError
+from oocbfs.errors import BudgetError, InputError, OocbfsError
 from oocbfs.formats.io.closing import Closing
 from oocbfs.formats.io.decompress import HEADER_BYTES, Codec, Decoder, WindowError, codec_of
 from oocbfs.formats.io.limits import InputLimits
@@ -56,11 +56,13 @@ def explained(name: str) -> Iterator[None]:
     """Turn what the system and the decompressors raise into one line."""
     try:
         yield
+    except OocbfsError:
+        raise  # which may be an OSError, and is explained
     except OSError as error:
         reason = {FileNotFoundError: "no such file", PermissionError: "permission denied"}.get(
             type(error), error.strerror or str(error)
         )
-        raise InputError(f"cannot read: {reason}", path=name) from error
+        raise InputError.like(error, f"cannot read: {reason}", path=name) from error
     except (zipfile.BadZipFile, EOFError, zlib.error) as error:
         message = f"damaged or truncated zip ({str(error) or 'ends early'})"
         raise InputError(message, path=name) from error

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
-from oocbfs.errors import InputError, OutputError
+from oocbfs.errors import InputError, OocbfsError, OutputError
 from oocbfs.formats.io.closing import Closing
 from oocbfs.formats.io.machine import read_at
 
@@ -25,14 +25,16 @@ def explained_writes(folder: str | os.PathLike[str]) -> Iterator[None]:
     """Say that an error in writing is about temporary data, and what to do."""
     try:
         yield
+    except OocbfsError:
+        raise  # which may be an OSError, and is explained
     except OSError as error:
         hint = (
             "free some space or name another folder with --tmp"
             if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
             else "name another folder with --tmp"
         )
-        raise OutputError(
-            f"{os.fspath(folder)}: cannot write temporary data ({error.strerror}): {hint}"
+        raise OutputError.like(
+            error, f"{os.fspath(folder)}: cannot write temporary data ({error.strerror}): {hint}"
         ) from error
 
 

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from oocbfs.errors import OutputError
+from oocbfs.errors import OocbfsError, OutputError
 
 # Files that this process is writing.
 _active: set[Path] = set()
@@ -63,12 +63,13 @@ def explained(output: str | os.PathLike[str]) -> Generator[None]:
     """Say of any OSError which output cannot be written."""
     try:
         yield
-    except BrokenPipeError:
+    except (BrokenPipeError, OocbfsError):
         raise  # of another file: what the block printed is not read any more
     except OSError as error:
         what = error.strerror or str(error)
         where = "" if error.filename is None else f" ({error.filename})"
-        raise OutputError(f"{os.fspath(output)}: cannot be written: {what}{where}") from error
+        shown = f"{os.fspath(output)}: cannot be written: {what}{where}"
+        raise OutputError.like(error, shown) from error
 
 
 def check_outputs(
@@ -185,10 +186,11 @@ def _check_target(target: Path, shown: str, force: bool, streams: bool) -> os.st
     except FileNotFoundError:
         existing = None
     if shown.endswith(os.sep) or (existing is not None and stat.S_ISDIR(existing.st_mode)):
-        raise OutputError(f"{shown}: is a folder; name a file")
+        raise OutputError.like(IsADirectoryError, f"{shown}: is a folder; name a file")
     if existing is None:
         if not target.parent.is_dir():
-            raise OutputError(f"{shown}: there is no folder {target.parent}; create it first")
+            missing = f"{shown}: there is no folder {target.parent}; create it first"
+            raise OutputError.like(FileNotFoundError, missing)
         return None
     if not stat.S_ISREG(existing.st_mode):
         if streams:
@@ -197,7 +199,9 @@ def _check_target(target: Path, shown: str, force: bool, streams: bool) -> os.st
     if any(_is_open_as(descriptor, existing) for descriptor in (0, 1, 2)):
         raise OutputError(f"{shown}: is standard input or output already; name another file")
     if not force:
-        raise OutputError(f"{shown}: already exists; use --force to replace it")
+        raise OutputError.like(
+            FileExistsError, f"{shown}: already exists; use --force to replace it"
+        )
     return existing
 
 

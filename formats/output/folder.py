@@ -70,12 +70,15 @@ def check_folder(
     target = Path(os.path.realpath(shown))
     if not target.exists():
         if not target.parent.is_dir():
-            raise OutputError(f"{shown}: there is no folder {target.parent}; create it first")
+            missing = f"{shown}: there is no folder {target.parent}; create it first"
+            raise OutputError.like(FileNotFoundError, missing)
         return
     if not target.is_dir():
-        raise OutputError(f"{shown}: is a file; name a folder")
+        raise OutputError.like(NotADirectoryError, f"{shown}: is a file; name a folder")
     if not force:
-        raise OutputError(f"{shown}: already exists; use --force to replace it")
+        raise OutputError.like(
+            FileExistsError, f"{shown}: already exists; use --force to replace it"
+        )
     if any(target.iterdir()) and not may_replace(target):
         raise OutputError(f"{shown}: holds something else; name another folder, or remove it")
 

@@ -38,7 +38,7 @@ class RowSource(Protocol):
     """A graph whose rows come in the order of the ids; undirected edges are in both rows."""
 
     num_vertices: int
-    num_edges: int
+    num_arcs: int
     directed: bool
 
     def natural_rows(self, *, inward: bool = False) -> Iterator[Rows]:
@@ -108,7 +108,7 @@ def write_rows(
             _write_gap(file, graph, progress)
         else:
             _write_npz(file, graph, progress)
-    return graph.num_edges // (1 if graph.directed else 2)
+    return graph.num_arcs // (1 if graph.directed else 2)
 
 
 def _write_metis(
@@ -119,7 +119,7 @@ def _write_metis(
     progress: Callable[[int], object],
 ) -> None:
     with packed(file, compression, threads) as (pack, write):
-        write(pack(f"{graph.num_vertices} {graph.num_edges // 2}\n".encode()))
+        write(pack(f"{graph.num_vertices} {graph.num_arcs // 2}\n".encode()))
 
         def encode(rows: Rows) -> tuple[int, Any]:
             return rows[1].size, pack(format_rows(*rows, FIRST[METIS]).data)
@@ -130,7 +130,7 @@ def _write_metis(
 
 
 def _write_gap(file: BinaryIO, graph: RowSource, progress: Callable[[int], object]) -> None:
-    file.write(_GAP_HEADER.pack(graph.directed, graph.num_edges, graph.num_vertices))
+    file.write(_GAP_HEADER.pack(graph.directed, graph.num_arcs, graph.num_vertices))
     for inward in (False, True)[: 1 + graph.directed]:
         offsets = _offsets(graph.natural_degrees(inward=inward))
         file.writelines(piece.astype("<i8").data for piece in offsets)
@@ -141,7 +141,7 @@ def _write_gap(file: BinaryIO, graph: RowSource, progress: Callable[[int], objec
 
 def _write_npz(file: BinaryIO, graph: RowSource, progress: Callable[[int], object]) -> None:
     """Write what ``scipy.sparse.save_npz`` writes of a CSR array of ones."""
-    n, m = graph.num_vertices, graph.num_edges
+    n, m = graph.num_vertices, graph.num_arcs
     number = "<i4" if max(n, m) < 2**31 else "<i8"
 
     def indices() -> Iterator[NDArray[Any]]:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from oocbfs.errors import OocbfsError
 from oocbfs.kernels.cache_folder import cache_folder
+from oocbfs.kernels.compiling import counting
 from oocbfs.kernels.cuda.source import (
     BFS_KERNELS,
     FOLDER,
@@ -213,7 +214,8 @@ def _compile(compiler: str, unit: Path, made: Path, flags: Iterable[str]) -> Non
 
 
 def _run(command: list[str | Path]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    with counting():
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         line = " ".join(map(str, command))
         raise OocbfsError(f"the emulator could not be compiled:\n{line}\n{done.stderr.strip()}")

@@ -18,7 +18,7 @@ from oocbfs.settings import file_name
 def as_html(rows: Sequence[Row], plan: Plan, pictures: Sequence[Picture]) -> str:
     """Write the page."""
     name = escape(file_name(plan.path))
-    about = f"{plan.num_vertices:,} vertices, {plan.num_edges:,} directed edges; {runs_of(plan)}."
+    about = f"{plan.num_vertices:,} vertices, {plan.num_edges:,} edges; {runs_of(plan)}."
     body = (
         f"<h1>Methods on {name}</h1>",
         f"<p>{escape(about)}</p>",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from oocbfs.batch.sources import choose_random
 from oocbfs.errors import QueryError
 from oocbfs.graph.rows import decode_edges
+from oocbfs.graph.stored import open_stored
 from oocbfs.kernels.emulator.build import find_compiler
 from oocbfs.search import graph as graphs
 from oocbfs.settings import Schedule
@@ -42,6 +43,7 @@ class Plan:
     path: str
     num_vertices: int
     num_edges: int
+    num_arcs: int
     graph_bytes: int
     methods: list[str]
     expected: dict[int, NDArray[np.int32]]
@@ -70,21 +72,23 @@ def prepare(
 ) -> Plan:
     """Choose sources of the largest component, and find their levels on the CPU."""
     find_compiler()
-    with graphs.open_file(path) as graph, graph.reading():
-        giant = graph.components(engine="cpu", threads=threads)
-        chosen = choose_random(graph.stored_degrees, num_sources, 1, giant.in_giant)
+    with graphs.open_file(path) as graph, graph._stored.reading():
+        stored = graph._stored
+        whole = graph.components(engine="cpu", threads=threads)
+        chosen = choose_random(stored.stored_degrees, num_sources, 1, whole.in_largest)
         if not chosen.size:
             raise QueryError(f"{path}: has no vertex to start from")
         found = {
             source: graph.bfs(source, engine="cpu", threads=threads)
-            for source in graph.given(graph.ids_of(chosen)).tolist()
+            for source in stored.given(stored.ids_of(chosen)).tolist()
         }
         both_ways = 1 if graph.directed else 2
         return Plan(
             path=path,
             num_vertices=graph.num_vertices,
             num_edges=graph.num_edges,
-            graph_bytes=graph.sizes.graph_bytes,
+            num_arcs=graph.num_arcs,
+            graph_bytes=stored.sizes.graph_bytes,
             methods=list(methods),
             expected={source: result.levels for source, result in found.items()},
             reached_edges={
@@ -101,7 +105,7 @@ def logical_frontiers(plan: Plan, source: int) -> Frontiers:
     edges = np.zeros(depth, np.int64)
     # A vertex may be reached from several levels, from each of which it counts.
     seen = np.empty(0, np.int64)
-    with graphs.open_file(plan.path) as graph, graph.reading():
+    with open_stored(plan.path) as graph, graph.reading():
         for sources, targets in decode_edges(graph.rows, graph.order, once=False):
             level = levels[sources].astype(np.int64)
             reached = level >= 0

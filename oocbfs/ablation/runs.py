@@ -23,6 +23,7 @@ from oocbfs.processes import PipedProcess
 from oocbfs.results.bfs import BfsResult
 from oocbfs.results.counts import Counts
 from oocbfs.search import graph as graphs
+from oocbfs.settings import Settings
 
 # What the pictures show of each level.
 LEVEL_COUNTS = ("edges_examined", "duplicates", "pcie_sectors", "device_sectors", "launches")
@@ -154,7 +155,11 @@ def try_method(graph: graphs.Graph, trial: Trial, plan: Plan) -> list[Run | str]
     found: list[Run | str] = []
     for schedule in plan.schedules:
         try:
-            result = graph.bfs(trial.source, engine=ENGINE, method=trial.method, schedule=schedule)
+            result = graph.bfs(
+                trial.source,
+                engine=ENGINE,
+                options=Settings(method=trial.method, schedule=schedule),
+            )
         except QueueError as error:
             found.append(str(error))
             continue

@@ -7,18 +7,18 @@ traverse one: this one, or a worker of a cluster.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from oocbfs.batch.outputs import NpyLevels, ZarrLevels
-from oocbfs.cluster.graph import ShardedGraph
 from oocbfs.cluster.searches.many import PartTraversals, check_strategy
+from oocbfs.cluster.stored_parts import StoredParts
 from oocbfs.formats.io.closing import Closing
+from oocbfs.graph.stored import StoredGraph
 from oocbfs.plan.many import ManyDivision
 from oocbfs.results.source import SourceResult
-from oocbfs.search.graph import Graph
 from oocbfs.search.many import Traversals, divide
 from oocbfs.settings import Emit, LevelFiles, ManyEngine, Settings, Strategy
 
@@ -39,34 +39,34 @@ class Manner:
     # Said here, because a worker has an environment of its own.
     validate: bool
 
-    def check(self, graph: Graph | ShardedGraph) -> None:
+    def check(self, graph: StoredGraph | StoredParts) -> None:
         """Refuse what a graph cannot do, or not within its budget."""
-        if isinstance(graph, ShardedGraph):
+        if isinstance(graph, StoredParts):
             check_strategy(graph, self.strategy)
             self._settings_in_parts(graph)
         else:
             self._divide(graph)
 
-    def traversals(self, graph: Graph | ShardedGraph) -> Traversals | PartTraversals:
+    def traversals(self, graph: StoredGraph | StoredParts) -> Traversals | PartTraversals:
         """Give what traverses a graph, by itself or in parts."""
-        if isinstance(graph, ShardedGraph):
+        if isinstance(graph, StoredParts):
             settings = self._settings_in_parts(graph)
-            return PartTraversals(graph, self.emit, settings, force=self.force)
+            return PartTraversals(graph, self.emit, settings)
         return Traversals(graph, self.emit, self._divide(graph))
 
-    def _divide(self, graph: Graph) -> ManyDivision:
+    def _divide(self, graph: StoredGraph) -> ManyDivision:
         """Decide how traversals keep within the budget of the graph."""
-        settings = Settings(memory=graph.budget_bytes, **self._asked)
-        return divide(graph, self.emit, self.strategy, settings)
+        return divide(graph, self.emit, self.strategy, self._settings(graph))
 
-    def _settings_in_parts(self, graph: ShardedGraph) -> Settings:
-        return graph.settings(None, {}, **self._asked)
-
-    @property
-    def _asked(self) -> dict[str, Any]:
-        """What settings of traversals are put together from."""
+    def _settings(self, graph: StoredGraph | StoredParts) -> Settings:
         names = ("threads", "engine", "vram", "resident_tails", "validate")
-        return {name: getattr(self, name) for name in names}
+        asked: dict[str, Any] = {name: getattr(self, name) for name in names}
+        return Settings(memory=graph.budget_bytes, **asked)
+
+    def _settings_in_parts(self, graph: StoredParts) -> Settings:
+        settings = replace(self._settings(graph), force=self.force)
+        graph.check_settings(settings)
+        return settings
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class GroupDone:
 class GroupRunner(Closing):
     """Traverses groups of one job on an open graph, and writes the levels of their sources."""
 
-    def __init__(self, graph: Graph | ShardedGraph, manner: Manner) -> None:
+    def __init__(self, graph: StoredGraph | StoredParts, manner: Manner) -> None:
         self._graph, self._manner = graph, manner
         self._traversals = manner.traversals(graph)
 

@@ -1,4 +1,4 @@
-"""What a batch is asked for, what is known before it starts, and what it did."""
+"""What is known of a batch before it starts, and what it did."""
 
 from __future__ import annotations
 
@@ -7,59 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from oocbfs.batch.groups import GroupDone, Manner, SourceGroup
-from oocbfs.cluster.manifest import is_sharded
+from oocbfs.batch.groups import GroupDone, SourceGroup
+from oocbfs.batch.request import Job
 from oocbfs.search.many import WIDTH
-from oocbfs.settings import Emit, From, LevelFiles, ManyEngine, Strategy, Table, is_verifying
-
-
-@dataclass(frozen=True)
-class Job:
-    """One graph, one set of sources, one folder; sources are given in exactly one of four ways.
-
-    Without a folder, the table goes to standard output, and there is nothing to resume.
-    """
-
-    graph: Path
-    output: Path | None
-    sources: Path | None = None
-    random: int | None = None
-    all_hubs: int | None = None
-    pairs: Path | None = None
-    seed: int = 1
-    from_: From = "all"
-    emit: Emit = "summary"
-    table: Table = "csv"
-    level_files: LevelFiles = "npy"
-    threads: int | None = None
-    memory: str | None = None
-    strategy: Strategy = "auto"
-    engine: ManyEngine = "auto"
-    vram: str | None = None
-    resident_tails: str | None = None
-    cluster: str | None = None
-    force: bool = False
-
-    @property
-    def is_in_parts(self) -> bool:
-        """Whether the graph is a folder of parts."""
-        return is_sharded(self.graph)
-
-    @property
-    def manner(self) -> Manner:
-        """What all groups share."""
-        return Manner(
-            output=self.output,
-            emit=self.emit,
-            level_files=self.level_files,
-            threads=self.threads,
-            strategy=self.strategy,
-            engine=self.engine,
-            vram=self.vram,
-            resident_tails=self.resident_tails,
-            force=self.force,
-            validate=is_verifying(),
-        )
 
 
 @dataclass(frozen=True)

@@ -5,26 +5,12 @@ from __future__ import annotations
 import os
 import reprlib
 import tomllib
-from dataclasses import fields
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from oocbfs.batch.job import Job
+from oocbfs.batch.request import Job
 from oocbfs.errors import InputError
-from oocbfs.formats.io.ordered import MAX_THREADS
-from oocbfs.settings import Emit, From, LevelFiles, ManyEngine, Strategy, Table
-
-_PATHS = ("graph", "output", "sources", "pairs")
-_COUNTS = ("random", "all-hubs", "threads")
-_MAX = {"threads": MAX_THREADS}
-_CHOICES = {
-    "from": get_args(From),
-    "emit": get_args(Emit),
-    "table": get_args(Table),
-    "level-files": get_args(LevelFiles),
-    "strategy": get_args(Strategy),
-    "engine": get_args(ManyEngine),
-}
+from oocbfs.options import Option, options_of, read_path
 
 
 def read_jobs(path: Path) -> list[Job]:
@@ -69,37 +55,28 @@ def _content(path: Path) -> dict[str, Any]:
         raise InputError(f"cannot be read as TOML: {error}", path=str(path)) from error
 
 
-def _spelled(field: str) -> str:
-    """Give the name of a job's field on the command line; ``from`` is a keyword of Python."""
-    return field.rstrip("_").replace("_", "-")
-
-
 def _job(path: Path, number: int, table: dict[str, Any]) -> Job:
     """Make a job of a table; refuses names and values that a job does not have."""
 
     def refuse(message: str) -> InputError:
         return InputError(f"job {number}: {message}", path=str(path))
 
-    known = {_spelled(name.name): name.name for name in fields(Job)}
+    known = options_of(Job)
     values: dict[str, Any] = {}
     for name, value in table.items():
         if name == "levels":
             raise refuse(f"levels is called level-files now: level-files = {reprlib.repr(value)}")
         if name not in known:
             raise refuse(f"unknown name {name!r}; known are {', '.join(sorted(known))}")
-        if name in _COUNTS:
-            good = type(value) is int and 0 < value <= _MAX.get(name, 2**63 - 1)
-        elif name == "force":
-            good = type(value) is bool
-        elif name == "seed":
-            good = type(value) is int and 0 <= value < 2**64
-        else:
-            good = isinstance(value, str) and value in _CHOICES.get(name, (value,))
-        if name in _PATHS:
-            good = good and value != "" and "\0" not in value
-        if not good:
+        declared: Option = known[name].metadata["option"]
+        is_flag = known[name].default is False
+        if not (type(value) is bool if is_flag else declared.takes(value)):
             raise refuse(f"{name} cannot be {reprlib.repr(value)}")
-        values[known[name]] = path.parent / value if name in _PATHS else value
+        if declared.read is read_path:
+            if not value or "\0" in value:
+                raise refuse(f"{name} cannot be {reprlib.repr(value)}")
+            value = path.parent / value
+        values[known[name].name] = value
     for name in ("graph", "output"):
         if name not in values:
             raise refuse(f"{name} is missing")

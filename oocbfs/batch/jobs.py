@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from oocbfs.batch.groups import GroupDone, GroupRunner, SourceGroup
-from oocbfs.batch.job import Job, JobOutcome, PreparedJob
+from oocbfs.batch.job import JobOutcome, PreparedJob
 from oocbfs.batch.outputs import ZarrLevels, import_zarr, read_pairs, read_sources, sync
 from oocbfs.batch.ranks import on_ranks
 from oocbfs.batch.records import (
@@ -30,16 +30,17 @@ from oocbfs.batch.records import (
     record_of,
     write_checked,
 )
+from oocbfs.batch.request import Job
 from oocbfs.batch.sources import choose_hubs, choose_random
 from oocbfs.batch.tables import Row, pair_types, write_table
 from oocbfs.batch.workers import SharedGraph, on_workers
-from oocbfs.cluster.graph import ShardedGraph
+from oocbfs.cluster.graph import ShardedGraph, open_parts
 from oocbfs.errors import OutputError, QueryError
 from oocbfs.formats.output.atomic import explained
 from oocbfs.formats.output.packing import STANDARD_OUTPUT
 from oocbfs.formats.output.parquet import import_arrow
 from oocbfs.gpu.cuda_device import load_cupy
-from oocbfs.graph.any_graph import AnyGraph
+from oocbfs.graph.any_stored import AnyStored
 from oocbfs.kernels.emulator.build import find_compiler
 from oocbfs.results.source import column_types
 from oocbfs.results.tables import about
@@ -79,8 +80,8 @@ def prepare(job: Job, *, resume: bool) -> PreparedJob:
         raise QueryError("a batch takes one of sources, random, all-hubs and pairs")
     if (job.emit == "pairs") != (job.pairs is not None):
         raise QueryError("emit pairs needs a file of pairs, and a file of pairs needs emit pairs")
-    if job.from_ == "giant" and job.random is None:
-        raise QueryError("from giant takes only random sources")
+    if job.from_ == "largest" and job.random is None:
+        raise QueryError("from largest takes only random sources")
     if job.emit == "levels" and job.level_files == "zarr":
         import_zarr()
     if job.table == "parquet":
@@ -95,10 +96,11 @@ def prepare(job: Job, *, resume: bool) -> PreparedJob:
         load_cupy()
     elif job.engine == "emulator":
         find_compiler()
-    with _open_graph(job) as graph, graph.reading():
+    with _open_graph(job) as opened, opened._stored.reading():
+        graph = opened._stored
         named = graph.names is not None
         pairs = [] if job.pairs is None else read_pairs(job.pairs, named=named)
-        sources = _sources(graph, job, pairs)
+        sources = _sources(opened, job, pairs)
         graph.positions(sources)
         graph.positions([target for _, target in pairs])
         graph.release()  # pages read to choose sources are not memory of the program
@@ -114,7 +116,7 @@ def prepare(job: Job, *, resume: bool) -> PreparedJob:
 def _open_graph(job: Job) -> Graph | ShardedGraph:
     """Open a graph, in one file or in parts; a cluster searches the latter together."""
     if job.is_in_parts:
-        return ShardedGraph(job.graph, job.memory, job.cluster)
+        return open_parts(job.graph, memory=job.memory, cluster=job.cluster)
     return open_file(job.graph, memory=job.memory)
 
 
@@ -130,8 +132,9 @@ def _check_printed(job: Job, *, resume: bool) -> None:
         raise QueryError("parquet needs a folder, not standard output: choose csv, tsv or jsonl")
 
 
-def _sources(graph: Graph | ShardedGraph, job: Job, pairs: list[tuple[Any, Any]]) -> list[Any]:
+def _sources(opened: Graph | ShardedGraph, job: Job, pairs: list[tuple[Any, Any]]) -> list[Any]:
     """Choose the sources, as ids or names."""
+    graph = opened._stored
     if job.sources is not None:
         return read_sources(job.sources, named=graph.names is not None)
     if job.pairs is not None:
@@ -141,9 +144,9 @@ def _sources(graph: Graph | ShardedGraph, job: Job, pairs: list[tuple[Any, Any]]
     else:
         assert job.random is not None
         wanted = (graph.stored_degrees, job.random, job.seed)
-        if job.from_ == "giant":
-            found = graph.components(threads=job.threads)
-            chosen = choose_random(*wanted, found.in_giant)
+        if job.from_ == "largest":
+            found = opened.components(threads=job.threads)
+            chosen = choose_random(*wanted, found.in_largest)
         else:
             chosen = choose_random(*wanted)
     if chosen.size == 0:
@@ -153,7 +156,7 @@ def _sources(graph: Graph | ShardedGraph, job: Job, pairs: list[tuple[Any, Any]]
 
 
 def _manifest(
-    graph: AnyGraph, job: Job, sources: list[Any], pairs: list[tuple[Any, Any]]
+    graph: AnyStored, job: Job, sources: list[Any], pairs: list[tuple[Any, Any]]
 ) -> dict[str, Any]:
     """List all that determines the bytes of the outputs."""
     listed = json.dumps([sources, pairs]).encode()
@@ -162,6 +165,7 @@ def _manifest(
         "graph_checksum": graph.checksum,
         "vertices": graph.num_vertices,
         "edges": graph.num_edges,
+        "arcs": graph.num_arcs,
         "from": job.from_,
         "sources": len(sources),
         "sources_sha256": hashlib.sha256(listed).hexdigest(),
@@ -246,7 +250,7 @@ def _traversing(prepared: PreparedJob, advance: Callable[[int], object]) -> Gene
         with on_cluster(job.cluster, shared, job.manner, advance) as traverse:
             yield traverse
         return
-    with _open_graph(job) as graph, GroupRunner(graph, job.manner) as runner:
+    with _open_graph(job) as graph, GroupRunner(graph._stored, job.manner) as runner:
 
         def here(groups: Sequence[SourceGroup]) -> Iterator[tuple[SourceGroup, GroupDone]]:
             for group in groups:
@@ -272,7 +276,7 @@ def _print_table(
     job = prepared.job
 
     def rows() -> Iterator[Row]:
-        with _open_graph(job) as graph, GroupRunner(graph, job.manner) as runner:
+        with _open_graph(job) as graph, GroupRunner(graph._stored, job.manner) as runner:
             for group in prepared.groups():
                 done = GroupDone()
                 yield from runner.rows(group, done, advance)

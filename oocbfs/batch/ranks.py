@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from oocbfs.batch.groups import GroupDone, GroupRunner, Manner, SourceGroup
 from oocbfs.batch.workers import SharedGraph, with_absolute_paths
 from oocbfs.errors import ClusterError
+from oocbfs.graph.stored import StoredGraph
 from oocbfs.memory import parse_size
-from oocbfs.search.graph import Graph
 from oocbfs.workers.mpi_ranks import attempt, cores_of_rank, gather, on_all, raise_error, together
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def on_ranks(
 
 
 # What this rank has open.
-_open: list[tuple[Graph, GroupRunner]] = []
+_open: list[tuple[StoredGraph, GroupRunner]] = []
 
 
 def open_graph(comm: Comm, shared: tuple[SharedGraph, Manner], _: None) -> None:

@@ -18,10 +18,9 @@ from typing import NamedTuple
 
 from oocbfs.batch.groups import GroupDone, GroupRunner, Manner, SourceGroup
 from oocbfs.errors import BudgetError, ClusterError, OocbfsError, OutputError
+from oocbfs.graph.stored import StoredGraph, open_stored
 from oocbfs.kernels.threads import renewed_after_fork
 from oocbfs.memory import format_size
-from oocbfs.search.graph import Graph
-from oocbfs.search.graph import open_file as open_graph
 from oocbfs.workers import dask_limits as limits
 from oocbfs.workers.dask_address import import_distributed
 from oocbfs.workers.dask_cluster import Call, DaskCluster
@@ -37,7 +36,7 @@ class SharedGraph:
     checksum: int
     memory: str | int | None
 
-    def open(self, budget_bytes: int | None = None) -> Graph:
+    def open(self, budget_bytes: int | None = None) -> StoredGraph:
         """Open the file, and refuse it if it is another one.
 
         Raises
@@ -46,7 +45,7 @@ class SharedGraph:
             If this process does not see it, or sees another.
         """
         try:
-            graph = open_graph(self.path, memory=budget_bytes)
+            graph = open_stored(self.path, memory=budget_bytes)
         except (OocbfsError, OSError) as error:
             raise ClusterError(f"{error}; {_ADVICE}") from error
         if graph.checksum != self.checksum:
@@ -115,7 +114,7 @@ def _check_folder(workers: DaskCluster, folder: Path) -> None:
 class _Open(NamedTuple):
     shared: SharedGraph
     manner: Manner
-    graph: Graph
+    graph: StoredGraph
     runner: GroupRunner
 
 

@@ -14,7 +14,7 @@ from oocbfs.plan.disk import TRAVERSAL_BYTES
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
-    from oocbfs.cluster.graph import ShardedGraph
+    from oocbfs.cluster.stored_parts import StoredParts
 
 # Bitmaps that a driver holds: frontier, next frontier, visited, and marks of four threads at most.
 _BITMAPS = 7
@@ -52,7 +52,7 @@ def choose_engine(container: Container, ref: ShardRef) -> str:
     return "disk"
 
 
-def result_arrays(graph: ShardedGraph, *, parents: bool, settings: Settings) -> ResultArrays:
+def result_arrays(graph: StoredParts, *, parents: bool, settings: Settings) -> ResultArrays:
     """Say where results go, within the budget of this process if it has one.
 
     Raises

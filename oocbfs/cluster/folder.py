@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from oocbfs.cluster.exchange import Shape
 from oocbfs.cluster.manifest import Manifest
-from oocbfs.formats.container.layout import Kind
+from oocbfs.formats.container.layout import TRANSPOSED, Kind
 from oocbfs.formats.edges import Edges, Ids
-from oocbfs.formats.io.closing import Closing
-from oocbfs.graph.any_graph import AnyGraph
+from oocbfs.graph.any_stored import AnyStored
+from oocbfs.graph.vertices import Vertex
 from oocbfs.memory import parse_size
 
 if TYPE_CHECKING:
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from oocbfs.kernels.rows import Rows
 
 
-class PartFolder(AnyGraph, Closing):
+class PartFolder(AnyStored):
     """The vertices of a graph in parts, and its rows, which are read part by part."""
 
     def __init__(self, folder: str | os.PathLike[str], memory: str | int | None = None) -> None:
         self.manifest = Manifest.read(folder)
         super().__init__(self.manifest.open(None), None if memory is None else parse_size(memory))
-        self.num_edges = self.manifest.num_edges
+        self.num_arcs = self.manifest.num_arcs
         self.directed = self.manifest.directed
         self.num_parts = self.manifest.cut.parts
         self._parts: dict[int, Container] = {}
@@ -60,7 +60,7 @@ class PartFolder(AnyGraph, Closing):
     def shape(self) -> Shape:
         """What drives a search."""
         manifest = self.manifest
-        return Shape(manifest.cut, manifest.num_edges, manifest.connected, manifest.useful)
+        return Shape(manifest.cut, manifest.num_arcs, manifest.connected, manifest.useful)
 
     @property
     def graph_bytes(self) -> int:
@@ -80,7 +80,7 @@ class PartFolder(AnyGraph, Closing):
             self._parts[number] = self.manifest.open(number)
         return self._parts[number]
 
-    def degree(self, vertex: int) -> int:
+    def degree(self, vertex: Vertex) -> int:
         """Count the neighbours of a vertex; out-neighbours if the graph is directed."""
         with self.reading():
             return int(self.stored_degrees[self.stored_one(vertex)])
@@ -119,10 +119,23 @@ class PartFolder(AnyGraph, Closing):
         """Yield all edges as ids, also where users know vertices by names."""
         return self.each(self._named_edges())
 
-    def _named_edges(self) -> Iterator[Edges]:
+    def _degree_sections(self, *, inward: bool) -> Iterator[NDArray[np.uint32]]:
+        if not inward:
+            yield self.stored_degrees
+            return
+        for number in range(self.shape.cut.parts):
+            container = self.part(number)
+            with container.file.reading():
+                yield container.section(Kind(Kind.DEGREES + TRANSPOSED))
+
+    def _natural_arcs(self) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
         for stored in self.stored_edges():
             natural = stored if self.order is None else [self.order[side] for side in stored]
             sources, targets = (side.astype(np.uint64) for side in natural)
+            yield sources, targets
+
+    def _named_edges(self) -> Iterator[Edges]:
+        for sources, targets in self._natural_arcs():
             if not self.directed:
                 once = sources < targets
                 sources, targets = sources[once], targets[once]
@@ -132,18 +145,17 @@ class PartFolder(AnyGraph, Closing):
         """Say what the folder says about itself, without reading the graph."""
         header, manifest = self._container.header, self.manifest
         containers = [self.part(number) for number in range(self.shape.cut.parts)]
-        sides = 2 if self.directed else 1
-        packed = sum(part.raw_bytes(Kind.HEADS, Kind.TAILS) for part in containers)
         return {
             "path": self.path,
             "vertices": self.num_vertices,
             "edges": self.num_edges,
+            "arcs": self.num_arcs,
             "directed": self.directed,
             "order": self._container.order.name.lower(),
             "ids": self._ids_kind(),
             "first_id": self._container.first_id,
             "max_degree": int(header["max_degree"]),
-            "bits_per_edge": 8 * packed / (sides * self.num_edges) if self.num_edges else 0.0,
+            "bits_per_arc": manifest.bits_per_arc,
             "file_bytes": manifest.file_bytes,
             "unpacked_bytes": 0,
             "format_version": int(header["version"]),
@@ -155,7 +167,7 @@ class PartFolder(AnyGraph, Closing):
                 {
                     "name": file.name,
                     "vertices": part.num_vertices,
-                    "edges": file.edges,
+                    "arcs": file.arcs,
                     "bytes": file.bytes,
                 }
                 for file, part in zip(manifest.parts, containers, strict=True)

@@ -10,13 +10,13 @@ from typing import Any, Self
 
 from oocbfs.errors import FormatError
 from oocbfs.formats.container.cut import Cut, Part
-from oocbfs.formats.container.reader import Container
+from oocbfs.formats.container.reader import Container, bits_per_arc
 from oocbfs.formats.io.limits import MAX_PARTS
 
 MANIFEST = "manifest.json"
 VERTICES = "vertices.ocg"
 FORMAT = "oocbfs shards"
-VERSION = 1
+VERSION = 2
 _AGAIN = "cut the graph again with 'oocbfs shard'"
 
 
@@ -27,8 +27,8 @@ class File:
     name: str
     bytes: int
     checksum: int
-    # Edges of its rows; those of the whole graph where it has none.
-    edges: int
+    # Arcs of its rows; those of the whole graph where it has none.
+    arcs: int
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Manifest:
 
     folder: Path
     num_vertices: int
-    num_edges: int
+    num_arcs: int
     directed: bool
     connected: int
     useful: int
@@ -49,6 +49,16 @@ class Manifest:
     def cut(self) -> Cut:
         """How vertices are dealt to the parts."""
         return Cut(self.num_vertices, len(self.parts))
+
+    @property
+    def num_edges(self) -> int:
+        """Edges of the graph, an undirected one counted once."""
+        return self.num_arcs if self.directed else self.num_arcs // 2
+
+    @property
+    def bits_per_arc(self) -> float:
+        """Bits of all files for each arc, both sides of a directed graph counted."""
+        return bits_per_arc(self.file_bytes, self.num_arcs, directed=self.directed)
 
     @property
     def file_bytes(self) -> int:
@@ -68,9 +78,10 @@ class Manifest:
         try:
             content = json.loads(path.read_bytes())
         except FileNotFoundError:
-            raise FormatError(f"{folder}: is a folder without a {MANIFEST}: not a graph") from None
+            missing = f"{folder}: is a folder without a {MANIFEST}: not a graph"
+            raise FormatError.like(FileNotFoundError, missing) from None
         except OSError as error:
-            raise FormatError(f"{path}: cannot be read: {error.strerror}") from error
+            raise FormatError.like(error, f"{path}: cannot be read: {error.strerror}") from error
         except ValueError:
             raise FormatError(f"{path}: is damaged (no JSON): {_AGAIN}") from None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
@@ -90,7 +101,7 @@ class Manifest:
         """Check types and ranges; raises whatever comes."""
         numbers = {
             name: _whole(content[name])
-            for name in ("num_vertices", "num_edges", "connected", "useful", "graph_checksum")
+            for name in ("num_vertices", "num_arcs", "connected", "useful", "graph_checksum")
         }
         parts = tuple(_file(entry) for entry in content["parts"])
         if not 1 <= len(parts) <= MAX_PARTS or numbers["connected"] > numbers["num_vertices"]:
@@ -123,9 +134,10 @@ class Manifest:
         path = self.path_of(part)
         number = len(self.parts) if part is None else part
         if not path.exists():
-            raise FormatError(f"{path}: is missing: copy it again, or {_AGAIN}")
+            missing = f"{path}: is missing: copy it again, or {_AGAIN}"
+            raise FormatError.like(FileNotFoundError, missing)
         container = Container(path)
-        expected = Part(self.cut, number, self.num_edges, self.graph_checksum)
+        expected = Part(self.cut, number, self.num_arcs, self.graph_checksum)
         problem = None
         if container.part is None or container.part.graph_checksum != self.graph_checksum:
             problem = "belongs to another graph than the manifest"
@@ -157,5 +169,5 @@ def _file(entry: dict[str, Any]) -> File:
     name = entry["name"]
     if not isinstance(name, str) or Path(name).name != name:
         raise ValueError
-    numbers = {key: _whole(entry[key]) for key in ("bytes", "checksum", "edges")}
+    numbers = {key: _whole(entry[key]) for key in ("bytes", "checksum", "arcs")}
     return File(name=name, **numbers)

@@ -83,7 +83,7 @@ class AllResults(Results):
         self,
         out: NDArray[np.int32],
         degrees: NDArray[np.uint32],
-        num_edges: int,
+        num_arcs: int,
         sizes: list[int],
         ranks: VertexArray | None = None,
         threads: int = 1,
@@ -94,7 +94,7 @@ class AllResults(Results):
         """
         levels = (np.asarray(out), self.levels, self.deep_levels)
         named = degrees[: self._num_named]
-        return name_levels(*levels, ranks, named, num_edges, sizes, threads)
+        return name_levels(*levels, ranks, named, num_arcs, sizes, threads)
 
     def levels_of(self, vertices: VertexArray) -> NDArray[np.int32]:
         """Give the levels of some stored vertices, -1 of those that were not reached."""

@@ -96,7 +96,12 @@ def convert_parts(
         with Container(whole) as container, container.file.reading():
             manifest = _Sharding(container, folder, parts, Phases(show=progress)).run(Path(output))
         whole.unlink()
-    return replace(report, output=str(output), file_bytes=manifest.file_bytes)
+    return replace(
+        report,
+        output=str(output),
+        file_bytes=manifest.file_bytes,
+        bits_per_arc=manifest.bits_per_arc,
+    )
 
 
 def is_ours(folder: Path) -> bool:
@@ -117,7 +122,7 @@ class _Sharding:
             "order": int(container.header["order"]),
             "parts": parts,
             "total_vertices": container.num_vertices,
-            "total_edges": container.num_edges,
+            "total_arcs": container.num_arcs,
             "graph_checksum": int(container.header["checksum"]),
         }
 
@@ -131,7 +136,7 @@ class _Sharding:
         manifest = Manifest(
             folder=output,
             num_vertices=self._container.num_vertices,
-            num_edges=self._container.num_edges,
+            num_arcs=self._container.num_arcs,
             directed=self._container.directed,
             connected=connected,
             useful=useful,
@@ -165,7 +170,7 @@ class _Sharding:
                 file,
                 writer,
                 num_vertices=source.num_vertices,
-                num_edges=source.num_edges,
+                num_arcs=source.num_arcs,
                 first_id=source.first_id,
                 max_degree=int(source.header["max_degree"]),
                 part=self._cut.parts,
@@ -181,7 +186,7 @@ class _Sharding:
             ]
             writers = [ContainerWriter(file) for file in files]
             shifts = [self._block_shift(part) for part in range(cut.parts)]
-            edges = [0] * cut.parts
+            arcs = [0] * cut.parts
             largest = [0] * cut.parts
             for side in self._sides:
                 rows = [
@@ -196,13 +201,13 @@ class _Sharding:
                     one.finish()
                     largest[part] = max(largest[part], one.max_degree)
                     if side == 0:
-                        edges[part] = one.num_edges
+                        arcs[part] = one.num_arcs
             return [
                 self._finish(
                     file,
                     writer,
                     num_vertices=cut.rows_of(part),
-                    num_edges=edges[part],
+                    num_arcs=arcs[part],
                     block_shift=shifts[part],
                     max_degree=largest[part],
                     part=part,
@@ -216,7 +221,7 @@ class _Sharding:
         os.fsync(file.fileno())
         file.seek(0)
         header = np.frombuffer(file.read(layout.HEADER.itemsize), layout.HEADER)[0]
-        return File(Path(file.name).name, size, int(header["checksum"]), fields["num_edges"])
+        return File(Path(file.name).name, size, int(header["checksum"]), fields["num_arcs"])
 
     def _block_shift(self, part: int) -> int:
         """Choose how many rows of a part share a base, as a conversion does."""

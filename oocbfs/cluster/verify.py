@@ -72,7 +72,7 @@ def _weights(manifest: Manifest, vertices: Container, parts: list[Container]) ->
         for name, found in (("connected", connected), ("useful", useful))
     }
     total = int(degrees.sum(dtype=np.uint64))
-    if total != manifest.num_edges:
+    if total != manifest.num_arcs:
         raise FormatError(f"{vertices.path}: degrees add up to {total:,} edges, not as stated")
     if last != {"connected": manifest.connected, "useful": manifest.useful}:
         raise FormatError(f"{manifest.folder}: the manifest is not about these vertices")
@@ -95,6 +95,6 @@ def _check_part(
     largest = max(int(rows.degrees.max(initial=0)) for rows in sides)
     if largest != int(part.header["max_degree"]):
         raise FormatError(f"{part.path}: the largest degree is {largest:,}, not as stated")
-    if int(sides[0].degrees.sum(dtype=np.uint64)) != part.num_edges:
+    if int(sides[0].degrees.sum(dtype=np.uint64)) != part.num_arcs:
         raise FormatError(f"{part.path}: degrees do not add up to its edges")
     return np.array([check_rows(part, rows, weights, seed, threads, advance) for rows in sides])

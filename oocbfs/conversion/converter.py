@@ -19,7 +19,7 @@ from oocbfs.conversion.pipeline import Conversion
 from oocbfs.conversion.plan import ConvertPlan, make_plan
 from oocbfs.conversion.resources import Resources
 from oocbfs.errors import InputError, QueryError
-from oocbfs.formats.container.reader import Container
+from oocbfs.formats.container.reader import Container, bits_per_arc
 from oocbfs.formats.container.writer import ContainerWriter, compress_container
 from oocbfs.formats.edges import Declared, EdgeStream
 from oocbfs.formats.io.folders import find_files
@@ -39,7 +39,9 @@ class Report:
 
     output: str
     vertices: int
+    # An undirected edge counts once, and is two arcs.
     edges: int
+    arcs: int
     directed: bool
     directed_why: str
     columns: str
@@ -52,7 +54,7 @@ class Report:
     ids: str
     first_id: int
     max_degree: int
-    bits_per_edge: float
+    bits_per_arc: float
     file_bytes: int
     spilled_bytes: int
     peak_bytes: int
@@ -166,7 +168,6 @@ def convert(
             file_bytes = container.finish(**fields)
         memory_.give_back()
         with Container(target, raw.fileno()) as written:
-            bits_per_edge = written.bits_per_edge
             if zstd is not None:
                 with phases("compress", file_bytes, "B") as bar:
                     file_bytes = compress_container(final, written, zstd, threads, bar.update)
@@ -177,7 +178,8 @@ def convert(
     return Report(
         output=str(target),
         vertices=fields["num_vertices"],
-        edges=fields["num_edges"],
+        edges=fields["num_arcs"] // (1 if directed else 2),
+        arcs=fields["num_arcs"],
         directed=directed,
         directed_why=directed_why,
         columns=declared.columns,
@@ -190,7 +192,7 @@ def convert(
         ids=_kind_of_ids(named, ids),
         first_id=named.first_id,
         max_degree=fields["max_degree"],
-        bits_per_edge=bits_per_edge,
+        bits_per_arc=bits_per_arc(file_bytes, fields["num_arcs"], directed=directed),
         file_bytes=file_bytes,
         spilled_bytes=counts.spilled_bytes,
         peak_bytes=memory_.peak_bytes(),

@@ -265,7 +265,7 @@ class Conversion(Closing):
         edges.close()
         return {
             "num_vertices": num_vertices,
-            "num_edges": writers[sides[0]].num_edges,
+            "num_arcs": writers[sides[0]].num_arcs,
             "first_id": self.ids.first_id,
             "flags": int(Flag.DIRECTED) if edges.directed else 0,
             "order": self.order.order,
@@ -297,6 +297,6 @@ class Conversion(Closing):
             for rows in sorter.drain(lambda keys: encode(keys, self._column_bits, self._weights)):
                 if rows is not None:
                     writer.write(rows)
-                    bar.update(writer.num_edges - bar.n)
+                    bar.update(writer.num_arcs - bar.n)
             writer.finish()
         self.counts.spilled_bytes += sorter.spilled_bytes

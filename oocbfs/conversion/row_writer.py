@@ -86,7 +86,7 @@ class RowWriter:
         }
         self._bases = np.zeros(layout.num_blocks(num_vertices, block_shift), np.uint64)
         self._next_row = 0
-        self.num_edges = 0
+        self.num_arcs = 0
         self.tail_bytes = 0
         self.max_degree = 0
 
@@ -130,7 +130,7 @@ class RowWriter:
         self._write_starts(ends - lengths)
         self.tail_bytes = int(ends[-1])
         self._next_row += heads.size
-        self.num_edges += int(degrees.sum(dtype=np.int64))
+        self.num_arcs += int(degrees.sum(dtype=np.int64))
         self.max_degree = max(self.max_degree, int(degrees.max()))
 
     def _write_starts(self, starts: NDArray[np.uint64]) -> None:

@@ -31,7 +31,7 @@ from oocbfs.results.bfs import BfsOutcome, Task
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
-    from oocbfs.graph.any_graph import AnyGraph
+    from oocbfs.graph.any_stored import AnyStored
     from oocbfs.graph.stored import StoredGraph
     from oocbfs.kernels.rows import Rows
 
@@ -71,7 +71,9 @@ def _load(
     return load_parts(cut, dealt, engine, names, settings, with_parents=with_parents)
 
 
-def check_host(graph: AnyGraph, tail_bytes: int, settings: Settings, *, with_parents: bool) -> None:
+def check_host(
+    graph: AnyStored, tail_bytes: int, settings: Settings, *, with_parents: bool
+) -> None:
     """Refuse tails that the host cannot hold for the devices."""
     pinnable = pinnable_bytes(graph, settings.memory, with_parents=with_parents)
     if tail_bytes > pinnable:

@@ -26,7 +26,7 @@ def by_stored(
     case: Case, done: GpuResult, in_order: bool
 ) -> tuple[NDArray[np.int32], NDArray[np.uint32] | None]:
     """Return levels and parents of stored vertices, which a device may give in the order of ids."""
-    levels, parents, order = done.levels, done.parents, case.graph.order
+    levels, parents, order = done.levels, done.parents, case.stored.order
     if not in_order or order is None:
         return levels, parents
     order = np.asarray(order)
@@ -52,7 +52,7 @@ def compare_search(
     compare_levels(case, source, levels)
     if parents is None:
         return
-    graph = case.graph
+    graph = case.stored
     stray = np.flatnonzero((parents >= graph.num_vertices) & (parents != NO_HEAD))
     if stray.size:
         raise DifferenceError(f"stored vertex {stray[0]} has the parent {parents[stray[0]]}")
@@ -67,7 +67,7 @@ def compare_search(
 def compare_labels(case: Case, labels: NDArray[Any], expected: NDArray[Any] | None = None) -> None:
     """Compare labels with those expected, by default the CPU's, by stored vertex."""
     if expected is None:
-        graph = case.graph
+        graph = case.stored
         expected = np.empty(graph.num_vertices, np.uint32)
         in_rows = graph.in_rows if graph.directed else None
         connect(graph.rows, in_rows, expected, threads=available_threads())

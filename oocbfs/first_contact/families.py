@@ -88,7 +88,7 @@ def _placed(case: Case, share: str, *, results: bool = False) -> Budget:
 
     The order of its results goes there too, if there are any.
     """
-    shape = shape_of(case.graph, whole=True)
+    shape = shape_of(case.stored, whole=True)
     return Budget(shape if results else shape.of_rows(), None, None, share, with_parents=True)
 
 
@@ -109,7 +109,7 @@ def one_source(target: Target, cases: Sequence[Case]) -> Iterator[Check]:
             device = target.device(KernelOptions(), BFS_KERNELS)
             budget = _placed(case, share, results=True)
             with load_graph(
-                GpuBfs, device, case.graph, budget, whole=True, limits=limits
+                GpuBfs, device, case.stored, budget, whole=True, limits=limits
             ) as search:
                 for source in case.sources:
                     done = search.run(np.array([source], np.uint32), direction)
@@ -129,11 +129,11 @@ def many_sources(target: Target, cases: Sequence[Case]) -> Iterator[Check]:
             budget = _placed(case, share)
             # The same vertex twice is two sources.
             sources = [*case.sources, case.sources[0]]
-            with load_graph(GpuMany, device, case.graph, budget, whole=True) as search:
+            with load_graph(GpuMany, device, case.stored, budget, whole=True) as search:
                 found = search.run(np.array(sources, np.uint32), alpha=alpha)
             assert found.planes is not None
             for number, source in enumerate(sources):
-                levels = np.empty(case.graph.num_vertices, np.int32)
+                levels = np.empty(case.stored.num_vertices, np.int32)
                 spread_deep(levels, found.planes, _NO_RANKS, number)
                 compare_levels(case, source, levels)
 
@@ -147,7 +147,7 @@ def components(target: Target, cases: Sequence[Case]) -> Iterator[Check]:
         def run(case: Case = case, share: str = share) -> None:
             device = target.device(KernelOptions(with_parents=False), COMPONENTS_KERNELS)
             budget = _placed(case, share)
-            with load_graph(GpuComponents, device, case.graph, budget, whole=True) as search:
+            with load_graph(GpuComponents, device, case.stored, budget, whole=True) as search:
                 compare_labels(case, search.run())
 
         yield Check(f"{case.name}, {share} resident", run)
@@ -156,7 +156,7 @@ def components(target: Target, cases: Sequence[Case]) -> Iterator[Check]:
 def staged(target: Target, cases: Sequence[Case]) -> Iterator[Check]:
     """Search while all tails that are not resident come from disk, in many pieces."""
     ways = [direction for direction in DeviceDirection if direction is not DeviceDirection.SPLIT]
-    with_tails = [case for case in cases if any(side.tails.size for side in sides_of(case.graph))]
+    with_tails = [case for case in cases if any(side.tails.size for side in sides_of(case.stored))]
     for case, direction, share in _each(target, with_tails, ways, SHARES[:2]):
 
         def run(
@@ -168,11 +168,11 @@ def staged(target: Target, cases: Sequence[Case]) -> Iterator[Check]:
             on_device = tuple((begin, min(end, host[1])) for (begin, end), host in pairs)
             with GpuBfs(
                 device,
-                case.graph.rows,
-                case.graph.in_rows,
+                case.stored.rows,
+                case.stored.in_rows,
                 device_ranges=decided.device_ranges,
                 host_ranges=on_device,
-                disks=disks_of(case.graph),
+                disks=disks_of(case.stored),
                 slot_bytes=DISK_BLOCK_BYTES,
             ) as search:
                 source = case.sources[-1]
@@ -201,13 +201,13 @@ def several_devices(target: Target, cases: Sequence[Case]) -> Iterator[Check]:
 def _dealt(target: Target, case: Case, share: str) -> DevicesBfs:
     options = KernelOptions(dealt=True)
     numbers = _two_devices(target)
-    cut = Cut(case.graph.num_vertices, len(numbers))
+    cut = Cut(case.stored.num_vertices, len(numbers))
     settings = Settings(resident_tails=share)
     devices = [target.device(options, DEVICES_KERNELS, number) for number in numbers]
     with ExitStack() as stack:
         parts = []
         for part, device in enumerate(devices):
-            sides = [cut_rows(side, cut, part) for side in sides_of(case.graph)]
+            sides = [cut_rows(side, cut, part) for side in sides_of(case.stored)]
             placed = place(device, sides, cut, part, settings, options)
             parts.append(stack.enter_context(placed))
         links = _links(devices, numbers)
@@ -245,7 +245,7 @@ def methods(target: Target, cases: Sequence[Case]) -> Iterator[Check]:
                 program = make_program(choice, with_parents=True)
                 options = MethodOptions(with_parents=program.with_parents)
                 device = target.device(options, program.kernels)
-                graph, source = case.graph, case.sources[-1]
+                graph, source = case.stored, case.sources[-1]
                 with MethodSearch(device, choice, program, graph.rows, graph.in_rows) as search:
                     done = search.run(np.array([source], np.uint32))
                 compare_search(case, source, done.levels, done.parents)
@@ -272,7 +272,7 @@ def whole_calls(target: Target, cases: Sequence[Case]) -> Iterator[Check]:
     for case in cases[-4:]:
 
         def batch(case: Case = case) -> None:
-            ids = case.graph.ids_of(np.array(case.sources)).tolist()
+            ids = case.stored.ids_of(np.array(case.sources)).tolist()
             found = case.graph.bfs_many(ids, emit="levels", engine=target.engine)
             for source, result in zip(case.sources, found, strict=True):
                 assert result.levels is not None
@@ -280,13 +280,13 @@ def whole_calls(target: Target, cases: Sequence[Case]) -> Iterator[Check]:
 
         yield Check(f"batch, {case.name}", batch)
     for case, share in product(cases[-4:], SHARES):
-        settings: dict[str, Any] = {"engine": target.engine, "resident_tails": share}
+        options = Settings(resident_tails=share)
+        settings: dict[str, Any] = {"engine": target.engine, "options": options}
 
         def search(case: Case = case, settings: dict[str, Any] = settings) -> None:
-            graph = case.graph
-            source = int(graph.ids_of(np.array(case.sources[-1:]))[0])
-            done = graph.bfs(source, parents=True, validate=True, **settings)
-            graph.release_device()
+            source = int(case.stored.ids_of(np.array(case.sources[-1:]))[0])
+            done = case.graph.bfs(source, parents=True, validate=True, **settings)
+            case.graph.release_device()
             compare_levels(case, case.sources[-1], done.levels[_positions(case)])
 
         def connect(case: Case = case, settings: dict[str, Any] = settings) -> None:
@@ -299,8 +299,8 @@ def whole_calls(target: Target, cases: Sequence[Case]) -> Iterator[Check]:
 
 
 def _positions(case: Case) -> NDArray[Any]:
-    order = case.graph.order
-    return np.arange(case.graph.num_vertices) if order is None else order
+    order = case.stored.order
+    return np.arange(case.stored.num_vertices) if order is None else order
 
 
 FAMILIES: dict[str, Family] = {

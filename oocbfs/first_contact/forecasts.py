@@ -25,6 +25,7 @@ from oocbfs.plan.rates import Rates
 from oocbfs.plan.shape import shape_of
 from oocbfs.progress import Phases
 from oocbfs.search.graph import Graph, open_file
+from oocbfs.settings import Settings
 
 _SCALES = {"cuda": 20, "emulator": 10}
 _SHARES = ("0%", "50%", "100%")
@@ -54,7 +55,7 @@ def compare_forecasts(
     with phases("graph", None, "file"):
         convert(generators.kron(scale), folder / "forecast.ocg")
     with open_file(folder / "forecast.ocg") as graph:
-        samples = sample_levels(graph, _SOURCES, phases)
+        samples = sample_levels(graph._stored, _SOURCES, phases)
         with phases("predict", len(_SHARES), "share") as bar:
             for share in _SHARES:
                 runs = [_compare(target, graph, sample, share, rates) for sample in samples]
@@ -71,15 +72,16 @@ def _median(values: tuple[Any, ...]) -> Any:  # noqa: ANN401
 def _compare(
     target: Target, graph: Graph, sample: LevelSample, share: str, rates: Rates | None
 ) -> tuple[int, int | None, float | None, float | None]:
-    decided = plan(shape_of(graph), vram_bytes=None, resident_tails=share)
+    stored = graph._stored
+    decided = plan(shape_of(stored), vram_bytes=None, resident_tails=share)
     decides_by = rates or target.device(KernelOptions(), MEASURE_KERNELS).rates
-    forecast = predict(graph, decided, sample, decides_by)
-    source = int(graph.ids_of(np.flatnonzero(sample.levels == 0))[0])
-    order = np.arange(graph.num_vertices) if graph.order is None else graph.order
-    settings: dict[str, Any] = {"engine": target.engine, "resident_tails": share, "parents": False}
+    forecast = predict(stored, decided, sample, decides_by)
+    source = int(stored.ids_of(np.flatnonzero(sample.levels == 0))[0])
+    order = np.arange(graph.num_vertices) if stored.order is None else stored.order
+    options = Settings(resident_tails=share)
     seconds = []
     for _ in range(_ROUNDS if target.is_gpu else 1):
-        done = graph.bfs(source, **settings)
+        done = graph.bfs(source, engine=target.engine, options=options)
         if not np.array_equal(done.levels[order], sample.levels):
             raise DifferenceError(
                 f"levels of {graph.num_vertices:,} vertices differ from the CPU's"

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from oocbfs.conversion.converter import convert
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.generate import generators
+from oocbfs.graph.stored import StoredGraph
 from oocbfs.kernels.bfs import traverse as cpu
 from oocbfs.progress import Phases
 from oocbfs.search.graph import Graph, open_file
@@ -49,10 +50,15 @@ class Case:
     sources: tuple[int, ...]
     _levels: dict[int, NDArray[np.int32]] = field(default_factory=dict)
 
+    @property
+    def stored(self) -> StoredGraph:
+        """The graph as its file stores it."""
+        return self.graph._stored
+
     def levels(self, source: int) -> NDArray[np.int32]:
         """Return what the CPU finds, by stored vertex."""
         if source not in self._levels:
-            graph, levels = self.graph, np.empty(self.graph.num_vertices, np.int32)
+            graph, levels = self.stored, np.empty(self.graph.num_vertices, np.int32)
             sources = np.array([source], np.uint32)
             cpu.traverse(graph.rows, graph.in_rows, sources, levels, threads=available_threads())
             self._levels[source] = levels
@@ -80,7 +86,7 @@ _ORDERS: dict[str, Any] = {"hubs": "natural", "islands": "natural"}
 
 
 def _sources(graph: Graph) -> tuple[int, ...]:
-    degrees = graph.rows.degrees
+    degrees = graph._stored.rows.degrees
     others = np.flatnonzero(degrees)
     largest = np.argsort(degrees, kind="stable")[-2:]
     return (*map(int, largest[::-1]), int(others[others.size // 3]))

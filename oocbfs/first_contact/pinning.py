@@ -39,7 +39,7 @@ def look_at_pinning(
 ) -> Pinning:
     """Pin the tails of a graph, some memory of ours, then more and more; all is given back."""
     free_bytes = available_bytes() if free_bytes is None else free_bytes
-    with device.map_host(graph.rows.tails):
+    with device.map_host(graph._stored.rows.tails):
         route = device.routes[-1].value
     memory = page_aligned(max(1 << 20, min(_TIMED_BYTES, free_bytes // _SHARE)))
     memory[:] = 1

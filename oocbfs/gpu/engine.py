@@ -35,7 +35,7 @@ from oocbfs.results.naming import check_parents
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
-    from oocbfs.graph.any_graph import AnyGraph
+    from oocbfs.graph.any_stored import AnyStored
     from oocbfs.graph.stored import StoredGraph
 
 # What says that this graph cannot be traversed on this GPU; another engine may.
@@ -50,7 +50,7 @@ def follow_schedule(device: Device, settings: Settings) -> None:
 
 
 def run_search(
-    graph: AnyGraph,
+    graph: AnyStored,
     search: Any,  # noqa: ANN401
     task: Task,
     settings: Settings,
@@ -68,7 +68,7 @@ def run_search(
 
 
 def fill(
-    graph: AnyGraph,
+    graph: AnyStored,
     search: Any,  # noqa: ANN401
     task: Task,
     settings: Settings,
@@ -129,7 +129,7 @@ def _sum_degrees(graph: StoredGraph, done: GpuResult, threads: int) -> int:
     parts = over_ranges(
         kernels.sum_degrees, done.visited.size, threads, done.visited, degrees, few_left
     )
-    return graph.num_edges - sum(parts) if few_left else sum(parts)
+    return graph.num_arcs - sum(parts) if few_left else sum(parts)
 
 
 def outcome_of(done: GpuResult, seconds: float) -> BfsOutcome:

@@ -137,7 +137,7 @@ def make_rows(
         tails=tails,
         degrees=degrees,
         shift=container.block_shift,
-        num_edges=container.num_edges,
+        num_edges=container.num_arcs,
         max_degree=int(container.header["max_degree"]),
         num_ids=num_ids,
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import os
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -12,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.arrays import ResultPool
+from oocbfs.errors import FormatError
 from oocbfs.formats.container.layout import TRANSPOSED, Kind
 from oocbfs.formats.container.reader import Container
+from oocbfs.formats.container.transposed import TransposedContainer
 from oocbfs.formats.edges import Edges, Ids
-from oocbfs.formats.io.closing import Closing
 from oocbfs.formats.io.page_cache import cached_share
-from oocbfs.graph.any_graph import AnyGraph
+from oocbfs.graph.any_stored import AnyStored
 from oocbfs.graph.kept import KeptSearch
 from oocbfs.graph.sizes import Sizes
 from oocbfs.graph.vertices import Vertex
@@ -29,13 +31,14 @@ if TYPE_CHECKING:
     from oocbfs.graph.disk_rows import DiskRows
     from oocbfs.kernels.rows import Rows
 
+_log = logging.getLogger(__name__)
 # Degrees that are looked at at a time.
 _PIECE = 1 << 16
 # Decoded rows that are kept beside the others take at most so much, or an eighth of what is free.
 _MOST_DECODED_BYTES = 256 << 20
 
 
-class StoredGraph(AnyGraph, Closing):
+class StoredGraph(AnyStored):
     """A graph in an ``.ocg`` file: what it holds, and the parts of it that are in memory."""
 
     def __init__(self, container: Container, memory: str | int | None = None) -> None:
@@ -44,8 +47,13 @@ class StoredGraph(AnyGraph, Closing):
         container.before_unpacking = partial(
             allow_unpacking, self.path, budget_bytes=self.budget_bytes
         )
-        self.num_edges = container.num_edges
+        self.num_arcs = container.num_arcs
         self.directed = container.directed
+
+    @property
+    def is_named(self) -> bool:
+        """Whether other processes can open the file by its path."""
+        return self._container.file.is_named
 
     def expect_unpacking(self) -> None:
         """Refuse a compressed graph that has no room, before results take theirs."""
@@ -108,7 +116,7 @@ class StoredGraph(AnyGraph, Closing):
         from oocbfs.graph.rows import decode_rows
 
         rows, in_rows = self.connected_rows
-        num_bytes = 4 * (rows.heads.size + 1 + self.num_edges) * (2 if self.directed else 1)
+        num_bytes = 4 * (rows.heads.size + 1 + self.num_arcs) * (2 if self.directed else 1)
         may_decode = num_bytes <= min(_MOST_DECODED_BYTES, available_bytes() // 8)
         if not may_decode or self.budget_bytes is not None:
             return rows, in_rows
@@ -181,21 +189,10 @@ class StoredGraph(AnyGraph, Closing):
         found.sort()
         return found
 
-    def to_scipy(self) -> Any:  # noqa: ANN401
-        """Give a small graph as a SciPy sparse array of ones, rows and columns by ascending id."""
-        from scipy.sparse import csr_array
-
+    def _natural_arcs(self) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
         from oocbfs.graph.rows import decode_edges
 
-        with self.reading():
-            parts = list(decode_edges(self.rows, self.order, once=False))
-        ends = [
-            np.concatenate([np.empty(0, np.uint64), *side]) for side in zip(*parts, strict=True)
-        ]
-        sources, targets = ends or (np.empty(0, np.uint64), np.empty(0, np.uint64))
-        shape = (self.num_vertices, self.num_vertices)
-        ones = np.ones(sources.size, np.int8)
-        return csr_array((ones, (sources.astype(np.int64), targets.astype(np.int64))), shape=shape)
+        return decode_edges(self.rows, self.order, once=False)
 
     def id_edges(self) -> Iterator[Edges]:
         """Yield all edges as ids, also where users know vertices by names."""
@@ -235,17 +232,10 @@ class StoredGraph(AnyGraph, Closing):
             part = slice(first, first + _PIECE)
             yield degrees[part] if self.order is None else degrees[self.ranks[part]]
 
-    def degree_histogram(self, *, inward: bool = False) -> dict[int, int]:
-        """Count the vertices of each degree, degrees ascending; out-degrees if directed."""
-        kind = Kind(Kind.DEGREES + (TRANSPOSED if inward and self.directed else 0))
-        found: Counter[int] = Counter()
-        with self.reading():
-            self._container.expect(kind)
-            degrees = self._container.section(kind)
-            for first in range(0, degrees.size, _PIECE):
-                values, counts = np.unique(degrees[first : first + _PIECE], return_counts=True)
-                found.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
-        return dict(sorted(found.items()))
+    def _degree_sections(self, *, inward: bool) -> Iterator[NDArray[np.uint32]]:
+        kind = Kind(Kind.DEGREES + (TRANSPOSED if inward else 0))
+        self._container.expect(kind)
+        yield self._container.section(kind)
 
     def cached_share(self) -> float | None:
         """Estimate how much of the tails is in memory; None if the system does not tell."""
@@ -253,6 +243,18 @@ class StoredGraph(AnyGraph, Closing):
         begin = int(record["offset"])
         end = begin + int(record["stored_bytes"])
         return cached_share(self._container.file.descriptor, begin, end)
+
+    @property
+    def is_reversed(self) -> bool:
+        """Whether every edge is turned around."""
+        return isinstance(self._container, TransposedContainer)
+
+    def reversed(self) -> StoredGraph:
+        """Open the same file with every edge turned around."""
+        with self.reading():
+            container = TransposedContainer(self.path, self._container.file.source)
+            container.file.is_named = self.is_named
+        return StoredGraph(container, self.budget_bytes)
 
     def release_device(self) -> None:
         """Give back what a GPU holds of the graph, and what is pinned for it."""
@@ -266,12 +268,13 @@ class StoredGraph(AnyGraph, Closing):
             "path": self.path,
             "vertices": self.num_vertices,
             "edges": self.num_edges,
+            "arcs": self.num_arcs,
             "directed": self.directed,
             "order": self.order_name,
             "ids": self._ids_kind(),
             "first_id": self._container.first_id,
             "max_degree": int(header["max_degree"]),
-            "bits_per_edge": self._container.bits_per_edge,
+            "bits_per_arc": self._container.bits_per_arc,
             "file_bytes": int(header["file_bytes"]),
             "unpacked_bytes": self.sizes.unpacked_bytes,
             "format_version": self._container.version,
@@ -315,3 +318,14 @@ def _num_connected(degrees: NDArray[np.uint32]) -> int:
         if found.size:
             return max(0, end - _PIECE) + int(found[-1]) + 1
     return 0
+
+
+def open_stored(path: str | os.PathLike[str], *, memory: str | int | None = None) -> StoredGraph:
+    """Open a graph in one file, and nothing else; see ``oocbfs.open``."""
+    container = Container(path)
+    if container.part is not None:
+        container.close()
+        raise FormatError(f"{container.path}: is a part of a graph: name its folder instead")
+    graph = StoredGraph(container, memory)
+    _log.debug("opened %s: %d vertices, %d edges", path, graph.num_vertices, graph.num_edges)
+    return graph

@@ -153,7 +153,7 @@ def _check_degrees(container: Container, sides: list[Rows], weights: NDArray[np.
         raise FormatError(f"{container.path}: the largest degree is {largest:,}, not as stated")
     for rows in sides:
         total = int(rows.degrees.sum(dtype=np.uint64))
-        if total != container.num_edges:
+        if total != container.num_arcs:
             raise FormatError(f"{container.path}: degrees add up to {total:,} edges, not as stated")
     if container.order is Order.DEGREE and (weights[1:] > weights[:-1]).any():
         raise FormatError(f"{container.path}: rows are not in order of degree")

@@ -11,14 +11,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.errors import FormatError, QueryError
+from oocbfs.errors import FormatError, QueryError, shown
 from oocbfs.formats.container.layout import Kind, Order
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.edges import Ids
 from oocbfs.formats.names import NameColumn
 from oocbfs.graph.names import Names
 from oocbfs.lazy import lazy
-from oocbfs.settings import is_whole, shown
+from oocbfs.options import is_whole
 
 Item = TypeVar("Item")
 # How users call a vertex.

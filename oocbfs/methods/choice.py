@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
-from oocbfs.errors import QueryError
+from oocbfs.errors import QueryError, shown
 from oocbfs.methods.table import METHODS, Method, Option
-from oocbfs.settings import shown
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from oocbfs.arrays import fresh
 from oocbfs.conversion.converter import convert_unnamed
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.edges import Declared, Edges
+from oocbfs.graph.stored import StoredGraph
 from oocbfs.kernels.ordered.adjacency import Adjacency
 from oocbfs.kernels.rows import Rows, freeze
 from oocbfs.networkx.names import Names, Node, Objects, name_ids, name_nodes
@@ -93,8 +94,9 @@ class OpenedBacking:
 
     def __init__(self, graph: Graph) -> None:
         self.engine = graph
-        self.names = name_ids(graph)
-        self.num_edges = graph.num_edges if graph.directed else graph.num_edges // 2
+        self._stored = graph._stored
+        self.names = name_ids(self._stored)
+        self.num_edges = graph.num_edges
 
     @cached_property
     def reversed_engine(self) -> Graph:
@@ -104,15 +106,15 @@ class OpenedBacking:
     @cached_property
     def outward(self) -> Adjacency:
         """See ``Backing``."""
-        return self._adjacency(self.engine.rows)
+        return self._adjacency(self._stored.rows)
 
     @cached_property
     def inward(self) -> Adjacency:
         """See ``Backing``."""
-        return self._adjacency(self.engine.in_rows)
+        return self._adjacency(self._stored.in_rows)
 
     def _adjacency(self, rows: Rows) -> Adjacency:
-        order = self.engine.order
+        order = self._stored.order
         return Adjacency(
             heads=freeze(rows.heads, np.uint32),
             bases=freeze(rows.bases, np.uint64),
@@ -120,22 +122,22 @@ class OpenedBacking:
             tails=freeze(rows.tails, np.uint8),
             shift=rows.shift,
             order=freeze(_NO_ORDER if order is None else order, np.uint32),
-            ranks=freeze(_NO_ORDER if order is None else self.engine.ranks, np.uint32),
+            ranks=freeze(_NO_ORDER if order is None else self._stored.ranks, np.uint32),
         )
 
     @property
     def max_degree(self) -> int:
         """See ``Backing``."""
-        return self.engine.rows.max_degree
+        return self._stored.rows.max_degree
 
     def reading(self) -> AbstractContextManager[None]:
         """See ``Backing``."""
-        return self.engine.reading()
+        return self._stored.reading()
 
     def release(self) -> None:
         """See ``Backing``."""
-        if self.engine.budget_bytes is not None:
-            self.engine.release()
+        if self._stored.budget_bytes is not None:
+            self._stored.release()
 
     def neighbours(self, position: int, *, inward: bool) -> list[Any]:
         """See ``Backing``."""
@@ -197,11 +199,11 @@ class ConvertedBacking:
         edges = ListedEdges(self.outward, directed=self.directed)
         if self.outward.neighbours.size >= _FEW_EDGES:
             with convert_unnamed(edges, tempfile.gettempdir()) as file:
-                return Graph(Container(_PATH, file.fileno()))
+                return Graph(StoredGraph(Container(_PATH, file.fileno())))
         place = _MEMORY if os.access(_MEMORY, os.W_OK) else tempfile.gettempdir()
         with convert_unnamed(edges, place, order="natural", threads=1) as file:
             # Programs have more small graphs than the system would open files.
-            return Graph(Container(_PATH, _in_memory(file)))
+            return Graph(StoredGraph(Container(_PATH, _in_memory(file))))
 
     @cached_property
     def reversed_engine(self) -> Graph:
@@ -281,10 +283,11 @@ class ListedEdges:
 
 def ids_at(graph: Graph, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
     """Give the ids at some positions, which an engine is asked about."""
-    listed = graph.listed_ids
+    stored = graph._stored
+    listed = stored.listed_ids
     if listed is None:
-        return positions.astype(np.uint64) + np.uint64(graph.first_id)
-    with graph.reading():
+        return positions.astype(np.uint64) + np.uint64(stored.first_id)
+    with stored.reading():
         return listed[positions]
 
 

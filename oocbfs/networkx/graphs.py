@@ -147,7 +147,7 @@ def open(path: str | os.PathLike[str], *, memory: str | int | None = None) -> An
     FormatError
         If the file is not a graph, is damaged, or comes from another version.
     """
-    graph = files.open(path, memory=memory)
+    graph = files.open_file(path, memory=memory)
     return (OcgDiGraph if graph.directed else OcgGraph)._on(OpenedBacking(graph))
 
 

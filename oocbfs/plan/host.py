@@ -23,7 +23,7 @@ from oocbfs.plan import disk
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
-    from oocbfs.graph.any_graph import AnyGraph
+    from oocbfs.graph.any_stored import AnyStored
     from oocbfs.graph.stored import StoredGraph
 
 # A part of a mapped result that is put together in memory, and of tails that a check reads.
@@ -239,7 +239,7 @@ def _refuse_compressed(graph: StoredGraph, mapped_bytes: int) -> None:
         )
 
 
-def pinnable_bytes(graph: AnyGraph, budget_bytes: int | None, *, with_parents: bool) -> int:
+def pinnable_bytes(graph: AnyStored, budget_bytes: int | None, *, with_parents: bool) -> int:
     """Tell how much host memory a traversal on a device may pin; without a budget, what is free."""
     if budget_bytes is None:
         return memory.available_bytes()

@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from oocbfs.errors import QueryError
-from oocbfs.settings import shown
+from oocbfs.errors import QueryError, shown
 
 MODEL = (
     "Bytes of one machine. Up: (p-1)/p · S(n, f) for a frontier of f vertices. Down: at most "
@@ -65,16 +64,19 @@ class Frontier(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """What is known of a graph: its size, that of its file, whether it is directed.
-
-    ``named`` are the numbers of vertices of which messages up and down name some, if not of all.
-    """
+    """What is known of a graph: its size, that of its file, whether it is directed."""
 
     vertices: int
-    edges: int
+    arcs: int
     file_bytes: int | None = None
     directed: bool | None = None
+    # Vertices of which messages up and down name some, if not of all.
     named: tuple[int, int] | None = None
+
+    @property
+    def edges(self) -> int | None:
+        """Edges, an undirected one counted once; None if their kind is not known."""
+        return {None: None, True: self.arcs, False: self.arcs // 2}[self.directed]
 
 
 @dataclass(frozen=True)
@@ -154,9 +156,9 @@ def parse_bandwidth(text: str) -> float:
     return rate
 
 
-def uniform_frontiers(num_vertices: int, num_edges: int) -> list[Frontier]:
+def uniform_frontiers(num_vertices: int, num_arcs: int) -> list[Frontier]:
     """Guess the levels of a graph of which only this is known: as if its edges were random."""
-    degree = num_edges / num_vertices
+    degree = num_arcs / num_vertices
     frontier, unvisited = 1.0, num_vertices - 1.0
     found = []
     while frontier >= 1:
@@ -173,12 +175,12 @@ def sampled_frontiers(sizes: Sequence[int], edges: Sequence[float]) -> list[Fron
 
 
 def read_frontiers(path: str) -> tuple[int, int, list[Frontier]]:
-    """Take vertices, edges and levels from what ``oocbfs bfs --json`` printed."""
+    """Take vertices, arcs and levels from what ``oocbfs bfs --json`` printed."""
     try:
         with open(path, "rb") as file:  # which may be a device without an end
             found = json.loads(file.read(_MOST_RESULT_BYTES))
-        num_vertices, num_edges = int(found["vertices"]), int(found["edges"])
-        degree = num_edges / max(1, num_vertices)
+        num_vertices, num_arcs = int(found["vertices"]), int(found["arcs"])
+        degree = num_arcs / max(1, num_vertices)
         known = [one for level in found["levels"] for one in _measured(level, degree)]
         frontiers = [
             one._replace(vertices=size) if one.edges else Frontier(size, size * degree, one.upward)
@@ -190,7 +192,7 @@ def read_frontiers(path: str) -> tuple[int, int, list[Frontier]]:
         raise QueryError(f"{path}: is not what 'oocbfs bfs --json' prints") from error
     if num_vertices < 1:
         raise QueryError(f"{path}: has no vertices")
-    return num_vertices, num_edges, frontiers
+    return num_vertices, num_arcs, frontiers
 
 
 def _measured(level: dict[str, Any], degree: float) -> list[Frontier]:
@@ -253,7 +255,7 @@ class MessagePlan:
 
 def plan_messages(
     num_vertices: int,
-    num_edges: int,
+    num_arcs: int,
     frontiers: Sequence[Frontier],
     machines: Machines,
     file_bytes: int | None = None,
@@ -266,7 +268,7 @@ def plan_messages(
     parts = machines.workers
     up_of, down_of = named or (num_vertices, num_vertices)
     levels = []
-    left, before, upward = float(num_edges), 0.0, False
+    left, before, upward = float(num_arcs), 0.0, False
     for frontier in frontiers:
         if frontier.upward is not None:
             upward = frontier.upward
@@ -289,7 +291,7 @@ def plan_messages(
             )
         )
     exchanges = _exchanges(num_vertices, levels, machines)
-    part_bytes = (file_bytes or _BYTES_PER_EDGE * num_edges) / parts
+    part_bytes = (file_bytes or _BYTES_PER_EDGE * num_arcs) / parts
     return MessagePlan(
         levels=levels,
         exchanges=exchanges,

@@ -118,14 +118,15 @@ def gather(
 def _choose_sources(graph: Graph, found: ComponentsResult, count: int, seed: int) -> dict[Any, str]:
     """Take the first of the largest component, the one of most neighbours, and random ones."""
     chosen: dict[Any, str] = {}
-    if found.giant is None:
+    if found.largest_component is None:
         return chosen
-    chosen[found.giant.label] = "smallest id of the largest component"
-    with graph.reading():
-        (hub,) = graph.given(graph.ids_of(choose_hubs(graph.stored_degrees, 1))).tolist()
+    chosen[found.largest_component.label] = "smallest id of the largest component"
+    stored = graph._stored
+    with stored.reading():
+        (hub,) = stored.given(stored.ids_of(choose_hubs(stored.stored_degrees, 1))).tolist()
         # Two of them may be among those that were chosen already.
-        drawn = choose_random(graph.stored_degrees, count, seed, found.in_giant)
-        others = graph.given(graph.ids_of(drawn)).tolist()
+        drawn = choose_random(stored.stored_degrees, count, seed, found.in_largest)
+        others = stored.given(stored.ids_of(drawn)).tolist()
     chosen.setdefault(hub, "most out-neighbours" if graph.directed else "most neighbours")
     for other in others:
         chosen.setdefault(other, "random, of the largest component")

@@ -22,11 +22,10 @@ if TYPE_CHECKING:
 def as_html(graph: Graph, facts: Facts) -> str:
     """Write the page."""
     name = file_name(graph.path)
-    edges = graph.num_edges // (1 if graph.directed else 2)
     kind = "directed" if graph.directed else "undirected"
     body = (
         f"<h1>{escape(name)}</h1>",
-        f"<p>{graph.num_vertices:,} vertices, {edges:,} {kind} edges.</p>",
+        f"<p>{graph.num_vertices:,} vertices, {graph.num_edges:,} {kind} edges.</p>",
         _file(graph, facts),
         _degrees(graph, facts),
         _components(graph, facts),
@@ -39,16 +38,16 @@ def as_html(graph: Graph, facts: Facts) -> str:
 
 def _file(graph: Graph, facts: Facts) -> str:
     info = facts.info
-    edges = f"{graph.num_edges:,}"
+    arcs = f"{graph.num_arcs:,}"
     ids = {"names": "names", "listed": "listed"}.get(
         info["ids"], f"consecutive, from {info['first_id']:,}"
     )
     rows = [
         ("vertices", f"{graph.num_vertices:,}"),
         ("ids", ids),
-        ("edges stored", edges if graph.directed else f"{edges}, each edge in both directions"),
+        ("arcs stored", arcs if graph.directed else f"{arcs}, each edge in both directions"),
         ("order of rows", info["order"]),
-        ("bits for each stored edge", f"{info['bits_per_edge']:.2f}"),
+        ("bits of the file for each arc", f"{info['bits_per_arc']:.2f}"),
         ("file", f"{info['file_bytes']:,} bytes, format version {info['format_version']}"),
         ("edges read", f"{info['edges_read']:,}"),
         ("left out", f"{info['duplicates']:,} duplicates, {info['loops']:,} loops"),
@@ -57,7 +56,7 @@ def _file(graph: Graph, facts: Facts) -> str:
         "Each row of neighbours is a head, the most connected one, and a tail, all others as short "
         "differences. Heads and starts stay in fast memory; tails may wait in slow memory."
     )
-    return section(Picture("The file", caption, [file_panel(graph)]), listed(rows))
+    return section(Picture("The file", caption, [file_panel(graph._stored)]), listed(rows))
 
 
 def _degrees(graph: Graph, facts: Facts) -> str:
@@ -65,7 +64,7 @@ def _degrees(graph: Graph, facts: Facts) -> str:
     isolated = facts.degrees.get("degree", {}).get(0, 0)
     most = {name: f"{facts.max_degree(name):,}" for name in facts.degrees}
     at_most = most.get("degree") or f"{most['out-degree']} outward and {most['in-degree']} inward"
-    words = [f"{graph.num_edges / n:.1f} on average, at most {at_most}."]
+    words = [f"{graph.num_arcs / n:.1f} on average, at most {at_most}."]
     if "degree" in facts.degrees:
         words.append(f"{isolated:,} vertices ({isolated / n:.1%}) have no edge.")
     words.append(

@@ -21,7 +21,8 @@ from oocbfs.results.levels import Level
 from oocbfs.settings import file_name
 
 if TYPE_CHECKING:
-    from oocbfs.graph.any_graph import AnyGraph
+    from oocbfs.graph.any_stored import AnyStored
+    from oocbfs.graph.open_graph import OpenGraph
     from oocbfs.graph.vertices import Vertex
 
 
@@ -85,9 +86,10 @@ class BfsOutcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Stats:
-    """How a traversal went; ``seconds`` is the whole call.
+    """How a traversal went; ``seconds`` is the whole call, but for compiling.
 
-    Its parts are ``load_seconds`` (and compiling), ``traversal_seconds`` and ``naming_seconds``.
+    Its parts are ``load_seconds``, ``traversal_seconds`` and ``naming_seconds``. Kernels are
+    compiled once on a machine: ``compile_seconds`` are what that took besides.
     ``fallback`` says why the GPU was not used, where one was expected, and ``engine_reason`` why
     ``auto`` read from disk, or what of a plan for a GPU did not hold. ``counts`` are what a device
     counted, also outside of levels.
@@ -106,6 +108,7 @@ class Stats:
     fallback: str | None = None
     engine_reason: str | None = None
     method: str = "auto"
+    compile_seconds: float = 0.0
     around: Counts | None = field(default=None, repr=False)
 
     @property
@@ -151,13 +154,19 @@ class BfsResult(tables.Tabular):
     Arrays are aligned with the ids in ascending order: position i is id i where ids are 0 … n-1.
     """
 
-    graph: AnyGraph = field(repr=False)
+    _stored: AnyStored = field(repr=False)
     sources: list[Any]
     levels: NDArray[np.int32]
     level_sizes: NDArray[np.int64]
     stats: Stats
     _parents: NDArray[np.int64] | None = field(repr=False)
-    _again: Callable[[], NDArray[np.int64]] = field(repr=False)
+    # The same search once more, with parents.
+    _again: Callable[[], BfsResult] = field(repr=False)
+
+    @property
+    def graph(self) -> OpenGraph:
+        """The graph that was searched."""
+        return self._stored.graph
 
     @property
     def reached(self) -> int:
@@ -177,7 +186,7 @@ class BfsResult(tables.Tabular):
 
         Where the traversal was not asked for parents, this traverses once more.
         """
-        return self._again() if self._parents is None else self._parents
+        return self._again().parents if self._parents is None else self._parents
 
     def levels_between(self, first: int, stop: int) -> NDArray[np.int32]:
         """Levels at positions first … stop-1."""
@@ -189,11 +198,11 @@ class BfsResult(tables.Tabular):
 
     def level_of(self, vertex: Vertex) -> int:
         """Distance of a vertex from the nearest source, -1 if it was not reached."""
-        return int(self._levels_of(np.array([self.graph.one(vertex)], np.uint64))[0])
+        return int(self._levels_of(np.array([self._stored.one(vertex)], np.uint64))[0])
 
     def _levels_of(self, ids: Ids) -> NDArray[np.int32]:
         """Levels of some ids."""
-        found: NDArray[np.int32] = self.levels[self.graph.positions(ids)]
+        found: NDArray[np.int32] = self.levels[self._stored.positions(ids)]
         return found
 
     def path_to(self, vertex: Vertex) -> list[Any]:
@@ -207,30 +216,30 @@ class BfsResult(tables.Tabular):
         level = self.level_of(vertex)
         if level < 0:
             raise QueryError(f"vertex {vertex} was not reached from {listed(self.sources)}")
-        path = [self.graph.one(vertex)]
+        path = [self._stored.one(vertex)]
         while level > 0:
-            before = self.graph.neighbor_ids(path[-1], inward=True)
+            before = self._stored.neighbor_ids(path[-1], inward=True)
             levels = self._levels_of(before)
             level -= 1
             nearer = np.flatnonzero(levels == level)
             if nearer.size == 0:
                 raise FormatError(
-                    f"{self.graph.path}: no edge leads to vertex "
-                    f"{self.graph.given_one(path[-1])} from one level nearer: run 'oocbfs verify'"
+                    f"{self._stored.path}: no edge leads to vertex "
+                    f"{self._stored.given_one(path[-1])} from one level nearer: run 'oocbfs verify'"
                 )
             path.append(int(before[nearer[0]]))
-        return list(self.graph.given(np.array(path[::-1], np.uint64)).tolist())
+        return list(self._stored.given(np.array(path[::-1], np.uint64)).tolist())
 
     def about(self) -> dict[str, str]:
         """Say what the table of this search is about."""
         found = {"sources": self.sources, "reached": self.reached, "depth": self.depth}
-        return tables.about(self.graph, **found, engine=self.stats.engine)
+        return tables.about(self._stored, **found, engine=self.stats.engine)
 
     def _columns(self) -> tables.Columns:
-        ids = self.graph.id_column(0, self.graph.num_vertices)
+        ids = self._stored.id_column(0, self._stored.num_vertices)
         columns: tables.Columns = {"id": ids, "level": self.levels}
         if self._parents is not None:
-            columns["parent"] = self.graph.as_column(self._parents)
+            columns["parent"] = self._stored.as_column(self._parents)
         return columns
 
     def _draw(self, path: str | os.PathLike[str] | None, *, force: bool) -> Any:  # noqa: ANN401
@@ -244,8 +253,8 @@ class BfsResult(tables.Tabular):
         stats = self.stats
         ways = "" if stats.method == "auto" else f", method {stats.method}"
         return (
-            f"{file_name(self.graph.path)} from {listed(self.sources)}: {self.reached:,} of "
-            f"{self.graph.num_vertices:,} vertices, depth {self.depth:,}, "
+            f"{file_name(self._stored.path)} from {listed(self.sources)}: {self.reached:,} of "
+            f"{self._stored.num_vertices:,} vertices, depth {self.depth:,}, "
             f"{stats.seconds * 1e3:,.1f} ms on the {stats.engine} engine{ways}"
         )
 
@@ -262,14 +271,16 @@ class BfsResult(tables.Tabular):
         """Give the figures of the traversal, for JSON."""
         counts = self.stats.counts
         return {
-            "graph": self.graph.path,
-            "vertices": self.graph.num_vertices,
-            "edges": self.graph.num_edges,
+            "graph": self._stored.path,
+            "vertices": self._stored.num_vertices,
+            "edges": self._stored.num_edges,
+            "arcs": self._stored.num_arcs,
             "source": self.sources[0] if len(self.sources) == 1 else self.sources,
             "reached": self.reached,
             "depth": self.depth,
             "level_sizes": self.level_sizes.tolist(),
             "seconds": self.stats.seconds,
+            "compile_seconds": self.stats.compile_seconds,
             "load_seconds": self.stats.load_seconds,
             "traversal_seconds": self.stats.traversal_seconds,
             "naming_seconds": self.stats.naming_seconds,

@@ -18,7 +18,8 @@ from oocbfs.results import tables
 from oocbfs.settings import file_name
 
 if TYPE_CHECKING:
-    from oocbfs.graph.any_graph import AnyGraph
+    from oocbfs.graph.any_stored import AnyStored
+    from oocbfs.graph.open_graph import OpenGraph
     from oocbfs.graph.vertices import Vertex
 
 _PIECE = 1 << 18
@@ -43,12 +44,11 @@ class ComponentsOutcome(NamedTuple):
 
 @dataclass(frozen=True)
 class ComponentsStats:
-    """How it went; ``seconds`` is the whole call.
+    """How it went; ``seconds`` is the whole call, but for compiling: ``compile_seconds``.
 
-    Its parts are ``load_seconds`` (what there was to load or to compile first),
-    ``traversal_seconds``, which found the components, and ``naming_seconds``, which named and
-    counted them. ``tail_bytes`` are those of the whole graph; ``fallback`` says why the GPU was not
-    used, where one was expected.
+    Its parts are ``load_seconds`` (what there was to load first), ``traversal_seconds``, which
+    found the components, and ``naming_seconds``, which named and counted them. ``tail_bytes`` are
+    those of the whole graph; ``fallback`` says why the GPU was not used, where one was expected.
     """
 
     engine: str
@@ -62,6 +62,7 @@ class ComponentsStats:
     slow_bytes_by_tier: dict[str, int] = field(default_factory=dict)
     fallback: str | None = None
     engine_reason: str | None = None
+    compile_seconds: float = 0.0
 
     @property
     def tail_bytes_decoded(self) -> int:
@@ -78,11 +79,16 @@ class ComponentsResult(tables.Tabular):
     the position of a name in ``graph.names``.
     """
 
-    graph: AnyGraph = field(repr=False)
+    _stored: AnyStored = field(repr=False)
     labels: Ids
     stats: ComponentsStats
     # How many vertices share the label of this position, 0 where none does.
     _counts: NDArray[np.uint32] = field(repr=False)
+
+    @property
+    def graph(self) -> OpenGraph:
+        """The graph that was searched."""
+        return self._stored.graph
 
     @cached_property
     def histogram(self) -> dict[int, int]:
@@ -125,13 +131,14 @@ class ComponentsResult(tables.Tabular):
             positions, sizes = np.append(positions, more), np.append(sizes, more_sizes)
             kept = np.argsort(-sizes, kind="stable")[:count]
             positions, sizes = positions[kept], sizes[kept]
+        graph = self._stored
         return [
-            Component(self.graph.given_one(int(self.graph.ids_at(position, position + 1)[0])), size)
+            Component(graph.given_one(int(graph.ids_at(position, position + 1)[0])), size)
             for position, size in zip(positions.tolist(), sizes.tolist(), strict=True)
         ]
 
     @cached_property
-    def giant(self) -> Component | None:
+    def largest_component(self) -> Component | None:
         """The largest component; None if there are no vertices."""
         return next(iter(self.largest(1)), None)
 
@@ -141,38 +148,38 @@ class ComponentsResult(tables.Tabular):
 
     def label_of(self, vertex: Vertex) -> Any:  # noqa: ANN401
         """Smallest id of a vertex's component."""
-        return self.graph.given_one(self.labels[self.graph.position(vertex)])
+        return self._stored.given_one(self.labels[self._stored.position(vertex)])
 
     def members(self, vertex: Vertex) -> NDArray[Any]:
         """Ids of all vertices in the component of this one, ascending."""
-        label = self.labels[self.graph.position(vertex)]
+        label = self.labels[self._stored.position(vertex)]
         found = []
         for first in range(0, self.labels.size, _PIECE):
             labels = self.labels[first : first + _PIECE]
-            found.append(self.graph.ids_at(first, first + labels.size)[labels == label])
-        return self.graph.given(np.concatenate(found))
+            found.append(self._stored.ids_at(first, first + labels.size)[labels == label])
+        return self._stored.given(np.concatenate(found))
 
-    def in_giant(self, stored: NDArray[Any]) -> NDArray[np.bool_]:
+    def in_largest(self, stored: NDArray[Any]) -> NDArray[np.bool_]:
         """Tell which stored vertices are in the largest component."""
-        if self.giant is None:
+        if self.largest_component is None:
             return np.zeros(stored.size, np.bool_)
-        with self.graph.reading():
-            natural = stored if self.graph.order is None else self.graph.order[stored]
-        label = self.labels[self.graph.position(self.giant.label)]
+        with self._stored.reading():
+            natural = stored if self._stored.order is None else self._stored.order[stored]
+        label = self.labels[self._stored.position(self.largest_component.label)]
         inside: NDArray[np.bool_] = self.labels[natural] == label
         return inside
 
     @cached_property
-    def giant_edges(self) -> int:
-        """Stored edges in the largest component, undirected ones counted twice."""
+    def largest_edges(self) -> int:
+        """Edges of the largest component, undirected ones counted once."""
         total = 0
-        with self.graph.reading():
-            degrees = self.graph.stored_degrees
+        with self._stored.reading():
+            degrees = self._stored.stored_degrees
             for first in range(0, degrees.size, _PIECE):
                 piece = degrees[first : first + _PIECE]
-                inside = self.in_giant(np.arange(first, first + piece.size))
+                inside = self.in_largest(np.arange(first, first + piece.size))
                 total += int(piece[inside].sum(dtype=np.int64))
-        return total
+        return total if self._stored.directed else total // 2
 
     def _pieces(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Give the positions that are labels, and the sizes of their components, piece by piece."""
@@ -184,11 +191,11 @@ class ComponentsResult(tables.Tabular):
     def about(self) -> dict[str, str]:
         """Say what the table of these components is about."""
         found = {"components": self.num_components, "engine": self.stats.engine}
-        return tables.about(self.graph, **found)
+        return tables.about(self._stored, **found)
 
     def _columns(self) -> tables.Columns:
-        ids = self.graph.id_column(0, self.graph.num_vertices)
-        return {"id": ids, "component": self.graph.as_column(self.labels)}
+        ids = self._stored.id_column(0, self._stored.num_vertices)
+        return {"id": ids, "component": self._stored.as_column(self.labels)}
 
     def _draw(self, path: str | os.PathLike[str] | None, *, force: bool) -> Any:  # noqa: ANN401
         from oocbfs.results.plots import plot_components
@@ -198,9 +205,9 @@ class ComponentsResult(tables.Tabular):
     @property
     def title(self) -> str:
         """What was searched, how, and what was found, in one line."""
-        n, stats = self.graph.num_vertices, self.stats
+        n, stats = self._stored.num_vertices, self.stats
         return (
-            f"{file_name(self.graph.path)}: {self.num_components:,} components, "
+            f"{file_name(self._stored.path)}: {self.num_components:,} components, "
             f"{max(self.histogram, default=0) / max(1, n):.1%} of {n:,} vertices in the largest, "
             f"{stats.seconds * 1e3:,.1f} ms on the {stats.engine} engine"
         )
@@ -212,15 +219,17 @@ class ComponentsResult(tables.Tabular):
 
     def summary(self) -> dict[str, Any]:
         """Give the figures, for JSON."""
-        giant = self.giant
+        largest = self.largest_component
         return {
-            "graph": self.graph.path,
-            "vertices": self.graph.num_vertices,
-            "edges": self.graph.num_edges,
+            "graph": self._stored.path,
+            "vertices": self._stored.num_vertices,
+            "edges": self._stored.num_edges,
+            "arcs": self._stored.num_arcs,
             "components": self.num_components,
-            "giant": None if giant is None else giant._asdict(),
+            "largest_component": None if largest is None else largest._asdict(),
             "sizes": [list(pair) for pair in self.histogram.items()],
             "seconds": self.stats.seconds,
+            "compile_seconds": self.stats.compile_seconds,
             "load_seconds": self.stats.load_seconds,
             "traversal_seconds": self.stats.traversal_seconds,
             "naming_seconds": self.stats.naming_seconds,

@@ -17,7 +17,7 @@ from oocbfs.kernels.results import levels as kernels
 from oocbfs.plan.host import PIECE_BYTES
 
 if TYPE_CHECKING:
-    from oocbfs.graph.any_graph import AnyGraph
+    from oocbfs.graph.any_stored import AnyStored
 
 LevelType = TypeVar("LevelType", np.int8, np.int32)
 # With more levels than this, one thread counts: sums of each range would take more than levels do.
@@ -41,7 +41,7 @@ def count_sizes(levels: NDArray[np.int32], depth: int, threads: int) -> NDArray[
 
 
 def name_levels(
-    graph: AnyGraph, levels: NDArray[LevelType], arrays: ResultArrays, threads: int
+    graph: AnyStored, levels: NDArray[LevelType], arrays: ResultArrays, threads: int
 ) -> NDArray[LevelType]:
     """Levels by natural position."""
     if graph.order is None:
@@ -51,7 +51,7 @@ def name_levels(
     return out
 
 
-def check_parents(graph: AnyGraph) -> None:
+def check_parents(graph: AnyStored) -> None:
     """Refuse to give parents whose ids are damaged or have no room in 64 bits with a sign."""
     graph.check_ids()
     if graph.num_vertices and graph.largest_id >= 2**63:
@@ -62,7 +62,7 @@ def check_parents(graph: AnyGraph) -> None:
 
 
 def name_parents(
-    graph: AnyGraph, parents: NDArray[np.uint32], arrays: ResultArrays, threads: int
+    graph: AnyStored, parents: NDArray[np.uint32], arrays: ResultArrays, threads: int
 ) -> NDArray[np.int64]:
     """Parents by natural position, as input ids."""
     check_parents(graph)
@@ -74,7 +74,7 @@ def name_parents(
 
 
 def name_components(
-    graph: AnyGraph, labels: NDArray[np.uint32], arrays: ResultArrays, threads: int
+    graph: AnyStored, labels: NDArray[np.uint32], arrays: ResultArrays, threads: int
 ) -> tuple[Ids, NDArray[np.uint32]]:
     """Smallest id of each vertex's component, and its size, both by natural position.
 

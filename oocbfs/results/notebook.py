@@ -15,8 +15,7 @@ from oocbfs.results.bfs import listed
 from oocbfs.results.panels import file_panel, levels_panel, sizes_panel, sources_panel
 
 if TYPE_CHECKING:
-    from oocbfs.graph.any_graph import AnyGraph
-    from oocbfs.graph.stored import StoredGraph
+    from oocbfs.graph.any_stored import AnyStored
     from oocbfs.results.bfs import BfsResult
     from oocbfs.results.components import ComponentsResult
     from oocbfs.results.source import SourceResult
@@ -27,15 +26,15 @@ _LINES = 8
 _MOST_DEGREES = 1 << 24
 
 
-def graph_html(graph: StoredGraph) -> str:
+def graph_html(graph: AnyStored) -> str:
     """Show what a graph file holds."""
     info = graph.info()
     rows = [
         ("vertices", f"{graph.num_vertices:,}"),
-        ("stored edges", f"{graph.num_edges:,}, {'' if graph.directed else 'un'}directed"),
+        ("edges", f"{graph.num_edges:,}, {'' if graph.directed else 'un'}directed"),
         (f"largest {'in- or out-' if graph.directed else ''}degree", f"{info['max_degree']:,}"),
         ("order", info["order"]),
-        ("file", f"{format_size(info['file_bytes'])}, {info['bits_per_edge']:.1f} bits per edge"),
+        ("file", f"{format_size(info['file_bytes'])}, {info['bits_per_arc']:.1f} bits per arc"),
     ]
     panels = [file_panel(graph)]
     if 0 < graph.num_vertices <= _MOST_DEGREES:
@@ -73,7 +72,7 @@ def components_html(result: ComponentsResult) -> str:
     return _shown(result.title, rows, [sizes_panel(result.size_classes())])
 
 
-def sources_html(graph: AnyGraph, results: Sequence[SourceResult]) -> str:
+def sources_html(graph: AnyStored, results: Sequence[SourceResult]) -> str:
     """Show what was found from several sources."""
     rows = [
         (

@@ -10,7 +10,7 @@ from oocbfs.pictures.charts import columns, lines, rounded, stacks
 from oocbfs.pictures.svg import Panel
 
 if TYPE_CHECKING:
-    from oocbfs.graph.stored import StoredGraph
+    from oocbfs.graph.any_stored import AnyStored
 
 # Smallest and largest size, components, vertices; see ``ComponentsResult.size_classes``.
 SizeClass = tuple[int, int, int, int]
@@ -18,14 +18,16 @@ SizeClass = tuple[int, int, int, int]
 _COLUMNS = 40
 
 
-def file_panel(graph: StoredGraph) -> Panel:
+def file_panel(graph: AnyStored) -> Panel:
     """Draw what takes how much of a graph file."""
     parts: dict[str, float] = {}
-    sections = sorted(graph.info()["sections"], key=lambda part: -part["stored_bytes"])
-    for number, part in enumerate(sections):
+    info = graph.info()
+    sizes = {part["name"]: part["stored_bytes"] for part in info["sections"]}
+    sizes |= {part["name"]: part["bytes"] for part in info.get("parts", ())}
+    for number, (name, size) in enumerate(sorted(sizes.items(), key=lambda part: -part[1])):
         # There are eight colours.
-        name = part["name"].replace("_", " ") if number < 7 else "others"
-        parts[name] = parts.get(name, 0) + part["stored_bytes"]
+        shown = name.replace("_", " ") if number < 7 else "others"
+        parts[shown] = parts.get(shown, 0) + size
     kinds = {name: f"c{number}" for number, name in enumerate(parts)}
     return stacks("parts of the file", {format_size(int(sum(parts.values()))): parts}, kinds)
 

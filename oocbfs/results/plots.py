@@ -16,7 +16,7 @@ from oocbfs.results.panels import count_by_size
 from oocbfs.settings import file_name
 
 if TYPE_CHECKING:
-    from oocbfs.graph.any_graph import AnyGraph
+    from oocbfs.graph.any_stored import AnyStored
     from oocbfs.results.source import SourceResult
 
 _COLOURS = {
@@ -142,7 +142,7 @@ def plot_components(
 
 
 def plot_sources(
-    graph: AnyGraph, results: Sequence[SourceResult], path: Path = None, *, force: bool = False
+    graph: AnyStored, results: Sequence[SourceResult], path: Path = None, *, force: bool = False
 ) -> Any:  # noqa: ANN401
     """Draw how many vertices are how far from each source."""
 

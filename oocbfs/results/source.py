@@ -16,7 +16,8 @@ from oocbfs.results import tables
 from oocbfs.settings import Emit, file_name
 
 if TYPE_CHECKING:
-    from oocbfs.graph.any_graph import AnyGraph
+    from oocbfs.graph.any_stored import AnyStored
+    from oocbfs.graph.open_graph import OpenGraph
     from oocbfs.graph.vertices import Vertex
 
 Levels = NDArray[np.int8] | NDArray[np.int16] | NDArray[np.int32]
@@ -45,21 +46,27 @@ class SourceResult(tables.Tabular):
 
     ``levels`` are aligned with the ids in ascending order, -1 where not reached, in the smallest
     type that holds them; ``distances`` belong to the targets that were asked for. Each is None
-    unless it was asked for. The levels of up to 64 results lie in one block of memory: copy what
-    you keep.
+    unless it was asked for. No array is used again for another result: keep what you like. The
+    levels of up to 64 results lie in one block of memory, though, which stays as long as one of
+    them is kept: keep a copy of ``levels`` if you want few of many.
     """
 
     source: Any
-    graph: AnyGraph
+    _stored: AnyStored
     level_sizes: NDArray[np.int64]
     strategy: str
     levels: Levels | None = field(default=None)
     distances: NDArray[np.int32] | None = field(default=None)
 
     @property
+    def graph(self) -> OpenGraph:
+        """The graph that was searched."""
+        return self._stored.graph
+
+    @property
     def num_vertices(self) -> int:
         """Number of vertices of the graph."""
-        return self.graph.num_vertices
+        return self._stored.num_vertices
 
     @property
     def reached(self) -> int:
@@ -99,30 +106,30 @@ class SourceResult(tables.Tabular):
     def about(self) -> dict[str, str]:
         """Say what the table of this source is about."""
         found = {"sources": [self.source], "reached": self.reached, "depth": self.depth}
-        return tables.about(self.graph, **found)
+        return tables.about(self._stored, **found)
 
     def _columns(self) -> tables.Columns:
         if self.levels is None:
             raise QueryError('there are no levels to show: ask for them with emit="levels"')
-        return {"id": self.graph.id_column(0, self.num_vertices), "level": self.levels}
+        return {"id": self._stored.id_column(0, self.num_vertices), "level": self.levels}
 
     def _draw(self, path: str | os.PathLike[str] | None, *, force: bool) -> Any:  # noqa: ANN401
         from oocbfs.results.plots import plot_sources
 
-        return plot_sources(self.graph, [self], path, force=force)
+        return plot_sources(self._stored, [self], path, force=force)
 
     @property
     def title(self) -> str:
         """What was searched from where, and what was found, in one line."""
         return (
-            f"{file_name(self.graph.path)} from {self.source}: {self.reached:,} of "
+            f"{file_name(self._stored.path)} from {self.source}: {self.reached:,} of "
             f"{self.num_vertices:,} vertices, depth {self.depth:,}"
         )
 
     def _repr_html_(self) -> str:
         from oocbfs.results.notebook import sources_html
 
-        return sources_html(self.graph, [self])
+        return sources_html(self._stored, [self])
 
 
 class SourceResults(Iterator[SourceResult]):
@@ -131,9 +138,14 @@ class SourceResults(Iterator[SourceResult]):
     A table, or a picture, takes those that were not taken before: it can be made once.
     """
 
-    def __init__(self, graph: AnyGraph, results: Generator[SourceResult]) -> None:
-        self.graph = graph
+    def __init__(self, graph: AnyStored, results: Generator[SourceResult]) -> None:
+        self._stored = graph
         self._results = results
+
+    @property
+    def graph(self) -> OpenGraph:
+        """The graph that was searched."""
+        return self._stored.graph
 
     def __next__(self) -> SourceResult:
         return next(self._results)
@@ -143,7 +155,7 @@ class SourceResults(Iterator[SourceResult]):
         self._results.close()
 
     def __repr__(self) -> str:
-        return f"<SourceResults of {file_name(self.graph.path)}, searched as they are taken>"
+        return f"<SourceResults of {file_name(self._stored.path)}, searched as they are taken>"
 
     def _columns(self) -> dict[str, list[Any]]:
         columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
@@ -164,7 +176,7 @@ class SourceResults(Iterator[SourceResult]):
         types = column_types(max(columns["source"], default=0))
         if "distances" in columns:
             types["distances"] = [np.int32]
-        return tables.to_arrow(columns, tables.about(self.graph), types)
+        return tables.to_arrow(columns, tables.about(self._stored), types)
 
     def plot(
         self,
@@ -175,7 +187,7 @@ class SourceResults(Iterator[SourceResult]):
         """Draw how many vertices are how far from each source; see ``BfsResult.plot``."""
         from oocbfs.results.plots import plot_sources
 
-        return plot_sources(self.graph, list(self), path, force=force)
+        return plot_sources(self._stored, list(self), path, force=force)
 
 
 def smallest(levels: NDArray[np.int32], depth: int) -> Levels:
@@ -188,7 +200,7 @@ def smallest(levels: NDArray[np.int32], depth: int) -> Levels:
 
 
 def asked_for(
-    graph: AnyGraph,
+    graph: AnyStored,
     sources: Iterable[Vertex],
     emit: Emit,
     targets: Iterable[Iterable[Vertex]] | None,

@@ -16,12 +16,12 @@ from oocbfs.settings import file_name
 from oocbfs.version import __version__
 
 if TYPE_CHECKING:
-    from oocbfs.graph.any_graph import AnyGraph
+    from oocbfs.graph.any_stored import AnyStored
 
 Columns = dict[str, Column]
 
 
-def about(graph: AnyGraph, **more: object) -> dict[str, str]:
+def about(graph: AnyStored, **more: object) -> dict[str, str]:
     """Say what a table was made from: which graph, which search; what is no text is JSON."""
     values: dict[str, object] = {
         "version": __version__,
@@ -29,6 +29,7 @@ def about(graph: AnyGraph, **more: object) -> dict[str, str]:
         "graph_checksum": graph.checksum,
         "vertices": graph.num_vertices,
         "edges": graph.num_edges,
+        "arcs": graph.num_arcs,
         "directed": graph.directed,
         **more,
     }

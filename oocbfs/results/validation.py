@@ -24,7 +24,7 @@ from oocbfs.results.source import SourceResult
 from oocbfs.settings import Emit
 
 if TYPE_CHECKING:
-    from oocbfs.graph.any_graph import AnyGraph
+    from oocbfs.graph.any_stored import AnyStored
 
 _NO_PARENTS = np.empty(0, np.int64)
 _NO_ORDER = np.empty(0, np.uint32)
@@ -44,7 +44,7 @@ class Levels(NamedTuple):
 
 
 def validate(
-    graph: AnyGraph, sources: Ids, found: Levels, *, threads: int, bounded: bool = False
+    graph: AnyStored, sources: Ids, found: Levels, *, threads: int, bounded: bool = False
 ) -> None:
     """Check a traversal by the rules of Graph500; if memory is ``bounded``, keep few pages.
 
@@ -104,7 +104,7 @@ def checked(
     QueryError
         If a rule is broken.
     """
-    graph, levels = result.graph, result.levels
+    graph, levels = result._stored, result.levels
     assert levels is not None
     found = Levels(levels, None, result.level_sizes, result.level_sizes.size)
     validate(graph, graph.as_ids([result.source]), found, threads=threads, bounded=bounded)
@@ -116,7 +116,7 @@ def checked(
 
 
 def validate_components(
-    graph: AnyGraph, labels: Ids, counts: NDArray[np.uint32], *, bounded: bool = False
+    graph: AnyStored, labels: Ids, counts: NDArray[np.uint32], *, bounded: bool = False
 ) -> None:
     """Check components by joining the ends of all edges, plainly.
 
@@ -150,14 +150,14 @@ def _from_row(kernel: Callable[..., Any], row: int, *arguments: Any) -> Any:  # 
     return kernel(*others, row + first, row + stop)
 
 
-def _names(graph: AnyGraph) -> tuple[NDArray[np.uint32], Ids]:
+def _names(graph: AnyStored) -> tuple[NDArray[np.uint32], Ids]:
     return (
         _NO_ORDER if graph.order is None else np.asarray(graph.order),
         _NO_IDS if graph.listed_ids is None else graph.listed_ids,
     )
 
 
-def _pieces(graph: AnyGraph, *, bounded: bool) -> Iterator[tuple[tuple[Any, ...], int, int]]:
+def _pieces(graph: AnyStored, *, bounded: bool) -> Iterator[tuple[tuple[Any, ...], int, int]]:
     """Yield all rows of out-neighbours: what kernels take of them, the first one and the end."""
     for rows, part in graph.rows_by_part():
         columns = rows.heads, rows.bases, rows.starts, rows.shift, rows.tails
@@ -171,7 +171,7 @@ def _pieces(graph: AnyGraph, *, bounded: bool) -> Iterator[tuple[tuple[Any, ...]
                 graph.release()
 
 
-def _failed(graph: AnyGraph, problem: str, position: int | None = None) -> QueryError:
+def _failed(graph: AnyStored, problem: str, position: int | None = None) -> QueryError:
     where = ""
     if position is not None:
         vertex = graph.given_one(int(graph.ids_at(position, position + 1)[0]))

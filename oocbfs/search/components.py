@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from oocbfs.arrays import ResultArrays, fresh
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.io.ordered import available_threads
+from oocbfs.kernels.compiling import clock, compile_seconds
 from oocbfs.kernels.components import connect as cpu
 from oocbfs.plan.host import Division, components_needs, divide, expect_code, why_disk
 from oocbfs.results.components import ComponentsOutcome, ComponentsResult, ComponentsStats
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 
 def components(graph: StoredGraph, settings: Settings) -> ComponentsResult:
     """Find the components of a graph; see ``Graph.components``."""
-    start = time.perf_counter()
     settings.check()
     with graph.reading():
-        return _components(graph, settings, start)
+        return _components(graph, settings)
 
 
-def _components(graph: StoredGraph, settings: Settings, start: float) -> ComponentsResult:
+def _components(graph: StoredGraph, settings: Settings) -> ComponentsResult:
+    start, compiled = clock(), compile_seconds()
     graph.expect_unpacking()
     division = decide(graph, settings)
     labels = fresh(graph.num_vertices, np.uint32)
     found, (engine, fallback, reason) = _run(graph, labels, settings, division.engine)
     threads = available_threads(settings.threads)
-    found_at = time.perf_counter()
+    found_at = clock()
     named, counts = name_components(graph, labels, division.arrays, threads)
-    end = time.perf_counter()
+    end = clock()
     if settings.checks:
         validate_components(graph, named, counts, bounded=settings.memory is not None)
     if engine == "disk":
@@ -50,6 +50,7 @@ def _components(graph: StoredGraph, settings: Settings, start: float) -> Compone
         threads=threads if engine in ("cpu", "disk") else 1,
         seconds=end - start,
         load_seconds=found_at - start - found.seconds,
+        compile_seconds=compile_seconds() - compiled,
         traversal_seconds=found.seconds,
         naming_seconds=end - found_at,
         steps=found.steps,
@@ -104,10 +105,10 @@ def _on_cpu(graph: StoredGraph, labels: NDArray[np.uint32], threads: int) -> Com
     """Work on all cores, straight from the mapped file."""
     rows, in_rows = graph.connected_rows
     cpu.load()
-    start = time.perf_counter()
+    start = clock()
     linked = _label_others(graph, labels)
     done = cpu.connect(rows, in_rows if graph.directed else None, linked, threads=threads)
-    seconds = time.perf_counter() - start
+    seconds = clock() - start
     if done.malformed:
         raise FormatError(f"{graph.path}: a row is damaged: run 'oocbfs verify'")
     return ComponentsOutcome(done.steps, seconds, {})
@@ -121,10 +122,10 @@ def _on_disk(graph: StoredGraph, labels: NDArray[np.uint32], threads: int) -> Co
     rows = graph.disk_rows
     with rows.lock:
         rows.load()
-        start = time.perf_counter()
+        start = clock()
         linked = _label_others(graph, labels)
         steps, moved = disk.connect(rows, linked, both=graph.directed, threads=threads)
-        seconds = time.perf_counter() - start
+        seconds = clock() - start
     return ComponentsOutcome(steps, seconds, {"disk": moved})
 
 

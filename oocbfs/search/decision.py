@@ -14,13 +14,8 @@ if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
 
 
-def giant_settings(settings: Settings) -> Settings:
-    """Say how the largest component is found: where from matters little to it."""
-    return Settings(memory=settings.memory, threads=settings.threads, tmp=settings.tmp)
-
-
 def decide(
-    graph: StoredGraph, *, from_giant: bool, parents: bool, settings: Settings
+    graph: StoredGraph, *, from_largest: bool, parents: bool, settings: Settings
 ) -> list[Division]:
     """Give the division of each search, that of the traversal last.
 
@@ -30,8 +25,8 @@ def decide(
         If one of them does not fit; says how much is enough for both.
     """
     searches: list[Callable[[], Division]] = [lambda: bfs.decide(graph, parents, settings)]
-    if from_giant:
-        searches.insert(0, lambda: components.decide(graph, giant_settings(settings)))
+    if from_largest:
+        searches.insert(0, lambda: components.decide(graph, settings.for_largest()))
     divisions, errors = [], []
     for search in searches:
         try:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from oocbfs.errors import ClusterError
-from oocbfs.settings import shown
+from oocbfs.errors import ClusterError, shown
 
 _MOST_LOCAL = 1024
 _SCHEMES = ("tcp", "tls", "ucx", "ws", "wss")

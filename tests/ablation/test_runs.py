@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import oocbfs
 from oocbfs.ablation.figures import contributions
 from oocbfs.ablation.plan import Plan, Trial, prepare
 from oocbfs.ablation.runs import Row, Run, run_all, try_method
 from oocbfs.errors import QueryError
 from oocbfs.generate import generators
+from oocbfs.search.graph import open_file
 from tests.support.shared import SharedGraphs
 
 needs_compiler = pytest.mark.skipif(
@@ -41,7 +41,7 @@ def test_wrong_levels_are_no_row(plan: Plan) -> None:
     other = levels.copy()
     other[np.flatnonzero(levels == 1)[0]] = 2
     wrong = replace(plan, expected={source: other})
-    with oocbfs.open(plan.path) as graph, pytest.raises(QueryError) as error:
+    with open_file(plan.path) as graph, pytest.raises(QueryError) as error:
         try_method(graph, Trial("v1", source), wrong)
     assert "method v1" in str(error.value)
     assert "does not give the levels of the CPU engine" in str(error.value)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import oocbfs
+from oocbfs.search.graph import open_file
 from tests.support.command_line import batch, call, run, said, tree
 
 
@@ -19,7 +19,7 @@ def test_summary(graph: Path, tmp_path: Path) -> None:
         rows = list(csv.DictReader(file))
     lines = [json.loads(x) for x in (tmp_path / "b" / "summary.jsonl").read_text().splitlines()]
     assert len(rows) == len(lines) == len({row["source"] for row in rows}) == 70
-    with oocbfs.open(graph) as opened:
+    with open_file(graph) as opened:
         for row, line in zip(rows, lines, strict=True):
             single = opened.bfs(int(row["source"]))
             assert line["level_sizes"] == single.level_sizes.tolist()
@@ -45,9 +45,9 @@ def test_levels_of_the_hubs(graph: Path, tmp_path: Path) -> None:
     array = zarr.open_array(tmp_path / "z" / "levels.zarr", mode="r")
     files = sorted((tmp_path / "npy" / "levels").iterdir())
     assert array.shape[0] == len(files) == 66
-    with oocbfs.open(graph) as opened:
+    with open_file(graph) as opened:
         degrees = [opened.degree(int(file.stem.split("-")[1])) for file in files]
-        assert degrees == sorted(opened.rows.degrees.tolist(), reverse=True)[:66]
+        assert degrees == sorted(opened._stored.rows.degrees.tolist(), reverse=True)[:66]
         for number, file in enumerate(files):
             expected = opened.bfs(int(file.stem.split("-")[1])).levels
             levels = np.load(file)
@@ -66,7 +66,7 @@ def test_sources_and_pairs(graph: Path, tmp_path: Path) -> None:
     text = "from,to\n" + "".join(f"{u},{v}\n" for u, v in pairs)
     (tmp_path / "pairs.csv").write_text(text)
     batch(graph, "--emit", "pairs", tmp_path / "pairs.csv", "-o", tmp_path / "p")
-    with oocbfs.open(graph) as opened:
+    with open_file(graph) as opened:
         expected = [f"{u},{v},{opened.bfs(u).level_of(v)}" for u, v in pairs]
     found = (tmp_path / "p" / "pairs.csv").read_text().splitlines()
     assert found == ["source,target,distance", *expected]

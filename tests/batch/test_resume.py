@@ -9,10 +9,10 @@ from typing import Literal
 import pytest
 
 import oocbfs
-from oocbfs.batch.job import Job
 from oocbfs.batch.jobs import prepare
 from oocbfs.batch.jobs import run as run_plan
 from oocbfs.batch.outputs import ZarrLevels
+from oocbfs.batch.request import Job
 from oocbfs.errors import FormatError, OocbfsError
 from oocbfs.generate import generators
 from tests.support.command_line import Moments, Started, batch, call, said, tree

@@ -15,7 +15,7 @@ import oocbfs
 from oocbfs.formats.io.ordered import ordered_map
 from oocbfs.generate import generators
 from oocbfs.memory import format_size, parse_size, read_bytes
-from oocbfs.search.graph import Graph
+from oocbfs.search.graph import Graph, open_file
 from oocbfs.search.many import Traversals, divide
 from oocbfs.settings import Settings, Strategy
 from tests.benchmarks.common import show
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> None:
         path = options.graph or Path(folder) / f"kron{options.scale}.ocg"
         if not options.graph:
             oocbfs.convert(generators.kron(options.scale), path)
-        with oocbfs.open(path) as graph:
+        with open_file(path) as graph:
             if options.memory:
                 measure_disk(graph, options)
             else:
@@ -55,23 +55,23 @@ def main(arguments: Sequence[str]) -> None:
 
 def measure_disk(graph: Graph, options: argparse.Namespace) -> None:
     """Print the bytes that a batch reads from disk, and those of single runs in the same budget."""
-    file_bytes = graph.sizes.file_bytes
+    file_bytes = graph._stored.sizes.file_bytes
     budget = options.memory
     if budget.endswith("%"):
         budget = int(file_bytes * float(budget[:-1]) / 100)
     sources = _choose_sources(graph, options.sources)
-    graph.release()
+    graph._stored.release()
     rows = []
     strategies: dict[str, Strategy] = {"together": "together", "one by one": "one-per-core"}
     for name, strategy in strategies.items():
-        with oocbfs.open(graph.path, memory=budget) as cold:
+        with open_file(graph.path, memory=budget) as cold:
             division = divide(
-                cold,
+                cold._stored,
                 "summary",
                 strategy,
-                Settings(threads=options.threads, memory=cold.budget_bytes),
+                Settings(threads=options.threads, memory=cold._stored.budget_bytes),
             )
-            work = Traversals(cold, "summary", division)
+            work = Traversals(cold._stored, "summary", division)
             drop_cache(Path(graph.path))
             before, start = read_bytes(), time.perf_counter()
             for _ in work.run(sources):
@@ -131,9 +131,9 @@ def measure(graph: Graph, options: argparse.Namespace) -> None:
 
 def _choose_sources(graph: Graph, count: int) -> list[int]:
     """Choose vertices that have an edge."""
-    candidates = np.flatnonzero(graph.stored_degrees)
+    candidates = np.flatnonzero(graph._stored.stored_degrees)
     chosen = np.random.default_rng(1).choice(candidates, count, replace=False)
-    return [int(vertex) for vertex in graph.ids_of(chosen)]
+    return [int(vertex) for vertex in graph._stored.ids_of(chosen)]
 
 
 def _listed(values: Sequence[float], form: str) -> list[str]:

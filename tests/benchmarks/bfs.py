@@ -25,7 +25,7 @@ from oocbfs.formats.output.row_files import write_rows
 from oocbfs.generate import generators
 from oocbfs.graph.rows import decode_rows
 from oocbfs.plot import BLUE, ORANGE, ratio_bars
-from oocbfs.search.graph import Graph
+from oocbfs.search.graph import Graph, open_file
 from tests.benchmarks.common import gapbs, huge_pages, show
 from tests.benchmarks.peers import Peer, Runner, python_peers
 
@@ -153,14 +153,16 @@ def _busy(number: int) -> Iterator[None]:
 
 def measure(name: str, path: Path, options: argparse.Namespace) -> list[Row]:
     """Run all peers in turns on one graph; give their medians and the ratio of ours to each."""
-    with oocbfs.open(path) as graph:
+    with open_file(path) as graph:
         serialized, ordered = path.with_suffix(".sg"), path.with_suffix(".degree.sg")
         wanted = options.peers.split(",")
         if "gapbs" in wanted and gapbs("bfs") is not None:
-            write_rows(graph, serialized)
-            sources = [s + graph.first_id for s in _gapbs_sources(serialized, options.sources)]
+            write_rows(graph._stored, serialized)
+            sources = [
+                s + graph._stored.first_id for s in _gapbs_sources(serialized, options.sources)
+            ]
         else:
-            candidates = graph.ids_of(np.flatnonzero(graph.stored_degrees))
+            candidates = graph._stored.ids_of(np.flatnonzero(graph._stored.stored_degrees))
             sources = np.random.default_rng(27).choice(candidates, options.sources).tolist()
         threads = options.threads
         ours = Ours(f"oocbfs, {threads} threads", _NOTHING)
@@ -171,7 +173,7 @@ def measure(name: str, path: Path, options: argparse.Namespace) -> list[Row]:
         peers.append(Peer(f"random reads, {threads} threads", _random_reads(graph, ours, threads)))
         if serialized.exists():
             peers.append(Peer(_GAPBS, _gapbs(serialized, threads)))
-            if graph.order is not None and "kron" in path.name:
+            if graph._stored.order is not None and "kron" in path.name:
                 _write_as_stored(ordered, graph)
                 peers.append(Peer("GAPBS, degree-ordered, huge pages", _gapbs(ordered, threads)))
         if set(wanted) - {"gapbs"}:
@@ -256,7 +258,7 @@ def _random_reads(graph: Graph, ours: Ours, threads: int) -> Runner:
 
 def _write_as_stored(path: Path, graph: Graph) -> None:
     """Write GAP's serialized graph with vertices as we store them."""
-    rows = decode_rows(graph.rows)
+    rows = decode_rows(graph._stored.rows)
     with path.open("wb") as file:
         file.write(b"\0")
         np.array([graph.num_edges, graph.num_vertices], np.int64).tofile(file)

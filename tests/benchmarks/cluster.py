@@ -18,13 +18,13 @@ import oocbfs
 from oocbfs.arrays import ResultArrays
 from oocbfs.cluster.driver import Outcome, traverse
 from oocbfs.cluster.exchange import Query
-from oocbfs.cluster.graph import ShardedGraph
+from oocbfs.cluster.graph import ShardedGraph, open_parts
 from oocbfs.cluster.results import AllResults
 from oocbfs.cluster.sharding import shard
 from oocbfs.cluster.star import Packed
 from oocbfs.generate import generators
 from oocbfs.plan.messages import down_bytes, up_bytes
-from oocbfs.search.graph import Graph
+from oocbfs.search.graph import Graph, open_file
 from oocbfs.settings import Settings
 from tests.benchmarks.common import show
 from tests.support.clusters.mpi import MISSING, run_on_ranks
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> None:
         if path is None:
             path = Path(folder) / f"kron{options.scale}.ocg"
             oocbfs.convert(generators.kron(options.scale), path)
-        graph = stack.enter_context(oocbfs.open(path))
+        graph = stack.enter_context(open_file(path))
         for parts in map(int, options.parts.split(",")):
             cut = Path(folder) / f"parts-{parts}"
             shard(path, cut, parts=parts)
@@ -60,11 +60,13 @@ def main(arguments: Sequence[str]) -> None:
 def measure(graph: Graph, folder: Path, options: argparse.Namespace) -> None:
     """Print times beside the engine's, then what one search sends, level by level."""
     rng = np.random.default_rng(1)
-    connected = np.flatnonzero(graph.stored_degrees)
-    sources = graph.ids_of(rng.choice(connected, min(options.sources, connected.size))).tolist()
+    connected = np.flatnonzero(graph._stored.stored_degrees)
+    sources = graph._stored.ids_of(
+        rng.choice(connected, min(options.sources, connected.size))
+    ).tolist()
     with ExitStack() as stack:
         opened = {
-            name: stack.enter_context(oocbfs.open(folder, cluster=None if name == "here" else name))
+            name: stack.enter_context(open_parts(folder, cluster=None if name == "here" else name))
             for name in options.clusters.split(",")
         }
         title = f"{Path(graph.path).name} in {folder.name.partition('-')[2]} parts"
@@ -132,10 +134,14 @@ def _time(
 
 def packed_search(graph: ShardedGraph, source: int) -> Outcome:
     """Search with every message as it would travel through the client."""
-    stored = graph.stored(source).astype(np.uint32)
-    results = AllResults(graph.shape.cut, ResultArrays())
-    query = Query(graph.shape, stored, int(graph.stored_degrees[stored].sum()))
-    return traverse(Packed(graph.refs(Settings(threads=1)), graph.stored_degrees), query, results)
+    stored = graph._stored.stored(source).astype(np.uint32)
+    results = AllResults(graph._stored.shape.cut, ResultArrays())
+    query = Query(graph._stored.shape, stored, int(graph._stored.stored_degrees[stored].sum()))
+    return traverse(
+        Packed(graph._stored.refs(Settings(threads=1)), graph._stored.stored_degrees),
+        query,
+        results,
+    )
 
 
 def mpi_search(folder: Path, ranks: int, source: int) -> list[dict[str, Any]] | None:
@@ -152,7 +158,7 @@ def mpi_search(folder: Path, ranks: int, source: int) -> list[dict[str, Any]] | 
 
 def formula(graph: ShardedGraph, level: dict[str, Any]) -> float:
     """Give the bytes of one machine in a level, on paper, of as many vertices as it named."""
-    shape, told = graph.shape, level["exchange"]
+    shape, told = graph._stored.shape, level["exchange"]
     p = shape.cut.parts
     if level["direction"] == "bottom-up":
         return up_bytes(shape.useful, told["vertices"], p)
@@ -165,7 +171,7 @@ def formula(graph: ShardedGraph, level: dict[str, Any]) -> float:
 def _count(title: str, graph: ShardedGraph, sources: list[int]) -> None:
     """Print the messages of one search, and the totals of all."""
     outcomes = [packed_search(graph, source) for source in sources]
-    p = graph.shape.cut.parts
+    p = graph._stored.shape.cut.parts
     among = mpi_search(Path(graph.path), p, sources[0])
     rows = []
     for number, record in enumerate(outcomes[0].records):
@@ -173,7 +179,7 @@ def _count(title: str, graph: ShardedGraph, sources: list[int]) -> None:
         machine = ["-", "-", "-"]
         if among is not None:
             told = among[number]["exchange"]
-            bound = down_bytes(graph.shape.connected, record.frontier_edges, p)
+            bound = down_bytes(graph._stored.shape.connected, record.frontier_edges, p)
             machine = [
                 f"{told['sent'] / p:,.0f}",
                 f"{formula(graph, among[number]):,.0f}",

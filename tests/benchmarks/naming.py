@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-import oocbfs
 from oocbfs.arrays import ResultPool
 from oocbfs.formats.io.ordered import over_ranges
+from oocbfs.graph.stored import StoredGraph
 from oocbfs.kernels.results import levels as kernels
 from oocbfs.plan.device import plan
 from oocbfs.plan.naming import predict_naming
@@ -35,7 +35,7 @@ from oocbfs.plan.rates import KNOWN_GPUS, Rates
 from oocbfs.plan.shape import shape_of
 from oocbfs.progress import Phases
 from oocbfs.results.naming import count_sizes
-from oocbfs.search.graph import Graph
+from oocbfs.search.graph import open_file
 from tests.benchmarks.common import show
 
 _GPUS = ("RTX 3060 Laptop", "A100 80GB", "H100 PCIe")
@@ -58,12 +58,12 @@ def main(arguments: Sequence[str]) -> None:
         [name, *(f"{1000 * measured[count][name]:.0f} ms" for count in threads)]
         for name in measured[threads[0]]
     ]
-    title = f"{options.vertices:,} levels on the host, best of {options.runs}"
+    title = f"{options.vertices:,} levels on the host, medians of {options.runs}"
     show(title, ("step", *(f"threads: {count}" for count in threads)), rows)
     if options.graph is not None:
-        with oocbfs.open(options.graph) as graph:
+        with open_file(options.graph) as graph:
             before = sum(measured[1].values()) - measured[1]["widen bytes"]
-            print_model(graph, options.scale, before, threads[-1])
+            print_model(graph._stored, options.scale, before, threads[-1])
 
 
 def measure(num_vertices: int, threads: int, runs: int) -> dict[str, float]:
@@ -91,7 +91,7 @@ def measure(num_vertices: int, threads: int, runs: int) -> dict[str, float]:
         ),
         "widen bytes": widen,
     }
-    return {name: min(_seconds(step) for _ in range(runs)) for name, step in steps.items()}
+    return {name: median(_seconds(step) for _ in range(runs)) for name, step in steps.items()}
 
 
 def _seconds(step: Callable[[], Any]) -> float:
@@ -100,7 +100,7 @@ def _seconds(step: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def print_model(graph: Graph, scale: int, before_seconds: float, threads: int) -> None:
+def print_model(graph: StoredGraph, scale: int, before_seconds: float, threads: int) -> None:
     """Print what a search and its results take by the model, before and now."""
     samples = sample_levels(graph, 8, Phases())
     num_vertices = scale * graph.num_vertices
@@ -133,7 +133,7 @@ def print_model(graph: Graph, scale: int, before_seconds: float, threads: int) -
         rows.append([gpu.name, *(f"{1000 * part:.1f}" for part in milliseconds)])
     before = ("before: copied", "host, one thread", "in all")
     now = ("now: named", "copied", "written meanwhile", "in all")
-    title = f"model of {num_vertices:,} vertices, {scale * graph.num_edges:,} arcs, in ms"
+    title = f"model of {num_vertices:,} vertices, {scale * graph.num_arcs:,} arcs, in ms"
     show(title, ("GPU", "search", *before, *now), rows)
 
 

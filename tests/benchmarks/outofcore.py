@@ -106,29 +106,29 @@ def child(name: str, num_sources: int, memory: str | None = None) -> None:
     """Print a row for each way."""
     import numpy as np
 
-    import oocbfs as library
+    from oocbfs.search.graph import open_file
 
     path = Path(name)
     clock = Clock(path)
 
     def whole(source: int) -> None:
-        with library.open(path, memory=memory) as fresh:
+        with open_file(path, memory=memory) as fresh:
             fresh.bfs(source, engine="disk")
 
     def loaded(source: int) -> float:
-        with library.open(path, memory=memory) as fresh:
+        with open_file(path, memory=memory) as fresh:
             start = time.perf_counter()
-            fresh.disk_rows.load()
+            fresh._stored.disk_rows.load()
             loading = time.perf_counter() - start
             return loading + fresh.bfs(source, engine="disk").stats.seconds
 
     def within(source: int, budget: int | None) -> float:
         return graph.bfs(source, memory=budget).stats.seconds
 
-    with library.open(path, memory=memory) as graph:
-        candidates = np.flatnonzero(graph.stored_degrees)
+    with open_file(path, memory=memory) as graph:
+        candidates = np.flatnonzero(graph._stored.stored_degrees)
         chosen = np.random.default_rng(27).choice(candidates, num_sources)
-        sources = [int(i) for i in graph.ids_of(chosen)]
+        sources = [int(i) for i in graph._stored.ids_of(chosen)]
         graph.bfs(sources[0], engine="disk")  # compiles, and loads heads and starts
         for source in sources:
             for what, read in READINGS.items():
@@ -139,7 +139,7 @@ def child(name: str, num_sources: int, memory: str | None = None) -> None:
             )
             clock.note("cold, loading heads and starts included", partial(loaded, source))
             clock.note("cold, with all that is loaded and named", partial(whole, source))
-    with library.open(path) as graph:
+    with open_file(path) as graph:
         # The program itself takes memory too, which matters only for a small file.
         budget = max(path.stat().st_size, (1 << 30) + 40 * graph.num_vertices)
         for source in sources:

@@ -32,7 +32,7 @@ from oocbfs.plan.ranges import LINE_BYTES, ByteRange
 from oocbfs.plan.rates import KNOWN_GPUS
 from oocbfs.plan.shape import shape_of
 from oocbfs.plot import BLUE, ratio_bars
-from oocbfs.search.graph import Graph
+from oocbfs.search.graph import Graph, open_file
 from tests.benchmarks.common import show
 from tests.support.gpu import sector_count
 from tests.support.gpu.cache_count import count_small_level, empty_cache
@@ -55,11 +55,11 @@ class Case(NamedTuple):
 
     def device_range(self, graph: Graph) -> ByteRange:
         """Give the resident tails: the first, or those that a plan takes."""
-        tail_bytes = graph.rows.tails.size
+        tail_bytes = graph._stored.rows.tails.size
         if not self.planned:
             return 0, int(self.resident * tail_bytes) // LINE_BYTES * LINE_BYTES
         share = f"{self.resident:%}"
-        return plan(shape_of(graph), vram_bytes=None, resident_tails=share).device_ranges[0]
+        return plan(shape_of(graph._stored), vram_bytes=None, resident_tails=share).device_ranges[0]
 
 
 CASES = [
@@ -107,7 +107,7 @@ def main(arguments: Sequence[str]) -> None:
     emulated: list[list[str]] = []
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         for name, path in _graphs(options, Path(folder)):
-            with oocbfs.open(path) as graph:
+            with open_file(path) as graph:
                 sources = _sources(graph, options.sources)
                 asked = [(case.title(), case, Policy.COSTS) for case in CASES]
                 if options.policies:
@@ -160,15 +160,15 @@ def _graphs(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Pa
 
 def _sources(graph: Graph, count: int) -> NDArray[np.int64]:
     """Choose among the stored vertices that have neighbours."""
-    candidates = np.flatnonzero(np.asarray(graph.rows.degrees))
+    candidates = np.flatnonzero(np.asarray(graph._stored.rows.degrees))
     return np.random.default_rng(27).choice(candidates, count)
 
 
 def share(graph: Graph, source: int, case: Case, policy: Policy = Policy.COSTS) -> float:
     """Give the bytes of one traversal from a stored vertex over those of heads and tails."""
-    rows = graph.rows
-    levels = graph.bfs(int(graph.ids_of(np.array([source]))[0])).levels
-    stored = levels if graph.order is None else levels[np.asarray(graph.order)]
+    rows = graph._stored.rows
+    levels = graph.bfs(int(graph._stored.ids_of(np.array([source]))[0])).levels
+    stored = levels if graph._stored.order is None else levels[np.asarray(graph._stored.order)]
     graph_bytes = rows.heads.nbytes + rows.tails.nbytes
     return count_bytes(rows, stored, case, case.device_range(graph), policy) / graph_bytes
 
@@ -242,14 +242,14 @@ def count_bytes(
 def _emulate(name: str, graph: Graph, source: int) -> list[str]:
     """Count one traversal in the emulator, and twice without it."""
     device = RecordingDevice(KernelOptions())
-    with GpuBfs(device, graph.rows) as bfs:
+    with GpuBfs(device, graph._stored.rows) as bfs:
         device.bfs, device.pending = bfs, []
         result = bfs.run(np.array([source], np.uint32))
-    followed = 32 * expected_sectors(device, graph.rows, result, (0, 0), 32)
+    followed = 32 * expected_sectors(device, graph._stored.rows, result, (0, 0), 32)
     counts = (
         device.usage.slow_bytes,
         followed,
-        count_bytes(graph.rows, result.levels, Case(), (0, 0)),
+        count_bytes(graph._stored.rows, result.levels, Case(), (0, 0)),
     )
     if counts[0] != counts[1]:
         raise SystemExit(f"{name}, source {source}: the counts differ: {counts}")

@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-import oocbfs
 from oocbfs.gpu.bfs import GpuBfs
 from oocbfs.gpu.emulator_device import EmulatorDevice
 from oocbfs.gpu.result import DeviceDirection
+from oocbfs.graph.stored import StoredGraph, open_stored
 from oocbfs.kernels.cuda.source import KernelOptions
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.methods.axes import MethodOptions
@@ -34,7 +34,6 @@ from oocbfs.plan.rates import KNOWN_GPUS, Rates
 from oocbfs.plan.shape import shape_of
 from oocbfs.progress import Phases
 from oocbfs.results.counts import Counts
-from oocbfs.search.graph import Graph
 from tests.benchmarks.common import show
 
 GPUS = {gpu.name: gpu.rates for gpu in KNOWN_GPUS if gpu.name.split()[0] != "RTX"}
@@ -96,7 +95,7 @@ def main(arguments: Sequence[str]) -> None:
     before = json.loads(options.against.read_text()) if options.against else {}
     kept: dict[str, dict[str, dict[str, object]]] = {}
     for path in options.graphs:
-        with oocbfs.open(path) as graph:
+        with open_stored(path) as graph:
             if options.ranges:
                 _show_ranges(graph, shares, options.sources)
                 continue
@@ -119,7 +118,9 @@ def _runs(way: str, share: int, forced: list[int]) -> bool:
     return share == 0 if way in METHODS else share in forced
 
 
-def count_ways(graph: Graph, share: int, ways: Sequence[str], sources: int) -> dict[str, Counted]:
+def count_ways(
+    graph: StoredGraph, share: int, ways: Sequence[str], sources: int
+) -> dict[str, Counted]:
     """Count searches by auto, with the decisions of each GPU, and by other ways."""
     candidates = np.flatnonzero(np.asarray(graph.rows.degrees))
     chosen = np.random.default_rng(27).choice(candidates, sources)
@@ -139,7 +140,7 @@ def count_ways(graph: Graph, share: int, ways: Sequence[str], sources: int) -> d
 
 
 def _count_ours(
-    graph: Graph,
+    graph: StoredGraph,
     share: int,
     direction: DeviceDirection,
     sources: NDArray[np.int64],
@@ -163,7 +164,7 @@ def _count_ours(
     return _mean(searches)
 
 
-def _count_method(graph: Graph, name: str, sources: NDArray[np.int64]) -> Counted:
+def _count_method(graph: StoredGraph, name: str, sources: NDArray[np.int64]) -> Counted:
     choice = parse_method(name)
     program = make_program(choice, with_parents=False)
     device = EmulatorDevice(
@@ -234,7 +235,7 @@ def _ratio(value: float, base: float) -> str:
     return f"{value / base:.2f}" if base else "1.00" if not value else "more"
 
 
-def _show_ranges(graph: Graph, shares: list[int], sources: int) -> None:
+def _show_ranges(graph: StoredGraph, shares: list[int], sources: int) -> None:
     samples = sample_levels(graph, sources, Phases())
     name = Path(graph.path).name
     title = f"{name}: median (worst) percent of heads and tails, {len(samples)} sources"
@@ -242,7 +243,7 @@ def _show_ranges(graph: Graph, shares: list[int], sources: int) -> None:
     show(title, header, [_row(graph, share, samples) for share in shares])
 
 
-def _row(graph: Graph, share: int, samples: list[LevelSample]) -> list[str]:
+def _row(graph: StoredGraph, share: int, samples: list[LevelSample]) -> list[str]:
     shape = shape_of(graph)
     planned = plan(shape, vram_bytes=None, resident_tails=f"{share}%")
     first = replace(
@@ -263,7 +264,7 @@ def _row(graph: Graph, share: int, samples: list[LevelSample]) -> list[str]:
     return [*cells, f"{ratios.min():.2f} … {ratios.max():.2f}"]
 
 
-def _count(graph: Graph, decided: DevicePlan, samples: list[LevelSample]) -> np.ndarray:
+def _count(graph: StoredGraph, decided: DevicePlan, samples: list[LevelSample]) -> np.ndarray:
     device = EmulatorDevice(KernelOptions(with_parents=False))
     counted = [0]
     with GpuBfs(

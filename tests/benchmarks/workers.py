@@ -13,12 +13,12 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 import oocbfs
-from oocbfs.cluster.graph import ShardedGraph
+from oocbfs.cluster.graph import ShardedGraph, open_parts
 from oocbfs.cluster.manifest import Manifest
 from oocbfs.cluster.sharding import shard
 from oocbfs.generate import generators
 from oocbfs.memory import format_size
-from oocbfs.search.graph import Graph
+from oocbfs.search.graph import Graph, open_file
 from tests.benchmarks.common import show
 from tests.support.clusters.dask_processes import (
     Killer,
@@ -52,11 +52,11 @@ def main(arguments: Sequence[str]) -> None:
             oocbfs.convert(generators.kron(options.scale), path)
         cut = Path(folder) / "parts"
         manifest = shard(path, cut, parts=options.parts)
-        with oocbfs.open(path) as graph:
+        with open_file(path) as graph:
             rng = np.random.default_rng(1)
-            connected = np.flatnonzero(graph.stored_degrees)
+            connected = np.flatnonzero(graph._stored.stored_degrees)
             chosen = rng.choice(connected, min(options.sources, connected.size))
-            measure(graph, manifest, graph.ids_of(chosen).tolist(), options)
+            measure(graph, manifest, graph._stored.ids_of(chosen).tolist(), options)
 
 
 def search(graph: ShardedGraph | Graph, sources: Sequence[int], **how: int) -> dict[str, float]:
@@ -76,7 +76,7 @@ def measure(
 ) -> None:
     """Search in turns on the engine, in this process and on MPI; then in this process and Dask."""
     how = {"threads": options.threads}
-    with oocbfs.open(manifest.folder, cluster=None) as here:
+    with open_parts(manifest.folder) as here:
         ways = {
             "engine": lambda: search(graph, sources, **how),
             "here": lambda: search(here, sources, **how),

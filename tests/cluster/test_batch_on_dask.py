@@ -43,7 +43,7 @@ def test_outputs_are_those_of_one_machine(
     for number, job in enumerate(
         (
             ["--random", 200],
-            ["--random", 130, "--from", "giant", "--emit", "levels", "--table", "jsonl"],
+            ["--random", 130, "--from", "largest", "--emit", "levels", "--table", "jsonl"],
             ["--all-hubs", 70, "--emit", "levels", "--level-files", "zarr"],
             ["--emit", "pairs", pairs],
         )

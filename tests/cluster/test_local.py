@@ -16,7 +16,7 @@ import pytest
 
 import oocbfs
 from oocbfs.cluster import levels as watching
-from oocbfs.cluster.graph import ShardedGraph
+from oocbfs.cluster.graph import ShardedGraph, open_parts
 from oocbfs.cluster.local import MAX_RETRIES, LocalProcesses
 from oocbfs.cluster.sharding import shard
 from oocbfs.errors import ClusterError, QueryError
@@ -37,7 +37,7 @@ def graph(folder: Path) -> Iterator[ShardedGraph]:
 
 def workers(graph: ShardedGraph) -> list[int]:
     """List the processes of an open graph."""
-    exchange = graph.exchange(Settings())
+    exchange = graph._stored.exchange(Settings())
     assert isinstance(exchange, LocalProcesses)
     return [worker.process.pid for worker in exchange._workers]
 
@@ -68,7 +68,9 @@ def test_levels_parents_and_components(
         wanted = whole.components().labels
     for direction in DIRECTIONS:
         for parents in (False, True):
-            result = graph.bfs(5, direction=direction, parents=parents, validate=parents)
+            result = graph.bfs(
+                5, parents=parents, validate=parents, options=Settings(direction=direction)
+            )
             np.testing.assert_array_equal(result.levels, levels)
     assert result.stats.engine == "local:2"
     np.testing.assert_array_equal(graph.components().labels, wanted)
@@ -79,7 +81,7 @@ def test_a_worker_killed_in_the_middle_of_every_level(
     graph: ShardedGraph, levels: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker is stopped before it gets its task, and killed when it has it, once a level."""
-    exchange = graph.exchange(Settings())
+    exchange = graph._stored.exchange(Settings())
     assert isinstance(exchange, LocalProcesses)
     take_step, collect = LocalProcesses._step, LocalProcesses._collect
     hit: dict[int, int] = {}
@@ -187,12 +189,12 @@ def test_deep_graphs_are_refused_where_levels_are_slow(
     path = np.stack([np.arange(5000), np.arange(1, 5001)], axis=1)
     oocbfs.convert(path, tmp_path / "g.ocg")
     shard(tmp_path / "g.ocg", tmp_path / "parts", parts=2)
-    with oocbfs.open(tmp_path / "parts", cluster=None) as graph:
+    with open_parts(tmp_path / "parts") as graph:
         assert graph.bfs(0).depth == 5000
-        graph.exchange(Settings()).level_seconds = 0.02
+        graph._stored.exchange(Settings()).level_seconds = 0.02
         with pytest.raises(QueryError, match=r"is deep: about 4,9\d\d levels.*20 ms.*--force"):
             graph.bfs(0)
-        assert graph.bfs(0, force=True).depth == 5000
+        assert graph.bfs(0, options=Settings(force=True)).depth == 5000
         monkeypatch.setattr(watching, "_PATIENCE_SECONDS", 1000.0)
         assert graph.bfs(0).depth == 5000
 
@@ -206,7 +208,7 @@ def test_a_worker_takes_its_part_and_three_bitmaps(tmp_path: Path) -> None:
     oocbfs.convert(edges, tmp_path / "g.ocg", memory="1500M")
     manifest = shard(tmp_path / "g.ocg", tmp_path / "parts", parts=2)
     with oocbfs.open(tmp_path / "parts", cluster="local:2") as graph:
-        source = int(graph.ids_of(np.array([0]))[0])
+        source = int(graph._stored.ids_of(np.array([0]))[0])
         with oocbfs.open(tmp_path / "g.ocg") as whole:
             np.testing.assert_array_equal(graph.bfs(source).levels, whole.bfs(source).levels)
         peaks = [peak_bytes(process) for process in workers(graph)]

@@ -13,7 +13,8 @@ import pytest
 import oocbfs
 from oocbfs.cluster.sharding import shard
 from oocbfs.errors import QueryError
-from oocbfs.graph.any_graph import AnyGraph
+from oocbfs.graph.any_stored import AnyStored
+from oocbfs.settings import Settings
 from tests.support.command_line import batch, call, said, tree
 
 PEOPLE = 'alice,bob\nbob,carol\ncarol,dave\nerin,frank\nfrank,grace\n"o, hara",erin\n'
@@ -45,7 +46,7 @@ def test_sources_and_outputs_are_names(people: Path, tmp_path: Path, cluster: st
     for words in (
         ["bfs", "--source", "alice", "--target", "dave"],
         ["bfs", "--source", "erin,alice"],
-        ["bfs", "--source", "giant"],
+        ["bfs", "--source", "@largest"],
     ):
         told = [
             json.loads(answer(words[0], graph, *words[1:], *more, "--json"))
@@ -90,7 +91,7 @@ def test_folders_of_names(people: Path, tmp_path: Path) -> None:
     assert (found["carol"], found["alice"], found["erin"]) == ("bob", "alice", None)
 
 
-def edges_of(graph: AnyGraph) -> set[frozenset[str]]:
+def edges_of(graph: AnyStored) -> set[frozenset[str]]:
     return {
         frozenset(pair)
         for batch in graph.edges()
@@ -103,14 +104,14 @@ def test_python_speaks_names(people: Path) -> None:
         oocbfs.open(people / "people.ocg") as whole,
         oocbfs.open(people / "people.parts", cluster=None) as parts,
     ):
-        found = parts.bfs("alice", gather=False)
+        found = parts.bfs("alice", options=Settings(gather=False))
         assert found.sources == whole.bfs("alice").sources == ["alice"]
         assert found.path_to("dave") == ["alice", "bob", "carol", "dave"]
         assert found.level_of("grace") == -1
         assert parts.neighbors("bob").tolist() == whole.neighbors("bob").tolist()
         np.testing.assert_array_equal(parts.ids(), whole.ids())
         np.testing.assert_array_equal(parts.degrees, whole.degrees)
-        assert edges_of(parts) == edges_of(whole)
+        assert edges_of(parts._stored) == edges_of(whole._stored)
         assert [one.source for one in parts.bfs_many(["erin", "bob"])] == ["erin", "bob"]
         for wrong in ("nobody", 3):
             with pytest.raises(QueryError, match=r"nobody|is not a name"):

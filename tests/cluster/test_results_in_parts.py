@@ -13,6 +13,7 @@ import oocbfs
 from oocbfs.cluster.searches.result import PartResult
 from oocbfs.cluster.sharding import shard
 from oocbfs.errors import OutputError, QueryError
+from oocbfs.settings import Settings
 from tests.support.command_line import call, said
 
 dataset = pytest.importorskip("pyarrow.dataset", reason="Parquet needs pyarrow")
@@ -89,7 +90,7 @@ def test_levels_that_are_not_gathered(
         oocbfs.open(tmp_path / "parts", memory=memory, cluster=None) as parts,
     ):
         expected = whole.bfs(1)
-        result = parts.bfs(1, gather=False)
+        result = parts.bfs(1, options=Settings(gather=False))
         assert isinstance(result, PartResult)
         array = result.to_dask(tmp_path / "levels.npy")
         with Client(dask_cluster.scheduler_address, set_as_default=False) as client:
@@ -104,7 +105,7 @@ def test_levels_that_are_not_gathered(
         assert result.reached == expected.reached
         assert len(result.to_pandas()) == whole.num_vertices
         np.testing.assert_array_equal(result.levels, expected.levels)
-        again = parts.bfs(1, gather=False, parents=True)
+        again = parts.bfs(1, parents=True, options=Settings(gather=False))
         found = again.parents_between(0, whole.num_vertices)
         np.testing.assert_array_equal(found, again.parents)
         np.testing.assert_array_equal(found < 0, expected.levels < 0)

@@ -17,13 +17,14 @@ from oocbfs.arrays import ResultArrays
 from oocbfs.cluster import budget
 from oocbfs.cluster.driver import traverse
 from oocbfs.cluster.exchange import Query
-from oocbfs.cluster.graph import ShardedGraph
+from oocbfs.cluster.graph import ShardedGraph, open_parts
 from oocbfs.cluster.results import AllResults
 from oocbfs.cluster.sharding import shard
 from oocbfs.cluster.star import Packed
 from oocbfs.errors import BudgetError, QueryError
 from oocbfs.settings import Settings
 from tests.support.exhaustive import ALL, crossing
+from tests.support.keywords import keywords
 from tests.support.real_graphs import GRAPHS, needs_graphs, real_graphs
 from tests.support.shared import SharedGraphs
 from tests.support.strategies import DIRECTIONS, ORDERS, Pairs, edge_lists, pair_array
@@ -35,15 +36,17 @@ PARTS = (1, 2, 3, 7)
 
 def check_parts(path: Path, folder: Path, sources: list[Any], **options: Any) -> None:
     """Compare a graph in parts with the same graph in one file, from these sources."""
-    with oocbfs.open(path) as whole, oocbfs.open(folder, cluster=None) as parts:
+    with oocbfs.open(path) as whole, open_parts(folder) as parts:
         for source in sources:
             wanted = whole.bfs(source, engine="cpu")
             # Which checks parents and levels, edge by edge.
-            found = parts.bfs(source, parents=True, validate=True, **options)
+            found = parts.bfs(source, parents=True, validate=True, **keywords(options))
             np.testing.assert_array_equal(found.levels, wanted.levels)
             np.testing.assert_array_equal(found.level_sizes, wanted.level_sizes)
             assert found.stats.edges_traversed == wanted.stats.edges_traversed
-            np.testing.assert_array_equal(parts.bfs(source, **options).levels, wanted.levels)
+            np.testing.assert_array_equal(
+                parts.bfs(source, **keywords(options)).levels, wanted.levels
+            )
             np.testing.assert_array_equal(packed_levels(parts, source, **options), found.levels)
         labels = parts.components().labels
         np.testing.assert_array_equal(labels, whole.components(engine="cpu").labels)
@@ -51,18 +54,18 @@ def check_parts(path: Path, folder: Path, sources: list[Any], **options: Any) ->
 
 def packed_levels(graph: ShardedGraph, source: Any, direction: str = "auto") -> Any:
     """Search with every message packed; parents come along, and are checked against levels."""
-    stored = np.unique(graph.stored(source)).astype(np.uint32)
-    results = AllResults(graph.shape.cut, ResultArrays(), parents=True)
-    exchange = Packed(graph.refs(Settings(threads=2)), graph.stored_degrees)
-    edges = int(graph.stored_degrees[stored].sum())
-    query = Query(graph.shape, stored, edges, parents=True, direction=direction)
+    stored = np.unique(graph._stored.stored(source)).astype(np.uint32)
+    results = AllResults(graph._stored.shape.cut, ResultArrays(), parents=True)
+    exchange = Packed(graph._stored.refs(Settings(threads=2)), graph._stored.stored_degrees)
+    edges = int(graph._stored.stored_degrees[stored].sum())
+    query = Query(graph._stored.shape, stored, edges, parents=True, direction=direction)
     outcome = traverse(exchange, query, results)
     parents = results.parents
     levels = np.empty(graph.num_vertices, np.int32)
-    results.fill(levels, graph.stored_degrees, graph.num_edges, outcome.sizes)
+    results.fill(levels, graph._stored.stored_degrees, graph.num_arcs, outcome.sizes)
     reached = levels > 0
     np.testing.assert_array_equal(levels[parents[reached]], levels[reached] - 1)
-    return levels if graph.order is None else levels[np.argsort(graph.order)]
+    return levels if graph._stored.order is None else levels[np.argsort(graph._stored.order)]
 
 
 @settings(max_examples=100 if ALL else 12, suppress_health_check=list(HealthCheck))
@@ -150,10 +153,12 @@ def test_tails_on_disk(
         f"cluster-disk-{order}-{directed}", hubs, order=order, directed=directed
     )
     shard(path, tmp_path / "parts", parts=parts)
-    with oocbfs.open(path) as whole, oocbfs.open(tmp_path / "parts", cluster=None) as cut:
+    with oocbfs.open(path) as whole, open_parts(tmp_path / "parts") as cut:
         for direction in DIRECTIONS:
             wanted = whole.bfs(3, engine="cpu").levels
-            found = cut.bfs(3, engine="disk", parents=True, validate=True, direction=direction)
+            found = cut.bfs(
+                3, engine="disk", parents=True, validate=True, options=Settings(direction=direction)
+            )
             np.testing.assert_array_equal(found.levels, wanted)
             if direction == "top-down":
                 assert found.stats.slow_bytes_by_tier["disk"] > 0
@@ -169,10 +174,10 @@ def test_a_budget_decides_where_tails_are(
     needed = sum(part.bytes for part in manifest.parts)
     monkeypatch.setattr(memory, "used_bytes", lambda: 0)
     monkeypatch.setattr(budget, "TRAVERSAL_BYTES", 0)
-    with oocbfs.open(path) as whole, oocbfs.open(tmp_path / "parts", cluster=None) as cut:
+    with oocbfs.open(path) as whole, open_parts(tmp_path / "parts") as cut:
         wanted = whole.bfs(3).levels
         for allowed, on_disk in ((2 * needed, False), (needed, True)):
-            found = cut.bfs(3, memory=allowed, direction="top-down")
+            found = cut.bfs(3, memory=allowed, options=Settings(direction="top-down"))
             np.testing.assert_array_equal(found.levels, wanted)
             assert ("disk" in found.stats.slow_bytes_by_tier) == on_disk
         with pytest.raises(BudgetError, match=r"part-0\.ocg: a search needs .* of memory"):
@@ -182,7 +187,7 @@ def test_a_budget_decides_where_tails_are(
 
 
 def test_stops_where_it_is_told_to(social: Path, folder: Path) -> None:
-    with oocbfs.open(social) as whole, oocbfs.open(folder, cluster=None) as parts:
+    with oocbfs.open(social) as whole, open_parts(folder) as parts:
         stops: list[dict[str, Any]] = [{"max_depth": 0}, {"max_depth": 2}, {"target": 77}]
         for options in stops:
             wanted, found = whole.bfs(5, **options), parts.bfs(5, validate=True, **options)
@@ -195,13 +200,13 @@ def test_stops_where_it_is_told_to(social: Path, folder: Path) -> None:
 
 
 def test_what_no_part_knows_is_refused(folder: Path) -> None:
-    with oocbfs.open(folder, cluster=None) as graph:
+    with open_parts(folder) as graph:
         with pytest.raises(QueryError, match="has no vertex 9999"):
             graph.bfs(9999)
         with pytest.raises(QueryError, match="at least one source"):
             graph.bfs([])
         with pytest.raises(QueryError, match="knows no --method"):
-            graph.bfs(5, method="v3.3")
+            graph.bfs(5, options=Settings(method="v3.3"))
     with (
         oocbfs.open(folder, cluster="elsewhere") as graph,
         pytest.raises(QueryError, match=r"no cluster 'elsewhere'.*local:N"),
@@ -224,7 +229,7 @@ def test_validation_finds_what_is_wrong(folder: Path, monkeypatch: pytest.Monkey
 
         return filled
 
-    with oocbfs.open(folder, cluster=None) as graph:
+    with open_parts(folder) as graph:
         for what in ("level", "parent"):
             monkeypatch.setattr(AllResults, "fill", wrong(what))
             with pytest.raises(QueryError, match="validation failed at vertex"):

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import oocbfs
+from oocbfs.cluster.graph import open_parts
 from oocbfs.cluster.sharding import shard
 from oocbfs.cluster.shards.gpu import GpuShard
 from oocbfs.cluster.tasks import open_shard
@@ -51,7 +52,7 @@ def test_any_graph(
         path, folder = Path(name) / "g.ocg", Path(name) / "parts"
         oocbfs.convert(pair_array(edges), path, order=order, directed=directed, ids="compact")
         shard(path, folder, parts=parts)
-        with oocbfs.open(path) as whole, oocbfs.open(folder, cluster=None) as graph:
+        with oocbfs.open(path) as whole, open_parts(folder) as graph:
             ids = whole.ids().tolist()
             if not ids:
                 return
@@ -59,12 +60,13 @@ def test_any_graph(
             found = graph.bfs(
                 source,
                 engine="emulator",
-                # Larger ids have no room among parents.
                 parents=max(ids) < 2**63,
                 validate=True,
-                direction=direction,
-                resident_tails=data.draw(st.sampled_from([None, "50%"])),
-                devices=list(range(parts)) if dealt else None,
+                options=Settings(
+                    direction=direction,
+                    resident_tails=data.draw(st.sampled_from([None, "50%"])),
+                    devices=list(range(parts)) if dealt else None,
+                ),
             )
             expected = whole.bfs(source, engine="cpu")
             np.testing.assert_array_equal(found.levels, expected.levels)
@@ -75,9 +77,10 @@ def test_any_graph(
 def test_a_device_answers_as_the_cpu_does(folder: Path) -> None:
     """Both steps, from any frontier, with anything visited."""
     rng = np.random.default_rng(3)
-    with oocbfs.open(folder, cluster=None) as graph:
+    with open_parts(folder) as graph:
         refs = {
-            engine: graph.refs(Settings(engine=engine, threads=1)) for engine in ("cpu", "emulator")
+            engine: graph._stored.refs(Settings(engine=engine, threads=1))
+            for engine in ("cpu", "emulator")
         }
     for part in range(3):
         shards = [open_shard(refs[engine][part]) for engine in refs]
@@ -154,19 +157,19 @@ def test_without_a_gpu_one_line_says_so(folder: Path) -> None:
 
 
 def test_damaged_rows_are_refused_on_a_device(folder: Path) -> None:
-    with oocbfs.open(folder, cluster=None) as graph:
-        tails = graph.part(1).sections[Kind.TAILS]
+    with open_parts(folder) as graph:
+        tails = graph._stored.part(1).sections[Kind.TAILS]
     first, size = int(tails["offset"]), int(tails["stored_bytes"])
     part = folder / "part-1.ocg"
     content = bytearray(part.read_bytes())
     content[first : first + size] = b"\xff" * size
     part.write_bytes(content)
     with (
-        oocbfs.open(folder, cluster=None) as graph,
+        open_parts(folder) as graph,
         pytest.raises(FormatError, match=r"part-1\.ocg"),
     ):
         graph.bfs(5, engine="emulator")
-    with oocbfs.open(folder, cluster=None) as graph, pytest.raises(FormatError, match="damaged"):
-        graph.bfs(5, engine="emulator", devices=[0, 1, 2])
-    with oocbfs.open(folder, cluster=None) as graph, pytest.raises(QueryError, match="method"):
-        graph.bfs(5, engine="emulator", method="v3.3")
+    with open_parts(folder) as graph, pytest.raises(FormatError, match="damaged"):
+        graph.bfs(5, engine="emulator", options=Settings(devices=[0, 1, 2]))
+    with open_parts(folder) as graph, pytest.raises(QueryError, match="method"):
+        graph.bfs(5, engine="emulator", options=Settings(method="v3.3"))

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import oocbfs
+from oocbfs.cluster.graph import open_parts
 from oocbfs.cluster.sharding import shard
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
@@ -66,8 +67,8 @@ def test_the_first_rank_speaks_for_all(kron: Path, tmp_path: Path) -> None:
     # What only the rank of this part reads, so that the error has to travel.
     part = folder / "part-1.ocg"
     content = bytearray(part.read_bytes())
-    with oocbfs.open(folder, cluster=None) as graph_in_parts:
-        tails = graph_in_parts.part(1).sections[Kind.TAILS]
+    with open_parts(folder) as graph_in_parts:
+        tails = graph_in_parts._stored.part(1).sections[Kind.TAILS]
     first, size = int(tails["offset"]), int(tails["stored_bytes"])
     content[first : first + size] = b"\xff" * size
     part.write_bytes(content)
@@ -89,7 +90,7 @@ def test_bytes_are_those_of_the_formulas(kron: Path, tmp_path: Path, ranks: int)
     levels = mpi_search(folder, ranks, 1)
     assert levels is not None
     assert {level["direction"] for level in levels} == {"top-down", "bottom-up"}
-    with oocbfs.open(folder, cluster=None) as graph:
+    with open_parts(folder) as graph:
         for level in levels:
             told = level["exchange"]
             assert told["sent"] / ranks == pytest.approx(formula(graph, level), rel=0.01, abs=ranks)

@@ -93,7 +93,7 @@ def limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], No
 
 def said_of(graph: ShardedGraph, name: str) -> list[int]:
     """Tell what the kernel counted of each worker, in bytes."""
-    exchange = graph.exchange(Settings(threads=1))
+    exchange = graph._stored.exchange(Settings(threads=1))
     assert isinstance(exchange, LocalProcesses)
     found = []
     for worker in exchange._workers:

@@ -21,11 +21,13 @@ from oocbfs.gpu.cuda_device import DeviceError
 from oocbfs.kernels.cuda.source import DEVICES_KERNELS, KernelOptions, sources
 from oocbfs.kernels.emulator.library import Library
 from oocbfs.search.graph import Graph
+from oocbfs.settings import Settings
 from tests.support.command_line import call, said
 from tests.support.gpu.cuda_double import CUDARuntimeError, Runtime
 from tests.support.gpu.cupy_double import fake_cupy
 from tests.support.gpu.engine_graphs import opened_rmat, source_of
 from tests.support.gpu.several_double import Devices, Nccl
+from tests.support.keywords import keywords
 from tests.support.shared import SharedGraphs
 from tests.support.strategies import DIRECTIONS, ORDERS, Pairs, edge_lists, pair_array
 
@@ -56,7 +58,7 @@ def graph(opened: Graph) -> Iterator[Graph]:
 
 def check(graph: Graph, **how: Any) -> oocbfs.BfsResult:
     """Search with parents, and compare with the CPU."""
-    found = graph.bfs(source_of(graph), parents=True, validate=True, **how)
+    found = graph.bfs(source_of(graph), parents=True, validate=True, **keywords(how))
     expected = graph.bfs(source_of(graph), engine="cpu")
     np.testing.assert_array_equal(found.levels, expected.levels)
     assert found.level_sizes.tolist() == expected.level_sizes.tolist()
@@ -87,15 +89,14 @@ def test_any_graph(
     oocbfs.convert(pair_array(edges), path, directed=directed, order=order, force=True)
     with oocbfs.open(path) as graph:
         # Larger ids have no room in the numbers of parents.
-        parents = parents and graph.num_vertices > 0 and graph.largest_id < 2**63
+        parents = parents and graph.num_vertices > 0 and graph._stored.largest_id < 2**63
         for source in graph.ids().tolist()[:2]:
             found = graph.bfs(
                 source,
                 engine="emulator",
-                devices=devices,
-                direction=direction,
                 parents=parents,
                 validate=True,
+                options=Settings(devices=devices, direction=direction),
             )
             expected = graph.bfs(source, engine="cpu")
             np.testing.assert_array_equal(found.levels, expected.levels)
@@ -148,11 +149,15 @@ def test_resident_tails_move_nothing(graph: Graph, direction: Any) -> None:
 
 
 def test_targets_and_depths(graph: Graph) -> None:
-    near = graph.bfs(source_of(graph), engine="emulator", devices=[0, 1], max_depth=2)
+    near = graph.bfs(
+        source_of(graph), engine="emulator", max_depth=2, options=Settings(devices=[0, 1])
+    )
     expected = graph.bfs(source_of(graph), engine="cpu", max_depth=2)
     np.testing.assert_array_equal(near.levels, expected.levels)
     farthest = int(graph.ids()[int(np.argmax(expected.levels))])
-    found = graph.bfs(source_of(graph), engine="emulator", devices=[0, 1], target=farthest)
+    found = graph.bfs(
+        source_of(graph), engine="emulator", target=farthest, options=Settings(devices=[0, 1])
+    )
     assert found.depth == found.level_of(farthest) == 2
 
 
@@ -171,14 +176,18 @@ def test_targets_and_depths(graph: Graph) -> None:
 )
 def test_refusals(graph: Graph, how: dict[str, Any], words: str) -> None:
     with pytest.raises(QueryError, match=words):
-        graph.bfs(source_of(graph), **how)
+        graph.bfs(source_of(graph), **keywords(how))
 
 
 def test_budgets(graph: Graph) -> None:
     with pytest.raises(BudgetError, match="the host must hold all tails"):
-        graph.bfs(source_of(graph), engine="emulator", devices=[0, 1], memory=1 << 20)
+        graph.bfs(
+            source_of(graph), engine="emulator", memory=1 << 20, options=Settings(devices=[0, 1])
+        )
     with pytest.raises(BudgetError, match="of device memory are too little"):
-        graph.bfs(source_of(graph), engine="emulator", devices=[0, 1], vram=1 << 12)
+        graph.bfs(
+            source_of(graph), engine="emulator", options=Settings(devices=[0, 1], vram=1 << 12)
+        )
 
 
 @pytest.mark.parametrize("text", ["", "0,", "0;1", "x", "-1", "16", "0,99"])
@@ -259,10 +268,10 @@ def test_cuda_keeps_what_it_loaded(graph: Graph, monkeypatch: pytest.MonkeyPatch
 def test_a_gpu_that_is_not_there(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     Host(monkeypatch, 2, nccl=True)
     with pytest.raises(DeviceError, match="there is no GPU 2: CuPy finds GPUs 0 to 1"):
-        graph.bfs(source_of(graph), devices=[0, 2])
+        graph.bfs(source_of(graph), options=Settings(devices=[0, 2]))
     Host(monkeypatch, 1, nccl=True)
     with pytest.raises(DeviceError, match="there is no GPU 1: CuPy finds GPU 0"):
-        graph.bfs(source_of(graph), devices=[0, 1])
+        graph.bfs(source_of(graph), options=Settings(devices=[0, 1]))
 
 
 def test_a_gpu_that_fails(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import oocbfs
+from oocbfs.search.graph import open_file
+from oocbfs.settings import Settings
 from tests.support.exhaustive import ALL
 from tests.support.gpu.engine_graphs import source_of
 from tests.support.real_graphs import real_graphs
@@ -27,7 +28,7 @@ DEVICES = cycle([(0, 1), (0, 1, 2), (0,)])
 
 @pytest.mark.parametrize("path", real_graphs()[:: 1 if ALL else 4], ids=lambda path: path.name)
 def test_levels(path: Path, shared_graphs: SharedGraphs) -> None:
-    with oocbfs.open(shared_graphs.convert(path, order="auto")) as graph:
+    with open_file(shared_graphs.convert(path, order="auto")) as graph:
         if not 0 < graph.num_vertices <= MOST_VERTICES:
             pytest.skip(f"{graph.num_vertices:,} vertices: the emulator would take long")
         source = source_of(graph)
@@ -35,6 +36,10 @@ def test_levels(path: Path, shared_graphs: SharedGraphs) -> None:
         if expected.depth > MOST_LEVELS:
             pytest.skip(f"{expected.depth:,} levels: the emulator would take long")
         found = graph.bfs(
-            source, engine="emulator", devices=next(DEVICES), parents=True, validate=True
+            source,
+            engine="emulator",
+            parents=True,
+            validate=True,
+            options=Settings(devices=next(DEVICES)),
         )
         np.testing.assert_array_equal(found.levels, expected.levels)

@@ -22,7 +22,8 @@ from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.disk.small_level import BLOCK_BYTES
 from oocbfs.kernels.disk.stream import CHUNK_BYTES
 from oocbfs.memory import read_bytes
-from oocbfs.search.graph import Graph
+from oocbfs.search.graph import Graph, open_file
+from oocbfs.settings import Settings
 from tests.support.crafting import section_place, sign
 
 
@@ -33,15 +34,17 @@ def traverse(
     levels = np.empty(graph.num_vertices, np.int32)
     parents = np.empty(graph.num_vertices, np.uint32) if with_parents else None
     options = {"cache_bytes": 0, "threads": 2, **options}
-    done = disk_bfs.traverse(graph.disk_rows, np.array([source]), levels, parents, **options)
+    done = disk_bfs.traverse(
+        graph._stored.disk_rows, np.array([source]), levels, parents, **options
+    )
     return levels, parents, done
 
 
 @pytest.mark.parametrize("cache_bytes", [0, 1 << 20, 1 << 30])
 @pytest.mark.parametrize("direction", [cpu.AUTO, cpu.TOP_DOWN, cpu.BOTTOM_UP])
 def test_hubs_that_cross_chunks(hub_graph: Path, cache_bytes: int, direction: int) -> None:
-    with oocbfs.open(hub_graph) as graph:
-        assert span(graph.rows, 5)[1] > CHUNK_BYTES
+    with open_file(hub_graph) as graph:
+        assert span(graph._stored.rows, 5)[1] > CHUNK_BYTES
         for source in (5, 6, 599_999):
             levels, parents, _ = traverse(
                 graph, source, cache_bytes=cache_bytes, direction=direction
@@ -60,14 +63,14 @@ def oocbfs_check(
     tree = np.where(parents == NO_HEAD, -1, parents.astype(np.int64))
     sizes = np.bincount(levels[levels >= 0])
     found = Levels(levels, tree, sizes, last_level=levels.size)
-    validate(graph, np.array([source], np.uint64), found, threads=1)
+    validate(graph._stored, np.array([source], np.uint64), found, threads=1)
 
 
 def test_every_kind_of_level_is_met(tmp_path: Path) -> None:
     """Small, large and top-down, bottom-up: one traversal of a Kronecker graph has them all."""
     oocbfs.convert(generators.kron(17), tmp_path / "g.ocg", order="natural")
-    with oocbfs.open(tmp_path / "g.ocg") as graph:
-        source = int(np.flatnonzero(graph.stored_degrees == 1)[0])
+    with open_file(tmp_path / "g.ocg") as graph:
+        source = int(np.flatnonzero(graph._stored.stored_degrees == 1)[0])
         expected = graph.bfs(source, engine="cpu")
         levels, _, done = traverse(graph, source)
         np.testing.assert_array_equal(levels, expected.levels)
@@ -75,7 +78,7 @@ def test_every_kind_of_level_is_met(tmp_path: Path) -> None:
         assert done.records["frontier"].tolist() == expected.level_sizes.tolist()
         levels, _, down = traverse(graph, source, direction=cpu.TOP_DOWN)
         np.testing.assert_array_equal(levels, expected.levels)
-        assert down.records["edges"].sum() == graph.stored_degrees[levels >= 0].sum()
+        assert down.records["edges"].sum() == graph._stored.stored_degrees[levels >= 0].sum()
         assert done.records["disk_bytes"].sum() < down.records["disk_bytes"].sum()
 
 
@@ -86,14 +89,14 @@ def test_long_thin_graphs(tmp_path: Path, cache_bytes: int) -> None:
     oocbfs.convert((mixed[:-1], mixed[1:]), tmp_path / "path.ocg", order="natural")
     oocbfs.convert(generators.grid2d(150, 150), tmp_path / "grid.ocg", order="natural")
     for name, source in (("path", int(mixed[0])), ("grid", 7)):
-        with oocbfs.open(tmp_path / f"{name}.ocg") as graph:
+        with open_file(tmp_path / f"{name}.ocg") as graph:
             # Where nothing is kept, every vertex is a read of its own: a few thousand will do.
             depth = -1 if cache_bytes else 3000
             levels, _, done = traverse(graph, source, cache_bytes=cache_bytes, max_depth=depth)
             expected = graph.bfs(source, engine="cpu", max_depth=None if cache_bytes else 3000)
             np.testing.assert_array_equal(levels, expected.levels)
             if cache_bytes == 1 << 24:
-                pages = graph.rows.tails.size // BLOCK_BYTES + 1
+                pages = graph._stored.rows.tails.size // BLOCK_BYTES + 1
                 assert done.records["disk_bytes"].sum() <= pages * BLOCK_BYTES
 
 
@@ -101,8 +104,8 @@ def test_long_thin_graphs(tmp_path: Path, cache_bytes: int) -> None:
 @pytest.mark.parametrize("direction", [cpu.AUTO, cpu.TOP_DOWN, cpu.BOTTOM_UP])
 @pytest.mark.parametrize("cache_bytes", [0, 1 << 20])
 def test_counted_bytes_are_those_read(hub_graph: Path, direction: int, cache_bytes: int) -> None:
-    with oocbfs.open(hub_graph) as graph:
-        if not graph.disk_rows.file.direct:
+    with open_file(hub_graph) as graph:
+        if not graph._stored.disk_rows.file.direct:
             pytest.skip("this file system knows no direct reads, so that some come from its cache")
         traverse(graph, 5)
         for source in (5, 77_777):
@@ -114,7 +117,7 @@ def test_counted_bytes_are_those_read(hub_graph: Path, direction: int, cache_byt
 
 
 def test_depth_and_target(hub_graph: Path) -> None:
-    with oocbfs.open(hub_graph) as graph:
+    with open_file(hub_graph) as graph:
         expected = graph.bfs(5, engine="cpu")
         far = int(np.flatnonzero(expected.levels == 2)[0])
         for options in ({"max_depth": 0}, {"max_depth": 1}, {"target": far}, {"target": 5}):
@@ -125,7 +128,7 @@ def test_depth_and_target(hub_graph: Path) -> None:
 
 
 def test_many_sources(hub_graph: Path) -> None:
-    with oocbfs.open(hub_graph) as graph:
+    with open_file(hub_graph) as graph:
         for count in (3, 1000, 400_000):
             sources = np.random.default_rng(count).choice(graph.num_vertices, count).tolist()
             expected = graph.bfs(sources, engine="cpu")
@@ -142,19 +145,21 @@ def test_malformed_tails(hub_graph: Path, tmp_path: Path, direction: Any) -> Non
             data[offset : offset + size] = b"\xff" * size
     (tmp_path / "g.ocg").write_bytes(sign(data))
     with (
-        oocbfs.open(tmp_path / "g.ocg") as graph,
+        open_file(tmp_path / "g.ocg") as graph,
         pytest.raises(FormatError, match="run 'oocbfs verify'"),
     ):
-        graph.bfs(5, engine="disk", direction=direction)
+        graph.bfs(5, engine="disk", options=Settings(direction=direction))
 
 
 def test_file_that_cannot_be_read_any_more(hub_graph: Path, tmp_path: Path) -> None:
     path = tmp_path / "g.ocg"
     path.write_bytes(hub_graph.read_bytes())
-    with oocbfs.open(path) as graph:
+    with open_file(path) as graph:
         graph.bfs(5, engine="disk")
         pipe, other = os.pipe()
-        os.dup2(other, graph.disk_rows.file.descriptor)  # a descriptor that refuses to be read
+        os.dup2(
+            other, graph._stored.disk_rows.file.descriptor
+        )  # a descriptor that refuses to be read
         with pytest.raises(FormatError, match=r"g\.ocg: cannot be read: .*copy or convert"):
             graph.bfs(5, engine="disk")
         os.close(pipe)
@@ -164,7 +169,7 @@ def test_file_that_cannot_be_read_any_more(hub_graph: Path, tmp_path: Path) -> N
 def test_file_replaced_while_open(hub_graph: Path, tmp_path: Path) -> None:
     path = tmp_path / "g.ocg"
     path.write_bytes(hub_graph.read_bytes())
-    with oocbfs.open(path) as graph:
+    with open_file(path) as graph:
         path.unlink()
         oocbfs.convert(np.array([[0, 1]]), path)
         with pytest.raises(FormatError, match="replaced while it was open"):

@@ -22,7 +22,7 @@ from oocbfs.memory import read_bytes
 from oocbfs.plan import disk as plan_disk
 from oocbfs.plan.host import fast_bytes
 from oocbfs.plan.many import DEEP, DiskShare
-from oocbfs.search.graph import Graph
+from oocbfs.search.graph import Graph, open_file
 from oocbfs.search.many import divide
 from oocbfs.search.many_disk import DiskTraversals, Group
 from oocbfs.settings import Settings
@@ -40,12 +40,12 @@ WIDTHS = plan_disk.WIDTHS
 def from_disk(
     graph: Graph, sources: list[int], width: int, *, emit: Any = "levels"
 ) -> DiskTraversals:
-    return DiskTraversals(graph, emit, 2, DiskShare(width, 4 << 30))
+    return DiskTraversals(graph._stored, emit, 2, DiskShare(width, 4 << 30))
 
 
 def run_group(graph: Graph, sources: list[int], width: int, **options: Any) -> list[Any]:
     results = from_disk(graph, sources, width, **options).run_together(
-        Group(sources, graph.stored(sources), None)
+        Group(sources, graph._stored.stored(sources), None)
     )
     assert results is not None
     return list(results)
@@ -60,7 +60,7 @@ def test_any_graph(
 ) -> None:
     path = tmp_path / "g.ocg"
     oocbfs.convert(pair_array(edges), path, directed=directed, order=order, force=True)
-    with oocbfs.open(path) as graph:
+    with open_file(path) as graph:
         if graph.num_vertices == 0:
             return
         ids = st.sampled_from(graph.ids().tolist())
@@ -70,7 +70,7 @@ def test_any_graph(
 
 @pytest.mark.parametrize("width", [8, 64])
 def test_hubs_that_cross_chunks(hub_graph: Path, width: int) -> None:
-    with oocbfs.open(hub_graph) as graph:
+    with open_file(hub_graph) as graph:
         sources = [5, 6, 599_999, 77_777, 5, 123, 4567, 599_000]
         check_against_single(graph, run_group(graph, sources, width), sources)
 
@@ -84,19 +84,19 @@ def kron(request: pytest.FixtureRequest, shared_graphs: SharedGraphs) -> Path:
 
 def some_sources(graph: Graph, count: int) -> NDArray[np.int64]:
     rng = np.random.default_rng(5)
-    return rng.choice(np.flatnonzero(graph.stored_degrees), count, replace=False)
+    return rng.choice(np.flatnonzero(graph._stored.stored_degrees), count, replace=False)
 
 
 def test_what_is_read_is_read_for_all(kron: Path) -> None:
     """The kernel counts these bytes; they are about a tenth of what single traversals read."""
-    with oocbfs.open(kron) as graph:
+    with open_file(kron) as graph:
         stored = some_sources(graph, 64)
-        graph.disk_rows.load()
+        graph._stored.disk_rows.load()
         before = read_bytes()
-        found = disk_many.traverse_many(graph.disk_rows, stored, None, width=64, threads=2)
+        found = disk_many.traverse_many(graph._stored.disk_rows, stored, None, width=64, threads=2)
         if before:
             assert read_bytes() - before == found.disk_bytes
-        singles = [graph.bfs(int(id_), engine="disk") for id_ in graph.ids_of(stored)]
+        singles = [graph.bfs(int(id_), engine="disk") for id_ in graph._stored.ids_of(stored)]
         alone = sum(single.stats.slow_bytes or 0 for single in singles)
         assert 0 < found.disk_bytes < 0.15 * alone
         # Both directions in one step, and steps in which some wait.
@@ -110,11 +110,11 @@ def test_what_is_read_is_read_for_all(kron: Path) -> None:
 
 
 def test_alone_and_pairs(kron: Path) -> None:
-    with oocbfs.open(kron) as graph:
-        sources = [int(id_) for id_ in graph.ids_of(some_sources(graph, 3))]
-        targets = [graph.stored(list(range(10, 10 + k))) for k in range(3)]
+    with open_file(kron) as graph:
+        sources = [int(id_) for id_ in graph._stored.ids_of(some_sources(graph, 3))]
+        targets = [graph._stored.stored(list(range(10, 10 + k))) for k in range(3)]
         work = from_disk(graph, sources, 8, emit="pairs")
-        group = Group(sources, graph.stored(sources), targets)
+        group = Group(sources, graph._stored.stored(sources), targets)
         together = work.run_together(group)
         assert together is not None
         shared = work.disk_bytes
@@ -129,14 +129,22 @@ def test_alone_and_pairs(kron: Path) -> None:
 def test_deep_graphs_are_given_up(tmp_path: Path) -> None:
     n = 200
     oocbfs.convert((np.arange(n - 1), np.arange(1, n)), tmp_path / "path.ocg")
-    with oocbfs.open(tmp_path / "path.ocg") as graph:
-        graph.disk_rows.load()
+    with open_file(tmp_path / "path.ocg") as graph:
+        graph._stored.disk_rows.load()
         for levels, too_deep in ((200, False), (199, True)):
             found = disk_many.traverse_many(
-                graph.disk_rows, graph.stored([0]), None, width=8, threads=1, max_levels=levels
+                graph._stored.disk_rows,
+                graph._stored.stored([0]),
+                None,
+                width=8,
+                threads=1,
+                max_levels=levels,
             )
             assert found.too_deep == too_deep
-        assert from_disk(graph, [0], 8).run_together(Group([0], graph.stored([0]), None)) is None
+        assert (
+            from_disk(graph, [0], 8).run_together(Group([0], graph._stored.stored([0]), None))
+            is None
+        )
 
 
 def test_damaged_tails_are_noticed(kron: Path, tmp_path: Path) -> None:
@@ -144,17 +152,17 @@ def test_damaged_tails_are_noticed(kron: Path, tmp_path: Path) -> None:
     damaged.write_bytes(kron.read_bytes())
     for offset in range(100, 105):
         rewrite(damaged, Kind.TAILS, offset, 0x7F | 0x80)
-    with oocbfs.open(damaged) as graph, pytest.raises(FormatError, match="verify"):
-        disk_many.traverse_many(graph.disk_rows, np.arange(8), None, width=8, threads=2)
+    with open_file(damaged) as graph, pytest.raises(FormatError, match="verify"):
+        disk_many.traverse_many(graph._stored.disk_rows, np.arange(8), None, width=8, threads=2)
 
 
 @pytest.mark.parametrize("path", real_graphs(), ids=lambda path: path.name)
 def test_real_graphs(path: Path, shared_graphs: SharedGraphs) -> None:
-    with oocbfs.open(shared_graphs.convert(path, order="auto")) as graph:
+    with open_file(shared_graphs.convert(path, order="auto")) as graph:
         ids = graph.ids()
         sources = np.random.default_rng(7).choice(ids, 12, replace=ids.size < 12).tolist()
         results = from_disk(graph, sources, 16).run_together(
-            Group(sources, graph.stored(sources), None)
+            Group(sources, graph._stored.stored(sources), None)
         )
         if results is None:
             assert max(graph.bfs(source).depth for source in sources) >= DEEP
@@ -164,20 +172,20 @@ def test_real_graphs(path: Path, shared_graphs: SharedGraphs) -> None:
 
 def check_widths(path: str) -> None:
     """Narrower words with less memory."""
-    with oocbfs.open(path) as graph:
-        graph.disk_rows.load()
-        linked = graph.disk_rows.num_linked
+    with open_file(path) as graph:
+        graph._stored.disk_rows.load()
+        linked = graph._stored.disk_rows.num_linked
         for width in WIDTHS:
             disk_many.load(width)
-        divide(graph, "summary", "auto", Settings(memory=8 << 30))
+        divide(graph._stored, "summary", "auto", Settings(memory=8 << 30))
         with pytest.raises(BudgetError, match="a traversal needs"):
             graph.bfs_many([0], memory="1M", strategy="together")
         for width in (64, 32, 16):
             # Levels of all sources and two rows of them are in memory, and pages of the order.
             levels = (width + 2 + 4) * graph.num_vertices
             scratch = plan_disk.MANY_BYTES + plan_disk.words_bytes(linked, width) + levels
-            budget = fast_bytes(graph) + scratch + (2 << 20)
-            share = divide(graph, "levels", "together", Settings(memory=budget)).disk
+            budget = fast_bytes(graph._stored) + scratch + (2 << 20)
+            share = divide(graph._stored, "levels", "together", Settings(memory=budget)).disk
             assert share is not None
             assert share.width == width, (share, width)
 

@@ -102,7 +102,7 @@ def check_installation(programs: Path, folder: Path) -> None:
     )
     run(programs / "python", "-c", code, cwd=folder)
     if ALL:  # compiles kernels anew
-        run(programs / "oocbfs", "bfs", "g.ocg", "--source", "giant", cwd=folder)
+        run(programs / "oocbfs", "bfs", "g.ocg", "--source", "@largest", cwd=folder)
 
 
 def test_the_sdist_holds_the_checkout(checkout: Path, sdist: Path) -> None:

@@ -27,7 +27,9 @@ from oocbfs.kernels.shards.state import BOTTOM_UP, SMALL, TAKE, TOP_DOWN, Bitmap
 from oocbfs.plan.many import DiskShare, ManyDivision
 from oocbfs.plan.prediction import sample_levels
 from oocbfs.progress import Phases
+from oocbfs.search.graph import open_file
 from oocbfs.search.many import Traversals
+from oocbfs.settings import Settings
 from tests.support import children
 from tests.support.crafting import overwrite, rewrite
 
@@ -61,8 +63,8 @@ def in_a_child(call: str) -> None:
 
 
 def traverse_without_heads(path: str) -> None:
-    with oocbfs.open(path) as graph, pytest.raises(FormatError, match="it has a tail but no head"):
-        graph.bfs(0, direction="top-down")
+    with open_file(path) as graph, pytest.raises(FormatError, match="it has a tail but no head"):
+        graph.bfs(0, options=Settings(direction="top-down"))
 
 
 def test_heads_lost_to_ones_do_not_crash(path: Path) -> None:
@@ -72,8 +74,8 @@ def test_heads_lost_to_ones_do_not_crash(path: Path) -> None:
 
 def overwritten(path: str, **fields: int) -> Rows:
     """Load rows, then give all numbers of some fields one value, as if the file was overwritten."""
-    with oocbfs.open(path) as graph:
-        rows = read_only(graph.rows)
+    with open_file(path) as graph:
+        rows = read_only(graph._stored.rows)
     arrays: dict[str, Any] = {}
     for name in ("heads", "bases", "starts", "tails", "degrees"):
         array = getattr(rows, name)
@@ -177,7 +179,9 @@ RUNS: dict[str, Callable[[oocbfs.Graph], object]] = {
     "together": lambda g: list(g.bfs_many([0, 3], emit="levels", strategy="together")),
     "one-per-core": lambda g: list(g.bfs_many([0, 3], emit="levels", strategy="one-per-core")),
     "many from disk": lambda g: list(
-        Traversals(g, "levels", ManyDivision("together", 2, disk=DiskShare(8, 1 << 30))).run([0, 3])
+        Traversals(
+            g._stored, "levels", ManyDivision("together", 2, disk=DiskShare(8, 1 << 30))
+        ).run([0, 3])
     ),
     "components": lambda g: g.components().labels,
     "components from disk": lambda g: g.components(engine="disk").labels,
@@ -190,13 +194,13 @@ RUNS: dict[str, Callable[[oocbfs.Graph], object]] = {
 @pytest.mark.parametrize("value", [5, HUB + 1])
 def test_an_order_that_is_no_permutation_is_refused(path: Path, name: str, value: int) -> None:
     rewrite(path, Kind.ORDER, 1000, value)
-    with oocbfs.open(path) as graph, pytest.raises(FormatError, match="order is damaged"):
+    with open_file(path) as graph, pytest.raises(FormatError, match="order is damaged"):
         RUNS[name](graph)
 
 
 def test_ids_that_do_not_ascend_are_not_called_unknown(path: Path) -> None:
     rewrite(path, Kind.IDS, HUB // 2, 1)
-    with oocbfs.open(path) as graph:
+    with open_file(path) as graph:
         with pytest.raises(FormatError, match="ids are damaged"):
             graph.bfs(3 * (HUB // 2))
         with pytest.raises(FormatError, match="ids are damaged"):
@@ -207,11 +211,11 @@ def test_ids_that_do_not_ascend_are_not_called_unknown(path: Path) -> None:
     ("kind", "value"), [(Kind.DEGREES, 0), (Kind.DEGREES, 3), (Kind.HEADS, NO_HEAD)]
 )
 def test_a_row_at_odds_with_its_degree_is_refused(path: Path, kind: Kind, value: int) -> None:
-    with oocbfs.open(path) as graph:
-        last = int(np.flatnonzero(graph.stored_degrees == 1)[-1])  # a head and no tail
-        vertex = int(graph.ids_of(np.array([last]))[0])
+    with open_file(path) as graph:
+        last = int(np.flatnonzero(graph._stored.stored_degrees == 1)[-1])  # a head and no tail
+        vertex = int(graph._stored.ids_of(np.array([last]))[0])
     rewrite(path, kind, last, value)
-    with oocbfs.open(path) as graph:
+    with open_file(path) as graph:
         for ask in (graph.neighbors, graph.in_neighbors):
             with pytest.raises(FormatError, match="damaged"):
                 ask(vertex)
@@ -221,20 +225,20 @@ def test_a_row_at_odds_with_its_degree_is_refused(path: Path, kind: Kind, value:
 
 def test_a_path_that_breaks_off_is_no_traceback(path: Path) -> None:
     """The last vertex says that it knows another than the hub, which does not know it."""
-    with oocbfs.open(path) as graph:
+    with open_file(path) as graph:
         last = graph.num_vertices - 1
-        vertex = int(graph.ids_of(np.array([last]))[0])
+        vertex = int(graph._stored.ids_of(np.array([last]))[0])
     rewrite(path, Kind.HEADS, last, last - 1)
-    with oocbfs.open(path) as graph:
-        found = graph.bfs(0, direction="top-down")
+    with open_file(path) as graph:
+        found = graph.bfs(0, options=Settings(direction="top-down"))
         with pytest.raises(FormatError, match="no edge leads to vertex"):
             found.path_to(vertex)
 
 
 def test_a_prediction_does_not_rest_on_damaged_rows(path: Path) -> None:
     overwrite(path, Kind.TAILS, 0, b"\xff" * 10 * HUB)
-    with oocbfs.open(path) as graph, pytest.raises(FormatError, match="a row is damaged"):
-        sample_levels(graph, 3, Phases(show=False))
+    with open_file(path) as graph, pytest.raises(FormatError, match="a row is damaged"):
+        sample_levels(graph._stored, 3, Phases(show=False))
 
 
 @pytest.mark.parametrize(
@@ -265,14 +269,16 @@ def test_neighbours_beyond_32_bits_are_damage(num_bytes: bytes) -> None:
 
 
 def test_degrees_that_promise_too_little_are_damage_or_do_not_matter(path: Path) -> None:
-    with oocbfs.open(path) as graph:
+    with open_file(path) as graph:
         expected = graph.bfs(3, threads=1).levels
     overwrite(path, Kind.DEGREES, 0, bytes(4 * (HUB + 1)))
-    with oocbfs.open(path) as graph:
+    with open_file(path) as graph:
         for threads in (1, 2):
             for direction in ("auto", "top-down", "bottom-up"):
                 try:
-                    levels = graph.bfs(3, threads=threads, direction=direction).levels
+                    levels = graph.bfs(
+                        3, threads=threads, options=Settings(direction=direction)
+                    ).levels
                 except OocbfsError:
                     continue
                 np.testing.assert_array_equal(levels, expected)

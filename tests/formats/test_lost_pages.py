@@ -11,6 +11,7 @@ import pytest
 import oocbfs
 from oocbfs.errors import FormatError
 from oocbfs.generate import generators
+from oocbfs.settings import Settings
 from tests.support import children
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="noticed on Linux only")
@@ -34,9 +35,9 @@ def test_traversal(tmp_path: Path, kron: bytes, share: float, engine: Any, befor
             graph.bfs(1, engine=engine)
         os.truncate(path, int(share * len(kron)))
         with pytest.raises(FormatError, match=r"g\.ocg: cannot be read"):
-            graph.bfs(1, engine=engine, direction="top-down")
+            graph.bfs(1, engine=engine, options=Settings(direction="top-down"))
         with pytest.raises(FormatError, match=r"g\.ocg: cannot be read"):
-            graph.bfs(1, engine=engine, direction="top-down")
+            graph.bfs(1, engine=engine, options=Settings(direction="top-down"))
 
 
 def test_other_questions(tmp_path: Path, kron: bytes) -> None:
@@ -44,7 +45,9 @@ def test_other_questions(tmp_path: Path, kron: bytes) -> None:
     path.write_bytes(kron)
     with oocbfs.open(path) as graph:
         hub = int(
-            graph.ids_of(np.flatnonzero(graph.stored_degrees == graph.stored_degrees.max()))[0]
+            graph._stored.ids_of(
+                np.flatnonzero(graph._stored.stored_degrees == graph._stored.stored_degrees.max())
+            )[0]
         )
         graph.neighbors(hub)
         os.truncate(path, 4096)

@@ -16,6 +16,7 @@ import oocbfs
 from oocbfs.errors import QueryError
 from oocbfs.formats.io import direct
 from oocbfs.generate import generators
+from oocbfs.search.graph import open_file
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def descriptors() -> Iterator[str]:
 @pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="counts descriptors in /proc")
 def test_nothing_stays_open_when_a_graph_is_dropped(path: Path) -> None:
     def use() -> None:
-        graph = oocbfs.open(path)
+        graph = open_file(path)
         graph.bfs(0, engine="disk")
         graph.bfs(0, engine="cpu")
 
@@ -63,7 +64,7 @@ def refuse(*arguments: object) -> int:
 
 def test_close_lets_a_traversal_finish(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It neither waits for the other thread nor takes away its descriptor, which others may get."""
-    graph = oocbfs.open(path)
+    graph = open_file(path)
     expected = graph.bfs(0, engine="disk").levels
     reading, closed = threading.Event(), threading.Event()
     from oocbfs.disk.step import Readers
@@ -97,7 +98,7 @@ def test_threads_load_a_part_once(path: Path, monkeypatch: pytest.MonkeyPatch) -
     """Threads that share a graph share what it loads, also if Python locks no cached property."""
     from oocbfs.graph import disk_rows
     from oocbfs.graph.rows import load_rows
-    from oocbfs.search import graph
+    from oocbfs.graph.stored import StoredGraph
 
     loads = []
     start = threading.Barrier(4)
@@ -108,14 +109,20 @@ def test_threads_load_a_part_once(path: Path, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr("oocbfs.graph.rows.load_rows", load)
     for name in ("rows", "in_rows", "order", "ranks", "disk_rows", "kept_search"):
-        assert not isinstance(getattr(graph.Graph, name), cached_property)
+        assert not isinstance(getattr(StoredGraph, name), cached_property)
     assert not any(isinstance(p, cached_property) for p in vars(disk_rows.DiskRows).values())
-    with oocbfs.open(path) as opened:
+    with open_file(path) as opened:
         parts: list[int] = []
 
         def ask() -> None:
             start.wait(60)
-            parts.extend((id(opened.rows), id(opened.disk_rows), id(opened.kept_search)))
+            parts.extend(
+                (
+                    id(opened._stored.rows),
+                    id(opened._stored.disk_rows),
+                    id(opened._stored.kept_search),
+                )
+            )
 
         threads = [threading.Thread(target=ask) for _ in range(4)]
         for thread in threads:

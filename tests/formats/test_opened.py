@@ -12,14 +12,14 @@ import pytest
 import oocbfs
 from oocbfs.batch import jobs as batch
 from oocbfs.batch import sources as choice
-from oocbfs.batch.job import Job
+from oocbfs.batch.request import Job
 from oocbfs.cli import main
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
 from oocbfs.graph.verifier import verify
 from oocbfs.plan import prediction
-from oocbfs.search.graph import Graph
+from oocbfs.search.graph import Graph, open_file
 from tests.support.crafting import section_place
 
 
@@ -63,7 +63,7 @@ change = pytest.mark.parametrize("change", CHANGES)
 
 
 def hub(graph: Graph) -> int:
-    return int(graph.ids_of(np.array([0]))[0])
+    return int(graph._stored.ids_of(np.array([0]))[0])
 
 
 QUESTIONS: dict[str, Callable[[Graph], Any]] = {
@@ -81,8 +81,8 @@ QUESTIONS: dict[str, Callable[[Graph], Any]] = {
     "edges": lambda graph: list(graph.edges()),
     "to_scipy": lambda graph: graph.to_scipy(),
     "positions": lambda graph: graph.positions([0, 7]),
-    "stored": lambda graph: graph.stored([0, 7]),
-    "ids_of": lambda graph: graph.ids_of(np.array([0])),
+    "stored": lambda graph: graph._stored.stored([0, 7]),
+    "ids_of": lambda graph: graph._stored.ids_of(np.array([0])),
     "ids": lambda graph: graph.ids(),
 }
 
@@ -93,7 +93,7 @@ QUESTIONS: dict[str, Callable[[Graph], Any]] = {
 def test_every_way_in_notices(path: Path, question: str, before: bool, change: Any) -> None:
     if "emulator" in question and shutil.which("g++") is None:
         pytest.skip("the emulator needs a C++ compiler")
-    with oocbfs.open(path) as graph:
+    with open_file(path) as graph:
         if before:
             QUESTIONS[question](graph)
         change(path)
@@ -103,7 +103,7 @@ def test_every_way_in_notices(path: Path, question: str, before: bool, change: A
 
 @change
 def test_results_ask_the_graph_too(path: Path, change: Any) -> None:
-    with oocbfs.open(path) as graph:
+    with open_file(path) as graph:
         far = int(graph.ids()[graph.bfs(0).levels == 2][0])
         found, components = graph.bfs(0), graph.components()
         change(path)
@@ -112,8 +112,8 @@ def test_results_ask_the_graph_too(path: Path, change: Any) -> None:
             lambda: found.path_to(far),
             lambda: found.level_of(far),
             lambda: components.members(0),
-            lambda: components.giant_edges,
-            lambda: components.in_giant(np.array([0])),
+            lambda: components.largest_edges,
+            lambda: components.in_largest(np.array([0])),
         ):
             with pytest.raises(FormatError, match=CHANGES[change]):
                 question()
@@ -126,7 +126,7 @@ def test_many_sources_stop_at_the_change(
     path: Path, change: Any, strategy: Any, memory: str | None
 ) -> None:
     """What was handed out before the change is right, and nothing is handed out behind it."""
-    with oocbfs.open(path) as graph:
+    with open_file(path) as graph:
         sources = graph.ids()[:192].tolist()
         expected = [result.level_sizes.tolist() for result in graph.bfs_many(sources)]
         results = graph.bfs_many(sources, strategy=strategy, memory=memory)
@@ -137,13 +137,13 @@ def test_many_sources_stop_at_the_change(
 
 
 def test_many_sources_from_disk_stop_at_the_change(path: Path) -> None:
-    with oocbfs.open(path) as graph:
+    with open_file(path) as graph:
         sources = graph.ids()[:16].tolist()
         from oocbfs.plan.many import DiskShare, ManyDivision
         from oocbfs.search.many import Traversals
 
         division = ManyDivision("together", 2, disk=DiskShare(8, 1 << 40))
-        with Traversals(graph, "summary", division) as work:
+        with Traversals(graph._stored, "summary", division) as work:
             results = work.run(sources)
             next(results)
             overwrite(path)
@@ -200,7 +200,7 @@ def test_choosing_sources_and_plans_notice(
     from oocbfs import graph500
 
     with (
-        oocbfs.open(path) as graph,
+        open_file(path) as graph,
         pytest.raises(FormatError, match="changed by another program"),
     ):
         graph500._roots(graph, 3, 1)
@@ -214,7 +214,7 @@ def test_choosing_sources_and_plans_notice(
 
 def test_reading_and_replacing_are_no_change(path: Path, tmp_path: Path) -> None:
     """Reads that set its atime, a rename, or a new file of its name leave the open one as it is."""
-    with oocbfs.open(path) as graph:
+    with open_file(path) as graph:
         expected = graph.bfs(0).levels
         path.read_bytes()
         os.utime(path, ns=(1, os.stat(path).st_mtime_ns))
@@ -227,7 +227,7 @@ def test_reading_and_replacing_are_no_change(path: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize("question", [q for q in QUESTIONS if "emulator" not in q])
 @pytest.mark.parametrize("before", [False, True], ids=["cold", "used"])
 def test_closed(path: Path, question: str, before: bool) -> None:
-    graph = oocbfs.open(path)
+    graph = open_file(path)
     if before:
         QUESTIONS[question](graph)
     graph.close()
@@ -237,7 +237,7 @@ def test_closed(path: Path, question: str, before: bool) -> None:
 
 
 def test_results_of_a_closed_graph(path: Path, tmp_path: Path) -> None:
-    with oocbfs.open(path) as graph:
+    with open_file(path) as graph:
         found, many = graph.bfs(0), graph.bfs_many([0] * 70)
         next(many)
         components = graph.components()
@@ -245,7 +245,7 @@ def test_results_of_a_closed_graph(path: Path, tmp_path: Path) -> None:
         lambda: found.parents,
         lambda: found.path_to(7),
         lambda: components.members(0),
-        lambda: components.giant_edges,
+        lambda: components.largest_edges,
         lambda: list(many),
     ):
         with pytest.raises(QueryError, match="is closed"):
@@ -253,7 +253,7 @@ def test_results_of_a_closed_graph(path: Path, tmp_path: Path) -> None:
     assert found.reached == found.level_sizes.sum()
     # Where ids are consecutive, their places are known without the file.
     oocbfs.convert(np.array([[0, 1], [1, 2]]), tmp_path / "small.ocg", order="natural")
-    with oocbfs.open(tmp_path / "small.ocg") as graph:
+    with open_file(tmp_path / "small.ocg") as graph:
         found = graph.bfs(0)
     assert found.level_of(2) == 2
 

@@ -22,7 +22,8 @@ from oocbfs.plan.device import plan
 from oocbfs.plan.ranges import PAGE_BYTES
 from oocbfs.plan.search_arrays import RESULT_SLOTS, result_slot_bytes, search_arrays
 from oocbfs.plan.shape import shape_of
-from oocbfs.search.graph import Graph
+from oocbfs.search.graph import Graph, open_file
+from oocbfs.settings import Settings
 from tests.support.gpu.cuda_double import CUDARuntimeError, Runtime
 from tests.support.gpu.cuda_engine import RESERVED_BYTES, end_processes, use
 from tests.support.gpu.engine_graphs import opened_rmat, source_of
@@ -47,9 +48,9 @@ def graph(opened_graph: Graph) -> Iterator[Graph]:
 
 def least_for_many(graph: Graph) -> int:
     """Tell the device memory that a batch without levels needs at least."""
-    sizes = graph.num_vertices, (graph.rows.tails.size, graph.in_rows.tails.size)
+    sizes = graph.num_vertices, (graph._stored.rows.tails.size, graph._stored.in_rows.tails.size)
     one = search_arrays(*sizes, with_parents=False)
-    least = plan(shape_of(graph, whole=True), vram_bytes=None).mandatory_bytes
+    least = plan(shape_of(graph._stored, whole=True), vram_bytes=None).mandatory_bytes
     for sign, arrays in ((1, many_arrays(*sizes, with_levels=False)), (-1, one)):
         least += sign * sum(size * np.dtype(kind).itemsize for size, kind in arrays.values())
     return least
@@ -64,7 +65,9 @@ def test_every_route_gives_the_same_levels(
 ) -> None:
     runtime = Runtime(offset=0, **refusals)
     launched = use(monkeypatch, runtime)
-    found = graph.bfs(source_of(graph), engine="cuda", resident_tails=share, validate=True)
+    found = graph.bfs(
+        source_of(graph), engine="cuda", validate=True, options=Settings(resident_tails=share)
+    )
     expected = graph.bfs(source_of(graph), engine="cpu")
     np.testing.assert_array_equal(found.levels, expected.levels)
     assert found.stats.engine == "cuda"
@@ -79,12 +82,13 @@ def test_every_route_gives_the_same_levels(
 def test_the_graph_stays_on_the_device(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = Runtime(offset=0)
     use(monkeypatch, runtime)
-    sources = [source_of(graph), *graph.ids_of(np.flatnonzero(graph.rows.degrees)[:3]).tolist()]
+    stored = graph._stored
+    sources = [source_of(graph), *stored.ids_of(np.flatnonzero(stored.rows.degrees)[:3]).tolist()]
     for source in sources:
-        found = graph.bfs(source, engine="cuda", resident_tails="10%")
+        found = graph.bfs(source, engine="cuda", options=Settings(resident_tails="10%"))
         np.testing.assert_array_equal(found.levels, graph.bfs(source, engine="cpu").levels)
     assert runtime.names().count("hostRegister") == 2  # tails of both directions
-    graph.bfs(sources[0], engine="cuda", resident_tails="20%")
+    graph.bfs(sources[0], engine="cuda", options=Settings(resident_tails="20%"))
     assert runtime.names().count("hostRegister") == 4
     assert runtime.names().count("hostUnregister") == 2
 
@@ -95,7 +99,7 @@ def test_tails_that_the_host_cannot_hold_come_from_disk(
 ) -> None:
     """Every slot of the ring is filled again only after the kernels that read it."""
     oocbfs.convert(generators.rmat(12, seed=5), tmp_path / "g.ocg", directed=True)
-    graph = oocbfs.open(tmp_path / "g.ocg")
+    graph = open_file(tmp_path / "g.ocg")
     runtime = Runtime(offset=0, refused=refused)
     launched = use(monkeypatch, runtime)
     monkeypatch.setattr("oocbfs.plan.device.SLOT_BYTES", DISK_BLOCK_BYTES)
@@ -106,7 +110,9 @@ def test_tails_that_the_host_cannot_hold_come_from_disk(
     monkeypatch.setattr("oocbfs.gpu.engine.pinnable_bytes", lambda *_, **__: ring)
     source = source_of(graph)
     for direction in ("top-down", "bottom-up", "auto"):
-        found = graph.bfs(source, engine="cuda", resident_tails="0%", direction=direction)
+        found = graph.bfs(
+            source, engine="cuda", options=Settings(resident_tails="0%", direction=direction)
+        )
         np.testing.assert_array_equal(found.levels, graph.bfs(source, engine="cpu").levels)
         assert found.stats.slow_bytes_by_tier["disk"] > 0
     names = [entry[0] for entry in launched]
@@ -120,8 +126,8 @@ def test_a_graph_that_is_forgotten_leaves_nothing_pinned(
 ) -> None:
     runtime = Runtime(offset=0)
     use(monkeypatch, runtime)
-    forgotten = oocbfs.open(graph.path)
-    forgotten.bfs(source_of(graph), engine="cuda", resident_tails="0%")
+    forgotten = open_file(graph.path)
+    forgotten.bfs(source_of(graph), engine="cuda", options=Settings(resident_tails="0%"))
     assert runtime.pinned
     del forgotten
     gc.collect()
@@ -134,7 +140,7 @@ def test_a_gpu_that_fails_leaves_nothing_pinned(
     runtime = Runtime(offset=0)
     use(monkeypatch, runtime, broken=KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
-        graph.bfs(source_of(graph), engine="cuda", resident_tails="0%")
+        graph.bfs(source_of(graph), engine="cuda", options=Settings(resident_tails="0%"))
     assert "hostRegister" in runtime.names()
     assert not runtime.pinned
 
@@ -148,7 +154,7 @@ def test_a_gpu_that_fails_for_good_is_one_line(
     broken = CUDARuntimeError("cudaErrorIllegalAddress")
     use(monkeypatch, runtime, broken=broken, broken_after=2)
     with pytest.raises(DeviceError, match=r"cudaErrorIllegalAddress.*--engine cpu"):
-        graph.bfs(source_of(graph), engine="cuda", resident_tails="0%")
+        graph.bfs(source_of(graph), engine="cuda", options=Settings(resident_tails="0%"))
     undone = sum(runtime.names().count(name) for name in ("freeHost", "hostUnregister"))
     assert undone >= len(runtime.pinned) > 0
 
@@ -162,12 +168,14 @@ def test_ctrl_c_unpins_nothing_that_kernels_read(
 ) -> None:
     source = source_of(graph)
     run: Callable[[], object] = {
-        "bfs": lambda: graph.bfs(source, engine="cuda", resident_tails="0%"),
-        "components": lambda: graph.components(engine="cuda", resident_tails="0%"),
+        "bfs": lambda: graph.bfs(source, engine="cuda", options=Settings(resident_tails="0%")),
+        "components": lambda: graph.components(
+            engine="cuda", options=Settings(resident_tails="0%")
+        ),
         "bfs_many": lambda: list(graph.bfs_many([source] * 3, engine="cuda")),
     }[verb]
     # There is no memory for tails on the device.
-    least = plan(shape_of(graph), vram_bytes=None).mandatory_bytes
+    least = plan(shape_of(graph._stored), vram_bytes=None).mandatory_bytes
     free_bytes = RESERVED_BYTES + (least_for_many(graph) if verb == "bfs_many" else least)
     interrupted = 0
     for waits in range(1, 6):
@@ -190,11 +198,11 @@ def test_a_graph_that_is_kept_makes_room(graph: Graph, monkeypatch: pytest.Monke
     runtime = Runtime(offset=0)
     use(monkeypatch, runtime)
     source = source_of(graph)
-    least = plan(shape_of(graph), vram_bytes=None).mandatory_bytes
+    least = plan(shape_of(graph._stored), vram_bytes=None).mandatory_bytes
 
     def keep() -> None:
         runtime.free_bytes = 5 << 30
-        graph.bfs(source, engine="cuda", resident_tails="50%")
+        graph.bfs(source, engine="cuda", options=Settings(resident_tails="50%"))
         assert runtime.pinned
         runtime.free_bytes = RESERVED_BYTES + least - 1  # too little for one more
 
@@ -212,7 +220,7 @@ def test_a_graph_that_is_kept_makes_room(graph: Graph, monkeypatch: pytest.Monke
     assert not runtime.pinned
     # A traversal with other options replaces what is kept.
     keep()
-    graph.bfs(source, engine="cuda", parents=False, resident_tails="0%")
+    graph.bfs(source, engine="cuda", parents=False, options=Settings(resident_tails="0%"))
     assert len(runtime.pinned) == 2 + RESULT_SLOTS
 
 
@@ -227,7 +235,7 @@ def test_a_traversal_in_the_middle_of_a_batch(
     for result in graph.bfs_many([source] * 65, engine="cuda"):
         if not sizes:
             runtime.free_bytes = 5 << 30
-            found = graph.bfs(source, engine="cuda", resident_tails="0%")
+            found = graph.bfs(source, engine="cuda", options=Settings(resident_tails="0%"))
             graph.release_device()
         sizes.append(result.level_sizes.tolist())
     assert sizes == [list(found.level_sizes)] * 65
@@ -238,7 +246,7 @@ def test_a_traversal_in_the_middle_of_a_batch(
 def test_free_memory_decides(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the driver and the pool have free, less a reserve, is the budget of the plan."""
     pool_bytes = 1 << 20
-    least = plan(shape_of(graph), vram_bytes=None).mandatory_bytes
+    least = plan(shape_of(graph._stored), vram_bytes=None).mandatory_bytes
     for spare, fits in ((0, True), (-1, False)):
         free_bytes = least + RESERVED_BYTES - pool_bytes + spare
         runtime = Runtime(offset=0, free_bytes=free_bytes, pooled_bytes=pool_bytes)
@@ -288,7 +296,7 @@ def test_auto_takes_the_gpu_or_says_why_not(
 def test_components(graph: Graph, monkeypatch: pytest.MonkeyPatch, share: str) -> None:
     runtime = Runtime(offset=0)
     launched = use(monkeypatch, runtime)
-    found = graph.components(engine="cuda", resident_tails=share)
+    found = graph.components(engine="cuda", options=Settings(resident_tails=share))
     np.testing.assert_array_equal(found.labels, graph.components(engine="cpu").labels)
     assert found.stats.engine == "cuda"
     assert found.stats.slow_bytes_by_tier == {}

@@ -18,6 +18,7 @@ from oocbfs.gpu.emulator_device import align_tails
 from oocbfs.graph.rows import span
 from oocbfs.kernels.cuda.source import COMPONENTS_KERNELS
 from oocbfs.kernels.emulator.build import Checks
+from oocbfs.settings import Settings
 from tests.support.gpu import emulated
 from tests.support.gpu.device_checks import check_components
 from tests.support.gpu.emulated import SEEDS
@@ -128,7 +129,7 @@ def test_engine(tmp_path: Path, directed: bool) -> None:
         expected = graph.components(engine="cpu").labels
         moved = {}
         for share in ("0%", "40%", "100%"):
-            found = graph.components(engine="emulator", resident_tails=share)
+            found = graph.components(engine="emulator", options=Settings(resident_tails=share))
             np.testing.assert_array_equal(found.labels, expected)
             assert found.stats.engine == "emulator"
             moved[share] = found.stats.slow_bytes_by_tier["host"]

@@ -16,7 +16,8 @@ from oocbfs.gpu.cuda_device import CudaDevice, DeviceError
 from oocbfs.gpu.pinned import Route
 from oocbfs.gpu.result import DeviceDirection
 from oocbfs.plan.limits import StepLimits
-from oocbfs.search.graph import Graph
+from oocbfs.search.graph import Graph, open_file
+from oocbfs.settings import Settings
 from tests.support.gpu.device_checks import check, check_components
 from tests.support.gpu.emulated import LARGE, NORMAL, OPTIONS, SMALL
 from tests.support.gpu.engine_graphs import source_of
@@ -80,7 +81,7 @@ def test_arbitrary_graphs(gpu: CudaDevice, edges: Pairs) -> None:
 
 def test_tails_are_registered_in_place_or_copied(gpu: CudaDevice, graph: Graph) -> None:
     gpu.routes.clear()
-    with gpu.map_host(graph.rows.tails) as address:
+    with gpu.map_host(graph._stored.rows.tails) as address:
         assert address
     assert gpu.routes[0] in Route
 
@@ -91,7 +92,7 @@ def graph(
 ) -> Iterator[Graph]:
     path = tmp_path_factory.mktemp("gpu") / "g.ocg"
     oocbfs.convert(generators.rmat(17, seed=1), path, directed=True, zstd=request.param)
-    with oocbfs.open(path) as opened:
+    with open_file(path) as opened:
         yield opened
 
 
@@ -104,10 +105,9 @@ def test_plans(graph: Graph, share: str) -> None:
         found = graph.bfs(
             source,
             engine="cuda",
-            direction=direction,
-            resident_tails=share,
             parents=True,
             validate=True,
+            options=Settings(direction=direction, resident_tails=share),
         )
         np.testing.assert_array_equal(found.levels, expected.levels)
         assert all(level.seconds > 0 for level in found.stats.levels)
@@ -131,10 +131,12 @@ def test_early_stops_and_auto(graph: Graph) -> None:
 @pytest.mark.usefixtures("gpu")
 def test_real_graphs(tmp_path: Path, path: Path) -> None:
     oocbfs.convert(path, tmp_path / "g.ocg")
-    with oocbfs.open(tmp_path / "g.ocg") as opened:
+    with open_file(tmp_path / "g.ocg") as opened:
         sources = np.random.default_rng(1).choice(opened.ids(), 5).tolist()
         for source in sources:
             expected = opened.bfs(source, engine="cpu").levels
             for direction in DIRECTIONS:
-                found = opened.bfs(source, engine="cuda", direction=direction).levels
+                found = opened.bfs(
+                    source, engine="cuda", options=Settings(direction=direction)
+                ).levels
                 np.testing.assert_array_equal(found, expected)

@@ -21,7 +21,7 @@ from oocbfs.gpu.many import GpuMany
 from oocbfs.kernels.cuda.source import MANY_KERNELS
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.plan.many import ManyDivision
-from oocbfs.search.graph import Graph
+from oocbfs.search.graph import Graph, open_file
 from oocbfs.search.many import Traversals, divide
 from oocbfs.settings import Settings
 from tests.support.gpu import emulated
@@ -150,27 +150,27 @@ def test_engine_emulator(graph: Graph, emit: Any) -> None:
 def test_resident_tails(tmp_path: Path, directed: bool) -> None:
     """What is resident decides nothing but what moves over the bus."""
     oocbfs.convert(generators.rmat(10, 1), tmp_path / "g.ocg", directed=directed)
-    with oocbfs.open(tmp_path / "g.ocg") as opened:
+    with open_file(tmp_path / "g.ocg") as opened:
         expected = [one.levels for one in opened.bfs_many(range(9), emit="levels", engine="cpu")]
         moved = []
         for share in ("0%", "50%", "100%"):
             division = divide_many(opened, share)
-            with Traversals(opened, "levels", division) as work:
+            with Traversals(opened._stored, "levels", division) as work:
                 found = [one.levels for one in work.run(range(9))]
                 assert work._device is not None
                 moved.append(work._device.device.usage.slow_bytes or 0)
             np.testing.assert_array_equal(found, expected)
         assert moved[0] > moved[1] > moved[2] == 0
         with pytest.raises(BudgetError, match="device memory"):
-            list(opened.bfs_many(range(9), engine="emulator", vram="1K"))
+            list(opened.bfs_many(range(9), engine="emulator", options=Settings(vram="1K")))
         with pytest.raises(BudgetError, match="as a share"):
-            opened.bfs_many(range(9), engine="emulator", resident_tails="lots%")
+            opened.bfs_many(range(9), engine="emulator", options=Settings(resident_tails="lots%"))
 
 
 def divide_many(graph: Graph, share: str) -> ManyDivision:
     """Divide as bfs_many does."""
     settings = Settings(engine="emulator", resident_tails=share)
-    return divide(graph, "levels", "together", settings)
+    return divide(graph._stored, "levels", "together", settings)
 
 
 def test_engine_cuda(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:

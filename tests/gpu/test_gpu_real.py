@@ -9,14 +9,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-import oocbfs
 from oocbfs.gpu.bfs import GpuBfs
 from oocbfs.gpu.components import GpuComponents
 from oocbfs.gpu.result import DeviceDirection
 from oocbfs.kernels.components.connect import connect
 from oocbfs.kernels.cuda.source import COMPONENTS_KERNELS
 from oocbfs.plan.limits import StepLimits
-from oocbfs.search.graph import Graph
+from oocbfs.search.graph import Graph, open_file
 from tests.support.answers import check_against_single
 from tests.support.exhaustive import ALL
 from tests.support.gpu.emulated import LARGE, NORMAL, SEEDS, device
@@ -50,7 +49,7 @@ class RealGraph(NamedTuple):
 )
 def real(request: pytest.FixtureRequest, shared_graphs: SharedGraphs) -> Iterator[RealGraph]:
     number, path = request.param
-    with oocbfs.open(shared_graphs.convert(path, order="auto")) as graph:
+    with open_file(shared_graphs.convert(path, order="auto")) as graph:
         if not 0 < graph.num_vertices <= MOST_VERTICES:
             pytest.skip(f"{graph.num_vertices:,} vertices: the emulator would take long")
         yield RealGraph(graph, number)
@@ -58,10 +57,16 @@ def real(request: pytest.FixtureRequest, shared_graphs: SharedGraphs) -> Iterato
 
 def test_levels(real: RealGraph) -> None:
     graph = real.graph
-    order = np.arange(graph.num_vertices) if graph.order is None else np.asarray(graph.order)
+    order = (
+        np.arange(graph.num_vertices)
+        if graph._stored.order is None
+        else np.asarray(graph._stored.order)
+    )
     rng = np.random.default_rng(5)
-    sources = rng.choice(np.flatnonzero(np.asarray(graph.rows.degrees)), 2).astype(np.uint32)
-    expected = [graph.bfs(int(graph.ids_of(sources[[i]])[0])).levels[order] for i in (0, 1)]
+    sources = rng.choice(np.flatnonzero(np.asarray(graph._stored.rows.degrees)), 2).astype(
+        np.uint32
+    )
+    expected = [graph.bfs(int(graph._stored.ids_of(sources[[i]])[0])).levels[order] for i in (0, 1)]
     # Kernels of large levels in every direction, and the choice with everything that a user gets.
     ways: list[tuple[DeviceDirection, StepLimits]] = [
         (DeviceDirection.TOP_DOWN, LARGE),
@@ -75,19 +80,19 @@ def test_levels(real: RealGraph) -> None:
         ways = [(DeviceDirection.TOP_DOWN, NORMAL), (DeviceDirection.AUTO, NORMAL)]
     turns = islice(cycle(ways), real.number % len(ways), None)
     for seed, (direction, limits) in zip(real.seeds(len(ways)), turns, strict=False):
-        with GpuBfs(device(seed), graph.rows, graph.in_rows, limits=limits) as bfs:
+        with GpuBfs(device(seed), graph._stored.rows, graph._stored.in_rows, limits=limits) as bfs:
             found = bfs.run(sources[[seed % 2]], direction)
         assert np.array_equal(found.levels, expected[seed % 2]), (seed, direction)
 
 
 def test_components(real: RealGraph) -> None:
     graph = real.graph
-    in_rows = graph.in_rows if graph.directed else None
+    in_rows = graph._stored.in_rows if graph.directed else None
     expected = np.empty(graph.num_vertices, np.uint32)
-    connect(graph.rows, in_rows, expected)
+    connect(graph._stored.rows, in_rows, expected)
     for seed in real.seeds(3):
         made = device(seed, kernels=COMPONENTS_KERNELS)
-        with GpuComponents(made, graph.rows, in_rows) as found:
+        with GpuComponents(made, graph._stored.rows, in_rows) as found:
             np.testing.assert_array_equal(found.run(), expected)
 
 

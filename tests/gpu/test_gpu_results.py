@@ -22,7 +22,7 @@ from oocbfs.kernels.emulator.build import Checks
 from oocbfs.plan.device import plan
 from oocbfs.plan.shape import shape_of
 from oocbfs.results.naming import count_sizes, name_levels
-from oocbfs.search.graph import Graph
+from oocbfs.search.graph import Graph, open_file
 from oocbfs.settings import Schedule
 from tests.support.gpu.cuda_double import Runtime
 from tests.support.gpu.cupy_double import fake_cupy
@@ -35,6 +35,7 @@ from tests.support.gpu.gpu_graphs import (
     mixed_graph,
     rows_of,
 )
+from tests.support.keywords import keywords
 from tests.support.strategies import ORDERS, name_edges
 
 pytestmark = pytest.mark.skipif(
@@ -63,7 +64,7 @@ def opened(folder: Path, ids: Any, order: Any, *, directed: bool) -> Graph:
             "names": name_edges(pairs.tolist()),
         }[ids]
         oocbfs.convert(edges, path, ids=ids, order=order, directed=directed)
-    return oocbfs.open(path)
+    return open_file(path)
 
 
 @pytest.fixture(params=[512, 4 << 20], ids=["many pieces", "one piece"])
@@ -75,15 +76,18 @@ def slot(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
 
 def source_of(graph: Graph) -> Any:
     """Give the id of the vertex with the most neighbours."""
-    return graph.given(graph.ids_of(np.argmax(graph.rows.degrees, keepdims=True)))[0]
+    return graph._stored.given(
+        graph._stored.ids_of(np.argmax(graph._stored.rows.degrees, keepdims=True))
+    )[0]
 
 
 def same(graph: Graph, **how: Any) -> Any:
     """Search on the CPU and in the emulator; all that is told must be the same, but for parents."""
     source = source_of(graph)
-    given = {name: how[name] for name in ("max_depth", "target", "parents") if name in how}
-    expected = graph.bfs(source, engine="cpu", **given)
-    found = graph.bfs(source, engine="emulator", validate=True, **how)
+    names = {"max_depth", "target", "parents"}
+    given = {name: value for name, value in how.items() if name in names}
+    expected = graph.bfs(source, engine="cpu", **keywords(given))
+    found = graph.bfs(source, engine="emulator", validate=True, **keywords(how))
     np.testing.assert_array_equal(found.levels, expected.levels)
     assert found.level_sizes.tolist() == expected.level_sizes.tolist()
     assert found.stats.edges_traversed == expected.stats.edges_traversed
@@ -119,7 +123,7 @@ def test_an_order_that_has_no_room_is_followed_by_the_host(
 ) -> None:
     named_by_host = record_naming(monkeypatch)
     with opened(folder, "compact", "degree", directed=False) as graph:
-        decided = plan(shape_of(graph), vram_bytes=None, with_parents=parents)
+        decided = plan(shape_of(graph._stored), vram_bytes=None, with_parents=parents)
         assert decided.order_bytes
         for missing in (0, 1):
             vram = decided.mandatory_bytes + decided.order_bytes - missing
@@ -231,7 +235,7 @@ def deep_graph(folder: Path) -> Iterator[Graph]:
     path = folder / "deep.ocg"
     coo = caterpillar(400, 150).tocoo()
     oocbfs.convert(np.stack([coo.row, coo.col], 1), path, order="natural", ids="dense")
-    with oocbfs.open(path) as graph:
+    with open_file(path) as graph:
         yield graph
 
 
@@ -239,10 +243,10 @@ def deep_graph(folder: Path) -> Iterator[Graph]:
 def test_deep_levels_from_disk_read_no_row_of_long_ago(
     deep_graph: Graph, direction: DeviceDirection
 ) -> None:
-    rows = deep_graph.disk_rows
+    rows = deep_graph._stored.disk_rows
     disks = (DiskTails(rows.file, rows.out_disk.offset),)
-    assert deep_graph.rows.tails.size > 3 * DISK_BLOCK_BYTES
-    with GpuBfs(device(), deep_graph.rows, host_ranges=((0, 0),), disks=disks) as bfs:
+    assert deep_graph._stored.rows.tails.size > 3 * DISK_BLOCK_BYTES
+    with GpuBfs(device(), deep_graph._stored.rows, host_ranges=((0, 0),), disks=disks) as bfs:
         result = bfs.run(np.array([0], np.uint32), direction)
     np.testing.assert_array_equal(result.levels, deep_graph.bfs(0, engine="cpu").levels)
     assert len(result.level_sizes) > LEVEL_PERIOD + 100
@@ -254,7 +258,7 @@ def test_cuts_of_a_deep_graph_with_ids(folder: Path) -> None:
     path = folder / "path.ocg"
     line = 5 + 3 * shuffled(700).astype(np.int64)
     oocbfs.convert(np.stack([line[:-1], line[1:]], 1), path, ids="compact", order="degree")
-    with oocbfs.open(path) as graph:
+    with open_file(path) as graph:
         for how in ({}, {"max_depth": 100}, {"max_depth": 300}, {"target": int(line[3])}):
             same(graph, parents=True, schedule=Schedule(blocks=2), **how)
 

@@ -23,7 +23,8 @@ from oocbfs.plan.device import plan
 from oocbfs.plan.launches import LAUNCH_SECONDS
 from oocbfs.plan.rates import default_rates, keep_rates
 from oocbfs.plan.shape import shape_of
-from oocbfs.search.graph import Graph
+from oocbfs.search.graph import Graph, open_file
+from oocbfs.settings import Settings
 from tests.support.gpu.cuda_double import Runtime
 from tests.support.gpu.cuda_engine import NAME, RESERVED_BYTES, end_processes, use
 from tests.support.gpu.cupy_double import fake_cupy
@@ -72,15 +73,15 @@ def test_a_refused_pin_leads_to_the_disk(
     for module in ("oocbfs.plan.device", "oocbfs.gpu.staging"):
         monkeypatch.setattr(f"{module}.NUM_SLOTS", 2)
     monkeypatch.setattr("oocbfs.plan.device.SLOT_BYTES", 1 << 14)
-    with oocbfs.open(tmp_path / "g.ocg") as graph:
-        tails = graph.rows.tails.size + graph.in_rows.tails.size
+    with open_file(tmp_path / "g.ocg") as graph:
+        tails = graph._stored.rows.tails.size + graph._stored.in_rows.tails.size
         runtime = Runtime(offset=0, most_pinned=tails * 3 // 4)
         use(monkeypatch, runtime)
         source = source_of(graph)
         expected = graph.bfs(source, engine="cpu").levels
         with caplog.at_level(logging.WARNING):
             for _ in range(2):
-                found = graph.bfs(source, engine="cuda", resident_tails="0%")
+                found = graph.bfs(source, engine="cuda", options=Settings(resident_tails="0%"))
                 np.testing.assert_array_equal(found.levels, expected)
         assert found.stats.engine == "cuda"
         assert found.stats.slow_bytes_by_tier["disk"] > 0
@@ -108,7 +109,7 @@ def test_a_refused_pin_leads_to_device_memory(
         results = graph.bfs_many([source] * 2, engine=engine, **how)
         return [result.level_sizes.tolist() for result in results]
 
-    assert answer("cuda", resident_tails="10%") == answer("cpu")
+    assert answer("cuda", options=Settings(resident_tails="10%")) == answer("cpu")
     assert not runtime.pinned
 
 
@@ -117,7 +118,7 @@ def test_a_refused_pin_leads_to_device_memory(
 def test_no_plan_at_all_takes_the_cpu(
     graph: Graph, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
-    least = plan(shape_of(graph), vram_bytes=None).mandatory_bytes
+    least = plan(shape_of(graph._stored), vram_bytes=None).mandatory_bytes
     runtime = Runtime(offset=0, most_pinned=0, free_bytes=RESERVED_BYTES + least)
     use(monkeypatch, runtime)
     run: Callable[..., Any] = graph.components
@@ -149,7 +150,7 @@ def test_the_route_is_said(
 ) -> None:
     use(monkeypatch, Runtime(offset=0, **refusals))
     with caplog.at_level(logging.INFO):
-        graph.bfs(source_of(graph), engine="cuda", resident_tails="0%")
+        graph.bfs(source_of(graph), engine="cuda", options=Settings(resident_tails="0%"))
     assert any(route in text and why in text for text in caplog.messages)
 
 
@@ -157,7 +158,7 @@ def test_memory_goes_back_to_the_driver(graph: Graph, monkeypatch: pytest.Monkey
     runtime = Runtime(offset=0)
     use(monkeypatch, runtime)
     before = runtime.free_bytes
-    graph.bfs(source_of(graph), engine="cuda", resident_tails="50%")
+    graph.bfs(source_of(graph), engine="cuda", options=Settings(resident_tails="50%"))
     assert runtime.free_bytes < before
     graph.release_device()
     assert (runtime.free_bytes, runtime.pooled_bytes) == (before, 0)
@@ -189,7 +190,7 @@ def test_the_first_search_is_checked_and_no_other(
     launched = use(monkeypatch, Runtime(offset=0), trusted=False)
     with caplog.at_level(logging.INFO):
         for share in ("0%", "0%", "50%"):
-            graph.bfs(source_of(graph), engine="cuda", resident_tails=share)
+            graph.bfs(source_of(graph), engine="cuda", options=Settings(resident_tails=share))
     assert sorted(checks_in(launched)) == ["check_found", "check_hubs", "check_rows"]
     assert len([text for text in caplog.messages if "Graph500's rules" in text]) == 1
 

@@ -14,6 +14,7 @@ import oocbfs
 from oocbfs.formats.io.direct import page_aligned
 from oocbfs.gpu.pinned import PinError, Route, map_pinned
 from oocbfs.progress import Phases
+from oocbfs.search.graph import open_file
 from tests.support.gpu.cuda_double import Runtime, off_the_page
 
 
@@ -162,8 +163,8 @@ def test_pieces_that_are_scattered_are_copied(pieces: np.ndarray) -> None:
 
 def test_decompressed_tails_are_pinned_in_place(tmp_path: Path) -> None:
     oocbfs.convert(np.random.default_rng(1).integers(0, 3000, (20000, 2)), tmp_path / "g", zstd=1)
-    with oocbfs.open(tmp_path / "g") as graph:
-        tails = graph.rows.tails
+    with open_file(tmp_path / "g") as graph:
+        tails = graph._stored.rows.tails
         runtime = Runtime(read_only=False)
         assert pin_pages(runtime, tails) == [Route.IN_PLACE]
         assert all(call[3] == 2 for call in runtime.calls if call[0] == "hostRegister")

@@ -27,7 +27,7 @@ from oocbfs.plan.device import NUM_SLOTS, plan, slot_bytes
 from oocbfs.plan.ranges import PAGE_BYTES, ByteRange
 from oocbfs.plan.search_arrays import RESULT_SLOTS, result_slot_bytes
 from oocbfs.plan.shape import shape_of
-from oocbfs.search.graph import Graph
+from oocbfs.search.graph import Graph, open_file
 from tests.support.exhaustive import crossing
 from tests.support.gpu.emulated import CHECKS, device
 from tests.support.gpu.gpu_graphs import check_parents, levels_by_scipy, matrix_of
@@ -58,7 +58,7 @@ def graphs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[bool, Grap
             path = tmp_path_factory.mktemp("staging") / "g.ocg"
             made = edges(directed=directed)
             oocbfs.convert(made, path, directed=directed, order="natural", ids="dense")
-            opened[directed] = stack.enter_context(oocbfs.open(path))
+            opened[directed] = stack.enter_context(open_file(path))
         yield opened
 
 
@@ -68,7 +68,7 @@ def graph(request: pytest.FixtureRequest, graphs: dict[bool, Graph]) -> Graph:
 
 
 def disks_of(graph: Graph) -> tuple[DiskTails, DiskTails]:
-    rows = graph.disk_rows
+    rows = graph._stored.disk_rows
     return DiskTails(rows.file, rows.out_disk.offset), DiskTails(rows.file, rows.in_disk.offset)
 
 
@@ -94,8 +94,8 @@ def placed(
 ) -> GpuBfs:
     return GpuBfs(
         made,
-        graph.rows,
-        graph.in_rows if graph.directed else None,
+        graph._stored.rows,
+        graph._stored.in_rows if graph.directed else None,
         device_ranges=device_ranges,
         host_ranges=host_ranges,
         disks=disks_of(graph),
@@ -111,9 +111,9 @@ def check(graph: Graph, result: GpuResult) -> None:
 
 
 def test_the_graph_crosses_pieces(graph: Graph) -> None:
-    size = graph.rows.tails.size
+    size = graph._stored.rows.tails.size
     assert size > 4 * DISK_BLOCK_BYTES
-    begin, end = span(graph.rows, 9_000)
+    begin, end = span(graph._stored.rows, 9_000)
     assert end - begin > DISK_BLOCK_BYTES
 
 
@@ -155,7 +155,8 @@ def test_host_and_device_ranges(
     graph = graphs[directed]
     host_range, device_range = ranges
     host_ranges = tuple(
-        (host_range[0], min(host_range[1], side.tails.size)) for side in (graph.rows, graph.in_rows)
+        (host_range[0], min(host_range[1], side.tails.size))
+        for side in (graph._stored.rows, graph._stored.in_rows)
     )
     result, _ = traverse(graph, host_ranges, direction, device_ranges=(device_range,))
     check(graph, result)
@@ -187,7 +188,7 @@ def test_no_races(graph: Graph, direction: DeviceDirection) -> None:
 
 def blocks_of(graph: Graph, vertices: Any, *, searched: bool) -> set[int]:
     """Blocks that hold the tails of some vertices."""
-    rows = graph.in_rows if searched else graph.rows
+    rows = graph._stored.in_rows if searched else graph._stored.rows
     spans = [span(rows, int(v)) for v in vertices]
     return {
         block
@@ -199,7 +200,7 @@ def blocks_of(graph: Graph, vertices: Any, *, searched: bool) -> set[int]:
 
 def test_bytes_are_those_of_the_blocks_needed(graph: Graph) -> None:
     result, _ = traverse(graph, ((0, 0),), DeviceDirection.TOP_DOWN)
-    pieces = -(-graph.rows.tails.size // (2 * DISK_BLOCK_BYTES))
+    pieces = -(-graph._stored.rows.tails.size // (2 * DISK_BLOCK_BYTES))
     for step in result.steps:
         frontier = np.flatnonzero(result.levels == step.level - 1)
         needed = len(blocks_of(graph, frontier, searched=False)) * DISK_BLOCK_BYTES
@@ -218,7 +219,7 @@ def test_every_level_takes_the_cheaper_direction(graph: Graph) -> None:
 
 
 def test_rows_before(graph: Graph) -> None:
-    rows = graph.rows
+    rows = graph._stored.rows
     begins = np.array([span(rows, v)[0] for v in range(graph.num_vertices)])
     offsets = np.array([0, 1, 777, 50_000, rows.tails.size, rows.tails.size + 9])
     found = rows_before(rows, offsets)
@@ -232,7 +233,7 @@ def small_ring(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ring_bytes(graph: Graph) -> int:
-    largest = max(graph.rows.tails.size, graph.in_rows.tails.size)
+    largest = max(graph._stored.rows.tails.size, graph._stored.in_rows.tails.size)
     sides = 1 + graph.directed
     results = RESULT_SLOTS * -(-result_slot_bytes(graph.num_vertices) // PAGE_BYTES) * PAGE_BYTES
     return NUM_SLOTS * (slot_bytes(largest) + 3 * PAGE_BYTES) + sides * 2 * PAGE_BYTES + results
@@ -242,7 +243,7 @@ def ring_bytes(graph: Graph) -> int:
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
 @pytest.mark.parametrize("vram_share", [0.0, 0.25])
 def test_plans_keep_to_the_host_budget(graph: Graph, share: float, vram_share: float) -> None:
-    shape = shape_of(graph)
+    shape = shape_of(graph._stored)
     host_bytes = ring_bytes(graph) + int(share * shape.tail_bytes)
     mandatory = plan(shape, vram_bytes=None).mandatory_bytes
     vram_bytes = mandatory + int(vram_share * shape.tail_bytes)
@@ -284,10 +285,10 @@ def test_a_budget_too_small_is_refused(graph: Graph) -> None:
 def test_a_file_cut_short_is_one_error(graph: Graph, tmp_path: Path) -> None:
     copy = tmp_path / "cut.ocg"
     shutil.copy(graph.path, copy)
-    with oocbfs.open(copy) as opened:
-        _ = opened.rows, opened.in_rows
+    with open_file(copy) as opened:
+        _ = opened._stored.rows, opened._stored.in_rows
         disks = disks_of(opened)
-        with GpuBfs(device(), opened.rows, host_ranges=((0, 0),), disks=disks) as bfs:
+        with GpuBfs(device(), opened._stored.rows, host_ranges=((0, 0),), disks=disks) as bfs:
             os.truncate(copy, disks[0].offset + DISK_BLOCK_BYTES)
             with pytest.raises(FormatError, match="cut short by another program"):
                 bfs.run(np.array([SOURCE], np.uint32))

@@ -113,10 +113,12 @@ def test_loading_imports_nothing_that_compiles() -> None:
     """Else a second command would take twice as long."""
     graph = str(ROOT / "tests" / "golden" / "worked.ocg")
     code = (
-        f"import sys, oocbfs; oocbfs.open({graph!r}).bfs('giant', parents=True); "
+        f"import sys, oocbfs; oocbfs.open({graph!r}).bfs(oocbfs.LARGEST_COMPONENT, parents=True); "
         "print(sorted({'numba.np.arraymath', 'scipy.linalg'} & set(sys.modules)))"
     )
-    oocbfs.open(graph).bfs("giant", parents=True)  # compiles what is not compiled yet
+    oocbfs.open(graph).bfs(
+        oocbfs.LARGEST_COMPONENT, parents=True
+    )  # compiles what is not compiled yet
     done = children.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -8,12 +8,11 @@ from statistics import median
 import numpy as np
 import pytest
 
-import oocbfs
 from oocbfs.generate import generators
 from oocbfs.results.bfs import BfsResult
 from oocbfs.results.counts import Counts
-from oocbfs.search.graph import Graph
-from oocbfs.settings import Schedule
+from oocbfs.search.graph import Graph, open_file
+from oocbfs.settings import DEFAULT_SCHEDULE, Schedule, Settings
 from tests.support.exhaustive import ALL
 from tests.support.shared import SharedGraphs
 
@@ -26,25 +25,27 @@ def kronecker(shared_graphs: SharedGraphs, scale: int) -> Path:
     return shared_graphs.make(f"methods-kron{scale}", lambda: generators.kron(scale, 16, seed=1))
 
 
-def giant_source(graph: Graph) -> int:
-    giant = graph.components().giant
-    assert giant is not None
-    return int(giant.label)
+def largest_source(graph: Graph) -> int:
+    largest = graph.components().largest_component
+    assert largest is not None
+    return int(largest.label)
 
 
-def counted(graph: Graph, method: str, schedule: Schedule | None = None) -> Counts:
+def counted(graph: Graph, method: str, schedule: Schedule = DEFAULT_SCHEDULE) -> Counts:
     done = traversed(graph, method, schedule)
     assert done.stats.counts is not None
     return done.stats.counts
 
 
-def traversed(graph: Graph, method: str, schedule: Schedule | None = None) -> BfsResult:
-    return graph.bfs(giant_source(graph), engine="emulator", method=method, schedule=schedule)
+def traversed(graph: Graph, method: str, schedule: Schedule = DEFAULT_SCHEDULE) -> BfsResult:
+    return graph.bfs(
+        largest_source(graph), engine="emulator", options=Settings(method=method, schedule=schedule)
+    )
 
 
 def check_evolution(path: Path, methods: tuple[str, ...] = EVOLUTION) -> dict[str, Counts]:
     """Assert that every step of the evolution moves fewer bytes over PCIe."""
-    with oocbfs.open(path) as graph:
+    with open_file(path) as graph:
         counts = {method: counted(graph, method) for method in methods}
     sectors = [counts[method].pcie_sectors or 0 for method in methods]
     assert all(sectors)
@@ -76,7 +77,7 @@ def test_evolution_on_larger_graphs(shared_graphs: SharedGraphs) -> None:
 
 def test_v33_has_no_pass_over_all_vertices_besides_the_search(shared_graphs: SharedGraphs) -> None:
     """Bottom-up levels are one launch each; v3.2 needs bitmaps before and a rebuilt queue after."""
-    with oocbfs.open(kronecker(shared_graphs, KRONECKER)) as graph:
+    with open_file(kronecker(shared_graphs, KRONECKER)) as graph:
         launches = {
             method: {
                 level.direction: level.counts.launches
@@ -100,27 +101,29 @@ def redundancy(graph: Graph, method: str) -> float:
 @pytest.mark.parametrize("method", ["expand-contract", "two-phase"])
 def test_culling_on_a_grid(shared_graphs: SharedGraphs, method: str) -> None:
     path = shared_graphs.make("methods-grid", lambda: generators.grid2d(20, 128))
-    with oocbfs.open(path) as graph:
+    with open_file(path) as graph:
         assert redundancy(graph, f"{method}:filter=none") > 2
         assert redundancy(graph, f"{method}:filter=warp+history") < 1.05
         assert redundancy(graph, method) < 1.05
 
 
 def test_culling_on_a_kronecker_graph(shared_graphs: SharedGraphs) -> None:
-    with oocbfs.open(kronecker(shared_graphs, KRONECKER)) as graph:
+    with open_file(kronecker(shared_graphs, KRONECKER)) as graph:
         assert redundancy(graph, "two-phase") < 1.05
 
 
 def test_asynchronous_levels_save_edge_checks(shared_graphs: SharedGraphs) -> None:
     """The paper's table spans 1 to 51 per cent; nothing is saved where one level is bottom-up."""
-    with oocbfs.open(kronecker(shared_graphs, SMALLER)) as graph:
+    with open_file(kronecker(shared_graphs, SMALLER)) as graph:
         drawn = np.random.default_rng(3).choice(graph.ids(), 40).tolist()
         sources = [source for source in drawn if graph.degree(source)][:8]
         checks = {
             method: sum(
                 level.edges_examined or 0
                 for source in sources
-                for level in graph.bfs(source, engine="emulator", method=method).stats.levels
+                for level in graph.bfs(
+                    source, engine="emulator", options=Settings(method=method)
+                ).stats.levels
                 if level.direction == "bottom-up"
             )
             for method in ("xbfs", "async")
@@ -130,7 +133,7 @@ def test_asynchronous_levels_save_edge_checks(shared_graphs: SharedGraphs) -> No
 
 def test_aggregation_and_balance(shared_graphs: SharedGraphs) -> None:
     """Lanes that fetch 32 at a time need a 32nd of the atomics for work that threads need."""
-    with oocbfs.open(kronecker(shared_graphs, SMALLER)) as graph:
+    with open_file(kronecker(shared_graphs, SMALLER)) as graph:
         words = [
             (counted(graph, f"scan-free:balance={balance}").atomics_by_array or {})["words"]
             for balance in ("stride", "fetch32", "fetch1")
@@ -142,7 +145,7 @@ def test_aggregation_and_balance(shared_graphs: SharedGraphs) -> None:
 def test_launches_and_read_backs(shared_graphs: SharedGraphs) -> None:
     """As the papers say: so many launches a level, one read-back."""
     launches = {"simple": 1, "harish": 2, "queue": 1, "v1": 1, "two-phase": 2, "scan": 4}
-    with oocbfs.open(kronecker(shared_graphs, 10)) as graph:
+    with open_file(kronecker(shared_graphs, 10)) as graph:
         for method, number in launches.items():
             levels = traversed(graph, method).stats.levels
             for level in levels:
@@ -152,7 +155,7 @@ def test_launches_and_read_backs(shared_graphs: SharedGraphs) -> None:
 
 
 def test_plain_claims_count_duplicates_and_atomics_none(shared_graphs: SharedGraphs) -> None:
-    with oocbfs.open(kronecker(shared_graphs, SMALLER)) as graph:
+    with open_file(kronecker(shared_graphs, SMALLER)) as graph:
         for method in ("simple", "harish"):
             counts = counted(graph, method)
             assert counts.atomics == 0

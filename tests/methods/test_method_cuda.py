@@ -16,6 +16,7 @@ from oocbfs.kernels.emulator.library import Library
 from oocbfs.kernels.methods.axes import MethodOptions
 from oocbfs.methods import parse_method
 from oocbfs.methods.programs import make_program
+from oocbfs.settings import Settings
 from tests.support.gpu.cuda_double import Runtime
 from tests.support.gpu.cupy_double import fake_cupy
 
@@ -36,7 +37,7 @@ def test_levels(method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with oocbfs.open(path) as graph:
         source = int(graph.ids()[int(np.argmax(graph.degrees))])
         expected = graph.bfs(source, engine="cpu").levels
-        found = graph.bfs(source, engine="cuda", method=method)
+        found = graph.bfs(source, engine="cuda", options=Settings(method=method))
     assert np.array_equal(found.levels, expected)
     compiled = {entry[1] for entry in launched if entry[0] == "compile"}
     assert compiled == {kernel.name for kernel in program.kernels}

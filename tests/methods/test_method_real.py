@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import oocbfs
+from oocbfs.search.graph import open_file
 from tests.support.exhaustive import ALL
 from tests.support.gpu.method_checks import ON_DEVICES, search
 from tests.support.real_graphs import real_graphs
@@ -27,13 +27,17 @@ SEEDS = (1, 2, 3)
 @pytest.mark.parametrize("path", GRAPHS, ids=lambda path: path.name)
 def test_levels(path: Path, directed: bool, shared_graphs: SharedGraphs) -> None:
     number = GRAPHS.index(path)
-    with oocbfs.open(shared_graphs.convert(path, order="auto", directed=directed)) as graph:
+    with open_file(shared_graphs.convert(path, order="auto", directed=directed)) as graph:
         assert graph.num_vertices <= MOST_VERTICES
         if graph.num_vertices == 0:
             pytest.skip("no vertex to start from")
-        source = int(np.argmax(graph.stored_degrees))
-        order = np.arange(graph.num_vertices) if graph.order is None else np.asarray(graph.order)
-        expected = graph.bfs(int(graph.ids_of(np.array([source]))[0])).levels[order]
+        source = int(np.argmax(graph._stored.stored_degrees))
+        order = (
+            np.arange(graph.num_vertices)
+            if graph._stored.order is None
+            else np.asarray(graph._stored.order)
+        )
+        expected = graph.bfs(int(graph._stored.ids_of(np.array([source]))[0])).levels[order]
         for turn, method in enumerate(ON_DEVICES):
             seeds = SEEDS if ALL else (SEEDS[(turn + number) % 3],)
             every = 4 if graph.num_edges > FEW_EDGES else 2
@@ -42,6 +46,6 @@ def test_levels(path: Path, directed: bool, shared_graphs: SharedGraphs) -> None
             if not ALL and every == 4 and turn % 4 != number % 4:
                 continue
             for seed in seeds:
-                with search(method, graph.rows, graph.in_rows, seed=seed) as made:
+                with search(method, graph._stored.rows, graph._stored.in_rows, seed=seed) as made:
                     found = made.run(np.array([source], np.uint32))
                 assert np.array_equal(found.levels, expected), (method, seed)

@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import oocbfs
 from oocbfs.errors import FormatError, QueryError, QueueError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
-from oocbfs.search.graph import Graph
-from oocbfs.settings import Engine, Schedule
+from oocbfs.search.graph import Graph, open_file
+from oocbfs.settings import Engine, Schedule, Settings
 from tests.support.crafting import overwrite
 from tests.support.gpu.gpu_graphs import matrix_of, rows_of
 from tests.support.gpu.method_checks import ON_DEVICES, search
+from tests.support.keywords import keywords
 from tests.support.shared import SharedGraphs
 
 pytestmark = pytest.mark.usefixtures("verified")
@@ -34,14 +34,16 @@ def graph(request: pytest.FixtureRequest, shared_graphs: SharedGraphs) -> Iterat
     path = shared_graphs.make(
         name, lambda: generators.kron(9, 8, seed=4), directed=request.param, order="degree"
     )
-    with oocbfs.open(path) as opened:
+    with open_file(path) as opened:
         yield opened
 
 
 @pytest.mark.parametrize("method", ON_DEVICES)
 def test_results_are_those_of_the_cpu(graph: Graph, method: str) -> None:
     expected = graph.bfs(SOURCE, engine="cpu")
-    found = graph.bfs(SOURCE, engine="emulator", method=method, parents=True, validate=True)
+    found = graph.bfs(
+        SOURCE, engine="emulator", parents=True, validate=True, options=Settings(method=method)
+    )
     assert np.array_equal(found.levels, expected.levels)
     assert np.array_equal(found.level_sizes, expected.level_sizes)
     assert found.stats.method == method
@@ -56,7 +58,9 @@ def test_results_are_those_of_the_cpu(graph: Graph, method: str) -> None:
 @pytest.mark.parametrize("method", ON_CPU)
 def test_one_core(graph: Graph, method: str) -> None:
     expected = graph.bfs(SOURCE, engine="cpu")
-    found = graph.bfs(SOURCE, engine="cpu", method=method, parents=True, validate=True)
+    found = graph.bfs(
+        SOURCE, engine="cpu", parents=True, validate=True, options=Settings(method=method)
+    )
     assert np.array_equal(found.levels, expected.levels)
     examined = sum(level.edges_examined or 0 for level in found.stats.levels)
     degrees = [graph.degree(vertex) for vertex in graph.ids()[found.levels >= 0].tolist()]
@@ -66,8 +70,10 @@ def test_one_core(graph: Graph, method: str) -> None:
 
 def test_semiring_on_one_core(graph: Graph) -> None:
     pytest.importorskip("graphblas", reason="python-graphblas is not installed")
-    expected = graph.bfs(SOURCE, engine="emulator", method="semiring", parents=True)
-    found = graph.bfs(SOURCE, engine="cpu", method="semiring", parents=True)
+    expected = graph.bfs(
+        SOURCE, engine="emulator", parents=True, options=Settings(method="semiring")
+    )
+    found = graph.bfs(SOURCE, engine="cpu", parents=True, options=Settings(method="semiring"))
     assert np.array_equal(found.levels, expected.levels)
     # The least parent wins: there is only one right tree.
     assert np.array_equal(found.parents, expected.parents)
@@ -76,7 +82,7 @@ def test_semiring_on_one_core(graph: Graph) -> None:
 def test_semiring_says_what_to_install(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "graphblas", None)
     with pytest.raises(QueryError, match=r"pip install 'oocbfs\[semiring\]'"):
-        graph.bfs(SOURCE, engine="cpu", method="semiring")
+        graph.bfs(SOURCE, engine="cpu", options=Settings(method="semiring"))
 
 
 def test_semiring_trees_are_the_same_in_every_schedule(graph: Graph) -> None:
@@ -84,9 +90,10 @@ def test_semiring_trees_are_the_same_in_every_schedule(graph: Graph) -> None:
         graph.bfs(
             SOURCE,
             engine="emulator",
-            method="semiring",
             parents=True,
-            schedule=Schedule(seed=seed, blocks=seed, resident_blocks=seed),
+            options=Settings(
+                method="semiring", schedule=Schedule(seed=seed, blocks=seed, resident_blocks=seed)
+            ),
         ).parents.tobytes()
         for seed in (1, 2, 3)
     }
@@ -98,21 +105,23 @@ def test_stops(graph: Graph, method: str) -> None:
     engine: Engine = "cpu" if method in ON_CPU else "emulator"
     whole = graph.bfs(SOURCE, engine="cpu")
     expected = graph.bfs(SOURCE, engine="cpu", max_depth=2)
-    found = graph.bfs(SOURCE, engine=engine, method=method, max_depth=2)
+    found = graph.bfs(SOURCE, engine=engine, max_depth=2, options=Settings(method=method))
     assert np.array_equal(found.levels, expected.levels)
     assert found.depth == 2
     assert found.stats.levels[-1].direction == "stopped"
     target = int(graph.ids()[np.flatnonzero(whole.levels == 2)[0]])
-    to_target = graph.bfs(SOURCE, engine=engine, method=method, target=target)
+    to_target = graph.bfs(SOURCE, engine=engine, target=target, options=Settings(method=method))
     assert np.array_equal(to_target.levels, expected.levels)
-    alone = graph.bfs(SOURCE, engine=engine, method=method, max_depth=0)
+    alone = graph.bfs(SOURCE, engine=engine, max_depth=0, options=Settings(method=method))
     assert alone.reached == 1
 
 
 def test_the_schedule_changes_counts_and_no_levels(graph: Graph) -> None:
     found = [
         graph.bfs(
-            SOURCE, engine="emulator", method="two-phase:filter=none", schedule=Schedule(seed=seed)
+            SOURCE,
+            engine="emulator",
+            options=Settings(method="two-phase:filter=none", schedule=Schedule(seed=seed)),
         )
         for seed in (1, 2, 3, 4, 1)
     ]
@@ -150,15 +159,15 @@ def test_queues_that_overflow_say_so() -> None:
 )
 def test_refusals(graph: Graph, options: dict[str, object], words: str) -> None:
     with pytest.raises(QueryError, match=words):
-        graph.bfs(SOURCE, **options)  # type: ignore[arg-type]
+        graph.bfs(SOURCE, **keywords(options))
 
 
 @pytest.mark.parametrize("method", ["v3.3", "v3.3:pull=warp", "v1"])
 def test_damaged_rows_are_refused(graph: Graph, method: str, tmp_path: Path) -> None:
     damaged = Path(shutil.copy(graph.path, tmp_path / "damaged.ocg"))
-    overwrite(damaged, Kind.TAILS, 0, b"\xff" * (graph.rows.tails.size // 2))
+    overwrite(damaged, Kind.TAILS, 0, b"\xff" * (graph._stored.rows.tails.size // 2))
     with (
-        oocbfs.open(damaged) as opened,
+        open_file(damaged) as opened,
         pytest.raises(FormatError, match="damaged: run 'oocbfs verify'"),
     ):
-        opened.bfs(SOURCE, engine="emulator", method=method)
+        opened.bfs(SOURCE, engine="emulator", options=Settings(method=method))

@@ -264,8 +264,8 @@ def test_a_file_that_is_closed_or_damaged(tmp_path: Path) -> None:
         nx.shortest_path(graph, 0, 5)
     content = bytearray(path.read_bytes())
     with oocbfs.open(path) as intact:
-        offset = int(intact._container.sections[Kind.TAILS]["offset"])
-        size = int(intact._container.sections[Kind.TAILS]["raw_bytes"])
+        offset = int(intact._stored._container.sections[Kind.TAILS]["offset"])
+        size = int(intact._stored._container.sections[Kind.TAILS]["raw_bytes"])
     content[offset : offset + size] = b"\xff" * size
     path.write_bytes(content)
     with open_graph(path) as graph:

@@ -19,6 +19,7 @@ from oocbfs.graph.rows import neighbours, span
 from oocbfs.kernels.cuda.source import PARTS, Control
 from oocbfs.kernels.rows import Rows
 from oocbfs.plan.cuts import Cuts
+from oocbfs.search.graph import open_file
 from tests.support.exhaustive import ALL
 from tests.support.gpu.emulated import LARGE, device, library
 from tests.support.gpu.gpu_graphs import (
@@ -49,8 +50,8 @@ def test_levels_where_heads_do_not_help(seed: int) -> None:
 def rows(tmp_path_factory: pytest.TempPathFactory) -> Rows:
     path = tmp_path_factory.mktemp("split") / "g.ocg"
     oocbfs.convert(generators.powerlaw(60_000, 20.0, 20_000), path, order="degree")
-    with oocbfs.open(path) as graph:
-        found = graph.rows
+    with open_file(path) as graph:
+        found = graph._stored.rows
         return found._replace(
             heads=found.heads.copy(),
             bases=found.bases.copy(),

@@ -52,7 +52,7 @@ def plan(path: Path, *options: object) -> dict[str, Any]:
 
 
 EDGES = [
-    ("auto", ["--source", "giant"], []),
+    ("auto", ["--source", "@largest"], []),
     ("cpu", ["--source", "7"], []),
     ("disk", ["--source", "7"], ["--parents"]),
     *([("disk", ["--source", "7"], []), ("auto", ["--source", "7"], ["--parents"])] * ALL),
@@ -70,8 +70,8 @@ def test_a_budget_is_a_limit_at_its_edge(
     parents: list[str],
 ) -> None:
     """In a control group of exactly the least budget, and no byte resident beyond it."""
-    giant = source if "giant" in source else []
-    options = ["--engine", engine, *parents, *giant]
+    largest = source if "@largest" in source else []
+    options = ["--engine", engine, *parents, *largest]
     least = plan(graphs[name], *options, "--memory", "1M")["needed_bytes"]
     files = ["--parents", tmp_path / "parents.npy"] if parents else []
     search = [sys.executable, "-m", "oocbfs", "bfs", graphs[name], "--engine", engine]
@@ -81,7 +81,7 @@ def test_a_budget_is_a_limit_at_its_edge(
 
 @pytest.mark.long
 @pytest.mark.skipif(not ALL, reason="compiles for a minute: only with --all")
-@pytest.mark.parametrize("verb", ["components", "bfs --source giant", "bfs --source 7"])
+@pytest.mark.parametrize("verb", ["components", "bfs --source @largest", "bfs --source 7"])
 def test_compiling_keeps_to_a_budget(graphs: dict[str, Path], tmp_path: Path, verb: str) -> None:
     """Without compiled code, too: as little as is enough for compiling, and one byte less."""
     name, *arguments = verb.split()

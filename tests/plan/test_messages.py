@@ -96,7 +96,7 @@ def test_levels_of_a_random_graph(tmp_path: Path) -> None:
     arguments = ("--vertices", 1 << 15, "--edges", 1 << 18, "-o", path)
     assert call("generate", "uniform", *arguments).returncode == 0
     with oocbfs.open(path) as graph:
-        guessed = [one.vertices for one in uniform_frontiers(graph.num_vertices, graph.num_edges)]
+        guessed = [one.vertices for one in uniform_frontiers(graph.num_vertices, graph.num_arcs)]
         sizes = graph.bfs(int(graph.ids()[0])).level_sizes
     assert abs(len(guessed) - len(sizes)) <= 1
     # The source has its own number of neighbours; the large levels hold nearly all vertices.
@@ -150,15 +150,15 @@ def searched(tmp_path: Path) -> tuple[Path, Path, dict[str, Any]]:
     """A graph, and what a search of it printed."""
     graph, result = tmp_path / "kron.ocg", tmp_path / "result.json"
     assert call("generate", "kron", "--scale", 12, "-o", graph).returncode == 0
-    done = call("bfs", graph, "--source", "giant", "--json")
+    done = call("bfs", graph, "--source", "@largest", "--json")
     result.write_text(done.stdout)
     return graph, result, json.loads(done.stdout)
 
 
 def test_levels_of_a_result(searched: tuple[Path, Path, dict[str, Any]]) -> None:
     _, result, printed = searched
-    vertices, edges, frontiers = read_frontiers(str(result))
-    assert (vertices, edges) == (printed["vertices"], printed["edges"])
+    vertices, arcs, frontiers = read_frontiers(str(result))
+    assert (vertices, arcs) == (printed["vertices"], printed["arcs"])
     assert [one.vertices for one in frontiers] == printed["level_sizes"]
     grown = scaled(frontiers, 1000, 2000)
     assert grown[0].vertices == 1
@@ -179,7 +179,7 @@ def test_command_line(searched: tuple[Path, Path, dict[str, Any]]) -> None:
         shown = call("plan", *arguments, "--workers", 4, "--latency", 5000).stdout
         assert "warning: deep: " in shown
         assert "Predictions, not measurements" in shown
-    described = ("--vertices", 65_600_000, "--edges", 3_606_466_792)
+    described = ("--vertices", 65_600_000, "--arcs", 3_606_466_792)
     shown = call("plan", "--workers", 4, *described).stdout
     assert "levels of a random graph of this size" in shown
     larger = call("plan", "--workers", 4, *described, "--result", result, "--json")
@@ -194,7 +194,7 @@ def test_a_graph_in_parts(tmp_path: Path, searched: tuple[Path, Path, dict[str, 
     done = call("plan", parts, "--workers", 2, "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert (found["vertices"], found["edges"]) == (printed["vertices"], printed["edges"])
+    assert (found["vertices"], found["arcs"]) == (printed["vertices"], printed["arcs"])
     assert {level["direction"] for level in found["levels"]} == {"up", "down"}
     refused = call("plan", parts)
     assert refused.returncode == 1
@@ -228,7 +228,7 @@ def test_a_star_sends_less_than_its_formula(
         (("g.ocg", "--workers", 0), "not from 1"),
         (("--workers", 4), "give GRAPH.ocg"),
         (("--workers", 4, "--vertices", 5), "belong together"),
-        (("g.ocg", "--workers", 4, "--vertices", 5, "--edges", 5), "not both"),
+        (("g.ocg", "--workers", 4, "--vertices", 5, "--arcs", 5), "not both"),
         (("g.ocg", "--workers", 4, "--vram", "4G"), "--vram is for one machine"),
         (("g.ocg", "--workers", 4, "--bandwidth", "25GB"), "write it as 25G"),
         (("g.ocg", "--workers", 4, "--latency", 0), "above 0"),

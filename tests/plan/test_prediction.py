@@ -31,7 +31,8 @@ from oocbfs.plan.rates import KNOWN_GPUS
 from oocbfs.plan.search_arrays import RESULT_SLOTS, result_slot_bytes
 from oocbfs.plan.shape import shape_of
 from oocbfs.progress import Phases
-from oocbfs.search.graph import Graph
+from oocbfs.search.graph import Graph, open_file
+from oocbfs.settings import Settings
 from tests.support.command_line import run
 
 RATES = KNOWN_GPUS[0].rates
@@ -48,7 +49,7 @@ def plain_count(graph: Graph, decided: DevicePlan, sample: LevelSample) -> int:
     """Count level by level, as the module says, with sets and lists."""
     total = 0
     alone = True
-    rows, in_rows = graph.connected_rows
+    rows, in_rows = graph._stored.connected_rows
     levels = sample.levels[: rows.heads.size]
     cuts, costs = Cuts(rows, in_rows), costs_of(RATES, rows)
     for level in range(1, sample.num_levels + 1):
@@ -117,17 +118,17 @@ def hit_end(rows: Rows, levels: Any, begin: int, end: int, wanted: int) -> int:
 def graph(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     path = tmp_path_factory.mktemp("prediction") / "g.ocg"
     oocbfs.convert(generators.rmat(14, seed=3), path, directed=request.param, order="degree")
-    with oocbfs.open(path) as opened:
+    with open_file(path) as opened:
         yield opened
 
 
 @pytest.mark.parametrize("share", ["0%", "10%", "60%"])
 def test_predicted_bytes_equal_a_plain_count(graph: Graph, share: str) -> None:
-    decided = plan(shape_of(graph), vram_bytes=None, resident_tails=share)
-    samples = sample_levels(graph, 3, Phases(show=False))
+    decided = plan(shape_of(graph._stored), vram_bytes=None, resident_tails=share)
+    samples = sample_levels(graph._stored, 3, Phases(show=False))
     assert len(samples) == 3
     for sample in samples:
-        assert predict(graph, decided, sample, RATES).slow_bytes == plain_count(
+        assert predict(graph._stored, decided, sample, RATES).slow_bytes == plain_count(
             graph, decided, sample
         )
 
@@ -135,11 +136,13 @@ def test_predicted_bytes_equal_a_plain_count(graph: Graph, share: str) -> None:
 @pytest.mark.skipif(shutil.which("g++") is None, reason="the emulator needs a C++ compiler")
 def test_predicted_bytes_are_near_what_kernels_move(graph: Graph) -> None:
     for share in ("0%", "10%"):
-        decided = plan(shape_of(graph), vram_bytes=None, resident_tails=share)
-        for sample in sample_levels(graph, 3, Phases(show=False)):
-            source = int(graph.ids_of(np.flatnonzero(sample.levels == 0))[0])
-            moved = graph.bfs(source, engine="emulator", resident_tails=share).stats.slow_bytes
-            predicted = predict(graph, decided, sample, RATES).slow_bytes
+        decided = plan(shape_of(graph._stored), vram_bytes=None, resident_tails=share)
+        for sample in sample_levels(graph._stored, 3, Phases(show=False)):
+            source = int(graph._stored.ids_of(np.flatnonzero(sample.levels == 0))[0])
+            moved = graph.bfs(
+                source, engine="emulator", options=Settings(resident_tails=share)
+            ).stats.slow_bytes
+            predicted = predict(graph._stored, decided, sample, RATES).slow_bytes
             assert moved is not None
             assert moved / 2 <= predicted <= moved * 2
 
@@ -147,12 +150,12 @@ def test_predicted_bytes_are_near_what_kernels_move(graph: Graph) -> None:
 def disk_blocks(graph: Graph, host_ranges: Any, levels: Any, level: int) -> tuple[int, int]:
     """Count the blocks that expanding and searching read to find a level, with sets."""
     both = []
-    heads = graph.in_rows.heads
+    heads = graph._stored.in_rows.heads
     found = [u for u in np.flatnonzero(levels == level) if levels[heads[u]] != level - 1]
     waiting = [*found, *np.flatnonzero((levels < 0) | (levels > level))]
     for rows, host_range, vertices in (
-        (graph.rows, host_ranges[0], np.flatnonzero(levels == level - 1)),
-        (graph.in_rows, host_ranges[-1], waiting),
+        (graph._stored.rows, host_ranges[0], np.flatnonzero(levels == level - 1)),
+        (graph._stored.in_rows, host_ranges[-1], waiting),
     ):
         needed = set()
         for begin, end in (span(rows, int(u)) for u in vertices):
@@ -166,8 +169,8 @@ def disk_blocks(graph: Graph, host_ranges: Any, levels: Any, level: int) -> tupl
 def test_predicted_disk_bytes_equal_a_plain_count(
     graph: Graph, host_range: tuple[int, int]
 ) -> None:
-    for sample in sample_levels(graph, 2, Phases(show=False)):
-        found = np.stack(predict_blocks(graph, (host_range,), sample), axis=1)
+    for sample in sample_levels(graph._stored, 2, Phases(show=False)):
+        found = np.stack(predict_blocks(graph._stored, (host_range,), sample), axis=1)
         plain = [
             disk_blocks(graph, (host_range,), sample.levels, level)
             for level in range(1, sample.num_levels + 1)
@@ -178,18 +181,18 @@ def test_predicted_disk_bytes_equal_a_plain_count(
 def test_predicted_disk_bytes_are_near_what_is_read(tmp_path: Path) -> None:
     path = tmp_path / "g.ocg"
     oocbfs.convert(generators.rmat(16, seed=3), path, order="degree")
-    with oocbfs.open(path) as opened:
-        for sample in sample_levels(opened, 3, Phases(show=False)):
-            source = int(opened.ids_of(np.flatnonzero(sample.levels == 0))[0])
+    with open_file(path) as opened:
+        for sample in sample_levels(opened._stored, 3, Phases(show=False)):
+            source = int(opened._stored.ids_of(np.flatnonzero(sample.levels == 0))[0])
             read = opened.bfs(source, engine="disk").stats.slow_bytes
             assert read is not None
-            assert read / 2 <= predict_disk_bytes(opened, sample) <= read * 2.5
+            assert read / 2 <= predict_disk_bytes(opened._stored, sample) <= read * 2.5
 
 
 def test_everything_resident_moves_nothing(graph: Graph) -> None:
-    decided = plan(shape_of(graph), vram_bytes=1 << 30)
-    (sample,) = sample_levels(graph, 1, Phases(show=False))
-    forecasts = [predict(graph, decided, sample, gpu.rates) for gpu in KNOWN_GPUS]
+    decided = plan(shape_of(graph._stored), vram_bytes=1 << 30)
+    (sample,) = sample_levels(graph._stored, 1, Phases(show=False))
+    forecasts = [predict(graph._stored, decided, sample, gpu.rates) for gpu in KNOWN_GPUS]
     forecast = forecasts[0]
     assert forecast.slow_bytes == 0
     assert forecast.large_levels + forecast.small_levels == sample.num_levels

@@ -36,7 +36,7 @@ def heights(axes: Any) -> list[float]:
 
 def test_levels(path: Path, tmp_path: Path) -> None:
     with oocbfs.open(path) as graph:
-        result = graph.bfs("giant", engine="disk")
+        result = graph.bfs(oocbfs.LARGEST_COMPONENT, engine="disk")
         figure = result.plot(tmp_path / "l.svg")
         upper, middle, lower = figure.axes
         levels = result.stats.levels
@@ -80,7 +80,7 @@ def test_components(path: Path) -> None:
 
 def test_sources(path: Path, tmp_path: Path) -> None:
     with oocbfs.open(path) as graph:
-        sources = graph.ids_of(np.flatnonzero(graph.stored_degrees)[:12]).tolist()
+        sources = graph._stored.ids_of(np.flatnonzero(graph._stored.stored_degrees)[:12]).tolist()
         few = graph.bfs_many(sources[:3])
         (axes,) = few.plot(tmp_path / "few.svg").axes
         for line, source in zip(axes.lines, sources, strict=False):

@@ -21,6 +21,7 @@ from oocbfs.formats.container.layout import TRANSPOSED, Kind
 from oocbfs.networkx import open as open_networkx
 from tests.support.command_line import call, said
 from tests.support.crafting import rewrite
+from tests.support.keywords import keywords
 
 SIZE = 10
 # Vertex 9 says that 0 is its neighbour, and 0 does not.
@@ -33,7 +34,7 @@ Ask = Callable[[Path, Path], object]
 def ask_bfs(**options: Any) -> Ask:
     def ask(path: Path, _: Path) -> object:
         with oocbfs.open(path) as graph:
-            return graph.bfs(0, **options)
+            return graph.bfs(0, **keywords(options))
 
     return ask
 
@@ -49,7 +50,7 @@ def ask_many(**options: Any) -> Ask:
 def ask_parts(cluster: str | None = None, **options: Any) -> Ask:
     def ask(_: Path, folder: Path) -> object:
         with oocbfs.open(folder, cluster=cluster) as graph:
-            return graph.bfs(0, **options)
+            return graph.bfs(0, **keywords(options))
 
     return ask
 

@@ -16,14 +16,15 @@ import oocbfs
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
-from oocbfs.search.graph import Graph
+from oocbfs.search.graph import Graph, open_file
+from oocbfs.settings import Settings
 from tests.support.answers import scipy_levels
 from tests.support.crafting import rewrite
 from tests.support.strategies import DIRECTIONS, ORDERS, Pairs, edge_lists, pair_array
 
 
 def expected_levels(graph: Graph, source: int) -> NDArray[np.int64]:
-    return scipy_levels(graph.to_scipy(), graph.position(source), directed=graph.directed)
+    return scipy_levels(graph.to_scipy(), graph._stored.position(source), directed=graph.directed)
 
 
 @pytest.mark.parametrize("engine", ["cpu", "disk"])
@@ -48,19 +49,19 @@ def test_any_graph(
 ) -> None:
     path = tmp_path / "g.ocg"
     oocbfs.convert(pair_array(edges), path, directed=directed, order=order, force=True)
-    with oocbfs.open(path) as graph:
+    with open_file(path) as graph:
         if graph.num_vertices == 0:
             return
         ids = graph.ids()
         source = int(data.draw(st.sampled_from(ids.tolist())))
-        small = graph.largest_id < 2**63
+        small = graph._stored.largest_id < 2**63
         result = graph.bfs(
             source,
             engine=engine,
-            direction=direction,
             threads=threads,
             validate=True,
             parents=small,
+            options=Settings(direction=direction),
         )
         assert result.stats.engine == engine
         expected = expected_levels(graph, source)
@@ -83,7 +84,7 @@ def check_parents(
 ) -> None:
     """The four assertions, in plain numpy."""
     reached = np.flatnonzero(levels >= 0)
-    assert parents[graph.position(source)] == source
+    assert parents[graph._stored.position(source)] == source
     assert (parents[levels < 0] == -1).all()
     others = reached[levels[reached] > 0]
     above = graph.positions(parents[others].astype(np.uint64)) if others.size else others
@@ -101,11 +102,11 @@ def test_several_sources(
 ) -> None:
     path = tmp_path / "g.ocg"
     oocbfs.convert(pair_array(edges), path, directed=directed, force=True)
-    with oocbfs.open(path) as graph:
+    with open_file(path) as graph:
         sources = [int(i) for i in graph.ids()[::7][:count]]
         if not sources:
             return
-        result = graph.bfs(sources, validate=True, direction=direction)
+        result = graph.bfs(sources, validate=True, options=Settings(direction=direction))
         single = np.array([expected_levels(graph, source) for source in sources])
         nearest = np.where(single < 0, 2**31, single).min(axis=0)
         np.testing.assert_array_equal(result.levels, np.where(nearest == 2**31, -1, nearest))
@@ -121,21 +122,25 @@ def kron(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("threads", [1, 2, 4])
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_kron_in_every_way(kron: Path, threads: int, direction: Any) -> None:
-    with oocbfs.open(kron) as graph:
+    with open_file(kron) as graph:
         for source in np.random.default_rng(threads).integers(0, graph.num_vertices, 3):
             result = graph.bfs(
-                int(source), threads=threads, direction=direction, parents=True, validate=True
+                int(source),
+                threads=threads,
+                parents=True,
+                validate=True,
+                options=Settings(direction=direction),
             )
             np.testing.assert_array_equal(result.levels, expected_levels(graph, int(source)))
 
 
 def test_results_that_nobody_holds_are_used_again(kron: Path) -> None:
     """Neither the kept memory of searches nor a worker that lingers may hold on to them."""
-    with oocbfs.open(kron) as graph:
-        graph.bfs("giant", threads=2, parents=True)
+    with open_file(kron) as graph:
+        graph.bfs(oocbfs.LARGEST_COMPONENT, threads=2, parents=True)
         places = set()
         for number in range(40):
-            result = graph.bfs("giant", threads=2, parents=number % 2 == 0)
+            result = graph.bfs(oocbfs.LARGEST_COMPONENT, threads=2, parents=number % 2 == 0)
             places.add(result.levels.ctypes.data)
             del result
             time.sleep(0.0003 * (number % 4))
@@ -143,12 +148,12 @@ def test_results_that_nobody_holds_are_used_again(kron: Path) -> None:
 
 
 def test_direction_is_optimized(kron: Path) -> None:
-    with oocbfs.open(kron) as graph:
-        hub = int(graph.ids_of(np.array([0]))[0])
+    with open_file(kron) as graph:
+        hub = int(graph._stored.ids_of(np.array([0]))[0])
         result = graph.bfs(hub)
         directions = {level.direction for level in result.stats.levels}
         assert directions == {"top-down", "bottom-up"}
-        forced = graph.bfs(hub, direction="top-down")
+        forced = graph.bfs(hub, options=Settings(direction="top-down"))
         examined = sum(level.edges_examined or 0 for level in result.stats.levels)
         assert examined < sum(level.edges_examined or 0 for level in forced.stats.levels) / 4
         assert sum(level.heads_answered for level in result.stats.levels) > 0
@@ -157,7 +162,7 @@ def test_direction_is_optimized(kron: Path) -> None:
 def test_long_thin_graph(tmp_path: Path) -> None:
     n = 100_000
     oocbfs.convert((np.arange(n - 1), np.arange(1, n)), tmp_path / "path.ocg")
-    with oocbfs.open(tmp_path / "path.ocg") as graph:
+    with open_file(tmp_path / "path.ocg") as graph:
         result = graph.bfs(0, parents=True, validate=True)
         np.testing.assert_array_equal(result.levels, np.arange(n))
         assert result.depth == n - 1
@@ -168,16 +173,18 @@ def test_long_thin_graph(tmp_path: Path) -> None:
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_depth_and_target(tmp_path: Path, direction: Any) -> None:
     oocbfs.convert(generators.grid2d(30, 40), tmp_path / "grid.ocg")
-    with oocbfs.open(tmp_path / "grid.ocg") as graph:
+    with open_file(tmp_path / "grid.ocg") as graph:
         whole = graph.bfs(0).levels
         for depth in (0, 1, 7, 68, 69, 1000):
-            result = graph.bfs(0, max_depth=depth, direction=direction, validate=True)
+            result = graph.bfs(
+                0, max_depth=depth, validate=True, options=Settings(direction=direction)
+            )
             np.testing.assert_array_equal(result.levels, np.where(whole <= depth, whole, -1))
-        result = graph.bfs(0, target=45, direction=direction, validate=True)
+        result = graph.bfs(0, target=45, validate=True, options=Settings(direction=direction))
         assert result.level_of(45) == 6
         assert result.depth == 6
         assert len(result.path_to(45)) == 7
-        assert graph.bfs(0, target=0, direction=direction).reached == 1
+        assert graph.bfs(0, target=0, options=Settings(direction=direction)).reached == 1
         with pytest.raises(QueryError, match="max_depth cannot be -1"):
             graph.bfs(0, max_depth=-1)
 
@@ -185,7 +192,7 @@ def test_depth_and_target(tmp_path: Path, direction: Any) -> None:
 def test_edges_of_the_api(tmp_path: Path) -> None:
     edges = np.array([[5, 6], [6, 7], [9, 9]])
     oocbfs.convert(edges, tmp_path / "g.ocg", directed=True)
-    with oocbfs.open(tmp_path / "g.ocg") as graph:
+    with open_file(tmp_path / "g.ocg") as graph:
         isolated = graph.bfs(9, parents=True, validate=True)
         assert (isolated.reached, isolated.depth) == (1, 0)
         assert isolated.parents.tolist() == [-1] * 9 + [9]
@@ -201,14 +208,14 @@ def test_edges_of_the_api(tmp_path: Path) -> None:
         with pytest.raises(QueryError, match="at least one source"):
             graph.bfs([])
     oocbfs.convert(np.empty((0, 2), int), tmp_path / "empty.ocg")
-    with oocbfs.open(tmp_path / "empty.ocg") as graph, pytest.raises(QueryError, match="none"):
+    with open_file(tmp_path / "empty.ocg") as graph, pytest.raises(QueryError, match="none"):
         graph.bfs(0)
 
 
 def test_huge_ids(tmp_path: Path) -> None:
     edges = np.array([[2**64 - 1, 3], [3, 2**63]], np.uint64)
     oocbfs.convert(edges, tmp_path / "g.ocg")
-    with oocbfs.open(tmp_path / "g.ocg") as graph:
+    with open_file(tmp_path / "g.ocg") as graph:
         result = graph.bfs(2**64 - 1)
         assert result.levels.tolist() == [1, 2, 0]
         assert result.path_to(2**63) == [2**64 - 1, 3, 2**63]
@@ -217,7 +224,7 @@ def test_huge_ids(tmp_path: Path) -> None:
 
 
 def test_concurrent_traversals_of_one_graph(kron: Path) -> None:
-    with oocbfs.open(kron) as graph:
+    with open_file(kron) as graph:
         sources = [int(i) for i in np.random.default_rng(1).integers(0, graph.num_vertices, 12)]
         expected = {source: graph.bfs(source, threads=1).levels for source in sources}
         wrong: list[int] = []
@@ -237,13 +244,13 @@ def test_concurrent_traversals_of_one_graph(kron: Path) -> None:
 def test_validation_finds_every_kind_of_mistake(kron: Path) -> None:
     from oocbfs.results.validation import Levels, validate
 
-    with oocbfs.open(kron) as graph:
+    with open_file(kron) as graph:
         result = graph.bfs(0, parents=True)
         levels, parents = result.levels, result.parents
         right = Levels(levels, parents, result.level_sizes, result.depth + 1)
 
         def attempt(**changed: Any) -> None:
-            validate(graph, np.array([0], np.uint64), right._replace(**changed), threads=2)
+            validate(graph._stored, np.array([0], np.uint64), right._replace(**changed), threads=2)
 
         attempt()
         attempt(parents=None)
@@ -278,11 +285,13 @@ def test_damaged_tails_are_an_error_not_a_crash(kron: Path, tmp_path: Path) -> N
     for index in rng.integers(0, 200_000, 40):
         path.write_bytes(original)
         rewrite(path, Kind.TAILS, int(index), 255)
-        with oocbfs.open(path) as graph:
+        with open_file(path) as graph:
             for direction in DIRECTIONS:
                 try:
                     graph.bfs(
-                        int(graph.ids_of(np.array([0]))[0]), direction=direction, parents=True
+                        int(graph._stored.ids_of(np.array([0]))[0]),
+                        parents=True,
+                        options=Settings(direction=direction),
                     )
                 except FormatError:
                     errors += 1
@@ -300,7 +309,7 @@ def test_parts_that_find_the_same_vertices(tmp_path: Path) -> None:
     steps = width * np.arange(layers - 1)[:, None]
     edges = (u.ravel() + steps).ravel(), (v.ravel() + steps).ravel()
     oocbfs.convert(edges, tmp_path / "g.ocg")
-    with oocbfs.open(tmp_path / "g.ocg") as graph:
+    with open_file(tmp_path / "g.ocg") as graph:
         for threads in (1, 2, 4):
             result = graph.bfs(0, threads=threads, parents=True, validate=True)
             # The source's own layer is two steps away, over the next one.

@@ -17,6 +17,7 @@ from oocbfs.generate import generators
 from oocbfs.kernels.many import spread as many_spread
 from oocbfs.kernels.many import traverse as kernels
 from oocbfs.plan.many import ManyDivision, from_mapping
+from oocbfs.search.graph import open_file
 from oocbfs.search.many import Traversals
 from tests.support.answers import check_against_single, scipy_levels
 from tests.support.crafting import rewrite
@@ -49,7 +50,7 @@ def test_any_graph(
 ) -> None:
     path = tmp_path / "g.ocg"
     oocbfs.convert(pair_array(edges), path, directed=directed, order=order, force=True)
-    with oocbfs.open(path) as graph:
+    with open_file(path) as graph:
         if graph.num_vertices == 0:
             assert list(graph.bfs_many([])) == []
             return
@@ -70,20 +71,25 @@ def kron(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("alpha", [1e-9, 30.0, 1e9])
 def test_every_direction(kron: Path, threads: int, alpha: float) -> None:
     """All pushed, as it comes, all pulled: the same levels."""
-    with oocbfs.open(kron) as graph:
+    with open_file(kron) as graph:
         rng = np.random.default_rng(threads)
         sources = rng.integers(0, graph.num_vertices, 64).astype(np.uint32)
         found = kernels.traverse_many(
-            graph.rows, graph.in_rows, sources, levels=True, threads=threads, alpha=alpha
+            graph._stored.rows,
+            graph._stored.in_rows,
+            sources,
+            levels=True,
+            threads=threads,
+            alpha=alpha,
         )
         assert found.planes is not None
         matrix = graph.to_scipy()
         ranks = np.empty(0, np.uint32)
-        for number, source in enumerate(graph.ids_of(sources).tolist()):
+        for number, source in enumerate(graph._stored.ids_of(sources).tolist()):
             levels = np.empty(graph.num_vertices, np.int32)
             many_spread.spread_deep(levels, found.planes, ranks, number)
-            expected = scipy_levels(matrix, graph.position(source), directed=False)
-            np.testing.assert_array_equal(levels, expected[graph.order])
+            expected = scipy_levels(matrix, graph._stored.position(source), directed=False)
+            np.testing.assert_array_equal(levels, expected[graph._stored.order])
         both = [(int(r["pushing"]), int(r["pulling"])) for r in found.records]
         if alpha == 30.0:
             assert any(pushing and pulling for pushing, pulling in both)
@@ -92,11 +98,13 @@ def test_every_direction(kron: Path, threads: int, alpha: float) -> None:
 
 
 def test_one_traversal_examines_few_edges(kron: Path) -> None:
-    with oocbfs.open(kron) as graph:
+    with open_file(kron) as graph:
         rng = np.random.default_rng(5)
-        sources = rng.choice(np.flatnonzero(graph.rows.degrees), 64, replace=False)
-        found = kernels.traverse_many(graph.rows, graph.in_rows, sources.astype(np.uint32))
-        assert found.records["edges"].sum() < graph.num_edges
+        sources = rng.choice(np.flatnonzero(graph._stored.rows.degrees), 64, replace=False)
+        found = kernels.traverse_many(
+            graph._stored.rows, graph._stored.in_rows, sources.astype(np.uint32)
+        )
+        assert found.records["edges"].sum() < graph.num_arcs
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -107,7 +115,7 @@ def test_centralities_are_those_of_networkx(tmp_path: Path, directed: bool) -> N
         edges = np.array(drawn.edges(), np.uint64).reshape(-1, 2)
         path = tmp_path / f"{seed}.ocg"
         oocbfs.convert(edges, path, directed=directed, ids="compact")
-        with oocbfs.open(path) as graph:
+        with open_file(path) as graph:
             ids = graph.ids().tolist()
             linked = networkx.DiGraph() if directed else networkx.Graph()
             linked.add_edges_from(edges.tolist())
@@ -126,7 +134,7 @@ def test_deep_graphs_run_one_per_core(tmp_path: Path) -> None:
     n = 3000
     oocbfs.convert((np.arange(n - 1), np.arange(1, n)), tmp_path / "path.ocg")
     sources = list(range(0, n, 100))
-    with oocbfs.open(tmp_path / "path.ocg") as graph:
+    with open_file(tmp_path / "path.ocg") as graph:
         results = list(graph.bfs_many(sources, emit="levels"))
         assert {result.strategy for result in results} == {"one-per-core"}
         check_against_single(graph, results, sources)
@@ -139,7 +147,7 @@ def test_deep_graphs_run_one_per_core(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("count", "strategy"), [(7, "one-per-core"), (8, "together")])
 def test_few_sources(kron: Path, count: int, strategy: str) -> None:
-    with oocbfs.open(kron) as graph:
+    with open_file(kron) as graph:
         results = list(graph.bfs_many(range(count)))
     assert {result.strategy for result in results} == {strategy}
 
@@ -147,7 +155,7 @@ def test_few_sources(kron: Path, count: int, strategy: str) -> None:
 @pytest.mark.parametrize(("num_levels", "strategy"), [(64, "together"), (65, "one-per-core")])
 def test_many_levels(tmp_path: Path, num_levels: int, strategy: str) -> None:
     oocbfs.convert((np.arange(num_levels - 1), np.arange(1, num_levels)), tmp_path / "path.ocg")
-    with oocbfs.open(tmp_path / "path.ocg") as graph:
+    with open_file(tmp_path / "path.ocg") as graph:
         results = list(graph.bfs_many([0] * 8, emit="levels"))
         assert {result.strategy for result in results} == {strategy}
         check_against_single(graph, results, [0] * 8)
@@ -170,9 +178,11 @@ def test_when_a_source_is_pulled(
     path = np.stack((np.arange(101, 101 + others), np.arange(102, 102 + others)), axis=1)
     edges = np.concatenate([rays, path, [[num_vertices - 1, num_vertices - 1]]])
     oocbfs.convert(edges, tmp_path / "g.ocg", ids="dense", order="natural")
-    with oocbfs.open(tmp_path / "g.ocg") as graph:
-        assert (graph.num_vertices, graph.num_edges) == (num_vertices, 2 * (100 + others))
-        found = kernels.traverse_many(graph.rows, graph.in_rows, np.zeros(1, np.uint32))
+    with open_file(tmp_path / "g.ocg") as graph:
+        assert (graph.num_vertices, graph.num_edges) == (num_vertices, 100 + others)
+        found = kernels.traverse_many(
+            graph._stored.rows, graph._stored.in_rows, np.zeros(1, np.uint32)
+        )
     assert bool(found.records["pulling"][0]) == pulled
     assert bool(found.records["pushing"][0]) != pulled
 
@@ -181,7 +191,7 @@ def test_when_a_source_is_pulled(
 @pytest.mark.parametrize("strategy", STRATEGIES[1:])
 def test_types_change_where_they_must(tmp_path: Path, depth: int, strategy: Any) -> None:
     oocbfs.convert((np.arange(depth), np.arange(1, depth + 1)), tmp_path / "path.ocg")
-    with oocbfs.open(tmp_path / "path.ocg") as graph:
+    with open_file(tmp_path / "path.ocg") as graph:
         sources = [0, depth // 2]
         results = list(graph.bfs_many(sources, emit="levels", strategy=strategy))
         check_against_single(graph, results, sources)
@@ -189,7 +199,7 @@ def test_types_change_where_they_must(tmp_path: Path, depth: int, strategy: Any)
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_pairs(kron: Path, strategy: Any) -> None:
-    with oocbfs.open(kron) as graph:
+    with open_file(kron) as graph:
         rng = np.random.default_rng(9)
         sources = rng.integers(0, graph.num_vertices, 70).tolist()
         targets = [rng.integers(0, graph.num_vertices, k % 4).tolist() for k in range(70)]
@@ -219,23 +229,23 @@ def test_budget(kron: Path) -> None:
     assert from_mapping(n, "levels", together, replace(whole, strategy="together")) is None
     summary = n * kernels.bytes_per_vertex(4, levels=False)
     assert from_mapping(n, "summary", summary, whole) == replace(whole, most_alone=1)
-    with oocbfs.open(kron) as graph:
+    with open_file(kron) as graph:
         sources = list(range(20))
         for fitted in (
             replace(whole, rows_at_once=3),
             replace(whole, strategy="one-per-core", most_alone=1),
         ):
-            with Traversals(graph, "levels", fitted) as work:
+            with Traversals(graph._stored, "levels", fitted) as work:
                 check_against_single(graph, list(work.run(sources)), sources)
         for strategy in STRATEGIES:
             with pytest.raises(BudgetError, match="needs"):
                 graph.bfs_many(sources, memory="1M", strategy=strategy)
-    with oocbfs.open(kron, memory="1M") as graph, pytest.raises(BudgetError, match="needs"):
+    with open_file(kron, memory="1M") as graph, pytest.raises(BudgetError, match="needs"):
         graph.bfs_many(sources)
 
 
 def test_refusals(kron: Path) -> None:
-    with oocbfs.open(kron) as graph:
+    with open_file(kron) as graph:
         with pytest.raises(QueryError, match="has no vertex"):
             graph.bfs_many([0, graph.num_vertices])
         with pytest.raises(QueryError, match="summary, levels, pairs"):
@@ -252,17 +262,17 @@ def test_damaged_tails_are_noticed(kron: Path, tmp_path: Path, alpha: float) -> 
     damaged.write_bytes(kron.read_bytes())
     for place in range(0, 4000, 7):
         rewrite(damaged, Kind.TAILS, place, 0x7F | 0x80)
-    with oocbfs.open(damaged) as graph:
+    with open_file(damaged) as graph:
         sources = np.arange(64, dtype=np.uint32)
-        rows = graph.rows
+        rows = graph._stored.rows
         assert kernels.traverse_many(rows, rows, sources, alpha=alpha, threads=2).malformed
         with pytest.raises(FormatError, match="verify"):
-            list(graph.bfs_many(graph.ids_of(sources).tolist()))
+            list(graph.bfs_many(graph._stored.ids_of(sources).tolist()))
 
 
 @pytest.mark.parametrize("path", real_graphs(), ids=lambda path: path.name)
 def test_real_graphs(path: Path, shared_graphs: SharedGraphs) -> None:
-    with oocbfs.open(shared_graphs.convert(path, order="auto")) as graph:
+    with open_file(shared_graphs.convert(path, order="auto")) as graph:
         rng = np.random.default_rng(7)
         sources = rng.choice(graph.ids(), 20, replace=graph.num_vertices < 20).tolist()
         check_against_single(graph, list(graph.bfs_many(sources, emit="levels")), sources)

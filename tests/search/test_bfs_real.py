@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import oocbfs
-from oocbfs.search.graph import Graph
+from oocbfs.search.graph import Graph, open_file
+from oocbfs.settings import Settings
 from tests.support.answers import scipy_levels
 from tests.support.exhaustive import ALL, crossing
 from tests.support.real_graphs import GRAPHS, needs_graphs, order_of, real_graphs
@@ -44,9 +45,9 @@ def test_published_answers(
     expected = published(GRAPHS / answer)
     for order in ORDERS:
         converted = shared_graphs.convert(GRAPHS / graph, directed=directed, order=order)
-        with oocbfs.open(converted) as opened:
+        with open_file(converted) as opened:
             for direction in DIRECTIONS:
-                result = opened.bfs(source, direction=direction, validate=True)
+                result = opened.bfs(source, validate=True, options=Settings(direction=direction))
                 found = dict(zip(opened.ids().tolist(), result.levels.tolist(), strict=True))
                 assert found == expected
 
@@ -56,7 +57,7 @@ def test_karate(tmp_path: Path) -> None:
     """Every level, and a parent among the valid ones, from vertex 30 counted from 0."""
     text = (GRAPHS / "truth" / "lagraph-karate-source30-levels-parents.txt").read_text()
     oocbfs.convert(GRAPHS / "formats" / "mtx" / "karate.mtx", tmp_path / "g.ocg")
-    with oocbfs.open(tmp_path / "g.ocg") as graph:
+    with open_file(tmp_path / "g.ocg") as graph:
         result = graph.bfs(31, parents=True, validate=True)
     levels, parents = karate_answers(text)
     assert result.levels.tolist() == levels
@@ -88,7 +89,7 @@ def test_real_graphs_in_every_way(path: Path, shared_graphs: SharedGraphs) -> No
 
         @cache
         def opened(order: str) -> Graph:
-            return stack.enter_context(oocbfs.open(shared_graphs.convert(path, order=order)))
+            return stack.enter_context(open_file(shared_graphs.convert(path, order=order)))
 
         graph = opened("natural")
         matrix = graph.to_scipy()
@@ -102,7 +103,7 @@ def test_real_graphs_in_every_way(path: Path, shared_graphs: SharedGraphs) -> No
         first = real_graphs().index(path) * count
         sources = rng.choice(graph.ids(), count, replace=graph.num_vertices < count)
         for number, source in enumerate(sources.tolist(), first):
-            expected = scipy_levels(matrix, graph.position(source), directed=graph.directed)
+            expected = scipy_levels(matrix, graph._stored.position(source), directed=graph.directed)
             every_way = ALL and not is_large
             ways = WAYS if every_way else [in_turn[number % len(in_turn)]]
             for order, threads, direction, engine, parents in ways:
@@ -110,11 +111,11 @@ def test_real_graphs_in_every_way(path: Path, shared_graphs: SharedGraphs) -> No
                 result = opened(order).bfs(
                     source,
                     threads=threads,
-                    direction=direction,
                     engine=engine,
                     parents=parents,
                     validate=parents,
                     max_depth=cut,
+                    options=Settings(direction=direction),
                 )
                 np.testing.assert_array_equal(
                     result.levels, np.where(expected <= cut, expected, -1)

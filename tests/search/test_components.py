@@ -16,7 +16,7 @@ from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
 from oocbfs.memory import read_bytes
 from oocbfs.results.components import ComponentsResult
-from oocbfs.search.graph import Graph
+from oocbfs.search.graph import Graph, open_file
 from tests.support.answers import scipy_components
 from tests.support.crafting import section_place, sign
 from tests.support.exhaustive import ALL, crossing
@@ -56,10 +56,10 @@ def test_any_graph(
 ) -> None:
     path = tmp_path / "g.ocg"
     oocbfs.convert(pair_array(edges), path, directed=directed, order=order, force=True)
-    with oocbfs.open(path) as graph:
+    with open_file(path) as graph:
         result = check(graph, threads=threads, engine=engine)
         assert result.stats.engine == engine
-        assert (result.giant is None) == (graph.num_vertices == 0)
+        assert (result.largest_component is None) == (graph.num_vertices == 0)
         for label, size in result.largest(3):
             members = result.members(label)
             assert members.size == size
@@ -96,7 +96,7 @@ def test_threads_agree(tmp_path: Path, shape: str, directed: bool) -> None:
     path = tmp_path / "g.ocg"
     for order in ("natural", "degree"):
         oocbfs.convert(SHAPES[shape](), path, directed=directed, order=order, force=True)
-        with oocbfs.open(path) as graph:
+        with open_file(path) as graph:
             labels = check(graph, threads=1).labels
             for threads in (2, 4):
                 for _ in range(3):
@@ -107,9 +107,9 @@ def test_threads_agree(tmp_path: Path, shape: str, directed: bool) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts a process's reads")
 def test_counted_bytes_are_those_read(tmp_path: Path) -> None:
     oocbfs.convert(pieces(50_000, 900_000), tmp_path / "g.ocg", directed=True)
-    with oocbfs.open(tmp_path / "g.ocg") as graph:
+    with open_file(tmp_path / "g.ocg") as graph:
         graph.components(engine="disk")
-        if not graph.disk_rows.file.direct:
+        if not graph._stored.disk_rows.file.direct:
             pytest.skip("this file system knows no direct reads, so that some come from its cache")
         before = read_bytes()
         moved = graph.components(engine="disk").stats.slow_bytes_by_tier["disk"]
@@ -118,16 +118,16 @@ def test_counted_bytes_are_those_read(tmp_path: Path) -> None:
 
 def test_disk_is_read_where_the_heads_do_not_answer(tmp_path: Path) -> None:
     oocbfs.convert(generators.kron(17), tmp_path / "g.ocg")
-    with oocbfs.open(tmp_path / "g.ocg") as graph:
+    with open_file(tmp_path / "g.ocg") as graph:
         stats = graph.components(engine="disk").stats
         assert stats.slow_bytes_by_tier["disk"] < 0.05 * stats.tail_bytes
 
 
 def test_heads_leave_next_to_nothing_to_decode(tmp_path: Path) -> None:
     oocbfs.convert(generators.kron(16), tmp_path / "g.ocg")
-    with oocbfs.open(tmp_path / "g.ocg") as graph:
+    with open_file(tmp_path / "g.ocg") as graph:
         stats = graph.components().stats
-        assert stats.tail_bytes == graph.rows.tails.size
+        assert stats.tail_bytes == graph._stored.rows.tails.size
         assert stats.tail_bytes_decoded < 0.01 * stats.tail_bytes
 
 
@@ -135,7 +135,7 @@ def test_counts_what_is_decoded(tmp_path: Path) -> None:
     """Two triangles: their heads make two trees, and the smaller one has no giant to stop at."""
     edges = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]])
     oocbfs.convert(edges, tmp_path / "g.ocg", order="natural")
-    with oocbfs.open(tmp_path / "g.ocg") as graph:
+    with open_file(tmp_path / "g.ocg") as graph:
         steps = graph.components(threads=1).stats.steps
         assert [step.name for step in steps] == ["heads", "first of tails", "tails", "compress"]
         # Each row's tail is one byte, for the one neighbour that is not its head. The second
@@ -148,11 +148,11 @@ def test_equal_components_come_by_their_labels(tmp_path: Path) -> None:
     oocbfs.convert(
         np.array([[9, 8], [3, 7], [5, 6], [1, 2], [2, 4]]), tmp_path / "g.ocg", ids="compact"
     )
-    with oocbfs.open(tmp_path / "g.ocg") as graph:
+    with open_file(tmp_path / "g.ocg") as graph:
         found = graph.components()
         assert [tuple(c) for c in found.largest(10)] == [(1, 3), (3, 2), (5, 2), (8, 2)]
         assert found.histogram == {2: 3, 3: 1}
-        assert found.giant == (1, 3)
+        assert found.largest_component == (1, 3)
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -163,7 +163,7 @@ def test_malformed_tails(tmp_path: Path, directed: bool) -> None:
     offset, size = section_place(bytes(data), Kind.IN_TAILS if directed else Kind.TAILS)
     data[offset : offset + size] = b"\xff" * size
     path.write_bytes(sign(data))
-    with oocbfs.open(path) as graph:
+    with open_file(path) as graph:
         for engine in ENGINES:
             with pytest.raises(FormatError, match="run 'oocbfs verify'"):
                 graph.components(engine=engine)
@@ -173,11 +173,11 @@ def test_malformed_tails(tmp_path: Path, directed: bool) -> None:
 @pytest.mark.parametrize("path", real_graphs(), ids=lambda path: path.name)
 def test_real_graphs(path: Path, shared_graphs: SharedGraphs) -> None:
     first = shared_graphs.convert(path, order="auto")
-    with oocbfs.open(first) as graph:
+    with open_file(first) as graph:
         labels = check(graph, threads=1).labels
         other = "degree" if ALL or graph.num_edges < 1_000_000 else order_of(path)
     for order, threads, engine in crossing(("auto", other), (1, 2, 4), ENGINES):
-        with oocbfs.open(shared_graphs.convert(path, order=order)) as graph:
+        with open_file(shared_graphs.convert(path, order=order)) as graph:
             found = graph.components(threads=threads, engine=engine).labels
             np.testing.assert_array_equal(found, labels)
 
@@ -189,7 +189,7 @@ def test_published_answer(tmp_path: Path) -> None:
     oocbfs.convert(folder / "p2p-31.e", tmp_path / "g.ocg", directed=True)
     rows = (line.split() for line in (folder / "p2p-31-WCC").read_text().splitlines())
     published = {int(vertex): int(label) for vertex, label in rows}
-    with oocbfs.open(tmp_path / "g.ocg") as graph:
+    with open_file(tmp_path / "g.ocg") as graph:
         labels = graph.components().labels.tolist()
         assert set(published) == set(graph.ids().tolist())
         pairs = {

@@ -12,7 +12,7 @@ from oocbfs.errors import FormatError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
 from oocbfs.graph import stored
-from oocbfs.search.graph import Graph
+from oocbfs.search.graph import Graph, open_file
 from tests.support.crafting import rewrite
 
 
@@ -33,38 +33,38 @@ def source_of(graph: Graph) -> int:
 
 
 def test_the_second_search_decodes_and_finds_the_same(kron: Path) -> None:
-    with oocbfs.open(kron) as graph:
+    with open_file(kron) as graph:
         source = source_of(graph)
         first = graph.bfs(source, engine="cpu", parents=True)
         again = graph.bfs(source, engine="cpu", parents=True, validate=True)
         assert reads_tails(graph, source) is False
         np.testing.assert_array_equal(first.levels, graph.bfs(source, engine="cpu").levels)
         np.testing.assert_array_equal(first.levels, again.levels)
-        rows, _ = graph.decoded_rows
-        assert rows.neighbours.size >= graph.num_edges
+        rows, _ = graph._stored.decoded_rows
+        assert rows.neighbours.size >= graph.num_arcs
     # What was decoded is gone with the graph.
-    assert "decoded_rows" not in graph.__dict__
+    assert "decoded_rows" not in graph._stored.__dict__
 
 
 def test_a_graph_that_is_large_stays_as_it_is(kron: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "_MOST_DECODED_BYTES", 1000)
-    with oocbfs.open(kron) as graph:
+    with open_file(kron) as graph:
         assert [reads_tails(graph, source_of(graph)) for _ in range(3)] == [True] * 3
 
 
 def test_memory_that_is_scarce_is_not_taken(kron: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "available_bytes", lambda: 8000)
-    with oocbfs.open(kron) as graph:
+    with open_file(kron) as graph:
         assert [reads_tails(graph, source_of(graph)) for _ in range(3)] == [True] * 3
 
 
 def test_a_budget_has_no_room_for_decoded_rows(kron: Path) -> None:
-    with oocbfs.open(kron, memory="8G") as graph:
+    with open_file(kron, memory="8G") as graph:
         assert [reads_tails(graph, source_of(graph)) for _ in range(3)] == [True] * 3
-    with oocbfs.open(kron) as graph:
+    with open_file(kron) as graph:
         for _ in range(3):
             graph.bfs(source_of(graph), engine="cpu", memory="8G")
-        assert "decoded_rows" not in graph.__dict__
+        assert "decoded_rows" not in graph._stored.__dict__
 
 
 def test_damage_that_no_search_meets_stays_harmless(tmp_path: Path) -> None:
@@ -72,10 +72,10 @@ def test_damage_that_no_search_meets_stays_harmless(tmp_path: Path) -> None:
     path = tmp_path / "damaged.ocg"
     pairs = [(0, 1), (1, 2), (10, 11), (10, 12), (10, 13), (11, 12)]
     oocbfs.convert(np.array(pairs, np.uint64), path, order="natural")
-    with oocbfs.open(path) as graph:
-        last = int(graph.rows.starts[graph.stored_one(10) + 1]) - 1
+    with open_file(path) as graph:
+        last = int(graph._stored.rows.starts[graph._stored.stored_one(10) + 1]) - 1
     rewrite(path, Kind.TAILS, last, 0xFF)
-    with oocbfs.open(path) as graph:
+    with open_file(path) as graph:
         for _ in range(3):
             assert graph.bfs(0, engine="cpu").reached == 3
         with pytest.raises(FormatError, match="damaged"):

@@ -19,10 +19,12 @@ from oocbfs.generate import generators
 from oocbfs.gpu.nvidia import ask_driver
 from oocbfs.plan.device import plan
 from oocbfs.plan.shape import shape_of
-from oocbfs.search.graph import Graph
+from oocbfs.search.graph import Graph, open_file
+from oocbfs.settings import Settings
 from tests.support import children
 from tests.support.crafting import rewrite
 from tests.support.gpu.engine_graphs import source_of
+from tests.support.keywords import keywords
 
 pytestmark = [
     pytest.mark.usefixtures("verified"),
@@ -35,16 +37,16 @@ pytestmark = [
 def test_emulator_equals_cpu(tmp_path: Path, directed: bool, order: Any) -> None:
     path = tmp_path / "g.ocg"
     oocbfs.convert(generators.rmat(11, seed=3), path, directed=directed, order=order)
-    with oocbfs.open(path) as graph:
+    with open_file(path) as graph:
         for source in np.random.default_rng(4).integers(0, graph.num_vertices, 4).tolist():
             for direction in ("auto", "top-down", "bottom-up"):
                 expected = graph.bfs(source)
                 found = graph.bfs(
                     source,
                     engine="emulator",
-                    direction=direction,
                     parents=True,
                     validate=True,
+                    options=Settings(direction=direction),
                 )
                 np.testing.assert_array_equal(found.levels, expected.levels)
                 assert found.level_sizes.tolist() == expected.level_sizes.tolist()
@@ -55,16 +57,16 @@ def test_emulator_equals_cpu(tmp_path: Path, directed: bool, order: Any) -> None
 def test_a_damaged_file_is_refused_by_every_engine(tmp_path: Path, engine: Any) -> None:
     path = tmp_path / "g.ocg"
     oocbfs.convert(generators.rmat(11, seed=3), path)
-    with oocbfs.open(path) as graph:
-        tails = np.asarray(graph.rows.tails)
+    with open_file(path) as graph:
+        tails = np.asarray(graph._stored.rows.tails)
         content = path.read_bytes()
         at = content.index(tails[:64].tobytes())
     # The first row is a hub's: its gaps become larger than the graph.
     path.write_bytes(content[:at] + b"\xff\xff\xff\xff\x0f" * 10 + content[at + 50 :])
-    with oocbfs.open(path) as graph:
-        source = int(graph.ids_of(np.array([0]))[0])
+    with open_file(path) as graph:
+        source = int(graph._stored.ids_of(np.array([0]))[0])
         with pytest.raises(FormatError, match=r"g\.ocg: a row is damaged: run 'oocbfs verify'"):
-            graph.bfs(source, engine=engine, direction="top-down")
+            graph.bfs(source, engine=engine, options=Settings(direction="top-down"))
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +74,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
     path = tmp_path_factory.mktemp("engines") / "g.ocg"
     edges = generators.rmat(11, seed=5)
     oocbfs.convert(edges, path, directed=True, order="degree")
-    with oocbfs.open(path) as opened:
+    with open_file(path) as opened:
         yield opened
 
 
@@ -81,8 +83,8 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
 def test_depth(graph: Graph, direction: Any, max_depth: int) -> None:
     source = source_of(graph)
     settings: Any = {"max_depth": max_depth, "direction": direction, "validate": True}
-    expected = graph.bfs(source, engine="cpu", **settings)
-    found = graph.bfs(source, engine="emulator", parents=True, **settings)
+    expected = graph.bfs(source, engine="cpu", **keywords(settings))
+    found = graph.bfs(source, engine="emulator", parents=True, **keywords(settings))
     np.testing.assert_array_equal(found.levels, expected.levels)
     assert found.level_sizes.tolist() == expected.level_sizes.tolist()
     assert ((found.parents >= 0) == (found.levels >= 0)).all()
@@ -95,8 +97,8 @@ def test_target(graph: Graph, direction: Any) -> None:
     for level in [-1, *range(whole.depth + 1)]:
         target = int(graph.ids()[np.flatnonzero(whole.levels == level)[-1]])
         settings: Any = {"target": target, "direction": direction, "validate": True}
-        expected = graph.bfs(source, engine="cpu", **settings)
-        found = graph.bfs(source, engine="emulator", parents=True, **settings)
+        expected = graph.bfs(source, engine="cpu", **keywords(settings))
+        found = graph.bfs(source, engine="emulator", parents=True, **keywords(settings))
         np.testing.assert_array_equal(found.levels, expected.levels)
         assert found.depth == expected.depth == (whole.depth if level < 0 else level)
         assert ((found.parents >= 0) == (found.levels >= 0)).all()
@@ -105,7 +107,7 @@ def test_target(graph: Graph, direction: Any) -> None:
 def test_target_on_a_long_path(tmp_path: Path) -> None:
     """One launch runs many levels: those after the target must not show."""
     oocbfs.convert(np.stack([np.arange(6000), np.arange(1, 6001)], axis=1), tmp_path / "g.ocg")
-    with oocbfs.open(tmp_path / "g.ocg") as graph:
+    with open_file(tmp_path / "g.ocg") as graph:
         stops: list[dict[str, Any]] = [{"target": 4500}, {"max_depth": 4500}]
         for stop in stops:
             found = graph.bfs(0, engine="emulator", parents=True, **stop)
@@ -120,33 +122,39 @@ def test_plans_change_bytes_but_not_levels(graph: Graph) -> None:
     expected = graph.bfs(source, engine="cpu").levels
     moved: list[int] = []
     for share in ("0%", "10%", "50%", "100%"):
-        found = graph.bfs(source, engine="emulator", resident_tails=share, direction="bottom-up")
+        found = graph.bfs(
+            source, engine="emulator", options=Settings(resident_tails=share, direction="bottom-up")
+        )
         np.testing.assert_array_equal(found.levels, expected)
         assert found.stats.slow_bytes is not None
         moved.append(found.stats.slow_bytes)
     assert moved == sorted(moved, reverse=True)
     assert moved[0] > moved[1] > moved[3] == 0
-    unplanned = graph.bfs(source, engine="emulator", direction="bottom-up")
+    unplanned = graph.bfs(source, engine="emulator", options=Settings(direction="bottom-up"))
     assert unplanned.stats.slow_bytes == moved[0]
-    roomy = graph.bfs(source, engine="emulator", vram="1G")
+    roomy = graph.bfs(source, engine="emulator", options=Settings(vram="1G"))
     assert roomy.stats.slow_bytes == 0
     np.testing.assert_array_equal(roomy.levels, expected)
 
 
 def test_budgets_that_do_not_hold_the_graph_are_refused(graph: Graph) -> None:
     with pytest.raises(BudgetError, match=r"levels, queues, heads and starts take"):
-        graph.bfs(source_of(graph), engine="emulator", vram="10K")
-    least = plan(shape_of(graph), vram_bytes=None).mandatory_bytes
-    graph.bfs(source_of(graph), engine="emulator", vram=least)
+        graph.bfs(source_of(graph), engine="emulator", options=Settings(vram="10K"))
+    least = plan(shape_of(graph._stored), vram_bytes=None).mandatory_bytes
+    graph.bfs(source_of(graph), engine="emulator", options=Settings(vram=least))
     with pytest.raises(BudgetError, match=r"--resident-tails"):
-        graph.bfs(source_of(graph), engine="emulator", vram=least, resident_tails="50%")
+        graph.bfs(
+            source_of(graph), engine="emulator", options=Settings(vram=least, resident_tails="50%")
+        )
     for share in ("101%", "x%", "-3%", "lots"):
         with pytest.raises(BudgetError, match=r"cannot read"):
-            graph.bfs(source_of(graph), engine="emulator", resident_tails=share)
+            graph.bfs(source_of(graph), engine="emulator", options=Settings(resident_tails=share))
 
 
 def test_seconds_of_levels_add_up(graph: Graph) -> None:
-    stats = graph.bfs(source_of(graph), engine="emulator", direction="bottom-up").stats
+    stats = graph.bfs(
+        source_of(graph), engine="emulator", options=Settings(direction="bottom-up")
+    ).stats
     assert all(level.seconds > 0 for level in stats.levels)
     assert sum(level.seconds for level in stats.levels) <= stats.seconds
     assert sum(level.num_levels for level in stats.levels) >= 3
@@ -157,10 +165,10 @@ def test_damaged_tails_are_refused(tmp_path: Path) -> None:
     star = np.stack([np.zeros(200, np.int64), np.arange(1, 201)], axis=1)
     oocbfs.convert(star, tmp_path / "g.ocg", order="natural")
     rewrite(tmp_path / "g.ocg", Kind.TAILS, 5, 127)
-    with oocbfs.open(tmp_path / "g.ocg") as graph:
+    with open_file(tmp_path / "g.ocg") as graph:
         for share in ("0%", "100%"):
             with pytest.raises(FormatError, match=r"g\.ocg: .*verify"):
-                graph.bfs(0, engine="emulator", resident_tails=share)
+                graph.bfs(0, engine="emulator", options=Settings(resident_tails=share))
 
 
 def test_the_cuda_engine_says_what_is_missing(graph: Graph) -> None:
@@ -180,7 +188,7 @@ def test_auto_falls_back_and_says_so(graph: Graph) -> None:
         assert stats.fallback is None
     else:
         assert problem in str(stats.fallback)
-    code = f"import sys, oocbfs; oocbfs.open({graph.path!r}).bfs(1); print('cupy' in sys.modules)"
+    code = f"import sys, oocbfs; open_file({graph.path!r}).bfs(1); print('cupy' in sys.modules)"
     done = children.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

@@ -9,8 +9,8 @@ import pytest
 import oocbfs
 from oocbfs.gpu.load import load_graph
 from oocbfs.plan.shape import shape_of
-from oocbfs.search.graph import Graph
-from oocbfs.settings import Direction, Engine
+from oocbfs.search.graph import Graph, open_file
+from oocbfs.settings import Direction, Engine, Settings
 
 pytestmark = pytest.mark.usefixtures("verified")
 
@@ -26,22 +26,26 @@ def graph(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     edges = np.stack([np.arange(0, 198, 2), np.arange(2, 200, 2)], axis=1)
     edges = np.concatenate([edges, [[NUM_VERTICES - 1, NUM_VERTICES - 1]]])  # a loop, dropped
     oocbfs.convert(edges, path, order=order, directed=direction == "directed", ids="dense")
-    opened = oocbfs.open(path)
+    opened = open_file(path)
     assert opened.num_vertices == NUM_VERTICES
     return opened
 
 
 def test_how_many(graph: Graph) -> None:
-    degrees = graph.rows.degrees + graph.in_rows.degrees
-    assert graph.num_linked == np.flatnonzero(degrees)[-1] + 1 < NUM_VERTICES
+    degrees = graph._stored.rows.degrees + graph._stored.in_rows.degrees
+    assert graph._stored.num_linked == np.flatnonzero(degrees)[-1] + 1 < NUM_VERTICES
 
 
 def test_no_engine_loads_them(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     graph.bfs(0, engine="disk")
-    for rows in (graph.disk_rows.out_rows, graph.disk_rows.in_rows, *graph.connected_rows):
-        assert rows.heads.size == graph.num_linked
-        assert rows.starts.size == graph.num_linked + 1
-    assert shape_of(graph).num_vertices == graph.num_linked
+    for rows in (
+        graph._stored.disk_rows.out_rows,
+        graph._stored.disk_rows.in_rows,
+        *graph._stored.connected_rows,
+    ):
+        assert rows.heads.size == graph._stored.num_linked
+        assert rows.starts.size == graph._stored.num_linked + 1
+    assert shape_of(graph._stored).num_vertices == graph._stored.num_linked
     sizes = []
 
     def spy(*arguments: Any, **options: Any) -> Any:
@@ -54,14 +58,16 @@ def test_no_engine_loads_them(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> 
     graph.release_device()
     graph.bfs(0, engine="emulator")
     graph.components(engine="emulator")
-    assert sizes == [graph.num_linked] * 2
+    assert sizes == [graph._stored.num_linked] * 2
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("sources", [[0], [100], [1], [999, 501], [999, 100], [0, 1, 198]], ids=str)
 @pytest.mark.parametrize("direction", ["auto", "bottom-up"])
 def test_sources(graph: Graph, engine: Engine, sources: list[int], direction: Direction) -> None:
-    found = graph.bfs(sources, engine=engine, parents=True, direction=direction, validate=True)
+    found = graph.bfs(
+        sources, engine=engine, parents=True, validate=True, options=Settings(direction=direction)
+    )
     expected = np.full(NUM_VERTICES, -1)
     for source in sources:
         expected[source] = 0
@@ -100,8 +106,8 @@ def test_components(graph: Graph, engine: Engine) -> None:
 
 def test_no_edges_at_all(tmp_path: Path) -> None:
     oocbfs.convert(np.array([[2, 2]]), tmp_path / "g.ocg", ids="dense")
-    with oocbfs.open(tmp_path / "g.ocg") as graph:
-        assert graph.num_linked == 0
+    with open_file(tmp_path / "g.ocg") as graph:
+        assert graph._stored.num_linked == 0
         for engine in ENGINES:
             assert graph.bfs(1, engine=engine).levels.tolist() == [-1, 0, -1]
             assert graph.components(engine=engine).labels.tolist() == [0, 1, 2]

@@ -123,12 +123,12 @@ def test_components_have_names(graph: oocbfs.Graph, expected: Any) -> None:
     sets = sorted(nx.connected_components(expected), key=lambda part: (-len(part), min(part)))
     assert [tuple(c) for c in found.largest(5)] == [(min(part), len(part)) for part in sets[:5]]
     smallest = min(sets[0])
-    assert found.giant == (smallest, len(sets[0]))
+    assert found.largest_component == (smallest, len(sets[0]))
     assert found.members(max(sets[0])).tolist() == sorted(sets[0])
     assert found.label_of(max(sets[0])) == smallest
-    assert graph.names[found.labels[graph.position(max(sets[0]))]] == smallest
-    assert graph.bfs("giant").sources == [smallest]
-    assert found.giant_edges == 2 * expected.subgraph(sets[0]).number_of_edges()
+    assert graph.names[found.labels[graph._stored.position(max(sets[0]))]] == smallest
+    assert graph.bfs(oocbfs.LARGEST_COMPONENT).sources == [smallest]
+    assert found.largest_edges == expected.subgraph(sets[0]).number_of_edges()
     assert found.to_pandas()["component"].tolist() == [found.label_of(n) for n in graph.names]
 
 

@@ -9,11 +9,12 @@ import pytest
 
 import oocbfs
 from oocbfs.batch import jobs as batch
-from oocbfs.batch.job import Job
+from oocbfs.batch.request import Job
 from oocbfs.errors import OocbfsError, QueryError
 from oocbfs.generate import generators
 from oocbfs.graph.verifier import verify
-from oocbfs.search.graph import Graph
+from oocbfs.search.graph import Graph, open_file
+from tests.support.keywords import keywords
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +26,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def graph(path: Path) -> Graph:
-    return oocbfs.open(path)
+    return open_file(path)
 
 
 BAD_THREADS = [0, -1, 10**9, 1.5, True, "2"]
@@ -44,7 +45,7 @@ BAD: dict[str, list[Any]] = {
 }
 VERBS: dict[str, tuple[Callable[..., Any], list[str]]] = {
     "bfs": (
-        lambda graph, path, folder, **options: graph.bfs(0, **options),
+        lambda graph, path, folder, **options: graph.bfs(0, **keywords(options)),
         ["engine", "direction", "threads", "max_depth", "memory"],
     ),
     "bfs_many": (
@@ -126,7 +127,7 @@ def test_what_is_no_id(graph: Graph, wrong: Any) -> None:
     for question in (
         graph.bfs,
         graph.positions,
-        graph.stored,
+        graph._stored.stored,
         lambda ids: list(graph.bfs_many(ids)),
         lambda ids: list(graph.bfs_many([0], emit="pairs", targets=[ids])),
     ):
@@ -169,7 +170,7 @@ def test_one_id_means_one(graph: Graph, several: Any) -> None:
         graph.degree,
         graph.neighbors,
         graph.in_neighbors,
-        graph.position,
+        graph._stored.position,
         found.level_of,
         found.path_to,
         components.label_of,

@@ -27,7 +27,7 @@ OPTIONS = [
     for engine, parents, source in crossing(
         (["--engine", "auto"], ["--engine", "cpu"], ["--engine", "disk"]),
         ([], ["--parents"]),
-        ([], ["--source", "giant"]),
+        ([], ["--source", "@largest"]),
     )
 ]
 
@@ -85,7 +85,7 @@ def check_plans(*paths: str) -> None:
         for budget in {least - 1, least, edge - 1, edge, *between}:
             planned = check_plan(path, options, budget)
             assert ("error" in planned) == (budget < least)
-            if "giant" not in options and "error" not in planned:
+            if "@largest" not in options and "error" not in planned:
                 assert planned["needed_bytes"] == (least if budget < edge else edge)
             engines.add(planned.get("engine"))
     assert engines == {None, "disk", "cpu"}

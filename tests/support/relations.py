@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 import oocbfs
 from oocbfs.formats.edges import Declared, Edges, EdgeStream
 from oocbfs.generate import generators
-from oocbfs.search.graph import Graph
+from oocbfs.search.graph import Graph, open_file
 from tests.support.exhaustive import pairwise
 
 ENGINES = "cpu", "disk", "emulator"
@@ -84,7 +84,7 @@ class Case:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "g.ocg")
             oocbfs.convert(edges, path, directed=self.directed, order=self.order, ids="dense")
-            with oocbfs.open(path) as graph:
+            with open_file(path) as graph:
                 assert graph.num_vertices == edges.num_vertices
                 yield graph
 

@@ -55,7 +55,7 @@ def expected_edges(edges: Pairs, *, directed: bool) -> set[tuple[int, int]]:
 def stored_edges(path: Path) -> set[tuple[int, int]]:
     """Edges of a container in input ids, and a check that none comes twice."""
     with oocbfs.open(path) as graph:
-        batches = list(graph.id_edges())
+        batches = list(graph._stored.id_edges())
         directed = graph.directed
     listed = [(int(u), int(v)) for b in batches for u, v in zip(b.sources, b.targets, strict=True)]
     if not directed:

@@ -50,14 +50,14 @@ def test_convert_info_verify_export(tmp_path: Path, edges: Path) -> None:
     done = run("convert", edges, "-o", graph, "--json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
-    assert (report["vertices"], report["edges"]) == (10, 8)
+    assert (report["vertices"], report["edges"], report["arcs"]) == (10, 4, 8)
     assert (report["edges_read"], report["loops"], report["duplicates"]) == (6, 1, 1)
     assert report["vertices_in_input"] == 4
 
     info = json.loads(run("info", graph, "--json").stdout)
-    for key in ("vertices", "edges", "directed", "order", "max_degree"):
+    for key in ("vertices", "edges", "arcs", "directed", "order", "max_degree"):
         assert info[key] == report[key]
-    assert info["bits_per_edge"] == report["bits_per_edge"]
+    assert info["bits_per_arc"] == report["bits_per_arc"] == 8 * graph.stat().st_size / 8
     assert info["file_bytes"] == graph.stat().st_size
     assert info["format_version"] == 1
 
@@ -71,7 +71,7 @@ def test_convert_info_verify_export(tmp_path: Path, edges: Path) -> None:
 def test_tables_for_people(tmp_path: Path, edges: Path) -> None:
     graph = tmp_path / "g.ocg"
     shown = call("convert", edges, "-o", graph, "--directed", "--ids", "compact").stdout
-    for text in ("directed, with its transpose", "1 dropped", "bits per edge", "peak memory"):
+    for text in ("directed, with its transpose", "1 dropped", "bits per arc", "peak memory"):
         assert text in shown
     assert "in_tails" in call("info", graph).stdout
 
@@ -158,4 +158,4 @@ def test_empty_input_is_an_empty_graph(tmp_path: Path) -> None:
 def test_npy_input(tmp_path: Path) -> None:
     np.save(tmp_path / "edges.npy", np.array([[0, 1], [1, 2]], np.uint32))
     done = call("convert", tmp_path / "edges.npy", "-o", tmp_path / "g.ocg", "--json")
-    assert json.loads(done.stdout)["edges"] == 4
+    assert json.loads(done.stdout)["edges"] == 2

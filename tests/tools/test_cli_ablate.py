@@ -18,6 +18,7 @@ import oocbfs
 from oocbfs.ablation.plan import prepare
 from oocbfs.ablation.runs import flat
 from oocbfs.generate import generators
+from oocbfs.settings import Settings
 from tests.support.command_line import Started, call, run, said
 from tests.support.shared import SharedGraphs
 
@@ -44,7 +45,9 @@ def test_medians_are_those_of_the_runs(graph: Path, tmp_path: Path) -> None:
     with oocbfs.open(graph) as opened:
         for method, row in rows.items():
             results = [
-                opened.bfs(source, engine="emulator", method=method, schedule=schedule)
+                opened.bfs(
+                    source, engine="emulator", options=Settings(method=method, schedule=schedule)
+                )
                 for source in plan.expected
                 for schedule in plan.schedules
             ]

@@ -31,7 +31,7 @@ def test_the_list_names_every_method_and_its_paper() -> None:
 
 
 def test_a_method_runs_and_counts(graph: Path) -> None:
-    arguments = ("bfs", str(graph), "--source", "giant", "--engine", "emulator", "--json")
+    arguments = ("bfs", str(graph), "--source", "@largest", "--engine", "emulator", "--json")
     found = json.loads(call(*arguments, "--method", "two-phase:gather=scan").stdout)
     ours = json.loads(call(*arguments).stdout)
     assert found["method"] == "two-phase:gather=scan"
@@ -42,7 +42,7 @@ def test_a_method_runs_and_counts(graph: Path) -> None:
 
 
 def test_the_method_of_lists_runs_on_the_cpu(graph: Path) -> None:
-    done = call("bfs", str(graph), "--source", "giant", "--engine", "cpu", "--method", "list")
+    done = call("bfs", str(graph), "--source", "@largest", "--engine", "cpu", "--method", "list")
     assert done.returncode == 0
     assert "reached" in done.stdout
 

@@ -68,7 +68,7 @@ def test_arrays_are_aligned_with_sorted_names(folder: Path) -> None:
         ("alice,7", ["alice", "7"]),
         ('"carol, c.", x y', ["carol, c.", "x y"]),
         ("007", "007"),
-        ("giant", "alice"),
+        ("@largest", "alice"),
     ],
 )
 def test_sources(folder: Path, source: str, sources: object) -> None:
@@ -76,18 +76,18 @@ def test_sources(folder: Path, source: str, sources: object) -> None:
     assert json.loads(done.stdout)["source"] == sources
 
 
-def test_a_vertex_that_is_called_giant(tmp_path: Path) -> None:
-    (tmp_path / "edges.csv").write_text("giant,bob\nalice,carol\ncarol,dave\n")
+def test_a_vertex_that_is_called_like_the_keyword(tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text("@largest,bob\nalice,carol\ncarol,dave\n")
     call("convert", "edges.csv", "-o", "g.ocg", "--ids", "names", cwd=tmp_path)
-    word = call("bfs", "g.ocg", "--source", "giant", "--json", cwd=tmp_path)
+    word = call("bfs", "g.ocg", "--source", "@largest", "--json", cwd=tmp_path)
     assert json.loads(word.stdout)["source"] == "alice"
-    assert "giant is the largest component; for the vertex of that name: '\"giant\"'" in said(word)
-    for source, found in (('"giant"', "giant"), ('"giant",dave', ["giant", "dave"])):
+    assert "@largest is the largest component; its vertex is '\"@largest\"'" in said(word)
+    for source, found in (('"@largest"', "@largest"), ('"@largest",dave', ["@largest", "dave"])):
         name = call("bfs", "g.ocg", "--source", source, "--json", cwd=tmp_path)
         assert json.loads(name.stdout)["source"] == found
-        assert not [line for line in said(name) if "giant" in line]
-    target = call("bfs", "g.ocg", "--source", "bob", "--target", "giant", "--json", cwd=tmp_path)
-    assert json.loads(target.stdout)["path"] == ["bob", "giant"]
+        assert not [line for line in said(name) if "@largest" in line]
+    target = call("bfs", "g.ocg", "--source", "bob", "--target", "@largest", "--json", cwd=tmp_path)
+    assert json.loads(target.stdout)["path"] == ["bob", "@largest"]
 
 
 def test_paths(folder: Path) -> None:

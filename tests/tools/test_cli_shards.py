@@ -30,9 +30,9 @@ def test_cut_look_verify_search_and_export(edges: Path, tmp_path: Path) -> None:
     made = shown("shard", graph, "-o", folder, "--parts", 3)
     assert [part["name"] for part in made["parts"]] == [f"part-{i}.ocg" for i in range(3)]
     whole, info = shown("info", graph), shown("info", folder)
-    for name in ("vertices", "edges", "directed", "order", "bits_per_edge", "max_degree"):
+    for name in ("vertices", "edges", "arcs", "directed", "order", "max_degree"):
         assert info[name] == whole[name]
-    assert sum(part["edges"] for part in info["parts"]) == whole["edges"]
+    assert sum(part["arcs"] for part in info["parts"]) == whole["arcs"]
     assert "part-2.ocg" in call("info", folder).stdout
     assert "sound" in call("verify", folder).stdout
     exported = []
@@ -57,7 +57,7 @@ def test_search_as_in_one_file(edges: Path, tmp_path: Path) -> None:
     for name, more in ((graph, []), (folder, []), (folder, ["--cluster", "local:2"])):
         levels, parents = tmp_path / "levels.npy", tmp_path / "parents.npy"
         outputs = ["--levels", levels, "--parents", parents, "--force", "--validate"]
-        summary = shown("bfs", name, "--source", "giant", *outputs, *more)
+        summary = shown("bfs", name, "--source", "@largest", *outputs, *more)
         labels = tmp_path / "labels.npy"
         shown("components", name, "--labels", labels, "--force", *more)
         assert np.load(parents).dtype == np.int64
@@ -70,10 +70,10 @@ def test_search_as_in_one_file(edges: Path, tmp_path: Path) -> None:
 def test_tables_of_messages(edges: Path, tmp_path: Path) -> None:
     folder = tmp_path / "parts"
     shown("convert", edges, "-o", folder, "--parts", 2)
-    done = call("bfs", folder, "--source", "giant", "--target", 7)
+    done = call("bfs", folder, "--source", "@largest", "--target", 7)
     assert done.returncode == 0
     assert "path to 7" in done.stdout
-    level = shown("bfs", folder, "--source", "giant")["levels"][0]
+    level = shown("bfs", folder, "--source", "@largest")["levels"][0]
     assert level["exchange"]["edges_by_part"][0] + level["exchange"]["edges_by_part"][1] >= 1
 
 

@@ -152,7 +152,7 @@ REFUSED = [
     (("export", "g.ocg", "-o", "-", "--json"), "leave one out"),
     (("generate", "kron", "--scale=3", "-o", "-", "--json"), "leave one out"),
     (("info", "pipe.ocg"), "pipe.ocg: cannot be opened"),
-    (("bfs", "empty.ocg", "--source=giant"), "no vertex to start from"),
+    (("bfs", "empty.ocg", "--source=@largest"), "no vertex to start from"),
     (("bfs", "g.ocg", "--source=7777"), "7777"),
     *(((*BFS, f"--target={value}"), f"g.ocg: '{value[:50]}")
       for value in ("1_0", "٣", "x", "9" * 5000)),

@@ -6,17 +6,25 @@ import argparse
 import json
 import logging
 import math
-import os
-import re
-import stat
 import sys
-from collections.abc import Callable, Iterable
-from typing import Any, TextIO, get_args
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import MISSING, Field
+from functools import partial
+from itertools import chain
+from typing import Any, get_args
 
-from oocbfs.errors import BudgetError, OutputError, QueryError
+from oocbfs import console
+from oocbfs.errors import BudgetError, QueryError, shown
 from oocbfs.formats.io.limits import MAX_PARTS
-from oocbfs.formats.io.ordered import MAX_THREADS
-from oocbfs.settings import ZSTD_LEVELS, Engine, OrderName, as_text, shown
+from oocbfs.memory import read_size
+from oocbfs.options import (
+    Option,
+    explained,
+    options_of,
+    read_path,
+    read_whole,
+)
+from oocbfs.settings import ZSTD_LEVELS, OrderName, Settings, as_text
 
 _log = logging.getLogger(__name__)
 
@@ -26,28 +34,34 @@ TIERS = {"disk": "from disk", "host": "over PCIe", "messages": "in messages"}
 _SHOWN_LEVELS = 40
 
 
-def whole_number(text: str) -> int:
-    """Read a whole number; int() alone takes 1_000 and digits of any script, but not thousands."""
-    number = text.strip()
-    if not re.fullmatch(r"[+-]?[0-9]{1,40}", number):
-        raise argparse.ArgumentTypeError(f"{shown(text)} is not a whole number")
-    return int(number)
+def typed(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Make what argparse calls of a function that reads text, and refuses it in one line."""
+
+    def convert(text: str) -> Any:  # noqa: ANN401
+        try:
+            return read(text)
+        except (QueryError, BudgetError) as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return convert
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:
     """Make a function that reads a whole number of a range."""
-
-    def read(text: str) -> int:
-        value = whole_number(text)
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{shown(text)} is not from {least} to {most}")
-        return value
-
-    return read
+    return typed(partial(read_whole, allowed=range(least, most + 1)))
 
 
 positive = whole(1, 2**63 - 1)
-threads = whole(1, MAX_THREADS)
+size = typed(read_size)
+path = typed(read_path)
+
+
+def share(text: str) -> str:
+    """Check that a size or a percentage can be read, before it is needed."""
+    from oocbfs.plan.device import parse_resident
+
+    typed(lambda text: parse_resident(text, 1))(text)
+    return text
 
 
 def number(text: str) -> float:
@@ -61,45 +75,18 @@ def number(text: str) -> float:
     return value
 
 
-def size(text: str) -> str:
-    """Check that a size can be read, before it is needed."""
-    from oocbfs.memory import parse_size
-
-    return _checked(text, parse_size)
-
-
-def share(text: str) -> str:
-    """Check that a size or a percentage can be read, before it is needed."""
-    from oocbfs.plan.device import parse_resident
-
-    return _checked(text, lambda text: parse_resident(text, 1))
-
-
-def _checked(text: str, parse: Callable[[str], object]) -> str:
-    try:
-        parse(text)
-    except BudgetError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    return text
-
-
-def path(text: str) -> str:
-    """Read the name of a file or a folder."""
-    if not text or "\0" in text:
-        raise argparse.ArgumentTypeError(f"{shown(text)} is not the name of a file")
-    return text
-
-
-def folder(text: str) -> str:
-    """Read the name of a folder that exists."""
-    try:
-        if stat.S_ISDIR(os.stat(path(text)).st_mode):
-            return text
-    except (FileNotFoundError, NotADirectoryError):
-        pass
-    except OSError as error:
-        raise OutputError(f"{text}: cannot be looked at: {error.strerror}") from error
-    raise argparse.ArgumentTypeError(f"{shown(text)} is not a folder that exists")
+def declared(one: Field[Any]) -> dict[str, Any]:
+    """Declare a field of ``Settings`` or of a job to argparse."""
+    option: Option = one.metadata["option"]
+    found: dict[str, Any] = {"dest": one.name, "help": explained(one).replace("%", "%%")}
+    if one.default is False:
+        return {**found, "action": "store_true"}
+    found["default"] = None if one.default is MISSING else one.default
+    if isinstance(option.values, tuple):
+        return {**found, "choices": option.values}
+    if isinstance(option.values, range):
+        return {**found, "type": whole(option.values[0], option.values[-1]), "metavar": option.unit}
+    return {**found, "type": typed(option.read), "metavar": option.unit}
 
 
 # Every option that several verbs take, declared once; ``add`` may change a part of it.
@@ -119,20 +106,6 @@ _DECLARED: dict[str, dict[str, Any]] = {
     "--output": {"type": path, "required": True, "metavar": "FILE", "help": "the file to write"},
     "--force": {"action": "store_true", "help": "replace an existing file"},
     "--json": {"action": "store_true", "help": "print one JSON object"},
-    "--threads": {"type": threads, "metavar": "N", "help": "how many to use (default: all cores)"},
-    "--memory": {"type": size, "metavar": "SIZE"},
-    "--tmp": {"type": folder, "metavar": "FOLDER"},
-    "--engine": {"choices": get_args(Engine), "default": "auto"},
-    "--vram": {
-        "type": size,
-        "metavar": "SIZE",
-        "help": "device memory to use, such as 5G (default: what is free)",
-    },
-    "--resident-tails": {
-        "type": share,
-        "metavar": "SIZE|PERCENT",
-        "help": "tails to keep in device memory, such as 512M or 25%% (default: what fits)",
-    },
     "--directed": {
         "action": "store_true",
         "default": None,
@@ -170,17 +143,23 @@ _DECLARED: dict[str, dict[str, Any]] = {
         "help": "the same seed makes the same choices (default: 1)",
     },
 }
+# What searches are told is declared with the settings; --force is about files on the command line.
+_DECLARED |= {
+    f"--{name}": declared(one) for name, one in options_of(Settings).items() if name != "force"
+}
+# How much of the tails is read where plans are made.
+_DECLARED["--resident-tails"]["type"] = share
 _SHORT = {"--output": ("-o",)}
 # The options of ``add_work_options`` and ``add_engine_options``, by their names in Python.
 WORK = ("directed", "order", "memory", "tmp", "zstd", "threads", "force")
-ENGINE = ("engine", "vram", "resident_tails", "tmp", "threads")
+ENGINE = ("engine", "tmp", "threads")
+DEVICE = ("vram", "resident_tails")
 
 
 def add(parser: argparse._ActionsContainer, *names: str, **changes: object) -> None:
     """Add options that several verbs take; ``changes`` replace parts of their declarations."""
     for name in names:
-        declared: dict[str, Any] = {**_DECLARED[name], **changes}
-        parser.add_argument(*_SHORT.get(name, ()), name, **declared)
+        parser.add_argument(*_SHORT.get(name, ()), name, **{**_DECLARED[name], **changes})
 
 
 def add_file(parser: argparse.ArgumentParser, name: str, text: str) -> None:
@@ -200,16 +179,7 @@ def add_work_options(parser: argparse.ArgumentParser) -> None:
 
 def add_engine_options(parser: argparse.ArgumentParser) -> None:
     """Add what every verb takes that works on any engine, and from disk within a limit."""
-    engines = (
-        "disk: read tails as needed; cuda: a GPU; emulator: its kernels on the CPU, counting bytes;"
-        " auto: a GPU if one is usable, or with --memory cpu or disk (default: auto)"
-    )
-    add(parser, "--engine", help=engines)
-    add(parser, "--vram", "--resident-tails")
-    limit = "limit for the process, such as 4G; a larger graph is read from disk (default: none)"
-    add(parser, "--memory", help=limit)
-    add(parser, "--tmp", help="folder for results that do not fit in memory (default: the graph's)")
-    add(parser, "--threads")
+    add(parser, "--engine", "--vram", "--resident-tails", "--memory", "--tmp", "--threads")
 
 
 def chosen(options: argparse.Namespace, *names: str) -> dict[str, Any]:
@@ -230,14 +200,19 @@ def print_report(
     *,
     above: Iterable[str] = (),
 ) -> None:
-    """Print values as JSON if that was asked for, or else lines and a table for people."""
+    """Print values as JSON if that was asked for, or else lines and a table for people.
+
+    Who asked for silence gets errors only, and what was asked for by name: JSON, or a table for
+    other programs.
+    """
     if options.json:
         print_json(values)
         return
+    if console.is_quiet():
+        return
     stream = sys.stderr if prints_table(options) else sys.stdout
-    for line in above:
+    for line in chain(above, in_columns(rows)):
         print(line, file=stream)
-    print_table(rows, stream)
 
 
 def prints_table(options: argparse.Namespace) -> bool:
@@ -258,6 +233,12 @@ def kind_of_ids(kind: str, first_id: int) -> str:
     """Say which ids are vertices."""
     kinds = {"names": "by name", "listed": "as listed"}
     return kinds.get(kind, f"consecutive from {first_id}")
+
+
+def count_edges(num_edges: int, *, directed: bool) -> str:
+    """Write how many edges a graph has, and what is stored of each."""
+    kind = "directed, each stored with its transpose" if directed else "undirected, two arcs each"
+    return f"{num_edges:,} ({kind})"
 
 
 def max_degree(directed: bool, degree: int) -> str:
@@ -287,9 +268,9 @@ def shortened(lines: list[str]) -> list[str]:
     return [*lines[:half], f"  …    {hidden:,} more levels", *lines[-half:]]
 
 
-def print_table(rows: Iterable[tuple[str, str]], stream: TextIO | None = None) -> None:
-    """Print names and values in two columns, on standard output unless another is given."""
+def in_columns(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Write names and values in two columns."""
     listed = list(rows)
     width = max((len(name) for name, _ in listed), default=0)
     for name, value in listed:
-        print(f"{name:<{width}}  {value}", file=stream)
+        yield f"{name:<{width}}  {value}"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Of a graph that is only described, as many as a file may hold.
 _VERTICES = shared.whole(1, 1 << 40)
-_EDGES = shared.whole(0, 1 << 48)
+_ARCS = shared.whole(0, 1 << 48)
 # Where levels are from if a graph is searched for them.
 SAMPLED = "a sampled source"
 
@@ -61,10 +61,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="plan for a graph that is only described (default: for GRAPH.ocg)",
     )
     parser.add_argument(
-        "--edges",
-        type=_EDGES,
+        "--arcs",
+        type=_ARCS,
         metavar="N",
-        help="its edges, an undirected one counted twice (no default)",
+        help="its arcs: directed edges, and undirected ones twice (no default)",
     )
     parser.add_argument(
         "--result",
@@ -76,12 +76,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def is_wanted(options: argparse.Namespace) -> bool:
     """Tell whether machines are planned for; refuse what makes no sense without them."""
-    described = options.vertices is not None, options.edges is not None
+    described = options.vertices is not None, options.arcs is not None
     if options.workers is None:
         if options.graph is None:
             options.refuse("the following arguments are required: GRAPH.ocg")
         if any(described) or options.result is not None:
-            options.refuse("--vertices, --edges and --result are for --workers")
+            options.refuse("--vertices, --arcs and --result are for --workers")
         from oocbfs.cluster.manifest import MANIFEST
 
         if os.path.exists(os.path.join(options.graph, MANIFEST)):
@@ -91,11 +91,11 @@ def is_wanted(options: argparse.Namespace) -> bool:
         if getattr(options, name) is not None:
             options.refuse(f"--{name.replace('_', '-')} is for one machine: leave out --workers")
     if any(described) != all(described):
-        options.refuse("--vertices and --edges belong together")
+        options.refuse("--vertices and --arcs belong together")
     if (options.graph is not None) + any(described) > 1:
-        options.refuse("give GRAPH.ocg, or --vertices and --edges, not both")
+        options.refuse("give GRAPH.ocg, or --vertices and --arcs, not both")
     if options.graph is None and not any(described) and options.result is None:
-        options.refuse("give GRAPH.ocg, --vertices and --edges, or --result")
+        options.refuse("give GRAPH.ocg, --vertices and --arcs, or --result")
     return True
 
 
@@ -109,13 +109,14 @@ def run(options: argparse.Namespace) -> None:
         waits = options.latency / 1000
         machines = replace(machines, latency=waits, star_latency=waits)
     found = plan_messages(
-        graph.vertices, graph.edges, frontiers, machines, graph.file_bytes, graph.named
+        graph.vertices, graph.arcs, frontiers, machines, graph.file_bytes, graph.named
     )
     sampled = origin == SAMPLED and graph.directed is False
     summary = {
         "graph": options.graph,
         "vertices": graph.vertices,
         "edges": graph.edges,
+        "arcs": graph.arcs,
         "file_bytes": graph.file_bytes,
         "levels_from": origin,
         "depths": depths(len(frontiers) - 1) if sampled and frontiers else None,
@@ -131,26 +132,26 @@ def _graph(options: argparse.Namespace) -> tuple[Planned, list[Frontier], str]:
     from oocbfs.plan.messages import Planned, read_frontiers, scaled, uniform_frontiers
 
     if options.result is not None:
-        measured_vertices, measured_edges, frontiers = read_frontiers(options.result)
+        measured_vertices, measured_arcs, frontiers = read_frontiers(options.result)
         if options.graph is None:
             vertices = options.vertices or measured_vertices
-            edges = measured_edges if options.edges is None else options.edges
-            grown = scaled(frontiers, vertices / measured_vertices, edges / max(1, measured_edges))
-            return Planned(vertices, edges), grown, options.result
+            arcs = measured_arcs if options.arcs is None else options.arcs
+            grown = scaled(frontiers, vertices / measured_vertices, arcs / max(1, measured_arcs))
+            return Planned(vertices, arcs), grown, options.result
         graph, _ = _sampled(options.graph, 0)
-        if (graph.vertices, graph.edges) != (measured_vertices, measured_edges):
+        if (graph.vertices, graph.arcs) != (measured_vertices, measured_arcs):
             raise QueryError(f"{options.result}: is the result of another graph")
         return graph, frontiers, options.result
     if options.graph is not None:
         return *_sampled(options.graph, max(1, options.samples)), SAMPLED
-    frontiers = uniform_frontiers(options.vertices, options.edges)
-    return Planned(options.vertices, options.edges), frontiers, "a random graph of this size"
+    frontiers = uniform_frontiers(options.vertices, options.arcs)
+    return Planned(options.vertices, options.arcs), frontiers, "a random graph of this size"
 
 
 def _sampled(path: str, samples: int) -> tuple[Planned, list[Frontier]]:
     """Traverse from random sources; give the levels of the deepest."""
     from oocbfs.cluster.manifest import is_sharded
-    from oocbfs.search import graph
+    from oocbfs.graph.stored import open_stored
 
     if is_sharded(path):
         return _sampled_parts(path, samples)
@@ -160,8 +161,8 @@ def _sampled(path: str, samples: int) -> tuple[Planned, list[Frontier]]:
     from oocbfs.plan.prediction import sample_levels
     from oocbfs.progress import Phases
 
-    with graph.open(path) as opened, opened.reading():
-        sizes = opened.num_vertices, opened.num_edges, opened.sizes.file_bytes, opened.directed
+    with open_stored(path) as opened, opened.reading():
+        sizes = opened.num_vertices, opened.num_arcs, opened.sizes.file_bytes, opened.directed
         found = sample_levels(opened, samples, Phases()) if samples else []
         if not found:
             return Planned(*sizes), []
@@ -176,21 +177,24 @@ def _sampled_parts(path: str, samples: int) -> tuple[Planned, list[Frontier]]:
     """Traverse a graph in parts, in this process; it says itself which levels went up."""
     import numpy as np
 
-    from oocbfs.cluster.graph import ShardedGraph
+    from oocbfs.cluster.graph import open_parts
     from oocbfs.plan.messages import Frontier, Planned
+    from oocbfs.settings import Settings
 
-    with ShardedGraph(path) as opened:
-        shape = opened.shape
+    with open_parts(path) as opened:
+        stored = opened._stored
+        shape = stored.shape
         graph = Planned(
             opened.num_vertices,
-            opened.num_edges,
-            opened.manifest.file_bytes,
+            opened.num_arcs,
+            stored.manifest.file_bytes,
             opened.directed,
             named=(shape.useful, shape.connected),
         )
-        candidates = np.flatnonzero(opened.stored_degrees)
+        candidates = np.flatnonzero(stored.stored_degrees)
         chosen = np.random.default_rng(1).permutation(candidates)[:samples]
-        results = [opened.bfs(int(one), force=True) for one in opened.ids_of(chosen)]
+        forced = Settings(force=True)
+        results = [opened.bfs(int(one), options=forced) for one in stored.ids_of(chosen)]
         if not results:
             return graph, []
         deepest = max(results, key=lambda result: result.depth)
@@ -210,7 +214,7 @@ def _lines(summary: dict[str, Any], found: MessagePlan) -> Iterator[str]:
     name = summary["graph"] or "a graph"
     workers, rate = summary["machines"]["workers"], 8 * summary["machines"]["bandwidth"]
     yield (
-        f"{name}: {summary['vertices']:,} vertices, {summary['edges']:,} edges; "
+        f"{name}: {summary['vertices']:,} vertices, {summary['arcs']:,} arcs; "
         f"{workers:,} workers, {rate / 1e9:g} Gbit/s"
     )
     parts = ", ".join(f"{name} {format_size(size)}" for name, size in found.worker_bytes.items())

@@ -5,17 +5,18 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from oocbfs.any_graph import AnyGraph
     from oocbfs.results.bfs import Stats
     from oocbfs.results.components import ComponentsStats
-    from oocbfs.search.graph import Graph
 
 _log = logging.getLogger(__name__)
 
 
-def open_graph(options: argparse.Namespace) -> Graph:
+def open_graph(options: argparse.Namespace) -> AnyGraph:
     """Open a graph, in one file or in parts; both answer the same questions.
 
     What only one of them knows is refused where it is asked for.
@@ -27,7 +28,7 @@ def open_graph(options: argparse.Namespace) -> Graph:
         for name in ("memory", "cluster")
         if (value := getattr(options, name, None)) is not None
     }
-    opened: Graph = graph.open(options.graph, **settings)
+    opened: AnyGraph = graph.open(options.graph, **settings)
     return opened
 
 
@@ -36,17 +37,14 @@ def is_in_parts(options: argparse.Namespace) -> bool:
     return os.path.isdir(options.graph)
 
 
-def duration(stats: Stats | ComponentsStats) -> str:
-    """Write how long a command took, with how many threads, on which engine."""
-    return f"{stats.seconds:.6f} with {stats.threads} threads on the {stats.engine} engine"
-
-
-def parts_of(stats: Stats | ComponentsStats) -> str:
-    """Write how long the parts of a command took."""
-    return (
-        f"{stats.load_seconds:.6f} loading, {stats.traversal_seconds:.6f} searching, "
-        f"{stats.naming_seconds:.6f} naming results by id"
-    )
+def durations(stats: Stats | ComponentsStats) -> Iterator[tuple[str, str]]:
+    """Write how long a search took, with how many threads, on which engine, and its parts."""
+    engine = f"{stats.threads} threads on the {stats.engine} engine"
+    yield "seconds", f"{stats.seconds:.6f} with {engine}"
+    parts = f"{stats.load_seconds:.6f} loading, {stats.traversal_seconds:.6f} searching"
+    yield "of these", f"{parts}, {stats.naming_seconds:.6f} naming results by id"
+    if stats.compile_seconds:
+        yield "compiling", f"{stats.compile_seconds:.6f} besides, once on this machine"
 
 
 def tell_engine(stats: Stats | ComponentsStats) -> None:

@@ -72,7 +72,7 @@ def write_column(
     from oocbfs.formats.output.part_files import is_folder, write_parts
     from oocbfs.formats.output.vectors import write_vector
 
-    graph = result.graph
+    graph = result._stored
     are_ids = name in ("parent", "component")
     manner: dict[str, Any] = {
         "as_column": graph.as_column if are_ids else lambda values: values,

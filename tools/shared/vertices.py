@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from oocbfs.errors import QueryError
-from oocbfs.settings import shown
-from oocbfs.tools.shared.options import whole_number
+from oocbfs.errors import QueryError, shown
+from oocbfs.options import read_whole
 
 if TYPE_CHECKING:
-    from oocbfs.search.graph import Graph
+    from oocbfs.any_graph import AnyGraph
+
+# Any number is an id, or is refused by the graph.
+_IDS = range(-(10**40), 10**40)
+# The word for a source in the largest component; a vertex of that name is written in quotes.
+LARGEST = "@largest"
 
 
 def vertices(text: str) -> str:
@@ -20,7 +24,7 @@ def vertices(text: str) -> str:
     return text
 
 
-def read_vertices(graph: Graph, text: str) -> list[Any]:
+def read_vertices(graph: AnyGraph, text: str) -> list[Any]:
     """Read ids, or names if the graph has them, separated by commas; a name may be in quotes."""
     from oocbfs.formats.names import split_names
 
@@ -29,8 +33,8 @@ def read_vertices(graph: Graph, text: str) -> list[Any]:
     found: list[Any] = []
     for part in text.split(","):
         try:
-            found.append(whole_number(part))
-        except argparse.ArgumentTypeError as error:
+            found.append(read_whole(part, _IDS))
+        except QueryError as error:
             problem = f"{shown(part)} is not an id: its vertices have whole numbers"
             raise QueryError(f"{graph.path}: {problem}") from error
     return found

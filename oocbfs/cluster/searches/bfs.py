@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from oocbfs.cluster.searches.result import PartResult
 from oocbfs.errors import QueryError
 from oocbfs.formats.edges import Ids
 from oocbfs.formats.io.ordered import available_threads
+from oocbfs.kernels.compiling import clock, compile_seconds
 from oocbfs.results.bfs import BfsResult, Stats
 from oocbfs.results.levels import STOPPED, Level
 from oocbfs.results.naming import check_parents, name_levels, name_parents
@@ -25,22 +26,20 @@ from oocbfs.results.validation import Levels, validate
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
-    from oocbfs.cluster.graph import ShardedGraph
+    from oocbfs.cluster.stored_parts import StoredParts
 
 _NOTHING = np.empty(0, np.int32)
 
 
 def bfs(
-    graph: ShardedGraph,
+    graph: StoredParts,
     sources: Ids,
     *,
     parents: bool,
     settings: Settings,
-    force: bool,
-    gather: bool = True,
 ) -> BfsResult:
-    """Traverse from ids; see ``ShardedGraph.bfs``."""
-    start = time.perf_counter()
+    """Traverse from ids; see ``AnyGraph.bfs``."""
+    start, compiled = clock(), compile_seconds()
     settings.check()
     if not sources.size:
         raise QueryError("a traversal needs at least one source")
@@ -55,7 +54,7 @@ def bfs(
     # Only sources may have no edges and a level.
     most = max(graph.shape.connected, int(stored[-1]) + 1)
     results = AllResults(graph.shape.cut, arrays, parents=parents, most=most, pool=pool)
-    began = time.perf_counter()
+    began = clock()
     query = Query(
         graph.shape,
         stored,
@@ -66,23 +65,24 @@ def bfs(
         target=target,
     )
     terms = Terms(graph.path, graph.shape.connected, exchange.name, exchange.level_seconds)
-    with Watch(terms, force=force, show=settings.progress) as watch:
+    with Watch(terms, force=settings.force, show=settings.progress) as watch:
         outcome = exchange.search(query, results, watch)
-    found = time.perf_counter()
-    sums = (graph.stored_degrees, graph.num_edges, outcome.sizes)
-    if gather:
+    found = clock()
+    sums = (graph.stored_degrees, graph.num_arcs, outcome.sizes)
+    if settings.gather:
         named, edges = fill_levels(graph, results, outcome, arrays, settings)
     else:
         edges = results.fill(_NOTHING, *sums, threads=threads)
     named_parents = None
-    if parents and gather:
+    if parents and settings.gather:
         named_parents = name_parents(graph, results.parents, arrays, threads)
-    end = time.perf_counter()
+    end = clock()
     stats = Stats(
         engine=exchange.name,
         threads=threads,
         seconds=end - start,
         load_seconds=began - start,
+        compile_seconds=compile_seconds() - compiled,
         traversal_seconds=found - began,
         naming_seconds=end - found,
         edges_traversed=edges if graph.directed else edges // 2,
@@ -91,12 +91,10 @@ def bfs(
         graph_bytes=graph.graph_bytes,
     )
 
-    def again() -> NDArray[np.int64]:
-        return bfs(graph, sources, parents=True, settings=settings, force=force).parents
-
+    again = partial(bfs, graph, sources, parents=True, settings=settings)
     sizes = np.array(outcome.sizes, np.int64)
     listed = graph.given(sources).tolist()
-    if gather:
+    if settings.gather:
         result = BfsResult(graph, listed, named, sizes, stats, named_parents, again)
     else:
         result = PartResult(graph, listed, results, sizes, stats, again)
@@ -114,7 +112,7 @@ def bfs(
 
 
 def fill_levels(
-    graph: ShardedGraph,
+    graph: StoredParts,
     results: AllResults,
     outcome: Outcome,
     arrays: ResultArrays,
@@ -125,7 +123,7 @@ def fill_levels(
     named = arrays.allocate(graph.num_vertices, np.int32)
     # A budget has no room for the ranks of all vertices.
     ranks = graph.ranks if settings.memory is None and graph.order is not None else None
-    sums = (graph.stored_degrees, graph.num_edges, outcome.sizes)
+    sums = (graph.stored_degrees, graph.num_arcs, outcome.sizes)
     edges = results.fill(named, *sums, ranks, threads)
     if settings.memory is not None and graph.order is not None:
         named = name_levels(graph, named, arrays, threads)

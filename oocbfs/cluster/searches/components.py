@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +11,7 @@ from oocbfs.cluster.budget import result_arrays
 from oocbfs.cluster.shard import Bitmap, full_bitmap
 from oocbfs.formats.container.cut import Cut
 from oocbfs.formats.io.ordered import available_threads, over_ranges
+from oocbfs.kernels.compiling import clock, compile_seconds
 from oocbfs.kernels.components.connect import Step, guess_giant, sample_vertices
 from oocbfs.kernels.shards.forest import compress_range, link_heads, link_pairs
 from oocbfs.results.components import ComponentsResult, ComponentsStats
@@ -20,23 +20,23 @@ from oocbfs.results.validation import validate_components
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
-    from oocbfs.cluster.graph import ShardedGraph
+    from oocbfs.cluster.stored_parts import StoredParts
 
 
-def components(graph: ShardedGraph, settings: Settings) -> ComponentsResult:
-    """Find the components; see ``ShardedGraph.components``."""
-    start = time.perf_counter()
+def components(graph: StoredParts, settings: Settings) -> ComponentsResult:
+    """Find the components; see ``AnyGraph.components``."""
+    start, compiled = clock(), compile_seconds()
     settings.check()
     exchange = graph.exchange(settings)
     threads = available_threads(settings.threads)
     arrays = result_arrays(graph, parents=False, settings=settings)
-    began = time.perf_counter()
+    began = clock()
     cut = graph.shape.cut
     labels = np.arange(graph.num_vertices, dtype=np.uint32)
     for part, heads in exchange.heads():
         over_ranges(link_heads, heads.size, threads, labels, heads, (part, cut.parts))
     over_ranges(compress_range, labels.size, threads, labels)
-    by_heads = time.perf_counter()
+    by_heads = clock()
     giant = _giant(labels, graph.stored_degrees, cut)
     edges = tail_bytes = 0
     for forest in exchange.forests(giant):
@@ -45,9 +45,9 @@ def components(graph: ShardedGraph, settings: Settings) -> ComponentsResult:
         )
         edges, tail_bytes = edges + forest.work.edges, tail_bytes + forest.work.tail_bytes
     over_ranges(compress_range, labels.size, threads, labels)
-    found = time.perf_counter()
+    found = clock()
     named, counts = name_components(graph, labels, arrays, threads)
-    end = time.perf_counter()
+    end = clock()
     if settings.checks:
         validate_components(graph, named, counts, bounded=settings.memory is not None)
     stats = ComponentsStats(
@@ -55,6 +55,7 @@ def components(graph: ShardedGraph, settings: Settings) -> ComponentsResult:
         threads=threads,
         seconds=end - start,
         load_seconds=began - start,
+        compile_seconds=compile_seconds() - compiled,
         traversal_seconds=found - began,
         naming_seconds=end - found,
         steps=[

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oocbfs.arrays import ResultArrays
 from oocbfs.devices.engine import check_host, load_parts
@@ -17,6 +16,7 @@ from oocbfs.formats.io.ordered import available_threads, over_ranges
 from oocbfs.gpu.engine import fill, follow_schedule, outcome_of
 from oocbfs.gpu.result import DeviceDirection
 from oocbfs.graph.rows import load_rows
+from oocbfs.kernels.compiling import clock, compile_seconds
 from oocbfs.kernels.results import levels as kernels
 from oocbfs.results.bfs import BfsResult, Stats, Task
 from oocbfs.results.levels import Level
@@ -25,15 +25,15 @@ from oocbfs.results.validation import Levels, validate
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
-    from oocbfs.cluster.graph import ShardedGraph
+    from oocbfs.cluster.stored_parts import StoredParts
     from oocbfs.kernels.rows import Rows
 
 
 def bfs_on_devices(
-    graph: ShardedGraph, sources: Ids, *, parents: bool, settings: Settings
+    graph: StoredParts, sources: Ids, *, parents: bool, settings: Settings
 ) -> BfsResult:
-    """Traverse from ids; see ``ShardedGraph.bfs``."""
-    start = time.perf_counter()
+    """Traverse from ids; see ``AnyGraph.bfs``."""
+    start, compiled = clock(), compile_seconds()
     settings.check()
     names = settings.devices or ()
     _check(graph, sources, names, parents=parents)
@@ -56,19 +56,20 @@ def bfs_on_devices(
             follow_schedule(device, settings)
         done, seconds = fill(graph, search, task, settings, DeviceDirection(settings.direction))
     outcome, threads = outcome_of(done, seconds), available_threads(settings.threads)
-    found = time.perf_counter()
+    found = clock()
     counts = over_ranges(kernels.count_reached, levels.size, threads, levels, graph.stored_degrees)
     edges = sum(edges for _, edges in counts)
     named_parents = None
     if task.parents is not None:
         named_parents = name_parents(graph, task.parents, arrays, threads)
     named = name_levels(graph, levels, arrays, threads)
-    end = time.perf_counter()
+    end = clock()
     stats = Stats(
         engine=engine,
         threads=1,
         seconds=end - start,
         load_seconds=found - start - seconds,
+        compile_seconds=compile_seconds() - compiled,
         traversal_seconds=seconds,
         naming_seconds=end - found,
         edges_traversed=edges if graph.directed else edges // 2,
@@ -78,9 +79,7 @@ def bfs_on_devices(
         around=outcome.around,
     )
 
-    def again() -> NDArray[np.int64]:
-        return bfs_on_devices(graph, sources, parents=True, settings=settings).parents
-
+    again = partial(bfs_on_devices, graph, sources, parents=True, settings=settings)
     sizes = np.array(done.level_sizes, np.int64)
     if settings.checks:
         handed_out = Levels(named, named_parents, sizes, outcome.depth)
@@ -89,7 +88,7 @@ def bfs_on_devices(
     return BfsResult(graph, listed, named, sizes, stats, named_parents, again)
 
 
-def _check(graph: ShardedGraph, sources: Ids, names: Sequence[int], *, parents: bool) -> None:
+def _check(graph: StoredParts, sources: Ids, names: Sequence[int], *, parents: bool) -> None:
     """Refuse what cannot be searched so."""
     if graph.cluster is not None:
         raise QueryError("--devices are of this machine: leave out --cluster, or --devices")

@@ -20,7 +20,7 @@ from oocbfs.results.validation import checked
 from oocbfs.settings import Emit, Settings, Strategy, check_choice
 
 if TYPE_CHECKING:
-    from oocbfs.cluster.graph import ShardedGraph
+    from oocbfs.cluster.stored_parts import StoredParts
     from oocbfs.graph.vertices import Vertex
 
 
@@ -35,10 +35,8 @@ class PartTraversals:
     reason = "all parts work on one source"
     fallback: str | None = None
 
-    def __init__(
-        self, graph: ShardedGraph, emit: Emit, settings: Settings, *, force: bool = False
-    ) -> None:
-        self._graph, self._emit, self._settings, self._force = graph, emit, settings, force
+    def __init__(self, graph: StoredParts, emit: Emit, settings: Settings) -> None:
+        self._graph, self._emit, self._settings = graph, emit, settings
         self._exchange = graph.exchange(settings)
         self.disk_bytes = 0
 
@@ -70,7 +68,7 @@ class PartTraversals:
         results = AllResults(graph.shape.cut, arrays)
         query = Query(graph.shape, stored, int(graph.stored_degrees[stored].sum(dtype=np.int64)))
         terms = Terms(graph.path, graph.shape.connected, exchange.name, exchange.level_seconds)
-        with Watch(terms, force=self._force, show=False) as watch:
+        with Watch(terms, force=self._settings.force, show=False) as watch:
             outcome = exchange.search(query, results, watch)
         self.disk_bytes += sum(record.disk_bytes for record in outcome.records)
         levels: Levels | None = None
@@ -89,7 +87,7 @@ class PartTraversals:
         return checked(result, self._emit, wanted, threads=threads, bounded=bounded)
 
 
-def check_strategy(graph: ShardedGraph, strategy: Strategy) -> None:
+def check_strategy(graph: StoredParts, strategy: Strategy) -> None:
     """Refuse what only a graph in one file can do.
 
     Raises
@@ -106,21 +104,20 @@ def check_strategy(graph: ShardedGraph, strategy: Strategy) -> None:
 
 
 def bfs_many(
-    graph: ShardedGraph,
+    graph: StoredParts,
     sources: Iterable[Vertex],
     *,
     emit: Emit,
     targets: Iterable[Iterable[Vertex]] | None,
     strategy: Strategy,
     settings: Settings,
-    force: bool,
 ) -> SourceResults:
-    """Traverse from each source; see ``ShardedGraph.bfs_many``."""
+    """Traverse from each source; see ``AnyGraph.bfs_many``."""
     check_choice("emit", emit, Emit)
     check_strategy(graph, strategy)
     settings.check()
     listed, stored_targets = asked_for(graph, sources, emit, targets)
-    traversals = PartTraversals(graph, emit, settings, force=force)
+    traversals = PartTraversals(graph, emit, settings)
 
     def run() -> Generator[SourceResult]:
         yield from traversals.run(listed, stored_targets)

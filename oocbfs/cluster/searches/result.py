@@ -17,18 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.arrays import ResultArrays
-from oocbfs.errors import QueryError
+from oocbfs.errors import QueryError, shown
 from oocbfs.formats.edges import Ids
 from oocbfs.formats.output.part_files import bounds_of, write_parts
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.results.bfs import BfsResult, Stats
 from oocbfs.results.naming import name_parents
 from oocbfs.results.tables import dask_of_files
-from oocbfs.settings import shown
 
 if TYPE_CHECKING:
-    from oocbfs.cluster.graph import ShardedGraph
     from oocbfs.cluster.results import AllResults
+    from oocbfs.cluster.stored_parts import StoredParts
 
 _PIECE = 1 << 20
 
@@ -39,34 +38,39 @@ class PartResult(BfsResult):
     ``levels`` and ``parents`` gather all of them, once.
     """
 
-    graph: ShardedGraph
+    _stored: StoredParts
     _results: AllResults
 
     def __init__(
         self,
-        graph: ShardedGraph,
+        stored: StoredParts,
         sources: list[Any],
         results: AllResults,
         level_sizes: NDArray[np.int64],
         stats: Stats,
-        again: Callable[[], NDArray[np.int64]],
+        again: Callable[[], BfsResult],
     ) -> None:
-        values = {"graph": graph, "sources": sources, "level_sizes": level_sizes, "stats": stats}
+        values = {"_stored": stored, "sources": sources, "level_sizes": level_sizes, "stats": stats}
         for name, value in {**values, "_results": results, "_again": again}.items():
             object.__setattr__(self, name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as a result whose levels are gathered: the shards stay where they are."""
+        values = (self._stored, self.sources, self.levels, self.level_sizes, self.stats)
+        return BfsResult, (*values, self._parents, self._again)
 
     @cached_property
     def levels(self) -> NDArray[np.int32]:
         """Level of each vertex, aligned with the ids in ascending order."""
-        return self.levels_between(0, self.graph.num_vertices)
+        return self.levels_between(0, self._stored.num_vertices)
 
     @cached_property
     def parents(self) -> NDArray[np.int64]:
         """Id of each vertex's parent; see ``BfsResult.parents``."""
         stored = self._results.parents
         if not stored.size:
-            return self._again()
-        return name_parents(self.graph, stored, ResultArrays(), self.stats.threads)
+            return self._again().parents
+        return name_parents(self._stored, stored, ResultArrays(), self.stats.threads)
 
     @property
     def _parents(self) -> NDArray[np.int64] | None:
@@ -74,21 +78,21 @@ class PartResult(BfsResult):
 
     def levels_between(self, first: int, stop: int) -> NDArray[np.int32]:
         """Levels at positions first … stop-1."""
-        return self._results.levels_of(stored_between(self.graph, first, stop))
+        return self._results.levels_of(stored_between(self._stored, first, stop))
 
     def parents_between(self, first: int, stop: int) -> NDArray[np.int64]:
         """Parents at positions first … stop-1, as ids."""
         stored = self._results.parents
         if not stored.size:
-            return self._again()[first:stop]
-        found = stored[stored_between(self.graph, first, stop)]
+            return self._again().parents[first:stop]
+        found = stored[stored_between(self._stored, first, stop)]
         named = np.full(found.size, -1, np.int64)
         known = found != NO_HEAD
-        named[known] = self.graph.ids_of(found[known]).astype(np.int64)
+        named[known] = self._stored.ids_of(found[known]).astype(np.int64)
         return named
 
     def _levels_of(self, ids: Ids) -> NDArray[np.int32]:
-        stored = self.graph.stored(ids).astype(np.uint32)
+        stored = self._stored.stored(ids).astype(np.uint32)
         return self._results.levels_of(stored)
 
     def write_levels(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -115,12 +119,12 @@ class PartResult(BfsResult):
     ) -> None:
         write_parts(
             os.path.join(path, ""),
-            self.graph.num_parts,
+            self._stored.num_parts,
             name,
-            self.graph.num_vertices,
-            self.graph.id_column,
+            self._stored.num_vertices,
+            self._stored.id_column,
             values_at,
-            as_column=self.graph.as_column if name == "parent" else lambda values: values,
+            as_column=self._stored.as_column if name == "parent" else lambda values: values,
             about=self.about(),
             threads=self.stats.threads,
             force=force,
@@ -139,12 +143,12 @@ class PartResult(BfsResult):
             )
         path = Path(chunk)
         self.write_levels(path)
-        bounds = bounds_of(self.graph.num_vertices, self.graph.num_parts)
+        bounds = bounds_of(self._stored.num_vertices, self._stored.num_parts)
         sizes = [stop - first for first, stop in bounds]
         return dask_of_files(sorted(os.path.abspath(name) for name in path.iterdir()), sizes)
 
 
-def stored_between(graph: ShardedGraph, first: int, stop: int) -> NDArray[np.uint32]:
+def stored_between(graph: StoredParts, first: int, stop: int) -> NDArray[np.uint32]:
     """Give the stored vertices at positions first … stop-1, without those of all others."""
     with graph.reading():
         if graph.order is None:

@@ -227,8 +227,8 @@ def drop_section(parts: Parts, rng: random.Random) -> None:
 def change_header(parts: Parts, rng: random.Random) -> None:
     """Change what the header says of the graph."""
     name = rng.choice(
-        ("num_vertices", "num_edges", "first_id", "flags", "order", "block_shift", "max_degree",
-         "num_edges", "max_degree", "order", "block_shift", "reserved", "input_edges", "version")
+        ("num_vertices", "num_arcs", "first_id", "flags", "order", "block_shift", "max_degree",
+         "num_arcs", "max_degree", "order", "block_shift", "reserved", "input_edges", "version")
     )  # fmt: skip
     bits = 8 * parts.header[name].itemsize
     odd = rng.choice(

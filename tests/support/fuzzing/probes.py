@@ -19,9 +19,11 @@ from oocbfs.cli import main
 from oocbfs.errors import OocbfsError
 from oocbfs.graph.verifier import verify
 from oocbfs.plan.many import DiskShare, ManyDivision
+from oocbfs.search.graph import open_file
 from oocbfs.search.many import Traversals
 from oocbfs.settings import Strategy
 from tests.support.fuzzing.plain import PlainGraph
+from tests.support.keywords import keywords
 
 
 class Case:
@@ -37,7 +39,7 @@ class Case:
     @contextlib.contextmanager
     def graph(self) -> Iterator[oocbfs.Graph]:
         """Open the graph."""
-        with oocbfs.open(self.path) as graph:
+        with open_file(self.path) as graph:
             yield graph
 
     def pick(self, count: int = 1) -> list[Any]:
@@ -94,7 +96,11 @@ def _bfs(**options: Any) -> Callable[[Case], None]:
         parents = rng.random() < 0.3
         with case.graph() as graph:
             found = graph.bfs(
-                sources, max_depth=depth, parents=parents, validate=rng.random() < 0.2, **options
+                sources,
+                max_depth=depth,
+                parents=parents,
+                validate=rng.random() < 0.2,
+                **keywords(options),
             )
             case.check_levels(sources, found.levels, found.level_sizes, depth)
             if parents:
@@ -136,9 +142,9 @@ def _many(division: Callable[[], ManyDivision]) -> Callable[[Case], None]:
     def probe(case: Case) -> None:
         emit: Any = case.rng.choice(("summary", "levels", "pairs"))
         sources = case.pick(case.rng.choice((1, 3, 9)))
-        with case.graph() as graph, Traversals(graph, emit, division()) as work:
+        with case.graph() as graph, Traversals(graph._stored, emit, division()) as work:
             wanted = case.pick(4)
-            targets = [graph.stored(wanted)] * len(sources) if emit == "pairs" else None
+            targets = [graph._stored.stored(wanted)] * len(sources) if emit == "pairs" else None
             for source, found in zip(sources, work.run(sources, targets), strict=True):
                 _check_source(case, source, found, wanted)
 
@@ -170,7 +176,7 @@ def _components(**options: Any) -> Callable[[Case], None]:
             assert set(found.labels.tolist()) <= set(case.values), "labels that are no ids"
             if plain.neighbours is not None:
                 assert found.labels.tolist() == [case.values[p] for p in plain.components()]
-            repr(found.summary()), found.largest(3), found.giant_edges
+            repr(found.summary()), found.largest(3), found.largest_edges
 
     return probe
 
@@ -207,7 +213,9 @@ def _names(case: Case) -> None:
 
 def _edges(case: Case) -> None:
     with case.graph() as graph:
-        found = [np.stack((part.sources, part.targets), axis=1) for part in graph.id_edges()]
+        found = [
+            np.stack((part.sources, part.targets), axis=1) for part in graph._stored.id_edges()
+        ]
         matrix = graph.to_scipy()
     plain = case.plain
     if plain.neighbours is not None:

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-import oocbfs
 from oocbfs.generate import generators
-from oocbfs.search.graph import Graph
+from oocbfs.search.graph import Graph, open_file
 from tests.support.shared import SharedGraphs
 
 
@@ -22,10 +21,10 @@ def opened_rmat(
         directed=True,
         zstd=zstd,
     )
-    with oocbfs.open(path) as graph:
+    with open_file(path) as graph:
         yield graph
 
 
 def source_of(graph: Graph) -> int:
     """Give the vertex with the most neighbours."""
-    return int(graph.ids_of(np.argmax(graph.rows.degrees, keepdims=True))[0])
+    return int(graph._stored.ids_of(np.argmax(graph._stored.rows.degrees, keepdims=True))[0])

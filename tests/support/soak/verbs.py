@@ -174,7 +174,7 @@ class Asker:
         def check(_: Path, end: End) -> None:
             said = json.loads(end.shown)
             arcs = len(self._graph.distinct) * (1 if self._graph.directed else 2)
-            assert said["edges"] == arcs, f"{said['edges']} edges"
+            assert said["arcs"] == arcs, f"{said['arcs']} arcs"
 
         return Command(["info", self._where(), "--json"], check)
 

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import oocbfs
 from oocbfs.generate import generators
+from oocbfs.search.graph import open_file
+from oocbfs.settings import Settings
 
 LIMIT_SECONDS = 60
 
@@ -28,7 +30,7 @@ def fork_often(graph: oocbfs.Graph, times: int) -> tuple[int, int]:
 
     def search() -> None:
         while not done.is_set():
-            graph.bfs(source, engine="disk", direction="bottom-up")
+            graph.bfs(source, engine="disk", options=Settings(direction="bottom-up"))
 
     other = threading.Thread(target=search, daemon=True)
     other.start()
@@ -57,7 +59,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "kron.ocg")
         oocbfs.convert(generators.kron(options.scale), path, progress=False)
-        with oocbfs.open(path) as graph:
+        with open_file(path) as graph:
             hung, wrong = fork_often(graph, options.times)
     print(f"{options.times} children: {hung} hung, {wrong} wrong")
 

@@ -25,6 +25,7 @@ import oocbfs
 from oocbfs.formats.io.ordered import ordered_map, read_ahead
 from oocbfs.generate import generators
 from oocbfs.progress import Lines
+from oocbfs.settings import Settings
 
 # So long may one try take, interrupted or not, on a busy machine.
 LIMIT_SECONDS = 60
@@ -59,14 +60,16 @@ def _searches(folder: Path) -> dict[str, Callable[[], object]]:
     path = folder / "g.ocg"
     oocbfs.convert(generators.kron(12), path, progress=False)
     graph = oocbfs.open(path)
-    hub = int(graph.ids_of(np.array([0]))[0])
+    hub = int(graph._stored.ids_of(np.array([0]))[0])
 
     def open_and_search() -> object:
         with oocbfs.open(path) as mine:
             return mine.bfs(hub, engine="disk", threads=4).level_sizes.tolist()
 
     def search_from_disk() -> object:
-        return graph.bfs(hub, engine="disk", threads=4, direction="bottom-up").level_sizes.tolist()
+        return graph.bfs(
+            hub, engine="disk", threads=4, options=Settings(direction="bottom-up")
+        ).level_sizes.tolist()
 
     def search() -> object:
         return graph.bfs(hub, engine="cpu", threads=4).level_sizes.tolist()

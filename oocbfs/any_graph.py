@@ -1,0 +1,248 @@
+"""The graph that users open, in one file or in parts: its searches, declared once for both."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from oocbfs.errors import QueryError
+from oocbfs.graph.open_graph import OpenGraph
+from oocbfs.graph.vertices import Vertex
+from oocbfs.memory import parse_size
+from oocbfs.settings import (
+    LARGEST_COMPONENT,
+    Emit,
+    Engine,
+    Largest,
+    ManyEngine,
+    Settings,
+    Strategy,
+    settings_of,
+)
+
+# Results hold on to graphs, and graphs make results.
+if TYPE_CHECKING:
+    from oocbfs.results.bfs import BfsResult
+    from oocbfs.results.components import ComponentsResult
+    from oocbfs.results.source import SourceResults
+
+
+class AnyGraph(OpenGraph):
+    """An open graph, as ``oocbfs.open`` gives it: a ``Graph`` or a ``ShardedGraph``.
+
+    Both answer the same questions; where their rows are is known to those who derive from this.
+    """
+
+    def _repr_html_(self) -> str:
+        from oocbfs.results.notebook import graph_html
+
+        return graph_html(self._stored)
+
+    @abstractmethod
+    def reversed(self) -> AnyGraph:
+        """Open the same graph with every edge turned around; it is closed by itself."""
+
+    def bfs(
+        self,
+        source: Vertex | Iterable[Vertex] | Largest,
+        *,
+        target: Vertex | None = None,
+        parents: bool = False,
+        max_depth: int | None = None,
+        engine: Engine = "auto",
+        memory: str | int | None = None,
+        threads: int | None = None,
+        progress: bool = False,
+        validate: bool = False,
+        tmp: str | os.PathLike[str] | None = None,
+        options: Settings | None = None,
+    ) -> BfsResult:
+        """Find the distance of every vertex from a source, or from the nearest of several.
+
+        Several threads may search one open graph at a time.
+
+        Parameters
+        ----------
+        source
+            An id or several; names where the graph has names. ``oocbfs.LARGEST_COMPONENT`` is the
+            smallest id of the largest component.
+        target
+            Stop when this vertex is reached.
+        parents
+            Keep a parent for each vertex too.
+        max_depth
+            Stop after so many levels.
+        engine
+            ``"cpu"`` is all cores on the mapped file; ``"disk"`` is all cores with the tails read
+            from disk as they are needed; ``"emulator"`` runs the CUDA kernels on the CPU and counts
+            the bytes they would move over PCIe; ``"cuda"`` runs them on a GPU. ``"auto"`` is the
+            GPU where CuPy finds one that can take the graph, else the CPU; ``stats.fallback`` says
+            why. With ``memory`` it is the CPU, or the disk where the file is larger. Without, it is
+            the disk for the first search of a large file that is not in memory yet;
+            ``stats.engine_reason`` says so. Of a graph in parts, ``"auto"`` is never a GPU. What a
+            search brings to a device stays there for the next with the same options, until
+            ``close`` or ``release_device``.
+        memory
+            Bound for the whole process on the CPU, as ``"4G"``, and for each worker; by default
+            that of ``open``.
+        threads
+            How many cores to use; None is all. Processes of one machine share them.
+        progress
+            Show bars while the graph is brought to the GPU, on a terminal only.
+        validate
+            Check the result by the rules of Graph500.
+        tmp
+            Folder for results that have no room in memory; by default that of the graph.
+        options
+            What few users decide; see ``oocbfs.Settings``.
+
+        Raises
+        ------
+        QueryError
+            If an id does not name a vertex, there is no such method, it does not run on the engine,
+            its queues overflow (``QueueError``), the result does not pass validation, or a graph in
+            parts is too deep.
+        FormatError
+            If the graph is damaged, or cannot be read any more.
+        ClusterError
+            If the worker of a part is lost again and again; names the part.
+        BudgetError
+            If device or host memory, or ``memory``, is too small; says how much is needed.
+        """
+        settings = self._settings(
+            options,
+            memory,
+            target=target,
+            max_depth=max_depth,
+            engine=engine,
+            threads=threads,
+            progress=progress,
+            validate=validate,
+            tmp=tmp,
+        )
+        if source is LARGEST_COMPONENT:
+            source = self._largest(parents, settings)
+        return self._bfs(source, parents, settings)
+
+    def bfs_many(
+        self,
+        sources: Iterable[Vertex],
+        *,
+        emit: Emit = "summary",
+        targets: Iterable[Iterable[Vertex]] | None = None,
+        engine: ManyEngine = "auto",
+        memory: str | int | None = None,
+        threads: int | None = None,
+        strategy: Strategy = "auto",
+        options: Settings | None = None,
+    ) -> SourceResults:
+        """Find the distances from each of many sources; yields one result a source, in their order.
+
+        ``to_pandas``, ``to_arrow`` and ``plot`` of what this gives take all results at once.
+
+        Parameters
+        ----------
+        sources
+            Ids, as many as you like; 64 are searched at a time.
+        emit
+            ``"summary"`` counts the vertices of each level; ``"levels"`` gives every vertex's level
+            too; ``"pairs"`` gives the distances of the targets.
+        targets
+            With ``"pairs"``, the ids whose distances are wanted, one list for each source.
+        engine
+            Where 64 sources are searched together, as for ``bfs``.
+        memory
+            Bound for the whole process, as ``"4G"``; by default that of ``open``. With less than
+            the file's size, tails stay on disk, and 64, 32, 16 or 8 sources share what is read.
+        threads
+            How many cores to use; None is all.
+        strategy
+            ``"together"`` shares one pass over the graph between 64 sources, ``"one-per-core"``
+            runs each by itself, or one after the other from disk; ``"auto"`` takes the latter for
+            few sources and for long thin graphs. All parts of a graph in parts work on one source
+            at a time: there is no other strategy.
+        options
+            As for ``bfs``.
+
+        Raises
+        ------
+        QueryError
+            If an id does not name a vertex.
+        BudgetError
+            If the memory is not enough.
+        FormatError
+            If the graph is damaged.
+        """
+        settings = self._settings(options, memory, engine=engine, threads=threads)
+        return self._bfs_many(sources, emit, targets, strategy, settings)
+
+    def components(
+        self,
+        *,
+        engine: Engine = "auto",
+        memory: str | int | None = None,
+        threads: int | None = None,
+        progress: bool = False,
+        tmp: str | os.PathLike[str] | None = None,
+        options: Settings | None = None,
+    ) -> ComponentsResult:
+        """Find the connected components; of a directed graph the weakly connected ones.
+
+        Each process that searches a graph in parts needs 4 bytes for each vertex of the graph.
+
+        Parameters
+        ----------
+        engine, memory, threads, progress, tmp, options
+            As for ``bfs``.
+
+        Raises
+        ------
+        FormatError
+            If the graph is damaged, or cannot be read any more.
+        BudgetError
+            If device or host memory, or ``memory``, is too small; says how much is needed.
+        """
+        settings = self._settings(
+            options, memory, engine=engine, threads=threads, progress=progress, tmp=tmp
+        )
+        return self._components(settings)
+
+    def _settings(
+        self,
+        options: Settings | None,
+        memory: str | int | None,
+        **given: Any,  # noqa: ANN401
+    ) -> Settings:
+        """Put settings together; without a bound for memory it is that of ``open``."""
+        if memory is None and isinstance(options, Settings):
+            memory = options.memory
+        budget = self._stored.budget_bytes if memory is None else parse_size(memory)
+        return settings_of(options, memory=budget, **given)
+
+    @abstractmethod
+    def _bfs(
+        self, source: Vertex | Iterable[Vertex], parents: bool, settings: Settings
+    ) -> BfsResult: ...
+
+    @abstractmethod
+    def _bfs_many(
+        self,
+        sources: Iterable[Vertex],
+        emit: Emit,
+        targets: Iterable[Iterable[Vertex]] | None,
+        strategy: Strategy,
+        settings: Settings,
+    ) -> SourceResults: ...
+
+    @abstractmethod
+    def _components(self, settings: Settings) -> ComponentsResult: ...
+
+    def _largest(self, parents: bool, settings: Settings) -> Vertex:
+        """Return the smallest id of the largest component."""
+        found = self._components(settings.for_largest()).largest_component
+        if found is None:
+            raise QueryError(f"{self.path}: has no vertex to start from")
+        label: Vertex = found.label
+        return label

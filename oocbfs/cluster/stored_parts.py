@@ -1,0 +1,95 @@
+"""A graph in parts that is open, and the way to those who search its parts."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from oocbfs.arrays import ResultPool
+from oocbfs.cluster.budget import ON_DEVICES
+from oocbfs.cluster.connect import connect
+from oocbfs.cluster.folder import PartFolder
+from oocbfs.cluster.shard import ShardRef
+from oocbfs.errors import QueryError
+from oocbfs.formats.io.ordered import available_threads
+from oocbfs.settings import Settings
+from oocbfs.version import __version__
+
+if TYPE_CHECKING:
+    from oocbfs.cluster.exchange import Exchange
+
+# Where parts are searched in any process: in the mapped file, with tails on disk, or on a device.
+_ENGINES = ("auto", "cpu", "disk", *ON_DEVICES)
+
+
+class StoredParts(PartFolder):
+    """The storage of a graph in parts; ``cluster`` says where these are searched."""
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        memory: str | int | None = None,
+        cluster: str | None = None,
+    ) -> None:
+        super().__init__(folder, memory)
+        self.cluster = cluster
+        self._exchange: tuple[tuple[Any, ...], Exchange] | None = None
+
+    def check_settings(self, settings: Settings) -> None:
+        """Refuse what graphs in parts do not have."""
+        default = Settings()
+        for name in ("engine", "vram", "resident_tails", "method"):
+            if name == "engine" and settings.engine in _ENGINES:
+                continue
+            if name in ("vram", "resident_tails") and (settings.on_device or settings.devices):
+                continue
+            if getattr(settings, name) != getattr(default, name):
+                option = name.replace("_", "-")
+                raise QueryError(f"{self.path}: a graph in parts knows no --{option}: leave it out")
+
+    @cached_property
+    def result_pool(self) -> ResultPool:
+        """Memory of earlier results, for the next ones."""
+        return ResultPool()
+
+    def refs(self, settings: Settings) -> list[ShardRef]:
+        """Say where each shard is, and how to open it."""
+        return [
+            ShardRef(
+                path=os.path.abspath(self.manifest.path_of(part)),
+                part=part,
+                parts=len(self.manifest.parts),
+                num_vertices=self.num_vertices,
+                checksum=file.checksum,
+                version=__version__,
+                engine=settings.engine,
+                threads=available_threads(settings.threads),
+                memory=settings.memory,
+                vram=settings.vram,
+                resident_tails=settings.resident_tails,
+            )
+            for part, file in enumerate(self.manifest.parts)
+        ]
+
+    def exchange(self, settings: Settings) -> Exchange:
+        """Reach the shards, by an exchange that is kept for the next search of the same kind."""
+        device = (settings.vram, settings.resident_tails)
+        key = (settings.engine, settings.threads, settings.memory, *device)
+        if self._exchange is None or self._exchange[0] != key:
+            self.disconnect()
+            for number in range(self.shape.cut.parts):
+                self.part(number)  # all of them are there, and are what the manifest says
+            self._exchange = key, connect(self.cluster, self.refs(settings), self.stored_degrees)
+        return self._exchange[1]
+
+    def disconnect(self) -> None:
+        """Let go of the shards, wherever they are."""
+        if self._exchange is not None:
+            self._exchange[1].close()
+            self._exchange = None
+
+    def close(self) -> None:
+        """Let go of the shards and of the files."""
+        self.disconnect()
+        super().close()

@@ -1,0 +1,1 @@
+"""What tests compare with, and write anew when it changes on purpose."""
