@@ -179,16 +179,16 @@ def _recorded() -> dict[str, str]:
     return recorded
 
 
-def digest(group: Group, root: Path = ROOT) -> str:
+def digest(group: Group) -> str:
     """Return a digest of the files of a group, and of what they are called."""
     found = hashlib.sha256()
     modules = {name.split("::")[0] for name in group.tests}
     for pattern in (*group.sources, *sorted(modules)):
-        files = sorted(path for path in root.glob(pattern) if path.is_file())
+        files = sorted(path for path in ROOT.glob(pattern) if path.is_file())
         assert files, f"{pattern} is guarded by tests, but there is no such file"
         for file in files:
             data = file.read_bytes()
-            found.update(f"{file.relative_to(root)}\0{len(data)}\0".encode() + data)
+            found.update(f"{file.relative_to(ROOT)}\0{len(data)}\0".encode() + data)
     return found.hexdigest()
 
 
