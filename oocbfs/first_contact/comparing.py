@@ -64,6 +64,17 @@ def compare_search(
     validate(graph, graph.ids_of(np.array([source])), found, threads=threads)
 
 
+def compare_stopped(
+    case: Case, source: int, levels: NDArray[Any], parents: NDArray[np.uint32] | None
+) -> None:
+    """Compare a search that was to stop at a neighbour: nothing further has a level or a parent."""
+    expected = case.levels(source).copy()
+    expected[expected > 1] = -1
+    _equal(f"levels next to stored vertex {source}", levels, expected)
+    if parents is not None:
+        _equal("vertices with a parent", parents != NO_HEAD, expected >= 0)
+
+
 def compare_labels(case: Case, labels: NDArray[Any], expected: NDArray[Any] | None = None) -> None:
     """Compare labels with those expected, by default the CPU's, by stored vertex."""
     if expected is None:

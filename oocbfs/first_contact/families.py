@@ -24,6 +24,7 @@ from oocbfs.first_contact.comparing import (
     compare_labels,
     compare_levels,
     compare_search,
+    compare_stopped,
 )
 from oocbfs.first_contact.graphs import Case
 from oocbfs.first_contact.target import Target
@@ -58,6 +59,8 @@ SHARES = ("0%", "50%", "100%")
 _LARGE = StepLimits(small_vertices=0, heads_passes=0)
 _SMALL = StepLimits(small_vertices=1 << 30, small_bytes=1 << 30)
 _NO_RANKS = np.empty(0, np.uint32)
+# Results come in several pieces from graphs of any size.
+_RESULT_SLOT_BYTES = 4096
 # How many graphs each method meets in the emulator, one after the other.
 _FEW_CASES = 4
 
@@ -108,12 +111,16 @@ def one_source(target: Target, cases: Sequence[Case]) -> Iterator[Check]:
         ) -> None:
             device = target.device(KernelOptions(), BFS_KERNELS)
             budget = _placed(case, share, results=True)
-            with load_graph(
-                GpuBfs, device, case.stored, budget, whole=True, limits=limits
-            ) as search:
+            options: dict[str, Any] = {"limits": limits, "result_slot_bytes": _RESULT_SLOT_BYTES}
+            with load_graph(GpuBfs, device, case.stored, budget, whole=True, **options) as search:
+                in_order = search.results.in_order
                 for source in case.sources:
                     done = search.run(np.array([source], np.uint32), direction)
-                    compare_search(case, source, *by_stored(case, done, search.results.in_order))
+                    compare_search(case, source, *by_stored(case, done, in_order))
+                if limits is None:  # as usual, a search may also stop at a vertex
+                    near = int(np.argmax(case.levels(source) == 1))
+                    done = search.run(np.array([source], np.uint32), direction, target=near)
+                    compare_stopped(case, source, *by_stored(case, done, in_order))
 
         yield Check(f"{case.name}, {direction.value}, {size} levels, {share} resident", run)
 

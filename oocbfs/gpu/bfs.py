@@ -19,7 +19,7 @@ from oocbfs.plan.costs import costs_of
 from oocbfs.plan.cuts import Cuts
 from oocbfs.plan.device import SLOT_BYTES
 from oocbfs.plan.limits import StepLimits, limits_of
-from oocbfs.plan.search_arrays import search_arrays
+from oocbfs.plan.search_arrays import RESULT_SLOT_BYTES, search_arrays
 
 
 class GpuBfs(OnDevice):
@@ -34,6 +34,7 @@ class GpuBfs(OnDevice):
         with_parents: bool = True,
         disks: tuple[DiskTails, ...] = (),
         slot_bytes: int = SLOT_BYTES,
+        result_slot_bytes: int = RESULT_SLOT_BYTES,
         limits: StepLimits | None = None,
         order: NDArray[np.uint32] | None = None,
         **placement: Unpack[Placement],
@@ -44,6 +45,7 @@ class GpuBfs(OnDevice):
         # What the last search started from, and how many levels of it were expanded.
         self.num_sources = self.num_expanded = 0
         self._disks, self._slot_bytes = disks, slot_bytes
+        self._result_slot_bytes = result_slot_bytes
         self._order, self._copied = order, placement.get("copied", lambda _: None)
         super().__init__(device, rows, in_rows, placement)
 
@@ -71,6 +73,7 @@ class GpuBfs(OnDevice):
             with_parents=self.with_parents,
             stack=stack,
             copied=self._copied,
+            largest_slot=self._result_slot_bytes,
         )
         self._memories += self.results.memories
 

@@ -74,11 +74,12 @@ class DeviceResults:
         with_parents: bool,
         stack: ExitStack,
         copied: Callable[[int], object],
+        largest_slot: int,
     ) -> None:
         self._device, self._num_vertices = device, num_vertices
         self.in_order = order is not None
         self._size = num_vertices if order is None else order.size
-        size = result_slot_bytes(self._size)
+        size = min(largest_slot, result_slot_bytes(self._size))
         self._slots = [
             _Slot(device.allocate(size // 4, np.uint32, "results"), _pin(device, size, stack))
             for _ in range(RESULT_SLOTS)

@@ -22,7 +22,7 @@ UNIT_BYTES = 512
 # Results come to the host in pieces, through slots on the device and as many in pinned memory: one
 # is filled while the host takes what is in the other.
 RESULT_SLOTS = 2
-_RESULT_SLOT_BYTES = 4 << 20
+RESULT_SLOT_BYTES = 4 << 20
 
 # What the arrays of a traversal are for.
 _PURPOSES = {
@@ -111,7 +111,7 @@ def cached_sectors(tail_bytes: int) -> int:
 
 def result_slot_bytes(num_results: int) -> int:
     """Tell how large a slot for results is: no larger than what four bytes a vertex need."""
-    return min(_RESULT_SLOT_BYTES, allocated_bytes(4 * num_results))
+    return min(RESULT_SLOT_BYTES, allocated_bytes(4 * num_results))
 
 
 def order_bytes(shape: Shape, *, with_parents: bool) -> int:

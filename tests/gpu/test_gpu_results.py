@@ -70,7 +70,7 @@ def opened(folder: Path, ids: Any, order: Any, *, directed: bool) -> Graph:
 @pytest.fixture(params=[512, 4 << 20], ids=["many pieces", "one piece"])
 def slot(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Let results come in pieces of so many bytes."""
-    monkeypatch.setattr("oocbfs.plan.search_arrays._RESULT_SLOT_BYTES", request.param)
+    monkeypatch.setattr("oocbfs.plan.search_arrays.RESULT_SLOT_BYTES", request.param)
     return int(request.param)
 
 
@@ -194,7 +194,7 @@ def check_in_order(matrix: Matrix, limits: Any, checks: Checks = Checks.NONE) ->
 
 def test_every_vertex_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither vertices nor positions fill words or pieces; every array comes in several pieces."""
-    monkeypatch.setattr("oocbfs.plan.search_arrays._RESULT_SLOT_BYTES", 4096 - 512)
+    monkeypatch.setattr("oocbfs.plan.search_arrays.RESULT_SLOT_BYTES", 4096 - 512)
     matrix = caterpillar(5, 1330)
     matrix.resize((6658, 6658))  # by vertices without edges
     check_in_order(matrix, LARGE)
@@ -276,7 +276,7 @@ def test_sizes_are_counted_by_all_threads(depth: int, size: int) -> None:
 
 def test_results_are_copied_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each goes to pinned memory of the driver's, and is there when the host takes it."""
-    monkeypatch.setattr("oocbfs.plan.search_arrays._RESULT_SLOT_BYTES", 512)
+    monkeypatch.setattr("oocbfs.plan.search_arrays.RESULT_SLOT_BYTES", 512)
     runtime = Runtime(offset=0, library=device().library)
     launched: list[Any] = []
     made = CudaDevice(cupy=fake_cupy(runtime, launched))
@@ -294,7 +294,7 @@ def test_results_are_copied_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_copies_overlap_with_what_the_host_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """The copy of a piece is started before the host takes the piece before."""
-    monkeypatch.setattr("oocbfs.plan.search_arrays._RESULT_SLOT_BYTES", 512)
+    monkeypatch.setattr("oocbfs.plan.search_arrays.RESULT_SLOT_BYTES", 512)
     events: list[str] = []
 
     class Recording(EmulatorDevice):

@@ -69,7 +69,7 @@ def test_files_larger_than_memory_stay_on_disk(cold: Path, monkeypatch: pytest.M
     with oocbfs.open(cold) as graph:
         graph.bfs(0)
         monkeypatch.setattr("oocbfs.memory.available_bytes", lambda: 1000)
-        monkeypatch.setattr(type(graph), "cached_share", lambda self: 0.2)
+        monkeypatch.setattr("oocbfs.graph.stored.StoredGraph.cached_share", lambda self: 0.2)
         assert graph.bfs(0).stats.engine == "disk"
 
 
