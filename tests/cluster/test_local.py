@@ -144,7 +144,7 @@ def test_workers_end_with_the_client(folder: Path, number: int) -> None:
         "import os, sys, time, oocbfs\n"
         "from oocbfs.settings import Settings\n"
         "graph = oocbfs.open(sys.argv[1], cluster='local:2')\n"
-        "found = graph.exchange(Settings())._workers\n"
+        "found = graph._stored.exchange(Settings())._workers\n"
         "print(*(worker.process.pid for worker in found), flush=True)\n"
         "time.sleep(600)\n"
     )

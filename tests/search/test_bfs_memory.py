@@ -30,7 +30,8 @@ def watch():
         peak = max(peak, anonymous()); time.sleep(0.0005)
 watcher = threading.Thread(target=watch); watcher.start()
 with oocbfs.open(large) as graph:
-    result = graph.bfs(0, parents=parents, threads=2, direction="top-down")
+    options = oocbfs.Settings(direction="top-down")
+    result = graph.bfs(0, parents=parents, threads=2, options=options)
 stop = True; watcher.join()
 print((peak - before) / graph.num_vertices)
 """

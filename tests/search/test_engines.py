@@ -188,7 +188,7 @@ def test_auto_falls_back_and_says_so(graph: Graph) -> None:
         assert stats.fallback is None
     else:
         assert problem in str(stats.fallback)
-    code = f"import sys, oocbfs; open_file({graph.path!r}).bfs(1); print('cupy' in sys.modules)"
+    code = f"import sys, oocbfs; oocbfs.open({graph.path!r}).bfs(1); print('cupy' in sys.modules)"
     done = children.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

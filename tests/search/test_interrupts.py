@@ -20,11 +20,11 @@ import numpy as np
 import oocbfs
 graph = oocbfs.open(sys.argv[1])
 SOURCES = list(range(70))
-HUB = int(graph.ids_of(np.array([0]))[0])
+HUB = int(graph._stored.ids_of(np.array([0]))[0])
 VERBS = {
     "bfs": lambda: graph.bfs(HUB, engine="cpu", threads=4).level_sizes.tolist(),
     "disk": lambda: graph.bfs(
-        HUB, engine="disk", threads=4, direction="bottom-up"
+        HUB, engine="disk", threads=4, options=oocbfs.Settings(direction="bottom-up")
     ).level_sizes.tolist(),
     "components": lambda: graph.components(engine="cpu", threads=4).num_components,
     "disk components": lambda: graph.components(engine="disk", threads=4).num_components,
