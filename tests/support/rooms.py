@@ -7,6 +7,7 @@ that lie beside the folders are rooms of their own.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -19,6 +20,11 @@ PACKAGES = {
     "oocbfs.tools": "tools",
     "oocbfs": "oocbfs",
 }
+TOP = ("oocbfs", "kernels", "formats", "tools")
+SOURCES = {".py", ".cu", ".cuh", ".h", ".cpp"}
+# More than this is worth a look.
+MANY_LINES = 350
+MANY_FILES = 20
 Graph = dict[str, set[str]]
 
 
@@ -88,8 +94,33 @@ def layers(graph: Graph) -> list[list[str]]:
     return found
 
 
+def files(*suffixes: str) -> list[Path]:
+    """Every file of the checkout that is not made by running something, and is no link."""
+    found = [
+        path
+        for top in (*TOP, "tests", "scripts")
+        for path in (ROOT / top).rglob("*")
+        if path.is_file() and (not suffixes or path.suffix in suffixes)
+        if "__pycache__" not in path.parts
+        if not any(parent.is_symlink() for parent in path.parents)
+    ]
+    assert len(found) > 20
+    return found
+
+
+def large() -> Iterator[str]:
+    """Yield what may be two things: long files, and folders of many files."""
+    for path in files(*SOURCES):
+        if (count := len(path.read_text().splitlines())) > MANY_LINES:
+            yield f"{path.relative_to(ROOT)}: {count} lines"
+    folders = Counter(path.parent for path in files())
+    for folder, count in folders.items():
+        if count > MANY_FILES:
+            yield f"{folder.relative_to(ROOT)}: {count} files"
+
+
 def main() -> None:
-    """Print the layers from the bottom up, and what each room imports."""
+    """Print the layers from the bottom up, what each room imports, and what is large."""
     graph = import_graph()
     try:
         found = layers(graph)
@@ -99,6 +130,8 @@ def main() -> None:
         print(f"layer {number}")
         for room in rooms:
             print(f"  {room:<26} {' '.join(sorted(graph.get(room, ())))}".rstrip())
+    for line in sorted(large()):
+        print(f"large: {line}")
 
 
 if __name__ == "__main__":
