@@ -113,7 +113,7 @@ void count_instruction(Warp* warp, unsigned lanes) {
 static void count_atomic(const char* byte, unsigned bytes, Warp* warp) {
   const bool shared = byte >= shared_begin() && byte < shared_begin() + shared_bytes();
   const Array* array = shared ? nullptr : find_array(byte);
-  const char* name = shared ? "shared memory" : array ? array->name.c_str() : "other";
+  const char* name = shared ? "shared_memory" : array ? array->name.c_str() : "other";
   const char* begin = shared ? shared_begin() : array ? found_begin : byte;
   if (*name == '.') return;   // kernels count there what they do: no part of what they do
   warp->work++;

@@ -258,4 +258,6 @@ def test_missing_file_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="cannot be opened"):
         open_file(tmp_path / "none.ocg")
     with pytest.raises(FormatError, match="is a folder without a manifest"):
+        oocbfs.open(tmp_path)
+    with pytest.raises(FormatError, match="is a folder, a pipe or a device"):
         open_file(tmp_path)

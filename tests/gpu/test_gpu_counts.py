@@ -76,7 +76,7 @@ def test_levels_sum_up_to_the_whole(direction: DeviceDirection) -> None:
     for name in ("edges_examined", "device_sectors", "atomics", "launches", "read_backs"):
         assert 0 < getattr(steps, name) <= getattr(total, name)
     assert total.atomics_by_array is not None
-    assert set(total.atomics_by_array) <= {"control", "visited", "claimed", "shared memory"}
+    assert set(total.atomics_by_array) <= {"control", "visited", "claimed", "shared_memory"}
     assert 1 <= (total.lanes_used or 0) <= 32
     assert (total.warp_imbalance or 0) >= 1
     assert set(COLUMNS) < set(total.summary())

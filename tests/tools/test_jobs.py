@@ -202,7 +202,7 @@ def test_json_of_every_verb(tmp_path: Path) -> None:
         seen.add(line.split()[0])
         if line.startswith(("batch", "verify")):
             assert report["seconds"] > 0
-    with_json = {verb for verb in VERBS if "--json" in run_help(verb)}
+    with_json = {verb for verb in VERBS if "\n  --json" in run_help(verb)}
     assert with_json == set(VERBS) - {"completion"}
     assert with_json - seen <= {"ablate"}
 
