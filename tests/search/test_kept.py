@@ -77,7 +77,7 @@ def test_graphs_are_pickled_by_their_path(
     path: Path, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(path.parent)
-    with oocbfs.open(name, memory="1G") as graph:
+    with oocbfs.open(name, memory="16G") as graph:
         pickled = pickle.dumps(graph)
         assert len(pickled) < 1000
         expected = graph.bfs(7).levels

@@ -61,12 +61,12 @@ CASES: dict[str, tuple[str, ...]] = {
     "components-disk": ("components", "k.ocg", "--engine", "disk", *_ONE),
     "components-emulator": ("components", "k.ocg", "--engine", "emulator", *_ONE),
     "components-parts": ("components", "shards", *_ONE),
-    "report": ("report", "k.ocg", "-o", "k.html", "--sources", "1", "--memory", "1G", *_ONE),
+    "report": ("report", "k.ocg", "-o", "k.html", "--sources", "1", "--memory", "16G", *_ONE),
     "ablate": (
         "ablate", "k.ocg", "--methods", "v3.3", "--sources", "1", "--seeds", "1", *_ONE,
     ),
     "graph500": ("graph500", "--scale", "6", "--roots", "2", *_CPU),
-    "plan": ("plan", "k.ocg", "--vram", "1G", "--memory", "1G", "--samples", "1", *_ONE),
+    "plan": ("plan", "k.ocg", "--vram", "1G", "--memory", "16G", "--samples", "1", *_ONE),
     "plan-workers": ("plan", "k.ocg", "--workers", "2", "--samples", "1", *_ONE),
 }  # fmt: skip
 
