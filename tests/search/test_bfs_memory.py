@@ -28,7 +28,7 @@ def watch():
     global peak
     while not stop:
         peak = max(peak, anonymous()); time.sleep(0.0005)
-watcher = threading.Thread(target=watch); watcher.start()
+watcher = threading.Thread(target=watch, daemon=True); watcher.start()
 with oocbfs.open(large) as graph:
     options = oocbfs.Settings(direction="top-down")
     result = graph.bfs(0, parents=parents, threads=2, options=options)
