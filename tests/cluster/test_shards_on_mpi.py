@@ -108,15 +108,23 @@ def deep(shared_graphs: SharedGraphs, tmp_path_factory: pytest.TempPathFactory) 
 # Runs on every rank until a signal comes: in a search, or while the first one does something else.
 ENDLESS = """
 import signal, sys, time
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 import oocbfs
-from oocbfs.cli import main
+from oocbfs import cli
+# As the program does: where Python loses an interrupt, it comes again.
+stop = cli._Stop()
+sys.unraisablehook = stop.raise_again
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
+    signal.signal(number, stop)
+def begin(arguments, run=cli.main):
+    open(sys.argv[2], "w").close()
+    return run(arguments)
 with oocbfs.open(sys.argv[1], cluster="mpi") as graph:
     graph.bfs(0, max_depth=3)
-    open(sys.argv[2], "w").close()
     if sys.argv[3] == "idle":
+        open(sys.argv[2], "w").close()
         time.sleep(300)
-sys.exit(main(sys.argv[4:]))
+cli.main = begin
+cli.program(sys.argv[4:])
 """
 
 
