@@ -151,13 +151,7 @@ def _count_ours(
         KernelOptions(with_parents=False), checks=Checks.COUNTS, num_blocks=NUM_BLOCKS, rates=rates
     )
     searches = []
-    with GpuBfs(
-        device,
-        graph.rows,
-        graph.in_rows,
-        with_parents=False,
-        device_ranges=decided.device_ranges,
-    ) as search:
+    with _placed(device, graph, decided) as search:
         for source in sources:
             steps = search.run(np.array([source], np.uint32), direction).steps
             searches.append([(step.kind == "small", step.counts) for step in steps])
@@ -267,14 +261,14 @@ def _row(graph: StoredGraph, share: int, samples: list[LevelSample]) -> list[str
 def _count(graph: StoredGraph, decided: DevicePlan, samples: list[LevelSample]) -> np.ndarray:
     device = EmulatorDevice(KernelOptions(with_parents=False))
     counted = [0]
-    with GpuBfs(
-        device,
-        graph.rows,
-        graph.in_rows,
-        with_parents=False,
-        device_ranges=decided.device_ranges,
-    ) as search:
+    with _placed(device, graph, decided) as search:
         for sample in samples:
             search.run(np.flatnonzero(sample.levels == 0).astype(np.uint32))
             counted.append(device.usage.slow_bytes or 0)
     return np.diff(counted)
+
+
+def _placed(device: EmulatorDevice, graph: StoredGraph, decided: DevicePlan) -> GpuBfs:
+    """Bring a graph to a device as planned."""
+    ranges = decided.device_ranges
+    return GpuBfs(device, graph.rows, graph.in_rows, with_parents=False, device_ranges=ranges)

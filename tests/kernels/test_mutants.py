@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from oocbfs.kernels.cuda.source import FOLDER
 from tests.support.exhaustive import some
 from tests.support.mutants.all_mutants import MUTANTS
 from tests.support.mutants.mutant import Mutant, copy_kernels
@@ -34,6 +35,12 @@ def test_mutants_are_caught(mutant: Mutant, runner: Runner, tmp_path: Path) -> N
     assert "could not be compiled" not in done.report, done.report
     assert done.code == pytest.ExitCode.TESTS_FAILED, done.report
     assert any(words in done.report for words in mutant.report.split("|")), done.report
+
+
+def test_every_mutant_fits_its_source() -> None:
+    """Also those of which only a run of all would tell."""
+    unfit = [one.name for one in MUTANTS if (FOLDER / one.source).read_text().count(one.old) != 1]
+    assert not unfit
 
 
 def test_the_runner_passes_what_is_not_broken(runner: Runner, tmp_path: Path) -> None:

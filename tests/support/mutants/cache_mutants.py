@@ -7,7 +7,6 @@ from tests.support.mutants.mutant import Mutant
 
 _CACHE = "gpu/test_small_cache.py::{}"
 _RACES = _CACHE.format("test_no_races[random-2]")
-_LOADS = _CACHE.format("test_loads_equal_an_independent_count[device_range0-4-random]")
 _WRONG_LOADS = "assert moved == expected"
 _SECTORS = (
     "gpu/test_slow_bytes.py::test_sectors_equal_an_independent_count"
