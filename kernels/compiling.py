@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _lock = renewed_after_fork(threading.Lock())
-_here = threading.local()
-# What was spent on compiling in this process.
+# What was spent on compiling in this process: while any thread did, since one waits for another.
 _seconds = 0.0
+_depth, _start = 0, 0.0
 _PROGRAM = """
 import sys
 sys.path[:] = {path!r}
@@ -142,7 +142,7 @@ def counting() -> Iterator[None]:
 
 
 def compile_seconds() -> float:
-    """Return the seconds that were spent on compiling so far, by all threads."""
+    """Return the seconds that were spent on compiling so far, by any thread."""
     _listen()
     return _seconds
 
@@ -153,17 +153,19 @@ def clock() -> float:
 
 
 def _begin() -> None:
-    _here.depth = getattr(_here, "depth", 0) + 1
-    if _here.depth == 1:
-        _here.start = time.perf_counter()
+    global _depth, _start
+    with _lock:
+        if _depth == 0:
+            _start = time.perf_counter()
+        _depth += 1
 
 
 def _end() -> None:
-    global _seconds
-    _here.depth -= 1
-    if _here.depth == 0:
-        with _lock:
-            _seconds += time.perf_counter() - _here.start
+    global _depth, _seconds
+    with _lock:
+        _depth -= 1
+        if _depth == 0:
+            _seconds += time.perf_counter() - _start
 
 
 @cache
