@@ -42,7 +42,7 @@ class NamedEdges:
         return self.starts.size // 2
 
     def part(self, first: int, stop: int) -> NamedEdges:
-        """Give the edges first … stop-1."""
+        """Return the edges first … stop-1."""
         return NamedEdges(
             self.text, self.starts[2 * first : 2 * stop], self.lengths[2 * first : 2 * stop]
         )

@@ -62,7 +62,7 @@ class NameColumn:
                 yield text[begin:end].decode() or None
 
     def tolist(self) -> list[str | None]:
-        """Give all names as strings."""
+        """Return all names as strings."""
         return list(self)
 
     def __array__(
@@ -75,7 +75,7 @@ class NameColumn:
         return array
 
     def __arrow_array__(self, type: Any = None) -> Any:  # noqa: ANN401
-        """Give the names to pyarrow, without making strings of Python."""
+        """Return the names as an array of pyarrow, without making strings of Python."""
         import pyarrow
 
         missing = self.bounds[1:] == self.bounds[:-1]

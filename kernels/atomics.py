@@ -24,7 +24,7 @@ _I64 = ir.IntType(64)
 
 
 def element_pointer(context, builder, array_type, array, index):
-    """Give the address of array[index] without a bounds or wrap-around test."""
+    """Return the address of array[index] without a bounds or wrap-around test."""
     view = context.make_array(array_type)(context, builder, array)
     return cgutils.get_item_pointer(context, builder, array_type, view, [index], wraparound=False)
 
@@ -38,7 +38,7 @@ def _read_modify_write(operation, ordering):
         return array.dtype(array, types.intp, array.dtype), codegen
 
     typed.__name__ = f"atomic_{operation}"
-    typed.__doc__ = f"Apply {operation} to array[index] atomically; give what was there before."
+    typed.__doc__ = f"Apply {operation} to array[index] atomically; return what was there before."
     return intrinsic(typed)
 
 
@@ -175,7 +175,7 @@ def count_ones(typingctx, word):
 
 
 def extracts_fast() -> bool:
-    """Tell whether the processor we compile for extracts bits in one step.
+    """Return whether the processor we compile for extracts bits in one step.
 
     Early Zens do it in microcode, which takes longer than shifting.
     """

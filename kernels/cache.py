@@ -98,7 +98,7 @@ def _take_writable(dispatcher: Any, signature: Any) -> None:  # noqa: ANN401
 
 
 def is_cached(kernel: Any, called_with: tuple[Any, ...] = ()) -> bool:  # noqa: ANN401
-    """Tell whether a kernel is compiled, here or in the cache: for some arguments, or for all.
+    """Return whether a kernel is compiled, here or in the cache: for some arguments, or for all.
 
     All are the signatures that it has, or the only types that it is called with.
     """
@@ -113,7 +113,7 @@ def is_cached(kernel: Any, called_with: tuple[Any, ...] = ()) -> bool:  # noqa: 
 
 
 def nothing_is_cached() -> bool:
-    """Tell whether this is the first time that anything is compiled."""
+    """Return whether this is the first time that anything is compiled."""
     folders = (_folder_for(folder) for folder in (_ROOT, *_ROOT.iterdir()) if folder.is_dir())
     return not any(any(folder.glob("*.nbi")) for folder in folders)
 
@@ -124,7 +124,7 @@ def count_kernels(path: Path) -> int:
 
 
 def imported_files(path: Path) -> set[Path]:
-    """Give a kernel's file and all files of kernels that it imports, directly or not."""
+    """Return a kernel's file and all files of kernels that it imports, directly or not."""
     found: set[Path] = set()
     waiting = [path]
     while waiting:
@@ -142,7 +142,7 @@ def _read(path: Path) -> tuple[bytes, str]:
 
 
 def _imports(text: str) -> Iterator[Path]:
-    """Give the files of kernels that a file's text names in its imports."""
+    """Yield the files of kernels that a file's text names in its imports."""
     for module, names in _IMPORT.findall(text):
         base = _ROOT.joinpath(*module.split(".")[1:])
         candidates = [base, *(base / name for name in re.findall(r"\w+", names))]
@@ -163,7 +163,7 @@ def source_digest(path: Path) -> bytes:
 
 @cache
 def _folder_for(sources: Path) -> Path:
-    """Give the folder for the kernels of a folder: beside them, or where the user can write."""
+    """Return the folder for the kernels of a folder: beside them, or where the user can write."""
     name = f"{sources.name}_{hashlib.sha256(os.fsencode(sources)).hexdigest()[:24]}"
     asked = Path(config.CACHE_DIR) / name if config.CACHE_DIR else sources / "__pycache__"
     return cache_folder(name, asked)

@@ -32,7 +32,7 @@ _said: set[str] = set()
 
 
 def cache_folder(name: str, *preferred: Path) -> Path:
-    """Give the first of these that is writable and own, or one of this name that is.
+    """Return the first of these that is writable and own, or one of this name that is.
 
     That is in the user's cache, or among temporary files. If it is another than was asked for, a
     line says why, once.
@@ -53,7 +53,7 @@ def cache_folder(name: str, *preferred: Path) -> Path:
 
 
 def is_writable(folder: Path) -> bool:
-    """Tell whether files can be made in a folder, which is made if it is missing."""
+    """Return whether files can be made in a folder, which is made if it is missing."""
     try:
         tempfile.TemporaryFile(dir=_made(folder)).close()
     except OSError:
@@ -62,7 +62,7 @@ def is_writable(folder: Path) -> bool:
 
 
 def why_not_own(folder: Path) -> str | None:
-    """Say why somebody else may have put into a folder what is found there, or None."""
+    """Return why somebody else may have put into a folder what is found there, or None."""
     try:
         *_, (last, found) = steps = list(_steps(folder))
         for path, status in steps:
@@ -101,7 +101,7 @@ def _steps(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def _problem(path: Path, status: os.stat_result, *, may_be_written: bool) -> str | None:
-    """Say whose a file, folder or link is, or who may write to it, if that is somebody else."""
+    """Return whose a file, folder or link is, or who may write to it, if that is somebody else."""
     if status.st_uid not in (0, os.getuid(), _OWNER):
         return f"{path} belongs to another user ({status.st_uid})"
     if may_be_written or stat.S_ISLNK(status.st_mode):
@@ -115,7 +115,7 @@ def _problem(path: Path, status: os.stat_result, *, may_be_written: bool) -> str
 
 @cache
 def _is_own_group(group: int) -> bool:
-    """Tell whether a group has this user's name, is their first one, and has no other member."""
+    """Return whether a group has this user's name, is their first one, and has no other member."""
     try:
         user, found = pwd.getpwuid(os.getuid()), grp.getgrgid(group)
     except KeyError:
@@ -143,7 +143,7 @@ def _say(reason: str, folder: Path) -> None:
 
 
 def _user_folder() -> Path | None:
-    """Give the folder that the user's environment asks for, if it names any."""
+    """Return the folder that the user's environment asks for, if it names any."""
     try:
         base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     except RuntimeError:  # a user without a name and without HOME
@@ -153,7 +153,7 @@ def _user_folder() -> Path | None:
 
 @cache
 def _temporary_folder() -> Path:
-    """Give a folder of this user among temporary files; if it is not own, one for this run."""
+    """Return a folder of this user among temporary files; if it is not own, one for this run."""
     folder = Path(tempfile.gettempdir()) / f"oocbfs-{os.getuid()}"
     if not is_writable(folder) or why_not_own(folder) is not None:
         folder = Path(tempfile.mkdtemp(prefix="oocbfs-"))

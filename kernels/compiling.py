@@ -49,12 +49,12 @@ class Code(NamedTuple):
 
 
 def code_of(kernel: Any) -> Code:  # noqa: ANN401
-    """Tell how a kernel that has signatures is compiled."""
+    """Return how a kernel that has signatures is compiled."""
     return Code(kernel, kernel.py_func.__module__, f"{kernel.py_func.__name__}.prepare")
 
 
 def missing(codes: Iterable[Code]) -> list[Code]:
-    """Give what is neither compiled here nor in the cache."""
+    """Return what is neither compiled here nor in the cache."""
     return [code for code in codes if not is_cached(code.kernel, code.called_with)]
 
 
@@ -126,7 +126,7 @@ def start(targets: Iterable[tuple[str | int, ...]]) -> subprocess.Popen[bytes]:
 
 @cache
 def address_of(kernel: Any) -> int:  # noqa: ANN401
-    """Give the address at which other compiled code can call a kernel with one signature."""
+    """Return the address at which other compiled code can call a kernel with one signature."""
     address: int = address_of_code(kernel.prepare())
     return address
 

@@ -60,7 +60,7 @@ _ONE = np.uint64(1)
 
 @inlined
 def take_varint(tails, offset):
-    """Decode the varint at this offset without a branch; give its value and its end.
+    """Decode the varint at this offset without a branch; return its value and its end.
 
     All bytes of a word are looked at together, as in Vigna's broadword programming (WEA 2008):
     the lowest clear top bit ends the varint, and the sevens below it are packed into one value. A
@@ -77,7 +77,7 @@ def take_varint(tails, offset):
 def take_word(ids, count, tails, offset, end, v):
     """Append the ids of the varints that end within the next 8 bytes before ``end``.
 
-    ``v`` is the id before. Gives the new count, the offset of the next varint and the last id.
+    ``v`` is the id before. Returns the new count, the offset of the next varint and the last id.
 
     Where varints have at most two bytes, as most have, all are decoded at once: each is moved into
     two bytes of its own, and their gaps are summed up in a vector. Nothing is guessed, whether a
@@ -118,7 +118,7 @@ def take_word(ids, count, tails, offset, end, v):
 
 @kernel
 def gather_segment(ids, count, tails, offset, end, n):
-    """Append the ids of one segment; give the new count, or -1 if it is malformed.
+    """Append the ids of one segment; return the new count, or -1 if it is malformed.
 
     ``ids`` needs SPARE more elements than there are ids.
     """
@@ -142,7 +142,7 @@ def gather_segment(ids, count, tails, offset, end, n):
 def gather_row_segment(rows, u, number, ids):
     """Gather one segment of a row, with the head if it is the first.
 
-    Gives how many ids that are (-1 if they are malformed), and the bytes of the tail.
+    Returns how many ids that are (-1 if they are malformed), and the bytes of the tail.
     """
     if rows.neighbours.size != 0:
         begin = np.int64(rows.firsts[u]) + number * SEGMENT_BYTES
@@ -218,7 +218,7 @@ def make_tail_walk(look):
     def walk(tails, begin, end, n, carry, context):
         """Look at the ids of tails[begin:end], whole segments.
 
-        Gives the last carry, how many ids were looked at (-1 if the tail is malformed), and bytes.
+        Returns the last carry, the number of ids looked at (-1 if the tail is malformed), bytes.
         """
         offset = begin
         num_ids = np.int64(0)
@@ -245,7 +245,7 @@ def make_tail_walk(look):
 def _take_short_tail(ids, count, tails, begin, end):
     """Append the ids of a tail of at most _SHORTEST bytes without a branch.
 
-    Gives the new count, the largest id, and whether this was possible: no gap after the first id
+    Returns the new count, the largest id, and whether this was possible: no gap after the first id
     has more than two bytes, and the tail is well formed.
     """
     v, offset = take_varint(tails, begin)
@@ -274,7 +274,7 @@ def _take_short_tail(ids, count, tails, begin, end):
 def gather_rows(rows, queue, q, offset, end, ids, owners, count, with_parents):
     """Append the ids of the rows queue[q:end] until FULL, those of the first from ``offset`` on.
 
-    Gives where to go on (q and offset), the count of ids (-1 if a row is damaged) and the bytes
+    Returns where to go on (q and offset), the count of ids (-1 if a row is damaged) and the bytes
     of the tails that were begun. Owners, if parents are wanted, get the vertex of each id's row.
 
     Many ids are decoded before anything looks at what they are: a row's end is hard to predict,

@@ -77,7 +77,7 @@ __all__ = [
 
 
 def host_cpu():
-    """Give the name of this processor, and what it can do."""
+    """Return the name of this processor, and what it can do."""
     return get_host_cpu_name(), get_host_cpu_features()
 
 
@@ -111,7 +111,7 @@ def load_code(cache, signature, target):
 
 
 def are_kept(kernel, signatures):
-    """Tell whether the cache has code for all signatures, or any if none is named; loads none."""
+    """Return whether the cache has code for all signatures, or any if none is named; loads none."""
     cache, codegen = kernel._cache, kernel.targetctx.codegen()
     index = cache._cache_file._load_index()
     if not signatures:
@@ -120,12 +120,12 @@ def are_kept(kernel, signatures):
 
 
 def types_of(kernel, arguments):
-    """Give the types by which numba chooses the code for a call."""
+    """Return the types by which numba chooses the code for a call."""
     return tuple(map(kernel.typeof_pyval, arguments))
 
 
 def can_compile(dispatcher):
-    """Tell whether a function still takes new signatures."""
+    """Return whether a function still takes new signatures."""
     return dispatcher._can_compile
 
 
@@ -156,7 +156,7 @@ def allow_conversions(dispatcher, given, wanted):
 
 
 def address_of_code(kernel):
-    """Give the address at which other compiled code can call a kernel with one signature."""
+    """Return the address at which other compiled code can call a kernel with one signature."""
     (compiled,) = kernel.overloads.values()
     return compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name)
 
@@ -219,7 +219,7 @@ class LinkedCompiler(CompilerBase):  # type: ignore[misc]
     _lowering = _LinkedLowering
 
     def define_pipelines(self):
-        """Give the passes of numba, and another one for the translation."""
+        """Return the passes of numba, and another one for the translation."""
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         for i, (step, _) in enumerate(passes.passes):
             if step is NativeLowering:

@@ -47,9 +47,6 @@ OPEN = 1 << 15
 JOINED = OPEN - 1
 FINISH = -1
 
-# Fields that the records of all level loops end with: what a level looked at, and how long it took.
-WORK_FIELDS = [("edges", "i8"), ("heads", "i8"), ("tail_bytes", "i8"), ("seconds", "f8")]
-
 # How long the leader spins for the last worker of a region before it yields its core, and how long
 # it waits in all before it goes on alone: a core that was lost is lost for some milliseconds.
 _SPINS = 10_000
@@ -170,7 +167,7 @@ def make_region(work):
 
 @inlined
 def chunk_for(size, least, most):
-    """Give the size of chunks of which there are some dozens, so that threads end together."""
+    """Return the size of chunks of which there are some dozens, so that threads end together."""
     return max(np.int64(least), min(np.int64(most), size >> 6))
 
 
@@ -209,7 +206,7 @@ def run_together(
         # return.
         control[GATE] = FINISH
         for task in tasks:
-            task.withdraw()
+            task.cancel()
         if wait:
             for task in tasks:
                 task.settle()

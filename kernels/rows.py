@@ -67,7 +67,7 @@ rows_at = at_address(ROWS)
 
 
 def freeze(array: NDArray[Any], dtype: Any) -> NDArray[Any]:  # noqa: ANN401
-    """Give arrays one type, whether they are mapped or not: numba then compiles only once."""
+    """Return arrays as one type, mapped or not: numba then compiles only once."""
     view = np.ascontiguousarray(array, dtype).view(np.ndarray)[:]
     view.flags.writeable = False
     return view
@@ -109,7 +109,7 @@ def _count_tailed(rows: Rows) -> int:
 
 
 def first_rows(rows: Rows, count: int) -> Rows:
-    """Give the first rows of a whole graph; the others have no edges."""
+    """Return the first rows of a whole graph; the others have no edges."""
     return rows._replace(
         heads=rows.heads[:count],
         starts=rows.starts[: count + 1],
@@ -119,7 +119,7 @@ def first_rows(rows: Rows, count: int) -> Rows:
 
 
 def one_row() -> Rows:
-    """Give a graph of one vertex, on which kernels are compiled before they are needed."""
+    """Return a graph of one vertex, on which kernels are compiled before they are needed."""
     return Rows(
         heads=np.array([NO_HEAD], np.uint32),
         bases=np.zeros(2, np.uint64),
@@ -135,7 +135,7 @@ def one_row() -> Rows:
 
 @inlined
 def row_begin(rows, u):
-    """Give the offset of row u's first tail byte, which is the end of row u - 1."""
+    """Return the offset of row u's first tail byte, which is the end of row u - 1."""
     offset = rows.bases[u >> rows.shift] + np.uint64(rows.starts[u])
     return np.int64(min(offset, np.uint64(rows.tails.size)))
 

@@ -91,7 +91,7 @@ class Struct:
 
 
 def _describe(expected: _Expected | None, value: Any) -> tuple[int, ...]:  # noqa: ANN401
-    """Give the words that describe a value, which compiled code will take to be what it expects."""
+    """Return the words that describe a value; compiled code takes it to be what it expects."""
     if expected is None:
         return (int(value),)
     if (value.dtype, value.ndim) != expected or not value.flags.c_contiguous:

@@ -63,7 +63,7 @@ class _Workers:
         self._calls: SimpleQueue[Callable[[], object]] = SimpleQueue()
 
     def start(self, call: Callable[[], object]) -> bool:
-        """Have a worker make a call, a new one if all are busy; tells whether there is one."""
+        """Have a worker make a call, a new one if all are busy; returns whether there is one."""
         with self._lock:
             if self._idle:
                 # No signal is answered between these two.
@@ -126,7 +126,7 @@ def _let_imports_end() -> None:
 
 
 def _is_imported_elsewhere() -> bool:
-    """Tell whether another thread imports a module now: each has a lock while it is imported."""
+    """Return whether another thread imports a module now: each has a lock while it is imported."""
     locks = [lock() for lock in list(getattr(_bootstrap, "_module_locks", {}).values())]
     return any(getattr(lock, "owner", None) not in (None, get_ident()) for lock in locks)
 
@@ -153,7 +153,7 @@ def _pass_all(locks: Iterable[Any]) -> None:
 
 
 class Task(Generic[Result]):
-    """A call for one thread, which may be withdrawn until it has begun."""
+    """A call for one thread, which may be cancelled until it has begun."""
 
     def __init__(self, function: Callable[..., Result], *arguments: object) -> None:
         # Who takes it out makes the call.
@@ -175,7 +175,7 @@ class Task(Generic[Result]):
         self._patience = _LOOK_AGAIN_SECONDS if is_called else 0.0
 
     def run(self) -> None:
-        """Make the call unless it was withdrawn, and keep what it gives or raises."""
+        """Make the call unless it was cancelled, and keep what it gives or raises."""
         self._begun = True
         try:
             call = self._call.pop()
@@ -190,14 +190,14 @@ class Task(Generic[Result]):
         self._running.release()
 
     def result(self) -> Result:
-        """Give what the call gives, or raise what it raises; makes a call that nobody begins."""
+        """Return what the call gives, or raise what it raises; makes a call that nobody begins."""
         while not self._has_ended(self._patience):
             try:
                 call = self._call.pop()
             except IndexError:
                 if not self._begun or self._workers is not _workers:
                     raise RuntimeError(
-                        "a call was withdrawn, or left to a parent process"
+                        "a call was cancelled, or left to a parent process"
                     ) from None
                 self._patience = _LOOK_AGAIN_SECONDS
             else:
@@ -212,8 +212,8 @@ class Task(Generic[Result]):
             self._running.release()
         return self._ended
 
-    def withdraw(self) -> bool:
-        """Let nobody begin the call; tells whether nobody had."""
+    def cancel(self) -> bool:
+        """Let nobody begin the call; returns whether nobody had."""
         try:
             self._call.pop()
         except IndexError:
@@ -221,8 +221,8 @@ class Task(Generic[Result]):
         return True
 
     def settle(self, seconds: float | None = None) -> None:
-        """Withdraw the call and wait for its end if it has begun, at most so long."""
-        self.withdraw()
+        """Cancel the call and wait for its end if it has begun, at most so long."""
+        self.cancel()
         if not self._begun or self._workers is not _workers:
             return
         if seconds is not None:

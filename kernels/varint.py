@@ -51,7 +51,7 @@ def get_varint(data, offset, end):
 
 @njit(inline="always")
 def row_span(bases, starts, shift, tail_bytes, u):
-    """Give the begin and the end of row u's tail, never outside the tails."""
+    """Return the begin and the end of row u's tail, never outside the tails."""
     size = np.uint64(tail_bytes)
     begin = min(bases[u >> shift] + np.uint64(starts[u]), size)
     end = min(bases[(u + 1) >> shift] + np.uint64(starts[u + 1]), size)

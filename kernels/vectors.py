@@ -14,7 +14,7 @@ _I64 = ir.IntType(64)
 
 
 def _splat(builder, lanes, value):
-    """Give a vector whose lanes all hold the value."""
+    """Return a vector whose lanes all hold the value."""
     zeros = ir.Constant(lanes, None)
     one = builder.insert_element(zeros, value, ir.Constant(_I32, 0))
     first = ir.Constant(ir.VectorType(_I32, lanes.count), None)
@@ -43,7 +43,7 @@ extract_bits = _move_bits("extract_bits", "llvm.x86.bmi.pext.64")
 
 @intrinsic
 def store_ids(typingctx, out, index, base, low, high):
-    """Store the 8 ids that follow ``base`` by gaps in out[index:]; give the sum of the gaps.
+    """Store the 8 ids that follow ``base`` by gaps in out[index:]; return the sum of the gaps.
 
     ``low`` and ``high`` are varints of at most two bytes, each in two bytes of its own. A gap is
     one more than its varint.
@@ -130,7 +130,7 @@ def store_where(typingctx, out, index, word, value):
 
 @intrinsic
 def where_equal(typingctx, values, index, value):
-    """Give a word whose bit b says whether the byte values[index + b] is this value."""
+    """Return a word whose bit b says whether the byte values[index + b] is this value."""
     lanes = ir.VectorType(ir.IntType(8), 64)
 
     def codegen(context, builder, signature, args):

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 from oocbfs.version import __version__
 
 if TYPE_CHECKING:
-    from oocbfs.any_graph import AnyGraph
-    from oocbfs.cluster.graph import ShardedGraph
     from oocbfs.cluster.sharding import shard
     from oocbfs.conversion.converter import convert
     from oocbfs.errors import (
@@ -27,7 +25,9 @@ if TYPE_CHECKING:
     from oocbfs.results.bfs import BfsResult
     from oocbfs.results.components import ComponentsResult
     from oocbfs.results.source import SourceResult, SourceResults
+    from oocbfs.search.any_graph import AnyGraph
     from oocbfs.search.graph import Graph, open
+    from oocbfs.search.sharded import ShardedGraph
     from oocbfs.settings import LARGEST_COMPONENT, Schedule, Settings
 
 __all__ = [
@@ -61,7 +61,7 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 # Imported on first use: numba alone takes longer than `oocbfs --help` may.
 _HOMES = {
-    "AnyGraph": "any_graph",
+    "AnyGraph": "search.any_graph",
     "BfsResult": "results.bfs",
     "BudgetError": "errors",
     "ClusterError": "errors",
@@ -77,7 +77,7 @@ _HOMES = {
     "QueueError": "errors",
     "Schedule": "settings",
     "Settings": "settings",
-    "ShardedGraph": "cluster.graph",
+    "ShardedGraph": "search.sharded",
     "SourceResult": "results.source",
     "SourceResults": "results.source",
     "convert": "conversion.converter",

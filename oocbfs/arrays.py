@@ -130,7 +130,7 @@ class ResultArrays:
         return self._mapped(size, num_bytes, dtype)
 
     def release(self, array: NDArray[Any]) -> None:
-        """Give back an array that is not used any more."""
+        """Release an array that is not used any more."""
         if self._free_bytes is not None and not is_mapped(array):
             self._free_bytes += array.nbytes
 
@@ -158,5 +158,5 @@ def let_go(array: NDArray[Any]) -> None:
 
 
 def is_mapped(array: NDArray[Any]) -> bool:
-    """Tell whether an array lives in a file."""
+    """Return whether an array lives in a file."""
     return isinstance(array, np.memmap)

@@ -78,7 +78,7 @@ def _add_levels_of_messages(verb: argparse.ArgumentParser) -> None:
 
 
 def _below(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """Give the verbs of a parser, or the models of a verb, by name."""
+    """Return the verbs of a parser, or the models of a verb, by name."""
     kind = argparse._SubParsersAction
     return next((dict(one.choices) for one in parser._actions if isinstance(one, kind)), {})
 
@@ -143,7 +143,7 @@ class _Stop:
 
 
 def _is_import(frame: FrameType | None) -> bool:
-    """Tell whether a module is being imported by a frame or by one that called it."""
+    """Return whether a module is being imported by a frame or by one that called it."""
     while frame is not None and frame.f_code.co_filename != _IMPORTER:
         frame = frame.f_back
     return frame is not None
@@ -177,7 +177,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _serves_another(words: Sequence[str]) -> bool:
-    """Tell whether this was a rank of an MPI job that does what the first one tells it."""
+    """Return whether this was a rank of an MPI job that does what the first one tells it."""
     if "--cluster=mpi" not in words and ("--cluster", "mpi") not in pairwise(words):
         return False
     from oocbfs.workers.mpi_ranks import serve_unless_first

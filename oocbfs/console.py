@@ -55,7 +55,7 @@ def flush() -> None:
 
 
 def silence() -> None:
-    """Give up streams that cannot be written, so that the interpreter does not try once more."""
+    """Abandon streams that cannot be written, so that the interpreter does not try once more."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -98,7 +98,7 @@ def messages(level: int) -> Iterator[None]:
 
 
 def is_quiet() -> bool:
-    """Tell whether a command was asked for silence, by which progress is not shown either."""
+    """Return whether a command was asked for silence, by which progress is not shown either."""
     return any(
         isinstance(handler, _Messages) and not _LOGGER.isEnabledFor(logging.INFO)
         for handler in _LOGGER.handlers

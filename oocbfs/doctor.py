@@ -21,6 +21,16 @@ from oocbfs.gpu.nvidia import HEADERS_WHEEL, LIBRARY, Driver, ask_driver, find_h
 from oocbfs.memory import available_bytes, format_size, locked_limit
 
 Target = tuple[str | int, ...]
+# Packages that not everybody needs: what each enables, and what pip installs for it.
+_EXTRAS = (
+    ("matplotlib", "--plot", "'oocbfs[plot]'"),
+    ("distributed", "--cluster tcp://…", "'oocbfs[cluster]'"),
+    ("mpi4py", "--cluster mpi", "'oocbfs[mpi]'"),
+    ("argcomplete", "oocbfs completion", "'oocbfs[completion]'"),
+    ("pyarrow", "Parquet, Feather and Arrow, to_arrow()", "'oocbfs[arrow]'"),
+    ("pandas", "to_pandas()", "pandas"),
+    ("scipy", "SciPy matrices as input, Graph.to_scipy()", "scipy"),
+)
 # How many sources a batch takes at a time where the graph stays on disk.
 _WIDTHS = (8, 16, 32, 64)
 _RESULTS = ("levels", "validation", "prediction", "format_text", "components", "checking", "tuples")
@@ -58,13 +68,10 @@ def examine(library: str = LIBRARY) -> list[Finding]:
         *_gpus(driver),
         _locked_memory(),
         _compiler(),
-        _extra("matplotlib", "--plot", "pip install 'oocbfs[plot]'"),
-        _extra("distributed", "--cluster tcp://…", "pip install 'oocbfs[cluster]'"),
-        _extra("mpi4py", "--cluster mpi", "pip install 'oocbfs[mpi]'"),
-        _extra("argcomplete", "oocbfs completion", "pip install 'oocbfs[completion]'"),
-        _extra("pyarrow", "Parquet, Feather and Arrow, to_arrow()", "pip install 'oocbfs[arrow]'"),
-        _extra("pandas", "to_pandas()", "pip install pandas"),
-        _extra("scipy", "SciPy matrices as input, Graph.to_scipy()", "pip install scipy"),
+        *(
+            Finding(package, _versions(package), enables, f"pip install {wanted}")
+            for package, enables, wanted in _EXTRAS
+        ),
     ]
 
 
@@ -166,10 +173,6 @@ def _compiler() -> Finding:
     wanted = os.environ.get("CXX", "g++")
     get = "install g++, or name a compiler in CXX"
     return Finding("C++ compiler", shutil.which(wanted), "--engine emulator", get)
-
-
-def _extra(package: str, enables: str, get: str) -> Finding:
-    return Finding(package, _versions(package), enables, get)
 
 
 def compile_ahead(on_done: Callable[[], object]) -> None:

@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.any_graph import AnyGraph
 from oocbfs.batch.sources import choose_random
 from oocbfs.conversion.converter import convert
 from oocbfs.errors import QueryError
@@ -27,6 +26,7 @@ from oocbfs.generate import generators
 from oocbfs.kernels.results import tuples as kernels
 from oocbfs.progress import Phases
 from oocbfs.search import graph
+from oocbfs.search.any_graph import AnyGraph
 from oocbfs.settings import Engine
 
 Values = NDArray[np.float64]
@@ -54,7 +54,7 @@ class Graph500Result:
         return self.edges / self.seconds
 
     def statistics(self) -> dict[str, float]:
-        """Give the block of statistics, in its order, under the names of the specification."""
+        """Return the block of statistics, in its order, under the names of the specification."""
         block: dict[str, float] = {
             "SCALE": self.scale,
             "edgefactor": self.edge_factor,
@@ -86,7 +86,7 @@ def _line(name: str, value: float) -> str:
 
 
 def _quartiles(name: str, values: Values) -> dict[str, float]:
-    """Give order statistics; a quartile between two values is their mean."""
+    """Return order statistics; a quartile between two values is their mean."""
     ordered, last = np.sort(values), values.size - 1
     quarter, half = (last // 4, values.size // 4), (last // 2, values.size // 2)
     places = {
@@ -202,7 +202,7 @@ def _roots(opened: AnyGraph, count: int, seed: int) -> list[int]:
 def validate(
     root: int, levels: NDArray[np.int32], parents: NDArray[np.int64], ends: Ends, threads: int
 ) -> int:
-    """Check a search by the five rules of the specification; gives the edges in its component.
+    """Check a search by the five rules of the specification; returns the edges in its component.
 
     1. the tree has no cycles;
     2. an edge of the tree leads from one level to the next;

@@ -91,7 +91,7 @@ def resident_bytes() -> int:
 
 
 def locked_limit() -> int | None:
-    """Tell how much memory this process may lock; None is no limit."""
+    """Return how much memory this process may lock; None is no limit."""
     return _limit(resource.RLIMIT_MEMLOCK)
 
 
@@ -148,7 +148,7 @@ def program_bytes() -> int:
 
 
 def peak_bytes() -> int:
-    """Tell the most memory this process has occupied so far."""
+    """Return the most memory this process has occupied so far."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
@@ -163,13 +163,13 @@ def read_bytes() -> int:
 
 
 def give_back() -> None:
-    """Give the system what arrays left behind that are gone: glibc keeps up to 64 MB of it."""
+    """Release to the system what freed arrays left behind: glibc keeps up to 64 MB of it."""
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def used_bytes(counted_bytes: int = 0) -> int:
-    """Tell what the process occupies and will load, but for what is counted by its own name.
+    """Return what the process occupies and will load, but for what is counted by its own name.
 
     This includes what escapes all counting.
     """

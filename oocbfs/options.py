@@ -30,7 +30,7 @@ class Option:
     read: Callable[[str], Any] = str
 
     def takes(self, value: object) -> bool:
-        """Tell whether this can be the value, as a job file has it."""
+        """Return whether this can be the value, as a job file has it."""
         if isinstance(self.values, range):
             return type(value) is int and value in self.values
         return isinstance(value, str) and (self.values is None or value in self.values)
@@ -42,12 +42,12 @@ def option(help: str, **more: Any) -> dict[str, Option]:  # noqa: ANN401
 
 
 def options_of(record: type) -> dict[str, Field[Any]]:
-    """Give the fields of a record that are options, by the names of the command line."""
+    """Return the fields of a record that are options, by the names of the command line."""
     return {spelled(one.name): one for one in fields(record) if "option" in one.metadata}
 
 
 def metadata_of(record: type, name: str) -> Any:  # noqa: ANN401
-    """Give what was declared of another record's field of this name."""
+    """Return what was declared of another record's field of this name."""
     return record.__dataclass_fields__[name].metadata  # type: ignore[attr-defined]
 
 
@@ -57,7 +57,7 @@ def spelled(name: str) -> str:
 
 
 def explained(one: Field[Any]) -> str:
-    """Say what a setting does, and what happens without it."""
+    """Return what a setting does, and what happens without it."""
     declared: Option = one.metadata["option"]
     if one.default is False:
         return declared.help
@@ -67,7 +67,7 @@ def explained(one: Field[Any]) -> str:
 
 
 def is_whole(value: object) -> bool:
-    """Tell whether something is a whole number of Python's or NumPy's, and no truth value."""
+    """Return whether something is a whole number of Python's or NumPy's, and no truth value."""
     if isinstance(value, bool):
         return False
     try:

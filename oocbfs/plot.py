@@ -70,7 +70,7 @@ def draw(
 ) -> Any:  # noqa: ANN401
     """Make a figure whose panels, one below the other, are drawn by functions of their axes.
 
-    Gives the figure, which notebooks show; it is written too if a file is named.
+    Returns the figure, which notebooks show; it is written too if a file is named.
     """
     check_plot(path)
     with _style():
@@ -114,53 +114,6 @@ def write_values(
         for text in axes.bar_label(bars, labels, padding=3, fontsize=8, color=INK):
             if text.get_text():
                 text.set_bbox(paper)
-
-
-def ratio_bars(
-    rows: Sequence[tuple[str, float, str]],
-    path: str | os.PathLike[str],
-    *,
-    title: str,
-    subtitle: str,
-    across: str,
-    write: Callable[[float], str] = lambda value: f"{value:.3g}×",
-    worst: Sequence[float] | None = None,
-    one: bool = True,
-) -> None:
-    """Draw lying bars of amounts, each with a name and a colour, on a logarithmic axis.
-
-    ``worst`` are the ends of thin lines behind the bars; ``one`` draws a line at 1.
-    """
-
-    def panel(axes: Any) -> None:  # noqa: ANN401
-        names, amounts, colours = zip(*rows, strict=True)
-        places = range(len(rows))
-        # Ratios grow to both sides of 1, amounts from the left.
-        widths = [amount - 1 for amount in amounts] if one else amounts
-        axes.barh(places, widths, 0.72, left=1 if one else 0, color=colours)
-        ends = [max(amount, 1 if one else 0) for amount in amounts]
-        values = [write(amount) for amount in amounts]
-        if worst is not None:
-            axes.hlines(places, amounts, worst, color=INK, linewidth=1.2)
-            ends = list(worst)
-            values = [f"{v} ({write(w)})" for v, w in zip(values, worst, strict=True)]
-        for place, value, end in zip(places, values, ends, strict=True):
-            axes.annotate(
-                value, (end, place), (4, 0), textcoords="offset points", va="center",
-                fontsize=8, color=INK,
-            )  # fmt: skip
-        axes.set_yticks(places, names)
-        axes.invert_yaxis()
-        axes.grid(visible=False, axis="y")
-        axes.set_xscale("log")
-        axes.set_xlim(min(amounts, default=1) / 2, max([*ends, 1]) * 3)
-        axes.xaxis.set_major_formatter(lambda value, _: write(value))
-        if one:
-            axes.axvline(1, color=INK, linewidth=1)
-        axes.set_xlabel(across)
-
-    size = 9, 0.3 * len(rows) + 1.8
-    draw([panel], title=title, subtitle=subtitle, size=size, path=path, force=True)
 
 
 def _style() -> AbstractContextManager[None]:

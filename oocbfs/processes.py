@@ -52,12 +52,12 @@ class PipedProcess:
         self.pipe = Connection(ours.detach())
 
     def send(self, message: object) -> None:
-        """Give it something to do; a dead one is noticed when it does not answer."""
+        """Send it something to do; a dead one is noticed when it does not answer."""
         with suppress(OSError):
             self.pipe.send(message)
 
     def stop(self) -> None:
-        """Tell it to end when it has done what it was given."""
+        """Ask it to end when it has done what it was given."""
         self.pipe.close()
 
     def kill(self) -> None:
@@ -74,7 +74,7 @@ class PipedProcess:
             self.process.wait()
 
     def describe_end(self) -> str:
-        """Say how it ended."""
+        """Return how it ended."""
         code = self.process.returncode
         if code < 0:
             with suppress(ValueError):

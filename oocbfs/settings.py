@@ -63,12 +63,12 @@ def as_text(text: str) -> str:
 
 
 def file_name(path: str) -> str:
-    """Give the last part of a path, as text to be shown."""
+    """Return the last part of a path, as text to be shown."""
     return as_text(os.path.basename(path))
 
 
 def is_verifying() -> bool:
-    """Tell whether OOCBFS_VERIFY asks to check whatever is found."""
+    """Return whether OOCBFS_VERIFY asks to check whatever is found."""
     return os.environ.get("OOCBFS_VERIFY", "0") not in ("", "0")
 
 
@@ -255,7 +255,7 @@ class Settings:
             )
 
     def for_largest(self) -> Settings:
-        """Say how the largest component is found: where from matters little to it."""
+        """Return how the largest component is found: where from matters little to it."""
         return Settings(memory=self.memory, threads=self.threads, tmp=self.tmp)
 
     @property

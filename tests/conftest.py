@@ -22,6 +22,8 @@ os.environ.setdefault("OOCBFS_POISON", "1")
 os.environ.setdefault("PYTHONFAULTHANDLER", "1")
 # Before and after the tests, which have limits of their own: faulthandler_timeout.
 _AROUND_SECONDS = 900
+# Names of the tests that failed.
+_failed: set[str] = set()
 
 # Other work on the machine may make any test slow, which says nothing about it.
 settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -54,22 +56,34 @@ def pytest_unconfigure() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let long tests run first, so that at the end no worker waits for one of them.
 
-    What guards sources that have not changed is left out, unless it is asked for by its name.
+    What guards sources that have not changed is left out, unless some tests are asked for.
     """
-    if not any("::" in argument for argument in config.args):
+    if _is_whole(config):
         left_out = [item for item in items if not guarded.is_wanted(item.nodeid)]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if guarded.is_wanted(item.nodeid)]
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Remember what failed, in this process or in a worker."""
+    if report.failed:
+        _failed.add(report.nodeid)
+
+
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Note that all tests that guard sources have passed, if they were run alone."""
-    option = session.config.option
-    is_whole = not option.keyword and session.config.args == session.config.getini("testpaths")
-    is_worker = hasattr(session.config, "workerinput")
-    if guarded.ALONE and is_whole and exitstatus == 0 and not is_worker:
-        guarded.record()
+    """Note which tests that guard sources have passed, if they were run alone and to the end."""
+    config = session.config
+    is_worker = hasattr(config, "workerinput")
+    is_over = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+    if guarded.ALONE and _is_whole(config) and is_over and not is_worker:
+        guarded.record(_failed)
+
+
+def _is_whole(config: pytest.Config) -> bool:
+    """Return whether all tests are run, and to the end."""
+    option = config.option
+    return config.args == config.getini("testpaths") and not option.keyword and not option.maxfail
 
 
 @pytest.hookimpl(wrapper=True)
@@ -90,7 +104,7 @@ def _as_utf8(data: Any) -> Any:
 
 @pytest.fixture(scope="session")
 def shared_graphs(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> SharedGraphs:
-    """Give graphs that are converted once in a run, whichever worker needs them first."""
+    """Return graphs that are converted once in a run, whichever worker needs them first."""
     folder = tmp_path_factory.getbasetemp()
     return SharedGraphs((folder if worker_id == "master" else folder.parent) / "shared-graphs")
 
@@ -105,7 +119,7 @@ def verified() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def driver_double(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a library that answers like NVIDIA's driver."""
+    """Return a library that answers like NVIDIA's driver."""
     if shutil.which("g++") is None:
         pytest.skip("the driver's double needs a C++ compiler")
     made = tmp_path_factory.mktemp("driver") / "libcuda.so"

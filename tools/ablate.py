@@ -28,9 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--sources", 4, "sources, drawn from the largest component (default: 4)"),
         ("--seeds", 3, "schedules for each source (default: 3)"),
     ):
-        parser.add_argument(
-            name, type=shared.whole(1, 1 << 20), default=default, metavar="N", help=text
-        )
+        shared.add_value(parser, name, shared.whole(1, 1 << 20), "N", text, default)
     shared.add_file(parser, "--csv", "write every count as .csv")
     shared.add_file(parser, "--plot", "draw the comparison as .svg")
     shared.add_file(parser, "--report", "write table and pictures as one .html")

@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, one in job.items():
         if name not in ("graph", "output", "emit", "pairs"):
             parser.add_argument(f"--{name}", **one)
-    parser.add_argument("--resume", action="store_true", help="continue where the last run ended")
+    shared.add_flag(parser, "--resume", "continue where the last run ended")
     shared.add(parser, "--json", help="print one JSON object per job")
     parser.set_defaults(usage_error=parser.error)
 
@@ -112,7 +112,7 @@ def _named_sources(options: argparse.Namespace) -> bool:
 
 
 def _run_one(prepared: PreparedJob, options: argparse.Namespace, *, alone: bool) -> bool:
-    """Run one job and report; tells whether it succeeded, unless it is the only one."""
+    """Run one job and report; returns whether it succeeded, unless it is the only one."""
     from oocbfs.batch.jobs import run as run_job
     from oocbfs.errors import OocbfsError
     from oocbfs.progress import Phases
@@ -131,7 +131,7 @@ def _run_one(prepared: PreparedJob, options: argparse.Namespace, *, alone: bool)
 
 
 def _report(job: Job, outcome: JobOutcome) -> dict[str, Any]:
-    """Give the figures of a job, for JSON."""
+    """Return the figures of a job, for JSON."""
     return {
         "graph": str(job.graph),
         "output": "-" if job.output is None else str(job.output),

@@ -18,10 +18,10 @@ from oocbfs.tools.shared import options as shared
 from oocbfs.tools.shared.vertices import LARGEST, called, read_vertices, vertices
 
 if TYPE_CHECKING:
-    from oocbfs.any_graph import AnyGraph
     from oocbfs.results.bfs import BfsResult
     from oocbfs.results.counts import Counts
     from oocbfs.results.levels import Level
+    from oocbfs.search.any_graph import AnyGraph
 
 _log = logging.getLogger(__name__)
 # Titles and widths of the columns of oocbfs.results.counts; edges are in the first table.
@@ -45,11 +45,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     # Neither is needed to list the methods.
     shared.add(parser, "graph", nargs="?")
-    parser.add_argument(
+    shared.add_value(
+        parser,
         "--source",
-        type=vertices,
-        metavar="ID",
-        help="an id or a name, several such as 1,2,3, or @largest: the smallest id of the largest "
+        vertices,
+        "ID",
+        "an id or a name, several such as 1,2,3, or @largest: the smallest id of the largest "
         "component; a vertex of that name is '\"@largest\"' (no default)",
     )
     for name in ("levels", "parents"):
@@ -84,7 +85,7 @@ def _target(opened: AnyGraph, text: str | None) -> Any:  # noqa: ANN401
 
 
 def _for_parts(options: argparse.Namespace) -> dict[str, Any]:
-    """Give what only a graph in parts takes; its results are gathered if one file wants them."""
+    """Return what only a graph in parts takes; its results are gathered if one file wants them."""
     from oocbfs.formats.output.part_files import is_folder
 
     if not searches.is_in_parts(options):
@@ -155,7 +156,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _path(result: BfsResult, target: Any) -> list[Any] | None:  # noqa: ANN401
-    """Give the path to the target, if there is one to be found."""
+    """Return the path to the target, if there is one to be found."""
     if target is None or result.level_of(target) < 0:
         return None
     return result.path_to(target)

@@ -21,11 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     shared.add(parser, "graph")
     vectors.add_vector(parser, "--labels", "the smallest id of each vertex's component")
-    parser.add_argument(
-        "--largest",
-        action="store_true",
-        help="print only how much of the graph the largest component holds",
-    )
+    only = "print only how much of the graph the largest component holds"
+    shared.add_flag(parser, "--largest", only)
     shared.add_engine_options(parser)
     shared.add(parser, "--cluster")
     shared.add_file(parser, "--plot", "draw the sizes as .svg or .png")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, get_args
 
-from oocbfs.errors import OutputError, QueryError
+from oocbfs.errors import OutputError
 from oocbfs.formats.readers.table import FORMATS, NAMES, UNMARKED
 from oocbfs.formats.tables.columns import make_options
 from oocbfs.memory import format_size
@@ -29,21 +28,13 @@ _READING = ("ids", "format", "columns", "delimiter", "header", "allow_empty")
 
 
 def columns(text: str) -> str:
-    """Check which columns are asked for, before they are needed."""
-    return _checked(text, lambda: make_options(columns=text))
+    """Check which columns are asked for."""
+    return shared.checked(text, lambda text: make_options(columns=text))
 
 
 def delimiter(text: str) -> str:
-    """Check a delimiter, before it is needed."""
-    return _checked(text, lambda: make_options(delimiter=text))
-
-
-def _checked(text: str, check: Callable[[], object]) -> str:
-    try:
-        check()
-    except QueryError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    return text
+    """Check a delimiter."""
+    return shared.checked(text, lambda text: make_options(delimiter=text))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,25 +52,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=NAMES, help="format of the inputs (default: recognised by content)"
     )
-    parser.add_argument(
+    shared.add_value(
+        parser,
         "--columns",
-        type=columns,
-        metavar="SOURCE,TARGET",
-        help="which columns of a table hold the edges, by name or number, from 1 (default: those "
-        "with usual names, or the first two of a text without names)",
+        columns,
+        "SOURCE,TARGET",
+        "which columns of a table hold the edges, by name or number, from 1 (default: those with "
+        "usual names, or the first two of a text without names)",
     )
-    parser.add_argument(
-        "--delimiter",
-        type=delimiter,
-        metavar="CHARACTER",
-        help="what ends a field of a text, such as ';' or '\\t' (default: by the first line)",
-    )
+    ends = "what ends a field of a text, such as ';' or '\\t' (default: by the first line)"
+    shared.add_value(parser, "--delimiter", delimiter, "CHARACTER", ends)
     parser.add_argument(
         "--header",
         action=argparse.BooleanOptionalAction,
         help="the first line of a text has, or has not, the names of columns (default: looked at)",
     )
-    parser.add_argument("--allow-empty", action="store_true", help="take inputs without edges, too")
+    shared.add_flag(parser, "--allow-empty", "take inputs without edges, too")
     parser.add_argument(
         "--ids",
         choices=get_args(IdNames),

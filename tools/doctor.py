@@ -11,15 +11,12 @@ from oocbfs.tools.shared import options as shared
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     shared.add(parser, "--json")
-    parser.add_argument(
-        "--compile",
-        action="store_true",
-        help="compile the kernels of all commands now, instead of each when it first runs",
-    )
-    parser.add_argument(
+    ahead = "compile the kernels of all commands now, instead of each when it first runs"
+    shared.add_flag(parser, "--compile", ahead)
+    shared.add_flag(
+        parser,
         "--gpu",
-        action="store_true",
-        help="check all GPU kernels against the CPU, measure the GPU, and print a report to send; "
+        "check all GPU kernels against the CPU, measure the GPU, and print a report to send; "
         "the exit code is 1 if anything differs",
     )
     shared.add(

@@ -48,20 +48,16 @@ def _add_rmat(parser: argparse.ArgumentParser) -> None:
         ("c", "lower left", 0.19),
     ):
         text = f"probability of the {where} quadrant (default: {default})"
-        parser.add_argument(f"--{name}", type=float, default=default, metavar="P", help=text)
-    parser.add_argument("--shuffle", action="store_true", help="shuffle the labels")
+        shared.add_value(parser, f"--{name}", float, "P", text, default)
+    shared.add_flag(parser, "--shuffle", "shuffle the labels")
 
 
 def _add_uniform(parser: argparse.ArgumentParser) -> None:
     size = parser.add_mutually_exclusive_group(required=True)
     shared.add(size, "--scale", required=False)
-    size.add_argument("--vertices", type=_COUNT, metavar="N", help="how many vertices")
-    parser.add_argument(
-        "--edges",
-        type=shared.whole(0, _MAX),
-        metavar="N",
-        help="how many edges (default: by --edge-factor)",
-    )
+    shared.add_value(size, "--vertices", _COUNT, "N", "how many vertices")
+    edges = "how many edges (default: by --edge-factor)"
+    shared.add_value(parser, "--edges", shared.whole(0, _MAX), "N", edges)
     shared.add(parser, "--edge-factor")
 
 
@@ -69,14 +65,14 @@ def _add_grid2d(parser: argparse.ArgumentParser) -> None:
     for name in ("rows", "columns"):
         text = f"how many {name} of vertices"
         parser.add_argument(f"--{name}", type=_COUNT, required=True, metavar="N", help=text)
-    parser.add_argument("--wrap", action="store_true", help="join opposite sides")
+    shared.add_flag(parser, "--wrap", "join opposite sides")
 
 
 def _add_grid3d(parser: argparse.ArgumentParser) -> None:
     for side in ("x", "y", "z"):
         text = f"how many vertices in the direction of {side}"
         parser.add_argument(f"--{side}", type=_COUNT, required=True, metavar="N", help=text)
-    parser.add_argument("--wrap", action="store_true", help="join opposite sides")
+    shared.add_flag(parser, "--wrap", "join opposite sides")
 
 
 def _add_powerlaw(parser: argparse.ArgumentParser) -> None:
@@ -86,13 +82,8 @@ def _add_powerlaw(parser: argparse.ArgumentParser) -> None:
         ("--max-degree", _COUNT, "neighbours of the most connected vertex"),
     ):
         parser.add_argument(name, type=kind, required=True, metavar="N", help=text)
-    parser.add_argument(
-        "--min-degree",
-        type=_COUNT,
-        default=1,
-        metavar="N",
-        help="neighbours of a vertex at least; the larger, the steeper the law (default: 1)",
-    )
+    least = "neighbours of a vertex at least; the larger, the steeper the law (default: 1)"
+    shared.add_value(parser, "--min-degree", _COUNT, "N", least, default=1)
 
 
 _ARGUMENTS = {

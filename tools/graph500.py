@@ -12,13 +12,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     shared.add(parser, "--scale", type=shared.whole(1, 31))
     shared.add(parser, "--edge-factor")
-    parser.add_argument(
-        "--roots",
-        type=shared.positive,
-        default=64,
-        metavar="N",
-        help="roots to traverse from (default: 64)",
-    )
+    roots = "roots to traverse from (default: 64)"
+    shared.add_value(parser, "--roots", shared.positive, "N", roots, default=64)
     shared.add(parser, "--seed")
     shared.add(parser, "--engine", help="what searches; see oocbfs bfs (default: auto)")
     shared.add(parser, "--threads")

@@ -47,14 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     shared.add(parser, "--threads")
     shared.add(parser, "--resident-tails")
-    parser.add_argument("--parents", action="store_true", help="plan for parents too")
-    parser.add_argument(
-        "--samples",
-        type=shared.whole(0, 1 << 20),
-        default=4,
-        metavar="N",
-        help="predict from so many random sources (default: 4; 0 predicts nothing)",
-    )
+    shared.add_flag(parser, "--parents", "plan for parents too")
+    samples = "predict from so many random sources (default: 4; 0 predicts nothing)"
+    shared.add_value(parser, "--samples", shared.whole(0, 1 << 20), "N", samples, default=4)
     plan_workers.add_arguments(parser)
     shared.add(parser, "--json")
     parser.set_defaults(refuse=parser.error)
@@ -189,7 +184,7 @@ def _decide_cpu(opened: StoredGraph, options: argparse.Namespace) -> dict[str, A
         if memory is None and engine == "auto":
             engine = "cpu" if why_disk(opened) is None else "disk"
         settings = Settings(engine=engine, memory=memory, threads=options.threads)
-        divisions = decide(
+        plans = decide(
             opened,
             from_largest=options.source == LARGEST,
             parents=options.parents,
@@ -197,14 +192,14 @@ def _decide_cpu(opened: StoredGraph, options: argparse.Namespace) -> dict[str, A
         )
     except BudgetError as error:
         return {**found, "error": str(error), "needed_bytes": error.needed_bytes}
-    needed = max(division.needed_bytes for division in divisions)
-    return {**found, "engine": divisions[-1].engine, "needed_bytes": needed}
+    needed = max(plan.needed_bytes for plan in plans)
+    return {**found, "engine": plans[-1].engine, "needed_bytes": needed}
 
 
 def _predict_cpu(
     opened: StoredGraph, decided: dict[str, Any], samples: list[LevelSample]
 ) -> dict[str, Any]:
-    """Say how much a traversal would read, if its tails are on disk."""
+    """Predict how much a traversal would read, if its tails are on disk."""
     from statistics import median
 
     from oocbfs.plan.prediction import predict_disk_bytes
@@ -222,7 +217,7 @@ def _predict(
     samples: list[LevelSample],
     options: argparse.Namespace,
 ) -> dict[str, Any] | None:
-    """Give the median and the worst of the sampled sources."""
+    """Return the median and the worst of the sampled sources."""
     from statistics import median
 
     from oocbfs.formats.io.ordered import available_threads
@@ -279,7 +274,7 @@ def _shown(summary: dict[str, Any]) -> Iterator[str]:
 
 
 def _answer(summary: dict[str, Any]) -> str:
-    """Say in one line what a search on the CPU does."""
+    """Return one line on what a search on the CPU does."""
     found = summary["cpu"]
     if "error" in found:
         return f"cannot: {found['error']}"
@@ -322,7 +317,7 @@ def _lines(decision: dict[str, Any], summary: dict[str, Any]) -> list[tuple[str,
 
 
 def _order(decision: dict[str, Any], summary: dict[str, Any]) -> str:
-    """Say who brings results into the order of ids."""
+    """Return who brings results into the order of ids."""
     if not summary["reordered"]:
         return "that of ids"
     if not decision["order_bytes"]:

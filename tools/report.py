@@ -17,13 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     shared.add(parser, "graph")
     shared.add(parser, "--output", metavar="FILE.html", help="the page to write")
-    parser.add_argument(
-        "--sources",
-        type=shared.whole(1, 8),
-        default=4,
-        metavar="N",
-        help="searches to show, 8 at most (default: 4)",
-    )
+    searches = "searches to show, 8 at most (default: 4)"
+    shared.add_value(parser, "--sources", shared.whole(1, 8), "N", searches, default=4)
     shared.add(parser, "--seed", help="seed of random sources (default: 1)")
     limit = "limit for the process, as for bfs; then nothing is predicted (default: none)"
     shared.add(parser, "--memory", help=limit)

@@ -40,15 +40,15 @@ class Cut(NamedTuple):
         return rows
 
     def part_of(self, vertices: NDArray[Any]) -> NDArray[Any]:
-        """Give the part of each stored vertex."""
+        """Return the part of each stored vertex."""
         return (vertices >> 6) % self.parts
 
     def row_of(self, vertices: NDArray[Any]) -> NDArray[Any]:
-        """Give the row that each stored vertex has in its part."""
+        """Return the row that each stored vertex has in its part."""
         return ((vertices >> 6) // self.parts << 6) | (vertices & 63)
 
     def vertex_of(self, part: int, rows: NDArray[Any]) -> NDArray[np.int64]:
-        """Give the stored vertices of rows of a part."""
+        """Return the stored vertices of rows of a part."""
         rows = rows.astype(np.int64)
         return ((rows >> 6) * self.parts + part << 6) | (rows & 63)
 

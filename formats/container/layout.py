@@ -151,7 +151,7 @@ def raw_bytes(kind: Kind, num_vertices: int, block_shift: int) -> int | None:
 
 
 def version_for(header: NDArray[np.void] | np.void, kinds: Iterable[int]) -> int:
-    """Give the lowest version that knows what a header says, and has these sections."""
+    """Return the lowest version that knows what a header says, and has these sections."""
     return 2 if int(header["parts"]) or set(kinds) & set(NAME_KINDS) else 1
 
 

@@ -34,7 +34,7 @@ _NO_DESCRIPTOR = -1
 
 
 def what_to_do(path: Path, why: str) -> str:
-    """Say that a file is no graph, and how to make one of it if it is an input instead."""
+    """Return a message that a file is no graph, and how to make one of it if it is an input."""
     stem = re.sub(r"(\.\w+)?(\.(gz|zst|zstd|xz|bz2|zip))?$", "", path.name) or path.name
     made = path.with_name(f"{stem}.ocg")
     if made == path:

@@ -232,11 +232,11 @@ class Container(Closing):
         return self.chunks[first : first + int(record["num_chunks"])]
 
     def chunk_bytes(self, chunk: np.void) -> NDArray[np.uint8]:
-        """Give the stored bytes of one chunk."""
+        """Return the stored bytes of one chunk."""
         return self.bytes[int(chunk["offset"]) :][: int(chunk["stored_bytes"])]
 
     def section(self, kind: Kind) -> NDArray[Any]:
-        """Give the contents of a section: a view of the mapping, or decompressed once."""
+        """Return the contents of a section: a view of the mapping, or decompressed once."""
         with self.file.loading, self.file.reading():
             if kind not in self._loaded:
                 record = self.sections[kind]
@@ -321,7 +321,7 @@ class Container(Closing):
             self.file.mapping.madvise(mmap.MADV_WILLNEED, begin, size)
 
     def release(self) -> None:
-        """Give mapped pages back; when touched again, they come from the page cache or the disk."""
+        """Release mapped pages; when touched again, they come from the page cache or the disk."""
         if self.file.mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
             self.file.mapping.madvise(mmap.MADV_DONTNEED)
 

@@ -16,7 +16,7 @@ class TransposedContainer(Container):
 
 
 def _other_side(kind: Kind) -> Kind:
-    """Give the same section of the other direction; what has no direction stays as it is."""
+    """Return the same section of the other direction; what has no direction stays as it is."""
     if kind in ROW_KINDS:
         return Kind(kind + TRANSPOSED)
     return Kind(kind - TRANSPOSED) if kind - TRANSPOSED in ROW_KINDS else kind

@@ -109,7 +109,7 @@ class _Zstd(_Wrapped):
 
 
 def _zstd_window(head: bytes) -> int:
-    """Give the window that a frame asks for; 0 if its header is damaged."""
+    """Return the window that a frame asks for; 0 if its header is damaged."""
     try:
         return int(zstandard.get_frame_parameters(head).window_size)
     except zstandard.ZstdError:

@@ -57,7 +57,7 @@ class DirectFile:
             ) from error
 
     def _keep(self, file: FileIO) -> int:
-        """Keep a file open until this is closed, and give its descriptor; it is read at random."""
+        """Keep a file open until this is closed; return its descriptor. It is read at random."""
         self._open.callback(release, file)
         descriptor = file.fileno()
         if hasattr(os, "posix_fadvise"):
@@ -65,7 +65,7 @@ class DirectFile:
         return descriptor
 
     def explain(self, error: int) -> FormatError:
-        """Say why a read failed, by the system's error number; 0 is the end of the file."""
+        """Return why a read failed, by the system's error number; 0 is the end of the file."""
         reason = os.strerror(error) if error else "it was cut short by another program"
         return FormatError(
             f"{self.path}: cannot be read: {reason}; copy or convert the graph again"
@@ -101,7 +101,7 @@ class DirectFile:
 
 
 def _read_directly(descriptor: int) -> bool:
-    """Let reads go past the page cache; tells whether the file system can do that."""
+    """Let reads go past the page cache; returns whether the file system can do that."""
     if not hasattr(os, "O_DIRECT"):
         return False
     flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)

@@ -24,7 +24,7 @@ class Input:
 
 
 def find_files(inputs: Iterable[str | os.PathLike[str]]) -> list[Input]:
-    """Give all inputs, each folder as the files in it, without hidden ones and in a fixed order."""
+    """Return all inputs, each folder as the files in it, none hidden, in a fixed order."""
     found: list[Input] = []
     for path in [os.fspath(one) for one in inputs]:
         if path != "-" and os.path.isdir(path):

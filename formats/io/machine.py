@@ -26,12 +26,12 @@ def usable_cores() -> int:
 
 
 def total_bytes() -> int:
-    """Tell how much memory the machine has."""
+    """Return how much memory the machine has."""
     return _sysconf_bytes("SC_PHYS_PAGES") or _MIN_BYTES
 
 
 def free_bytes() -> int:
-    """Tell how much memory the machine can still give; half of all if the system does not tell."""
+    """Return how much memory the machine has free; half of all if the system does not tell."""
     try:
         match = re.search(r"MemAvailable:\s+(\d+) kB", _MEMINFO.read_text())
     except OSError:
@@ -60,7 +60,7 @@ def open_regular(path: str | os.PathLike[str]) -> FileIO:
 
 
 def read_at(descriptor: int, view: memoryview, offset: int) -> int:
-    """Fill a view from an offset of a file; give the number of bytes, which may be fewer."""
+    """Fill a view from an offset of a file; return the number of bytes, which may be fewer."""
     if hasattr(os, "preadv"):
         return os.preadv(descriptor, [view], offset)
     data = os.pread(descriptor, len(view), offset)

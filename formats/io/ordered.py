@@ -23,7 +23,7 @@ _PIECE = 1 << 18
 
 
 def available_threads(threads: int | None = None) -> int:
-    """Give the number asked for, or the number of processors this process may use.
+    """Return the number asked for, or the number of processors this process may use.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def ordered_map(
 
 
 def in_flight(threads: int) -> int:
-    """Tell how many results of ``ordered_map`` are there at a time, or being worked on."""
+    """Return how many results of ``ordered_map`` are there at a time, or being worked on."""
     return threads + 2
 
 
@@ -130,7 +130,7 @@ def _take(ready: SimpleQueue[_Ready], task: Task[None]) -> _Ready | None:
         try:
             return ready.get(timeout=_LOOK_AGAIN_SECONDS)
         except Empty:
-            if task.withdraw():
+            if task.cancel():
                 return None
 
 

@@ -28,7 +28,7 @@ def cached_share(descriptor: int, begin: int, end: int) -> float | None:
 
 
 def _offsets(begin: int, end: int) -> list[int]:
-    """Give the offsets of windows all over a part of a file."""
+    """Return the offsets of windows all over a part of a file."""
     step = max(_WINDOW_BYTES, (end - begin) // _WINDOWS // _WINDOW_BYTES * _WINDOW_BYTES)
     return list(range(begin // _WINDOW_BYTES * _WINDOW_BYTES, end, step))
 

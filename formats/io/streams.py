@@ -35,7 +35,7 @@ _MAX_PADDING_BYTES = 1 << 20
 
 
 def plain_name(name: str) -> str:
-    """Give a file name without the suffix of its compression, in small letters."""
+    """Return a file name without the suffix of its compression, in small letters."""
     return re.sub(r"\.(gz|zst|zstd|xz|bz2|zip)$", "", name.lower())
 
 
@@ -43,7 +43,7 @@ class Readable(Protocol):
     """What a stream needs of the file below it."""
 
     def read(self, size: int = ..., /) -> bytes | None:
-        """Give up to size bytes, none at the end."""
+        """Return up to size bytes, none at the end."""
         ...
 
     def close(self) -> None:
@@ -92,7 +92,7 @@ class Stream(Closing):
                 self._undecoded = head
 
     def read(self, size: int) -> bytes:
-        """Give exactly size bytes, or fewer at the end."""
+        """Return exactly size bytes, or fewer at the end."""
         pieces = []
         while size > 0 and (piece := self._piece(size)):
             pieces.append(piece)
@@ -169,7 +169,7 @@ class Stream(Closing):
         return size
 
     def _decode(self) -> bytes:
-        """Give the next decompressed bytes, none only after the end of the last member."""
+        """Return the next decompressed bytes, none only after the end of the last member."""
         codec = self._codec
         assert codec is not None
         while True:
@@ -260,7 +260,7 @@ class Source:
         return stream or Stream(self, self.open_stored())
 
     def peek(self, size: int) -> bytes:
-        """Give the first decompressed bytes; they will be read again."""
+        """Return the first decompressed bytes; they will be read again."""
         stream = self.open()
         self.compressed = stream.compressed
         try:
@@ -276,11 +276,11 @@ class Source:
         return head
 
     def plain_size(self) -> int | None:
-        """Give the number of decompressed bytes, after a peek, if it is known by then."""
+        """Return the number of decompressed bytes, after a peek, if it is known by then."""
         return None if self.compressed else self.size
 
     def plain_path(self) -> str | None:
-        """Give the path of the bytes themselves, after a peek, if a file holds nothing else."""
+        """Return the path of the bytes themselves, after a peek, if a file holds nothing else."""
         return self.path if self.size is not None and not self.compressed else None
 
     def make_regular(self, most: int | None = None) -> None:
@@ -298,7 +298,7 @@ class Source:
         self.done = max(self.done, stored)
 
     def close(self) -> None:
-        """Give up the copy, and close a pipe that was peeked into but never read."""
+        """Drop the copy, and close a pipe that was peeked into but never read."""
         if self._peeked is not None:
             self._peeked.close()
             self._peeked = None
@@ -307,7 +307,7 @@ class Source:
             self._copy = None
 
     def is_zip(self) -> bool:
-        """Tell whether this is a zip archive, compressed by nothing else."""
+        """Return whether this is a zip archive, compressed by nothing else."""
         head = self.peek(len(ZIP_MAGIC))
         return head in (ZIP_MAGIC, _EMPTY_ZIP_MAGIC) and not self.compressed
 
@@ -333,7 +333,7 @@ class Kept:
         self._file = file
 
     def read(self, size: int = -1, /) -> bytes:
-        """Give up to size bytes, none at the end."""
+        """Return up to size bytes, none at the end."""
         return self._file.read(size)
 
     def close(self) -> None:

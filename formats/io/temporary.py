@@ -77,7 +77,7 @@ class Copy(Closing):
         return CopyReader(os.dup(self._file.fileno()))
 
     def close(self) -> None:
-        """Give the disk back, as soon as all readers are closed, too."""
+        """Release the disk space, as soon as all readers are closed, too."""
         self._file.close()
 
 
@@ -90,19 +90,19 @@ class CopyReader(io.RawIOBase):
         self._position = 0
 
     def readable(self) -> bool:
-        """Tell that it can be read."""
+        """Return True: it can be read."""
         return True
 
     def seekable(self) -> bool:
-        """Tell that it can be read from anywhere."""
+        """Return True: it can be read from anywhere."""
         return True
 
     def fileno(self) -> int:
-        """Give the descriptor, to map the file."""
+        """Return the descriptor, to map the file."""
         return self._descriptor
 
     def readinto(self, buffer: object, /) -> int:
-        """Fill a buffer; gives the number of bytes, 0 at the end."""
+        """Fill a buffer; returns the number of bytes, 0 at the end."""
         view = memoryview(buffer).cast("B")  # type: ignore[arg-type]
         count = read_at(self._descriptor, view, self._position)
         self._position += count
@@ -122,7 +122,7 @@ class CopyReader(io.RawIOBase):
 
 
 def _room_bytes(descriptor: int) -> int:
-    """Tell how much a file may hold, so that a sixteenth of what is free now stays free."""
+    """Return how much a file may hold, so that a sixteenth of what is free now stays free."""
     status = os.fstatvfs(descriptor)
     # Some file systems do not tell.
     return status.f_bavail * status.f_frsize // 16 * 15 if status.f_blocks else 2**63 - 1

@@ -179,7 +179,7 @@ def _remove(temporary: Path) -> None:
 
 
 def _check_target(target: Path, shown: str, force: bool, streams: bool) -> os.stat_result | None:
-    """Refuse what is no plain file or may not be replaced; gives the status of an existing file."""
+    """Refuse what is no plain file or may not be replaced; returns the status of a file."""
     try:
         # By the name given: a path through /proc has no other. A loop of links is an error.
         existing = os.stat(shown)

@@ -32,7 +32,7 @@ _MEMBERS: dict[str, Callable[[Block], bytes]] = {
 
 
 def endings(path: str | os.PathLike[str]) -> tuple[str, str | None]:
-    """Give what a name ends in: its form in small letters, "" if it has none, and compression."""
+    """Return what a name ends in: its form in small letters, "" if it has none, and compression."""
     found = [suffix[1:].lower() for suffix in PurePath(path).suffixes]
     compression = COMPRESSIONS[found.pop()] if found and found[-1] in COMPRESSIONS else None
     return found[-1] if found else "", compression
@@ -70,7 +70,7 @@ class _StandardOutput:
 def packed(
     file: BinaryIO, compression: str | None, threads: int
 ) -> Generator[tuple[Callable[[Block], Block], Callable[[Block], object]]]:
-    """Give a function that compresses a block, for any thread, and one that writes in order."""
+    """Yield a function that compresses a block, for any thread, and one that writes in order."""
     if compression == "zst":
         # One frame, because some readers stop after the first; zstd has its own threads.
         packer = zstandard.ZstdCompressor(threads=threads if threads > 1 else 0).compressobj()

@@ -145,7 +145,7 @@ class _Sink:
         return view.nbytes
 
     def tell(self) -> int:
-        """Give the number of bytes so far."""
+        """Return the number of bytes so far."""
         return self._size
 
     def flush(self) -> None:

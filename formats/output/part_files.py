@@ -25,7 +25,7 @@ _PART = re.compile(r"part-\d{5,}\.[a-z.0-9]+")
 
 
 def is_folder(path: str | os.PathLike[str]) -> bool:
-    """Tell whether a name is that of a folder of files."""
+    """Return whether a name is that of a folder of files."""
     return os.fspath(path).endswith("/")
 
 
@@ -78,7 +78,7 @@ def write_parts(
 
 
 def _ending(path: str | os.PathLike[str]) -> str:
-    """Give what the files of a folder end in."""
+    """Return what the files of a folder end in."""
     name = os.fspath(path).rstrip("/")
     form, compression = endings(name)
     if not form:
@@ -87,5 +87,5 @@ def _ending(path: str | os.PathLike[str]) -> str:
 
 
 def _holds_parts(folder: Path) -> bool:
-    """Tell whether a folder holds nothing but such files."""
+    """Return whether a folder holds nothing but such files."""
     return all(_PART.fullmatch(entry.name) and entry.is_file() for entry in folder.iterdir())

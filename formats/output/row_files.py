@@ -71,7 +71,7 @@ def choose_row_format(path: str | os.PathLike[str], graph: RowSource | None = No
 
 
 def keeps_ids(form: str, graph: RowSource) -> bool:
-    """Tell whether the numbers of vertices in such a file are their ids."""
+    """Return whether the numbers of vertices in such a file are their ids."""
     n, first = graph.num_vertices, FIRST[form]
     if n == 0:
         return True
@@ -173,7 +173,7 @@ def _write_npz(file: BinaryIO, graph: RowSource, progress: Callable[[int], objec
 
 
 def _offsets(degrees: Iterator[NDArray[np.uint32]]) -> Iterator[NDArray[np.int64]]:
-    """Give where each row begins, and where the last one ends."""
+    """Yield where each row begins, and where the last one ends."""
     last = 0
     yield np.zeros(1, np.int64)
     for piece in degrees:

@@ -78,7 +78,7 @@ def write_edges(
     largest_id
         Ids of Parquet are signed, as most of its readers expect, unless this one does not fit.
     names
-        Gives the names of ids, which are written instead, as text or Parquet.
+        Returns the names of ids, which are written instead, as text or Parquet.
     force
         Replace an existing file.
     progress
@@ -177,7 +177,7 @@ def _write_parquet(
 def _columns(
     id_type: np.dtype[Any], names: Callable[[Ids], NameColumn] | None
 ) -> tuple[np.dtype[Any], Callable[[Ids], Column]]:
-    """Give the type of columns, and what makes a column of ids."""
+    """Return the type of columns, and what makes a column of ids."""
     if names is not None:
         return NameColumn.dtype, names
     return id_type, lambda ids: ids.astype(id_type)
@@ -227,7 +227,7 @@ def _head(layout: str, comment: str | None, pack: Callable[[Block], Block]) -> B
 def _encoder(
     layout: str, pack: Callable[[Block], Block], *, names: Callable[[Ids], NameColumn] | None
 ) -> Callable[[Edges], tuple[int, Block]]:
-    """Give the function that turns a batch into its size and its bytes."""
+    """Return the function that turns a batch into its size and its bytes."""
     if layout in SEPARATORS:
         separator = SEPARATORS[layout]
         if names is not None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from oocbfs.formats.edges import Declared, Edges
 from oocbfs.formats.io.streams import Source
-from oocbfs.formats.readers.chunks import Grammar, Lines, Parsed, parse
+from oocbfs.formats.readers.chunks import Grammar, Parsed, open_lines, parse
 from oocbfs.formats.readers.detect import Sample
 from oocbfs.formats.readers.edge_list import COMMENTS
 from oocbfs.kernels.convert.parse import HASH, NAMED, PERCENT, SLASHES
@@ -24,7 +24,7 @@ _GRAMMAR = Grammar(HASH | PERCENT | SLASHES | NAMED, rows=True, columns=0)
 
 
 def looks_like(sample: Sample) -> bool:
-    """Tell an adjacency list by a first id with a colon, or by commas after a tab in all lines."""
+    """Recognise an adjacency list by a colon after an id, or by commas after all tabs."""
     data, rest = sample.data, sample.rest
     if _COLON.match(data[0] if data else rest):
         return True
@@ -35,8 +35,7 @@ def looks_like(sample: Sample) -> bool:
 
 def read(source: Source, declared: Declared, threads: int) -> Generator[Edges]:
     """Read an adjacency list; it declares nothing."""
-    with source.open() as stream:
-        lines = Lines(source, stream)
+    with open_lines(source) as lines:
         lines.skip_comments(*COMMENTS)
         for parsed in parse(lines, _GRAMMAR, threads):
             yield from parsed.batches()

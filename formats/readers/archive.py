@@ -42,11 +42,11 @@ class Member(Source):
         self._peeked = None
 
     def plain_size(self) -> int:
-        """Give the unpacked size."""
+        """Return the unpacked size."""
         return self.info.file_size
 
     def plain_path(self) -> None:
-        """Tell that no file holds the bytes alone."""
+        """Return None: no file holds the bytes alone."""
 
     def open(self) -> Stream:
         """Open the unpacked bytes."""

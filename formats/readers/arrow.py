@@ -12,7 +12,7 @@ import io
 import mmap
 import os
 import struct
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from itertools import accumulate
@@ -27,7 +27,6 @@ from oocbfs.formats.io.streams import Source
 from oocbfs.formats.io.temporary import Copy
 from oocbfs.formats.readers.detect import Sample
 from oocbfs.formats.tables.arrow import Schema, load, pieces
-from oocbfs.formats.tables.columns import TableOptions
 
 _PARQUET, _ENCRYPTED = b"PAR1", b"PARE"
 _ARROW_FILE, _OLD_FEATHER = b"ARROW1", b"FEA1"
@@ -38,7 +37,6 @@ _MARK_BYTES = 8
 _BUFFER_BYTES = 1 << 20
 # Two ids, as they wait to be taken.
 _ROW_BYTES = 16
-_ANY = TableOptions()
 # Fields of a footer, a message and a record batch, as Arrow's File.fbs and Message.fbs number them;
 # and where a record batch is: offset, size of what describes it, size of the rest.
 _RECORD_BATCHES, _HEADER, _LENGTH, _COMPRESSION = 3, 2, 0, 3
@@ -46,12 +44,12 @@ _BLOCK = struct.Struct("<qi12x")
 
 
 def looks_like_parquet(sample: Sample) -> bool:
-    """Tell a Parquet file by its first bytes."""
+    """Recognise a Parquet file by its first bytes."""
     return sample.head.startswith((_PARQUET, _ENCRYPTED))
 
 
 def looks_like_arrow(sample: Sample) -> bool:
-    """Tell Arrow's files, Feather's among them, and Arrow's streams by their first bytes."""
+    """Recognise Arrow's files, Feather's among them, and Arrow's streams by their first bytes."""
     head = sample.head
     if head.startswith((_ARROW_FILE, _OLD_FEATHER)):
         return True
@@ -63,12 +61,9 @@ def read_parquet(
     source: Source,
     declared: Declared,
     threads: int,
-    *,
-    table: TableOptions = _ANY,
-    constants: Mapping[str, str] | None = None,
-    named: bool = False,
+    **asked: Any,  # noqa: ANN401
 ) -> Generator[Any]:
-    """Read two columns of a Parquet file, as ids or as names."""
+    """Read two columns of a Parquet file, as ids or as names; see ``Schema`` for what is asked."""
     if source.peek(len(_ENCRYPTED)) == _ENCRYPTED:
         raise InputError("an encrypted Parquet file: decrypt it before", path=source.name)
     pa = load("Parquet")
@@ -90,12 +85,12 @@ def read_parquet(
             return opened.enter_context(file)
 
         file = open_file()
-        schema = Schema(file.schema_arrow, table, source.name, constants, named=named)
+        schema = Schema(file.schema_arrow, source.name, **asked)
         declared.columns = schema.pair.note
         # At least one column: without any, nobody counts the rows.
         columns = schema.stored or file.schema_arrow.names[:1]
         metadata = file.metadata
-        runs = [] if named else _runs(metadata, schema.batch_rows)
+        runs = [] if schema.named else _runs(metadata, schema.batch_rows)
         readers = min(threads, len(runs))
         held_rows = in_flight(readers) * max((run.num_rows for run in runs), default=0)
         if readers > 1 and held_rows * _ROW_BYTES <= source.limits.window_bytes:
@@ -103,8 +98,7 @@ def read_parquet(
             yield from _edges_of_runs(runs, files, columns, schema, source)
         else:
             batches = file.iter_batches(schema.batch_rows, columns=columns, use_threads=threads > 1)
-            take = schema.named_edges if named else schema.edges
-            yield from _edges(batches, take, source, metadata.num_rows)
+            yield from _edges(batches, schema.take, source, metadata.num_rows)
 
 
 class _Run(NamedTuple):
@@ -162,10 +156,7 @@ def read_arrow(
     source: Source,
     declared: Declared,
     threads: int,
-    *,
-    table: TableOptions = _ANY,
-    constants: Mapping[str, str] | None = None,
-    named: bool = False,
+    **asked: Any,  # noqa: ANN401
 ) -> Generator[Any]:
     """Read two columns of an Arrow file (Feather is one) or stream, as ids or as names."""
     if source.peek(len(_OLD_FEATHER)) == _OLD_FEATHER:
@@ -179,7 +170,7 @@ def read_arrow(
         is_file = mapping[: len(_ARROW_FILE)] == _ARROW_FILE
         opened = ipc.open_file if is_file else ipc.open_stream
         names = opened(data).schema
-        schema = Schema(names, table, source.name, constants, named=named)
+        schema = Schema(names, source.name, **asked)
         declared.columns = schema.pair.note
         messages = ipc.MessageReader.open_stream(data) if not is_file else ()
         found = (bytes(one.metadata) for one in messages if one.type == "record batch")
@@ -200,9 +191,9 @@ def read_arrow(
         small = _kept_small(batches, schema.batch_rows, mapping, watch, source.name)
 
         def take(batch: Any, row: int) -> Any:  # noqa: ANN401
-            if named:
-                return schema.named_edges(batch, row)
-            edges = schema.edges(batch, row)
+            edges = schema.take(batch, row)
+            if schema.named:
+                return edges
             # Copies: the file may be cut short, which is noticed when the batch is done with.
             return Edges(edges.sources.copy(), edges.targets.copy())
 
@@ -250,7 +241,7 @@ def _kept_small(
 
 
 def _of_file(mapping: mmap.mmap) -> Iterator[bytes]:
-    """Give what describes each record batch of a file, which its footer lists."""
+    """Yield what describes each record batch of a file, which its footer lists."""
     end = len(mapping) - len(_ARROW_FILE) - 4
     (footer_bytes,) = struct.unpack_from("<i", mapping, end)
     footer = mapping[end - footer_bytes : end]
@@ -291,7 +282,7 @@ def _field(data: bytes, table: int, number: int) -> int:
 
 @contextmanager
 def _plain_file(source: Source, kind: str) -> Iterator[Callable[[], Any]]:
-    """Give a function that opens the bytes: pyarrow cannot read pipes, nor what is compressed."""
+    """Yield a function that opens the bytes: pyarrow cannot read pipes, nor what is compressed."""
     path = source.plain_path()
     if path is not None:
         # pyarrow takes no path that is not UTF-8.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Generator, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeVar
@@ -95,7 +95,7 @@ class Lines:
         self._offset = 0
 
     def first(self) -> bytes | None:
-        """Give the next line without its end, or None after the last."""
+        """Return the next line without its end, or None after the last."""
         if self._offset >= len(self._chunk):
             self._chunk, self._offset = next(self._chunks, bytearray()), 0
             if not self._chunk:
@@ -105,7 +105,7 @@ class Lines:
         return bytes(self._chunk[self._offset : end]).rstrip(b"\r")
 
     def second(self) -> bytes:
-        """Give the line after the one that first() gave, if it was read with it."""
+        """Return the line after the one that first() gave, if it was read with it."""
         begin = self._chunk.find(b"\n", self._offset) + 1
         return bytes(self._chunk[begin : max(begin, self._chunk.find(b"\n", begin))]).rstrip(b"\r")
 
@@ -142,7 +142,7 @@ class Lines:
         return InputError(message, path=self.name, line=self.number, text=text)
 
     def chunks(self) -> Iterator[Text]:
-        """Give all that is left; the caller counts the lines, and calls finish() at the end."""
+        """Yield all that is left; the caller counts the lines, and calls finish() at the end."""
         if self._offset < len(self._chunk):
             yield np.frombuffer(self._chunk, np.uint8)[self._offset :]
         self._chunk = bytearray()
@@ -201,6 +201,13 @@ class Lines:
             if len(carry) > self._max_bytes:
                 self._too_long = True
                 return
+
+
+@contextmanager
+def open_lines(source: Source) -> Generator[Lines]:
+    """Open a source that is a text."""
+    with source.open() as stream:
+        yield Lines(source, stream)
 
 
 def whole_numbers(words: list[bytes]) -> list[int] | None:
@@ -302,7 +309,7 @@ _NOT_TEXT = "NUL or lone carriage return: need UTF-8 or ASCII text with LF or CR
 
 
 def _explain(line: bytes, grammar: Grammar) -> str:
-    """Say what is wrong with a line that a kernel refused."""
+    """Return what is wrong with a line that a kernel refused."""
     if b"\0" in line or b"\r" in line:
         return _NOT_TEXT
     if (layout := grammar.layout) is not None:
@@ -326,7 +333,7 @@ def _explain(line: bytes, grammar: Grammar) -> str:
 
 
 def _id_fields(line: bytes, grammar: Grammar) -> list[bytes]:
-    """Give the fields of a line that should be ids."""
+    """Return the fields of a line that should be ids."""
     if (layout := grammar.layout) is not None:
         columns = split(line, layout.delimiter)
         return [columns[layout.pair.source], columns[layout.pair.target]]

@@ -113,7 +113,7 @@ def _refuse_binary(sample: Sample, shown: str) -> None:
 
 
 def comments_end(text: bytes | bytearray, begin: int, marks: tuple[bytes, ...]) -> int:
-    """Tell where the blank lines and the comments end that follow ``begin``."""
+    """Return where the blank lines and the comments end that follow ``begin``."""
     match = _comments(marks).match(text, begin)
     assert match is not None  # of any length
     # What is blank before the first line of data belongs to it.
@@ -127,12 +127,12 @@ def _comments(marks: tuple[bytes, ...]) -> re.Pattern[bytes]:
 
 
 def _comment_bytes(head: bytes) -> int:
-    """Give how many of the first bytes are blank lines and comments."""
+    """Return how many of the first bytes are blank lines and comments."""
     return comments_end(head, len(BOM) if head.startswith(BOM) else 0, _COMMENTS)
 
 
 def _only_comments(head: bytes) -> bool:
-    """Tell whether a text has not come to its first line of data."""
+    """Return whether a text has not come to its first line of data."""
     end = _comment_bytes(head)
     return end > 0 and head.rfind(b"\n") == end - 1
 

@@ -12,7 +12,7 @@ from collections.abc import Generator
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges
 from oocbfs.formats.io.streams import Source
-from oocbfs.formats.readers.chunks import Grammar, Lines, parse, whole_numbers
+from oocbfs.formats.readers.chunks import Grammar, open_lines, parse, whole_numbers
 from oocbfs.formats.readers.detect import Sample
 from oocbfs.kernels.convert.parse import DIMACS
 
@@ -21,15 +21,14 @@ _DIRECTED = ("sp", "max", "min", "asn")
 
 
 def looks_like(sample: Sample) -> bool:
-    """Tell a DIMACS graph by its problem line, which only comments may precede."""
+    """Recognise a DIMACS graph by its problem line, which only comments may precede."""
     lines = (line for line in sample.lines if line.strip() and line.split()[0] != b"c")
     return _PROBLEM.match(next(lines, b"")) is not None
 
 
 def read(source: Source, declared: Declared, threads: int) -> Generator[Edges]:
     """Read a DIMACS graph."""
-    with source.open() as stream:
-        lines = Lines(source, stream)
+    with open_lines(source) as lines:
         while (line := lines.skip_comments()) is not None and line.split()[0] == b"c":
             lines.drop()
         words = (line or b"").split()

@@ -22,7 +22,7 @@ import numpy as np
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges
 from oocbfs.formats.io.streams import Source, plain_name
-from oocbfs.formats.readers.chunks import MAX_ID, Grammar, Lines, parse
+from oocbfs.formats.readers.chunks import MAX_ID, Grammar, Lines, open_lines, parse
 from oocbfs.formats.tables.columns import TableOptions
 from oocbfs.formats.tables.delimited import BLANK, Layout, has_numbered_names, lay_out
 from oocbfs.kernels.convert.parse import HASH, PERCENT, SLASHES
@@ -54,13 +54,13 @@ class _Counts:
             self.high = max(self.high, int(ids.max()))
 
     def first_id(self) -> int | None:
-        """Give the first id that makes the ids fit, if there is one."""
+        """Return the first id that makes the ids fit, if there is one."""
         if self.high < self.num_vertices:
             return 0
         return 1 if self.low >= 1 and self.high == self.num_vertices else None
 
     def agrees(self) -> bool:
-        """Tell whether the line counts what was seen.
+        """Return whether the line counts what was seen.
 
         Both directions may be listed but counted once, or the other way round. As an edge of small
         ids could look like that, the count must then be above all ids.
@@ -75,8 +75,7 @@ def read(
     source: Source, declared: Declared, threads: int, *, table: TableOptions = _ANY
 ) -> Generator[Edges]:
     """Read an edge list."""
-    with source.open() as stream:
-        lines = Lines(source, stream)
+    with open_lines(source) as lines:
         line = lines.read_comments(declared, *COMMENTS)
         if line is None:
             return

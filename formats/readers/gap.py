@@ -48,7 +48,7 @@ class _Header(NamedTuple):
 
 
 def looks_like(sample: Sample) -> bool:
-    """Tell a serialized graph by counts and offsets that fit its size."""
+    """Recognise a serialized graph by counts and offsets that fit its size."""
     head = sample.head
     header = _Header.of(head)
     if header is None or len(head) < _HEADER.size + 8:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from oocbfs.errors import BudgetError
 from oocbfs.formats.edges import Declared, Edges, Ids
 from oocbfs.formats.io.streams import Source
-from oocbfs.formats.readers.chunks import Lines, parse
+from oocbfs.formats.readers.chunks import open_lines, parse
 from oocbfs.formats.readers.edge_list import COMMENTS, GRAMMAR
 from oocbfs.kernels.convert.parse import SINGLE
 
@@ -30,8 +30,7 @@ def read(
     declared.vertex_ids = known = _read_vertices(vertices, threads)
     declared.directed = _read_directed(vertices)
     declared.directed_why = "the .properties beside it say so"
-    with source.open() as stream:
-        lines = Lines(source, stream)
+    with open_lines(source) as lines:
         lines.skip_comments(*COMMENTS)
         for parsed in parse(lines, GRAMMAR, threads, (_membership(known), _MISSING)):
             yield from parsed.batches()
@@ -39,8 +38,7 @@ def read(
 
 def _read_vertices(source: Source, threads: int) -> Ids:
     grammar = type(GRAMMAR)(GRAMMAR.flags | SINGLE)
-    with source.open() as stream:
-        lines = Lines(source, stream)
+    with open_lines(source) as lines:
         lines.skip_comments(*COMMENTS)
         parts, count = [np.empty(0, np.uint64)], 0
         for parsed in parse(lines, grammar, threads):

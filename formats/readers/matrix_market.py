@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges
 from oocbfs.formats.io.streams import Source
-from oocbfs.formats.readers.chunks import Grammar, Lines, batches, parse, whole_numbers
+from oocbfs.formats.readers.chunks import Grammar, Lines, batches, open_lines, parse, whole_numbers
 from oocbfs.formats.readers.detect import Sample
 from oocbfs.kernels.convert.parse import PERCENT, Text
 
@@ -34,14 +34,13 @@ class _Banner:
 
 
 def looks_like(sample: Sample) -> bool:
-    """Tell a Matrix Market file by its banner or its name."""
+    """Recognise a Matrix Market file by its banner or its name."""
     return sample.text[: len(_MAGIC)].lower() == _MAGIC or sample.name.endswith(".mtx")
 
 
 def read(source: Source, declared: Declared, threads: int) -> Generator[Edges]:
     """Read a Matrix Market file."""
-    with source.open() as stream:
-        lines = Lines(source, stream)
+    with open_lines(source) as lines:
         banner = _read_banner(lines)
         lines.drop()
         num_vertices, num_entries = _read_size(lines, banner)
@@ -89,7 +88,7 @@ def _read_banner(lines: Lines) -> _Banner:
 
 
 def _read_size(lines: Lines, banner: _Banner) -> tuple[int, int]:
-    """Give the number of vertices and, of a coordinate matrix, the number of entries."""
+    """Return the number of vertices and, of a coordinate matrix, the number of entries."""
     line = lines.skip_comments(b"%")
     words = (line or b"").split()
     numbers = whole_numbers(words)
@@ -135,7 +134,7 @@ def _read_array(lines: Lines, banner: _Banner, size: int) -> Iterator[Edges]:
 
 
 def _nonzero(lines: Lines, chunk: Text, values: int) -> tuple[NDArray[np.int64], int]:
-    """Give the positions of entries of a chunk that are not zero, and the number of all entries."""
+    """Return which entries of a chunk are not zero, as positions, and the number of all entries."""
     positions = []
     count = 0
     for line in chunk.tobytes().split(b"\n")[:-1]:

@@ -56,7 +56,7 @@ class Header:
 
 
 def looks_like(sample: Sample) -> bool:
-    """Tell a METIS graph by its header and by lines that differ in length, as degrees do."""
+    """Recognise a METIS graph by its header and by lines that differ in length, as degrees do."""
     lines, rest = sample.lines, sample.rest
     rows = [line.split() for line in lines if not line.startswith(b"%")]
     while rows and not rows[0]:
@@ -115,7 +115,7 @@ def read(source: Source, declared: Declared, threads: int) -> Generator[Edges]:
 
 
 def _has_blank_row(head: bytes) -> bool:
-    """Tell whether a vertex has no field at all, so that it has no size either."""
+    """Return whether a vertex has no field at all, so that it has no size either."""
     rows = [line.strip() for line in head.split(b"\n") if not line.startswith(b"%")]
     return b"" in rows[1:-1]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from oocbfs.formats.edges import Declared, NamedEdges
 from oocbfs.formats.io.streams import Source
-from oocbfs.formats.readers.chunks import Lines, parsed_chunks
+from oocbfs.formats.readers.chunks import Lines, open_lines, parsed_chunks
 from oocbfs.formats.readers.edge_list import COMMENTS
 from oocbfs.formats.tables.columns import TableOptions
 from oocbfs.formats.tables.delimited import BLANK, Layout, lay_out
@@ -23,8 +23,7 @@ def read_names(
     source: Source, declared: Declared, threads: int, *, table: TableOptions = _ANY
 ) -> Generator[NamedEdges]:
     """Read an edge list whose ids are names."""
-    with source.open() as stream:
-        lines = Lines(source, stream)
+    with open_lines(source) as lines:
         line = lines.read_comments(declared, *COMMENTS)
         if line is None:
             return

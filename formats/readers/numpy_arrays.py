@@ -53,7 +53,7 @@ class _Array:
 
 
 def looks_like(sample: Sample) -> bool:
-    """Tell a ``.npy`` file by its first bytes; an archive is recognised by its members."""
+    """Recognise a ``.npy`` file by its first bytes; an archive is recognised by its members."""
     return sample.head.startswith(npy.MAGIC_PREFIX)
 
 

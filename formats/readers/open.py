@@ -121,11 +121,11 @@ class _Part:
             self._check_options(source, format)
 
     def reader(self, source: Source, format: str) -> Callable[..., Generator[Edges]]:
-        """Give the function that reads a piece, with all that it needs to know besides."""
+        """Return the function that reads a piece, with all that it needs to know besides."""
         return partial(by_name(format).reader(), **self._known(format))
 
     def name_reader(self, source: Source, format: str) -> Callable[..., Generator[NamedEdges]]:
-        """Give the function that reads a piece where ids are names."""
+        """Return the function that reads a piece where ids are names."""
         read = by_name(format).name_reader()
         if read is None:
             raise InputError(
@@ -146,7 +146,7 @@ class _Part:
         return known
 
     def stored_bytes(self) -> int:
-        """Give the size of all that was read for this input."""
+        """Return the size of all that was read for this input."""
         if self.source.size is None:
             return self.source.done
         return self.source.size + (self.vertices.size or 0 if self.vertices else 0)

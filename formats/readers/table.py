@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from oocbfs.formats.edges import Edges, NamedEdges
@@ -27,7 +27,8 @@ class Format:
 
     name: str
     title: str
-    module: str
+    # That of its name by default.
+    module: str = ""
     function: str = "read"
     is_text: bool = True
     looks: str = "looks_like"
@@ -36,29 +37,42 @@ class Format:
     names: tuple[str, str] | None = None
 
     def _module(self) -> Any:  # noqa: ANN401
-        return import_module(f"oocbfs.formats.readers.{self.module}")
+        return import_module(f"oocbfs.formats.readers.{self.module or self.name}")
 
     def reader(self) -> Callable[..., Generator[Edges]]:
-        """Give the function that reads it."""
-        function: Callable[..., Generator[Edges]] = getattr(self._module(), self.function)
-        return function
+        """Return the function that reads it."""
+        return cast("Callable[..., Generator[Edges]]", getattr(self._module(), self.function))
 
     def name_reader(self) -> Callable[..., Generator[NamedEdges]] | None:
-        """Give the function that reads it where ids are names; None if they never are."""
+        """Return the function that reads it where ids are names; None if they never are."""
         if self.names is None:
             return None
         module = import_module(f"oocbfs.formats.readers.{self.names[0]}")
-        function: Callable[..., Generator[NamedEdges]] = getattr(module, self.names[1])
-        return function
+        return cast("Callable[..., Generator[NamedEdges]]", getattr(module, self.names[1]))
 
     def looks_like(self, sample: Sample) -> bool:
-        """Tell whether an input is in this format, as far as that can be told."""
+        """Return whether an input is in this format, as far as that can be told."""
         looks_like = getattr(self._module(), self.looks, None)
         return looks_like is not None and bool(looks_like(sample))
 
 
 _TABLE_OPTIONS = ("--columns",)
 _TEXT_OPTIONS = (*_TABLE_OPTIONS, "--delimiter", "--header", "--no-header")
+
+
+def _of_arrow(name: str, title: str) -> Format:
+    return Format(
+        name,
+        title,
+        "arrow",
+        f"read_{name}",
+        is_text=False,
+        looks=f"looks_like_{name}",
+        options=_TABLE_OPTIONS,
+        names=("arrow", f"read_{name}_names"),
+    )
+
+
 # The first line is what a text is if it looks like nothing else.
 FORMATS: tuple[Format, ...] = (
     Format(
@@ -69,35 +83,17 @@ FORMATS: tuple[Format, ...] = (
         names=("named_lines", "read_names"),
     ),
     Format("mtx", "Matrix Market", "matrix_market"),
-    Format("dimacs", "DIMACS", "dimacs"),
-    Format("adjacency", "adjacency lists", "adjacency"),
-    Format("metis", "METIS", "metis"),
-    Format("ldbc", "LDBC Graphalytics", "ldbc"),
+    Format("dimacs", "DIMACS"),
+    Format("adjacency", "adjacency lists"),
+    Format("metis", "METIS"),
+    Format("ldbc", "LDBC Graphalytics"),
     Format("webgraph-text", "WebGraph ASCII graphs", "webgraph.text"),
     Format("webgraph", "WebGraph .graph", "webgraph.bv", is_text=False),
     Format("sg", "GAP .sg", "gap", is_text=False),
     Format("npy", "NumPy .npy", "numpy_arrays", "read_npy", is_text=False),
     Format("npz", "NumPy and SciPy .npz", "numpy_arrays", "read_npz", is_text=False),
-    Format(
-        "parquet",
-        "Parquet",
-        "arrow",
-        "read_parquet",
-        is_text=False,
-        looks="looks_like_parquet",
-        options=_TABLE_OPTIONS,
-        names=("arrow", "read_parquet_names"),
-    ),
-    Format(
-        "arrow",
-        "Feather and Arrow",
-        "arrow",
-        "read_arrow",
-        is_text=False,
-        looks="looks_like_arrow",
-        options=_TABLE_OPTIONS,
-        names=("arrow", "read_arrow_names"),
-    ),
+    _of_arrow("parquet", "Parquet"),
+    _of_arrow("arrow", "Feather and Arrow"),
     Format("u32", "raw pairs of 32 bits", "raw_pairs", "read_u32", is_text=False),
     Format("u64", "raw pairs of 64 bits", "raw_pairs", "read_u64", is_text=False),
 )
@@ -107,5 +103,5 @@ UNMARKED = ("u32", "u64")
 
 
 def by_name(name: str) -> Format:
-    """Give the line of a format."""
+    """Return the line of a format."""
     return FORMATS[NAMES.index(name)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,14 @@ from oocbfs.kernels.names.parse import PROBLEMS
 from oocbfs.kernels.names.words import GOOD, MAX_NAME_BYTES, TOO_LONG, check_names
 
 BATCH_ROWS = 1 << 18
-Batch = TypeVar("Batch", Edges, NamedEdges)
+_ANY = TableOptions()
 # Names have any length: fewer rows are held at a time.
 BATCH_NAMES = 1 << 14
+
+
+def kind_of(table: object) -> str:
+    """Return a table's library and type, as messages name it."""
+    return f"{type(table).__module__.split('.')[0]} {type(table).__name__}"
 
 
 def load(what: str) -> Any:  # noqa: ANN401
@@ -38,17 +43,18 @@ class Schema:
     def __init__(
         self,
         schema: Any,  # noqa: ANN401
-        options: TableOptions,
         path: str,
-        constants: Mapping[str, str] | None = None,
         *,
+        table: TableOptions = _ANY,
+        constants: Mapping[str, str] | None = None,
         named: bool = False,
     ) -> None:
-        self._path = path
+        self._path, self.named = path, named
+        self.take: Callable[[Any, int], Any] = self.named_edges if named else self.edges
         self.batch_rows = BATCH_NAMES if named else BATCH_ROWS
         self._constants = {k: v for k, v in (constants or {}).items() if k not in schema.names}
         names = [*schema.names, *self._constants]
-        self.pair: Pair = choose(names, options.columns, path)
+        self.pair: Pair = choose(names, table.columns, path)
         self._ends = (names[self.pair.source], names[self.pair.target])
         for end in self._ends:
             if names.count(end) > 1:
@@ -112,7 +118,7 @@ class Schema:
 
 
 def _decoded(kind: Any, name: str, path: str) -> Any:  # noqa: ANN401
-    """Give the type of a column's values: of a dictionary's, too, but not of those in lists."""
+    """Return the type of a column's values: of a dictionary's, too, but not of those in lists."""
     import pyarrow as pa
 
     if pa.types.is_nested(kind):
@@ -169,7 +175,7 @@ def _without_gaps(column: Any, name: str, first_row: int, path: str) -> Any:  # 
 
 
 def as_ids(column: Any, name: str, first_row: int, path: str) -> Ids:  # noqa: ANN401
-    """Give a column of whole numbers as ids, without a copy if they have 64 bits.
+    """Return a column of whole numbers as ids, without a copy if they have 64 bits.
 
     Gaps and what is below zero are refused.
     """
@@ -197,27 +203,21 @@ class ArrowEdges:
         *,
         named: bool = False,
     ) -> None:
-        kind = type(table)
-        self.name = f"{kind.__module__.split('.')[0]} {kind.__name__}"
+        self.name = kind_of(table)
         self._reader = load(self.name).RecordBatchReader.from_stream(table)
-        self._schema = Schema(self._reader.schema, options, self.name, named=named)
+        self._schema = Schema(self._reader.schema, self.name, table=options, named=named)
         self.declared = Declared(columns=self._schema.pair.note)
         self.total: int | None = None
         self.done = 0
 
-    def batches(self) -> Iterator[Edges]:
-        """Yield the edges in order."""
-        return self._take(self._schema.edges)
-
-    def named_batches(self) -> Iterator[NamedEdges]:
-        """Yield the edges in order, where ids are names."""
-        return self._take(self._schema.named_edges)
-
-    def _take(self, take: Callable[[Any, int], Batch]) -> Iterator[Batch]:
+    def batches(self) -> Iterator[Any]:
+        """Yield the edges in order, with names where ids are names."""
         for batch in self._reader:
             for piece in pieces(batch, self._schema.batch_rows):
-                yield take(piece, self.done)
+                yield self._schema.take(piece, self.done)
                 self.done += piece.num_rows
+
+    named_batches = batches
 
 
 def pieces(batch: Any, num_rows: int) -> Iterator[Any]:  # noqa: ANN401

@@ -102,7 +102,7 @@ def split_names(line: bytes, delimiter: str) -> list[str]:
 
 
 def has_numbered_names(line: bytes, second: bytes) -> bool:
-    """Tell the header that pandas writes over an index and columns 0, 1, … from an indented edge.
+    """Return whether a line is the header of pandas over an index and columns 0, 1, …, not an edge.
 
     That is for tabs: what begins with another delimiter is no edge.
     """
@@ -113,14 +113,14 @@ def has_numbered_names(line: bytes, second: bytes) -> bool:
 
 
 def _sniff(line: bytes) -> str:
-    """Tell what delimits the fields of a line: what occurs most of what usually does."""
+    """Return what delimits the fields of a line: what occurs most of what usually does."""
     text = _QUOTED.sub(b"", line).decode("utf-8", "replace")
     most = max(_DELIMITERS, key=text.count)
     return most if most in text else BLANK
 
 
 def _is_header(fields: list[str], options: TableOptions) -> bool:
-    """Tell names from numbers, in the columns that matter."""
+    """Return whether a line holds names, not numbers, in the columns that matter."""
     columns = options.columns or (1, 2)
     places = [column - 1 for column in columns if isinstance(column, int)]
     if not fields[0] and len(fields) > 2 and options.columns is None:
@@ -131,12 +131,12 @@ def _is_header(fields: list[str], options: TableOptions) -> bool:
 
 
 def _wanted(options: TableOptions) -> list[str]:
-    """Give the columns that are asked for by name."""
+    """Return the columns that are asked for by name."""
     return [column for column in options.columns or () if isinstance(column, str)]
 
 
 def _has_usual(fields: list[str], second: list[str], options: TableOptions) -> bool:
-    """Tell a header by the columns that are asked for, or by what they are usually called."""
+    """Recognise a header by the columns that are asked for, or by what they are usually called."""
     if _wanted(options) or (not fields[0] and len(fields) > 2):
         return True
     usual = bool(usual_pairs(fields))

@@ -9,10 +9,9 @@ import numpy as np
 
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges, Ids, NamedEdges
+from oocbfs.formats.tables.arrow import BATCH_NAMES, BATCH_ROWS, kind_of
 from oocbfs.formats.tables.columns import TableOptions, choose
 from oocbfs.formats.tables.memory_names import as_bytes, pack_names
-
-_BATCH_ROWS, _BATCH_NAMES = 1 << 18, 1 << 14
 
 
 class FrameEdges:
@@ -27,7 +26,7 @@ class FrameEdges:
         *,
         named: bool = False,
     ) -> None:
-        self.name = f"{type(frame).__module__.split('.')[0]} {type(frame).__name__}"
+        self.name = kind_of(frame)
         self._names = [str(name) for name in frame.columns]
         pair = choose(self._names, options.columns, self.name)
         self._ends = (pair.source, pair.target)
@@ -47,8 +46,8 @@ class FrameEdges:
                 for place, end in enumerate(self._ends)
             )
             first_row += len(part)
-            for first in range(0, sources.size, _BATCH_ROWS):
-                piece = slice(first, first + _BATCH_ROWS)
+            for first in range(0, sources.size, BATCH_ROWS):
+                piece = slice(first, first + BATCH_ROWS)
                 yield Edges(sources[piece], targets[piece])
                 self.done += sources[piece].size
 
@@ -57,18 +56,18 @@ class FrameEdges:
         for part in self._parts():
             for place, end in enumerate(self._ends):
                 self._refuse_gaps(part.iloc[:, place], self._names[end], self.done)
-            for first in range(0, len(part), _BATCH_NAMES):
-                rows = part.iloc[first : first + _BATCH_NAMES]
+            for first in range(0, len(part), BATCH_NAMES):
+                rows = part.iloc[first : first + BATCH_NAMES]
                 pairs = zip(*(rows.iloc[:, place].tolist() for place in (0, 1)), strict=True)
                 yield pack_names([as_bytes(name) for pair in pairs for name in pair])
                 self.done += len(rows)
 
     def _parts(self) -> Iterator[Any]:
-        """Give parts of both columns as frames of pandas."""
+        """Yield parts of both columns as frames of pandas."""
         columns = self._frame.iloc[:, list(self._ends)]
         if not hasattr(columns, "npartitions"):
-            for first in range(0, len(columns), _BATCH_ROWS):
-                yield columns.iloc[first : first + _BATCH_ROWS]
+            for first in range(0, len(columns), BATCH_ROWS):
+                yield columns.iloc[first : first + BATCH_ROWS]
             return
         for number in range(columns.npartitions):
             yield columns.partitions[number].compute()

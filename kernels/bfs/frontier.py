@@ -56,7 +56,7 @@ def mark_visited(state):
 
 @kernel
 def own_bitmap(control, thread):
-    """Give the row of the bitmap that is a thread's own during a dense step.
+    """Return the row of the bitmap that is a thread's own during a dense step.
 
     The frontier is in the queue then, and the next one is not yet made: two bitmaps are free.
     """
@@ -78,7 +78,7 @@ def _note_hub(rows, state, q, u, hub_segments):
 
 @inlined
 def _least_hub_degree(control):
-    """Give the degree below which no row has so many segments: five bytes hold any id."""
+    """Return the degree below which no row has so many segments: five bytes hold any id."""
     return control[words.HUB_SEGMENTS] * SEGMENT_BYTES // 5
 
 
@@ -165,7 +165,7 @@ def bitmap_to_queue(state):
 
 
 @apart
-def weigh(rows, state):
+def sum_degrees(rows, state):
     """Sum the frontier's degrees and note where its hubs are."""
     degrees, queue, control = rows.degrees, state.queue, state.control
     begin = control[words.FRONTIER_BEGIN]

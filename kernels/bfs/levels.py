@@ -20,9 +20,10 @@ to go top-down instead of one. A step expands one level; SMALL_STEP goes on whil
     IN_PARTS   finds, one row a part; its slice    parts_to_queue   any other step, or when the
                of the queue is not written yet                      parts are out of balance
 
-The sources begin IN_QUEUE, and the leader is alone until it ``summons`` others. (1) Or at most
-dense_edges while it is. (2) Levels say what is visited; ``mark_visited`` sets the bits of
-queue[NUM_MARKED:QUEUE_END] before one of the other three steps, which set those of what they find.
+The sources begin IN_QUEUE, and the leader is alone until it ``should_wake`` others.
+(1) Or at most dense_edges while it is.
+(2) Levels say what is visited; ``mark_visited`` sets the bits of queue[NUM_MARKED:QUEUE_END]
+before one of the other three steps, which set those of what they find.
 (3) From level first_parts on. ``plain.py`` is the same search without any of this.
 """
 
@@ -47,8 +48,8 @@ from oocbfs.kernels.bfs.small_levels import (
     are_balanced,
     record_level,
     reserve_parts,
+    should_wake,
     small_levels,
-    summons,
 )
 from oocbfs.kernels.bfs.state import (
     ALL_WORDS,
@@ -69,15 +70,15 @@ from oocbfs.kernels.bfs.state import (
     SAMPLED_WORDS,
     SMALL_STEP,
     SPARSE_STEP,
+    SUM_DEGREES,
     SWEEP,
-    WEIGH,
 )
 from oocbfs.kernels.bitmaps import UNREACHED
 from oocbfs.kernels.region import ONE, SLICE_NANOSECONDS, ZERO, make_region
 from oocbfs.kernels.structs import call_at
 
 FINISHED, PAUSED, SHARED = range(3)
-# Frontiers with fewer vertices are weighed and converted by the leader alone.
+# Frontiers with fewer vertices are summed and converted by the leader alone.
 _SHARED_VERTICES = 16384
 # What an edge costs in nanoseconds: in a row of the frontier, by a head, and in a tail. Where rows
 # are decoded, all are cheaper; what matters is that an edge costs the same in both directions.
@@ -89,7 +90,7 @@ _LEAST_SAMPLE = 3
 
 @kernel
 def _work(rows_out, rows_in, state, thread):
-    """Do one thread's part of the open region: what does it is compiled apart, see run.py."""
+    """Do one thread's part of the open region, by a function that is compiled on its own."""
     call_at(state.control[words.WORK_ADDRESS], rows_out, rows_in, state, thread)
 
 
@@ -102,7 +103,7 @@ def lead(rows_out, rows_in, state, options):
     control = state.control
     started = nanoseconds(options.clock)
     pause = started + SLICE_NANOSECONDS
-    if summons(rows_out, state, options):
+    if should_wake(rows_out, state, options):
         return SHARED
     if control[words.DEPTH] == 0:
         _begin(rows_out, rows_in, state, options)
@@ -111,7 +112,7 @@ def lead(rows_out, rows_in, state, options):
             break
         if started > pause:
             return PAUSED
-        if summons(rows_out, state, options):
+        if should_wake(rows_out, state, options):
             return SHARED
         step = _choose_step(rows_out, rows_in, state, options)
         if step == SMALL_STEP:
@@ -176,7 +177,7 @@ def _choose_step(rows_out, rows_in, state, options):
     else:
         control[words.NUM_HUBS] = 0
         if edges > min(limit, few_edges):
-            edges = _weigh_frontier(rows_out, rows_in, state, options)
+            edges = _sum_frontier_degrees(rows_out, rows_in, state, options)
     if may_turn and edges > limit:
         _make_bitmap(rows_out, rows_in, state, options)
         if _prefers_bottom_up(rows_out, rows_in, state, options, edges):
@@ -185,7 +186,7 @@ def _choose_step(rows_out, rows_in, state, options):
     move_hubs_first(rows_out, state)
     if edges > options.dense_edges:
         return DENSE_STEP
-    is_alone = options.threads == 1 or control[words.SUMMONED] == 0
+    is_alone = options.threads == 1 or control[words.WOKEN] == 0
     if is_alone or edges <= alone_limit(options, control[words.DEPTH]):
         return SMALL_STEP
     is_middling = edges <= options.parts_edges and control[words.DEPTH] >= options.first_parts
@@ -194,7 +195,7 @@ def _choose_step(rows_out, rows_in, state, options):
 
 @kernel
 def _least_edges(rows, state):
-    """Give the number of the frontier's edges below which bottom-up cannot be cheaper."""
+    """Return the number of the frontier's edges below which bottom-up cannot be cheaper."""
     control = state.control
     if control[words.BOTTOM_UP_EDGES] >= 0:
         cost = control[words.BOTTOM_UP_EDGES] * _tail_cost(rows)
@@ -205,7 +206,7 @@ def _least_edges(rows, state):
 
 @kernel
 def _tail_cost(rows):
-    """Give the cost of an edge in a tail."""
+    """Return the cost of an edge in a tail."""
     return _DECODED_TAIL_COST if rows.neighbours.size != 0 else TAIL_COST
 
 
@@ -217,7 +218,7 @@ def _num_open(rows, control):
 
 @kernel
 def _prefers_bottom_up(rows_out, rows_in, state, options, edges):
-    """Tell whether to look for a frontier with so many edges bottom-up, by trying a few words.
+    """Return whether to look for a frontier with so many edges bottom-up, by trying a few words.
 
     How many neighbours a vertex looks at before one is in the frontier cannot be known: in
     communities, most vertices look at all of theirs in vain, again and again. So a bottom-up step
@@ -285,18 +286,18 @@ def _make_bitmap(rows_out, rows_in, state, options):
 
 
 @kernel
-def _weigh_frontier(rows_out, rows_in, state, options):
-    """Give the edges of the queued frontier, and note its hubs."""
+def _sum_frontier_degrees(rows_out, rows_in, state, options):
+    """Return the edges of the queued frontier, and note its hubs."""
     control = state.control
     shared = options.threads > 1 and control[words.FRONTIER_SIZE] > _SHARED_VERTICES
     control[words.FRONTIER_EDGES] = 0
-    _run_region(rows_out, rows_in, state, WEIGH, shared)
+    _run_region(rows_out, rows_in, state, SUM_DEGREES, shared)
     return control[words.FRONTIER_EDGES]
 
 
 @kernel
 def _run_step(rows_out, rows_in, state, options, step, started):
-    """Expand one level with all threads and record it; give the time at which it ended."""
+    """Expand one level with all threads and record it; return the time at which it ended."""
     control = state.control
     size = control[words.FRONTIER_SIZE]
     control[words.NUM_FOUND] += size

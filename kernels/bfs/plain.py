@@ -24,7 +24,7 @@ def plain_bfs(
     alpha: float = 15.0,
     beta: float = 18.0,
 ) -> list[int]:
-    """Give the level of every vertex, -1 where nothing was reached."""
+    """Return the level of every vertex, -1 where nothing was reached."""
     n = rows_out.heads.size
     levels = [-1] * n
     frontier = sorted(set(sources))
@@ -85,5 +85,5 @@ def neighbours(rows: Rows, u: int) -> Iterator[int]:
 
 
 def _row_begin(rows: Rows, u: int) -> int:
-    """Give the offset of a row's first tail byte, which is the end of the row before."""
+    """Return the offset of a row's first tail byte, which is the end of the row before."""
     return int(rows.bases[u >> rows.shift]) + int(rows.starts[u])

@@ -39,7 +39,7 @@ SHARED_CLEAR = 1 << 18
 
 @inlined
 def _visit(state, out, out_end, ids, owners, count, level):
-    """Level the ids that have no level yet and append them to out; give its new end."""
+    """Level the ids that have no level yet and append them to out; return its new end."""
     levels, parents = state.levels, state.parents
     with_parents = parents.size != 0
     first = out_end
@@ -71,7 +71,7 @@ def _visit(state, out, out_end, ids, owners, count, level):
 def expand_by_levels(rows, state, thread, begin, end, out, out_end, level):
     """Expand queue[begin:end]; append what is found to out[:out_end].
 
-    Gives the new end of out (-1 if a row is damaged), the edges, and the bytes.
+    Returns the new end of out (-1 if a row is damaged), the edges, and the bytes.
     """
     ids, owners = state.ids[thread, :BATCH], state.ids[thread, BATCH:]
     with_parents = state.parents.size != 0
@@ -93,7 +93,7 @@ def expand_by_levels(rows, state, thread, begin, end, out, out_end, level):
 
 @inlined
 def _have_few_edges(rows, queue, begin, end, most):
-    """Tell whether the vertices queue[begin:end] have at most so many edges."""
+    """Return whether the vertices queue[begin:end] have at most so many edges."""
     if (end - begin) * rows.max_degree <= most:
         return True
     edges = end - begin
@@ -106,16 +106,16 @@ def _have_few_edges(rows, queue, begin, end, most):
 
 @inlined
 def alone_limit(options, depth):
-    """Give the number of edges up to which the leader expands a level alone."""
+    """Return the number of edges up to which the leader expands a level alone."""
     return options.alone_edges if depth >= options.first_parts else options.early_edges
 
 
 @kernel
-def summons(rows, state, options):
-    """Tell whether workers should come now: to wake them takes longer than a small search."""
+def should_wake(rows, state, options):
+    """Return whether workers should come now: to wake them takes longer than a small search."""
     control = state.control
     depth = control[words.DEPTH]
-    if options.threads == 1 or control[words.SUMMONED] != 0 or options.unexplored_edges <= 0:
+    if options.threads == 1 or control[words.WOKEN] != 0 or options.unexplored_edges <= 0:
         return False
     begin, end = control[words.FRONTIER_BEGIN], control[words.FRONTIER_END]
     edges_left = control[words.UNEXPLORED_EDGES] - options.unexplored_edges
@@ -128,7 +128,7 @@ def summons(rows, state, options):
         and (not must_clear or rows.heads.size <= SHARED_CLEAR)
     ):
         return False
-    control[words.SUMMONED] = 1
+    control[words.WOKEN] = 1
     return True
 
 
@@ -136,7 +136,7 @@ def summons(rows, state, options):
 def small_levels(rows, state, options, started, pause):
     """Expand the queued frontier on the leading thread, and those that follow while they are tiny.
 
-    Gives the time at which the last of these levels ended.
+    Returns the time at which the last of these levels ended.
     """
     control, queue = state.control, state.queue
     begin, end = control[words.FRONTIER_BEGIN], control[words.FRONTIER_END]
@@ -178,6 +178,7 @@ def record_level(records, depth, upward, frontier, edges, heads, tail_bytes, dur
     """Record what a level did; levels beyond the last record are summed up there."""
     record = records[min(depth, records.size - 1)]
     record.direction = np.int64(upward)
+    record.num_levels += 1
     record.frontier += frontier
     record.edges += edges
     record.heads += heads
@@ -187,7 +188,7 @@ def record_level(records, depth, upward, frontier, edges, heads, tail_bytes, dur
 
 @inlined
 def _take_part(control, part):
-    """Tell whether this thread is the first to ask for a part."""
+    """Return whether this thread is the first to ask for a part."""
     bit = np.int64(1) << part
     is_taken = control[words.PARTS_TAKEN] & bit != 0
     return not is_taken and atomic_or(control, words.PARTS_TAKEN, bit) & bit == 0
@@ -283,7 +284,7 @@ def reserve_parts(state):
 
 @kernel
 def are_balanced(state):
-    """Tell whether the largest part of the frontier is at most an eighth above the mean."""
+    """Return whether the largest part of the frontier is at most an eighth above the mean."""
     num_parts = state.control[words.NUM_PARTS]
     largest = np.int64(0)
     for part in range(num_parts):

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from oocbfs.kernels.array_types import I32, I64, I64_2D, U8, U32, U32_2D, U64_2D
 from oocbfs.kernels.bottom_up.probe import PROBE_WORDS
 from oocbfs.kernels.gather import BATCH
-from oocbfs.kernels.lingering import Lingering
-from oocbfs.kernels.region import REGION_WORDS, WORK_FIELDS
+from oocbfs.kernels.parking import Parking
+from oocbfs.kernels.record import LEVEL_RECORD
+from oocbfs.kernels.region import REGION_WORDS
 from oocbfs.kernels.results.levels import count_levels
 from oocbfs.kernels.rows import ROWS, Rows, read_only
 from oocbfs.kernels.structs import Struct, StructType, at_address
@@ -35,7 +36,7 @@ HUB_SEGMENTS, DENSE_THREADS, NUM_PARTS, PARTS_TAKEN, FORM = range(54, 59)
 # WASTED_EDGES are those that a sample looked at before another direction was chosen.
 WHICH_WORDS, SAMPLE_SHIFT, WASTED_EDGES = range(59, 62)
 # The compiled function that does the work of regions, and whether workers were asked to come.
-WORK_ADDRESS, SUMMONED = 62, 63
+WORK_ADDRESS, WOKEN = 62, 63
 # What the leader remembers between two levels: how far the traversal is, the edges of the
 # vertices that were not in a frontier yet, those that a bottom-up level would look at (-1: there
 # was none), those of the frontier, of a bitmap only estimated, and, of the queue, how far
@@ -54,7 +55,7 @@ CONTROL_WORDS = 136
 IN_QUEUE, IN_BITMAP, IN_BOTH, IN_PARTS = range(4)
 # Steps that expand a frontier, and the other tasks of a region.
 SMALL_STEP, PARTS_STEP, SPARSE_STEP, DENSE_STEP, BOTTOM_UP_STEP = range(5)
-CLEAR, WEIGH, SWEEP, QUEUE_TO_BITMAP, BITMAP_TO_QUEUE, PARTS_TO_QUEUE = range(5, 11)
+CLEAR, SUM_DEGREES, SWEEP, QUEUE_TO_BITMAP, BITMAP_TO_QUEUE, PARTS_TO_QUEUE = range(5, 11)
 ALL_WORDS, SAMPLED_WORDS, OTHER_WORDS = range(3)
 # Directions that a caller may ask for.
 AUTO, TOP_DOWN, BOTTOM_UP = range(3)
@@ -74,8 +75,6 @@ MAX_RECORDS = 1 << 16
 MAX_DENSE = 32
 # A row with more segments is shared between threads.
 SHARED_SEGMENTS = 16
-
-RECORD = np.dtype([("direction", "i8"), ("frontier", "i8"), *WORK_FIELDS])
 
 
 class BfsOptions(NamedTuple):
@@ -113,9 +112,9 @@ class BfsState(NamedTuple):
     deep_levels
         The levels of vertices whose byte in ``levels`` is DEEP; others are not set.
     records
-        What each level did, one RECORD a level.
+        What each level did, one row a level.
     mailbox
-        Where workers of the traversal before wait for this one; see ``kernels.lingering``.
+        Where workers of the traversal before wait for this one; see ``kernels.parking``.
     """
 
     levels: NDArray[np.uint8]
@@ -147,7 +146,7 @@ STATE = StructType(
         "finds": U32_2D,
         "parts": I64_2D,
         "hubs": I64,
-        "records": types.Array(from_dtype(RECORD), 1, "C"),
+        "records": types.Array(from_dtype(LEVEL_RECORD), 1, "C"),
         "mailbox": I64,
         "control": I64,
     },
@@ -190,7 +189,7 @@ class BfsScratch:
         self.finds = np.empty((num_parts, PARTS_EDGES), np.uint32)
         self.parts = np.zeros((num_parts, PART_COLUMNS), np.int64)
         self.hubs = np.zeros(MAX_HUBS + 1, np.int64)
-        self.records = np.zeros(min(num_vertices + 1, MAX_RECORDS), RECORD)
+        self.records = np.zeros(min(num_vertices + 1, MAX_RECORDS), LEVEL_RECORD)
         self.counts = np.zeros((threads, self.records.size + 1), np.uint32)
         # Control words as a traversal begins, but for its sources.
         self.control = np.zeros(CONTROL_WORDS, np.int64)
@@ -198,7 +197,7 @@ class BfsScratch:
         self.control[UNEXPLORED_EDGES] = rows_out.num_edges
         self.control[BOTTOM_UP_EDGES] = -1
         self.control[HUB_SEGMENTS] = SHARED_SEGMENTS
-        self.lingering = Lingering(threads)
+        self.parking = Parking(threads)
         # Structs of the last traversal: most of what the next one passes is the same.
         self.structs: tuple[Struct, ...] | None = None
         # How many more traversals are left to the leader alone.

@@ -32,8 +32,8 @@ from oocbfs.kernels.bfs.frontier import (
     bitmap_to_queue,
     clear_results,
     queue_to_bitmap,
+    sum_degrees,
     sweep,
-    weigh,
 )
 from oocbfs.kernels.bfs.levels import FINISHED, PAUSED, SHARED, lead, worker_loop
 from oocbfs.kernels.bfs.small_levels import expand_parts, parts_to_queue
@@ -49,12 +49,11 @@ from oocbfs.kernels.bfs.state import (
     PARTS_STEP,
     PARTS_TO_QUEUE,
     QUEUE_TO_BITMAP,
-    RECORD,
     SPARSE_STEP,
     STATE,
+    SUM_DEGREES,
     SWEEP,
     TOP_DOWN,
-    WEIGH,
     BfsFound,
     BfsOptions,
     BfsScratch,
@@ -67,7 +66,7 @@ from oocbfs.kernels.bitmaps import DEEP
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.compiling import address_of, code_of, prepare_together
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.kernels.lingering import Lingering, invite, linger, read_invitation, withdraw
+from oocbfs.kernels.parking import Parking, cancel_wake, read_arguments, spin_then_park, wake
 from oocbfs.kernels.region import ALONE, FINISH, GATE, STARTED, TASK, run_together
 from oocbfs.kernels.rows import Rows, one_row, rows_at
 from oocbfs.kernels.structs import Struct
@@ -76,7 +75,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "AUTO", "BOTTOM_UP", "CODE", "MAX_RECORDS", "RECORD", "TOP_DOWN", "BfsFound", "BfsScratch",
+    "AUTO", "BOTTOM_UP", "CODE", "MAX_RECORDS", "TOP_DOWN", "BfsFound", "BfsScratch",
     "Names", "load", "traverse",
 ]  # fmt: skip
 
@@ -84,7 +83,7 @@ __all__ = [
 # threads together need bitmaps, which takes longer than parts.
 ALONE_EDGES, EARLY_EDGES = 512, 4096
 # Workers are called when a search has looked at so many edges and its frontier is worth sharing.
-SUMMON_EDGES = 1 << 15
+WAKE_EDGES = 1 << 15
 # A frontier with fewer edges is expanded in parts, one a thread.
 PARTS_LIMIT = PARTS_EDGES
 # But not before this level: only meshes, roads and the like have many middling levels.
@@ -112,8 +111,8 @@ def _do_work(rows_out, rows_in, state, thread):
         parts_to_queue(state, thread)
     elif task == SWEEP:
         sweep(rows_out, state)
-    elif task == WEIGH:
-        weigh(rows_out, state)
+    elif task == SUM_DEGREES:
+        sum_degrees(rows_out, state)
     elif task == QUEUE_TO_BITMAP:
         queue_to_bitmap(state)
     elif task == BITMAP_TO_QUEUE:
@@ -131,8 +130,8 @@ def _lead(rows_out, rows_in, state, options, names, results):
     outcome = lead(rows_out, rows_in, state, options)
     if outcome != FINISHED:
         return outcome
-    if results.levels.size > SMALL_RESULTS and options.threads > 1 and control[words.SUMMONED] == 0:
-        control[words.SUMMONED] = 1
+    if results.levels.size > SMALL_RESULTS and options.threads > 1 and control[words.WOKEN] == 0:
+        control[words.WOKEN] = 1
         return SHARED
     control[words.NAMING_BEGAN] = nanoseconds(options.clock)
     plan_finish(state, rows_out.heads.size)
@@ -158,24 +157,24 @@ def _run(rows_out, rows_in, state, options, names, results, thread):
     """
     if thread == 0:
         mailbox = state_at(state).mailbox
-        if state_at(state).control[words.SUMMONED]:
-            invite(mailbox, rows_out, rows_in, state, options, names, results)
+        if state_at(state).control[words.WOKEN]:
+            wake(mailbox, rows_out, rows_in, state, options, names, results)
         outcome = _lead(rows_out, rows_in, state, options, names, results)
         if outcome == FINISHED:
-            withdraw(mailbox)
+            cancel_wake(mailbox)
         return outcome
     is_owner = False
     while True:
         _follow(rows_out, rows_in, state, names, results, thread)
         mailbox = state_at(state).mailbox
-        if not linger(mailbox, thread, is_owner):
+        if not spin_then_park(mailbox, thread, is_owner):
             return FINISHED
         is_owner = True
-        rows_out, rows_in, state, options, names, results = read_invitation(mailbox, thread)
+        rows_out, rows_in, state, options, names, results = read_arguments(mailbox, thread)
 
 
-def _run_structs(lingering: Lingering, *structs_and_thread: Any) -> int:  # noqa: ANN401
-    """Run the compiled function; this call keeps alive its structs and those of invitations."""
+def _run_structs(parking: Parking, *structs_and_thread: Any) -> int:  # noqa: ANN401
+    """Run the compiled function; this call keeps alive its structs and those it is woken with."""
     *structs, thread = structs_and_thread
     outcome: int = _run(*map(_ADDRESS, structs), thread)
     return outcome
@@ -244,7 +243,7 @@ def traverse(
         max_depth=max_depth,
         target=target if target < rows_out.heads.size else -1,
         clock=time.CLOCK_MONOTONIC,
-        unexplored_edges=rows_out.num_edges - SUMMON_EDGES,
+        unexplored_edges=rows_out.num_edges - WAKE_EDGES,
         early_edges=EARLY_EDGES,
         alone_edges=ALONE_EDGES,
         parts_edges=PARTS_LIMIT,
@@ -256,12 +255,12 @@ def traverse(
     structs = _make_structs(scratch, (state, names or _STORED, results))
     rows_and_state = (scratch.rows_out, scratch.rows_in, structs[0])
     together = (*rows_and_state, _options_struct(options), *structs[1:])
-    lingering = scratch.lingering
-    while (outcome := _run_structs(lingering, *together, 0)) == PAUSED:
+    parking = scratch.parking
+    while (outcome := _run_structs(parking, *together, 0)) == PAUSED:
         pass
     if outcome == SHARED:
-        workers = lingering.absent(together, threads)
-        arguments = (lingering, *together)
+        workers = parking.absent(together, threads)
+        arguments = (parking, *together)
         run_together(_run_structs, arguments, workers, control, paused=PAUSED, wait=False)
     # Workers that are late find nothing to do, and may hold the struct for long.
     structs[-1].release()
@@ -328,7 +327,7 @@ def _make_state(
         parts=scratch.parts,
         hubs=scratch.hubs,
         records=scratch.records,
-        mailbox=scratch.lingering.mailbox if threads > 1 else _NO_IDS,
+        mailbox=scratch.parking.mailbox if threads > 1 else _NO_IDS,
         control=control,
     )
 

@@ -14,7 +14,7 @@ _FEW = 16
 
 @kernel
 def test_heads(heads, num_ids, frontier, first):
-    """Test 64 heads at once; give the bits of those in the frontier and of those that are none."""
+    """Test 64 heads at once; return the bits of those in the frontier and those that are none."""
     hits = ZERO
     none = ZERO
     pad = np.uint64(frontier.size - 1)
@@ -48,8 +48,8 @@ def test_few_heads(heads, num_ids, frontier, first, bits):
 def test_open_heads(heads, num_ids, frontier, first, open_bits):
     """Test the heads of a word's open vertices: all 64 without a branch, or few one by one.
 
-    Heads are numbers of vertices below num_ids, each with a bit in the frontier, or none. Gives the
-    bits of those whose head is in the frontier, and of those that have none.
+    Heads are numbers of vertices below num_ids, each with a bit in the frontier, or none.
+    Returns the bits of those whose head is in the frontier, and of those that have none.
     """
     if first + 64 <= heads.size and count_ones(open_bits) > _FEW:
         hits, none = test_heads(heads, num_ids, frontier, first)

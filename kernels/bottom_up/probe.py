@@ -25,7 +25,7 @@ _WORTH_A_ROUND = 4
 def probe_segment(tails, n, frontier, ids, offset, end, v):
     """Look for a frontier vertex among the ids that follow v in a segment, 8 bytes at a time.
 
-    Gives it, or -1 if there is none, or n if the segment is malformed; edges looked at, and offset.
+    Returns it, -1 if there is none, n if the segment is malformed; edges looked at, and offset.
     ``ids`` is scratch.
     """
     edges = np.int64(0)
@@ -48,7 +48,7 @@ def probe_segment(tails, n, frontier, ids, offset, end, v):
 def probe_segments(tails, n, frontier, ids, begin, end):
     """Look for a frontier vertex in the segments of a tail.
 
-    Gives it, or -1 if there is none, or n if the tail is malformed; edges and bytes looked at.
+    Returns it, or -1 if there is none, or n if the tail is malformed; edges and bytes looked at.
     """
     offset = begin
     edges = np.int64(0)
@@ -66,8 +66,8 @@ def probe_segments(tails, n, frontier, ids, begin, end):
 def _decode_two(rows, offsets, ends, last, num_pending, firsts):
     """Decode two neighbours of each pending vertex, into firsts and last, and move its offset.
 
-    Where a row has one neighbour left, both are this one. Gives how many neighbours and bytes that
-    are, and whether a row is malformed.
+    Where a row has one neighbour left, both are this one. Returns how many neighbours and bytes
+    that are, and whether a row is malformed.
     """
     tails = rows.tails
     n = np.uint64(rows.num_ids)
@@ -96,8 +96,8 @@ def _decode_two(rows, offsets, ends, last, num_pending, firsts):
 def _keep_open(frontier, pending, offsets, ends, last, num_pending, firsts, hits, first):
     """Append the pending vertices that hit to hits[first:], and keep those with more neighbours.
 
-    Gives how many are kept, where the hits end, and the neighbours that were not looked at, because
-    the one before hit.
+    Returns how many are kept, where the hits end, and the neighbours that were not looked at,
+    because the one before hit.
     """
     pad = np.uint64(frontier.size - 1)
     num_hits = np.uint64(first)
@@ -124,7 +124,7 @@ def _keep_open(frontier, pending, offsets, ends, last, num_pending, firsts, hits
 
 @inlined
 def add_pending(ids, memory, num_pending, u, begin, end):
-    """Let vertex u wait to be probed, unless its tail is empty; give how many wait."""
+    """Let vertex u wait to be probed, unless its tail is empty; return how many wait."""
     ids[num_pending] = u
     memory[num_pending] = begin
     memory[num_pending + _ENDS] = end
@@ -134,7 +134,7 @@ def add_pending(ids, memory, num_pending, u, begin, end):
 
 @inlined
 def hit_at(memory, i):
-    """Give the i-th vertex that hit, and what it hit."""
+    """Return the i-th vertex that hit, and what it hit."""
     packed = np.uint64(memory[i + _HITS])
     return np.int64(packed >> np.uint64(32)), np.uint32(packed)
 
@@ -146,8 +146,8 @@ def probe_pending(rows, frontier, ids, memory, num_pending):
     A round decodes two neighbours of each, then takes out the vertices that hit, and those whose
     rows end, without a branch: two loops, because one has more to keep at hand than there are
     registers. After a round with few hits, each row that is left is read to its end: then most of
-    them miss, and rows are read faster one after the other. Gives how many hit, the edges and bytes
-    looked at, and whether a row is malformed.
+    them miss, and rows are read faster one after the other. Returns how many hit, the edges and
+    bytes looked at, and whether a row is malformed.
     """
     offsets, ends, last, hits = memory, memory[_ENDS:], memory[_LAST:], memory[_HITS:]
     scratch = ids[PENDING:]
@@ -183,7 +183,7 @@ def probe_pending(rows, frontier, ids, memory, num_pending):
 
 @inlined
 def _in_frontier(frontier, v):
-    """Give 1 if a vertex is in the frontier, else 0."""
+    """Return 1 if a vertex is in the frontier, else 0."""
     return frontier[v >> 6] >> np.uint64(v & 63) & ONE
 
 
@@ -192,7 +192,7 @@ def _probe_two(rows, frontier, parents, w, open_bits):
     """Probe the first two neighbours after the heads of a word's open vertices, decoded.
 
     Most tails are as short as that, and which of them hit cannot be guessed: so there is no branch.
-    Gives the bits that hit, those of longer rows that did not, and the edges looked at.
+    Returns the bits that hit, those of longer rows that did not, and the edges looked at.
     """
     firsts, neighbours = rows.firsts, rows.neighbours
     hits, left = ZERO, ZERO
@@ -219,7 +219,7 @@ def _probe_two(rows, frontier, parents, w, open_bits):
 def probe_decoded(rows, frontier, parents, w, open_bits):
     """Probe the decoded rows of a word's open vertices: two ids after the head, then eight at once.
 
-    Gives the bits of those that hit, whose parents are set if there are any, and the edges looked
+    Returns the bits of those that hit, whose parents are set if there are any, and the edges looked
     at.
     """
     firsts, neighbours = rows.firsts, rows.neighbours

@@ -41,7 +41,7 @@ from oocbfs.kernels.rows import row_begin
 
 _LEAST_WORDS, _MOST_WORDS = 4, 64
 # The edges of a frontier are estimated from one word of eight.
-WEIGHED_WORDS = 8
+SUMMED_WORDS = 8
 
 
 class View(NamedTuple):
@@ -87,7 +87,7 @@ def make_bottom_up(words, view_of, with_decoded):
 
     @inlined
     def find(state, view, degrees, u, parent):
-        """Put row u into the next frontier; return its degree if its word is weighed, or 0."""
+        """Put row u into the next frontier; return its degree if its word is summed, or 0."""
         place = view.first + (u >> 6) * view.stride
         v = place * 64 + (u & 63)
         bit = ONE << np.uint64(u & 63)
@@ -100,7 +100,7 @@ def make_bottom_up(words, view_of, with_decoded):
                 state.deep_levels[v] = level
         if state.parents.size != 0:
             state.parents[v] = parent
-        return np.int64(degrees[u]) if (u >> 6) % WEIGHED_WORDS == 0 else np.int64(0)
+        return np.int64(degrees[u]) if (u >> 6) % SUMMED_WORDS == 0 else np.int64(0)
 
     @inlined
     def mark(state, place, hits):
@@ -141,18 +141,18 @@ def make_bottom_up(words, view_of, with_decoded):
         view = view_of(rows, state, shard)
         n, ids = rows.num_ids, state.ids[thread, BATCH:]
         v, edges, num_bytes = probe_segments(rows.tails, n, view.frontier, ids, begin, end)
-        weight = np.int64(0)
+        degree_sum = np.int64(0)
         if v >= n:
             state.control[words.FAILED] = shard + 1
         elif v >= 0:
-            weight = find(state, view, degrees, u, v)
-        return np.int64(0 <= v < n), edges, num_bytes, weight
+            degree_sum = find(state, view, degrees, u, v)
+        return np.int64(0 <= v < n), edges, num_bytes, degree_sum
 
     @kernel
     def probe(rows, degrees, state, shard, thread, num_pending):
         """Probe the tails of pending vertices, and find those that hit.
 
-        Returns their number, the edges and bytes looked at, and the edges of those weighed.
+        Returns their number, the edges and bytes looked at, and the degrees that are summed.
         """
         view = view_of(rows, state, shard)
         ids, memory = state.ids[thread], state.probing[thread]
@@ -161,11 +161,11 @@ def make_bottom_up(words, view_of, with_decoded):
         )
         if malformed:
             state.control[words.FAILED] = shard + 1
-        weight = np.int64(0)
+        degree_sum = np.int64(0)
         for i in range(num_hits):
             u, parent = hit_at(memory, i)
-            weight += find(state, view, degrees, u, parent)
-        return num_hits, edges, num_bytes, weight
+            degree_sum += find(state, view, degrees, u, parent)
+        return num_hits, edges, num_bytes, degree_sum
 
     @apart
     def bottom_up(rows, degrees, state, shard, thread):
@@ -184,7 +184,7 @@ def make_bottom_up(words, view_of, with_decoded):
         found = 0
         edges = 0
         num_bytes = 0
-        weight = np.int64(0)
+        degree_sum = np.int64(0)
         num_pending = np.int64(0)
         while control[words.FAILED] == 0:
             first, end_word = take_chunk(view.counts, view.cursor, chunk, num_taken)
@@ -197,16 +197,16 @@ def make_bottom_up(words, view_of, with_decoded):
                 hits, open_bits = test_heads(rows, state, view, w)
                 tested += count_ones(hits | open_bits)
                 answered += count_ones(hits)
-                if w % WEIGHED_WORDS == 0:
-                    weight += sum_degrees(degrees, w, hits)
+                if w % SUMMED_WORDS == 0:
+                    degree_sum += sum_degrees(degrees, w, hits)
                 if w >= tailed_words:
                     continue
                 if with_decoded and open_bits != ZERO and rows.neighbours.size != 0:
                     hits, more_edges = answer_by_rows(rows, state, view, w, open_bits)
                     found += count_ones(hits)
                     edges += more_edges
-                    if w % WEIGHED_WORDS == 0:
-                        weight += sum_degrees(degrees, w, hits)
+                    if w % SUMMED_WORDS == 0:
+                        degree_sum += sum_degrees(degrees, w, hits)
                     continue
                 while open_bits != ZERO:
                     u = w * 64 + trailing_zeros(open_bits)
@@ -215,29 +215,29 @@ def make_bottom_up(words, view_of, with_decoded):
                     prefetch(tails, begin)
                     prefetch(tails, begin + PROBED_BYTES)
                     if end - begin > SEGMENT_BYTES:
-                        num_hits, more_edges, more_bytes, more_weight = probe_long_row(
+                        num_hits, more_edges, more_bytes, more_degrees = probe_long_row(
                             rows, degrees, state, shard, thread, u, begin, end
                         )
-                        weight += more_weight
+                        degree_sum += more_degrees
                         found += num_hits
                         edges += more_edges
                         num_bytes += more_bytes
                         continue
                     num_pending = add_pending(ids, memory, num_pending, u, begin, end)
                 if num_pending > PENDING - 64:
-                    num_hits, more_edges, more_bytes, more_weight = probe(
+                    num_hits, more_edges, more_bytes, more_degrees = probe(
                         rows, degrees, state, shard, thread, num_pending
                     )
-                    weight += more_weight
+                    degree_sum += more_degrees
                     found += num_hits
                     edges += more_edges
                     num_bytes += more_bytes
                     num_pending = np.int64(0)
-        num_hits, more_edges, more_bytes, more_weight = probe(
+        num_hits, more_edges, more_bytes, more_degrees = probe(
             rows, degrees, state, shard, thread, num_pending
         )
         counts = view.counts
-        atomic_add(counts, words.FRONTIER_EDGES, WEIGHED_WORDS * (weight + more_weight))
+        atomic_add(counts, words.FRONTIER_EDGES, SUMMED_WORDS * (degree_sum + more_degrees))
         atomic_add(counts, words.TESTED, tested)
         atomic_add(counts, words.FOUND, found + answered + num_hits)
         atomic_add(counts, words.EDGES, edges + tested + more_edges)

@@ -1,9 +1,9 @@
 """Connected components on heads and tails, on all cores: Afforest that decodes almost no tails.
 
 The heads join most of a component in one pass over a flat array. A look at some random vertices
-then says which component is the giant. If it does not hold nearly everything yet, vertices outside
-add the first neighbour of their tails. In the end, every vertex that is still outside reads its
-tail until it gets in.
+then says which component is the largest. If it does not hold nearly everything yet, vertices
+outside add the first neighbour of their tails. In the end, every vertex that is still outside reads
+its tail until it gets in.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 POINT_TO_HEADS, LINK_HEADS, LINK_FIRSTS, LINK_TAILS, COMPRESS = range(5)
-# Of the vertices that have edges: a giant that holds so many needs no second sample.
+# Of the vertices that have edges: a largest component that holds so many needs no second sample.
 ENOUGH = 0.9
 _NUM_SAMPLES = 4096
 _CHUNK = 1 << 14
@@ -64,7 +64,7 @@ class Connection(NamedTuple):
 
 @kernel
 def _link_rows(task, rows, state, first, stop):
-    """Run a step that looks at tails on the rows of one direction; give edges and tail bytes."""
+    """Run a step that looks at tails on the rows of one direction; return edges and tail bytes."""
     if task == LINK_FIRSTS:
         return link_firsts(rows, state, first, stop)
     return link_tails(rows, state, first, stop)
@@ -72,7 +72,7 @@ def _link_rows(task, rows, state, first, stop):
 
 @kernel
 def _run_chunk(task, rows_out, rows_in, both, state, first, stop):
-    """Run a step on vertices first … stop-1; give the edges and tail bytes it looked at."""
+    """Run a step on vertices first … stop-1; return the edges and tail bytes it looked at."""
     edges = 0
     num_bytes = 0
     if task == POINT_TO_HEADS:
@@ -115,8 +115,8 @@ def sample_vertices(num_vertices: int) -> NDArray[np.int64]:
     return np.random.default_rng(1).integers(0, num_vertices, _NUM_SAMPLES if num_vertices else 0)
 
 
-def guess_giant(roots: NDArray[np.uint32]) -> tuple[int, float]:
-    """Take the most frequent of some roots for the giant's; give it and its share."""
+def guess_largest(roots: NDArray[np.uint32]) -> tuple[int, float]:
+    """Take the most frequent of some roots for the largest component's; return it and its share."""
     if roots.size == 0:
         return 0, 0.0
     found, counts = np.unique(roots, return_counts=True)
@@ -147,7 +147,7 @@ class Work:
         return bool(self._state.control[words.FAILED])
 
     def run(self, name: str, *tasks: int) -> int:
-        """Run tasks as one step; give the edges it looked at."""
+        """Run tasks as one step; return the edges it looked at."""
         start = time.perf_counter()
         control = self._state.control
         control[[words.EDGES, words.TAIL_BYTES]] = 0
@@ -165,8 +165,8 @@ class Work:
         self.steps.append(step)
         return step.edges
 
-    def find_giant(self) -> tuple[int, float]:
-        """Look for the giant, for the steps to come; give a vertex of it and its share."""
+    def find_largest(self) -> tuple[int, float]:
+        """Look for the largest component, for later steps; return a vertex of it and its share."""
         labels = self._state.labels
         picked = sample_vertices(labels.size)
         # Vertices without neighbours are in no component that matters.
@@ -174,15 +174,15 @@ class Work:
         roots, above = picked, labels[picked]
         while not np.array_equal(roots, above):
             roots, above = above, labels[above]
-        giant, share = guess_giant(roots)
-        self._state.control[words.GIANT] = giant
-        return giant, share
+        largest, share = guess_largest(roots)
+        self._state.control[words.LARGEST] = largest
+        return largest, share
 
 
 def connect(
     rows_out: Rows, rows_in: Rows | None, labels: NDArray[np.uint32], *, threads: int = 1
 ) -> Connection:
-    """Give every vertex the smallest vertex of its (weakly connected) component for a label.
+    """Label every vertex with the smallest vertex of its (weakly connected) component for a label.
 
     Parameters
     ----------
@@ -195,9 +195,9 @@ def connect(
     """
     work = Work(rows_out, rows_in, labels, threads)
     work.run("heads", POINT_TO_HEADS, LINK_HEADS)
-    if work.find_giant()[1] < ENOUGH:
+    if work.find_largest()[1] < ENOUGH:
         work.run("first of tails", LINK_FIRSTS)
-        work.find_giant()
+        work.find_largest()
     if work.run("tails", LINK_TAILS):
         work.run("compress", COMPRESS)
     return Connection(work.steps, work.malformed)

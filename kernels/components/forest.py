@@ -17,7 +17,7 @@ from oocbfs.kernels.atomics import atomic_min, inlined
 
 @inlined
 def link(labels, a, b):
-    """Join two vertices' trees; give a vertex of the joint tree: its root, unless others write."""
+    """Join two vertices' trees; return a vertex of the joint one: its root, unless others write."""
     while a != b:
         high = max(a, b)
         low = min(a, b)
@@ -39,7 +39,7 @@ def link(labels, a, b):
 
 @inlined
 def compress(labels, v):
-    """Let a vertex point to its root, and give that."""
+    """Let a vertex point to its root, and return that."""
     parent = np.int64(labels[v])
     root = np.int64(labels[parent])
     if root == parent:
@@ -53,7 +53,7 @@ def compress(labels, v):
 
 @inlined
 def find(labels, v):
-    """Give the root of a vertex."""
+    """Return the root of a vertex."""
     root = np.int64(labels[v])
     while root != v:
         v = root

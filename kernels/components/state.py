@@ -14,8 +14,8 @@ CURSOR = 8
 NUM_LABELED = 16
 # Sums over the threads; FAILED is set when a tail holds what no converter wrote.
 EDGES, TAIL_BYTES, FAILED = range(24, 27)
-# A vertex of the giant.
-GIANT = 32
+# A vertex of the largest component.
+LARGEST = 32
 CONTROL_WORDS = 40
 
 

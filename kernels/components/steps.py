@@ -1,10 +1,10 @@
 """The steps of connected components in memory, each for one chunk of the vertices.
 
 This is Afforest (Sutton, Ben-Nun and Barak, Optimizing Parallel Graph Connectivity Computation via
-Subgraph Sampling, IPDPS 2018), with the heads for its first sample. The *giant* is what the driver
-takes for the largest component so far. Its vertices need not be looked at: an edge that leaves it
-is seen from its other end, and one that does not joins nothing. For the same reason a row is read
-no further once its vertex is in the giant.
+Subgraph Sampling, IPDPS 2018), with the heads for its first sample. The driver guesses which
+component is the largest so far. Its vertices need not be looked at: an edge that leaves it is seen
+from its other end, and one that does not joins nothing. For the same reason a row is read no
+further once its vertex is in the largest component.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _AHEAD = 8
 
 @kernel
 def point_to_heads(heads, state, first, stop):
-    """Give every vertex its head for a label where that is smaller, and else itself.
+    """Label every vertex with its head where that is smaller, and else itself.
 
     The vertices of the first chunk are the most connected in most orders, and so the heads of most
     others: their own labels are taken as soon as they are known, which leaves almost nothing to
@@ -59,19 +59,21 @@ def link_heads(rows_out, rows_in, both, state, first, stop):
 
 @kernel
 def link_firsts(rows, state, first, stop):
-    """Join some vertices outside the giant with the first of their tails; give edges and bytes.
+    """Join some vertices outside the largest component with the first of their tails.
 
-    Some, because this is only to show which component will be the giant: the tails come next
+    Returns edges and bytes.
+
+    Some, because this is only to show which component will be the largest: the tails come next
     anyway.
     """
     labels, tails = state.labels, rows.tails
     n = labels.size
-    giant = find(labels, state.control[words.GIANT])
+    largest = find(labels, state.control[words.LARGEST])
     edges = 0
     num_bytes = 0
     for v in range(first, stop, SAMPLE_STRIDE):
         begin, end = row_begin(rows, v), row_begin(rows, v + 1)
-        if begin >= end or labels[v] == giant:
+        if begin >= end or labels[v] == largest:
             continue
         prefetch(tails, row_begin(rows, min(v + 2 * _AHEAD * SAMPLE_STRIDE, n)))
         prefetch(labels, take_varint(tails, row_begin(rows, min(v + _AHEAD * SAMPLE_STRIDE, n)))[0])
@@ -87,38 +89,38 @@ def link_firsts(rows, state, first, stop):
 
 @inlined
 def _link_neighbour(root, context, v):
-    """Join a tree with that of a neighbour, until it is the giant."""
-    labels, giant = context
+    """Join a tree with that of a neighbour, until it is the largest component."""
+    labels, largest = context
     root = link(labels, root, np.int64(labels[v]))
-    return root, root == giant
+    return root, root == largest
 
 
 _link_walk = make_tail_walk(_link_neighbour)
 
 
 @kernel
-def link_tail(tails, labels, root, giant, begin, end):
-    """Join a tree with the neighbours in (part of) a tail until it is the giant.
+def link_tail(tails, labels, root, largest, begin, end):
+    """Join a tree with the neighbours in (part of) a tail until it is the largest component.
 
-    Gives the edges and bytes looked at; -1 edges if the tail is malformed.
+    Returns the edges and bytes looked at; -1 edges if the tail is malformed.
     """
-    _, edges, num_bytes = _link_walk(tails, begin, end, labels.size, root, (labels, giant))
+    _, edges, num_bytes = _link_walk(tails, begin, end, labels.size, root, (labels, largest))
     return edges, num_bytes
 
 
 @kernel
 def link_tails(rows, state, first, stop):
-    """Join vertices outside the giant with all their neighbours; give edges and bytes."""
+    """Join vertices outside the largest component with all neighbours; return edges and bytes."""
     labels = state.labels
-    giant = find(labels, state.control[words.GIANT])
+    largest = find(labels, state.control[words.LARGEST])
     edges = 0
     num_bytes = 0
     for v in range(first, stop):
         root = compress(labels, v)
-        if root == giant:
+        if root == largest:
             continue
         begin, end = row_begin(rows, v), row_begin(rows, v + 1)
-        more_edges, more_bytes = link_tail(rows.tails, labels, root, giant, begin, end)
+        more_edges, more_bytes = link_tail(rows.tails, labels, root, largest, begin, end)
         if more_edges < 0:
             state.control[words.FAILED] = 1
             break

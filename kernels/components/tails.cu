@@ -1,19 +1,19 @@
-// Join vertices outside the giant component with the neighbours in their tails, until they are in
+// Join vertices outside the largest component with the neighbours in their tails, until they are in
 // it. A launch takes the vertices from `begin` to `end`.
 //
-// Vertices of the giant are left out: an edge that leaves it is read from its other end, and one
-// inside it joins nothing (Afforest, Sutton et al., 2018). A warp takes 32 vertices. One lane
-// reads a short row, from sectors staged together; the whole warp reads a longer one and stops
-// when one lane has found the giant. link joins trees by an atomic.
+// Vertices of the largest component are left out: an edge that leaves it is read from its other
+// end, and one inside it joins nothing (Afforest, Sutton et al., 2018). A warp takes 32 vertices.
+// One lane reads a short row, from sectors staged together; the whole warp reads a longer one and
+// stops when one lane has found the largest component. link joins trees by an atomic.
 #include "cuda/decode.cuh"
 #include "components/forest.cuh"
 
 // One short row per lane.
 __device__ __forceinline__ void join_short(const Forest& forest, Looked& looked, Scratch& scratch,
-                                           const Rows& rows, Span span, u32 vertex, u32 giant) {
+                                           const Rows& rows, Span span, u32 vertex, u32 largest) {
   StagedRow row = stage_short(scratch, rows, span);
   u32 root = vertex;
-  while (!row.done() && root != giant) {
+  while (!row.done() && root != largest) {
     bool whole;
     const u32 neighbour = row.next(whole, rows.num_vertices);
     looked.edges++;
@@ -28,7 +28,7 @@ __device__ __forceinline__ void join_short(const Forest& forest, Looked& looked,
 
 // One row by the whole warp.
 __device__ __forceinline__ void join_long(const Forest& forest, Looked& looked, const Rows& rows,
-                                          Span row, u32 vertex, u32 giant) {
+                                          Span row, u32 vertex, u32 largest) {
   bool inside = false;
   for (u64 segment = 0; !inside && segment * SEGMENT_BYTES < row.end - row.begin; segment++) {
     Cursor cursor = start_cursor<32>(segment_span(row, segment));
@@ -46,7 +46,7 @@ __device__ __forceinline__ void join_long(const Forest& forest, Looked& looked, 
         if (decoded.ids[k] >= rows.num_vertices)
           report_damage(forest);
         else
-          found = link(forest, vertex, decoded.ids[k]) == giant || found;
+          found = link(forest, vertex, decoded.ids[k]) == largest || found;
       }
       inside = __any_sync(FULL_WARP, found);
     }
@@ -54,26 +54,26 @@ __device__ __forceinline__ void join_long(const Forest& forest, Looked& looked, 
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
-components_tails(Forest forest, Rows rows, u32 giant_vertex, u64 begin, u64 end) {
+components_tails(Forest forest, Rows rows, u32 largest_vertex, u64 begin, u64 end) {
   __shared__ Scratch scratch[BLOCK_THREADS / 32];
   const Span none = {0, 0};
   Looked looked = {0, 0};
   for (u64 first : warp_stride((end - begin + 31) / 32)) {
-    // The giant grows meanwhile, and its root may change.
-    const u32 giant = find_root(forest, giant_vertex);
+    // The largest component grows meanwhile, and its root may change.
+    const u32 largest = find_root(forest, largest_vertex);
     const u64 v = begin + first * 32 + lane_id();
     Span span = none;
-    if (v < end && find_root(forest, (u32)v) != giant)
+    if (v < end && find_root(forest, (u32)v) != largest)
       span = row_span(rows, (u32)v);
     const u64 length = span.end - span.begin;
     const bool is_short = length != 0 && length <= SHORT_BYTES;
     if (__any_sync(FULL_WARP, is_short))
       join_short(forest, looked, scratch[warp_in_block()], rows, is_short ? span : none, (u32)v,
-                 giant);
+                 largest);
     for (u32 lanes = __ballot_sync(FULL_WARP, length > SHORT_BYTES); lanes; lanes &= lanes - 1) {
       const int owner = __ffs((int)lanes) - 1;
       const Span row = share_span(span, owner);
-      join_long(forest, looked, rows, row, __shfl_sync(FULL_WARP, (u32)v, owner), giant);
+      join_long(forest, looked, rows, row, __shfl_sync(FULL_WARP, (u32)v, owner), largest);
     }
   }
   add_looked(forest, looked);

@@ -17,7 +17,7 @@ _NUM_SIZES = 33
 
 @njit(nogil=True, inline="always")
 def _ends(key, bits):
-    """Give both ends of a key."""
+    """Return both ends of a key."""
     return key >> bits, key & ((np.uint64(1) << bits) - np.uint64(1))
 
 
@@ -52,7 +52,7 @@ def rank_by_class(ranks, classes, num_classes):
 
 @njit(nogil=True, inline="always")
 def _size_of(head):
-    """Give the number of bits of a head."""
+    """Return the number of bits of a head."""
     return 64 - leading_zeros(np.uint64(head))
 
 

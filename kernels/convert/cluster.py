@@ -34,7 +34,7 @@ def split_arcs(neighbours, lengths, arcs, column_bits):
 
 @njit(nogil=True)
 def _row(ends, u):
-    """Give the begin and the end of the row of u."""
+    """Return the begin and the end of the row of u."""
     return np.int64(ends[u - 1]) if u > 0 else np.int64(0), np.int64(ends[u])
 
 

@@ -43,7 +43,7 @@ def _mix(z: np.uint64) -> np.uint64:
 
 @njit(inline="always")
 def _draw(key: np.uint64, counter: np.uint64) -> np.uint64:
-    """Give the random word number ``counter`` of the stream ``key``."""
+    """Return the random word number ``counter`` of the stream ``key``."""
     word: np.uint64 = _mix(key + counter * _STEP)
     return word
 
@@ -60,7 +60,7 @@ def _high_product(x: np.uint64, y: np.uint64) -> np.uint64:
 
 @njit(inline="always")
 def _round(half: np.uint64, key: np.uint64) -> np.uint64:
-    """Give the Feistel round function: 32 random bits of one half and a key."""
+    """Return the Feistel round function: 32 random bits of one half and a key."""
     z = (half ^ key) * _MIX_1
     z = (z ^ (z >> _HALF_BITS)) * _MIX_2
     return z >> _HALF_BITS

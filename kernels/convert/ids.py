@@ -24,7 +24,7 @@ def mark(bitmap, ids):
 
 @compiled(types.boolean(_U64, _READ_U64, _READ_U64))
 def pack_ids(out, sources, targets):
-    """Put both ends of each edge into 64 bits; tells whether they fit, each into 32."""
+    """Put both ends of each edge into 64 bits; returns whether they fit, each into 32."""
     bits = np.uint64(0)
     for i in range(sources.size):
         bits |= sources[i] | targets[i]

@@ -85,7 +85,7 @@ def _skip_separator(position: int) -> int:
 
 @compiled(ADDRESS(ADDRESS))
 def next_line(position: int) -> int:
-    """Give the position of the next line, or -1 after a NUL or a lone carriage return."""
+    """Return the position of the next line, or -1 after a NUL or a lone carriage return."""
     while True:
         byte = byte_at(position)
         position += 1
@@ -99,7 +99,7 @@ def next_line(position: int) -> int:
 
 @compiled(types.boolean(ADDRESS, ADDRESS))
 def _overflows(first: int, end: int) -> bool:
-    """Tell whether the digits from first to end are a number above 2^64 - 1."""
+    """Return whether the digits from first to end are a number above 2^64 - 1."""
     value = np.uint64(0)
     for position in range(first, end):
         digit = np.uint64(byte_at(position) - _ZERO)
@@ -133,7 +133,7 @@ def read_number(position: int) -> tuple[Any, int]:
 
 @compiled(types.boolean(ADDRESS, types.int64))
 def is_comment(position: int, flags: int) -> bool:
-    """Tell whether a line that begins here is a comment."""
+    """Return whether a line that begins here is a comment."""
     byte = byte_at(position)
     return bool(
         (byte == _HASH and flags & HASH)
@@ -162,7 +162,7 @@ PAIRS = types.int64(
 
 @inlined
 def put_result(result, count, lines, where, rows, last_row):
-    """Say how many edges and lines were parsed, where the next line begins, and which rows."""
+    """Return how many edges and lines were parsed, where the next line begins, and which rows."""
     result[COUNT] = count
     result[LINES] = lines
     result[WHERE] = where

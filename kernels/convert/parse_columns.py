@@ -62,7 +62,7 @@ def _skip_padding(position: int, delimiter: int) -> int:
 
 @compiled(ADDRESS(ADDRESS, types.uint8))
 def _end_of_column(position: int, delimiter: int) -> int:
-    """Give the end of the field that begins here, or -1 if it is quoted and its line ends first."""
+    """Return the end of the field that begins here, -1 if it is quoted and its line ends first."""
     if byte_at(position) == _QUOTE:
         position += 1
         while byte_at(position) != _QUOTE or byte_at(position + 1) == _QUOTE:
@@ -99,7 +99,7 @@ def _read_column(position: int, delimiter: int) -> tuple[int, int]:
 
 @compiled(ADDRESS(ADDRESS, types.uint8))
 def _pass_rest(position: int, delimiter: int) -> int:
-    """Give the next line, or -1 if this one ends inside of quotes or in what is no text."""
+    """Return the next line, or -1 if this one ends inside of quotes or in what is no text."""
     while delimiter != _SPACE and byte_at(position) == delimiter:
         position = _end_of_column(_skip_padding(position + 1, delimiter), delimiter)
         if position < 0:

@@ -39,7 +39,7 @@ _MAX_BITS = 61
 
 @inlined
 def _peek(words, position):
-    """Give the 64 bits from a position on."""
+    """Return the 64 bits from a position on."""
     index, shift = position >> 6, np.uint64(position & 63)
     bits = words[index] << shift
     if shift:
@@ -148,7 +148,7 @@ def _signed(number):
 
 @inlined
 def _stopped(number, position, end):
-    """Tell whether a number was not read, and why."""
+    """Return whether a number was not read, and why."""
     if position > end:
         return NEEDS_BITS
     return BAD_CODE if number < 0 else DONE
@@ -156,7 +156,7 @@ def _stopped(number, position, end):
 
 @kernel
 def _copy_blocks(successors, at, degree, source, stop, words, position, end, settings):
-    """Copy blocks of the list in [source, stop); gives why it stopped, how many, and where."""
+    """Copy blocks of the list in [source, stop); returns why it stopped, how many, and where."""
     count, position = _number(words, position, end, settings, BLOCK_COUNTS)
     why = _stopped(count, position, end)
     if why != DONE:
@@ -188,7 +188,7 @@ def _copy_blocks(successors, at, degree, source, stop, words, position, end, set
 
 @kernel
 def _read_intervals(extra, count, node, words, position, end, settings):
-    """Write the successors that come in intervals to the end of extra[:count]; gives how many."""
+    """Write the successors that come in intervals to the end of extra[:count]; returns how many."""
     least = settings[MIN_INTERVAL]
     num_intervals, position = _number(words, position, end, settings, INTERVALS)
     why = _stopped(num_intervals, position, end)
@@ -263,7 +263,7 @@ def _merge(successors, at, copied, extra, count):
 
 @kernel
 def _read_node(successors, extra, starts, node, at, degree, words, position, end, settings):
-    """Read the successors of a node whose degree is known; gives why it stopped, and where."""
+    """Read the successors of a node whose degree is known; returns why it stopped, and where."""
     copied = np.int64(0)
     if settings[WINDOW]:
         reference, position = _number(words, position, end, settings, REFERENCES)

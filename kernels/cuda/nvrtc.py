@@ -89,7 +89,7 @@ def compile_kernel(
 
 
 def _resources(kernel: str, log: str) -> tuple[int, int, int, int]:
-    """Give registers, shared, stack and spill bytes from ptxas's log."""
+    """Return registers, shared, stack and spill bytes from ptxas's log."""
     entry, spills, used = _ENTRY.search(log), _SPILLS.search(log), _USED.search(log)
     if not entry or entry[1] != kernel or not spills or not used:
         raise RuntimeError(f"{kernel}: the compiler's log has no resource usage:\n{log}")

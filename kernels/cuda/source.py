@@ -235,7 +235,7 @@ class KernelOptions:
     dealt: bool = False
 
     def definitions(self) -> tuple[str, ...]:
-        """Give the compiler options that select this variant."""
+        """Return the compiler options that select this variant."""
         values = {
             **asdict(self),
             **{f"control_{word.name}": int(word) for word in Control},
@@ -278,19 +278,19 @@ Kernel = str | Variant
 
 
 def name_of(kernel: Kernel) -> str:
-    """Give the name that a kernel is launched by."""
+    """Return the name that a kernel is launched by."""
     return kernel if isinstance(kernel, str) else kernel.name
 
 
 def definitions_of(kernel: Kernel) -> tuple[str, ...]:
-    """Give the compiler options that only this kernel has."""
+    """Return the compiler options that only this kernel has."""
     if isinstance(kernel, str):
         return ()
     return tuple(f"-D{name}={value}" for name, value in kernel.definitions)
 
 
 def headers(folder: Path = FOLDER) -> list[Path]:
-    """Give the files that kernels include."""
+    """Return the files that kernels include."""
     found = sorted(folder.glob("*/*.cuh"))
     if not found:
         raise FileNotFoundError(f"{folder}: holds no CUDA headers: install oocbfs again")
@@ -298,14 +298,14 @@ def headers(folder: Path = FOLDER) -> list[Path]:
 
 
 def header_name(header: Path) -> str:
-    """Give a header's name as kernels include it: with its folder."""
+    """Return a header's name as kernels include it: with its folder."""
     return f"{header.parent.name}/{header.name}"
 
 
 def compiler_options(
     options: KernelOptions, folder: Path = FOLDER, kernel: Kernel = ""
 ) -> tuple[str, ...]:
-    """Give what NVRTC is called with.
+    """Return what NVRTC is called with.
 
     Compiled kernels are kept by source and options: what is included must show in these.
     """
@@ -318,11 +318,11 @@ def compiler_options(
 
 
 def source(kernel: Kernel, folder: Path = FOLDER) -> Path:
-    """Give the file that holds a kernel."""
+    """Return the file that holds a kernel."""
     file = _FILES[kernel] if isinstance(kernel, str) else kernel.file
     return folder / f"{file}.cu"
 
 
 def sources(kernels: Sequence[Kernel], folder: Path = FOLDER) -> list[Path]:
-    """Give the files that hold some kernels."""
+    """Return the files that hold some kernels."""
     return [source(kernel, folder) for kernel in kernels]

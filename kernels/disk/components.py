@@ -1,7 +1,8 @@
 """The tails of connected components, read from disk.
 
-A stream reads the rows of vertices outside the giant (see ``kernels.components.steps``). The giant
-grows meanwhile, so that the further the threads get, the less they read.
+A stream reads the rows of vertices outside the largest component (see
+``kernels.components.steps``). It grows meanwhile, so that the further the threads get, the less
+they read.
 """
 
 from __future__ import annotations
@@ -29,27 +30,27 @@ class DiskForestState(NamedTuple):
 
 
 @inlined
-def _find_giant(state):
-    """Give the root of the giant, which changes when it joins a smaller one."""
-    return find(state.labels, state.control[words.GIANT])
+def _find_largest(state):
+    """Return the root of the largest component, which changes when it joins a smaller one."""
+    return find(state.labels, state.control[words.LARGEST])
 
 
 @kernel
-def _next_outsider(rows, state, giant, u, end):
-    """Find the next vertex outside the giant that has a tail."""
+def _next_outsider(rows, state, largest, u, end):
+    """Find the next vertex outside the largest component that has a tail."""
     while u < end:
-        if row_begin(rows, u) < row_begin(rows, u + 1) and compress(state.labels, u) != giant:
+        if row_begin(rows, u) < row_begin(rows, u + 1) and compress(state.labels, u) != largest:
             break
         u += 1
     return u
 
 
 @kernel
-def _link_extent(rows, state, giant, extent, buffer, thread):
-    """Join the rows of one read that are outside the giant; give edges and bytes, or -1.
+def _link_extent(rows, state, largest, extent, buffer, thread):
+    """Join the rows of one read outside the largest component; return edges and bytes, or -1.
 
-    A vertex of the giant may seem to be outside, because its root has changed since the read. It
-    does not matter: its row lies between others that were read, and so was read as well.
+    A vertex of the largest component may seem to be outside, because its root has changed since
+    the read. It does not matter: its row lies between others that were read, and so was read.
     """
     labels = state.labels
     edges = 0
@@ -59,9 +60,9 @@ def _link_extent(rows, state, giant, extent, buffer, thread):
         if begin >= end:
             continue
         root = compress(labels, u)
-        if root == giant:
+        if root == largest:
             continue
-        more_edges, more_bytes = link_tail(buffer, labels, root, giant, begin, end)
+        more_edges, more_bytes = link_tail(buffer, labels, root, largest, begin, end)
         if more_edges < 0:
             return more_edges, num_bytes
         edges += more_edges
@@ -69,7 +70,7 @@ def _link_extent(rows, state, giant, extent, buffer, thread):
     return edges, num_bytes
 
 
-_stream = make_stream(_find_giant, _next_outsider, _link_extent)
+_stream = make_stream(_find_largest, _next_outsider, _link_extent)
 
 
 @compiled(_nrt=False)

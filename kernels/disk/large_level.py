@@ -30,7 +30,7 @@ from oocbfs.kernels.rows import row_begin
 def _add_rows(rows, first, bits, cost):
     """Add the rows of a word's bits to what is read.
 
-    Gives the bits of those that have tails, the bytes of these, and the cost with them.
+    Returns the bits of those that have tails, the bytes of these, and the cost with them.
     """
     with_tails = ZERO
     num_bytes = np.int64(0)

@@ -67,13 +67,13 @@ class DiskManyState(NamedTuple):
 
 @inlined
 def _seen_and_mark(pairs, v):
-    """Give both words of a vertex."""
+    """Return both words of a vertex."""
     return np.uint64(pairs[2 * v + SEEN]), np.uint64(pairs[2 * v + MARK])
 
 
 @inlined
 def _frontier(pairs, v):
-    """Tell in which sources' frontier a vertex is."""
+    """Return in which sources' frontier a vertex is."""
     seen, mark = _seen_and_mark(pairs, v)
     return seen & mark
 
@@ -109,13 +109,13 @@ def _push_heads(rows, state, first, end, thread):
 
 @inlined
 def _find_wanted(state):
-    """Give the sources that push, and those that pull."""
+    """Return the sources that push, and those that pull."""
     return state.masks[PUSH], state.masks[PULL]
 
 
 @inlined
 def _who_wants(state, wanted, v):
-    """Give the sources that push along a row, and those that still look for its vertex."""
+    """Return the sources that push along a row, and those that still look for its vertex."""
     pushing, pulling = wanted
     seen, mark = _seen_and_mark(state.pairs, v)
     return seen & mark & pushing, pulling & ~(seen | mark)
@@ -183,7 +183,7 @@ def _pull_part(pairs, buffer, begin, end, u, wanted):
 
 @kernel
 def _use_extent(rows, state, wanted, extent, buffer, thread):
-    """Push and pull along the rows of one read; give no edges and their bytes, or -1.
+    """Push and pull along the rows of one read; return no edges and their bytes, or -1.
 
     What is no longer wanted is skipped. Nothing becomes wanted that was not read.
     """

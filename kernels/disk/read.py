@@ -33,7 +33,7 @@ NO_TAILS = Disk(descriptor=0, offset=0, tail_bytes=0)
 
 @intrinsic
 def read_at(typingctx, descriptor, out, index, count, offset):
-    """Read up to count bytes at an offset into out[index:]; give their number, or -errno."""
+    """Read up to count bytes at an offset into out[index:]; return their number, or -errno."""
 
     def codegen(context, builder, signature, args):
         byte_pointer = ir.IntType(8).as_pointer()

@@ -57,10 +57,10 @@ def fill(disk, state):
 
 @kernel
 def _reserve(rows, state, frontier):
-    """Give the blocks that the frontier's rows need their slots; list those that must be read.
+    """Assign slots to the blocks that the frontier's rows need; list those that must be read.
 
     Of two blocks that share a slot, the second stays out: it is read when it is the turn of its
-    row. Gives how many there are, or -1 if the level needs more than half of the cache: little of
+    row. Returns how many there are, or -1 if the level needs more than half of the cache: little of
     it would be there for the next one.
     """
     tags, marks, missing = state.tags, state.marks, state.missing
@@ -91,7 +91,7 @@ def _reserve(rows, state, frontier):
 
 @kernel
 def _find_row(disk, state, begin, end):
-    """Give an array that holds a row's bytes, until the next call, and where they begin in it."""
+    """Return an array that holds a row's bytes, until the next call, and where they begin in it."""
     tags, cache = state.tags, state.cache
     first = begin // BLOCK_BYTES
     last = (end - 1) // BLOCK_BYTES
@@ -137,7 +137,7 @@ def _visit(rows, state, ids, count, owner, level):
 
 @kernel
 def _expand(rows, disk, state, frontier, level):
-    """Visit the neighbours of the frontier; give edges and bytes of its tails."""
+    """Visit the neighbours of the frontier; return edges and bytes of its tails."""
     control = state.control
     ids = state.ids[0, :BATCH]
     n = rows.heads.size
@@ -238,6 +238,7 @@ def small_levels(rows, disk, state, max_depth, target, clock):
         record = records[min(control[words.DEPTH], records.size - 1)]
         control[words.DEPTH] += 1
         ended = nanoseconds(clock)
+        record.num_levels += 1
         record.frontier += frontier.size
         record.edges += edges
         record.tail_bytes += num_bytes

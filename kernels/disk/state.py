@@ -18,7 +18,7 @@ COSTS = slice(FRONTIER_PAGES, PENDING_READS + 1)
 # What the driver tells the threads, and what is kept between two levels.
 LEVEL, FRONTIER_BITMAP, NEXT_BITMAP, VISITED_BITMAP, PENDING_BITMAP = range(24, 29)
 BITMAPS = slice(FRONTIER_BITMAP, PENDING_BITMAP + 1)
-FRONTIER_SIZE, QUEUE, FILLED, NUM_MISSING, DEPTH, GIANT = range(29, 35)
+FRONTIER_SIZE, QUEUE, FILLED, NUM_MISSING, DEPTH, LARGEST = range(29, 35)
 CONTROL_WORDS = 40
 
 # How a step failed: a tail holds what no converter wrote, or the file cannot be read.

@@ -59,7 +59,7 @@ class Extent(NamedTuple):
 
 @kernel
 def add_row(cost, begin, end):
-    """Give what reading rows takes with one more, whose tail is at begin … end-1."""
+    """Return what reading rows takes with one more, whose tail is at begin … end-1."""
     if begin >= end:
         return cost
     first_page = begin // PAGE_BYTES
@@ -85,13 +85,13 @@ def _row_at(rows, offset):
 
 @inlined
 def _next_segment(begin, offset):
-    """Give the offset of the first segment of a row, which begins at ``begin``, from offset on."""
+    """Return the offset of the first segment, from offset on, of a row that begins at ``begin``."""
     return begin + (offset - begin + SEGMENT_BYTES - 1) // SEGMENT_BYTES * SEGMENT_BYTES
 
 
 @kernel
 def _row_part(rows, u, chunk_begin, chunk_end):
-    """Give begin and end of what belongs to a chunk of row u: whole segments, maybe none."""
+    """Return begin and end of what belongs to a chunk of row u: whole segments, maybe none."""
     row, row_end = row_begin(rows, u), row_begin(rows, u + 1)
     begin = _next_segment(row, chunk_begin) if chunk_begin > row else row
     end = min(row_end, _next_segment(row, chunk_end)) if chunk_end < row_end else row_end
@@ -100,7 +100,7 @@ def _row_part(rows, u, chunk_begin, chunk_end):
 
 @inlined
 def part_in_buffer(rows, u, extent):
-    """Give begin and end of a row's part in the buffer that the extent was read into."""
+    """Return begin and end of a row's part in the buffer that the extent was read into."""
     begin, end = _row_part(rows, u, extent.chunk_begin, extent.chunk_end)
     shift = extent.first_page * PAGE_BYTES
     return begin - shift, end - shift
@@ -112,11 +112,11 @@ def make_stream(find_wanted, next_wanted, use_extent):
     Parameters
     ----------
     find_wanted(state)
-        Gives numbers that tell which rows are wanted; called before every read.
+        Returns numbers that tell which rows are wanted; called before every read.
     next_wanted(rows, state, wanted, u, end)
-        Gives the first vertex from u on whose row is wanted by these numbers, or the end.
+        Returns the first vertex from u on whose row is wanted by these numbers, or the end.
     use_extent(rows, state, wanted, extent, buffer, thread)
-        Uses the rows in the buffer that are still wanted; gives edges and tail bytes, or -1 edges
+        Uses the rows in the buffer that are still wanted; returns edges and tail bytes, or -1 edges
         if a row is malformed.
     """
 

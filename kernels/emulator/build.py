@@ -91,7 +91,7 @@ _LINK_FLAGS = {
 
 
 def find_compiler() -> str:
-    """Give the C++ compiler: $CXX, or g++."""
+    """Return the C++ compiler: $CXX, or g++."""
     wanted = os.environ.get("CXX", "g++")
     found = shutil.which(wanted)
     if found is None:
@@ -109,7 +109,7 @@ def build(
     sources: Sequence[Path] = (),
     variants: Sequence[Variant] = (),
 ) -> Path:
-    """Give the shared object for the kernels; compile it if it is not in the cache.
+    """Return the shared object for the kernels; compile it if it is not in the cache.
 
     The kernels are those of ``sources`` and ``variants``, by default the traversal's in ``folder``,
     which also holds what they include. A source may hold several kernels. They are compiled with
@@ -158,7 +158,7 @@ def _included(variant: Variant, folder: Path) -> Iterator[str]:
 
 
 def _runtime_object(compiler: str, name: str, checks: Checks) -> Path:
-    """Give a part of the runtime, which all variants of the kernels share."""
+    """Return a part of the runtime, which all variants of the kernels share."""
     flags = _RUNTIME_FLAGS[checks]
     target = _cached(checks, ".o", (name, compiler, *flags), _runtime_files())
     with _locked(target) as is_missing:
@@ -184,7 +184,7 @@ def _cached(checks: Checks, suffix: str, words: Iterable[str], files: Iterable[P
 
 @contextmanager
 def _locked(target: Path) -> Iterator[bool]:
-    """Tell whether a target is missing; of several processes, one makes it and the others wait."""
+    """Yield whether a target is missing; of several processes, one makes it and the others wait."""
     if target.exists():
         yield False
         return
@@ -202,7 +202,7 @@ def _locked(target: Path) -> Iterator[bool]:
 
 @contextmanager
 def _workshop(target: Path) -> Iterator[tuple[Path, Path]]:
-    """Give a folder to work in and a file that becomes the target, whole or not at all."""
+    """Yield a folder to work in and a file that becomes the target, whole or not at all."""
     with tempfile.TemporaryDirectory(dir=target.parent) as work:
         made = Path(work) / f"made{target.suffix}"
         yield Path(work), made

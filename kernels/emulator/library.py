@@ -84,7 +84,7 @@ class Library:
         self._library.emulator_configure(seed, resident_blocks, yield_probability)
 
     def release(self) -> None:
-        """Give back what launches keep for the next."""
+        """Release what launches keep for the next."""
         with _LOCK:
             self._library.emulator_release()
 
@@ -98,21 +98,21 @@ class Library:
         self._library.emulator_unmap_host(address)
 
     def allocated(self, address: int, size: int, name: str = "") -> None:
-        """Tell what watches accesses about device memory, and what it is called."""
+        """Announce device memory, and what it is called, to what watches accesses."""
         self._library.emulator_allocated(address, size, name.encode())
 
     def freed(self, address: int) -> None:
-        """Tell what watches accesses that this memory is gone."""
+        """Announce to what watches accesses that this memory is gone."""
         self._library.emulator_freed(address)
 
     def counters(self, *, reset: bool = False) -> Counters:
-        """Give what was counted."""
+        """Return what was counted."""
         counters = Counters()
         self._library.emulator_counters(ctypes.byref(counters), int(reset))
         return counters
 
     def take_atomics(self) -> tuple[dict[str, int], tuple[str, int, int] | None]:
-        """Give the atomics since the last call, by array, and the word that most of them went to.
+        """Return the atomics since the last call, by array, and the word that most of them went to.
 
         That are its array, its number in it, and its atomics. Needs ``Checks.COUNTS``.
         """

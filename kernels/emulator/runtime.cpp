@@ -244,7 +244,7 @@ EXPORTED void emulator_configure(uint64_t seed, unsigned num_resident, double yi
   emulator::resident_blocks = num_resident ? num_resident : 1;
   emulator::yield_threshold = uint32_t(yield_probability * 4294967295.0);
 }
-// Give the stacks back: a process may have only so many mappings, and many libraries.
+// Release the stacks: a process may have only so many mappings, and many libraries.
 EXPORTED void emulator_release() {
   for (emulator::Block& block : emulator::blocks)
     for (emulator::Lane& lane : block.lanes) emulator::end_fiber(lane.fiber);

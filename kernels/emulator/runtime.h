@@ -95,7 +95,7 @@ inline bool is_host(const void* address) {
 enum class Access : uint8_t { READ, WRITE, VOLATILE_READ, VOLATILE_WRITE, ATOMIC };
 
 uint64_t collective(Op op, uint32_t mask, uint64_t value, int parameter, int width, Site site);
-// All lanes of the block meet; gives how many of them said yes.
+// All lanes of the block meet; returns how many of them said yes.
 uint64_t barrier(Site site, bool yes = false);
 void load_host(const void* address, unsigned bytes, Site site);
 void maybe_yield();

@@ -103,7 +103,7 @@ def lead(rows_out, rows_in, state, options):
         record = state.records[row]
         record.pushing = masks[PUSHING]
         record.pulling = masks[PULLING]
-        record.weight = np.int64(edges)
+        record.degree_sum = np.int64(edges)
         record.edges = control[words.EDGES]
         record.heads = control[words.HEADS]
         record.tail_bytes = control[words.TAIL_BYTES]
@@ -113,7 +113,7 @@ def lead(rows_out, rows_in, state, options):
 
 @kernel
 def _lacks_plane(state):
-    """Tell whether the next level plus 1 has more bits than there are planes."""
+    """Return whether the next level plus 1 has more bits than there are planes."""
     num_planes = state.planes.shape[0]
     return num_planes != 0 and state.control[words.DEPTH] + 2 >> num_planes != 0
 
@@ -151,7 +151,7 @@ def _visit_sources(rows_out, state):
         if state.planes.size:
             state.planes[0, u] |= bit
         state.counts[0, b] = 1
-        state.weights[0, b] = rows_out.degrees[u]
+        state.degree_sums[0, b] = rows_out.degrees[u]
         state.unexplored[b] = rows_out.num_edges
         # A source that comes twice has two bits, but is listed once.
         sources[num_listed] = u
@@ -165,8 +165,8 @@ def _visit_sources(rows_out, state):
 
 @kernel
 def _choose(state, row, options):
-    """Record the frontier's sizes and choose each source's direction; give all its edges."""
-    masks, counts, weights, sizes = state.masks, state.counts, state.weights, state.sizes
+    """Record the frontier's sizes and choose each source's direction; return all its edges."""
+    masks, counts, degree_sums, sizes = state.masks, state.counts, state.degree_sums, state.sizes
     active = ZERO
     rising = ZERO
     total = 0.0
@@ -174,19 +174,19 @@ def _choose(state, row, options):
         sizes[row, b] = counts[:, b].sum()
         if sizes[row, b] == 0:
             continue
-        weight = weights[:, b].sum()
-        total += weight
+        degree_sum = degree_sums[:, b].sum()
+        total += degree_sum
         active |= ONE << np.uint64(b)
-        # Weights are estimates: what is unexplored is at least the frontier itself.
-        if weight * options.alpha >= max(weight, state.unexplored[b]):
+        # Sums of degrees are estimates: what is unexplored is at least the frontier itself.
+        if degree_sum * options.alpha >= max(degree_sum, state.unexplored[b]):
             rising |= ONE << np.uint64(b)
-        state.unexplored[b] -= weight
+        state.unexplored[b] -= degree_sum
     if total <= options.sparse_edges:
         rising = ZERO
     masks[PUSHING] = active & ~rising
     masks[PULLING] = rising
     counts[:] = 0
-    weights[:] = 0
+    degree_sums[:] = 0
     return total
 
 

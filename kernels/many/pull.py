@@ -23,7 +23,7 @@ from oocbfs.kernels.vectors import add_where
 
 @kernel
 def _ask_heads(rows, state, pulling, ids, wanted, pending, begin, end):
-    """Ask the heads of a block; give how many vertices were asked, and how many want more."""
+    """Ask the heads of a block; return how many vertices were asked, and how many want more."""
     heads, seen = rows.heads, state.sets[SEEN]
     frontier, next_frontier = frontiers(state)
     n = np.uint64(heads.size)
@@ -54,7 +54,7 @@ _ask_until_content = make_tail_walk(_look_for_wanted)
 
 @kernel
 def _ask_long_tail(rows, frontier, next_frontier, u, want, begin, end):
-    """Ask a tail of several segments; give the edges looked at (-1: malformed) and bytes."""
+    """Ask a tail of several segments; return the edges looked at (-1: malformed) and bytes."""
     n = rows.heads.size
     got, edges, num_bytes = _ask_until_content(rows.tails, begin, end, n, ZERO, (frontier, want))
     next_frontier[u] |= got & want
@@ -63,7 +63,7 @@ def _ask_long_tail(rows, frontier, next_frontier, u, want, begin, end):
 
 @kernel
 def _ask_round(rows, frontier, next_frontier, ids, wanted, offsets, ends, last, pending):
-    """Ask one more neighbour of each pending vertex; give how many are left (-1: malformed), bytes.
+    """Ask one more neighbour of each pending vertex; return how many stay (-1: malformed), bytes.
 
     All neighbours are decoded, and their words asked for, before the first word is needed.
     """
@@ -103,7 +103,7 @@ def _ask_round(rows, frontier, next_frontier, ids, wanted, offsets, ends, last, 
 
 @kernel
 def _ask_tails(rows, state, frontier, next_frontier, ids, wanted, offsets, pending):
-    """Ask the tails of the pending vertices; give the edges looked at and the bytes."""
+    """Ask the tails of the pending vertices; return the edges looked at and the bytes."""
     ends, last = offsets[CHUNK : 2 * CHUNK], offsets[2 * CHUNK :]
     edges = 0
     num_bytes = 0
@@ -152,9 +152,9 @@ def _collect(sets, next_frontier, pushed, first, end):
 
 @kernel
 def _commit(state, degrees, next_frontier, thread, first, end):
-    """Keep what is new in the next frontier of a block, and count it; give the number of vertices.
+    """Keep what is new in the next frontier of a block, and count it; return the vertices.
 
-    Weights are estimated: the vertices of a block are taken for equally connected.
+    Sums of degrees are estimated: the vertices of a block are taken for equally connected.
     """
     seen, planes = state.sets[SEEN], state.planes
     some = ZERO
@@ -188,13 +188,13 @@ def _commit(state, degrees, next_frontier, thread, first, end):
 def _count_sources(state, next_frontier, mean_degree, thread, first, end):
     """Add the vertices and edges of a block's next frontier to the sums of each source."""
     byte_counts, counts = state.byte_counts[thread], state.counts[thread]
-    weights = state.weights[thread]
+    degree_sums = state.degree_sums[thread]
     byte_counts[:] = 0
     for v in range(first, end):
         add_where(byte_counts, 0, next_frontier[v], np.uint8(1))
     for b in range(WIDTH):
         counts[b] += np.int64(byte_counts[b])
-        weights[b] += np.float64(byte_counts[b]) * mean_degree
+        degree_sums[b] += np.float64(byte_counts[b]) * mean_degree
 
 
 @kernel

@@ -46,7 +46,7 @@ def list_frontier(state):
 
 @inlined
 def _mark(marks, listed, num_listed, v, word, sparse):
-    """Mark a vertex and list it if that is new; give how many are listed."""
+    """Mark a vertex and list it if that is new; return how many are listed."""
     old = marks[v]
     marks[v] = old | word
     if sparse:
@@ -59,7 +59,7 @@ def _mark(marks, listed, num_listed, v, word, sparse):
 def _push_rows(rows, state, marks, listed, sparse, thread, begin, end):
     """Push along the rows of the list's vertices begin … end-1.
 
-    Gives how many vertices are listed (-1 if a tail is malformed), the edges, and the bytes.
+    Returns how many vertices are listed (-1 if a tail is malformed), the edges, and the bytes.
     """
     heads, tails = rows.heads, rows.tails
     frontier, vertices = frontiers(state)[0], state.lists[state.control[words.LIST]]
@@ -130,7 +130,7 @@ def push_sparse(rows, state):
     frontier, next_frontier = frontiers(state)
     vertices, listed = state.lists[control[words.LIST]], state.lists[1 - control[words.LIST]]
     planes, depth = state.planes, control[words.DEPTH]
-    counts, weights = state.counts[0], state.weights[0]
+    counts, degree_sums = state.counts[0], state.degree_sums[0]
     end = control[words.LIST_END]
     num_listed, edges, num_bytes = _push_rows(rows, state, next_frontier, listed, True, 0, 0, end)
     if num_listed < 0:
@@ -153,7 +153,7 @@ def push_sparse(rows, state):
         while fresh != ZERO:
             b = trailing_zeros(fresh)
             counts[b] += 1
-            weights[b] += degree
+            degree_sums[b] += degree
             fresh &= fresh - ONE
     control[words.LIST] = 1 - control[words.LIST]
     control[words.LIST_END] = left

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.kernels.atomics import inlined
-from oocbfs.kernels.region import REGION_WORDS, WORK_FIELDS
+from oocbfs.kernels.record import WORK_FIELDS
+from oocbfs.kernels.region import REGION_WORDS
 
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
@@ -37,14 +38,14 @@ BEGIN, CLEAR, LIST_FRONTIER, PUSH, PULL = range(5)
 
 # Sources of one traversal: the bits of a word.
 WIDTH = 64
-# Vertices that are skipped, counted and weighed together: fewer than a byte can count.
+# Vertices that are skipped, counted and summed together: fewer than a byte can count.
 BLOCK = 128
 # Vertices that a thread takes at a time.
 CHUNK = 4 * BLOCK
 # Levels that the compiled loop records before Python takes them away.
 MAX_RECORDS = 1024
 
-RECORD = np.dtype([("pushing", "u8"), ("pulling", "u8"), ("weight", "i8"), *WORK_FIELDS])
+MANY_RECORD = np.dtype([("pushing", "u8"), ("pulling", "u8"), ("degree_sum", "i8"), *WORK_FIELDS])
 
 
 class ManyOptions(NamedTuple):
@@ -76,14 +77,14 @@ class ManyState(NamedTuple):
         marked. They take turns.
     ids, wanted, offsets
         Scratch, one row a thread: vertices, their words, and where their tails are read.
-    counts, weights
+    counts, degree_sums
         Vertices and edges of the next frontier by source, one row a thread.
     byte_counts
         Counters of one byte a source, one row a thread.
     unexplored
         Edges of vertices that a source has not seen.
     sizes, records
-        Vertices of each level by source, and what the level did (RECORD), one row a level.
+        Vertices of each level by source, and what the level did (MANY_RECORD), one row a level.
     """
 
     sets: NDArray[np.uint64]
@@ -95,7 +96,7 @@ class ManyState(NamedTuple):
     wanted: NDArray[np.uint64]
     offsets: NDArray[np.int64]
     counts: NDArray[np.int64]
-    weights: NDArray[np.float64]
+    degree_sums: NDArray[np.float64]
     byte_counts: NDArray[np.uint8]
     masks: NDArray[np.uint64]
     unexplored: NDArray[np.float64]
@@ -106,12 +107,12 @@ class ManyState(NamedTuple):
 
 @inlined
 def other_row(row):
-    """Give the row of the next frontier if this is the frontier's, and the other way round."""
+    """Return the row of the next frontier if this is the frontier's, and the other way round."""
     return FIRST_FRONTIER + SECOND_FRONTIER - row
 
 
 @inlined
 def frontiers(state):
-    """Give the words of the frontier and of the next frontier."""
+    """Return the words of the frontier and of the next frontier."""
     row = state.control[FRONTIER_ROW]
     return state.sets[row], state.sets[other_row(row)]

@@ -19,8 +19,8 @@ from oocbfs.kernels.many.state import (
     CHUNK,
     CONTROL_WORDS,
     FIRST_FRONTIER,
+    MANY_RECORD,
     MAX_RECORDS,
-    RECORD,
     WIDTH,
     ManyOptions,
     ManyState,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "RECORD",
+    "MANY_RECORD",
     "WIDTH",
     "ManyFound",
     "bytes_per_vertex",
@@ -136,12 +136,12 @@ def traverse_many(
         wanted=np.empty((threads, CHUNK + 1), np.uint64),
         offsets=np.empty((threads, 3 * CHUNK), np.int64),
         counts=np.zeros((threads, WIDTH), np.int64),
-        weights=np.zeros((threads, WIDTH), np.float64),
+        degree_sums=np.zeros((threads, WIDTH), np.float64),
         byte_counts=np.zeros((threads, WIDTH), np.uint8),
         masks=np.zeros(2, np.uint64),
         unexplored=np.zeros(WIDTH, np.float64),
         sizes=np.zeros((MAX_RECORDS, WIDTH), np.int64),
-        records=np.zeros(MAX_RECORDS, RECORD),
+        records=np.zeros(MAX_RECORDS, MANY_RECORD),
         control=control,
     )
     options = ManyOptions(

@@ -114,7 +114,7 @@ class Axes:
     block: int = 256
 
     def variant(self, name: str, source: str) -> Variant:
-        """Give a source with these axes, as a kernel of a name."""
+        """Return a source with these axes, as a kernel of a name."""
         values = {
             "entry": name,
             "space": f"in_{name}",

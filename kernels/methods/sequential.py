@@ -64,7 +64,7 @@ def _visit(levels, parents, queue, found, u, v, level):
 
 @compiled(_FOUND(I32, U32, U32, _I64, _I64, I64, I64, U32, _I64))
 def list_level(levels, parents, queue, begin, end, firsts, nexts, ends, level):
-    """Expand queue[begin:end] along linked lists; gives the new end and the edges looked at."""
+    """Expand queue[begin:end] along linked lists; returns the new end and the edges looked at."""
     found, examined = end, np.int64(0)
     for q in range(begin, end):
         u = queue[q]
@@ -79,7 +79,7 @@ def list_level(levels, parents, queue, begin, end, firsts, nexts, ends, level):
 
 @compiled(_FOUND(I32, U32, U32, _I64, _I64, READ_U64, READ_U32, _I64))
 def csr_level(levels, parents, queue, begin, end, offsets, columns, level):
-    """Expand queue[begin:end] along plain rows; gives the new end and the edges looked at."""
+    """Expand queue[begin:end] along plain rows; returns the new end and the edges looked at."""
     found, examined = end, np.int64(0)
     for q in range(begin, end):
         u = queue[q]

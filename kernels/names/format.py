@@ -26,7 +26,7 @@ _NUMBER_BYTES = 20
 
 @kernel
 def _needs_quotes(text, begin, end, separator):
-    """Tell whether a name could be read as a comment, as several fields, or as another name."""
+    """Return whether a name could be read as a comment, as several fields, or as another name."""
     if begin == end:
         return False
     first, last = text[begin], text[end - 1]

@@ -38,7 +38,7 @@ RUNS, WHICH, NAMES, LAST_BYTES, WRITTEN, BLOCKS, BEFORE, STATE_SIZE = range(8)
 
 @compiled(types.boolean(U8, I64, types.int64, types.int64))
 def _precedes(records, begins, a, b):
-    """Tell whether the next name of run a comes before that of run b."""
+    """Return whether the next name of run a comes before that of run b."""
     a_begin = begins[a] + 2
     a_end = a_begin + (np.int64(records[a_begin - 2]) | np.int64(records[a_begin - 1]) << 8)
     b_begin = begins[b] + 2
@@ -67,7 +67,7 @@ def sift_down(heap, place, size, records, begins):
 def merge_runs(
     heap, state, records, begins, ends, left, numbers, noted, most_noted, names, blocks, last
 ):
-    """Merge until something is missing; tells what.
+    """Merge until something is missing; returns what.
 
     ``records[begins[r]:ends[r]]`` are the next records of run r, of which ``left[r]`` remain;
     ``noted[r]`` numbers of it wait in ``numbers[r * most_noted:]``. ``last`` holds the last name.
@@ -118,7 +118,7 @@ def merge_runs(
 
 @compiled(types.boolean(U8, types.int64, types.int64))
 def _is_whole(records, begin, end):
-    """Tell whether the record at ``begin`` is in the buffer up to its end."""
+    """Return whether the record at ``begin`` is in the buffer up to its end."""
     if begin + 2 > end:
         return False
     size = np.int64(records[begin]) | np.int64(records[begin + 1]) << 8

@@ -41,13 +41,13 @@ _NUL = np.uint8(0)
 
 @inlined
 def _is_blank(byte, delimiter):
-    """Tell whether a byte is a blank that does not separate fields."""
+    """Return whether a byte is a blank that does not separate fields."""
     return (byte == _SPACE and delimiter != _SPACE) or (byte == _TAB and delimiter != _TAB)
 
 
 @inlined
 def _ends_line(text, place):
-    """Tell whether a line ends here."""
+    """Return whether a line ends here."""
     byte = text[place]
     return byte == _NEWLINE or (byte == _RETURN and text[place + 1] == _NEWLINE)
 
@@ -109,7 +109,7 @@ def _is_comment(text, place):
     types.int64(U32, U16, I64, U8, types.uint8, types.int64, types.int64, types.boolean),
 )
 def parse_names(starts, lengths, result, text, delimiter, first, second, comments):
-    """Parse lines whose columns ``first`` and ``second``, from 0, are names; gives a code.
+    """Parse lines whose columns ``first`` and ``second``, from 0, are names; returns a code.
 
     There are as many starts and lengths as half the bytes of the text: two for each edge.
     """

@@ -127,7 +127,7 @@ def sort_names(offsets, keys, arena):
 def put_records(out, ranks, offsets, arena, first):
     """Write sorted names, each after its length, from number ``first`` on, while out has room.
 
-    The rank of each name is noted at its number. Gives the bytes written and the next number.
+    The rank of each name is noted at its number. Returns the bytes written and the next number.
     """
     place = 0
     for i in range(first, offsets.size):

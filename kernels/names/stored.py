@@ -38,14 +38,14 @@ _BLOCK, _NAME, _ORDER, _SHARED = 1, 2, 3, 4
 
 @inlined
 def _block(names, starts, block):
-    """Give the begin and the end of a block, never outside of the names."""
+    """Return the begin and the end of a block, never outside of the names."""
     size = np.uint64(names.size)
     return np.int64(min(starts[block], size)), np.int64(min(starts[block + 1], size))
 
 
 @kernel
 def _read_name(name, size, names, offset, end, is_first):
-    """Turn the name before, of ``size`` bytes, into the next one; gives its size and where it ends.
+    """Turn the name before, of ``size`` bytes, into the next; returns its size and where it ends.
 
     The size is -1 if there is no name.
     """
@@ -106,7 +106,7 @@ def decode_names(out, bounds, names, starts, first, stop):
 
 @compiled(types.int64(U8, I64, READ_U8, READ_U64, READ_I64, types.int64))
 def take_names(out, bounds, names, starts, positions, first):
-    """Decode the names at positions[first:] as long as out has room; gives the next, or DAMAGED.
+    """Decode the names at positions[first:] as long as out has room; returns the next, or DAMAGED.
 
     A position below 0 has no bytes. Name i is out[bounds[i] … bounds[i + 1] - 1].
     """
@@ -131,7 +131,7 @@ def take_names(out, bounds, names, starts, positions, first):
 
 @compiled(types.boolean(READ_U8, READ_I64, types.boolean))
 def are_names(text, bounds, may_miss):
-    """Tell whether what was decoded are names, or nothing where that is allowed."""
+    """Return whether what was decoded are names, or nothing where that is allowed."""
     for i in range(bounds.size - 1):
         code = name_code(text, bounds[i], bounds[i + 1])
         if code != GOOD and not (may_miss and code == EMPTY):
@@ -179,7 +179,7 @@ def find_names(out, text, begins, lengths, names, starts, count):
 def check_blocks(names, starts, count, first, stop):
     """Check the blocks first … stop-1 of ``count`` names, and the last name before them.
 
-    Gives the number of a problem, or 0, and that of the name.
+    Returns the number of a problem, or 0, and that of the name.
     """
     name = np.empty(MAX_NAME_BYTES, np.uint8)
     before = np.empty(MAX_NAME_BYTES, np.uint8)

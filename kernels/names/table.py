@@ -35,13 +35,13 @@ _SLOTS_AHEAD, _BYTES_AHEAD = 16, 8
 
 @inlined
 def part_of(mixed, parts):
-    """Give the table that a name belongs to, by the middle bits of its hash."""
+    """Return the table that a name belongs to, by the middle bits of its hash."""
     return ((mixed >> np.uint64(24)) & _LOW16) * parts >> np.uint64(16)
 
 
 @inlined
 def record_size(arena, offset):
-    """Give the length of the name in a record."""
+    """Return the length of the name in a record."""
     return np.int64(arena[offset + 4]) | np.int64(arena[offset + 5]) << 8
 
 
@@ -49,7 +49,7 @@ def record_size(arena, offset):
     types.void(U32, READ_U64, READ_U8, READ_U32, READ_U16, U64, U8, I64, types.uint64, types.uint64)
 )
 def number_names(numbers, hashes, text, starts, lengths, slots, arena, state, part, parts):
-    """Give each name of this part its number, times parts, plus part; adds those that are new.
+    """Assign each name of this part its number, times parts, plus part; adds those that are new.
 
     There must be room for all names of the batch, in slots and arena.
     """

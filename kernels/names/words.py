@@ -39,7 +39,7 @@ def swap_bytes(typingctx, word):
 
 @inlined
 def name_word(text, offset, end):
-    """Give the eight bytes from offset on as one number, the first lowest, zeros from end on."""
+    """Return the eight bytes from offset on as one number, the first lowest, zeros from end on."""
     rest = end - offset
     if rest >= 8:
         return load_word(text, offset)
@@ -69,7 +69,7 @@ def shared_bytes(a, a_begin, a_end, b, b_begin, b_end):
 
 @inlined
 def compare_names(a, a_begin, a_end, b, b_begin, b_end):
-    """Give a negative number, 0 or a positive one, as the first name is less, equal or greater."""
+    """Return a number below, at or above 0, as the first name is less, equal or greater."""
     offset = 0
     most = max(a_end - a_begin, b_end - b_begin)
     while offset < most:
@@ -144,7 +144,7 @@ def _utf8_code(text, begin, end):
 
 @inlined
 def name_code(text, begin, end):
-    """Tell what is wrong with a name: GOOD if nothing is."""
+    """Return what is wrong with a name: GOOD if nothing is."""
     size = end - begin
     if size <= 0:
         return EMPTY
@@ -164,7 +164,7 @@ def name_code(text, begin, end):
 
 @compiled(types.UniTuple(types.int64, 2)(READ_U8, READ_U32, READ_U16))
 def check_names(text, starts, lengths):
-    """Find the first name that is none; gives its code and its number, or GOOD and the count."""
+    """Find the first name that is none; returns its code and its number, or GOOD and the count."""
     for i in range(starts.size):
         begin = np.int64(starts[i])
         code = name_code(text, begin, begin + lengths[i])

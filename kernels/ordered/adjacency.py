@@ -43,9 +43,11 @@ ADJACENCY = types.NamedTuple(
 )
 
 
-@njit
+# numba's sorting needs reference counts, and would take it from the caller that is compiled first
+# whether there are any.
+@njit(_nrt=True)
 def row_of(adjacency, v, scratch):
-    """Give an array, and where in it the neighbours of v begin and end; the end is -1 if damaged.
+    """Return an array, and where in it the neighbours of v begin and end; the end is -1 if damaged.
 
     ``scratch`` has room for the longest row.
     """

@@ -43,7 +43,7 @@ def count_members(counts, labels, first, stop):
 
 @compiled(types.void(U64, _I64, READ_U32, READ_U32, READ_U64, types.uint64, _I64, _I64))
 def name_components(out, base, labels, order, ids, first_id, first, stop):
-    """Give the ids at the natural positions that label first … stop-1 to their natural positions.
+    """Write the ids at the natural positions that label first … stop-1 to their natural positions.
 
     An empty ``order`` is the natural one; empty ``ids`` are consecutive from ``first_id``. ``out``
     is a range that begins at position ``base``; what lies outside is left out.

@@ -28,7 +28,7 @@ _I64 = types.int64
     types.void(I8, _I64, READ_I8, READ_U32, _I64, _I64),
 )
 def rename_levels(out, base, levels, order, first, stop):
-    """Give the levels of stored vertices first … stop-1 to their natural positions.
+    """Write the levels of stored vertices first … stop-1 to their natural positions.
 
     ``out`` is a range that begins at position ``base``; what lies outside is left out.
     """
@@ -40,7 +40,7 @@ def rename_levels(out, base, levels, order, first, stop):
 
 @compiled(types.void(I64, _I64, READ_U32, READ_U32, READ_U64, _I64, _I64, _I64))
 def rename_parents(out, base, parents, order, ids, first_id, first, stop):
-    """Give the parents of stored vertices first … stop-1 to their natural positions, as input ids.
+    """Write the parents of stored vertices first … stop-1 to their natural positions, as input ids.
 
     An empty ``order`` is the natural one; empty ``ids`` are consecutive from ``first_id``. ``out``
     is a range as in ``rename_levels``.

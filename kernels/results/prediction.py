@@ -30,7 +30,7 @@ def _row(bases, starts, shift, u):
 
 @njit(inline="always")
 def _level_above(levels, heads, u, level):
-    """Tell whether the head of u is on the level above."""
+    """Return whether the head of u is on the level above."""
     head = heads[u]
     return head < levels.size and levels[head] == level - 1
 
@@ -122,7 +122,7 @@ def count_searched(
 
 @njit(inline="always")
 def _outside(begin, end, host_begin, host_end):
-    """Give the end of a row's part before the host range, and the begin of its part after it."""
+    """Return the end of a row's part before the host range, and the begin of its part after it."""
     return min(end, max(begin, host_begin)), max(begin, min(end, host_end))
 
 

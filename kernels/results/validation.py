@@ -42,7 +42,7 @@ def _position(order, vertex):
 
 @njit(inline="always")
 def _vertex(deal, row):
-    """Give the stored vertex of a row of a part."""
+    """Return the stored vertex of a row of a part."""
     return ((row >> 6) * deal[1] + deal[0] << 6) | (row & 63)
 
 

@@ -19,7 +19,7 @@ def _view(rows, state, shard):
         stride=state.stride,
         counts=state.counts[shard],
         cursor=words.WORD_CURSOR,
-        num_words=words_below(state, shard, state.control[words.CONNECTED]),
+        num_words=words_below(state, shard, state.control[words.NON_ISOLATED]),
         shift=0,
         mask=0,
         left_out=-1,

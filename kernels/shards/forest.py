@@ -1,8 +1,8 @@
 """Connected components of a graph in parts: forests of its parts, and how they are united.
 
 Labels are those of ``kernels.components.forest``: trees that lead to smaller vertices. First the
-heads of all rows are joined. What holds most vertices then is the giant: only vertices outside of
-it look at their tails, because an edge that leaves the giant is seen from its other end.
+heads of all rows are joined. What holds most vertices then is the largest component: only vertices
+outside of it look at their tails, because an edge that leaves it is seen from its other end.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DEAL = types.UniTuple(_I64, 2)
 
 @inlined
 def _vertex(deal, row):
-    """Give the vertex of a row; ``deal`` is the part and the number of parts."""
+    """Return the vertex of a row; ``deal`` is the part and the number of parts."""
     part, parts = deal
     return ((row >> 6) * parts + part << 6) | (row & 63)
 
@@ -52,17 +52,17 @@ _link_walk = make_tail_walk(_link_neighbour)
         U32, READ_U64, READ_U32, READ_U64, READ_U32, _I64, READ_U8, _DEAL, _I64, _I64
     )
 )
-def link_rows(labels, giant, heads, bases, starts, shift, tails, deal, first, stop):
-    """Join vertices outside the giant with all their neighbours.
+def link_rows(labels, largest, heads, bases, starts, shift, tails, deal, first, stop):
+    """Join vertices outside the largest component with all their neighbours.
 
-    Gives the edges looked at, or -1 if a row is malformed, and the tail bytes.
+    Returns the edges looked at, or -1 if a row is malformed, and the tail bytes.
     """
     edges = np.int64(0)
     num_bytes = np.int64(0)
     for row in range(first, stop):
         u = _vertex(deal, row)
         head = np.int64(heads[row])
-        if head >= labels.size or giant[u >> 6] >> np.uint64(u & 63) & ONE != ZERO:
+        if head >= labels.size or largest[u >> 6] >> np.uint64(u & 63) & ONE != ZERO:
             continue
         root = link(labels, u, head)
         begin, end = row_span(bases, starts, shift, tails.size, row)

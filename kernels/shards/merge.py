@@ -14,7 +14,7 @@ from oocbfs.kernels.array_types import (
     U64,
 )
 from oocbfs.kernels.atomics import atomic_or, count_ones
-from oocbfs.kernels.bottom_up.step import WEIGHED_WORDS
+from oocbfs.kernels.bottom_up.step import SUMMED_WORDS
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.region import ONE, ZERO
 
@@ -39,12 +39,12 @@ def leave_out(found, visited):
 
 
 @compiled(types.UniTuple(_I64, 2)(READ_U64, READ_U32))
-def weigh_found(found, degrees):
+def sum_found_degrees(found, degrees):
     """Count the vertices of a bitmap, and their edges; of many, from one word of eight."""
     size = np.int64(0)
     for w in range(found.size):
         size += count_ones(found[w])
-    step = np.int64(WEIGHED_WORDS if size > _MANY else 1)
+    step = np.int64(SUMMED_WORDS if size > _MANY else 1)
     edges = np.int64(0)
     for w in range(0, found.size, step):
         edges += bitmaps.sum_degrees(degrees, w, found[w])

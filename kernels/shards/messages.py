@@ -65,7 +65,7 @@ def put_bits(out, bitmap, flip, low_bits):
 
 @inlined
 def _window(data, place):
-    """Give the 64 bits from a place on."""
+    """Return the 64 bits from a place on."""
     low = data[place >> 6] >> np.uint64(place & 63)
     # Two shifts, because one by 64 would be none.
     high = data[(place >> 6) + 1] << np.uint64(63 - (place & 63)) << ONE
@@ -74,7 +74,7 @@ def _window(data, place):
 
 @compiled(_I64(U64, READ_U64, types.uint64, _I64, _I64))
 def take_bits(bitmap, data, flip, low_bits, count):
-    """Undo ``put_bits`` of so many bits; data has SPARE_WORDS more. Gives FINE or DAMAGED."""
+    """Undo ``put_bits`` of so many bits; data has SPARE_WORDS more. Returns FINE or DAMAGED."""
     bitmap[:] = flip
     mask = (ONE << np.uint64(low_bits)) - ONE
     room = 64 * np.int64(data.size - SPARE_WORDS)

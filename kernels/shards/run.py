@@ -110,7 +110,7 @@ def _run(even, odd, task, shared, thread):
 
 
 @compiled(types.UniTuple(types.int64, 2)(READ_U64, READ_U32))
-def weigh_words(frontier, degrees):
+def sum_word_degrees(frontier, degrees):
     """Count the vertices of an own bitmap, and their edges."""
     size = np.int64(0)
     edges = np.int64(0)
@@ -125,7 +125,7 @@ def weigh_words(frontier, degrees):
 
 @compiled(types.int64(U32, READ_U64, types.int64))
 def list_bits(out, bitmap, offset):
-    """List the set bits of a bitmap, ascending; numbers begin at ``offset``. Gives how many."""
+    """List the set bits of a bitmap, ascending; numbers begin at ``offset``. Returns how many."""
     size = np.int64(0)
     for w in range(bitmap.size):
         bits = bitmap[w]
@@ -209,16 +209,16 @@ class Team:
         *,
         ids: NDArray[np.uint32] = _NO_IDS,
         owners: NDArray[np.uint32] = _NO_IDS,
-        connected: int = _ALL,
+        non_isolated: int = _ALL,
     ) -> Result:
         """Call something that takes steps, while the other threads wait for them.
 
-        Vertices from ``connected`` on have no edges.
+        Vertices from ``non_isolated`` on have no edges.
         """
         # Control words are new: a late worker may still read those of before.
         self.control = np.zeros(CONTROL_WORDS, np.int64)
         self.control[STARTED] = time.monotonic_ns()
-        self.control[words.CONNECTED] = connected
+        self.control[words.NON_ISOLATED] = non_isolated
         self.counts[:] = 0
         scratch = {**self._scratch, "control": self.control, "list_ids": ids, "list_owners": owners}
         first = TeamState(even, self._shards, self.counts, **scratch)  # type: ignore[arg-type]
@@ -274,4 +274,4 @@ class Team:
 @cache
 def load() -> None:
     """Compile the kernels or load them from the cache, so that no step's time includes it."""
-    prepare_together(weigh_words, list_bits, run_naming, _run)
+    prepare_together(sum_word_degrees, list_bits, run_naming, _run)

@@ -15,7 +15,7 @@ from oocbfs.kernels.structs import StructType, at_address
 # Control words after those of the region: which of two states counts, the level that is being
 # found, how many hubs wait, one more than the shard where a tail holds what no converter wrote,
 # and how many vertices there are up to the last that has edges, and up to the last that leads on.
-TURN, LEVEL, NUM_HUBS, FAILED, CONNECTED, USEFUL = range(REGION_WORDS, REGION_WORDS + 6)
+TURN, LEVEL, NUM_HUBS, FAILED, NON_ISOLATED, USEFUL = range(REGION_WORDS, REGION_WORDS + 6)
 CONTROL_WORDS = REGION_WORDS + 8
 
 # Steps: bottom-up; top-down into marks, first without hubs, then their segments; taking marks in
@@ -98,7 +98,7 @@ class TeamState(NamedTuple):
     stride: int
 
     def values(self) -> tuple[object, ...]:
-        """Give what STATE describes, in its order."""
+        """Return what STATE describes, in its order."""
         return (*self.bitmaps, *self[1:])
 
 

@@ -27,7 +27,7 @@ def take(degrees, state, shard):
     """Take chunks of a part's words until none are left; marks are zero afterwards."""
     marks, counts, shards = state.marks, state.counts[shard], state.shards
     part, first_place = shards[shard, words.PART], shards[shard, words.PLACE]
-    num_words = words_below(state, shard, state.control[words.CONNECTED])
+    num_words = words_below(state, shard, state.control[words.NON_ISOLATED])
     chunk = chunk_for(num_words, _LEAST_WORDS, _MOST_WORDS)
     level = state.control[words.LEVEL]
     found = 0

@@ -165,7 +165,7 @@ def top_down_hubs(state, thread):
 
 @inlined
 def _visit(state, v, parent):
-    """Visit a vertex of any part, all of which are held; give its degree, or -1 if it was."""
+    """Visit a vertex of any part, all of which are held; return its degree, or -1 if it was."""
     w, bit = np.int64(v >> 6), ONE << np.uint64(v & 63)
     if state.visited[w] & bit != ZERO:
         return np.int64(-1)

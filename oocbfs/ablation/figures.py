@@ -45,7 +45,7 @@ def draw(rows: Sequence[Row], plan: Plan, frontiers: Frontiers) -> list[Picture]
 
 
 def _is_merrill(row: Row) -> bool:
-    """Tell whether a row is one of Merrill's methods; how it gathers changes no frontier."""
+    """Return whether a row is one of Merrill's methods; how it gathers changes no frontier."""
     choice = parse_method(row.method)
     return bool(row.runs) and choice.name in _MERRILL and "gather" not in dict(choice.given)
 
@@ -128,7 +128,7 @@ def _real_frontier(row: Row, frontiers: Frontiers, top: float) -> Panel:
 
 
 def _each_level(run: Run, count: str) -> NDArray[np.float64]:
-    """Give a count by level; levels that ran in one launch share what it counted."""
+    """Return a count by level; levels that ran in one launch share what it counted."""
     return np.repeat(run.by_level[count] / run.num_levels, run.num_levels)
 
 
@@ -161,7 +161,7 @@ def _directions(rows: Sequence[Row]) -> Iterator[Picture]:
 
 
 def direction_of(kind: str) -> str:
-    """Give the direction of a kind of step; the default engine has two more."""
+    """Return the direction of a kind of step; the default engine has two more."""
     if kind in (RELAX, HEADS, SPLIT):
         return kind
     return BOTTOM_UP if kind.startswith(BOTTOM_UP) else TOP_DOWN

@@ -42,7 +42,7 @@ GROUPS = {
 
 
 def choose_methods(text: str) -> list[str]:
-    """Give the methods that are meant, each once, in their order.
+    """Return the methods that are meant, each once, in their order.
 
     Groups and methods are separated by commas. So are options of one method, but no name of a
     method has an equals sign before a colon.

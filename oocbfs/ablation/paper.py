@@ -39,5 +39,5 @@ FIGURES = {
 
 
 def figure_of(method: str) -> str:
-    """Give the figure that a method's paper has; options have none of their own."""
+    """Return the figure that a method's paper has; options have none of their own."""
     return FIGURES.get(method, "")

@@ -63,7 +63,7 @@ class Plan:
 
 
 def schedule(seed: int) -> Schedule:
-    """Give the schedule of a seed; what threads find twice depends on how many run at a time."""
+    """Return the schedule of a seed; what threads find twice depends on how many run at a time."""
     return replace(Schedule(), seed=seed, resident_blocks=1 + seed % Schedule().blocks)
 
 

@@ -50,7 +50,7 @@ class Row:
     failure: str | None = None
 
     def median(self, count: str) -> float | None:
-        """Give the median over sources and schedules, or None where it was not counted."""
+        """Return the median over sources and schedules, or None where it was not counted."""
         values = [run.counts[count] for run in self.runs if count in run.counts]
         return None if self.failure or not values else median(values)
 
@@ -109,7 +109,7 @@ def _finished(plan: Plan, processes: int) -> Iterator[tuple[Trial, list[Run | st
 
 
 def _shared(plan: Plan, workers: Sequence[PipedProcess]) -> Iterator[tuple[Trial, list[Run | str]]]:
-    """Give each process one trial after the other; yields them as they end."""
+    """Run one trial after the other in each process; yields them as they end."""
     waiting = iter(plan.trials)
     busy: dict[object, tuple[PipedProcess, Trial]] = {}
 
@@ -189,7 +189,7 @@ def _counted(result: BfsResult, trial: Trial, seed: int) -> Run:
 
 
 def flat(counts: Counts | None) -> dict[str, float]:
-    """Give numbers by name, without what was not counted; atomics also by array."""
+    """Return numbers by name, without what was not counted; atomics also by array."""
     if counts is None:
         return {}
     listed = {name: value for name, value in counts.summary().items() if is_number(value)}
@@ -199,5 +199,5 @@ def flat(counts: Counts | None) -> dict[str, float]:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Tell whether something was counted."""
+    """Return whether something was counted."""
     return isinstance(value, int | float)

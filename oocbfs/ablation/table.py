@@ -19,12 +19,15 @@ _METHOD_WIDTH = 27
 
 @dataclass(frozen=True)
 class Column:
-    """What a column is called, what it means, how it follows from a run, and how it is written."""
+    """What a column is called, what it means, how it follows from a run, and how it is written.
+
+    Without a ``value``, it is the count of that name.
+    """
 
     name: str
     heading: str
     meaning: str
-    value: Callable[[Run, Plan], float | None]
+    value: Callable[[Run, Plan], float | None] | None = None
     write: Callable[[float], str] = short
 
     @property
@@ -33,8 +36,9 @@ class Column:
         return max(len(self.heading), 6) + 2
 
     def of(self, row: Row, plan: Plan) -> float | None:
-        """Give the median over sources and schedules, or None where it was not counted."""
-        values = [self.value(run, plan) for run in row.runs]
+        """Return the median over sources and schedules, or None where it was not counted."""
+        of_run = self.value or (lambda run, _: run.counts.get(self.name))
+        values = [of_run(run, plan) for run in row.runs]
         counted = [value for value in values if value is not None]
         return None if row.failure or not counted else median(counted)
 
@@ -44,13 +48,14 @@ class Column:
         return "–" if value is None else self.write(value)
 
 
-def _counted(name: str, scale: float = 1) -> Callable[[Run, Plan], float | None]:
-    return lambda run, _: scale * run.counts[name] if name in run.counts else None
-
-
 def _share(run: Run, plan: Plan) -> float | None:
     sectors = run.counts.get("pcie_sectors")
     return None if sectors is None else _SECTOR_BYTES * sectors / max(1, plan.graph_bytes)
+
+
+def _device_bytes(run: Run, plan: Plan) -> float | None:
+    sectors = run.counts.get("device_sectors")
+    return None if sectors is None else _SECTOR_BYTES * sectors
 
 
 def _looks(run: Run, plan: Plan) -> float | None:
@@ -58,41 +63,29 @@ def _looks(run: Run, plan: Plan) -> float | None:
     return None if examined is None else examined / max(1, plan.reached_edges[run.source])
 
 
+def _percent(share: float) -> str:
+    return f"{share:,.0%}" if share >= 0.1 else f"{share:.1%}"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.2f}x" if ratio >= 0.1 else f"{ratio:.3f}x"
+
+
+_OF_FILE = "bytes over PCIe, of heads and tails of the file"
+_OF_REACHED = "edges examined, of those that leave what is reached"
+_OF_MEAN = "work of the busiest warp, of the mean"
 COLUMNS = (
-    Column(
-        "pcie_share",
-        "PCIe",
-        "bytes over PCIe, of heads and tails of the file",
-        _share,
-        lambda share: f"{share:,.0%}" if share >= 0.1 else f"{share:.1%}",
-    ),
-    Column("launches", "launches", "kernels started", _counted("launches")),
-    Column("read_backs", "read-backs", "copies that the host waits for", _counted("read_backs")),
-    Column(
-        "edge_ratio",
-        "edges",
-        "edges examined, of those that leave what is reached",
-        _looks,
-        lambda ratio: f"{ratio:.2f}x" if ratio >= 0.1 else f"{ratio:.3f}x",
-    ),
-    Column("queue_writes", "queued", "vertices written to queues", _counted("queue_writes")),
-    Column("duplicates", "duplicates", "vertices claimed once more", _counted("duplicates")),
-    Column("atomics", "atomics", "atomic operations", _counted("atomics")),
-    Column("hottest_word", "hottest", "most atomics on one word", _counted("hottest_word")),
-    Column(
-        "device_bytes",
-        "device",
-        "bytes of device memory, in sectors",
-        _counted("device_sectors", _SECTOR_BYTES),
-    ),
-    Column("lanes_used", "lanes", "lanes that take part in a load", _counted("lanes_used")),
-    Column(
-        "warp_imbalance",
-        "busiest",
-        "work of the busiest warp, of the mean",
-        _counted("warp_imbalance"),
-        lambda ratio: f"{ratio:.1f}x",
-    ),
+    Column("pcie_share", "PCIe", _OF_FILE, _share, _percent),
+    Column("launches", "launches", "kernels started"),
+    Column("read_backs", "read-backs", "copies that the host waits for"),
+    Column("edge_ratio", "edges", _OF_REACHED, _looks, _times),
+    Column("queue_writes", "queued", "vertices written to queues"),
+    Column("duplicates", "duplicates", "vertices claimed once more"),
+    Column("atomics", "atomics", "atomic operations"),
+    Column("hottest_word", "hottest", "most atomics on one word"),
+    Column("device_bytes", "device", "bytes of device memory, in sectors", _device_bytes),
+    Column("lanes_used", "lanes", "lanes that take part in a load"),
+    Column("warp_imbalance", "busiest", _OF_MEAN, write="{:.1f}x".format),
 )
 
 
@@ -112,14 +105,14 @@ def line(row: Row, plan: Plan) -> str:
 
 
 def meanings(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Say what the columns are, and of what runs they are the medians."""
+    """Return what the columns are, and of what runs they are the medians."""
     yield from ((column.heading, column.meaning) for column in COLUMNS)
     yield "paper", "what its authors report, on their graphs and cards"
     yield "runs", runs_of(plan)
 
 
 def runs_of(plan: Plan) -> str:
-    """Say which runs there were."""
+    """Return which runs there were."""
     resident = sorted({schedule.resident_blocks for schedule in plan.schedules})
     return (
         f"medians of {_several(plan.num_runs, 'run')}, from "
@@ -134,7 +127,7 @@ def _several(number: int, what: str) -> str:
 
 
 def values(row: Row, plan: Plan) -> dict[str, float | str | None]:
-    """Give a row for programs: the columns of the table, then every count."""
+    """Return a row for programs: the columns of the table, then every count."""
     listed: dict[str, float | str | None] = {"method": row.method, "failure": row.failure}
     listed |= {column.name: column.of(row, plan) for column in COLUMNS}
     names = sorted({name for run in row.runs for name in run.counts})

@@ -6,20 +6,19 @@ traverse one: this one, or a worker of a cluster.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from oocbfs.batch.outputs import NpyLevels, ZarrLevels
-from oocbfs.cluster.searches.many import PartTraversals, check_strategy
+from oocbfs.cluster.many import PartTraversals
 from oocbfs.cluster.stored_parts import StoredParts
 from oocbfs.formats.io.closing import Closing
 from oocbfs.graph.stored import StoredGraph
-from oocbfs.plan.many import ManyDivision
 from oocbfs.results.source import SourceResult
-from oocbfs.search.many import Traversals, divide
+from oocbfs.search.many import Traversals, searches_of
 from oocbfs.settings import Emit, LevelFiles, ManyEngine, Settings, Strategy
 
 
@@ -41,32 +40,16 @@ class Manner:
 
     def check(self, graph: StoredGraph | StoredParts) -> None:
         """Refuse what a graph cannot do, or not within its budget."""
-        if isinstance(graph, StoredParts):
-            check_strategy(graph, self.strategy)
-            self._settings_in_parts(graph)
-        else:
-            self._divide(graph)
+        searches_of(graph, self.emit, self.strategy, self._settings(graph))
 
     def traversals(self, graph: StoredGraph | StoredParts) -> Traversals | PartTraversals:
-        """Give what traverses a graph, by itself or in parts."""
-        if isinstance(graph, StoredParts):
-            settings = self._settings_in_parts(graph)
-            return PartTraversals(graph, self.emit, settings)
-        return Traversals(graph, self.emit, self._divide(graph))
-
-    def _divide(self, graph: StoredGraph) -> ManyDivision:
-        """Decide how traversals keep within the budget of the graph."""
-        return divide(graph, self.emit, self.strategy, self._settings(graph))
+        """Return what searches a graph, by itself or in parts."""
+        return searches_of(graph, self.emit, self.strategy, self._settings(graph))()
 
     def _settings(self, graph: StoredGraph | StoredParts) -> Settings:
-        names = ("threads", "engine", "vram", "resident_tails", "validate")
+        names = ("threads", "engine", "vram", "resident_tails", "validate", "force")
         asked: dict[str, Any] = {name: getattr(self, name) for name in names}
         return Settings(memory=graph.budget_bytes, **asked)
-
-    def _settings_in_parts(self, graph: StoredParts) -> Settings:
-        settings = replace(self._settings(graph), force=self.force)
-        graph.check_settings(settings)
-        return settings
 
 
 @dataclass(frozen=True)
@@ -91,6 +74,10 @@ class GroupDone:
     fallback: str | None = None
 
 
+# Traverses groups, in any order.
+Traverse = Callable[[Sequence[SourceGroup]], Iterator[tuple[SourceGroup, GroupDone]]]
+
+
 class GroupRunner(Closing):
     """Traverses groups of one job on an open graph, and writes the levels of their sources."""
 
@@ -108,7 +95,7 @@ class GroupRunner(Closing):
         return (NpyLevels if manner.level_files == "npy" else ZarrLevels)(manner.output)
 
     def close(self) -> None:
-        """Give back what a device holds; the graph stays open."""
+        """Release what a device holds; the graph stays open."""
         self._traversals.__exit__(None, None, None)
 
     def run(

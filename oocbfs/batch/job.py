@@ -48,7 +48,7 @@ class PreparedJob:
             yield SourceGroup(number, first, sources, targets)
 
     def targets(self) -> dict[int, list[int]]:
-        """Give the targets of each source, if pairs are wanted."""
+        """Return the targets of each source, if pairs are wanted."""
         wanted: dict[int, list[int]] = {}
         for source, target in self.pairs:
             wanted.setdefault(source, []).append(target)

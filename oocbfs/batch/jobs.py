@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from oocbfs.batch.groups import GroupDone, GroupRunner, SourceGroup
+from oocbfs.batch.groups import GroupDone, GroupRunner, SourceGroup, Traverse
 from oocbfs.batch.job import JobOutcome, PreparedJob
 from oocbfs.batch.outputs import ZarrLevels, import_zarr, read_pairs, read_sources, sync
 from oocbfs.batch.ranks import on_ranks
@@ -34,7 +34,6 @@ from oocbfs.batch.request import Job
 from oocbfs.batch.sources import choose_hubs, choose_random
 from oocbfs.batch.tables import Row, pair_types, write_table
 from oocbfs.batch.workers import SharedGraph, on_workers
-from oocbfs.cluster.graph import ShardedGraph, open_parts
 from oocbfs.errors import OutputError, QueryError
 from oocbfs.formats.output.atomic import explained
 from oocbfs.formats.output.packing import STANDARD_OUTPUT
@@ -46,6 +45,7 @@ from oocbfs.results.source import column_types
 from oocbfs.results.tables import about
 from oocbfs.search.graph import Graph, open_file
 from oocbfs.search.many import WIDTH
+from oocbfs.search.sharded import ShardedGraph, open_parts
 from oocbfs.settings import (
     Emit,
     From,
@@ -237,12 +237,9 @@ def _begin(prepared: PreparedJob) -> None:
         ZarrLevels.make(folder, len(prepared.sources), prepared.manifest["vertices"])
 
 
-Traverse = Callable[[Sequence[SourceGroup]], Iterator[tuple[SourceGroup, GroupDone]]]
-
-
 @contextmanager
 def _traversing(prepared: PreparedJob, advance: Callable[[int], object]) -> Generator[Traverse]:
-    """Give what traverses groups: this process, or the workers of a cluster, in any order."""
+    """Yield what traverses groups: this process, or the workers of a cluster, in any order."""
     job = prepared.job
     if job.cluster is not None and not job.is_in_parts:
         shared = SharedGraph(job.graph, prepared.manifest["graph_checksum"], job.memory)
@@ -260,7 +257,7 @@ def _traversing(prepared: PreparedJob, advance: Callable[[int], object]) -> Gene
 
 
 def _is_complete(prepared: PreparedJob) -> bool:
-    """Tell whether the tables are there, which are written last."""
+    """Return whether the tables are there, which are written last."""
     return _table(prepared).exists()
 
 

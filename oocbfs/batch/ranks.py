@@ -1,6 +1,7 @@
 """Groups of sources on the ranks of an MPI job.
 
-Every rank opens the graph by its path and traverses its share of the groups: every so-manieth.
+Every rank opens the graph by its path and traverses its share of the groups, which are taken in
+turn: of p ranks, rank r has the groups r, r + p, r + 2p and so on.
 Rank 0, which writes the records, does as the others and looks for their answers between its own
 groups, so that no rank waits for another. Levels are written by the rank that found them; what
 travels is a row for each source.
@@ -14,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from oocbfs.batch.groups import GroupDone, GroupRunner, Manner, SourceGroup
+from oocbfs.batch.groups import GroupDone, GroupRunner, Manner, SourceGroup, Traverse
 from oocbfs.batch.workers import SharedGraph, with_absolute_paths
 from oocbfs.errors import ClusterError
 from oocbfs.graph.stored import StoredGraph
@@ -40,7 +41,7 @@ class Answer:
 @contextmanager
 def on_ranks(
     cluster: str, shared: SharedGraph, manner: Manner, advance: Callable[[int], object]
-) -> Generator[Callable[[Sequence[SourceGroup]], Iterator[tuple[SourceGroup, GroupDone]]]]:
+) -> Generator[Traverse]:
     """Let all ranks open the graph; gives what traverses groups there, as ``on_workers`` does.
 
     Raises

@@ -16,7 +16,7 @@ GROUPS = "groups"
 
 
 def record_of(folder: Path, group: int) -> Path:
-    """Give the record that commits a group."""
+    """Return the record that commits a group."""
     return folder / GROUPS / f"{group:06d}.json"
 
 

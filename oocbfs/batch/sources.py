@@ -24,8 +24,8 @@ def choose_random(
 
     def candidates() -> Iterator[NDArray[np.int64]]:
         for first in range(0, degrees.size, _PIECE):
-            linked = first + np.flatnonzero(degrees[first : first + _PIECE])
-            yield linked[allowed(linked)]
+            non_isolated = first + np.flatnonzero(degrees[first : first + _PIECE])
+            yield non_isolated[allowed(non_isolated)]
 
     total = sum(piece.size for piece in candidates())
     positions = np.random.default_rng(seed).choice(total, min(count, total), replace=False)

@@ -22,7 +22,7 @@ Row = Mapping[str, Any]
 
 
 def pair_types(largest_id: int | str) -> dict[str, Any]:
-    """Give the columns of a table of pairs."""
+    """Return the columns of a table of pairs."""
     id_type = column_types(largest_id)["source"]
     return {"source": id_type, "target": id_type, "distance": np.int32}
 

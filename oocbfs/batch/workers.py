@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
-from oocbfs.batch.groups import GroupDone, GroupRunner, Manner, SourceGroup
+from oocbfs.batch.groups import GroupDone, GroupRunner, Manner, SourceGroup, Traverse
 from oocbfs.errors import BudgetError, ClusterError, OocbfsError, OutputError
 from oocbfs.graph.stored import StoredGraph, open_stored
 from oocbfs.kernels.threads import renewed_after_fork
@@ -64,7 +64,7 @@ def with_absolute_paths(shared: SharedGraph, manner: Manner) -> tuple[SharedGrap
 @contextmanager
 def on_workers(
     cluster: str, shared: SharedGraph, manner: Manner, advance: Callable[[int], object]
-) -> Generator[Callable[[Sequence[SourceGroup]], Iterator[tuple[SourceGroup, GroupDone]]]]:
+) -> Generator[Traverse]:
     """Connect to a cluster whose workers see what they need; gives what traverses groups there.
 
     Raises
@@ -130,7 +130,7 @@ def run_group(shared: SharedGraph, manner: Manner, group: SourceGroup) -> GroupD
 
 
 def _runner(shared: SharedGraph, manner: Manner) -> GroupRunner:
-    """Give what traverses groups, opened for the first of them."""
+    """Return what traverses groups, opened for the first of them."""
     global _open
     if _open is not None and _open[:2] == (shared, manner):
         return _open.runner

@@ -52,8 +52,8 @@ def choose_engine(container: Container, ref: ShardRef) -> str:
     return "disk"
 
 
-def result_arrays(graph: StoredParts, *, parents: bool, settings: Settings) -> ResultArrays:
-    """Say where results go, within the budget of this process if it has one.
+def result_arrays(graph: StoredParts, settings: Settings) -> ResultArrays:
+    """Return where results go, within the budget of this process if it has one.
 
     Raises
     ------

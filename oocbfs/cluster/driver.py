@@ -8,14 +8,19 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from oocbfs.cluster.exchange import Exchange, Found, Query, Steps, Traffic
+import numpy as np
+
+from oocbfs.cluster.exchange import Exchange, ShardQuery, Steps
 from oocbfs.cluster.levels import Watch
 from oocbfs.cluster.results import AllResults, Results
 from oocbfs.cluster.shard import Work
 from oocbfs.kernels.bfs.levels import HEAD_COST, ROW_COST, TAIL_COST
 from oocbfs.kernels.bitmaps import DEEP
+from oocbfs.results.levels import Beside, LevelLog, LevelTable
+
+# Columns of a record that sum up the work of all shards.
+_SUMMED = ("edges", "heads", "tail_bytes", "disk_bytes")
 
 
 @dataclass
@@ -34,7 +39,7 @@ class Directions:
     up_edges: float | None = None
 
     def prefers_up(self, frontier: int, edges: int) -> bool:
-        """Tell whether a frontier with so many vertices and edges is cheaper to find bottom-up."""
+        """Return whether bottom-up is cheaper for a frontier of this size, with these edges."""
         if self.up_edges is not None:
             cost = self.up_edges * TAIL_COST
         else:
@@ -56,33 +61,23 @@ class Directions:
         self.up_edges = looked / max(1, tested) * (tested - found)
 
 
-class LevelRecord(NamedTuple):
-    """What expanding one level took: its frontier, all shards' work, and the messages."""
-
-    up: bool
-    frontier: int
-    frontier_edges: int
-    edges: int
-    heads: int
-    tail_bytes: int
-    disk_bytes: int
-    seconds: float
-    traffic: Traffic
-    # Edges that each shard looked at.
-    by_part: tuple[int, ...]
-
-
 @dataclass
 class Outcome:
-    """What a search did: a record a level, and how many vertices each level has."""
+    """What a search did, level by level, and how many vertices each level has."""
 
-    records: list[LevelRecord] = field(default_factory=list)
+    log: LevelLog = field(default_factory=lambda: LevelLog(("disk", "messages")))
     sizes: list[int] = field(default_factory=list)
+
+    @property
+    def levels(self) -> LevelTable:
+        """What each level did."""
+        log, sizes = self.log, np.array(self.sizes)
+        return LevelTable(log.records, len(log), sizes, log.tiers, log.beside)
 
 
 def traverse(
     steps: Steps,
-    query: Query,
+    query: ShardQuery,
     results: Results,
     watch: Watch | None = None,
 ) -> Outcome:
@@ -97,7 +92,7 @@ def traverse(
 class Driven(Steps, Exchange):
     """An exchange whose steps this process drives."""
 
-    def search(self, query: Query, results: AllResults, watch: Watch | None) -> Outcome:
+    def search(self, query: ShardQuery, results: AllResults, watch: Watch | None) -> Outcome:
         """Search level by level."""
         return traverse(self, query, results, watch)
 
@@ -108,7 +103,7 @@ class _Search:
     def __init__(
         self,
         steps: Steps,
-        query: Query,
+        query: ShardQuery,
         results: Results,
         watch: Watch | None,
     ) -> None:
@@ -116,7 +111,7 @@ class _Search:
         self._watch = watch
         self._size, self._edges, self._level = query.sources.size, query.source_edges, 0
         shape = query.shape
-        self._known = Directions(shape.connected, shape.num_edges, num_found=self._size)
+        self._known = Directions(shape.non_isolated, shape.num_edges, num_found=self._size)
         self.outcome = Outcome(sizes=[self._size])
 
     def go_on(self) -> bool:
@@ -143,23 +138,19 @@ class _Search:
         found = self._steps.up(self._level) if up else self._steps.down(self._level)
         self._known.went(up=up, edges=edges, found=found.size, work=found.work)
         seconds = time.perf_counter() - start
-        self.outcome.records.append(_record(up, size, edges, found, seconds))
+        traffic = found.traffic
+        by_part = [work.edges for work in found.work]
+        beside = Beside(
+            exchange={**vars(traffic), "edges_by_part": by_part, "frontier_edges": edges}
+        )
+        self.outcome.log.add(
+            "bottom-up" if up else "top-down",
+            size,
+            beside,
+            **{name: sum(getattr(one, name) for one in found.work) for name in _SUMMED},
+            messages_bytes=traffic.sent + traffic.received,
+            seconds=seconds,
+        )
         if found.size:
             self.outcome.sizes.append(found.size)
         self._size, self._edges = found.size, found.edges
-
-
-def _record(up: bool, size: int, edges: int, found: Found, seconds: float) -> LevelRecord:
-    work = found.work
-    return LevelRecord(
-        up=up,
-        frontier=size,
-        frontier_edges=edges,
-        edges=sum(one.edges for one in work),
-        heads=sum(one.heads for one in work),
-        tail_bytes=sum(one.tail_bytes for one in work),
-        disk_bytes=sum(one.disk_bytes for one in work),
-        seconds=seconds,
-        traffic=found.traffic,
-        by_part=tuple(one.edges for one in work),
-    )

@@ -1,6 +1,6 @@
 """How shards hear of the frontier and how what they find is merged.
 
-The driver (``cluster.driver``) knows only ``Steps``. In a *star* (``cluster.star``), one process
+The driver (``cluster.driver``) knows only ``Steps``. A *coordinator* (``cluster.coordinator``)
 holds frontier, visited and levels of all parts; shards answer tasks that hold all they need, so
 that a task can be repeated anywhere. *Peers* each hold what belongs to their own parts
 (``cluster.holder``), and all of them drive the same search.
@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
+import numpy as np
+
 from oocbfs.cluster.shard import Bitmap, Forest, VertexArray, Work
 from oocbfs.formats.container.cut import Cut
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from oocbfs.cluster.driver import Outcome
     from oocbfs.cluster.levels import Watch
     from oocbfs.cluster.results import AllResults, Results
+    from oocbfs.query import Query
 
 Result = TypeVar("Result")
 
@@ -28,17 +31,22 @@ Result = TypeVar("Result")
 class Shape:
     """What the manifest tells of a graph, by which a search is driven.
 
-    Vertices from ``connected`` on have no edges; those from ``useful`` on never lead to another
+    Vertices from ``non_isolated`` on have no edges; those from ``useful`` on never lead to another
     vertex, because their only edge is the one by which they were found.
     """
 
     cut: Cut
     num_edges: int
-    connected: int
+    non_isolated: int
     useful: int
 
+    def ask(self, query: Query, degrees: VertexArray) -> ShardQuery:
+        """Return a query as shards take it."""
+        sources = np.unique(query.sources)
+        return ShardQuery(self, sources, int(degrees[sources].sum(dtype=np.int64)), *query[1:])
 
-class Query(NamedTuple):
+
+class ShardQuery(NamedTuple):
     """What is searched for: from distinct sources, whose (out-)degrees are ``source_edges`` in sum.
 
     ``parents`` says whether these are wanted, too.
@@ -94,7 +102,7 @@ class Steps(ABC):
         self.cut = cut
 
     @abstractmethod
-    def begin(self, query: Query, results: Results) -> None:
+    def begin(self, query: ShardQuery, results: Results) -> None:
         """Begin a search; ``results`` get levels, and parents if they have room for them."""
 
     def lead(self, levels: Callable[[], Result]) -> Result:
@@ -110,7 +118,7 @@ class Steps(ABC):
         """Let the frontier look for all vertices that are not visited."""
 
     def reached(self, vertex: int, results: Results) -> bool:
-        """Tell whether a vertex has a level; all peers say the same."""
+        """Return whether a vertex has a level; all peers say the same."""
         return results.reached(vertex)
 
 
@@ -123,19 +131,19 @@ class Exchange(ABC):
     level_seconds: float = 0.0
 
     @abstractmethod
-    def search(self, query: Query, results: AllResults, watch: Watch | None) -> Outcome:
+    def search(self, query: ShardQuery, results: AllResults, watch: Watch | None) -> Outcome:
         """Search level by level; ``watch`` sees every level begin, and may raise."""
 
     @abstractmethod
     def heads(self) -> Iterable[tuple[int, VertexArray]]:
-        """Give each part and the heads of its rows; of the in-rows, too, as another entry."""
+        """Return each part and the heads of its rows; of the in-rows, too, as another entry."""
 
     @abstractmethod
-    def forests(self, giant: Bitmap) -> Iterable[Forest]:
-        """Let every part join its vertices outside the giant with their neighbours."""
+    def forests(self, largest: Bitmap) -> Iterable[Forest]:
+        """Let every part join its vertices outside the largest component with their neighbours."""
 
     def close(self) -> None:  # noqa: B027
-        """Give everything back."""
+        """Release everything."""
 
     def __enter__(self) -> Self:
         return self

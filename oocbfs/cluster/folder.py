@@ -143,26 +143,12 @@ class PartFolder(AnyStored):
 
     def info(self) -> dict[str, Any]:
         """Say what the folder says about itself, without reading the graph."""
-        header, manifest = self._container.header, self.manifest
+        manifest = self.manifest
         containers = [self.part(number) for number in range(self.shape.cut.parts)]
-        return {
-            "path": self.path,
-            "vertices": self.num_vertices,
-            "edges": self.num_edges,
-            "arcs": self.num_arcs,
-            "directed": self.directed,
-            "order": self._container.order.name.lower(),
-            "ids": self._ids_kind(),
-            "first_id": self._container.first_id,
-            "max_degree": int(header["max_degree"]),
-            "bits_per_arc": manifest.bits_per_arc,
-            "file_bytes": manifest.file_bytes,
-            "unpacked_bytes": 0,
-            "format_version": int(header["version"]),
-            "vertices_in_input": int(header["input_vertices"]),
-            "edges_read": int(header["input_edges"]),
-            "duplicates": int(header["input_duplicates"]),
-            "loops": int(header["input_loops"]),
+        found = self._info(
+            bits_per_arc=manifest.bits_per_arc, file_bytes=manifest.file_bytes, unpacked_bytes=0
+        )
+        return found | {
             "parts": [
                 {
                     "name": file.name,

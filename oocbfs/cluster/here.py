@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.cluster.driver import Driven
-from oocbfs.cluster.exchange import Found, Query, Result, Traffic
+from oocbfs.cluster.exchange import Found, Result, ShardQuery, Traffic
 from oocbfs.cluster.holder import Holder
 from oocbfs.cluster.results import Results
 from oocbfs.cluster.shard import Bitmap, Forest, Shard, ShardRef, VertexArray
@@ -42,7 +42,7 @@ class Here(Driven):
             self.close()
             raise
 
-    def begin(self, query: Query, results: Results) -> None:
+    def begin(self, query: ShardQuery, results: Results) -> None:
         """Begin a search."""
         self._edges = query.source_edges
         self._holder.begin(query, results)
@@ -83,10 +83,10 @@ class Here(Driven):
             for heads in shard.heads():
                 yield part, heads
 
-    def forests(self, giant: Bitmap) -> Iterable[Forest]:
+    def forests(self, largest: Bitmap) -> Iterable[Forest]:
         """Ask one shard after the other."""
         for shard in self._shards:
-            yield shard.forest(giant)
+            yield shard.forest(largest)
 
     def close(self) -> None:
         """Close the shards."""

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from oocbfs.cluster.exchange import Query, Shape
+from oocbfs.cluster.exchange import Shape, ShardQuery
 from oocbfs.cluster.results import Results
 from oocbfs.cluster.shard import (
     Bitmap,
@@ -58,7 +58,7 @@ class Holder:
         self._work = [Work()] * len(shards)
         self._begun = self._is_marked = False
 
-    def begin(self, query: Query, results: Results) -> None:
+    def begin(self, query: ShardQuery, results: Results) -> None:
         """Begin a search, which ``lead`` goes on with."""
         self._shape, self._sources, self._results = query.shape, query.sources, results
         self._turn, self._begun = 0, False
@@ -85,7 +85,7 @@ class Holder:
             for shard in self._shards:
                 stack.enter_context(shard.reading())
             steps = self._start_and(levels)
-            result = self._team.lead(even, odd, steps, connected=self._shape.connected)
+            result = self._team.lead(even, odd, steps, non_isolated=self._shape.non_isolated)
         self._is_marked = False
         return result
 
@@ -109,8 +109,8 @@ class Holder:
         # Vertices without edges may have no levels, and so were left out.
         self._results.parents[self._results.levels.size :] = NO_HEAD
         # What has no edges is visited; other words than this one are beyond what steps look at.
-        connected = self._shape.connected
-        beyond = np.arange(connected, -(-connected // 64) * 64, dtype=np.uint32)
+        non_isolated = self._shape.non_isolated
+        beyond = np.arange(non_isolated, -(-non_isolated // 64) * 64, dtype=np.uint32)
         set_bits(self._visited, self.placed(self._held(beyond)))
         if self._is_marked:  # by a search that failed
             self.marks[:] = 0
@@ -122,14 +122,14 @@ class Holder:
         self._results.start(placed, sources)
 
     def _held(self, vertices: VertexArray) -> VertexArray:
-        """Give those vertices that belong to held parts."""
+        """Return those vertices that belong to held parts."""
         if self.has_all:
             return vertices
         parts = [shard.part for shard in self._shards]
         return vertices[np.isin(self.cut.part_of(vertices), parts)]
 
     def placed(self, vertices: VertexArray) -> VertexArray:
-        """Say where vertices of held parts are among the levels."""
+        """Return where vertices of held parts are among the levels."""
         if self.has_all:
             return vertices
         places = np.empty(vertices.size, np.uint32)
@@ -139,7 +139,7 @@ class Holder:
         return places
 
     def first_word(self, number: int) -> int:
-        """Say where the words of a shard begin in placed bitmaps, if not all parts are held."""
+        """Return where the words of a shard begin in placed bitmaps, if not all parts are held."""
         return sum(self.cut.words_of(shard.part) for shard in self._shards[:number])
 
     @property
@@ -153,11 +153,11 @@ class Holder:
         return self.own if self.has_all else self._full
 
     def own_words(self, number: int) -> Bitmap:
-        """Give the words of a shard's own frontier."""
+        """Return the words of a shard's own frontier."""
         return self._words_of(self.own, number)
 
     def _words_of(self, bitmap: Bitmap, number: int) -> Bitmap:
-        """Give the words of a shard in a placed bitmap; a view, if not all parts are held."""
+        """Return the words of a shard in a placed bitmap; a view, if not all parts are held."""
         part = self._shards[number].part
         if self.has_all:
             return np.ascontiguousarray(self.cut.own(bitmap, part))
@@ -206,7 +206,7 @@ class Holder:
         self._end_level()
 
     def work(self) -> list[Work]:
-        """Tell what the last level looked at on each shard."""
+        """Return what the last level looked at on each shard."""
         counted = [work_of(row, 0.0) for row in self._team.counts]
         return [sum_work(pair) for pair in zip(counted, self._work, strict=True)]
 
@@ -216,13 +216,13 @@ class Holder:
 
     def _take_step(self, task: int, level: int) -> None:
         # Sources lead on, even if nothing but their only edge leads to them.
-        useful = self._shape.connected if level == 1 else self._shape.useful
+        useful = self._shape.non_isolated if level == 1 else self._shape.useful
         self._team.step(task, self._turn, level, useful)
         if self._team.malformed is not None:
             raise damaged(self._shards[self._team.malformed].path)
 
     def _look_up(self, visited: Bitmap) -> list[Bitmap]:
-        """Let one shard after the other look for the frontier; gives what each found."""
+        """Let one shard after the other look for the frontier; returns what each found."""
         parents = self._results.parents
         found = []
         for number, shard in enumerate(self._shards):

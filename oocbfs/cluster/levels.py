@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from oocbfs.errors import QueryError
 from oocbfs.progress import make_bar
+from oocbfs.settings import Settings
+
+if TYPE_CHECKING:
+    from oocbfs.cluster.exchange import Exchange
+    from oocbfs.cluster.stored_parts import StoredParts
 
 # After so many levels, what is reached tells how many there will be.
 _TELLING_LEVELS = 64
-# So long may the levels of a search take, besides computing, if nobody forces it.
+# The most seconds that levels may wait for messages, unless the user forces the search.
 _PATIENCE_SECONDS = 10.0
 
 
@@ -17,7 +22,7 @@ class Terms(NamedTuple):
     """What tells whether a graph is too deep: its vertices with edges, and the cost of a level."""
 
     path: str
-    connected: int
+    non_isolated: int
     exchange: str
     level_seconds: float
 
@@ -54,7 +59,7 @@ class Watch:
             return
         # A frontier that does not grow reaches as much in each level to come.
         terms = self._terms
-        left = terms.connected - sum(sizes)
+        left = terms.non_isolated - sum(sizes)
         recent = sum(sizes[-_TELLING_LEVELS // 2 :]) / (_TELLING_LEVELS // 2)
         to_come = left / max(1.0, recent)
         seconds = to_come * terms.level_seconds
@@ -64,3 +69,9 @@ class Watch:
                 f"costs {1000 * terms.level_seconds:.0f} ms on {terms.exchange}, "
                 f"{seconds:,.0f} s in all: search it on one machine, or use --force"
             )
+
+
+def watch_levels(graph: StoredParts, exchange: Exchange, settings: Settings) -> Watch:
+    """Return what watches a search of a graph over an exchange."""
+    terms = Terms(graph.path, graph.shape.non_isolated, exchange.name, exchange.level_seconds)
+    return Watch(terms, force=settings.force, show=settings.progress)

@@ -18,9 +18,9 @@ from multiprocessing.connection import Connection, wait
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.cluster.coordinator import Coordinator, Step
 from oocbfs.cluster.exchange import Traffic
 from oocbfs.cluster.shard import Bitmap, Down, Forest, Shard, ShardRef, Up, VertexArray, Work
-from oocbfs.cluster.star import Star, Step
 from oocbfs.cluster.tasks import open_shard
 from oocbfs.errors import ClusterError, OocbfsError, QueryError
 from oocbfs.formats.container.cut import Cut
@@ -84,12 +84,12 @@ class _Worker(PipedProcess):
         self.waiting: dict[int, Order] = {}
 
     def order(self, order: Order) -> None:
-        """Give it something to do."""
+        """Send it something to do."""
         self.waiting[order.ref.part] = order
         self.send(order)
 
 
-class LocalProcesses(Star):
+class LocalProcesses(Coordinator):
     """``local:N``: shards dealt to N processes of this machine."""
 
     level_seconds = 0.001
@@ -128,9 +128,9 @@ class LocalProcesses(Star):
             for heads in done.arrays:
                 yield done.part, heads
 
-    def forests(self, giant: Bitmap) -> Iterable[Forest]:
-        """Let all shards see the giant; their trees come through the pipes."""
-        self._memory.frontier[:] = giant
+    def forests(self, largest: Bitmap) -> Iterable[Forest]:
+        """Let all shards see the largest component; their trees come through the pipes."""
+        self._memory.frontier[:] = largest
         for done in self._run([Order(ref, "forest") for ref in self._refs]):
             vertices, roots = done.arrays
             yield Forest(vertices, roots, done.work)

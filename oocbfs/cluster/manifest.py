@@ -155,7 +155,7 @@ class Manifest:
 
 
 def is_sharded(path: str | os.PathLike[str]) -> bool:
-    """Tell whether this is a folder, so that only a graph in parts can be meant."""
+    """Return whether this is a folder, so that only a graph in parts can be meant."""
     return os.path.isdir(path)
 
 

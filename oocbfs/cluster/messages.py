@@ -59,7 +59,7 @@ def take_set(
 
 
 def _fewer(num_bits: int, count: int) -> tuple[int, np.uint64]:
-    """Give how many ones are named, or zeros if these are fewer, and the bits of all others."""
+    """Return how many ones are named, or zeros if these are fewer, and the bits of all others."""
     return (count, _NONE) if 2 * count <= num_bits else (num_bits - count, _ALL)
 
 

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.arrays import ResultArrays, ResultPool
 from oocbfs.cluster.shard import Bitmap, VertexArray
 from oocbfs.formats.container.cut import Cut
+from oocbfs.formats.io.ordered import available_threads
 from oocbfs.kernels.bitmaps import DEEP, UNREACHED
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.shards.merge import mark_levels
 from oocbfs.kernels.shards.naming import name_levels
+from oocbfs.results import naming
+from oocbfs.settings import Settings
+
+if TYPE_CHECKING:
+    from oocbfs.cluster.stored_parts import StoredParts
 
 _NONE = np.empty(0, np.uint32)
 
@@ -42,7 +50,7 @@ class Results:
             self.parents[places] = sources
 
     def reached(self, vertex: int) -> bool:
-        """Tell whether a vertex has a level."""
+        """Return whether a vertex has a level."""
         return bool(self.levels[vertex] != UNREACHED)
 
     def add(self, level: int, words: Bitmap, pairs: list[tuple[VertexArray, VertexArray]]) -> None:
@@ -90,14 +98,14 @@ class AllResults(Results):
     ) -> int:
         """Write levels as they are stored or, with the vertices at positions, by position.
 
-        ``sizes`` are those of the levels. Gives the sum of the degrees of what was reached.
+        ``sizes`` are those of the levels. Returns the sum of the degrees of what was reached.
         """
         levels = (np.asarray(out), self.levels, self.deep_levels)
         named = degrees[: self._num_named]
         return name_levels(*levels, ranks, named, num_arcs, sizes, threads)
 
     def levels_of(self, vertices: VertexArray) -> NDArray[np.int32]:
-        """Give the levels of some stored vertices, -1 of those that were not reached."""
+        """Return the levels of some stored vertices, -1 of those that were not reached."""
         # The last byte stands for all that have none.
         places = np.minimum(vertices, np.uint32(self.levels.size - 1))
         found = self.levels[places].astype(np.int32)
@@ -106,3 +114,24 @@ class AllResults(Results):
             found[deep] = self.deep_levels[places[deep]]
         found[self.levels[places] == UNREACHED] = -1
         return found
+
+
+def fill_levels(
+    graph: StoredParts,
+    results: AllResults,
+    sizes: list[int],
+    room: NDArray[np.int32],
+    arrays: ResultArrays,
+    settings: Settings,
+) -> tuple[NDArray[np.int32], int]:
+    """Bring all levels into the order of the ids; return them, and the arcs of what was reached.
+
+    ``sizes`` are those of the levels; ``room`` is for as many levels as there are vertices.
+    """
+    threads = available_threads(settings.threads)
+    # A budget has no room for the ranks of all vertices.
+    ranks = graph.ranks if settings.memory is None and graph.order is not None else None
+    arcs = results.fill(room, graph.stored_degrees, graph.num_arcs, sizes, ranks, threads)
+    if settings.memory is not None and graph.order is not None:
+        room = naming.name_levels(graph, room, arrays, threads)
+    return room, arcs

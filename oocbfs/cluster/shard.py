@@ -93,13 +93,13 @@ class Shard(Protocol):
         """Find the neighbours of an own frontier."""
 
     def heads(self) -> tuple[VertexArray, ...]:
-        """Give the head of each row; those of the in-rows, too, if the graph is directed."""
+        """Return the head of each row; those of the in-rows, too, if the graph is directed."""
 
-    def forest(self, giant: Bitmap) -> Forest:
+    def forest(self, largest: Bitmap) -> Forest:
         """Join own vertices outside a full bitmap with all their neighbours."""
 
     def close(self) -> None:
-        """Give everything back."""
+        """Release everything."""
 
 
 @dataclass(frozen=True)

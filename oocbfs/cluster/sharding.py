@@ -105,7 +105,7 @@ def convert_parts(
 
 
 def is_ours(folder: Path) -> bool:
-    """Tell whether a folder holds a graph in parts, which may be replaced by another."""
+    """Return whether a folder holds a graph in parts, which may be replaced by another."""
     return (folder / MANIFEST).is_file()
 
 
@@ -127,7 +127,7 @@ class _Sharding:
         }
 
     def run(self, output: Path) -> Manifest:
-        """Write all files of the folder; gives the manifest as it is found at the output."""
+        """Write all files of the folder; returns the manifest as it is found at the output."""
         total = self._container.raw_bytes(*Kind)
         with self._phases("shard", total, "B") as bar:
             vertices = self._write_vertices(bar.update)
@@ -216,7 +216,7 @@ class _Sharding:
             ]
 
     def _finish(self, file: BinaryIO, writer: ContainerWriter, **fields: int) -> File:
-        """End a container; gives what the manifest says of it."""
+        """End a container; returns what the manifest says of it."""
         size = writer.finish(**self._common, **fields)
         os.fsync(file.fileno())
         file.seek(0)
@@ -278,7 +278,7 @@ class _Sharding:
             first_word = stop_word
 
     def _ends(self) -> tuple[int, int]:
-        """Give how many vertices there are up to the last that has edges, and that leads on.
+        """Return how many vertices there are up to the last that has edges, and that leads on.
 
         In an undirected graph, a vertex with one edge was found by it, and leads nowhere else.
         """
@@ -301,7 +301,7 @@ def _own_tails(
     cut: Cut,
     buffer: NDArray[np.uint8],
 ) -> NDArray[np.uint8]:
-    """Give the tails of every parts-th word: copied, or as they are if it is one word."""
+    """Return the tails of every parts-th word: copied, or as they are if it is one word."""
     if bounds.size - 1 - first <= cut.parts:
         return tails[int(bounds[first]) : int(bounds[first + 1])]
     return buffer[: copy_ranges(buffer, tails, bounds, first, cut.parts)]

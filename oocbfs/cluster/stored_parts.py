@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from oocbfs.arrays import ResultPool
 from oocbfs.cluster.budget import ON_DEVICES
 from oocbfs.cluster.connect import connect
 from oocbfs.cluster.folder import PartFolder
@@ -26,6 +24,8 @@ _ENGINES = ("auto", "cpu", "disk", *ON_DEVICES)
 class StoredParts(PartFolder):
     """The storage of a graph in parts; ``cluster`` says where these are searched."""
 
+    is_sharded = True
+
     def __init__(
         self,
         folder: str | os.PathLike[str],
@@ -36,8 +36,8 @@ class StoredParts(PartFolder):
         self.cluster = cluster
         self._exchange: tuple[tuple[Any, ...], Exchange] | None = None
 
-    def check_settings(self, settings: Settings) -> None:
-        """Refuse what graphs in parts do not have."""
+    def refusal(self, settings: Settings) -> str | None:
+        """Return what was asked for that graphs in parts do not have."""
         default = Settings()
         for name in ("engine", "vram", "resident_tails", "method"):
             if name == "engine" and settings.engine in _ENGINES:
@@ -46,15 +46,16 @@ class StoredParts(PartFolder):
                 continue
             if getattr(settings, name) != getattr(default, name):
                 option = name.replace("_", "-")
-                raise QueryError(f"{self.path}: a graph in parts knows no --{option}: leave it out")
+                return f"{self.path}: a graph in parts knows no --{option}: leave it out"
+        return None
 
-    @cached_property
-    def result_pool(self) -> ResultPool:
-        """Memory of earlier results, for the next ones."""
-        return ResultPool()
+    def check_settings(self, settings: Settings) -> None:
+        """Refuse what graphs in parts do not have."""
+        if (reason := self.refusal(settings)) is not None:
+            raise QueryError(reason)
 
     def refs(self, settings: Settings) -> list[ShardRef]:
-        """Say where each shard is, and how to open it."""
+        """Return where each shard is, and how to open it."""
         return [
             ShardRef(
                 path=os.path.abspath(self.manifest.path_of(part)),
@@ -77,19 +78,20 @@ class StoredParts(PartFolder):
         device = (settings.vram, settings.resident_tails)
         key = (settings.engine, settings.threads, settings.memory, *device)
         if self._exchange is None or self._exchange[0] != key:
-            self.disconnect()
+            self.release_device()
             for number in range(self.shape.cut.parts):
                 self.part(number)  # all of them are there, and are what the manifest says
             self._exchange = key, connect(self.cluster, self.refs(settings), self.stored_degrees)
         return self._exchange[1]
 
-    def disconnect(self) -> None:
-        """Let go of the shards, wherever they are."""
+    def release_device(self) -> None:
+        """Let go of the shards, wherever they are, and of what devices hold of them."""
+        super().release_device()
         if self._exchange is not None:
             self._exchange[1].close()
             self._exchange = None
 
     def close(self) -> None:
         """Let go of the shards and of the files."""
-        self.disconnect()
+        self.release_device()
         super().close()

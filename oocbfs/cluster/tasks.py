@@ -27,7 +27,7 @@ _NONE = b""
 class Task:
     """One step on one shard; bitmaps are messages, see ``cluster.messages``.
 
-    A forest has the giant for its frontier.
+    A forest has the largest component for its frontier.
     """
 
     ref: ShardRef

@@ -88,7 +88,7 @@ def _check_part(
     threads: int,
     advance: Callable[[int], object],
 ) -> NDArray[np.uint64]:
-    """Check all rows of a part; gives the fingerprint sums of each direction."""
+    """Check all rows of a part; returns the fingerprint sums of each direction."""
     sides: list[Rows] = [load_rows(part)]
     if part.directed:
         sides.append(load_rows(part, transposed=True))

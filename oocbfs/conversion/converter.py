@@ -63,7 +63,7 @@ class Report:
     seconds_by_phase: dict[str, float]
 
     def as_dict(self) -> dict[str, Any]:
-        """Give all fields, for JSON."""
+        """Return all fields, for JSON."""
         return asdict(self)
 
 
@@ -251,7 +251,7 @@ def _stream(
 
 
 def _kind_of_ids(named: IdMap, ids: str) -> str:
-    """Say what vertices are called by, as ``Graph.info`` does."""
+    """Return what vertices are called by, as ``Graph.info`` does."""
     if ids == "names":
         return "names"
     return "consecutive" if isinstance(named, IdRange) else "listed"
@@ -275,7 +275,7 @@ def _has_vertices(declared: Declared) -> bool:
 
 
 def _names(inputs: Any) -> Sequence[str | os.PathLike[str]]:  # noqa: ANN401
-    """Give the inputs if they are names of files; none if they are edges themselves."""
+    """Return the inputs if they are names of files; none if they are edges themselves."""
     if isinstance(inputs, (str, os.PathLike)):
         return [inputs]
     named = isinstance(inputs, Sequence) and all(isinstance(x, (str, os.PathLike)) for x in inputs)

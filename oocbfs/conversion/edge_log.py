@@ -78,7 +78,7 @@ class EdgeLog:
         return self._log.spilled_bytes
 
     def close(self) -> None:
-        """Give memory and disk space back."""
+        """Release memory and disk space."""
         self._log.close()
 
 

@@ -42,7 +42,7 @@ class IdBitmap:
         kernels.mark(self._words, edges.targets)
 
     def words(self) -> NDArray[np.uint64] | None:
-        """Give the bitmap up to the largest id; None if it grew too large."""
+        """Return the bitmap up to the largest id; None if it grew too large."""
         return None if self._words is None else self._words[: (self.largest >> 6) + 1]
 
 
@@ -55,7 +55,7 @@ class IdRange:
     num_bytes: ClassVar[int] = 0
 
     def to_vertices(self, ids: Ids) -> Ids:
-        """Give the vertex that each id names."""
+        """Return the vertex that each id names."""
         return ids - np.uint64(self.first_id) if self.first_id else ids
 
     def pieces(self) -> Iterator[Ids]:
@@ -83,7 +83,7 @@ class BitmapIds(_SomeIds):
         super().__init__(num_vertices, words.nbytes + self._counts.nbytes)
 
     def to_vertices(self, ids: Ids) -> Ids:
-        """Give the vertex that each id names."""
+        """Return the vertex that each id names."""
         out = np.empty_like(ids)
         kernels.rank_in_bitmap(out, ids, self._words, self._counts)
         return out
@@ -113,7 +113,7 @@ class ListedIds(_SomeIds):
         super().__init__(listed.size, listed.nbytes + self._first.nbytes)
 
     def to_vertices(self, ids: Ids) -> Ids:
-        """Give the vertex that each id names; every id must be in the list."""
+        """Return the vertex that each id names; every id must be in the list."""
         out = np.empty_like(ids)
         kernels.rank_in_list(out, ids, self._listed, self._first, np.uint64(self._shift))
         return out
@@ -148,7 +148,7 @@ def contiguous(ids: IdMap) -> IdMap:
 
 
 def declared_ids(declared: Declared) -> IdMap | None:
-    """Give the vertices that the input declares, if it does."""
+    """Return the vertices that the input declares, if it does."""
     if declared.vertex_ids is not None:
         return contiguous(ListedIds(declared.vertex_ids))
     if declared.num_vertices is not None:

@@ -179,7 +179,7 @@ class KeySorter:
         return child
 
     def close(self) -> None:
-        """Give memory and disk space back."""
+        """Release memory and disk space."""
         self._blocks.clear()
         self._spill.close()
 

@@ -29,7 +29,7 @@ class LocalOrder:
         self._column_bits = column_bits
 
     def close(self) -> None:
-        """Give the disk space back."""
+        """Release the disk space."""
         self._neighbours.close()
 
     @property

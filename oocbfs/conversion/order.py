@@ -70,7 +70,7 @@ class RowSample:
             self._size = sum(part.size for part in self._parts)
 
     def arcs(self) -> NDArray[np.uint64]:
-        """Give all of them, and keep none."""
+        """Return all of them, and keep none."""
         arcs, self._parts = np.concatenate(self._parts), []
         return arcs
 
@@ -81,7 +81,7 @@ class RowSample:
 
 
 def looks_like_mesh(degrees: Degrees) -> bool:
-    """Tell whether the local order is worth trying."""
+    """Return whether the local order is worth trying."""
     return (
         degrees.size > 0
         and float(degrees.mean()) <= _MESH_MEAN_DEGREE
@@ -120,7 +120,7 @@ def rank_by_heads(degrees: Degrees, heads: NDArray[np.uint32]) -> NDArray[np.uin
 
 
 def inverse(ranks: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Give the vertex at each position."""
+    """Return the vertex at each position."""
     vertices = np.empty_like(ranks)
     for first in range(0, ranks.size, _PIECE_VERTICES):
         part = ranks[first : first + _PIECE_VERTICES]
@@ -209,5 +209,5 @@ def _sorted(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def max_tail_bytes(num_neighbours: int) -> int:
-    """Give the most bytes that ``num_neighbours`` neighbours can take, segments included."""
+    """Return the most bytes that ``num_neighbours`` neighbours can take, segments included."""
     return 5 * num_neighbours + num_neighbours // 16 + 64

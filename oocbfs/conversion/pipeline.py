@@ -73,13 +73,13 @@ class Conversion(Closing):
         self.counts = Counts()
 
     def close(self) -> None:
-        """Give memory and disk space back, wherever the conversion stopped."""
+        """Release memory and disk space, wherever the conversion stopped."""
         self._open.close()
 
     # 1. Read
 
     def number_names(self, stream: NamedEdgeStream) -> EdgeStream:
-        """Give the edges between names as edges between numbers, and keep the names."""
+        """Return the edges between names as edges between numbers, and keep the names."""
         self._names = self._open.enter_context(Naming(self._resources, stream))
         self._names.read()
         self._names.merge()
@@ -124,7 +124,7 @@ class Conversion(Closing):
         return self.ids
 
     def _seen_ids(self) -> IdMap:
-        """Give the ids that occur: from the bitmap, or sorted if they are too large for one."""
+        """Return the ids that occur: from the bitmap, or sorted if they are too large for one."""
         words = self._seen.words()
         return ids_.ListedIds(self._distinct_ids()) if words is None else ids_.BitmapIds(words)
 

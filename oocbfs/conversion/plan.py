@@ -35,7 +35,7 @@ class MemoryWatch:
         self._limit_bytes = limit_bytes
 
     def is_over(self) -> bool:
-        """Tell whether the process is above its limit even after free memory was given back."""
+        """Return whether the process is above its limit even after free memory was given back."""
         if self._limit_bytes is None or memory.resident_bytes() <= self._limit_bytes:
             return False
         memory.give_back()

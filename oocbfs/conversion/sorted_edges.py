@@ -128,7 +128,7 @@ class SortedEdges:
         return sorter
 
     def heads(self, ranks: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """Give the lowest rank among the neighbours of each vertex, num_vertices if it has none.
+        """Return the lowest rank among the neighbours of each vertex, num_vertices if it has none.
 
         In a directed graph, those with an edge to it count.
         """
@@ -152,5 +152,5 @@ class SortedEdges:
         return out
 
     def close(self) -> None:
-        """Give memory and disk space back."""
+        """Release memory and disk space."""
         self._log.close()

@@ -73,7 +73,7 @@ class SpillFile:
         yield np.frombuffer(view, dtype), lambda: view.madvise(mmap.MADV_DONTNEED)
 
     def close(self) -> None:
-        """Give the space back."""
+        """Release the space."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -122,6 +122,6 @@ class BlockLog:
         return self._spill.size
 
     def close(self) -> None:
-        """Give memory and disk space back."""
+        """Release memory and disk space."""
         self._blocks.clear()
         self._spill.close()

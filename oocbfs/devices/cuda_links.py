@@ -14,7 +14,7 @@ from oocbfs.gpu.device import Memory
 
 
 def find_nccl() -> Any:  # noqa: ANN401
-    """Give CuPy's NCCL, None where its library is not installed."""
+    """Return CuPy's NCCL, None where its library is not installed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # CuPy warns of a library that may well be missing
         try:

@@ -13,7 +13,7 @@ from oocbfs.kernels.shards.copying import copy_ranges
 
 
 def cut_rows(rows: Rows, cut: Cut, part: int) -> Rows:
-    """Give the rows of a part's words of 64 vertices; their heads and tails stay as they are."""
+    """Return the rows of a part's words of 64 vertices; their heads and tails stay as they are."""
     own = cut.vertex_of(part, np.arange(cut.rows_of(part)))
     begins, ends = (
         rows.bases[number >> rows.shift] + rows.starts[number] for number in (own, own + 1)

@@ -38,10 +38,10 @@ class Links(ABC):
         """
 
     def close(self) -> None:  # noqa: B027
-        """Give back what holds the links together."""
+        """Release what holds the links together."""
 
     def take_bytes(self) -> dict[str, int]:
-        """Tell what each link carried since the last call."""
+        """Return what each link carried since the last call."""
         taken = {
             link_name(self.names[i], self.names[j]): int(self._moved[i, j])
             for i in range(len(self.names))
@@ -91,6 +91,6 @@ class EmulatorLinks(CopiedLinks):
 
 
 def piece(memory: Memory, number: int, count: int) -> Memory:
-    """Give one of some equal pieces."""
+    """Return one of some equal pieces."""
     size = memory.size // count
     return memory.part(number * size, (number + 1) * size)

@@ -27,12 +27,13 @@ from oocbfs.errors import FormatError
 from oocbfs.formats.container.cut import Cut
 from oocbfs.gpu.control import pending_bytes_from, sectors_from
 from oocbfs.gpu.device import Device
-from oocbfs.gpu.result import NOT_REACHED, DeviceDirection, DeviceStep, GpuResult
+from oocbfs.gpu.result import NOT_REACHED, DeviceDirection, GpuResult
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.cuda.source import CONTROL_WORDS, LEVEL_PERIOD, SECTOR_WORDS, Control
 from oocbfs.plan.limits import StepLimits
 from oocbfs.plan.rates import SECTOR_BYTES
 from oocbfs.results.counts import Counts, sum_counts, with_work
+from oocbfs.results.levels import Beside, LevelLog
 
 
 class DevicesBfs:
@@ -100,8 +101,9 @@ class DevicesLoop:
         self._sectors = np.zeros((len(bfs.parts), SECTOR_WORDS), np.int64)
         self._level = 1
         self._sizes: list[int] = []
-        self._steps: list[DeviceStep] = []
         self._moved = self._slow_bytes()
+        self._log = LevelLog(() if self._moved is None else ("host",))
+        self._claims_lost: list[int] = []
         self._marks: list[list[Any]] = []
 
     def run(self) -> GpuResult:
@@ -121,8 +123,8 @@ class DevicesLoop:
                 sum(int(one[word]) for one in after)
                 for word in (Control.EDGES, Control.CLAIMS_LOST)
             )
-            self._steps[-1].edges_examined += edges
-            self._steps[-1].claims_lost += lost
+            self._log.last["edges"] += edges
+            self._claims_lost.append(lost)
             self._finish_level([first + last for first, last in zip(growth, after, strict=True)])
             self._level += 1
         around.append(with_work(self._take_counts()))
@@ -167,10 +169,8 @@ class DevicesLoop:
             for part, by_memory in zip(self._parts, pending_bytes, strict=True)
         )
         counted = {
-            "pending": sum(pending),
-            "pending_bytes": int(np.sum(pending_bytes)),
-            "heads_found": sum(int(one[Control.HEADS_FOUND]) for one in growth),
-            "edges_examined": sum(int(one[Control.HEADS_TESTED]) for one in growth),
+            "heads": sum(int(one[Control.HEADS_FOUND]) for one in growth),
+            "edges": sum(int(one[Control.HEADS_TESTED]) for one in growth),
         }
         for kernels in self._kernels:
             kernels.swap_bitmaps()
@@ -242,29 +242,21 @@ class DevicesLoop:
         return bool(level != NOT_REACHED)
 
     def _note(self, kind: str, **counted: int) -> None:
-        """Record a level; ``counted`` are fields of it."""
+        """Record a level; ``counted`` are columns."""
         self._mark()
         before, self._moved = self._moved, self._slow_bytes()
-        moved = {} if None in self._moved else {"host": sum(self._moved) - sum(before)}
-        self._steps.append(
-            DeviceStep(
-                kind=kind,
-                level=self._level,
-                num_levels=1,
-                frontier=self._frontier,
-                frontier_bytes=SECTOR_BYTES * int(self._sectors[:, :2].sum()),
-                slow_bytes=moved,
-                counts=self._take_counts(),
-                link_bytes=self._links.take_bytes(),
-                **counted,
-            )
-        )
+        if before is not None and self._moved is not None:
+            counted["host_bytes"] = self._moved - before
+        counted["tail_bytes"] = SECTOR_BYTES * int(self._sectors[:, :2].sum())
+        beside = Beside(self._take_counts(), link_bytes=self._links.take_bytes())
+        self._log.add(kind, self._frontier, beside, **counted)
 
     def _mark(self) -> None:
         self._marks.append([part.device.mark() for part in self._parts])
 
-    def _slow_bytes(self) -> list[Any]:
-        return [part.device.usage.slow_bytes for part in self._parts]
+    def _slow_bytes(self) -> int | None:
+        moved = [part.device.usage.slow_bytes for part in self._parts]
+        return None if None in moved else sum(filter(None, moved))
 
     def _take_counts(self) -> Counts:
         return sum_counts([part.device.take_counts() for part in self._parts])
@@ -277,21 +269,23 @@ class DevicesLoop:
         if parents is not None:
             parents[self._sources] = self._sources  # by their rows, until now
         found = [*self._sizes[1:], 0]
-        for number, step in enumerate(self._steps):
+        records = self._log.records
+        for number, (record, beside) in enumerate(zip(records, self._log.beside, strict=True)):
             begin, end = self._marks[number : number + 2]
-            step.seconds = max(
+            record["seconds"] = max(
                 part.device.seconds_between(*pair)
                 for part, *pair in zip(self._parts, begin, end, strict=True)
             )
-            step.counts = with_work(
-                step.counts, step.edges_examined, step.claims_lost, found[number]
-            )
+            work = int(record["edges"]), self._claims_lost[number], found[number]
+            beside.counts = with_work(beside.counts or Counts(), *work)
         return GpuResult(
             levels=levels,
             parents=parents,
             level_sizes=self._sizes,
-            depth=len(self._steps),
-            steps=self._steps,
+            depth=records.size,
+            records=records,
+            tiers=self._log.tiers,
+            beside=self._log.beside,
             control=np.sum([kernels.control for kernels in self._kernels], axis=0),
             around=sum_counts([*around, with_work(self._take_counts())]),
         )

@@ -20,7 +20,6 @@ from oocbfs import memory
 from oocbfs.disk.step import HEADS_WORTH, Readers, make_buffers, read_cost
 from oocbfs.formats.io.direct import page_aligned
 from oocbfs.graph.disk_rows import DiskRows
-from oocbfs.kernels.bfs import traverse as cpu
 from oocbfs.kernels.bfs.traverse import AUTO, BOTTOM_UP, MAX_RECORDS
 from oocbfs.kernels.compiling import Code
 from oocbfs.kernels.constants import NO_HEAD
@@ -38,12 +37,11 @@ from oocbfs.kernels.disk.small_level import (
 )
 from oocbfs.kernels.disk.state import DiskState
 from oocbfs.kernels.gather import BATCH
+from oocbfs.kernels.record import LEVEL_RECORD
 from oocbfs.kernels.rows import one_row, read_only
 from oocbfs.plan.disk import READERS
 
 _NO_PARENTS = np.empty(0, np.uint32)
-
-RECORD = np.dtype([*cpu.RECORD.descr, ("disk_bytes", "i8")])
 
 
 class DiskTraversal(NamedTuple):
@@ -67,10 +65,10 @@ def traverse(
 ) -> DiskTraversal:
     """Fill levels (and parents) of stored vertices; see ``kernels.bfs.traverse``.
 
-    Vertices behind those that are linked are reached only where they are sources.
+    Vertices behind the last non-isolated one are reached only where they are sources.
     """
-    n = rows.num_linked
-    others, linked = sources[sources >= n], np.unique(sources[sources < n])
+    n = rows.num_non_isolated
+    others, non_isolated = sources[sources >= n], np.unique(sources[sources < n])
     levels[n:] = -1
     levels[others] = 0
     if parents is not None:
@@ -79,12 +77,13 @@ def traverse(
         parents = parents[:n]
     if target >= n:
         max_depth, target = (0 if target in others else max_depth), -1
-    if linked.size == 0:
+    if non_isolated.size == 0:
         levels[:n] = -1
         if parents is not None:
             parents[:] = NO_HEAD
-        records = np.zeros(int(max_depth != 0), RECORD)
+        records = np.zeros(int(max_depth != 0), LEVEL_RECORD)
         records["direction"] = direction == BOTTOM_UP
+        records["num_levels"] = 1
         return DiskTraversal(records, records.size)
     num_threads = max(READERS, threads)
     state = _make_state(levels[:n], parents, num_threads, rows.out_disk.tail_bytes, cache_bytes)
@@ -98,7 +97,7 @@ def traverse(
             max_depth=max_depth,
             target=target,
         )
-        return search.run(linked)
+        return search.run(non_isolated)
 
 
 @dataclass(frozen=True)
@@ -182,7 +181,7 @@ class _Search:
         return todo in (FILL, PAUSED)
 
     def _record(self) -> np.void:
-        """Give the record of the level that is being run."""
+        """Return the record of the level that is being run."""
         record: np.void = self.state.records[min(self.control[words.DEPTH], MAX_RECORDS - 1)]
         return record
 
@@ -220,6 +219,7 @@ class _Search:
         control[words.FRONTIER_SIZE] = control[words.FOUND]
         record = self._record()
         record["direction"] = upward
+        record["num_levels"] += 1
         record["frontier"] += frontier_size
         record["edges"] += control[words.EDGES]
         record["heads"] += control[words.HEADS]
@@ -266,7 +266,7 @@ def _make_state(
         marks=np.zeros(slots, np.int32),
         missing=np.empty(min(limit, QUEUE_SIZE), np.int64),
         row=np.empty(SMALL_BYTES + PAGE_BYTES, np.uint8),
-        records=np.zeros(MAX_RECORDS, RECORD),
+        records=np.zeros(MAX_RECORDS, LEVEL_RECORD),
         control=np.zeros(words.CONTROL_WORDS, np.int64),
     )
 

@@ -23,7 +23,7 @@ from oocbfs.plan.disk import READERS
 def connect(
     rows: DiskRows, labels: NDArray[np.uint32], *, both: bool, threads: int
 ) -> tuple[list[Step], int]:
-    """Label stored vertices as ``kernels.components.connect`` does; give steps and bytes read.
+    """Label stored vertices as ``kernels.components.connect`` does; return steps and bytes read.
 
     There is no sample of the tails: it would read a page for each row, and the tails are to be read
     only once.
@@ -32,7 +32,7 @@ def connect(
     work.run("heads", POINT_TO_HEADS, LINK_HEADS)
     state = _make_state(labels, READERS)
     control = state.control
-    control[words.GIANT], _ = work.find_giant()
+    control[words.LARGEST], _ = work.find_largest()
     start = time.perf_counter()
     _read_tails(rows, rows.out_rows, rows.out_disk, state)
     if both:

@@ -78,7 +78,7 @@ def traverse_many(
         Give up a graph that has more levels.
     """
     num_threads = max(READERS, threads)
-    state = _make_state(num_threads, rows.num_linked, width, levels)
+    state = _make_state(num_threads, rows.num_non_isolated, width, levels)
     with Readers(rows.file, state.control, num_threads) as readers:
         return _Search(rows, sources, state, readers, threads, max_levels).run()
 
@@ -103,7 +103,7 @@ class _Search:
         self._control, self._masks = state.control, state.masks
         self._readers = readers
         self._is_directed = rows.in_rows is not rows.out_rows
-        self._heads_worth = HEADS_WORTH * rows.num_linked
+        self._heads_worth = HEADS_WORTH * rows.num_non_isolated
         # Of each source: its frontier, what that costs to read, and all frontiers so far.
         self._frontier = np.zeros(64, np.int64)
         self._costs = np.zeros(64, np.int64)
@@ -146,9 +146,9 @@ class _Search:
             state.levels[:] = -1
             state.levels[np.arange(self._sources.size), self._sources] = 0
         bits = np.left_shift(np.uint64(1), np.arange(self._sources.size, dtype=np.uint64))
-        linked = self._sources < state.pairs.size // 2
-        marks = 2 * self._sources[linked] + kernels.MARK
-        np.bitwise_or.at(state.pairs, marks, bits[linked].astype(state.pairs.dtype))
+        non_isolated = self._sources < state.pairs.size // 2
+        marks = 2 * self._sources[non_isolated] + kernels.MARK
+        np.bitwise_or.at(state.pairs, marks, bits[non_isolated].astype(state.pairs.dtype))
         self._sweep(np.ones(64, np.bool_))
 
     def _sweep(self, moving: NDArray[np.bool_]) -> None:
@@ -193,7 +193,7 @@ class _Search:
         return push, moving & ~push
 
     def _price(self, push: int, pull: int) -> int:
-        """Tell what it costs to read all rows that a source wants."""
+        """Return what it costs to read all rows that a source wants."""
         control = self._control
         control[[words.FRONTIER_PAGES, words.FRONTIER_READS]] = 0
         for part in self._parts(push, pull):
@@ -212,7 +212,7 @@ class _Search:
             self._run_step(kernels.STREAM, rows, READERS, disk)
 
     def _parts(self, push: int, pull: int) -> list[tuple[int, int]]:
-        """Give what is read at a time: directed graphs have other rows to push than to pull."""
+        """Return what is read at a time: directed graphs have other rows to push than to pull."""
         parts = [(push, 0), (0, pull)] if self._is_directed else [(push, pull)]
         return [part for part in parts if any(part)]
 
@@ -242,7 +242,7 @@ def _make_state(
 
 
 def _mask(chosen: NDArray[np.bool_]) -> int:
-    """Give the sources that are chosen as bits of a word."""
+    """Return the sources that are chosen as bits of a word."""
     return sum(1 << int(number) for number in np.flatnonzero(chosen))
 
 
@@ -253,11 +253,11 @@ def load(width: int) -> None:
 
 
 def code(width: int) -> Code:
-    """Tell how the code for so many sources is compiled."""
+    """Return how the code for so many sources is compiled."""
     return Code(kernels.step, __name__, "load", (width,), _example(width))
 
 
 def _example(width: int) -> tuple[Any, ...]:
-    """Give arguments of a step that does nothing."""
+    """Return arguments of a step that does nothing."""
     state = _make_state(1, 0, width, None)
     return kernels.SWEEP, read_only(one_row()), NO_TAILS, state, 0

@@ -27,12 +27,12 @@ _READ_BYTES = 16 << 10
 
 
 def make_buffers(num_threads: int) -> NDArray[np.uint8]:
-    """Give each thread a buffer for what it reads."""
+    """Return a buffer for each thread, for what it reads."""
     return page_aligned(num_threads * BUFFER_BYTES).reshape(num_threads, BUFFER_BYTES)
 
 
 def read_cost(pages: _Counts, reads: _Counts) -> _Counts:
-    """Tell what reading so many pages in so many reads costs, in bytes."""
+    """Return what reading so many pages in so many reads costs, in bytes."""
     return pages * PAGE_BYTES + reads * _READ_BYTES
 
 
@@ -51,7 +51,7 @@ class Readers:
         self._pool.close()
 
     def run(self, num_threads: int, step: Callable[..., int | None], *arguments: object) -> int:
-        """Run a step on so many threads; give what the first one returned.
+        """Run a step on so many threads; return what the first one returned.
 
         A step's last argument is the number of its thread.
 

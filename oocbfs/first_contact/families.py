@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from oocbfs.devices.cuda_links import PeerLinks, cuda_links
 from oocbfs.devices.cutting import cut_rows
-from oocbfs.devices.engine import place
 from oocbfs.devices.links import EmulatorLinks, Links
+from oocbfs.devices.load import place
 from oocbfs.devices.traversal import DevicesBfs
 from oocbfs.first_contact.comparing import (
     by_stored,
@@ -60,7 +60,7 @@ _LARGE = StepLimits(small_vertices=0, heads_passes=0)
 _SMALL = StepLimits(small_vertices=1 << 30, small_bytes=1 << 30)
 _NO_RANKS = np.empty(0, np.uint32)
 # Results come in several pieces from graphs of any size.
-_RESULT_SLOT_BYTES = 4096
+_RESULT_SLOT_BYTES = 256
 # How many graphs each method meets in the emulator, one after the other.
 _FEW_CASES = 4
 
@@ -86,12 +86,12 @@ def _each(
             yield case, way, share
 
 
-def _placed(case: Case, share: str, *, results: bool = False) -> Budget:
-    """Place a whole graph with so much of its tails in device memory, the others in host memory.
+def _placed(case: Case, share: str, *, results: bool = False, whole: bool = True) -> Budget:
+    """Place a graph with so much of its tails in device memory, the others in host memory.
 
     The order of its results goes there too, if there are any.
     """
-    shape = shape_of(case.stored, whole=True)
+    shape = shape_of(case.stored, whole=whole)
     return Budget(shape if results else shape.of_rows(), None, None, share, with_parents=True)
 
 
@@ -110,9 +110,11 @@ def one_source(target: Target, cases: Sequence[Case]) -> Iterator[Check]:
             share: str = share,
         ) -> None:
             device = target.device(KernelOptions(), BFS_KERNELS)
-            budget = _placed(case, share, results=True)
+            # As usual, vertices behind the last one that has an edge take no part.
+            whole = limits is not None or case.stored.order is None
+            budget = _placed(case, share, results=True, whole=whole)
             options: dict[str, Any] = {"limits": limits, "result_slot_bytes": _RESULT_SLOT_BYTES}
-            with load_graph(GpuBfs, device, case.stored, budget, whole=True, **options) as search:
+            with load_graph(GpuBfs, device, case.stored, budget, whole=whole, **options) as search:
                 in_order = search.results.in_order
                 for source in case.sources:
                     done = search.run(np.array([source], np.uint32), direction)

@@ -73,7 +73,7 @@ def open_cases(folder: Path, sizes: Sizes, phases: Phases) -> Iterator[list[Case
         with phases("graphs", len(described), "graph") as bar:
             for (name, edges), directed in described:
                 path = folder / f"{name.replace(' ', '-')}-{directed}.ocg"
-                convert(edges, path, directed=directed, order=_ORDERS.get(name, "auto"))
+                convert(edges, path, directed=directed, order=_ORDERS.get(name.split()[0], "auto"))
                 graph = stack.enter_context(open_file(path))
                 kind = "directed" if directed else "undirected"
                 made.append(Case(f"{name}, {kind}", graph, _sources(graph)))
@@ -81,8 +81,14 @@ def open_cases(folder: Path, sizes: Sizes, phases: Phases) -> Iterator[list[Case
         yield made
 
 
-# In the order of ids most heads miss, and rows of any length lie side by side.
-_ORDERS: dict[str, Any] = {"hubs": "natural", "islands": "natural"}
+# In the order of ids most heads miss, and rows of any length lie side by side. In that of degrees,
+# results have to be brought into the order of ids.
+_ORDERS: dict[str, Any] = {
+    "hubs": "natural",
+    "islands": "natural",
+    "star": "degree",
+    "Kronecker": "degree",
+}
 
 
 def _sources(graph: Graph) -> tuple[int, ...]:
@@ -99,7 +105,7 @@ def _edges(sizes: Sizes) -> dict[str, Any]:
         "grid": _grid(sizes.side),
         "hubs": _hubs(sizes.hubs),
         "islands": _islands(sizes.hubs),
-        f"Kronecker {sizes.scale}": generators.rmat(sizes.scale, shuffle=True),
+        f"Kronecker {sizes.scale}": _kronecker(sizes.scale),
     }
 
 
@@ -139,6 +145,14 @@ def _hubs(count: int) -> NDArray[np.int64]:
     parts += [np.array([[17, inner - 1], [inner - 1, inner // 2], [inner // 3, inner]])]
     parts.append(_along(np.arange(inner, inner + 20)))
     return np.concatenate(parts)
+
+
+def _kronecker(scale: int) -> NDArray[np.int64]:
+    """Make a graph whose number of vertices is odd; the last three of them have no edges."""
+    batches = list(generators.rmat(scale, shuffle=True).batches())
+    pairs = [np.stack([one.sources, one.targets], axis=1).astype(np.int64) for one in batches]
+    last = (1 << scale) + 2
+    return np.concatenate([*pairs, np.array([[last, last]])])
 
 
 def _islands(count: int) -> NDArray[np.int64]:

@@ -28,7 +28,7 @@ def anonymous(text: str) -> str:
 
 
 def verdict(contact: Contact) -> str:
-    """Say in one line what to think of it."""
+    """Return one line on what to think of it."""
     where = "this GPU" if contact.engine == "cuda" else "the emulator"
     num_run = sum(outcome.num_run for outcome in contact.outcomes)
     wrong = sum(len(outcome.problems) for outcome in contact.outcomes)

@@ -41,7 +41,7 @@ class Target:
     def device(
         self, options: KernelOptions, kernels: Sequence[Kernel], number: int | None = None
     ) -> Device:
-        """Give the device for some kernels."""
+        """Return the device for some kernels."""
         key = (options, tuple(kernels), number)
         if key not in self._made:
             made = self._make(options, kernels, number)
@@ -50,6 +50,6 @@ class Target:
         return self._made[key]
 
     def close(self) -> None:
-        """Give back what devices keep."""
+        """Release what devices keep."""
         while self._made:
             self._made.popitem()[1].close()

@@ -14,7 +14,7 @@ from oocbfs.errors import FormatError
 from oocbfs.gpu.device import Argument, Device, u32, u64
 from oocbfs.gpu.load import Budget, load_graph, make_device, usable_bytes
 from oocbfs.gpu.rows import OnDevice, Placement, struct_of
-from oocbfs.kernels.components.connect import ENOUGH, Step, guess_giant, sample_vertices
+from oocbfs.kernels.components.connect import ENOUGH, Step, guess_largest, sample_vertices
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.cuda.source import (
     BLOCK_THREADS,
@@ -29,7 +29,7 @@ from oocbfs.plan.launches import pieces
 from oocbfs.plan.search_arrays import ArrayShape
 from oocbfs.plan.shape import shape_of
 from oocbfs.progress import Phases
-from oocbfs.results.components import ComponentsOutcome
+from oocbfs.results.components import ComponentsRun
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class GpuComponents(OnDevice):
     def run(self) -> NDArray[np.uint32]:
         """Label every stored vertex with the smallest vertex of its component."""
         if self.num_vertices == 0:
-            return np.empty(0, np.uint32)  # not even the giant has a vertex
+            return np.empty(0, np.uint32)  # not even the largest component has a vertex
         out, *others = (side.struct for side in self._sides)
         compress = ("components_compress", u64(self.num_vertices))
         self._run(
@@ -76,23 +76,23 @@ class GpuComponents(OnDevice):
             *(("components_link", other, u32(0)) for other in others),
             compress,
         )
-        giant, share = self._find_giant(out)
+        largest, share = self._find_largest(out)
         if share < ENOUGH:
             self._run(
                 "first of tails",
-                *self._by_pieces("components_firsts", giant),
+                *self._by_pieces("components_firsts", largest),
                 compress,
             )
-            giant, _ = self._find_giant(out)
-        self._run("tails", *self._by_pieces("components_tails", giant))
+            largest, _ = self._find_largest(out)
+        self._run("tails", *self._by_pieces("components_tails", largest))
         self._run("compress", compress)
         return self.device.download(self._memory["labels"])
 
-    def _by_pieces(self, kernel: str, giant: Argument) -> Iterator[tuple[Any, ...]]:
+    def _by_pieces(self, kernel: str, largest: Argument) -> Iterator[tuple[Any, ...]]:
         """List the launches of a kernel that reads tails, of as many rows as one may read."""
         for side in self._sides:
             for begin, end in pieces(0, self.num_vertices, side.rows_a_launch):
-                yield kernel, side.struct, giant, u64(begin), u64(end)
+                yield kernel, side.struct, largest, u64(begin), u64(end)
 
     def _run(self, name: str, *launches: tuple[Any, ...]) -> None:
         """Run kernels as one step, and read back what they counted."""
@@ -110,27 +110,19 @@ class GpuComponents(OnDevice):
         )
         self.steps.append(Step(name, edges, num_bytes, self.device.seconds_between(begin, end)))
 
-    def _find_giant(self, rows: Argument) -> tuple[Argument, float]:
-        """Find the component of most sampled vertices; give a vertex of it and its share."""
+    def _find_largest(self, rows: Argument) -> tuple[Argument, float]:
+        """Find the component of most sampled vertices; return a vertex of it and its share."""
         self.device.upload(self._memory["samples"], self._samples)
         size = u64(self._samples.size)
         self.device.launch("components_sample", 1, BLOCK_THREADS, (self._forest, rows, size))
         roots = self.device.download(self._memory["samples"])
-        giant, share = guess_giant(roots[roots != NO_HEAD])
-        return u32(int(giant)), share
+        largest, share = guess_largest(roots[roots != NO_HEAD])
+        return u32(int(largest)), share
 
 
-def on_device(
+def connect(
     graph: StoredGraph, engine: str, labels: NDArray[np.uint32], settings: Settings
-) -> ComponentsOutcome:
-    """Fill labels of stored vertices, alone on the device."""
-    with graph.kept_search.emptied():
-        return _connect(graph, engine, labels, settings)
-
-
-def _connect(
-    graph: StoredGraph, engine: str, labels: NDArray[np.uint32], settings: Settings
-) -> ComponentsOutcome:
+) -> ComponentsRun:
     """Bring the graph to the device, planned as for a traversal, which needs more memory."""
     options = KernelOptions(with_parents=False)
     phases = Phases(show=settings.progress)
@@ -153,4 +145,4 @@ def _connect(
         seconds = time.perf_counter() - start
     moved = device.usage.slow_bytes
     by_tier = {} if moved is None else {"host": moved}
-    return ComponentsOutcome(search.steps, seconds, by_tier, search.note)
+    return ComponentsRun(engine, 1, search.steps, seconds, by_tier, search.note)

@@ -85,7 +85,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _explain_compiler(error: BaseException) -> str:
-    """Say why CuPy would not compile, and the one thing to do; its own advice is left out."""
+    """Return why CuPy would not compile, and the one thing to do; its own advice is left out."""
     reason = _first_line(error).split(". ")[0]
     for part, wheel in (("headers", HEADERS_WHEEL), ("nvrtc", NVRTC_WHEEL)):
         if part in reason.lower():
@@ -223,7 +223,7 @@ class CudaDevice(Device):
             )
 
     def allocate(self, size: int, dtype: Any, name: str = "") -> Memory:  # noqa: ANN401
-        """Give memory from CuPy's pool."""
+        """Return memory from CuPy's pool."""
         try:
             with self._device, self._stream:
                 array = self.cupy.empty(max(size, 1), dtype)
@@ -274,7 +274,7 @@ class CudaDevice(Device):
             return find_pinnable(self._runtime, most_bytes)
 
     def trim(self) -> None:
-        """Give what CuPy's pool holds and nobody uses back to the driver."""
+        """Release what CuPy's pool holds and nobody uses to the driver."""
         with suppress(RuntimeError), self._device:  # a device that failed refuses everything
             self.cupy.get_default_memory_pool().free_all_blocks()
 

@@ -23,12 +23,12 @@ Argument = NDArray[Any]
 
 
 def u32(value: int) -> Argument:
-    """Give a number as a kernel takes it, modulo 2^32."""
+    """Return a number as a kernel takes it, modulo 2^32."""
     return np.array(value % (1 << 32), np.uint32)
 
 
 def u64(value: int) -> Argument:
-    """Give a number as a kernel takes it, modulo 2^64."""
+    """Return a number as a kernel takes it, modulo 2^64."""
     return np.array(value % (1 << 64), np.uint64)
 
 
@@ -67,12 +67,12 @@ class Memory:
         self.owner = owner
 
     def part(self, begin: int, end: int) -> Memory:
-        """Give items ``begin`` to ``end`` as memory of their own."""
+        """Return items ``begin`` to ``end`` as memory of their own."""
         address = self.address + begin * self.dtype.itemsize
         return Memory(address, self.dtype, end - begin, self.owner[begin:end])
 
     def seen_as(self, dtype: Any) -> Memory:  # noqa: ANN401
-        """Give the same memory as items of another type."""
+        """Return the same memory as items of another type."""
         dtype = np.dtype(dtype)
         size = self.size * self.dtype.itemsize // dtype.itemsize
         return Memory(self.address, dtype, size, self.owner.view(dtype))
@@ -95,13 +95,13 @@ class Device(ABC):
     _taken = Usage()
 
     def close(self) -> None:  # noqa: B027
-        """Give back what is kept between launches; memory goes with those who use it."""
+        """Release what is kept between launches; memory goes with those who use it."""
 
     def trust(self, *, right: bool) -> None:  # noqa: B027
         """Note that an answer was checked, and whether it was right."""
 
     def trim(self) -> None:  # noqa: B027
-        """Give memory that nobody uses any more back to the system."""
+        """Release memory that nobody uses any more to the system."""
 
     def pinnable_bytes(self, most_bytes: int) -> int:
         """Return how much host memory can be pinned, up to what is asked for."""
@@ -109,11 +109,11 @@ class Device(ABC):
 
     @abstractmethod
     def num_blocks(self, kernel: str, threads: int) -> int:
-        """Tell how many blocks of a kernel the device holds at a time."""
+        """Return how many blocks of a kernel the device holds at a time."""
 
     @abstractmethod
     def free_bytes(self) -> int | None:
-        """Tell how much device memory a traversal may take; None where there is no such limit."""
+        """Return how much device memory a traversal may take; None where there is no such limit."""
 
     @abstractmethod
     def load_kernels(self) -> None:
@@ -121,7 +121,7 @@ class Device(ABC):
 
     @abstractmethod
     def allocate(self, size: int, dtype: Any, name: str = "") -> Memory:  # noqa: ANN401
-        """Give uninitialised device memory for ``size`` items; counts call it by its name."""
+        """Return uninitialised device memory for ``size`` items; counts call it by its name."""
 
     @abstractmethod
     def upload(self, memory: Memory, array: NDArray[Any]) -> None:
@@ -137,11 +137,11 @@ class Device(ABC):
 
     @abstractmethod
     def map_host(self, array: NDArray[np.uint8]) -> AbstractContextManager[int]:
-        """Let kernels read a host array in place; gives the address for them."""
+        """Let kernels read a host array in place; returns the address for them."""
 
     @abstractmethod
     def allocate_host(self, size: int) -> AbstractContextManager[tuple[NDArray[np.uint8], int]]:
-        """Give host memory on a page boundary that kernels read in place, and its address for them.
+        """Return host memory on a page boundary that kernels read in place, and its device address.
 
         The host may change it between two launches.
         """
@@ -181,7 +181,7 @@ class Device(ABC):
         return memory
 
     def take_counts(self) -> Counts:
-        """Tell what was done since the last call."""
+        """Return what was done since the last call."""
         now, before = replace(self.usage), self._taken
         self._taken = now
         sectors = None
@@ -204,4 +204,4 @@ class Device(ABC):
 
     @abstractmethod
     def seconds_between(self, begin: Any, end: Any) -> float:  # noqa: ANN401
-        """Tell the time between two marks, after a download that followed them."""
+        """Return the time between two marks, after a download that followed them."""

@@ -77,7 +77,7 @@ class EmulatorDevice(Device):
         self.usage = Usage(slow_bytes=0)
 
     def close(self) -> None:
-        """Give the stacks of threads back."""
+        """Release the stacks of threads."""
         self.library.release()
 
     def schedule(
@@ -88,7 +88,7 @@ class EmulatorDevice(Device):
         self.library.configure(seed, resident_blocks, yield_probability)
 
     def num_blocks(self, kernel: str, threads: int) -> int:
-        """Give as many as it was told to, whatever the kernel."""
+        """Return as many as it was told to, whatever the kernel."""
         return self._num_blocks
 
     def free_bytes(self) -> int | None:
@@ -99,7 +99,7 @@ class EmulatorDevice(Device):
         """Do nothing: the library is compiled before there is a device."""
 
     def allocate(self, size: int, dtype: Any, name: str = "") -> Memory:  # noqa: ANN401
-        """Give memory of the process, filled with a pattern that is no sensible value."""
+        """Return memory of the process, filled with a pattern that is no sensible value."""
         dtype = np.dtype(dtype)
         num_bytes = max(size, 1) * dtype.itemsize
         whole = np.full(num_bytes + _ALIGNMENT, 0xAB, np.uint8)
@@ -160,7 +160,7 @@ class EmulatorDevice(Device):
         self.usage.slow_bytes = (self.usage.slow_bytes or 0) + 32 * moved
 
     def take_counts(self) -> Counts:
-        """Tell what kernels did to memory, too, where the library counts every access."""
+        """Return what kernels did to memory, too, where the library counts every access."""
         taken = super().take_counts()
         if not self.library.counts_accesses:
             return taken

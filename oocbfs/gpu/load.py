@@ -94,7 +94,7 @@ def make_device(
 
 
 def usable_bytes(device: Device, vram: str | int | None) -> int | None:
-    """Give the device memory that a user allows, or else what is free; None is no limit."""
+    """Return the device memory that a user allows, or else what is free; None is no limit."""
     return device.free_bytes() if vram is None else parse_size(vram)
 
 
@@ -150,9 +150,9 @@ def load_graph(
 ) -> Work:
     """Make work on a graph, with its rows where a plan wants them; shows what is copied.
 
-    Vertices behind the last one that is linked are left out, unless the graph is wanted whole.
+    Vertices behind the last non-isolated one are left out, unless the graph is wanted whole.
     """
-    rows, in_rows = (graph.rows, graph.in_rows) if whole else graph.connected_rows
+    rows, in_rows = (graph.rows, graph.in_rows) if whole else graph.non_isolated_rows
 
     def load(decided: DevicePlan) -> Work:
         if decided.disk_bytes:

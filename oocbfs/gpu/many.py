@@ -8,24 +8,34 @@ the frontier of each source is.
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.errors import BudgetError
 from oocbfs.gpu.device import Argument, Device, u32, u64
+from oocbfs.gpu.load import Budget, load_graph, make_device, usable_bytes
 from oocbfs.gpu.rows import OnDevice, Placement, struct_of
 from oocbfs.kernels.cuda.source import (
     CONTROL_WORDS,
+    MANY_KERNELS,
     MANY_PLANES,
     MANY_STRUCT,
     MOST_MANY_LEVELS,
     Control,
+    KernelOptions,
 )
-from oocbfs.kernels.many.traverse import RECORD, WIDTH, ManyFound
+from oocbfs.kernels.many.traverse import MANY_RECORD, WIDTH, ManyFound
 from oocbfs.kernels.rows import Rows
+from oocbfs.memory import available_bytes, format_size
 from oocbfs.plan.launches import pieces
 from oocbfs.plan.search_arrays import ArrayShape, search_arrays
+from oocbfs.plan.shape import shape_of, sides_of
+from oocbfs.settings import Settings
+
+if TYPE_CHECKING:
+    from oocbfs.graph.stored import StoredGraph
 
 # A frontier whose rows hold at most an eighth of a byte a vertex is pushed: it is not worth it to
 # ask all vertices.
@@ -111,7 +121,7 @@ class GpuMany(OnDevice):
         return ManyFound(
             sizes=np.array(sizes)[:, : sources.size],
             planes=planes,
-            records=np.array(records, RECORD),
+            records=np.array(records, MANY_RECORD),
             malformed=bool(control[Control.DAMAGED]),
             too_deep=bool(counts.any()),
         )
@@ -139,7 +149,7 @@ class GpuMany(OnDevice):
         self.device.upload(control, np.zeros(control.size, np.uint64))
 
     def _commit(self, level: int) -> NDArray[np.uint64]:
-        """Make what was found the frontier; give the control words and the sums after them."""
+        """Make what was found the frontier; return the control words and the sums after them."""
         if level == 0:
             self._clear()
         self._launch("many_commit", self.out_rows.struct, u32(level), num_threads=self.num_vertices)
@@ -150,11 +160,36 @@ class GpuMany(OnDevice):
 
 
 def _sums(control: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give the vertices and the bytes of the frontier by source."""
+    """Return the vertices and the bytes of the frontier by source."""
     sums = control[CONTROL_WORDS:].astype(np.int64)
     return sums[:WIDTH], sums[WIDTH:]
 
 
 def _mask(chosen: NDArray[np.bool_]) -> int:
-    """Give the sources that are chosen as bits of a word."""
+    """Return the sources that are chosen as bits of a word."""
     return sum(1 << int(number) for number in np.flatnonzero(chosen))
+
+
+def open_many(graph: StoredGraph, engine: str, settings: Settings, *, with_levels: bool) -> GpuMany:
+    """Bring the graph to a device, for traversals from many sources; close what it gives."""
+    graph.release_device()
+    device = make_device(engine, KernelOptions(with_parents=False), MANY_KERNELS)
+    vram_bytes = usable_bytes(device, settings.vram)
+    if vram_bytes is not None:
+        # The plan counts the arrays of one source.
+        sizes = graph.num_vertices, tuple(side.tails.size for side in sides_of(graph))
+        one = search_arrays(*sizes, with_parents=False)
+        vram_bytes += _num_bytes(one) - _num_bytes(many_arrays(*sizes, with_levels=with_levels))
+        if vram_bytes < 0:
+            raise BudgetError(
+                f"the words of {WIDTH} sources need {format_size(-vram_bytes)} more device memory; "
+                "use --engine cpu"
+            )
+    # These kernels know no tails on disk.
+    shape = shape_of(graph, whole=True).of_rows()
+    budget = Budget(shape, vram_bytes, available_bytes(), settings.resident_tails)
+    return load_graph(GpuMany, device, graph, budget, whole=True, with_levels=with_levels)
+
+
+def _num_bytes(arrays: dict[str, ArrayShape]) -> int:
+    return sum(array.num_bytes for array in arrays.values())

@@ -112,12 +112,12 @@ def driver_release(library: str = _MANAGEMENT_LIBRARY) -> str | None:
 
 
 def is_wsl() -> bool:
-    """Tell whether this is Linux inside of Windows, whose driver pins little memory."""
+    """Return whether this is Linux inside of Windows, whose driver pins little memory."""
     return _WSL_DEVICE.exists()
 
 
 def find_headers() -> str | None:
-    """Give the folder of CUDA's headers as CuPy looks for it, None if there is none."""
+    """Return the folder of CUDA's headers as CuPy looks for it, None if there is none."""
     try:
         from cuda.pathfinder import find_nvidia_header_directory
     except ImportError:

@@ -74,7 +74,7 @@ def map_pinned(
     phases: Phases | None = None,
     piece_bytes: int = PIECE_BYTES,
 ) -> Iterator[int]:
-    """Give the device's address of the array, and tell ``chosen`` which route it took."""
+    """Yield the device's address of the array, and tell ``chosen`` which route it took."""
     job = _Job(runtime, array, device_id, phases or Phases(show=False), piece_bytes)
     refusals = []
     for route, attempt in (
@@ -110,7 +110,7 @@ def allocate_pinned(
     runtime: Any,  # noqa: ANN401
     size: int,
 ) -> Iterator[tuple[NDArray[np.uint8], int]]:
-    """Give pinned memory on a page boundary, and the device's address of it."""
+    """Yield pinned memory on a page boundary, and the device's address of it."""
     with ExitStack() as stack:
         try:
             pinned = stack.enter_context(_allocate(runtime, size))

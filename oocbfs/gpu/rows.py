@@ -31,7 +31,7 @@ class Placement(TypedDict, total=False):
 
 
 def struct_of(dtype: np.dtype[Any], memories: dict[str, Memory]) -> Argument:
-    """Give an argument of kernels whose fields are addresses of device memory; others are 0."""
+    """Return an argument of kernels whose fields are addresses of device memory; others are 0."""
     struct = np.zeros((), dtype)
     for name, memory in memories.items():
         struct[name] = memory.address

@@ -26,7 +26,7 @@ _SHARING_WARPS = 256
 
 
 def level_byte(level: int) -> Argument:
-    """Give a level as kernels know it."""
+    """Return a level as kernels know it."""
     return u32(level % LEVEL_PERIOD)
 
 

@@ -161,7 +161,7 @@ class Staging:
             side.marked = np.unpackbits(words.view(np.uint8), bitorder="little")
 
     def take_bytes(self) -> int:
-        """Tell what was read since the last call."""
+        """Return what was read since the last call."""
         taken, self._bytes_read = self._bytes_read, 0
         return taken
 
@@ -188,7 +188,7 @@ class Staging:
         finally:
             for left in filling:
                 for read in left.reads:
-                    read.withdraw()
+                    read.cancel()
 
     def _begin(self, side: StagedSide, piece: _Piece, reads: list[ByteRange]) -> _Filling:
         slot = next(self._slots)

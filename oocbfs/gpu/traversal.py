@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from oocbfs.errors import FormatError
 from oocbfs.gpu.control import pending_bytes_from, sectors_from
-from oocbfs.gpu.result import NOT_REACHED, DeviceDirection, DeviceStep, GpuResult
+from oocbfs.gpu.result import NOT_REACHED, DeviceDirection, GpuResult
 from oocbfs.gpu.results import Into
 from oocbfs.gpu.search_kernels import SearchKernels
 from oocbfs.kernels.cuda.source import (
@@ -35,6 +35,7 @@ from oocbfs.kernels.cuda.source import (
 )
 from oocbfs.plan.rates import SECTOR_BYTES
 from oocbfs.results.counts import Counts, sum_counts, with_work
+from oocbfs.results.levels import Beside, LevelLog
 
 if TYPE_CHECKING:
     from oocbfs.gpu.bfs import GpuBfs
@@ -76,9 +77,11 @@ class LevelLoop:
         self._heads_sectors = np.zeros(SECTOR_WORDS, np.int64)
         # Whether small_levels left this frontier, because it is more than one block should do.
         self._was_small = False
-        self._steps: list[DeviceStep] = []
-        # What the device counted over the bus before.
-        self._moved = bfs.device.usage.slow_bytes or 0
+        # What the device counted over the bus before, if it can.
+        self._moved = bfs.device.usage.slow_bytes
+        tiers = {"disk": self._staging is not None, "host": self._moved is not None}
+        self._log = LevelLog([tier for tier, counted in tiers.items() if counted])
+        self._claims_lost: list[int] = []
         self._marks: list[Any] = []
 
     def run(self) -> GpuResult:
@@ -113,7 +116,7 @@ class LevelLoop:
         return self._result()
 
     def _is_done(self) -> bool:
-        """Tell whether the levels found so far are all that was asked for."""
+        """Return whether the levels found so far are all that was asked for."""
         return self._level > self._max_depth or self._finds_target()
 
     def _finds_target(self) -> bool:
@@ -161,9 +164,9 @@ class LevelLoop:
             self._kernels.mark_blocks(self._level)
         found_before = sectors_from(self._control, Control.FOUND_SECTORS)
         growth = self._read()
-        if self._steps:  # the last of them has been read back only now
-            self._steps[-1].edges_examined += int(growth[Control.EDGES])
-            self._steps[-1].claims_lost += int(growth[Control.CLAIMS_LOST])
+        if len(self._log):  # the last of them has been read back only now
+            self._log.last["edges"] += int(growth[Control.EDGES])
+            self._claims_lost[-1] += int(growth[Control.CLAIMS_LOST])
         if self._staging:
             self._staging.read_marks()
         if not known:
@@ -192,10 +195,8 @@ class LevelLoop:
         pending = int(growth[Control.PENDING])
         slow, fast = pending_bytes_from(growth)
         counted = {
-            "pending": pending,
-            "pending_bytes": int(slow.sum() + fast.sum()),
-            "heads_found": int(growth[Control.HEADS_FOUND]),
-            "edges_examined": int(growth[Control.HEADS_TESTED]),
+            "heads": int(growth[Control.HEADS_FOUND]),
+            "edges": int(growth[Control.HEADS_TESTED]),
         }
         self._kernels.swap_bitmaps()
         search_costs = self._bfs.costs.search(slow, fast)
@@ -216,7 +217,7 @@ class LevelLoop:
             self._expand("heads, top-down", **counted)
 
     def _choose_parts(self, search_costs: NDArray[np.int64]) -> int:
-        """Tell how many parts of the vertices should search."""
+        """Return how many parts of the vertices should search."""
         if self._direction is DeviceDirection.BOTTOM_UP:
             return PARTS
         if self._staging:
@@ -254,9 +255,9 @@ class LevelLoop:
         self._note(
             "small",
             num_levels=num_levels,
-            edges_examined=int(growth[Control.EDGES]),
-            claims_lost=int(growth[Control.CLAIMS_LOST]),
+            edges=int(growth[Control.EDGES]),
         )
+        self._claims_lost[-1] = int(growth[Control.CLAIMS_LOST])
         self._ends.extend(int(end) for end in self._level_ends[:num_levels])
         if num_levels:
             self._begin, self._end = ([0, *self._ends])[-2:]
@@ -275,31 +276,17 @@ class LevelLoop:
             raise FormatError("a row is damaged: run 'oocbfs verify'")
         return self._control - before
 
-    def _note(self, kind: str, num_levels: int = 1, **counted: int) -> None:
-        """Record a step; ``counted`` are fields of it."""
+    def _note(self, kind: str, **counted: int) -> None:
+        """Record the launches that finished a level, or several; ``counted`` are columns."""
         self._marks.append(self._device.mark())
-        self._steps.append(
-            DeviceStep(
-                kind=kind,
-                level=self._level,
-                num_levels=num_levels,
-                frontier=self._end - self._begin,
-                frontier_bytes=self._bytes,
-                slow_bytes=self._take_slow_bytes(),
-                counts=self._device.take_counts(),
-                link_bytes={},  # of several devices
-                **counted,
-            )
-        )
-
-    def _take_slow_bytes(self) -> dict[str, int]:
-        """Tell what was moved since the last call, by tier."""
-        taken = {"disk": self._staging.take_bytes()} if self._staging else {}
-        moved = self._device.usage.slow_bytes
-        if moved is not None:
-            taken["host"] = moved - self._moved
-            self._moved = moved
-        return taken
+        if self._staging:
+            counted["disk_bytes"] = self._staging.take_bytes()
+        before, self._moved = self._moved, self._device.usage.slow_bytes
+        if before is not None and self._moved is not None:
+            counted["host_bytes"] = self._moved - before
+        beside = Beside(self._device.take_counts())
+        self._log.add(kind, self._end - self._begin, beside, tail_bytes=self._bytes, **counted)
+        self._claims_lost.append(0)
 
     def _result(self) -> GpuResult:
         ends = np.array([0, *self._ends])
@@ -318,31 +305,38 @@ class LevelLoop:
         self._bfs.results.fill(self._kernels.struct, self._into, deep=deep)
         visited = self._kernels.visited_words
         naming_seconds = time.perf_counter() - start
-        around = self._count_work(found)
-        for step, begin, end in zip(self._steps, self._marks, self._marks[1:], strict=False):
-            step.seconds = self._device.seconds_between(begin, end)
+        records = self._log.records
+        around = self._count_work(found, records)
+        records["seconds"] = list(
+            map(self._device.seconds_between, self._marks, self._marks[1:]),
+        )
         return GpuResult(
             levels=self._into.levels,
             parents=self._into.parents,
             level_sizes=sizes,
             depth=depth,
-            steps=self._steps,
+            records=records,
+            tiers=self._log.tiers,
+            beside=self._log.beside,
             control=self._control,
             around=around,
             naming_seconds=naming_seconds,
             visited=visited,
         )
 
-    def _count_work(self, sizes: list[int]) -> Counts:
-        """Complete the counts of all steps; give those of what belongs to no level."""
+    def _count_work(self, sizes: list[int], records: NDArray[np.void]) -> Counts:
+        """Complete the counts of all records; return those of what belongs to no level."""
         around = [with_work(self._start_counts, found=sizes[0])]
-        for step in self._steps:
-            found = sum(sizes[step.level : step.level + step.num_levels])
-            step.counts = with_work(step.counts, step.edges_examined, step.claims_lost, found)
-            if not step.num_levels:
-                around.append(step.counts)
+        level = 1
+        for record, beside, lost in zip(records, self._log.beside, self._claims_lost, strict=True):
+            count = int(record["num_levels"])
+            found = sum(sizes[level : level + count])
+            beside.counts = with_work(beside.counts or Counts(), int(record["edges"]), lost, found)
+            if not count:
+                around.append(beside.counts)
+            level += count
         # Among them a heads pass that saw an empty frontier.
         examined = int(self._control[Control.HEADS_TESTED] + self._control[Control.EDGES])
-        left = examined - sum(step.edges_examined for step in self._steps)
+        left = examined - int(records["edges"].sum())
         around.append(with_work(self._device.take_counts(), edges=left))
         return sum_counts(around)

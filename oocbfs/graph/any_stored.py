@@ -6,17 +6,21 @@ import weakref
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.arrays import ResultPool
 from oocbfs.errors import FormatError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.formats.edges import Edges, Ids
 from oocbfs.formats.io.closing import Closing
+from oocbfs.graph.kept import KeptSearch
 from oocbfs.graph.vertices import Vertex, Vertices
+from oocbfs.lazy import lazy
 
 if TYPE_CHECKING:
     from oocbfs.graph.open_graph import OpenGraph
@@ -36,8 +40,10 @@ class AnyStored(Vertices, Closing, ABC):
     # Neighbours in all rows; those of in-neighbours, which a directed graph has too, not counted.
     num_arcs: int
     directed: bool
-    # Files that its rows are in.
+    # Files that its rows are in, and whether these are shards, and who searches them.
     num_parts = 1
+    is_sharded = False
+    cluster: str | None = None
     _shown: weakref.ref[OpenGraph]
     _show: Callable[[Any], OpenGraph]
 
@@ -107,7 +113,30 @@ class AnyStored(Vertices, Closing, ABC):
 
     @abstractmethod
     def info(self) -> dict[str, Any]:
-        """Say what the file says about itself, without reading the graph."""
+        """Return what the file says about itself, without reading the graph."""
+
+    def _info(self, *, bits_per_arc: float, file_bytes: int, unpacked_bytes: int) -> dict[str, Any]:
+        """Say what a graph in one file and one in parts say alike."""
+        header = self._container.header
+        return {
+            "path": self.path,
+            "vertices": self.num_vertices,
+            "edges": self.num_edges,
+            "arcs": self.num_arcs,
+            "directed": self.directed,
+            "order": self.order_name,
+            "ids": self._ids_kind(),
+            "first_id": self._container.first_id,
+            "max_degree": int(header["max_degree"]),
+            "bits_per_arc": bits_per_arc,
+            "file_bytes": file_bytes,
+            "unpacked_bytes": unpacked_bytes,
+            "format_version": self._container.version,
+            "vertices_in_input": int(header["input_vertices"]),
+            "edges_read": int(header["input_edges"]),
+            "duplicates": int(header["input_duplicates"]),
+            "loops": int(header["input_loops"]),
+        }
 
     @abstractmethod
     def degree(self, vertex: Vertex) -> int:
@@ -116,6 +145,35 @@ class AnyStored(Vertices, Closing, ABC):
     @abstractmethod
     def rows_by_part(self) -> Iterator[tuple[Rows, int]]:
         """Yield the rows of each file, and the number of its part: 0 of a graph in one file."""
+
+    def expect_unpacking(self) -> None:
+        """Refuse a compressed graph that has no room, before results take theirs."""
+        self._container.expect_unpacking()
+
+    @cached_property
+    def result_pool(self) -> ResultPool:
+        """Memory of earlier results, for the next ones."""
+        return ResultPool()
+
+    @lazy
+    def kept_search(self) -> KeptSearch:
+        """The graph as the last search on a device left it there."""
+        return KeptSearch()
+
+    def release_device(self) -> None:
+        """Release what a GPU holds of the graph, and what is pinned for it."""
+        if "kept_search" in self.__dict__:
+            self.kept_search.close()
+
+    @property
+    @abstractmethod
+    def graph_bytes(self) -> int:
+        """Bytes of heads and tails of out-neighbours."""
+
+    @property
+    @abstractmethod
+    def tail_bytes(self) -> int:
+        """Bytes of the tails, of both directions."""
 
     def release(self) -> None:
         """Let go of mapped pages, so that they count as memory of this process no more."""
@@ -143,7 +201,7 @@ class AnyStored(Vertices, Closing, ABC):
         return (Edges(self.given(one.sources), self.given(one.targets)) for one in batches)
 
     def to_scipy(self) -> Any:  # noqa: ANN401
-        """Give a small graph as a SciPy sparse array of ones, rows and columns by ascending id."""
+        """Return a small graph as a sparse array of SciPy, rows and columns by ascending id."""
         from scipy.sparse import csr_array
 
         with self.reading():
@@ -168,7 +226,7 @@ class AnyStored(Vertices, Closing, ABC):
         """
 
     def _ids_kind(self) -> str:
-        """Say what vertices are called by."""
+        """Return what vertices are called by."""
         if self.names is not None:
             return "names"
         return "listed" if Kind.IDS in self._container.sections else "consecutive"

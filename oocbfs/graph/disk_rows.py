@@ -27,11 +27,13 @@ _FAST_KINDS = (Kind.HEADS, Kind.BASES, Kind.STARTS)
 class DiskRows:
     """Heads and starts of a graph in memory, and where on disk to find its tails."""
 
-    def __init__(self, container: Container, num_linked: int | None = None) -> None:
+    def __init__(self, container: Container, num_non_isolated: int | None = None) -> None:
         self._container = container
-        # Rows behind the last one that is linked are left where they are.
-        self.num_linked = container.num_vertices if num_linked is None else num_linked
-        self._num_ids = container.num_ids if num_linked is None else num_linked
+        # Rows behind the last non-isolated vertex are left where they are.
+        self.num_non_isolated = (
+            container.num_vertices if num_non_isolated is None else num_non_isolated
+        )
+        self._num_ids = container.num_ids if num_non_isolated is None else num_non_isolated
         self.file = DirectFile(container.path)
         try:
             is_same = stamp(self.file.descriptor) == container.file.stamp
@@ -84,7 +86,7 @@ class DiskRows:
 
     def _load(self, side: int) -> Rows:
         container = self._container
-        sizes = (self.num_linked, None, self.num_linked + 1)
+        sizes = (self.num_non_isolated, None, self.num_non_isolated + 1)
         heads, bases, starts = (
             self._section(Kind(kind + side), size)
             for kind, size in zip(_FAST_KINDS, sizes, strict=True)

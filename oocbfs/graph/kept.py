@@ -29,7 +29,7 @@ class KeptSearch:
     def use(
         self, key: tuple[Any, ...], load: Callable[[], AbstractContextManager[Search]]
     ) -> Iterator[Search]:
-        """Give what was kept under this key, or what ``load`` makes; keep none that failed."""
+        """Yield what was kept under this key, or what ``load`` makes; keep none that failed."""
         with self._lock:
             try:
                 if self._search is None or self._key != key:
@@ -42,13 +42,13 @@ class KeptSearch:
 
     @contextmanager
     def emptied(self) -> Iterator[None]:
-        """Give device memory and pinned memory back, and let no traversal take them meanwhile."""
+        """Release device memory and pinned memory, and let no traversal take them meanwhile."""
         with self._lock:
             self._drop()
             yield
 
     def close(self) -> None:
-        """Give device memory and pinned memory back."""
+        """Release device memory and pinned memory."""
         with self.emptied():
             pass
 

@@ -69,11 +69,11 @@ class Names(Sequence[str]):
         return position
 
     def count(self, value: Any) -> int:  # noqa: ANN401
-        """Tell how often a name occurs: once or never."""
+        """Return how often a name occurs: once or never."""
         return int(value in self)
 
     def to_arrow(self) -> Any:  # noqa: ANN401
-        """Give all names as an array of pyarrow."""
+        """Return all names as an array of pyarrow."""
         return self.column(0, len(self)).__arrow_array__()
 
     def find(self, names: Sequence[str]) -> NDArray[np.int64]:

@@ -139,7 +139,7 @@ class OpenGraph(Closing, ABC):
 
     @abstractmethod
     def release_device(self) -> None:
-        """Give back what a GPU holds of the graph, and what is pinned for it."""
+        """Release what a GPU holds of the graph, and what is pinned for it."""
 
     def close(self) -> None:
         """Drop the mapping; arrays that were given out stay valid.

@@ -32,7 +32,7 @@ def span(rows: Rows, vertex: int) -> tuple[int, int]:
 
 
 def columns(rows: Rows) -> tuple[Any, ...]:
-    """Give what decoders of whole rows take, in their order."""
+    """Return what decoders of whole rows take, in their order."""
     return (
         rows.heads,
         rows.bases,
@@ -58,7 +58,7 @@ def rows_before(rows: Rows, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def neighbours(rows: Rows, vertex: int) -> NDArray[np.uint32]:
-    """Give the stored neighbours of a stored vertex, ascending."""
+    """Return the stored neighbours of a stored vertex, ascending."""
     degree, head = int(rows.degrees[vertex]), int(rows.heads[vertex])
     out = fresh(degree, np.uint32)
     start, end = (min(offset, rows.tails.size) for offset in span(rows, vertex))
@@ -97,7 +97,7 @@ def check_index(
 
 
 def is_permutation(order: NDArray[np.uint32]) -> bool:
-    """Tell whether an order holds every number below its size once.
+    """Return whether an order holds every number below its size once.
 
     Sums of fingerprints tell, so that it takes one pass and no memory; ``secrets`` keeps files from
     aiming at them.
@@ -144,7 +144,7 @@ def make_rows(
 
 
 def decode_rows(rows: Rows) -> Rows:
-    """Decode all rows besides; give them as they were if one of them is damaged."""
+    """Decode all rows besides; return them as they were if one of them is damaged."""
     firsts = np.zeros(rows.heads.size + 1, np.uint32)
     np.cumsum(rows.degrees, out=firsts[1:])
     neighbours = np.zeros(int(firsts[-1]) + SPARE, np.uint32)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.arrays import ResultPool
 from oocbfs.errors import FormatError
 from oocbfs.formats.container.layout import TRANSPOSED, Kind
 from oocbfs.formats.container.reader import Container
@@ -20,7 +19,6 @@ from oocbfs.formats.container.transposed import TransposedContainer
 from oocbfs.formats.edges import Edges, Ids
 from oocbfs.formats.io.page_cache import cached_share
 from oocbfs.graph.any_stored import AnyStored
-from oocbfs.graph.kept import KeptSearch
 from oocbfs.graph.sizes import Sizes
 from oocbfs.graph.vertices import Vertex
 from oocbfs.lazy import lazy
@@ -55,10 +53,6 @@ class StoredGraph(AnyStored):
         """Whether other processes can open the file by its path."""
         return self._container.file.is_named
 
-    def expect_unpacking(self) -> None:
-        """Refuse a compressed graph that has no room, before results take theirs."""
-        self._container.expect_unpacking()
-
     @property
     def checksum(self) -> int:
         """Checksum of the header, which holds those of all other parts: tells graphs apart."""
@@ -83,7 +77,7 @@ class StoredGraph(AnyStored):
         yield self.rows, 0
 
     @lazy
-    def num_linked(self) -> int:
+    def num_non_isolated(self) -> int:
         """Vertices up to the last one that has an edge; engines leave out those behind it.
 
         In the order of degrees those are all that have none: half of a Kronecker graph.
@@ -91,7 +85,7 @@ class StoredGraph(AnyStored):
         kinds = (Kind.DEGREES, Kind(Kind.DEGREES + TRANSPOSED))[: 1 + self.directed]
         sides = [self._container.section(kind) for kind in kinds]
         if self.order_name != "degree":
-            return max(map(_num_connected, sides))
+            return max(map(_num_non_isolated, sides))
 
         def is_alone(vertex: int) -> bool:
             return not any(degrees[vertex] for degrees in sides)
@@ -100,22 +94,22 @@ class StoredGraph(AnyStored):
         return bisect_left(range(self.num_vertices), True, key=is_alone)
 
     @lazy
-    def connected_rows(self) -> tuple[Rows, Rows]:
-        """``rows`` and ``in_rows`` of the vertices that are linked."""
+    def non_isolated_rows(self) -> tuple[Rows, Rows]:
+        """``rows`` and ``in_rows`` up to the last vertex that is not isolated."""
         from oocbfs.kernels.rows import first_rows
 
-        rows = first_rows(self.rows, self.num_linked)
-        return rows, first_rows(self.in_rows, self.num_linked) if self.directed else rows
+        rows = first_rows(self.rows, self.num_non_isolated)
+        return rows, first_rows(self.in_rows, self.num_non_isolated) if self.directed else rows
 
     @lazy
     def decoded_rows(self) -> tuple[Rows, Rows]:
-        """``connected_rows``, decoded besides if the graph is small and nobody set a budget.
+        """``non_isolated_rows``, decoded besides if the graph is small and nobody set a budget.
 
         Decoding takes about as long as a search, and later ones take half as long.
         """
         from oocbfs.graph.rows import decode_rows
 
-        rows, in_rows = self.connected_rows
+        rows, in_rows = self.non_isolated_rows
         num_bytes = 4 * (rows.heads.size + 1 + self.num_arcs) * (2 if self.directed else 1)
         may_decode = num_bytes <= min(_MOST_DECODED_BYTES, available_bytes() // 8)
         if not may_decode or self.budget_bytes is not None:
@@ -128,22 +122,22 @@ class StoredGraph(AnyStored):
         """Memory of traversals on the CPU, for the next one; see ``kernels.bfs.traverse``."""
         return []
 
-    @cached_property
-    def result_pool(self) -> ResultPool:
-        """Memory of earlier results, for the next ones."""
-        return ResultPool()
-
     @lazy
     def disk_rows(self) -> DiskRows:
         """Heads and starts in memory of their own, and the way to the tails on disk."""
         from oocbfs.graph.disk_rows import DiskRows
 
-        return DiskRows(self._container, self.num_linked)
+        return DiskRows(self._container, self.num_non_isolated)
 
-    @lazy
-    def kept_search(self) -> KeptSearch:
-        """The graph as the last traversal on a device left it there."""
-        return KeptSearch()
+    @property
+    def graph_bytes(self) -> int:
+        """Bytes of heads and tails of out-neighbours."""
+        return self.sizes.graph_bytes
+
+    @property
+    def tail_bytes(self) -> int:
+        """Bytes of the tails, of both directions."""
+        return self.sizes.tail_bytes
 
     @property
     def has_disk_rows(self) -> bool:
@@ -152,8 +146,8 @@ class StoredGraph(AnyStored):
 
     @property
     def fast_bytes(self) -> int:
-        """Bytes of ``disk_rows``: heads and starts of the vertices that are linked, and bases."""
-        left_out = 8 * (self.num_vertices - self.num_linked) * (2 if self.directed else 1)
+        """Bytes of ``disk_rows``: heads and starts of non-isolated vertices, and bases."""
+        left_out = 8 * (self.num_vertices - self.num_non_isolated) * (2 if self.directed else 1)
         return self.sizes.fast_bytes - left_out
 
     @property
@@ -256,32 +250,14 @@ class StoredGraph(AnyStored):
             container.file.is_named = self.is_named
         return StoredGraph(container, self.budget_bytes)
 
-    def release_device(self) -> None:
-        """Give back what a GPU holds of the graph, and what is pinned for it."""
-        if "kept_search" in self.__dict__:
-            self.kept_search.close()
-
     def info(self) -> dict[str, Any]:
         """Say what the file says about itself, without reading the graph."""
-        header = self._container.header
-        return {
-            "path": self.path,
-            "vertices": self.num_vertices,
-            "edges": self.num_edges,
-            "arcs": self.num_arcs,
-            "directed": self.directed,
-            "order": self.order_name,
-            "ids": self._ids_kind(),
-            "first_id": self._container.first_id,
-            "max_degree": int(header["max_degree"]),
-            "bits_per_arc": self._container.bits_per_arc,
-            "file_bytes": int(header["file_bytes"]),
-            "unpacked_bytes": self.sizes.unpacked_bytes,
-            "format_version": self._container.version,
-            "vertices_in_input": int(header["input_vertices"]),
-            "edges_read": int(header["input_edges"]),
-            "duplicates": int(header["input_duplicates"]),
-            "loops": int(header["input_loops"]),
+        found = self._info(
+            bits_per_arc=self._container.bits_per_arc,
+            file_bytes=int(self._container.header["file_bytes"]),
+            unpacked_bytes=self.sizes.unpacked_bytes,
+        )
+        return found | {
             "sections": [
                 {
                     "name": kind.name.lower(),
@@ -304,14 +280,22 @@ class StoredGraph(AnyStored):
     def _drop(self) -> None:
         self.release_device()
         kept = ("kept_scratch", "result_pool")
-        for name in ("rows", "in_rows", "connected_rows", "decoded_rows", "order", "ranks", *kept):
+        for name in (
+            "rows",
+            "in_rows",
+            "non_isolated_rows",
+            "decoded_rows",
+            "order",
+            "ranks",
+            *kept,
+        ):
             self.__dict__.pop(name, None)
         if "disk_rows" in self.__dict__:
             self.__dict__.pop("disk_rows").close()
         self._container.drop()
 
 
-def _num_connected(degrees: NDArray[np.uint32]) -> int:
+def _num_non_isolated(degrees: NDArray[np.uint32]) -> int:
     """Count the vertices up to the last one that has an edge."""
     for end in range(degrees.size, 0, -_PIECE):
         found = np.flatnonzero(degrees[max(0, end - _PIECE) : end])

@@ -140,11 +140,11 @@ class Vertices:
         return self.ids_at(0, self.num_vertices)
 
     def given(self, ids: Ids) -> NDArray[Any]:
-        """Give ids as a user knows them: the names that they stand for, if there are names."""
+        """Return ids as a user knows them: the names that they stand for, if there are names."""
         return ids if self.names is None else np.asarray(self.names.take(ids))
 
     def given_one(self, vertex: int) -> Any:  # noqa: ANN401
-        """Give one id as a user knows it."""
+        """Return one id as a user knows it."""
         return int(vertex) if self.names is None else self.names[int(vertex)]
 
     def id_column(self, first: int, stop: int) -> NDArray[Any] | NameColumn:
@@ -154,7 +154,7 @@ class Vertices:
         return self.as_column(self.ids_at(first, stop))
 
     def as_column(self, ids: NDArray[Any]) -> NDArray[Any] | NameColumn:
-        """Give ids as tables show them: signed where all fit, as most programs expect.
+        """Return ids as tables show them: signed where all fit, as most programs expect.
 
         Where vertices have names, these; one below 0 has none.
         """
@@ -261,7 +261,7 @@ class Vertices:
         return index(vertex)
 
     def one(self, vertex: Any) -> int:  # noqa: ANN401
-        """Take one id, or name, where several would be a mistake; gives the id.
+        """Take one id, or name, where several would be a mistake; returns the id.
 
         Raises
         ------
@@ -337,7 +337,7 @@ class Vertices:
 
 
 def _are_several(ids: Any) -> bool:  # noqa: ANN401
-    """Tell ids from one id; text is neither, though it can be taken apart."""
+    """Return whether these are ids, not one id; text is neither, though it can be taken apart."""
     if isinstance(ids, np.ndarray):
         return ids.ndim > 0
     return isinstance(ids, Iterable) and not isinstance(ids, (str, bytes, bytearray))

@@ -30,7 +30,7 @@ class MethodChoice:
         return MappingProxyType({**defaults, **dict(self.given)})
 
     def chosen(self, name: str) -> frozenset[str]:
-        """Give the values of an option of which several may be joined; none is the empty set."""
+        """Return the values of an option of which several may be joined; none is the empty set."""
         return frozenset(self.options[name].split("+")) - {"none"}
 
     def check_engine(self, engine: str) -> None:

@@ -179,7 +179,7 @@ def by_product(run: Run) -> None:
 
 
 def block_borders(offsets: NDArray[np.uint64], num_blocks: int) -> NDArray[np.int64]:
-    """Give the vertices at which blocks of about the same number of edges begin, and the end."""
+    """Return the vertices at which blocks of about the same number of edges begin, and the end."""
     num_vertices = offsets.size - 1
     wanted = np.arange(1, num_blocks) * (int(offsets[-1]) / num_blocks)
     inner = np.searchsorted(offsets, wanted)

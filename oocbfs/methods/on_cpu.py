@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from oocbfs.errors import QueryError
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.methods.choice import parse_method
+from oocbfs.methods.choice import MethodChoice
 from oocbfs.methods.rows import decode_columns, row_offsets
-from oocbfs.results.bfs import BfsOutcome, Task
-from oocbfs.results.levels import Level
-from oocbfs.settings import Settings
+from oocbfs.query import Output, Query, Run
+from oocbfs.results.levels import LevelLog
 
 if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
@@ -35,32 +34,33 @@ class _Work(NamedTuple):
     both: bool
 
 
-def on_cpu(graph: StoredGraph, task: Task, settings: Settings) -> BfsOutcome:
+def run_on_cpu(graph: StoredGraph, method: MethodChoice, query: Query, out: Output) -> Run:
     """Fill levels and parents of stored vertices."""
     make = {"list": _by_lists, "csr": _by_rows, "semiring": _by_product}
     offsets = row_offsets(graph.rows)
     columns = np.empty(int(offsets[-1]), np.uint32)
     decode_columns(columns, graph.rows)
-    parents = task.parents
+    levels, parents = out.levels, out.parents
     if parents is None:
-        parents = np.empty(task.levels.size, np.uint32)
-    sources = np.unique(task.sources)
-    task.levels[:], parents[:] = -1, NO_HEAD
-    task.levels[sources], parents[sources] = 0, sources
-    work = _Work(task.levels, parents, offsets, columns, not graph.directed)
-    expand = make[parse_method(settings.method).name](work)
-    records: list[Level] = []
+        parents = np.empty(levels.size, np.uint32)
+    sources = np.unique(query.sources)
+    levels[:], parents[:] = -1, NO_HEAD
+    levels[sources], parents[sources] = 0, sources
+    work = _Work(levels, parents, offsets, columns, not graph.directed)
+    expand = make[method.name](work)
+    log = LevelLog()
     frontier, start = sources, time.perf_counter()
-    most = task.levels.size if settings.max_depth is None else settings.max_depth
-    while frontier.size and len(records) < most:
-        if task.target is not None and task.levels[task.target] >= 0:
+    most = levels.size if query.max_depth is None else query.max_depth
+    while frontier.size and len(log) < most:
+        if query.target is not None and levels[query.target] >= 0:
             break
         begin = time.perf_counter()
-        found, examined = expand(len(records) + 1, frontier)
+        found, examined = expand(len(log) + 1, frontier)
         seconds = time.perf_counter() - begin
-        records.append(Level("top-down", frontier.size, examined, 0, 0, seconds))
+        edges = -1 if examined is None else examined
+        log.add("top-down", frontier.size, edges=edges, seconds=seconds)
         frontier = found
-    return BfsOutcome(len(records), time.perf_counter() - start, records, {})
+    return Run("cpu", 1, len(log), time.perf_counter() - start, log.records, {})
 
 
 def _by_lists(work: _Work) -> Expand:

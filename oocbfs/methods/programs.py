@@ -53,23 +53,23 @@ class Program:
         return [axes.variant(entry(name), file) for name, (file, axes) in parts.items()]
 
     def threads(self, kernel: str) -> int:
-        """Give the threads of a block."""
+        """Return the threads of a block."""
         return self.parts[kernel][1].block if kernel in self.parts else self.start.block
 
     def lanes(self, kernel: str) -> int:
-        """Give the threads that work on one item."""
+        """Return the threads that work on one item."""
         is_warp = kernel in self.parts and self.parts[kernel][1].gather == "warp"
         return 32 if is_warp else 1
 
     def largest_block(self, offsets: NDArray[np.uint64]) -> int:
-        """Give the edges of the largest block, where edges come in blocks."""
+        """Return the edges of the largest block, where edges come in blocks."""
         if not self.num_blocks:
             return 0
         borders = loops.block_borders(offsets, self.num_blocks)
         return int(np.diff(offsets[borders].astype(np.int64)).max(initial=0))
 
     def arrays(self, sizes: Sizes) -> dict[str, tuple[int, Any]]:
-        """Give the size and type of every array."""
+        """Return the size and type of every array."""
         n, m, largest_block = sizes
         queue = int(n * (1 + _SPARE_SHARE)) + _SPARE_ITEMS
         edges = int(m * (1 + _SPARE_SHARE)) + _SPARE_ITEMS

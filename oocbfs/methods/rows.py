@@ -15,7 +15,7 @@ from oocbfs.kernels.rows import Rows
 
 
 def row_offsets(rows: Rows) -> NDArray[np.uint64]:
-    """Give where each plain row begins, and where the last one ends."""
+    """Return where each plain row begins, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(rows.degrees, dtype=np.uint64)]).astype(np.uint64)
 
 

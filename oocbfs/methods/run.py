@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from oocbfs.gpu.device import Argument, Memory, u32, u64
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.methods.axes import SCAN_SEGMENT, SCAN_TILE, TallyWord, Word
 from oocbfs.results.counts import Counts, sum_counts
+from oocbfs.results.levels import Beside, LevelLog
 
 if TYPE_CHECKING:
     from oocbfs.methods.search import MethodSearch
@@ -23,23 +24,8 @@ SECTOR_BYTES = 32
 NO_LEVEL = NO_HEAD
 
 
-@dataclass(frozen=True)
-class Step:
-    """The launches that found one level, or a part of the next one as well (``early``).
-
-    Where nobody claims, each vertex is written by its owner, and there are no duplicates.
-    """
-
-    kind: str
-    level: int
-    counts: Counts
-    claims: bool | None
-    begin: Any
-    end: Any
-
-
 def entry(kernel: str) -> str:
-    """Give the name that a method's kernel is compiled under."""
+    """Return the name that a method's kernel is compiled under."""
     return f"method_{kernel}"
 
 
@@ -63,7 +49,10 @@ class Run:
         self.frontier = sources.size
         self.sources = sources
         self.max_depth = self.num_vertices if max_depth is None else max_depth
-        self.steps: list[Step] = []
+        self.log = LevelLog(() if search.device.usage.slow_bytes is None else ("host",))
+        # Whether the kernels of a step claim vertices; None where it may change them again. Where
+        # nobody claims, each vertex is written by its owner, and there are no duplicates.
+        self.claims: list[bool | None] = []
         self.copied_bytes = 0
         self._target = None if target is None else search.memory["levels"].part(target, target + 1)
         self._tallies = np.zeros(len(TallyWord), np.uint64)
@@ -86,7 +75,7 @@ class Run:
             device.upload(memory["queue"], self.sources)
             self.launch_steps("sources", 0, self.sources.size)
         self.around = self._with_tallies(device.take_counts())
-        self._mark = device.mark()
+        self.marks = [device.mark()]
 
     # What loops launch.
 
@@ -143,7 +132,7 @@ class Run:
         self._launch(kernel, max(1, blocks), *arguments)
 
     def num_blocks(self, kernel: str) -> int:
-        """Give how many blocks of a kernel run at a time."""
+        """Return how many blocks of a kernel run at a time."""
         return self.device.num_blocks(entry(kernel), self.search.program.threads(kernel))
 
     def _launch(self, kernel: str, blocks: int, *arguments: Argument) -> None:
@@ -190,11 +179,11 @@ class Run:
             self.arguments[name], self.arguments[other] = theirs, mine
 
     def memory(self, name: str) -> Memory:
-        """Give an array."""
+        """Return an array."""
         return self.search.memory[name]
 
     def wants_more(self) -> bool:
-        """Tell whether the levels found so far are not yet all that was asked for."""
+        """Return whether the levels found so far are not yet all that was asked for."""
         if self.level > self.max_depth:
             return False
         if self._target is None:
@@ -203,10 +192,13 @@ class Run:
 
     def note(self, kind: str, *, claims: bool | None = True) -> None:
         """Record the step that found a level, and go on to the next."""
-        mark = self.device.mark()
+        self.marks.append(self.device.mark())
         counts = self._with_tallies(self.device.take_counts())
-        self.steps.append(Step(kind, self.level, counts, claims, self._mark, mark))
-        self._mark = mark
+        edges, moved = counts.edges_examined or 0, SECTOR_BYTES * (counts.pcie_sectors or 0)
+        # The size of a frontier is known when all levels are.
+        direction = kind.partition(",")[0]
+        self.log.add(direction, 0, Beside(counts, kind), edges=edges, host_bytes=moved)
+        self.claims.append(claims)
         self.level += 1
 
     def _with_tallies(self, counts: Counts) -> Counts:

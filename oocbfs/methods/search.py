@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.gpu.device import Device, Memory
+from oocbfs.gpu.result import GpuResult
 from oocbfs.gpu.rows import struct_of
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.methods.axes import TRAVERSAL_STRUCT
@@ -17,22 +18,9 @@ from oocbfs.kernels.rows import Rows
 from oocbfs.methods.choice import MethodChoice
 from oocbfs.methods.programs import Program, Sizes
 from oocbfs.methods.rows import MethodRows
-from oocbfs.methods.run import Run, Step
-from oocbfs.results.counts import Counts
-
-
-@dataclass
-class MethodResult:
-    """Levels and parents by stored vertex, and what it took."""
-
-    levels: NDArray[np.int32]
-    parents: NDArray[np.uint32] | None
-    depth: int
-    steps: list[Step]
-    # What claims gave more than once, by step; None where it cannot be told.
-    duplicates: list[int | None]
-    seconds: list[float]
-    around: Counts
+from oocbfs.methods.run import Run
+from oocbfs.results.counts import Counts, sum_counts
+from oocbfs.results.levels import Beside
 
 
 class MethodSearch:
@@ -85,7 +73,7 @@ class MethodSearch:
         *,
         max_depth: int | None = None,
         target: int | None = None,
-    ) -> MethodResult:
+    ) -> GpuResult:
         """Traverse from stored vertices; stop after a level, or after the one with a vertex."""
         run = Run(self, np.unique(np.asarray(sources, np.uint32)), max_depth, target)
         self.program.loop(run)
@@ -101,19 +89,45 @@ class MethodSearch:
         # Some methods run ahead of the level they are asked to stop at.
         beyond = levels > stop
         sizes = np.bincount(levels[levels >= 0]).astype(np.int64)
-        duplicates = _duplicates(run.steps, sizes)
         levels[beyond] = -1
         if parents is not None:
             parents[beyond] = NO_HEAD
-        return MethodResult(
+        depth = min(sizes.size, stop)
+        records, beside = self._complete(run, sizes, depth)
+        return GpuResult(
             levels=levels,
             parents=parents,
-            depth=min(sizes.size, stop),
-            steps=run.steps,
-            duplicates=duplicates,
-            seconds=[self.device.seconds_between(step.begin, step.end) for step in run.steps],
+            level_sizes=sizes[: stop + 1].tolist(),
+            depth=depth,
+            records=records,
+            tiers=run.log.tiers,
+            beside=beside,
             around=run.around,
         )
+
+    def _complete(
+        self, run: Run, sizes: NDArray[np.int64], depth: int
+    ) -> tuple[NDArray[np.void], list[Beside]]:
+        """Bring steps and levels together: the last record takes what is left of either.
+
+        Methods that contract first, or go on until nothing changes, need a step more than there are
+        levels; passes that find several levels need fewer.
+        """
+        records = run.log.records
+        records["seconds"] = list(map(self.device.seconds_between, run.marks, run.marks[1:]))
+        counts = _count_duplicates(run, sizes)
+        if not records.size:
+            return records, []
+        last = max(1, min(depth, records.size)) - 1
+        for column in ("edges", "host_bytes", "seconds"):
+            records[column][last] = records[column][last:].sum()
+        records["num_levels"][last] += max(0, depth - last - 1)
+        kept = [*counts[:last], sum_counts(counts[last:])]
+        beside = [
+            replace(one, counts=complete)
+            for one, complete in zip(run.log.beside, kept, strict=False)
+        ]
+        return records[: last + 1], beside
 
     def __enter__(self) -> Self:
         return self
@@ -123,22 +137,19 @@ class MethodSearch:
         self.device.close()
 
 
-def _duplicates(steps: list[Step], sizes: NDArray[np.int64]) -> list[int | None]:
-    """Give the claims of each step beyond the vertices that it found.
+def _count_duplicates(run: Run, sizes: NDArray[np.int64]) -> list[Counts]:
+    """Return the counts of each step, with its claims beyond the vertices that it found.
 
     A step that does not claim writes every vertex once. It may find some of the next level early,
     which the next step then does not find.
     """
-    early, found = 0, list[int | None]()
-    for step in steps:
-        size = int(sizes[step.level]) if step.level < sizes.size else 0
-        won = step.counts.claims_won or 0
-        expected, early = size - early, 0
-        if step.claims is None:
-            found.append(None)
-        elif step.claims:
-            found.append(won - expected)
-        else:
-            early = max(0, won - expected)
-            found.append(0)
-    return found
+    early, counted = 0, list[Counts]()
+    first = run.level - len(run.log)
+    for level, (beside, claims) in enumerate(zip(run.log.beside, run.claims, strict=True), first):
+        counts = beside.counts or Counts()
+        size = int(sizes[level]) if level < sizes.size else 0
+        more = (counts.claims_won or 0) - (size - early)
+        early = max(0, more) if claims is False else 0
+        duplicates = {True: more, False: 0, None: None}[claims]
+        counted.append(replace(counts, duplicates=duplicates))
+    return counted

@@ -41,7 +41,7 @@ class Method:
     options: tuple[Option, ...] = ()
 
     def option(self, name: str) -> Option | None:
-        """Give the option of a name, if the method has it."""
+        """Return the option of a name, if the method has it."""
         return next((option for option in self.options if option.name == name), None)
 
 
@@ -61,6 +61,10 @@ _RTX4070, _V33, _SEI = "rtx4070", "v3.3", "sei"
 _MERRILL, _XBFS, _OURS = "merrill", "xbfs", "oocbfs"
 
 
+def _plain(name: str, line: str, paper: str) -> Method:
+    return Method(name, line, paper, options=(_BLOCK,))
+
+
 def _merrill(name: str, line: str, section: str) -> Method:
     return Method(name, line, f"{_MERRILL} §{section}", options=(_CULLS, _GATHERS))
 
@@ -70,53 +74,45 @@ def _xbfs(name: str, line: str, section: str) -> Method:
 
 
 _TABLE = (
-    Method(
+    _plain(
         "simple",
         "a thread for each vertex; those on the level relax their neighbours without atomics",
         f"{_RTX4070} §5.1",
-        options=(_BLOCK,),
     ),
-    Method(
+    _plain(
         "harish",
         "two launches over all vertices: relax by flags, then move the flags",
         f"{_SEI} §2.3",
-        options=(_BLOCK,),
     ),
-    Method(
+    _plain(
         "queue",
         "a thread for each queued vertex; atomicMin on the level, an atomicAdd for each find",
         f"{_RTX4070} §5.2",
-        options=(_BLOCK,),
     ),
-    Method(
+    _plain(
         "scan",
         "plain writes, then degrees counted, scanned and assigned: no atomics",
         f"{_RTX4070} §5.3",
-        options=(_BLOCK,),
     ),
-    Method(
+    _plain(
         "gunrock",
         "queue with parents and a thread for every vertex of the graph",
         f"{_RTX4070} §5.4",
-        options=(_BLOCK,),
     ),
-    Method(
+    _plain(
         "v1",
         "threads take vertices from an atomic work queue; CAS on the level",
         f"{_V33} Table 1",
-        options=(_BLOCK,),
     ),
-    Method(
+    _plain(
         "v2",
         "1,024 threads, each with a run of consecutive vertices of the queue",
         f"{_V33} Table 1",
-        options=(_BLOCK,),
     ),
-    Method(
+    _plain(
         "v3.1",
         "a warp for each vertex, neighbours staged in shared memory",
         f"{_V33} Table 1",
-        options=(_BLOCK,),
     ),
     Method(
         "v3.2",

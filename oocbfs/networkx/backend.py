@@ -132,7 +132,7 @@ _LEAST_EDGES_OF = {
 
 
 def can_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool | str:
-    """Tell whether a function knows its arguments; a text says why not."""
+    """Return whether a function knows its arguments; a text says why not."""
     for parameter, place in REFUSED.get(name, {}).items():
         if _given(args, kwargs, parameter, place) is not None:
             return f"{parameter} is left to networkx"
@@ -140,7 +140,7 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool
 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool | str:
-    """Tell whether converting a graph of networkx pays; a text says why not."""
+    """Return whether converting a graph of networkx pays; a text says why not."""
     graph = args[0] if args else kwargs["G"]
     cache = getattr(graph, "__networkx_cache__", None) or {}
     if is_backed(graph) or cache.get("backends", {}).get(BACKEND):
@@ -156,5 +156,5 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> b
 
 
 def _given(args: tuple[Any, ...], kwargs: Mapping[str, Any], name: str, place: int) -> object:
-    """Give an argument, None if it is left out."""
+    """Return an argument, None if it is left out."""
     return args[place] if len(args) > place else kwargs.get(name)

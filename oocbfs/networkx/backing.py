@@ -77,11 +77,11 @@ class Backing(Protocol):
         ...
 
     def neighbours(self, position: int, *, inward: bool) -> list[Any]:
-        """Give the neighbours of a vertex in their order, as nodes."""
+        """Return the neighbours of a vertex in their order, as nodes."""
         ...
 
     def edge_counts(self, position: int, *, inward: bool) -> list[int] | None:
-        """Give the number of parallel edges to each neighbour; None if there are no such."""
+        """Return the number of parallel edges to each neighbour; None if there are no such."""
         ...
 
     def close(self) -> None:
@@ -282,7 +282,7 @@ class ListedEdges:
 
 
 def ids_at(graph: Graph, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Give the ids at some positions, which an engine is asked about."""
+    """Return the ids at some positions, which an engine is asked about."""
     stored = graph._stored
     listed = stored.listed_ids
     if listed is None:

@@ -36,27 +36,27 @@ Rule = Callable[[Bounds], Any]
 
 
 def all_of_them(bounds: Bounds) -> Any:
-    """Tell which vertices must be searched from for all eccentricities."""
+    """Return which vertices must be searched from for all eccentricities."""
     return bounds.lower < bounds.upper
 
 
 def for_diameter(bounds: Bounds) -> Any:
-    """Tell which vertices may have a larger eccentricity than any that is known."""
+    """Return which vertices may have a larger eccentricity than any that is known."""
     return bounds.upper > bounds.lower.max()
 
 
 def for_radius(bounds: Bounds) -> Any:
-    """Tell which vertices may have a smaller eccentricity than any that is known."""
+    """Return which vertices may have a smaller eccentricity than any that is known."""
     return bounds.lower < bounds.upper.min()
 
 
 def for_periphery(bounds: Bounds) -> Any:
-    """Tell which vertices may have the largest eccentricity or not."""
+    """Return which vertices may have the largest eccentricity or not."""
     return (bounds.upper >= bounds.lower.max()) & (bounds.lower < bounds.upper)
 
 
 def for_center(bounds: Bounds) -> Any:
-    """Tell which vertices may have the smallest eccentricity or not."""
+    """Return which vertices may have the smallest eccentricity or not."""
     return (bounds.lower <= bounds.upper.min()) & (bounds.lower < bounds.upper)
 
 

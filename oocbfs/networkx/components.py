@@ -32,14 +32,14 @@ def number_connected_components(G: Any) -> int:
 
 
 def is_connected(G: Any) -> bool:
-    """Tell whether there is one component."""
+    """Return whether there is one component."""
     if len(G) == 0:
         raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
     return number_connected_components(G) == 1
 
 
 def node_connected_component(G: Any, n: Node) -> set[Any]:
-    """Give the nodes of the component of one."""
+    """Return the nodes of the component of one."""
     position = G._backing.names.position(n)
     if position is None:
         raise KeyError(n)

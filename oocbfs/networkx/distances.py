@@ -25,7 +25,7 @@ _NO_BOUNDS = "Cannot compute metric because graph is not connected."
 def closeness_centrality(
     G: Any, u: Node | None = None, distance: None = None, wf_improved: bool = True
 ) -> Any:
-    """Give the closeness of all nodes or of one, by the distances to it."""
+    """Return the closeness of all nodes or of one, by the distances to it."""
     nodes = list(G) if u is None else [u]
     found = {}
     for node, result in zip(nodes, _searches(G, nodes, inward=True), strict=True):
@@ -66,14 +66,14 @@ def harmonic_centrality(
 
 
 def _inverse(result: SourceResult, positions: Any) -> Any:
-    """Give 1 / distance, and 0 for the source and what is not reached."""
+    """Return 1 / distance, and 0 for the source and what is not reached."""
     assert result.levels is not None
     levels = result.levels[positions].astype(np.float64)
     return np.divide(1, levels, out=np.zeros(levels.size), where=levels > 0)
 
 
 def eccentricity(G: Any, v: Any = None, sp: None = None, weight: None = None) -> Any:
-    """Give the largest distance from all nodes, from some, or from one."""
+    """Return the largest distance from all nodes, from some, or from one."""
     if v is None and not G.is_directed() and len(G):
         found = bounds.eccentricities(G._backing.engine, bounds.all_of_them, _NOT_CONNECTED)
         return dict(zip(G, found.lower.tolist(), strict=True))
@@ -87,21 +87,21 @@ def eccentricity(G: Any, v: Any = None, sp: None = None, weight: None = None) ->
 
 
 def diameter(G: Any, e: None = None, usebounds: bool = False, weight: None = None) -> int:
-    """Give the largest eccentricity."""
+    """Return the largest eccentricity."""
     if G.is_directed() or not len(G):
         return max(eccentricity(G).values())  # type: ignore[no-any-return]
     return int(_bounded(G, bounds.for_diameter, usebounds).lower.max())
 
 
 def radius(G: Any, e: None = None, usebounds: bool = False, weight: None = None) -> int:
-    """Give the smallest eccentricity."""
+    """Return the smallest eccentricity."""
     if G.is_directed() or not len(G):
         return min(eccentricity(G).values())  # type: ignore[no-any-return]
     return int(_bounded(G, bounds.for_radius, usebounds).upper.min())
 
 
 def periphery(G: Any, e: None = None, usebounds: bool = False, weight: None = None) -> list[Any]:
-    """Give the nodes of the largest eccentricity."""
+    """Return the nodes of the largest eccentricity."""
     if G.is_directed() or not len(G):
         found = eccentricity(G)
         largest = max(found.values())
@@ -111,7 +111,7 @@ def periphery(G: Any, e: None = None, usebounds: bool = False, weight: None = No
 
 
 def center(G: Any, e: None = None, usebounds: bool = False, weight: None = None) -> list[Any]:
-    """Give the nodes of the smallest eccentricity."""
+    """Return the nodes of the smallest eccentricity."""
     if G.is_directed() or not len(G):
         if not G.is_directed() and usebounds is not True:
             nx.is_tree(nx.Graph())  # which refuses a graph without nodes

@@ -126,7 +126,7 @@ class OcgMultiDiGraph(_Backed, nx.MultiDiGraph):  # type: ignore[misc]
 
 
 def is_backed(graph: object) -> bool:
-    """Tell whether a graph has a file or arrays behind it."""
+    """Return whether a graph has a file or arrays behind it."""
     return getattr(graph, "__networkx_backend__", None) == BACKEND
 
 
@@ -189,7 +189,7 @@ def convert_from_nx(
 
 
 def convert_to_nx(obj: Any, *, name: str | None = None) -> Any:
-    """Give a graph as one of networkx that can be changed; anything else as it is."""
+    """Return a graph as one of networkx that can be changed; anything else as it is."""
     if not is_backed(obj):
         return obj
     kinds = (nx.Graph, nx.MultiGraph), (nx.DiGraph, nx.MultiDiGraph)

@@ -22,11 +22,11 @@ class Names(Protocol):
     def __len__(self) -> int: ...
 
     def position(self, node: Node) -> int | None:
-        """Give the position of a node, None if there is none; what cannot be a node raises."""
+        """Return the position of a node, None if there is none; what cannot be a node raises."""
         ...
 
     def nodes(self, positions: Positions) -> list[Any]:
-        """Give the nodes at some positions."""
+        """Return the nodes at some positions."""
         ...
 
 
@@ -147,7 +147,7 @@ class Objects:
 
 
 def _whole(node: Any) -> int | None:
-    """Give the whole number that a node is equal to, as it would be found in a dictionary."""
+    """Return the whole number that a node is equal to, as it would be found in a dictionary."""
     hash(node)
     try:
         number = int(node)

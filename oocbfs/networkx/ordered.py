@@ -82,17 +82,17 @@ class OrderedSearch:
         return found
 
     def nodes(self, found: Found) -> list[Any]:
-        """Give the nodes that were found."""
+        """Return the nodes that were found."""
         return self._backing.names.nodes(self.queue[found.first : found.stop])
 
     def parents(self, found: Found) -> list[Any]:
-        """Give the nodes from which they were found."""
+        """Return the nodes from which they were found."""
         places = self.finders[found.first : found.stop]
         return self._backing.names.nodes(self.queue[places])
 
 
 def shortest_path(backing: Backing, source: int, target: int) -> list[int] | None:
-    """Give the positions on the path that a search from both ends finds; None if there is none."""
+    """Return the positions on the path that a search from both ends finds, None if none."""
     if source == target:
         return [source]
     count = len(backing.names)

@@ -5,7 +5,7 @@ Names, parameters, results and errors are those of networkx, whose documentation
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import networkx as nx
@@ -21,12 +21,12 @@ Lengths = dict[Any, int]
 
 
 def single_source_shortest_path_length(G: Any, source: Node, cutoff: Depth = None) -> Lengths:
-    """Give the distance of each node that can be reached, the nearest first."""
+    """Return the distance of each node that can be reached, the nearest first."""
     return _lengths(G, source, f"Source {source} is not in G", cutoff)
 
 
 def single_target_shortest_path_length(G: Any, target: Node, cutoff: Depth = None) -> Lengths:
-    """Give the distance of the target from each node that can reach it, the nearest first."""
+    """Return the distance of the target from each node that can reach it, the nearest first."""
     return _lengths(G, target, f"Target {target} is not in G", cutoff, inward=True)
 
 
@@ -37,12 +37,12 @@ def all_pairs_shortest_path_length(G: Any, cutoff: Depth = None) -> Iterator[tup
 
 
 def single_source_shortest_path(G: Any, source: Node, cutoff: Depth = None) -> Paths:
-    """Give a path to each node that can be reached, the nearest first."""
+    """Return a path to each node that can be reached, the nearest first."""
     return _paths(G, source, f"Source {source} not in G", cutoff)
 
 
 def single_target_shortest_path(G: Any, target: Node, cutoff: Depth = None) -> Paths:
-    """Give a path to the target from each node that can reach it, the nearest first."""
+    """Return a path to the target from each node that can reach it, the nearest first."""
     return _paths(G, target, f"Target {target} not in G", cutoff, inward=True)
 
 
@@ -53,7 +53,7 @@ def all_pairs_shortest_path(G: Any, cutoff: Depth = None) -> Iterator[tuple[Any,
 
 
 def bidirectional_shortest_path(G: Any, source: Node, target: Node) -> list[Any]:
-    """Give the path that a search from both ends finds."""
+    """Return the path that a search from both ends finds."""
     names = G._backing.names
     position = known(G, source, f"Source {source} is not in G")
     end = known(G, target, f"Target {target} is not in G")
@@ -64,7 +64,7 @@ def bidirectional_shortest_path(G: Any, source: Node, target: Node) -> list[Any]
 
 
 def has_path(G: Any, source: Node, target: Node) -> bool:
-    """Tell whether there is a path."""
+    """Return whether there is a path."""
     try:
         bidirectional_shortest_path(G, source, target)
     except nx.NetworkXNoPath:
@@ -73,43 +73,42 @@ def has_path(G: Any, source: Node, target: Node) -> bool:
 
 
 def shortest_path(
-    G: Any,
-    source: Node | None = None,
-    target: Node | None = None,
-    weight: None = None,
-    method: str = "dijkstra",
+    G: Any, source: Node = None, target: Node = None, weight: None = None, method: str = "dijkstra"
 ) -> Any:
-    """Give paths between all nodes, from one, to one, or from one to one."""
+    """Return paths between all nodes, from one, to one, or from one to one."""
     _check_method(method)
-    if source is None and target is None:
-        return all_pairs_shortest_path(G)
-    if target is None:
-        return single_source_shortest_path(G, source)
-    if source is None:
-        return _paths(G, target, f"Source {target} not in G", None, inward=True)
-    return bidirectional_shortest_path(G, source, target)
+    if source is not None and target is not None:
+        return bidirectional_shortest_path(G, source, target)
+    return _open_ended(G, source, target, all_pairs_shortest_path, _paths, "not in G")
 
 
 def shortest_path_length(
-    G: Any,
-    source: Node | None = None,
-    target: Node | None = None,
-    weight: None = None,
-    method: str = "dijkstra",
+    G: Any, source: Node = None, target: Node = None, weight: None = None, method: str = "dijkstra"
 ) -> Any:
-    """Give distances between all nodes, from one, to one, or from one to one."""
+    """Return distances between all nodes, from one, to one, or from one to one."""
     _check_method(method)
+    if source is not None and target is not None:
+        return len(bidirectional_shortest_path(G, source, target)) - 1
+    return _open_ended(G, source, target, all_pairs_shortest_path_length, _lengths, "is not in G")
+
+
+def _open_ended(
+    graph: Any,
+    source: Node,
+    target: Node,
+    all_pairs: Callable[[Any], Any],
+    search: Callable[..., Any],
+    missing: str,
+) -> Any:
+    """Answer where not both ends are given."""
     if source is None and target is None:
-        return all_pairs_shortest_path_length(G)
-    if target is None:
-        return single_source_shortest_path_length(G, source)
-    if source is None:
-        return _lengths(G, target, f"Source {target} is not in G", None, inward=True)
-    return len(bidirectional_shortest_path(G, source, target)) - 1
+        return all_pairs(graph)
+    node = target if source is None else source
+    return search(graph, node, f"Source {node} {missing}", inward=source is None)
 
 
 def _lengths(
-    graph: Any, node: Node, missing: str, cutoff: Depth, *, inward: bool = False
+    graph: Any, node: Node, missing: str, cutoff: Depth = None, *, inward: bool = False
 ) -> Lengths:
     search = OrderedSearch(graph._backing, [known(graph, node, missing)], inward=inward)
     lengths: Lengths = {node: 0}
@@ -118,7 +117,9 @@ def _lengths(
     return lengths
 
 
-def _paths(graph: Any, node: Node, missing: str, cutoff: Depth, *, inward: bool = False) -> Paths:
+def _paths(
+    graph: Any, node: Node, missing: str, cutoff: Depth = None, *, inward: bool = False
+) -> Paths:
     search = OrderedSearch(graph._backing, [known(graph, node, missing)], inward=inward)
     paths: Paths = {node: [node]}
     for found in search.run(num_levels(cutoff)):
@@ -128,7 +129,7 @@ def _paths(graph: Any, node: Node, missing: str, cutoff: Depth, *, inward: bool 
 
 
 def known(graph: Any, node: Node, missing: str) -> int:
-    """Give the position of a node, or raise an error with this message."""
+    """Return the position of a node, or raise an error with this message."""
     # What cannot be a node is not in the graph either.
     if node not in graph:
         raise nx.NodeNotFound(missing)

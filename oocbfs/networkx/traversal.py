@@ -21,7 +21,7 @@ Sort = Callable[[Iterator[Any]], Any] | None
 
 
 def num_levels(limit: Depth) -> float:
-    """Give the number of levels that are searched: networkx goes on while it is below the limit."""
+    """Return the number of levels to search: networkx goes on while it is below the limit."""
     return math.inf if limit is None else limit
 
 
@@ -45,7 +45,7 @@ def bfs_tree(
     depth_limit: Depth = None,
     sort_neighbors: Sort = None,
 ) -> Any:
-    """Give the tree of those edges."""
+    """Return the tree of those edges."""
     tree = nx.DiGraph()
     tree.add_node(source)
     tree.add_edges_from(bfs_edges(G, source, reverse, depth_limit))
@@ -94,7 +94,7 @@ def bfs_layers(G: Any, sources: Any) -> Iterator[list[Any]]:
 
 
 def descendants_at_distance(G: Any, source: Node, distance: float) -> set[Any]:
-    """Give the nodes at one distance."""
+    """Return the nodes at one distance."""
     if source not in G:
         raise nx.NetworkXError(f"The node {source} is not in the graph.")
     if distance == 0:
@@ -108,12 +108,12 @@ def descendants_at_distance(G: Any, source: Node, distance: float) -> set[Any]:
 
 
 def descendants(G: Any, source: Node) -> set[Any]:
-    """Give the nodes that can be reached, without the source."""
+    """Return the nodes that can be reached, without the source."""
     return _reached(G, G._backing.engine, source)
 
 
 def ancestors(G: Any, source: Node) -> set[Any]:
-    """Give the nodes from which the source can be reached, without itself."""
+    """Return the nodes from which the source can be reached, without itself."""
     backing = G._backing
     return _reached(G, backing.reversed_engine if G.is_directed() else backing.engine, source)
 
@@ -125,7 +125,7 @@ def _reached(graph: Any, engine: Any, source: Node) -> set[Any]:
 
 
 def _known(graph: Any, source: Node) -> int:
-    """Give the position of a node whose neighbours networkx would ask for."""
+    """Return the position of a node whose neighbours networkx would ask for."""
     position: int | None = graph._backing.names.position(source)
     if position is None:
         kind = "digraph" if graph.is_directed() else "graph"

@@ -185,7 +185,7 @@ def powers(
 
 
 def _grid(panel: Panel, most: float) -> tuple[float, int]:
-    """Draw a logarithmic axis from 1 below what is drawn; gives its foot, and its decades."""
+    """Draw a logarithmic axis from 1 below what is drawn; returns its foot, and its decades."""
     decades = max(1, math.ceil(math.log10(max(most, 2)) - 1e-9))
     bottom = panel.height + 8 + _PLOT_HEIGHT
     for decade in range(0, decades + 1, 1 if decades <= 5 else 2):
@@ -211,7 +211,7 @@ def _ticks(levels: int) -> list[int]:
 
 
 def _runs(values: Sequence[float]) -> list[list[int]]:
-    """Give stretches of levels in which something was counted: a logarithm has no place for 0."""
+    """Return runs of levels in which something was counted: a logarithm has no place for 0."""
     runs: list[list[int]] = [[]]
     for level, value in enumerate(values):
         if value > 0:

@@ -47,7 +47,7 @@ def degree_classes(histogram: Mapping[int, int]) -> dict[str, int]:
 
 
 def degree_tail(histogram: Mapping[int, int]) -> list[tuple[float, float]]:
-    """Give degrees above 0 and how many vertices have at least each, a few for each doubling."""
+    """Return degrees above 0 and how many vertices have at least each, a few for each doubling."""
     degrees = np.fromiter(histogram, np.int64, len(histogram))
     counts = np.fromiter(histogram.values(), np.int64, len(histogram))
     if not degrees.size or degrees[-1] == 0:

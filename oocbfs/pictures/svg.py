@@ -29,7 +29,7 @@ _NEUTRAL = {
 
 
 def style() -> str:
-    """Give the rules that all panels share."""
+    """Return the rules that all panels share."""
     return (
         "text{font:12px system-ui,-apple-system,'Segoe UI',sans-serif}"
         ".title{font-weight:600;font-size:13px}.heading{font-weight:600;font-size:17px}"
@@ -104,13 +104,13 @@ class Panel:
         self.height += 10
 
     def draw(self) -> str:
-        """Give the elements, the title first."""
+        """Return the elements, the title first."""
         return f'<text class="ink title" x="0" y="13">{escape(self.title)}</text>' + "".join(
             self.parts
         )
 
     def alone(self) -> str:
-        """Give a drawing for a page that has the style sheet."""
+        """Return a drawing for a page that has the style sheet."""
         return (
             f'<svg viewBox="-2 0 {WIDTH + 4} {self.height:.0f}" role="img" '
             f'aria-label="{escape(self.title)}">{self.draw()}</svg>'
@@ -127,7 +127,7 @@ class Picture:
 
 
 def together(title: str, pictures: Sequence[Picture], columns: int = 3) -> str:
-    """Give one file that holds all pictures, below each other, with a title."""
+    """Return one file that holds all pictures, below each other, with a title."""
     columns = max(1, min(columns, max((len(p.panels) for p in pictures), default=1)))
     width = columns * (WIDTH + _GAP) + _GAP
     parts: list[str] = []
@@ -155,7 +155,7 @@ def together(title: str, pictures: Sequence[Picture], columns: int = 3) -> str:
 
 
 def inline(title: str, panels: list[Panel]) -> str:
-    """Give panels side by side as an image inside a page whose style they neither take nor give."""
+    """Return panels side by side as an image for a page; neither changes the other's style."""
     drawn = together(title, [Picture("", "", panels)]).encode()
     data = base64.b64encode(drawn).decode()
     return f'<img alt="{escape(title)}" src="data:image/svg+xml;base64,{data}">'

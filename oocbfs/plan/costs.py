@@ -75,7 +75,7 @@ class Costs:
 
     @staticmethod
     def seconds(cost: int) -> float:
-        """Give a cost in seconds."""
+        """Return a cost in seconds."""
         return cost / _PICOSECONDS
 
 

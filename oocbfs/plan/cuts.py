@@ -35,12 +35,12 @@ class Cuts:
         self._rows = rows
 
     def vertex(self, parts: int) -> int:
-        """Give the first vertex after so many parts: 0 for none of them, num_vertices for all."""
+        """Return the first vertex after so many parts: 0 for none of them, num_vertices for all."""
         return int([0, *self.vertices, self._rows.heads.size][parts])
 
     @cached_property
     def _skipped(self) -> NDArray[np.float64]:
-        """Give the share of all segments but the last of each hub that lie before each cut.
+        """Return the share of all segments but the last of each hub that lie before each cut.
 
         Hubs are drawn as frontiers draw them: among the neighbours of vertices.
         """
@@ -58,7 +58,7 @@ class Cuts:
     def costs(
         self, search_costs: NDArray[np.int64], expand_cost: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Tell what a level costs if no part searches, the first one, and so on to all.
+        """Return what a level costs if no part searches, the first one, and so on to all.
 
         ``search_costs`` are by part; ``expand_cost`` is what expanding the frontier costs, and how
         much of that a cut can save.
@@ -71,7 +71,7 @@ class Cuts:
         return total
 
     def choose(self, search_costs: NDArray[np.int64], expand_cost: NDArray[np.int64]) -> int:
-        """Tell how many parts should search, so that a level costs the least."""
+        """Return how many parts should search, so that a level costs the least."""
         # Where some are the same, the more search the better.
         return int(PARTS - np.argmin(self.costs(search_costs, expand_cost)[::-1]))
 

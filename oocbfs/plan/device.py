@@ -90,7 +90,7 @@ class DevicePlan:
 
 
 def slot_bytes(tail_bytes: int) -> int:
-    """Tell how large a slot of the ring is: no larger than the tails."""
+    """Return how large a slot of the ring is: no larger than the tails."""
     return min(SLOT_BYTES, -(-tail_bytes // DISK_BLOCK_BYTES) * DISK_BLOCK_BYTES)
 
 
@@ -180,7 +180,7 @@ def plan(
 def _choose_host_ranges(
     shape: Shape, device_ranges: tuple[ByteRange, ...], host_bytes: int | None, slots: int
 ) -> tuple[tuple[ByteRange, ...], int]:
-    """Choose the tails that need not come from disk; give their ranges, and what the host pins.
+    """Choose the tails that need not come from disk; return their ranges, and what the host pins.
 
     The slots of results are pinned too.
     """

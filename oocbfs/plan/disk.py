@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from oocbfs.kernels.bfs.traverse import MAX_RECORDS, RECORD
+from oocbfs.kernels.bfs.traverse import MAX_RECORDS
 from oocbfs.kernels.disk.small_level import QUEUE_SIZE, SMALL_BYTES
 from oocbfs.kernels.disk.stream import BUFFER_BYTES
 from oocbfs.kernels.gather import BATCH
+from oocbfs.kernels.record import LEVEL_RECORD
 
 # Threads that read, each with one read in flight.
 READERS = 16
@@ -18,7 +19,10 @@ _SEARCHER_BYTES = _READER_BYTES + 8 * BATCH
 # What does not depend on the graph: readers, ids, queue, a row, and records with a column for the
 # disk.
 TRAVERSAL_BYTES = (
-    READERS * _SEARCHER_BYTES + 8 * QUEUE_SIZE + SMALL_BYTES + (RECORD.itemsize + 8) * MAX_RECORDS
+    READERS * _SEARCHER_BYTES
+    + 8 * QUEUE_SIZE
+    + SMALL_BYTES
+    + (LEVEL_RECORD.itemsize + 8) * MAX_RECORDS
 )
 COMPONENTS_BYTES = READERS * _READER_BYTES
 # Of traversals from many sources: readers, ids and sums.
@@ -28,15 +32,15 @@ WIDTHS = (64, 32, 16, 8)
 
 
 def more_threads_bytes(threads: int) -> int:
-    """Tell what a traversal takes besides with more threads than readers."""
+    """Return what a traversal takes besides with more threads than readers."""
     return max(0, threads - READERS) * _SEARCHER_BYTES
 
 
 def bitmap_bytes(num_vertices: int) -> int:
-    """Tell what the four bitmaps of a traversal take."""
+    """Return what the four bitmaps of a traversal take."""
     return 4 * 8 * ((num_vertices + 63) // 64 + 1)
 
 
 def words_bytes(num_vertices: int, width: int) -> int:
-    """Tell what the words of a traversal from so many sources take."""
+    """Return what the words of a traversal from so many sources take."""
     return 2 * num_vertices * width // 8

@@ -1,4 +1,4 @@
-"""Divide a memory budget before a search: what stays in memory, and whether tails stay on disk.
+"""Plan the memory of a search: what stays in memory, and whether tails stay on disk.
 
 A budget is a limit of the whole process: the program with its code, the pages of the file that it
 maps, and all that it allocates. So a graph is searched from its mapping if the whole file has room
@@ -37,7 +37,7 @@ _WARM_SHARE = 0.5
 
 
 @dataclass(frozen=True)
-class Division:
+class MemoryPlan:
     """What a search may take: an engine, memory for its results, and a cache for tails on disk.
 
     ``needed_bytes`` are the least budget with which this engine runs.
@@ -78,7 +78,7 @@ class Needs:
 def traversal_needs(
     graph: StoredGraph, *, with_parents: bool, validate: bool, threads: int
 ) -> Needs:
-    """Tell what a traversal from one source takes."""
+    """Return what a traversal from one source takes."""
     n = graph.num_vertices
     check_bytes = (4 * n + PIECE_BYTES + graph.sizes.fast_bytes) * validate
     queue_bytes = 4 * n
@@ -113,7 +113,7 @@ def traversal_needs(
 
 
 def components_needs(graph: StoredGraph, *, validate: bool) -> Needs:
-    """Tell what connected components take."""
+    """Return what connected components take."""
     n = graph.num_vertices
     labels_bytes = 4 * n
     # Smallest positions come and go before the counts.
@@ -132,7 +132,7 @@ def components_needs(graph: StoredGraph, *, validate: bool) -> Needs:
 
 
 def _order_bytes(graph: StoredGraph, *, with_ids: bool) -> int:
-    """Tell what the pages take that say where the results of stored vertices go."""
+    """Return what the pages take that say where the results of stored vertices go."""
     return 4 * graph.num_vertices * graph.is_reordered + graph.sizes.ids_bytes * with_ids
 
 
@@ -157,9 +157,9 @@ def expect_code(path: str, codes: Iterable[Code], budget_bytes: int | None) -> N
     compile_apart(codes)
 
 
-def divide(
+def plan_memory(
     graph: StoredGraph, needs: Needs, settings: Settings, load_disk: Callable[[], object]
-) -> Division:
+) -> MemoryPlan:
     """Decide how a search keeps within a budget, if it has one.
 
     ``load_disk`` loads the engine that reads from disk, whose code takes memory too.
@@ -176,16 +176,16 @@ def divide(
     if engine != "disk":
         if budget_bytes is None:
             pooled = ResultArrays(pool=graph.result_pool)
-            return Division(arrays=pooled, needed_bytes=mapped_bytes)
+            return MemoryPlan(arrays=pooled, needed_bytes=mapped_bytes)
         if mapped_bytes <= budget_bytes:
-            return Division(needed_bytes=mapped_bytes)
+            return MemoryPlan(needed_bytes=mapped_bytes)
         if engine == "cpu":
             raise _too_small(graph, needs.what, mapped_bytes, budget_bytes)
     _refuse_compressed(graph, mapped_bytes)
     load_disk()
     least_bytes = fast_bytes(graph) + needs.disk_bytes
     if budget_bytes is None:
-        return Division("disk", cache_bytes=needs.default_cache_bytes, needed_bytes=least_bytes)
+        return MemoryPlan("disk", cache_bytes=needs.default_cache_bytes, needed_bytes=least_bytes)
     if least_bytes > budget_bytes:
         if engine == "auto":
             least_bytes = min(least_bytes, mapped_bytes)
@@ -195,22 +195,27 @@ def divide(
     if cache_bytes:
         cache_bytes += max(0, free_bytes - needs.results_bytes)
     arrays = ResultArrays(needs.kept_bytes + free_bytes, settings.tmp or spill_folder(graph))
-    return Division("disk", arrays, cache_bytes, least_bytes)
+    return MemoryPlan("disk", arrays, cache_bytes, least_bytes)
+
+
+def unbounded_plan(graph: AnyStored, engine: str) -> MemoryPlan:
+    """Return what a search may take that no budget bounds."""
+    return MemoryPlan(engine, ResultArrays(pool=graph.result_pool), disk.DEFAULT_CACHE_BYTES)
 
 
 def mapping_bytes(graph: StoredGraph) -> int:
-    """Tell what the process takes with all of the file's pages, and what they unpack to."""
+    """Return what the process takes with all of the file's pages, and what they unpack to."""
     file_bytes = graph.sizes.file_bytes + graph.sizes.unpacked_bytes
     return memory.used_bytes(graph.disk_rows_bytes) + file_bytes
 
 
 def fast_bytes(graph: StoredGraph) -> int:
-    """Tell what the process takes with heads and starts in memory, and tails on disk."""
+    """Return what the process takes with heads and starts in memory, and tails on disk."""
     return memory.used_bytes(graph.disk_rows_bytes) + graph.fast_bytes
 
 
 def why_disk(graph: StoredGraph) -> str | None:
-    """Tell why a search without a budget is faster from disk, if it is: the file is not cached.
+    """Return why a search without a budget is faster from disk, if it is: the file is not cached.
 
     In the order of degrees, heads answer for most vertices, and a level needs few pages of the
     tails: reading those takes a third of the time that a mapping takes, which brings their
@@ -240,7 +245,7 @@ def _refuse_compressed(graph: StoredGraph, mapped_bytes: int) -> None:
 
 
 def pinnable_bytes(graph: AnyStored, budget_bytes: int | None, *, with_parents: bool) -> int:
-    """Tell how much host memory a traversal on a device may pin; without a budget, what is free."""
+    """Return how much host memory a traversal on a device may pin; without a budget, all free."""
     if budget_bytes is None:
         return memory.available_bytes()
     # Levels of stored vertices, as they come from the device, and of ids; the same of parents.
@@ -249,7 +254,7 @@ def pinnable_bytes(graph: AnyStored, budget_bytes: int | None, *, with_parents: 
 
 
 def spill_folder(graph: StoredGraph) -> Path | None:
-    """Give the folder for results that have no room: the system's is often a part of the memory."""
+    """Return the folder for results that have no room: the system's is often in memory."""
     folder = Path(graph.path).parent
     return folder if os.access(folder, os.W_OK) else None
 

@@ -1,4 +1,4 @@
-"""Divide a memory budget among traversals from many sources: how many at a time, and from where.
+"""Plan the memory of traversals from many sources: how many at a time, and from where.
 
 As for one source, a graph whose file is within the budget is traversed from its mapping, if the
 arrays have room too: 64 sources at a time, or else one per core. Otherwise tails stay on disk, and
@@ -18,7 +18,7 @@ from oocbfs.kernels.many import traverse as kernels
 from oocbfs.memory import expect_addresses, format_size, parse_size
 from oocbfs.plan import disk
 from oocbfs.plan.device import parse_resident
-from oocbfs.plan.host import PIECE_BYTES, divide, fast_bytes, mapping_bytes, traversal_needs
+from oocbfs.plan.host import PIECE_BYTES, fast_bytes, mapping_bytes, plan_memory, traversal_needs
 from oocbfs.settings import Emit, Engine, ManyEngine, Settings, Strategy, check_choice
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class DiskShare:
 
 
 @dataclass(frozen=True)
-class ManyDivision:
+class ManyPlan:
     """How to traverse: rows of levels at a time on the mapping, from disk, or on a device."""
 
     strategy: Strategy
@@ -56,13 +56,13 @@ class ManyDivision:
     bounded: bool = False
 
     def found(self, emit: Emit) -> Emit:
-        """Say what has to be found of each source so that this can be given."""
+        """Return what has to be found of each source so that this can be given."""
         return "levels" if self.checks else emit
 
 
-def _check_bytes(graph: StoredGraph, division: ManyDivision) -> int:
+def _check_bytes(graph: StoredGraph, plan: ManyPlan) -> int:
     """Count what a check takes: levels as whole numbers, and marks."""
-    return (8 * graph.num_vertices + PIECE_BYTES) if division.checks else 0
+    return (8 * graph.num_vertices + PIECE_BYTES) if plan.checks else 0
 
 
 class Loaders(NamedTuple):
@@ -73,9 +73,9 @@ class Loaders(NamedTuple):
     many: Callable[[int], object]
 
 
-def divide_many(
+def plan_many(
     graph: StoredGraph, emit: Emit, strategy: Strategy, settings: Settings, loaders: Loaders
-) -> ManyDivision:
+) -> ManyPlan:
     """Decide how traversals keep within a budget for the whole process.
 
     Raises
@@ -94,7 +94,7 @@ def divide_many(
     if settings.resident_tails is not None:
         parse_resident(settings.resident_tails, graph.sizes.tail_bytes)
     budget_bytes = settings.memory
-    division = ManyDivision(
+    plan = ManyPlan(
         strategy,
         available_threads(settings.threads),
         checks=settings.checks,
@@ -102,31 +102,29 @@ def divide_many(
         vram=settings.vram,
         resident_tails=settings.resident_tails,
     )
-    emit = division.found(emit)
-    bytes_each = kernels.bytes_per_vertex(division.threads, levels=emit != "summary")
+    emit = plan.found(emit)
+    bytes_each = kernels.bytes_per_vertex(plan.threads, levels=emit != "summary")
     if emit == "levels":
         bytes_each += 2 * kernels.WIDTH
     expect_addresses(graph.sizes.file_bytes + bytes_each * graph.num_vertices)
     if budget_bytes is None:
-        return replace(division, engine=settings.engine)
+        return replace(plan, engine=settings.engine)
     if settings.on_device:
         raise QueryError(f"the {settings.engine} engine keeps to no memory budget: leave it out")
     if mapping_bytes(graph) <= budget_bytes:
         loaders.mapped()
-        free_bytes = budget_bytes - mapping_bytes(graph) - _check_bytes(graph, division)
+        free_bytes = budget_bytes - mapping_bytes(graph) - _check_bytes(graph, plan)
         if emit == "levels" and graph.is_reordered:
             free_bytes -= 4 * graph.num_vertices  # the ranks of positions
-        mapped = from_mapping(graph.num_vertices, emit, free_bytes, division)
+        mapped = from_mapping(graph.num_vertices, emit, free_bytes, plan)
         if mapped is not None:
             return mapped
-    return _from_disk(graph, emit, budget_bytes, division, loaders)
+    return _from_disk(graph, emit, budget_bytes, plan, loaders)
 
 
-def from_mapping(
-    n: int, emit: Emit, free_bytes: int, division: ManyDivision
-) -> ManyDivision | None:
+def from_mapping(n: int, emit: Emit, free_bytes: int, plan: ManyPlan) -> ManyPlan | None:
     """Fit the arrays beside the mapping: fewer rows of levels at a time, then no sharing."""
-    together = n * kernels.bytes_per_vertex(division.threads, levels=emit != "summary")
+    together = n * kernels.bytes_per_vertex(plan.threads, levels=emit != "summary")
     rows = kernels.WIDTH
     if emit == "levels":
         # The caller may hold on to one block of rows while the next one is filled.
@@ -134,29 +132,29 @@ def from_mapping(
     # Results wait in line while others are under way.
     alone = n * (17 if emit == "summary" else 26)
     at_once = free_bytes // max(1, alone) - 2
-    if division.strategy != "one-per-core" and rows > 0 and together <= free_bytes:
-        return replace(division, rows_at_once=rows, most_alone=max(1, at_once))
-    if division.strategy == "together" or at_once < 1:
+    if plan.strategy != "one-per-core" and rows > 0 and together <= free_bytes:
+        return replace(plan, rows_at_once=rows, most_alone=max(1, at_once))
+    if plan.strategy == "together" or at_once < 1:
         return None
-    reason = division.reason
-    if division.strategy == "auto":
+    reason = plan.reason
+    if plan.strategy == "auto":
         reason = f"traversing 64 at a time takes {format_size(together)}"
-    return replace(division, strategy="one-per-core", reason=reason, most_alone=at_once)
+    return replace(plan, strategy="one-per-core", reason=reason, most_alone=at_once)
 
 
 def _from_disk(
-    graph: StoredGraph, emit: Emit, budget_bytes: int, division: ManyDivision, loaders: Loaders
-) -> ManyDivision:
+    graph: StoredGraph, emit: Emit, budget_bytes: int, plan: ManyPlan, loaders: Loaders
+) -> ManyPlan:
     """Fit the words beside heads and starts, which are loaded here if they have room."""
     # What does not fit one source fits no group of them.
-    needs = traversal_needs(graph, with_parents=False, validate=False, threads=division.threads)
-    divide(graph, needs, Settings(engine="disk", memory=budget_bytes), loaders.single)
+    needs = traversal_needs(graph, with_parents=False, validate=False, threads=plan.threads)
+    plan_memory(graph, needs, Settings(engine="disk", memory=budget_bytes), loaders.single)
     graph.disk_rows.load()
-    linked = graph.num_linked
+    non_isolated = graph.num_non_isolated
 
     def needed(width: int) -> int:
-        needed_bytes = fast_bytes(graph) + disk.MANY_BYTES + disk.words_bytes(linked, width)
-        needed_bytes += _check_bytes(graph, division)
+        needed_bytes = fast_bytes(graph) + disk.MANY_BYTES + disk.words_bytes(non_isolated, width)
+        needed_bytes += _check_bytes(graph, plan)
         if emit != "summary":
             # Levels of a byte, which are written at random: in files they would be read again and
             # again. A row in the order of the ids, and the one that the caller holds, come later.
@@ -165,17 +163,17 @@ def _from_disk(
             needed_bytes += 4 * graph.num_vertices  # pages of the order
         return needed_bytes
 
-    for width in disk.WIDTHS if division.strategy != "one-per-core" else ():
+    for width in disk.WIDTHS if plan.strategy != "one-per-core" else ():
         if needed(width) <= budget_bytes:
             loaders.many(width)  # which takes memory too
         if needed(width) <= budget_bytes:
-            return replace(division, disk=DiskShare(width, budget_bytes))
+            return replace(plan, disk=DiskShare(width, budget_bytes))
     width = min(disk.WIDTHS)
-    if division.strategy == "together":
+    if plan.strategy == "together":
         raise BudgetError(
             f"{graph.path}: {format_size(budget_bytes)} are not enough "
             f"for {width} sources at a time: allow {format_size(needed(width))}"
         )
-    if division.strategy == "auto":
-        division = replace(division, strategy="one-per-core", reason=f"not even {width} have room")
-    return replace(division, disk=DiskShare(width, budget_bytes))
+    if plan.strategy == "auto":
+        plan = replace(plan, strategy="one-per-core", reason=f"not even {width} have room")
+    return replace(plan, disk=DiskShare(width, budget_bytes))

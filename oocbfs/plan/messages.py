@@ -4,8 +4,8 @@ A graph of n vertices is cut into p parts, and a traversal goes level by level. 
 one of two ways. *Up*: everybody gets to know the frontier, and searches for it. *Down*: everybody
 expands its own part of the frontier, and tells the owners what it found. Both send a set of
 vertices, as a bitmap of n bits or, where few are named, in a code of known length (``set_bytes``).
-In a *star*, the client merges: all of it passes through one machine. Nothing here is a measurement:
-see MODEL.
+With a *coordinator*, the client merges: all of it passes through one machine.
+Nothing here is a measurement: see MODEL.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MODEL = (
     "Bytes of one machine. Up: (p-1)/p · S(n, f) for a frontier of f vertices. Down: at most "
     "(p-1)/p · S(n, m/p) for a frontier with m edges. S(n, k) is n/8 or, if k is below n/40, "
     "(k·(l+1) + n/2^l)/8 with l = floor(log2(n/k)). In a graph in parts, n are the vertices up to "
-    "the last that leads on (up), or has an edge (down), and f those that lead on. Star: "
+    "the last that leads on (up), or has an edge (down), and f those that lead on. Coordinator: "
     "(p+2)·n/8 through the client, whatever the frontier. 2-D cut: n/8 for each of its two sides, "
     "divided by the square root of p. Seconds: bytes over the bandwidth, and the latency of each "
     "level. Levels go up from where a frontier has more than a fifteenth of the edges that are "
@@ -86,16 +86,16 @@ class Machines:
     workers: int
     bandwidth: float
     latency: float = MPI_LATENCY
-    star_latency: float = DASK_LATENCY
+    coordinator_latency: float = DASK_LATENCY
 
 
 def is_coded(num_bits: int, count: int, coded_bits: int) -> bool:
-    """Tell whether a set is coded: there are ``coded_bits`` numbers for each that is named."""
+    """Return whether a set is coded: there are ``coded_bits`` numbers for each that is named."""
     return min(count, num_bits - count) * coded_bits <= num_bits
 
 
 def low_bits(num_bits: int, count: int) -> int:
-    """Give the low bits of each number of a set that has any."""
+    """Return the low bits of each number of a set that has any."""
     return (num_bits // count).bit_length() - 1
 
 
@@ -125,7 +125,7 @@ def down_bytes(num_vertices: int, edges: float, parts: int) -> float:
     return (parts - 1) / parts * set_bytes(num_vertices, found)
 
 
-def star_bytes(num_vertices: int, parts: int) -> float:
+def coordinator_bytes(num_vertices: int, parts: int) -> float:
     """Bytes of a level through the client: the frontier to each part, and what is found back."""
     return (parts + 2) * num_vertices / 8
 
@@ -145,7 +145,7 @@ def depths(depth: int) -> tuple[int, int]:
 
 
 def parse_bandwidth(text: str) -> float:
-    """Read the rate of a link as it is sold, ``25G`` for 25 Gbit/s; gives bytes a second."""
+    """Read the rate of a link as it is sold, ``25G`` for 25 Gbit/s; returns bytes a second."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:bit)?(?:/s)?\s*", text, re.IGNORECASE)
     rate = float(match[1]) * _UNITS[match[2].upper()] / 8 if match else 0.0
     if not 0 < rate < 1e15:
@@ -205,7 +205,7 @@ def _measured(level: dict[str, Any], degree: float) -> list[Frontier]:
 
 
 def scaled(frontiers: Sequence[Frontier], by_vertices: float, by_edges: float) -> list[Frontier]:
-    """Give the levels of a larger graph of the same kind: sources stay, all others grow."""
+    """Return the levels of a larger graph of the same kind: sources stay, all others grow."""
     first, *others = frontiers
     return [
         first._replace(edges=first.edges * by_edges / by_vertices),
@@ -218,14 +218,14 @@ def scaled(frontiers: Sequence[Frontier], by_vertices: float, by_edges: float) -
 
 @dataclass(frozen=True)
 class LevelMessages:
-    """What one level sends: bytes of a machine, up or down, and through the client of a star."""
+    """What one level sends: bytes of a machine, up or down, and through a coordinator."""
 
     direction: str
     frontier: float
     edges: float
     up_bytes: float
     down_bytes: float
-    star_bytes: float
+    coordinator_bytes: float
 
     @property
     def num_bytes(self) -> float:
@@ -287,7 +287,7 @@ def plan_messages(
                     up_of, frontier.vertices if frontier.sent is None else frontier.sent, parts
                 ),
                 down_bytes=down_bytes(down_of, frontier.edges, parts),
-                star_bytes=star_bytes(num_vertices, parts),
+                coordinator_bytes=coordinator_bytes(num_vertices, parts),
             )
         )
     exchanges = _exchanges(num_vertices, levels, machines)
@@ -311,7 +311,11 @@ def _exchanges(
     grid = grid_bytes(num_vertices, machines.workers)
     kinds = (
         ("MPI", [level.num_bytes for level in levels], machines.latency),
-        ("Dask, a star", [level.star_bytes for level in levels], machines.star_latency),
+        (
+            "Dask, a coordinator",
+            [level.coordinator_bytes for level in levels],
+            machines.coordinator_latency,
+        ),
         ("2-D cut, not built", [grid] * len(levels), machines.latency),
     )
     exchanges = []
@@ -334,11 +338,11 @@ def _warnings(
                 f"{exchange.latency_seconds:,.0f} s for messages ({exchange.name}): "
                 "one machine is faster"
             )
-    if star_bytes(num_vertices, machines.workers) > _SLOW_LEVEL_SECONDS * machines.bandwidth:
-        each = star_bytes(num_vertices, machines.workers) / machines.bandwidth
+    if coordinator_bytes(num_vertices, machines.workers) > _SLOW_LEVEL_SECONDS * machines.bandwidth:
+        each = coordinator_bytes(num_vertices, machines.workers) / machines.bandwidth
         found.append(
-            f"the star is out of reach: each level takes {each:,.1f} s through the client's link: "
-            "use MPI"
+            f"a coordinator is out of reach: each level takes {each:,.1f} s through the client's "
+            "link: use MPI"
         )
     bitmap = up_bytes(num_vertices, num_vertices / 2, machines.workers) / machines.bandwidth
     if bitmap > _SLOW_LEVEL_SECONDS / 10:

@@ -45,7 +45,7 @@ class NamingForecast(NamedTuple):
 def predict_naming(
     rates: Rates, num_vertices: int, *, on_device: bool, with_parents: bool, threads: int
 ) -> NamingForecast:
-    """Say how long results take; ``on_device`` tells whether it has the order, or needs none."""
+    """Predict how long results take; ``on_device``: whether it has the order, or needs none."""
     # A byte for each level; four for the position of each parent.
     result_bytes = (5 if with_parents else 1) * num_vertices
     arrays = 2 if with_parents else 1

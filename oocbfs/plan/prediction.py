@@ -100,8 +100,8 @@ def sample_levels(
 
 
 def predict(graph: StoredGraph, decided: DevicePlan, sample: LevelSample, rates: Rates) -> Forecast:
-    """Say what a traversal with this plan would read, on a device with these rates."""
-    rows, in_rows = map(_read_only, graph.connected_rows)
+    """Predict what a traversal with this plan would read, on a device with these rates."""
+    rows, in_rows = map(_read_only, graph.non_isolated_rows)
     cuts, costs = Cuts(rows, in_rows), costs_of(rates, rows)
     expanded = np.zeros((sample.num_levels, 5), np.int64)
     waiting, found = (np.zeros((sample.num_levels + 1, 2 * PARTS), np.int64) for _ in range(2))
@@ -140,8 +140,8 @@ def predict(graph: StoredGraph, decided: DevicePlan, sample: LevelSample, rates:
 def predict_blocks(
     graph: StoredGraph, host_ranges: tuple[ByteRange, ...], sample: LevelSample
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Say what expanding and searching would read from disk, outside of host ranges, by level."""
-    rows, in_rows = map(_read_only, graph.connected_rows)
+    """Predict what expanding and searching read from disk, outside of host ranges, by level."""
+    rows, in_rows = map(_read_only, graph.non_isolated_rows)
     levels = sample.levels[: rows.heads.size]
     levels.flags.writeable = False
     expanded = np.zeros(sample.num_levels, np.int64)
@@ -171,7 +171,7 @@ def predict_blocks(
 
 
 def predict_disk_bytes(graph: StoredGraph, sample: LevelSample) -> int:
-    """Say what a traversal on the CPU would read with all tails on disk."""
+    """Predict what a traversal on the CPU would read with all tails on disk."""
     return int(np.minimum(*predict_blocks(graph, ((0, 0),), sample)).sum())
 
 
@@ -236,7 +236,7 @@ def _follow(
 
 
 def predict_seconds(rates: Rates, forecast: Forecast, num_vertices: int) -> float:
-    """Say how long a traversal would take without its results; MODEL explains."""
+    """Predict how long a traversal would take without its results; MODEL explains."""
     return (
         forecast.disk_bytes / rates.disk_bandwidth
         + forecast.work_seconds
@@ -247,7 +247,7 @@ def predict_seconds(rates: Rates, forecast: Forecast, num_vertices: int) -> floa
 
 
 def _read_only(rows: Rows) -> Rows:
-    """Give the arrays the type that the kernels are compiled for."""
+    """Return the arrays as the type that the kernels are compiled for."""
 
     def freeze(array: NDArray[Any]) -> NDArray[Any]:
         view = np.ascontiguousarray(array).view()

@@ -22,7 +22,7 @@ def align_range(device_range: ByteRange, tail_bytes: int) -> ByteRange:
 
 
 def slow_range(device_range: ByteRange, host_range: ByteRange, tail_bytes: int) -> ByteRange:
-    """Give the smallest range, by pages, that must be mapped: what only the host holds lies in it.
+    """Return the smallest range of pages that must be mapped: what only the host holds lies in it.
 
     A segment that begins in the host range may end after it.
     """

@@ -99,23 +99,23 @@ def dealt_arrays(cut: Cut) -> dict[str, ArrayShape]:
 
 
 def dealt_bytes(cut: Cut) -> int:
-    """Tell how much device memory these take, and what pads the bitmaps of a part."""
+    """Return how much device memory these take, and what pads the bitmaps of a part."""
     messages = sum(allocated_bytes(array.num_bytes) for array in dealt_arrays(cut).values())
     return messages + 4 * UNIT_BYTES
 
 
 def cached_sectors(tail_bytes: int) -> int:
-    """Give the size of the cache of small levels, a power of two: no more than tails need."""
+    """Return the size of the cache of small levels, a power of two: no more than tails need."""
     return min(CACHED_SECTORS, 1 << (-(-tail_bytes // 32)).bit_length())
 
 
 def result_slot_bytes(num_results: int) -> int:
-    """Tell how large a slot for results is: no larger than what four bytes a vertex need."""
+    """Return how large a slot for results is: no larger than what four bytes a vertex need."""
     return min(RESULT_SLOT_BYTES, allocated_bytes(4 * num_results))
 
 
 def order_bytes(shape: Shape, *, with_parents: bool) -> int:
-    """Tell what brings results into the order of ids: ranks, and for parents the order itself."""
+    """Return what brings results into the order of ids: ranks, and for parents the order itself."""
     if not shape.ordered:
         return 0
     order = allocated_bytes(4 * shape.num_vertices) if with_parents else 0
@@ -144,5 +144,5 @@ def mandatory_bytes(shape: Shape, *, with_parents: bool) -> dict[str, int]:
 
 
 def allocated_bytes(num_bytes: int) -> int:
-    """Tell how much CuPy's pool takes for so many bytes."""
+    """Return how much CuPy's pool takes for so many bytes."""
     return -(-num_bytes // UNIT_BYTES) * UNIT_BYTES

@@ -53,8 +53,8 @@ class Shape:
 
 
 def shape_of(graph: StoredGraph, *, whole: bool = False) -> Shape:
-    """Look at an open graph, as far as its vertices are linked or as a whole."""
-    rows, in_rows = (graph.rows, graph.in_rows) if whole else graph.connected_rows
+    """Look at an open graph, up to its last non-isolated vertex or as a whole."""
+    rows, in_rows = (graph.rows, graph.in_rows) if whole else graph.non_isolated_rows
     return Shape(
         num_vertices=rows.heads.size,
         shift=rows.shift,
@@ -78,5 +78,5 @@ def graph_bytes(graph: StoredGraph) -> int:
 
 
 def sides_of(graph: StoredGraph) -> list[Rows]:
-    """Give the rows of out-neighbours and, if the graph is directed, of in-neighbours."""
+    """Return the rows of out-neighbours and, if the graph is directed, of in-neighbours."""
     return [graph.rows, graph.in_rows] if graph.directed else [graph.rows]

@@ -64,11 +64,11 @@ class Facts:
     commands: list[str]
 
     def max_degree(self, name: str) -> int:
-        """Give the largest of the degrees that are called so."""
+        """Return the largest of the degrees that are called so."""
         return max(self.degrees[name], default=0)
 
     def summary(self) -> dict[str, Any]:
-        """Give all figures, for JSON."""
+        """Return all figures, for JSON."""
         most = {f"max_{name.replace('-', '_')}": self.max_degree(name) for name in self.degrees}
         return {
             **self.info,

@@ -7,12 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.arrays import ResultArrays
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.edges import Ids
 from oocbfs.results import tables
@@ -24,64 +23,6 @@ if TYPE_CHECKING:
     from oocbfs.graph.any_stored import AnyStored
     from oocbfs.graph.open_graph import OpenGraph
     from oocbfs.graph.vertices import Vertex
-
-
-@dataclass
-class Task:
-    """What an engine is given: where to start, what to fill, where to stop, how many cores to use.
-
-    Vertices are stored ones.
-    """
-
-    sources: NDArray[np.uint32]
-    levels: NDArray[np.int32]
-    target: int | None
-    with_parents: bool
-    arrays: ResultArrays
-    threads: int = 1
-
-    @cached_property
-    def parents(self) -> NDArray[np.uint32] | None:
-        """The array for parents, if they are wanted."""
-        if not self.with_parents:
-            return None
-        # Kernels know only plain arrays, mapped or not.
-        return np.asarray(self.arrays.allocate(self.levels.size, np.uint32))
-
-
-class Named(NamedTuple):
-    """Results in the order of ids, how many edges were reached, and how long that took."""
-
-    levels: NDArray[np.int32]
-    parents: NDArray[np.int64] | None
-    sizes: NDArray[np.int64]
-    edges: int
-    seconds: float
-
-
-class Reached(NamedTuple):
-    """How many vertices each level has, and how many edges they have in all."""
-
-    sizes: NDArray[np.int64]
-    edges: int
-
-
-class BfsOutcome(NamedTuple):
-    """What an engine did, besides filling levels and parents; ``seconds`` are its own.
-
-    ``reached`` is for engines that know it, but leave it to others to name the results.
-    """
-
-    depth: int
-    seconds: float
-    records: NDArray[np.void] | list[Level]
-    slow_bytes_by_tier: dict[str, int]
-    named: Named | None = None
-    reached: Reached | None = None
-    # What a device counted before the first level and after the last.
-    around: Counts | None = None
-    # What is not as it was planned.
-    note: str | None = None
 
 
 @dataclass(frozen=True)
@@ -264,11 +205,11 @@ class BfsResult(tables.Tabular):
         return bfs_html(self)
 
     def to_dask(self, chunk: int = 1 << 22) -> Any:  # noqa: ANN401
-        """Give the levels as a Dask array, aligned as ``levels``, in chunks of so many vertices."""
+        """Return the levels as a Dask array, aligned as ``levels``, in chunks of some vertices."""
         return tables.to_dask(self.levels, chunk)
 
     def summary(self) -> dict[str, Any]:
-        """Give the figures of the traversal, for JSON."""
+        """Return the figures of the traversal, for JSON."""
         counts = self.stats.counts
         return {
             "graph": self._stored.path,

@@ -32,9 +32,11 @@ class Component(NamedTuple):
     size: int
 
 
-class ComponentsOutcome(NamedTuple):
-    """What an engine did, besides filling labels."""
+class ComponentsRun(NamedTuple):
+    """What an engine did, besides filling labels; ``seconds`` are its own."""
 
+    engine: str
+    threads: int
     steps: list[Step]
     seconds: float
     slow_bytes_by_tier: dict[str, int]
@@ -124,7 +126,7 @@ class ComponentsResult(tables.Tabular):
         ]
 
     def largest(self, count: int) -> list[Component]:
-        """Give the largest components, of equal ones those with smaller labels first."""
+        """Return the largest components, of equal ones those with smaller labels first."""
         positions = np.empty(0, np.int64)
         sizes = np.empty(0, np.int64)
         for more, more_sizes in self._pieces():
@@ -160,7 +162,7 @@ class ComponentsResult(tables.Tabular):
         return self._stored.given(np.concatenate(found))
 
     def in_largest(self, stored: NDArray[Any]) -> NDArray[np.bool_]:
-        """Tell which stored vertices are in the largest component."""
+        """Return which stored vertices are in the largest component."""
         if self.largest_component is None:
             return np.zeros(stored.size, np.bool_)
         with self._stored.reading():
@@ -182,14 +184,14 @@ class ComponentsResult(tables.Tabular):
         return total if self._stored.directed else total // 2
 
     def _pieces(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Give the positions that are labels, and the sizes of their components, piece by piece."""
+        """Yield the positions that are labels, and their components' sizes, piece by piece."""
         for first in range(0, self._counts.size, _PIECE):
             piece = self._counts[first : first + _PIECE]
             positions = np.flatnonzero(piece)
             yield positions + first, piece[positions].astype(np.int64)
 
     def about(self) -> dict[str, str]:
-        """Say what the table of these components is about."""
+        """Return what the table of these components is about."""
         found = {"components": self.num_components, "engine": self.stats.engine}
         return tables.about(self._stored, **found)
 
@@ -218,7 +220,7 @@ class ComponentsResult(tables.Tabular):
         return components_html(self)
 
     def summary(self) -> dict[str, Any]:
-        """Give the figures, for JSON."""
+        """Return the figures, for JSON."""
         largest = self.largest_component
         return {
             "graph": self._stored.path,

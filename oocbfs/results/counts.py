@@ -60,7 +60,7 @@ class Counts:
         return _ratio(self.busiest_work, self.mean_work)
 
     def summary(self) -> dict[str, Any]:
-        """Give the columns that people look at, for JSON and tables."""
+        """Return the columns that people look at, for JSON and tables."""
         hottest = self.hottest_word
         return {
             **{name: getattr(self, name) for name in COLUMNS},

@@ -10,6 +10,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.kernels.record import DIRECTIONS, LEVEL_RECORD
 from oocbfs.results.counts import Counts
 
 # The direction of a level that was found but not expanded, because the traversal was to stop there.
@@ -40,31 +41,99 @@ class Level:
     exchange: dict[str, Any] | None = None
 
     def summary(self) -> dict[str, Any]:
-        """Give the figures of the level, for JSON."""
+        """Return the figures of the level, for JSON."""
         counted = None if self.counts is None else self.counts.summary()
         return {**vars(self), "counts": counted}
 
 
-class LevelTable(Sequence[Level]):
-    """The work of each level as the CPU recorded it; a ``Level`` is made when it is asked for.
+@dataclass
+class Beside:
+    """What some engines know of a level besides its record; see ``Level``.
 
-    The last record sums up all levels that had no record of their own.
+    ``way`` is how a method of the papers went in this direction.
     """
 
-    def __init__(self, records: NDArray[np.void], depth: int, sizes: NDArray[np.int64]) -> None:
+    counts: Counts | None = None
+    way: str | None = None
+    link_bytes: dict[str, int] = field(default_factory=dict)
+    exchange: dict[str, Any] | None = None
+
+
+_NOTHING = Beside()
+
+
+class LevelLog:
+    """The records of a level loop on the host, and what goes beside each.
+
+    ``tiers`` are those of which bytes are counted.
+    """
+
+    def __init__(self, tiers: Sequence[str] = ()) -> None:
+        self.tiers = tuple(tiers)
+        self.beside: list[Beside] = []
+        self._records: list[np.void] = []
+
+    def add(
+        self, direction: str, frontier: int, beside: Beside = _NOTHING, **columns: float
+    ) -> None:
+        """Record a level; ``columns`` are those of ``kernels.record.LEVEL_RECORD``."""
+        record = np.zeros(1, LEVEL_RECORD)[0]
+        record["direction"], record["frontier"] = DIRECTIONS.index(direction), frontier
+        record["num_levels"] = 1
+        for name, value in columns.items():
+            record[name] = value
+        self._records.append(record)
+        self.beside.append(beside)
+
+    @property
+    def last(self) -> np.void:
+        """The record that was added last, to be completed."""
+        return self._records[-1]
+
+    @property
+    def records(self) -> NDArray[np.void]:
+        """All records, one row each."""
+        return np.array(self._records, LEVEL_RECORD)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+
+def moved_by_tier(records: NDArray[np.void], tiers: Sequence[str]) -> dict[str, int]:
+    """Return how many bytes came from each of these tiers."""
+    return {tier: int(records[f"{tier}_bytes"].sum()) for tier in tiers}
+
+
+class LevelTable(Sequence[Level]):
+    """The work of each level, from records; a ``Level`` is made when it is asked for."""
+
+    def __init__(
+        self,
+        records: NDArray[np.void],
+        depth: int,
+        sizes: NDArray[np.int64],
+        tiers: Sequence[str] = (),
+        beside: Sequence[Beside] = (),
+    ) -> None:
         self._records, self._depth, self._sizes = records, depth, sizes
+        self._tiers, self._beside = tuple(tiers), beside
 
     @cached_property
-    def _frontiers(self) -> NDArray[np.int64]:
-        """How many vertices each record is about.
+    def _bounds(self) -> NDArray[np.int64]:
+        """The first level of each record, and the one after the last.
+
+        One launch on a device may run levels after that of the target.
+        """
+        ends = np.cumsum(self._records["num_levels"])
+        return np.concatenate(([0], np.minimum(ends, self._depth)))
+
+    @cached_property
+    def _found(self) -> NDArray[np.int64]:
+        """How many vertices all levels before each have.
 
         Records are not asked: two threads may have counted a vertex that both found.
         """
-        count = self._records.size
-        frontiers = self._sizes[:count].copy()
-        if self._depth > count > 0:
-            frontiers[-1] = self._sizes[count - 1 : self._depth].sum()
-        return frontiers
+        return np.concatenate(([0], np.cumsum(self._sizes)))
 
     @property
     def _unexpanded(self) -> int:
@@ -82,18 +151,23 @@ class LevelTable(Sequence[Level]):
         if isinstance(number, slice):
             return [self[i] for i in range(*number.indices(len(self)))]
         number = range(len(self))[number]
-        from_disk = "disk_bytes" in (self._records.dtype.names or ())
         if number == len(self._records):
-            moved = {"disk": 0} if from_disk else {}
-            return Level(STOPPED, self._unexpanded, 0, 0, 0, 0.0, slow_bytes=moved)
+            edges = None if (self._records["edges"] < 0).any() else 0
+            moved = dict.fromkeys(self._tiers, 0)
+            return Level(STOPPED, self._unexpanded, edges, 0, 0, 0.0, slow_bytes=moved)
         record = self._records[number]
+        begin, end = self._bounds[number : number + 2].tolist()
+        beside = self._beside[number] if self._beside else _NOTHING
         return Level(
-            direction=("top-down", "bottom-up")[int(record["direction"])],
-            frontier=int(self._frontiers[number]),
-            edges_examined=int(record["edges"]),
+            direction=beside.way or DIRECTIONS[record["direction"]],
+            frontier=int(self._found[end] - self._found[begin]),
+            edges_examined=None if record["edges"] < 0 else int(record["edges"]),
             heads_answered=int(record["heads"]),
             tail_bytes=int(record["tail_bytes"]),
             seconds=float(record["seconds"]),
-            num_levels=1 + (self._depth - number - 1 if number + 1 == len(self._records) else 0),
-            slow_bytes={"disk": int(record["disk_bytes"])} if from_disk else {},
+            num_levels=end - begin,
+            slow_bytes={tier: int(record[f"{tier}_bytes"]) for tier in self._tiers},
+            counts=beside.counts,
+            link_bytes=beside.link_bytes,
+            exchange=beside.exchange,
         )

@@ -114,5 +114,5 @@ def _fill(out: NDArray[Any], kernel: Callable[..., Any], threads: int, *argument
 
 
 def _plain(arguments: tuple[object, ...]) -> list[object]:
-    """Give mapped arrays the type of others: kernels know no other."""
+    """Return mapped arrays as plain ones: kernels know no other type."""
     return [np.asarray(a) if isinstance(a, np.ndarray) else a for a in arguments]

@@ -26,6 +26,7 @@ _COLOURS = {
     "heads, top-down": plot.LIGHT_BLUE,
     "split": plot.PURPLE,
     "small": plot.GREY,
+    "relax": plot.GREY,
     STOPPED: plot.LIGHT_GREY,
 }
 # More levels than this are dots.
@@ -82,7 +83,7 @@ def _draw(axes: Any, levels: Sequence[Level], values: list[int]) -> None:  # noq
 
     Levels that ran in one launch share a bar, which is as wide as they are many.
     """
-    colours = [_COLOURS[level.direction] for level in levels]
+    colours = [_COLOURS[_plain(level.direction)] for level in levels]
     widths = [level.num_levels for level in levels]
     firsts = list(accumulate(widths, initial=0))[:-1]
     if max(values, default=0) > 0:
@@ -102,10 +103,15 @@ def _name_directions(axes: Any, levels: Sequence[Level]) -> None:  # noqa: ANN40
     """Name the colours beside the bars, if there are several."""
     from matplotlib.patches import Patch
 
-    used = {level.direction for level in levels}
+    used = {_plain(level.direction) for level in levels}
     named = [Patch(color=colour, label=name) for name, colour in _COLOURS.items() if name in used]
     if named:
         axes.legend(handles=named, loc="upper left", bbox_to_anchor=(1, 1), title="direction")
+
+
+def _plain(direction: str) -> str:
+    """Return the direction without the way in which a method of the papers went."""
+    return direction if direction in _COLOURS else direction.partition(",")[0]
 
 
 def _count_levels(axes: Any, label: str) -> None:  # noqa: ANN401

@@ -34,7 +34,7 @@ COLUMNS: dict[str, Any] = {
 
 
 def column_types(largest_id: int | str) -> dict[str, Any]:
-    """Give the types of columns, with a type for sources that holds the largest id or name."""
+    """Return the types of columns, with a type for sources that holds the largest id or name."""
     if isinstance(largest_id, str):
         return COLUMNS | {"source": object}
     return COLUMNS | {"source": np.int64 if largest_id < 2**63 else np.uint64}
@@ -99,12 +99,12 @@ class SourceResult(tables.Tabular):
         return float((self.level_sizes[1:] / np.arange(1, self.level_sizes.size)).sum())
 
     def row(self) -> dict[str, Any]:
-        """Give the figures of the source under the names of COLUMNS, as plain numbers."""
+        """Return the figures of the source under the names of COLUMNS, as plain numbers."""
         values = {name: getattr(self, name) for name in COLUMNS}
         return {**values, "level_sizes": self.level_sizes.tolist()}
 
     def about(self) -> dict[str, str]:
-        """Say what the table of this source is about."""
+        """Return what the table of this source is about."""
         found = {"sources": [self.source], "reached": self.reached, "depth": self.depth}
         return tables.about(self._stored, **found)
 
@@ -167,11 +167,11 @@ class SourceResults(Iterator[SourceResult]):
         return columns
 
     def to_pandas(self) -> Any:  # noqa: ANN401
-        """Give a row of figures for each source, and the distances of its targets if asked for."""
+        """Return a row of figures for each source, and its targets' distances if asked for."""
         return tables.to_pandas(self._columns())
 
     def to_arrow(self) -> Any:  # noqa: ANN401
-        """Give the same as a pyarrow table; its schema says what it is about."""
+        """Return the same as a pyarrow table; its schema says what it is about."""
         columns = self._columns()
         types = column_types(max(columns["source"], default=0))
         if "distances" in columns:
@@ -191,7 +191,7 @@ class SourceResults(Iterator[SourceResult]):
 
 
 def smallest(levels: NDArray[np.int32], depth: int) -> Levels:
-    """Give levels in the smallest type that holds the depth."""
+    """Return levels in the smallest type that holds the depth."""
     if depth <= np.iinfo(np.int8).max:
         return levels.astype(np.int8)
     if depth <= np.iinfo(np.int16).max:

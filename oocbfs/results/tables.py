@@ -22,7 +22,7 @@ Columns = dict[str, Column]
 
 
 def about(graph: AnyStored, **more: object) -> dict[str, str]:
-    """Say what a table was made from: which graph, which search; what is no text is JSON."""
+    """Return what a table was made from: which graph, which search; what is no text is JSON."""
     values: dict[str, object] = {
         "version": __version__,
         "graph": file_name(graph.path),
@@ -89,11 +89,11 @@ class Tabular(ABC):
 
     @abstractmethod
     def _columns(self) -> Columns:
-        """Give the columns by their names."""
+        """Return the columns by their names."""
 
     @abstractmethod
     def about(self) -> dict[str, str]:
-        """Say what the table is about."""
+        """Return what the table is about."""
 
     @abstractmethod
     def _draw(self, path: str | os.PathLike[str] | None, *, force: bool) -> Any:  # noqa: ANN401
@@ -117,9 +117,9 @@ class Tabular(ABC):
         return self._draw(path, force=force)
 
     def to_pandas(self) -> Any:  # noqa: ANN401
-        """Give the table as a pandas data frame."""
+        """Return the table as a pandas data frame."""
         return to_pandas(self._columns())
 
     def to_arrow(self) -> Any:  # noqa: ANN401
-        """Give the table as one of pyarrow; its schema says what it is about."""
+        """Return the table as one of pyarrow; its schema says what it is about."""
         return to_arrow(self._columns(), self.about())

@@ -71,7 +71,8 @@ def validate(
         raise _failed(graph, "parents and levels do not cover the same vertices")
     confirmed = np.zeros(levels.size, np.uint8)
     order, ids = _names(graph)
-    columns = confirmed, levels, tree, order, ids, graph.first_id
+    # Ids of parents have 63 bits; others may have more, and are not looked at.
+    columns = confirmed, levels, tree, order, ids, graph.first_id if tree.size else 0
     rules = found.last_level, not graph.directed
     for rows, first, stop in _pieces(graph, bounded=bounded):
         arguments = kernels.check_levels, first, *columns, *rows, *rules

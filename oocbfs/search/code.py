@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def traversal_code(graph: StoredGraph, parents: bool, settings: Settings) -> Iterator[Code]:
-    """Give the code of a traversal from one source, or from the nearest of several."""
+    """Yield the code of a traversal from one source, or from the nearest of several."""
     from oocbfs.disk import bfs as disk
 
     yield from _engines(bfs.CODE, disk.CODE, settings)
@@ -29,7 +29,7 @@ def traversal_code(graph: StoredGraph, parents: bool, settings: Settings) -> Ite
 
 
 def components_code(graph: StoredGraph, settings: Settings) -> Iterator[Code]:
-    """Give the code that finds components."""
+    """Yield the code that finds components."""
     from oocbfs.disk import components as disk
 
     # From disk, heads are joined as they are in memory.
@@ -43,7 +43,7 @@ def components_code(graph: StoredGraph, settings: Settings) -> Iterator[Code]:
 
 
 def many_code(graph: StoredGraph, emit: Emit, settings: Settings) -> Iterator[Code]:
-    """Give the code of traversals from many sources on the mapping, together or each alone."""
+    """Yield the code of traversals from many sources on the mapping, together or each alone."""
     yield from (*many.CODE, *bfs.CODE)
     spreading = [spread.spread_bytes, spread.spread_deep] if emit == "levels" else []
     checks = [validation.check_levels] if settings.checks else []
@@ -52,7 +52,7 @@ def many_code(graph: StoredGraph, emit: Emit, settings: Settings) -> Iterator[Co
 
 
 def _engines(on_cpu: tuple[Code, ...], on_disk: tuple[Code, ...], settings: Settings) -> list[Code]:
-    """Give the code of the engines that may be chosen."""
+    """Return the code of the engines that may be chosen."""
     return [
         *(on_cpu if settings.engine != "disk" else ()),
         *(on_disk if settings.engine != "cpu" else ()),
@@ -60,7 +60,7 @@ def _engines(on_cpu: tuple[Code, ...], on_disk: tuple[Code, ...], settings: Sett
 
 
 def _used(graph: StoredGraph, kernels: list[Any], *, reordering: list[Any]) -> Iterator[Code]:
-    """Give the code that opens rows and names results, less where vertices are in order."""
+    """Yield the code that opens rows and names results, less where vertices are in order."""
     yield from map(code_of, (checking.check_index, *kernels))
     if graph.is_reordered:
         yield from map(code_of, (checking.sum_order, *reordering))

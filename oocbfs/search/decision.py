@@ -1,13 +1,26 @@
-"""Decide on a traversal and on the search for its source, if that takes one, before any work."""
+"""Decide on a search and on the one for its source, if that takes one, before any work.
+
+A budget of memory decides on the engine, too; ``plan`` asks the same as a search.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from oocbfs.errors import BudgetError
-from oocbfs.plan.host import Division
-from oocbfs.search import bfs, components
+from oocbfs.errors import BudgetError, QueryError
+from oocbfs.formats.io.ordered import available_threads
+from oocbfs.kernels.bfs import traverse
+from oocbfs.kernels.components import connect
+from oocbfs.plan.host import (
+    MemoryPlan,
+    components_needs,
+    expect_code,
+    plan_memory,
+    traversal_needs,
+    unbounded_plan,
+)
+from oocbfs.search.code import components_code, traversal_code
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
@@ -16,23 +29,61 @@ if TYPE_CHECKING:
 
 def decide(
     graph: StoredGraph, *, from_largest: bool, parents: bool, settings: Settings
-) -> list[Division]:
-    """Give the division of each search, that of the traversal last.
+) -> list[MemoryPlan]:
+    """Return the memory plan of each search, that of the one with levels last.
 
     Raises
     ------
     BudgetError
         If one of them does not fit; says how much is enough for both.
     """
-    searches: list[Callable[[], Division]] = [lambda: bfs.decide(graph, parents, settings)]
+    searches: list[Callable[[], MemoryPlan]] = [lambda: decide_bfs(graph, parents, settings)]
     if from_largest:
-        searches.insert(0, lambda: components.decide(graph, settings.for_largest()))
-    divisions, errors = [], []
+        searches.insert(0, lambda: decide_components(graph, settings.for_largest()))
+    plans, errors = [], []
     for search in searches:
         try:
-            divisions.append(search())
+            plans.append(search())
         except BudgetError as error:
             errors.append(error)
     if errors:
         raise max(errors, key=lambda error: error.needed_bytes or 0)
-    return divisions
+    return plans
+
+
+def decide_bfs(graph: StoredGraph, parents: bool, settings: Settings) -> MemoryPlan:
+    """Decide what stays in memory, and with a budget on the engine too; see ``plan.host``."""
+    graph.expect_unpacking()
+    if not settings.on_host:
+        return unbounded_plan(graph, settings.engine)
+    expect_code(graph.path, traversal_code(graph, parents, settings), settings.memory)
+    traverse.load()
+    threads = available_threads(settings.threads)
+    needs = traversal_needs(graph, with_parents=parents, validate=settings.checks, threads=threads)
+    return plan_memory(graph, needs, settings, load_disk)
+
+
+def decide_components(graph: StoredGraph, settings: Settings) -> MemoryPlan:
+    """Decide the same for components."""
+    graph.expect_unpacking()
+    if settings.on_device and settings.memory is not None:
+        raise QueryError(f"the {settings.engine} engine keeps to no memory budget: leave it out")
+    if not settings.on_host:
+        return unbounded_plan(graph, settings.engine)
+    expect_code(graph.path, components_code(graph, settings), settings.memory)
+    connect.load()
+    needs = components_needs(graph, validate=settings.checks)
+    return plan_memory(graph, needs, settings, _load_disk_components)
+
+
+def load_disk() -> None:
+    """Compile the kernels of the engine that reads from disk, or load them from the cache."""
+    from oocbfs.disk import bfs
+
+    bfs.load()
+
+
+def _load_disk_components() -> None:
+    from oocbfs.disk import components
+
+    components.load()

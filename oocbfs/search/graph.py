@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, overload
 
-from oocbfs.any_graph import AnyGraph
 from oocbfs.errors import QueryError
 from oocbfs.graph.stored import StoredGraph, open_stored
 from oocbfs.graph.vertices import Vertex
-from oocbfs.settings import Emit, Settings, Strategy
+from oocbfs.search.any_graph import AnyGraph
+from oocbfs.settings import Settings
 
 # Opening a graph needs none of their kernels.
 if TYPE_CHECKING:
-    from oocbfs.cluster.graph import ShardedGraph
-    from oocbfs.results.bfs import BfsResult
-    from oocbfs.results.components import ComponentsResult
-    from oocbfs.results.source import SourceResults
+    from oocbfs.search.sharded import ShardedGraph
 
 
 class Graph(AnyGraph):
@@ -31,32 +27,6 @@ class Graph(AnyGraph):
             raise QueryError(f"{self.path}: has no file that another process could open")
         path = os.path.abspath(self.path)
         return _open_again, (path, stored.budget_bytes, stored.checksum, stored.is_reversed)
-
-    def _bfs(
-        self, source: Vertex | Iterable[Vertex], parents: bool, settings: Settings
-    ) -> BfsResult:
-        from oocbfs.search.bfs import bfs
-
-        return bfs(self._stored, source, parents=parents, settings=settings)
-
-    def _bfs_many(
-        self,
-        sources: Iterable[Vertex],
-        emit: Emit,
-        targets: Iterable[Iterable[Vertex]] | None,
-        strategy: Strategy,
-        settings: Settings,
-    ) -> SourceResults:
-        from oocbfs.search.many import bfs_many
-
-        return bfs_many(
-            self._stored, sources, emit=emit, targets=targets, strategy=strategy, settings=settings
-        )
-
-    def _components(self, settings: Settings) -> ComponentsResult:
-        from oocbfs.search.components import components
-
-        return components(self._stored, settings)
 
     def _largest(self, parents: bool, settings: Settings) -> Vertex:
         if settings.memory is not None and settings.on_host:
@@ -72,7 +42,7 @@ class Graph(AnyGraph):
         return Graph(self._stored.reversed())
 
     def release_device(self) -> None:
-        """Give back what a GPU holds of the graph, and what is pinned for it."""
+        """Release what a GPU holds of the graph, and what is pinned for it."""
         self._stored.release_device()
 
 
@@ -105,7 +75,7 @@ def open(
         If the file is not a graph, is damaged, or comes from another version.
     """
     if os.path.isdir(path):
-        from oocbfs.cluster.graph import open_parts
+        from oocbfs.search.sharded import open_parts
 
         return open_parts(path, memory=memory, cluster=cluster)
     graph = open_file(path, memory=memory)

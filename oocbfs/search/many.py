@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.arrays import fresh
+from oocbfs.cluster.many import PartTraversals, check_strategy
+from oocbfs.cluster.stored_parts import StoredParts
+from oocbfs.engines.base import Engine
+from oocbfs.engines.choice import run_on_best
 from oocbfs.errors import FormatError
 from oocbfs.formats.io.ordered import ordered_map
+from oocbfs.graph.stored import StoredGraph
 from oocbfs.kernels.bfs import traverse as single
 from oocbfs.kernels.cuda.source import MOST_MANY_LEVELS
 from oocbfs.kernels.many import spread as many_spread
 from oocbfs.kernels.many import traverse as kernels
 from oocbfs.kernels.results import levels as results
 from oocbfs.plan.host import expect_code
-from oocbfs.plan.many import DEEP, Loaders, ManyDivision, divide_many
+from oocbfs.plan.many import DEEP, Loaders, ManyPlan, plan_many
 from oocbfs.results.source import Levels, SourceResult, SourceResults, asked_for, smallest
 from oocbfs.results.validation import checked
-from oocbfs.search.bfs import load_disk
 from oocbfs.search.code import many_code, traversal_code
-from oocbfs.search.engine import run_on_best
+from oocbfs.search.decision import load_disk
 from oocbfs.search.many_disk import DiskTraversals, Group
-from oocbfs.settings import Emit, Settings, Strategy
+from oocbfs.settings import Emit, Settings, Strategy, check_choice
 
 if TYPE_CHECKING:
     from oocbfs.gpu.many import GpuMany
-    from oocbfs.graph.stored import StoredGraph
+    from oocbfs.graph.any_stored import AnyStored
     from oocbfs.graph.vertices import Vertex
 
 WIDTH = kernels.WIDTH
@@ -40,52 +45,46 @@ _PIECE = 1 << 18
 
 
 class Traversals:
-    """Traversals of a graph from many sources, as a budget of memory was divided.
+    """Traversals of a graph from many sources, as their memory was planned.
 
     A context manager, because a device holds on to the graph.
     """
 
-    def __init__(self, graph: StoredGraph, emit: Emit, division: ManyDivision) -> None:
+    def __init__(self, graph: StoredGraph, emit: Emit, plan: ManyPlan) -> None:
         self._graph = graph
         self._asked = emit
-        self._emit = emit = division.found(emit)
-        self._checks = division.checks
-        self._bounded = division.bounded
-        self._threads = division.threads
-        self._most_alone = min(division.threads, division.most_alone or division.threads)
-        self._rows_at_once = division.rows_at_once
+        self._emit = emit = plan.found(emit)
+        self._checks = plan.checks
+        self._bounded = plan.bounded
+        self._threads = plan.threads
+        self._most_alone = min(plan.threads, plan.most_alone or plan.threads)
+        self._rows_at_once = plan.rows_at_once
         self._disk = None
-        if division.disk is not None:
-            self._disk = DiskTraversals(graph, emit, division.threads, division.disk)
-        self.strategy: Strategy = division.strategy
-        self.reason = division.reason
+        if plan.disk is not None:
+            self._disk = DiskTraversals(graph, emit, plan.threads, plan.disk)
+        self.strategy: Strategy = plan.strategy
+        self.reason = plan.reason
         self.fallback: str | None = None
-        self._device = self._open_device(division)
+        self._device = self._open_device(plan)
 
-    def _open_device(self, division: ManyDivision) -> GpuMany | None:
+    def _open_device(self, plan: ManyPlan) -> GpuMany | None:
         """Bring the graph to the device that was asked for, or to the GPU if there is one."""
         settings = Settings(
             # With a budget, it is decided by that.
-            engine="auto" if division.bounded else division.engine,
-            vram=division.vram,
-            resident_tails=division.resident_tails,
+            engine="auto" if plan.bounded else plan.engine,
+            vram=plan.vram,
+            resident_tails=plan.resident_tails,
         )
 
-        def on_device(engine: str) -> GpuMany | None:
-            from oocbfs.gpu.engine import open_many
-
+        def open_on(engine: Engine) -> GpuMany | None:
             if self.strategy == "one-per-core":
                 return None
-            with_levels = self._emit != "summary"
-            return open_many(self._graph, engine, settings, with_levels=with_levels)
+            device: GpuMany | None = engine.open_many(
+                self._graph, settings, with_levels=self._emit != "summary"
+            )
+            return device
 
-        device, choice = run_on_best(
-            division.engine,
-            settings,
-            on_cpu=lambda: None,
-            on_disk=lambda: None,
-            on_device=on_device,
-        )
+        device, choice = run_on_best(plan.engine, settings, open_on)
         self.fallback = choice.fallback
         return device
 
@@ -196,7 +195,7 @@ class Traversals:
         group: Group,
         block: NDArray[np.int8],
     ) -> Iterator[SourceResult]:
-        """Give each source its part of what was found together."""
+        """Yield each source's part of what was found together."""
         sources, targets = group.sources, group.targets
         rows: Iterator[Levels | None] = iter([None] * len(sources))
         if self._emit == "levels":
@@ -288,7 +287,7 @@ class Traversals:
 def _look_up(
     found: kernels.ManyFound, number: int, targets: NDArray[np.int64]
 ) -> NDArray[np.int32]:
-    """Give the distances of stored vertices from one source."""
+    """Return the distances of stored vertices from one source."""
     assert found.planes is not None
     values = np.zeros(targets.size, np.int32)
     for plane, words in enumerate(found.planes):
@@ -297,7 +296,9 @@ def _look_up(
     return values - 1
 
 
-def divide(graph: StoredGraph, emit: Emit, strategy: Strategy, settings: Settings) -> ManyDivision:
+def plan_traversals(
+    graph: StoredGraph, emit: Emit, strategy: Strategy, settings: Settings
+) -> ManyPlan:
     """Decide how traversals from many sources keep within a budget; see ``plan.many``."""
     budget_bytes = settings.memory
 
@@ -317,31 +318,46 @@ def divide(graph: StoredGraph, emit: Emit, strategy: Strategy, settings: Setting
         disk.load(width)
 
     loaders = Loaders(load_mapped, load_single, load_many)
-    return divide_many(graph, emit, strategy, settings, loaders)
+    return plan_many(graph, emit, strategy, settings, loaders)
 
 
 def bfs_many(
-    graph: StoredGraph,
+    graph: AnyStored,
     sources: Iterable[Vertex],
-    *,
-    emit: Emit,
     targets: Iterable[Iterable[Vertex]] | None,
+    emit: Emit,
     strategy: Strategy,
     settings: Settings,
 ) -> SourceResults:
-    """Traverse from each source; see ``Graph.bfs_many``."""
+    """Search from each source; see ``AnyGraph.bfs_many``."""
+    check_choice("emit", emit, Emit)
+    settings.check()
     listed, stored_targets = asked_for(graph, sources, emit, targets)
     with graph.reading():
-        division = divide(graph, emit, strategy, settings)
-    return SourceResults(graph, _run(graph, emit, division, listed, stored_targets))
+        searches = searches_of(graph, emit, strategy, settings)
+
+    def run() -> Generator[SourceResult]:
+        with searches() as work:
+            yield from work.run(listed, stored_targets)
+
+    return SourceResults(graph, run())
 
 
-def _run(
-    graph: StoredGraph,
-    emit: Emit,
-    division: ManyDivision,
-    sources: list[Vertex],
-    targets: list[NDArray[np.int64]] | None,
-) -> Generator[SourceResult]:
-    with Traversals(graph, emit, division) as work:
-        yield from work.run(sources, targets)
+def searches_of(
+    graph: AnyStored, emit: Emit, strategy: Strategy, settings: Settings
+) -> Callable[[], Traversals | PartTraversals]:
+    """Decide how a graph is searched from many sources; calling what it returns begins.
+
+    Raises
+    ------
+    QueryError
+        If the graph cannot be searched so.
+    BudgetError
+        If the memory is not enough.
+    """
+    if isinstance(graph, StoredParts):
+        graph.check_settings(settings)
+        check_strategy(graph, strategy)
+        return partial(PartTraversals, graph, emit, settings)
+    assert isinstance(graph, StoredGraph)
+    return partial(Traversals, graph, emit, plan_traversals(graph, emit, strategy, settings))

@@ -13,7 +13,7 @@ from oocbfs.disk import many as disk_many
 from oocbfs.plan.many import DEEP, DiskShare
 from oocbfs.results.naming import name_levels
 from oocbfs.results.source import SourceResult, smallest
-from oocbfs.search.bfs import bfs
+from oocbfs.search.run import bfs
 from oocbfs.settings import Emit, Settings
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class DiskTraversals:
         group: Group,
         levels: NDArray[np.int8] | None,
     ) -> Iterator[SourceResult]:
-        """Give each source its part of what was found together."""
+        """Yield each source's part of what was found together."""
         graph, targets = self._graph, group.targets
         for number, source in enumerate(group.sources):
             row = distances = None

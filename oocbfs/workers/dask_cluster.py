@@ -90,7 +90,7 @@ class DaskCluster(Connection):
             pass
 
     def submit(self, call: Call, worker: str, *, only_there: bool) -> Any:  # noqa: ANN401
-        """Start a call on a worker, or on another one if that is lost; gives Dask's future."""
+        """Start a call on a worker, or on another one if that is lost; returns Dask's future."""
         self.reach()
         self._num_tasks += 1
         return self.client.submit(

@@ -87,7 +87,7 @@ class Connection(Closing):
         self._closing.close()
 
     def running_workers(self) -> dict[str, int]:
-        """Give the threads of each worker that takes tasks, by address; there may be none."""
+        """Return the threads of each worker that takes tasks, by address; there may be none."""
         found = self.call(lambda: self.scheduler.identity())["workers"]
         return {
             address: int(worker["nthreads"])
@@ -96,7 +96,7 @@ class Connection(Closing):
         }
 
     def workers(self) -> dict[str, int]:
-        """Give the threads of each worker that takes tasks, by address; waits until there is one.
+        """Return the threads of each worker that takes tasks, by address; waits until there is one.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Shards on the workers of a Dask cluster: a star, in which the client merges.
+"""Shards on the workers of a Dask cluster: the client coordinates and merges.
 
 Every step is one round of tasks, each pinned softly to the worker that has the shard open. Tasks
 hold all they need, so that those of a lost worker are run again on another one, which opens the
@@ -17,8 +17,8 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.cluster.coordinator import TaskCoordinator
 from oocbfs.cluster.shard import ShardRef
-from oocbfs.cluster.star import TaskStar
 from oocbfs.cluster.tasks import Reply, Task, answer, forget
 from oocbfs.errors import BudgetError, ClusterError, FormatError
 from oocbfs.formats.container.reader import Container
@@ -32,7 +32,7 @@ from oocbfs.workers.dask_limits import allowed_bytes
 _LOOK_SECONDS = 1.0
 
 
-class DaskExchange(TaskStar):
+class DaskExchange(TaskCoordinator):
     """The shards of a graph on a Dask cluster whose workers see their files."""
 
     name = "dask"

@@ -10,7 +10,7 @@ def _make_guarded() -> Callable[[str, bytes], tuple[str | None, str, Any]]:
     """Make a function that travels by its code, so that workers without oocbfs can run it."""
 
     def guarded(version: str, payload: bytes) -> tuple[str | None, str, Any]:
-        """Call what was packed if this worker has the version; tells which it has, and where."""
+        """Call what was packed if this worker has the version; returns which it has, and where."""
         import pickle
 
         import distributed

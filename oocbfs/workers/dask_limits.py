@@ -18,7 +18,7 @@ _MOST_SHARE = 0.9
 
 
 def allowed_bytes(worker: Worker) -> int | None:
-    """Tell how much a worker may take before Dask pauses or kills it; None is no limit."""
+    """Return how much a worker may take before Dask pauses or kills it; None is no limit."""
     manager = worker.memory_manager
     if not manager.memory_limit:
         return None
@@ -26,7 +26,7 @@ def allowed_bytes(worker: Worker) -> int | None:
 
 
 def budget_bytes(worker: Worker, file_bytes: int, asked: str | int | None) -> int | None:
-    """Give the budget of the only task of a worker; None if there is none to keep.
+    """Return the budget of the only task of a worker; None if there is none to keep.
 
     A file that is mapped is taken off; one for which that would leave too little is read instead:
     its budget is smaller than the file.

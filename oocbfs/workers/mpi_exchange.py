@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.cluster.driver import Outcome, traverse
-from oocbfs.cluster.exchange import Exchange, Query
+from oocbfs.cluster.exchange import Exchange, ShardQuery
 from oocbfs.cluster.levels import Watch
 from oocbfs.cluster.messages import pack, unpack
 from oocbfs.cluster.results import AllResults, Results
@@ -49,7 +49,7 @@ class MpiExchange(Exchange):
         first_rank()
         on_all(open_shards, refs)
 
-    def search(self, query: Query, results: AllResults, watch: Watch | None) -> Outcome:
+    def search(self, query: ShardQuery, results: AllResults, watch: Watch | None) -> Outcome:
         """Let all ranks search."""
         outcome: Outcome = on_all(search, (query, watch), (results, watch))
         return outcome
@@ -59,9 +59,9 @@ class MpiExchange(Exchange):
         pairs: list[tuple[int, VertexArray]] = on_all(own_heads, None)
         return pairs
 
-    def forests(self, giant: Bitmap) -> Iterable[Forest]:
-        """Send the giant to all shards."""
-        forests: list[Forest] = on_all(own_forests, (self._cut, pack(giant[:-1])))
+    def forests(self, largest: Bitmap) -> Iterable[Forest]:
+        """Send the largest component to all shards."""
+        forests: list[Forest] = on_all(own_forests, (self._cut, pack(largest[:-1])))
         return forests
 
     def close(self) -> None:
@@ -101,7 +101,7 @@ def close_shards(comm: Comm, shared: None, _: None) -> None:
 
 
 def own_heads(comm: Comm, shared: None, _: None) -> list[tuple[int, VertexArray]]:
-    """Give the heads of the shards of this rank."""
+    """Return the heads of the shards of this rank."""
 
     def work() -> list[tuple[int, VertexArray]]:
         return [(part, heads) for part, shard in _shards.items() for heads in shard.heads()]
@@ -114,15 +114,17 @@ def own_forests(comm: Comm, shared: tuple[Cut, bytes], _: None) -> list[Forest]:
     cut, message = shared
 
     def work() -> list[Forest]:
-        giant = full_bitmap(cut)
-        giant[:-1] = unpack(message, cut.num_words)
-        return [shard.forest(giant) for shard in _shards.values()]
+        largest = full_bitmap(cut)
+        largest[:-1] = unpack(message, cut.num_words)
+        return [shard.forest(largest) for shard in _shards.values()]
 
     return gather(comm, attempt(work))
 
 
 def search(
-    comm: Comm, shared: tuple[Query, Watch | None], rooted: tuple[AllResults, Watch | None] | None
+    comm: Comm,
+    shared: tuple[ShardQuery, Watch | None],
+    rooted: tuple[AllResults, Watch | None] | None,
 ) -> Outcome | None:
     """Search with all other ranks; what is found goes to rank 0, or what failed."""
     query, watch = shared

@@ -2,8 +2,8 @@
 
 A level takes three collectives at most, on buffers: the frontier to all (up), or what was found to
 its owners (down), and then the counts of every part, from which every rank decides how to go on.
-Messages have no heads: how many vertices one names is known to who gets it, and with that its
-length, see ``plan.messages``. An error on one rank is among the counts, so that all end together.
+Messages have no headers: who gets one knows how many vertices it names, and with that its length,
+see ``plan.messages``. An error on one rank is among the counts, so that all end together.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.cluster.exchange import Found, Query, Result, Steps, Traffic
+from oocbfs.cluster.exchange import Found, Result, ShardQuery, Steps, Traffic
 from oocbfs.cluster.holder import Holder
 from oocbfs.cluster.messages import put_set, take_set
 from oocbfs.cluster.results import Results
@@ -53,7 +53,7 @@ class Peers(Steps):
         self._most = -(-cut.parts // self._size)
         self.num_words = self._holder.num_words
 
-    def begin(self, query: Query, results: Results) -> None:
+    def begin(self, query: ShardQuery, results: Results) -> None:
         """Begin a search."""
         shape, sources = query.shape, query.sources
         self._shape, self._results, self._target = shape, results, query.target
@@ -62,8 +62,8 @@ class Peers(Steps):
         # Vertices of each part's frontier that may lead on.
         self._sent = np.bincount(self.cut.part_of(sources), minlength=self.cut.parts)
         # Sources are sent, even if nothing but their only edge leads to them.
-        self._useful = shape.connected
-        if sources.size and int(sources.max()) >= shape.connected:
+        self._useful = shape.non_isolated
+        if sources.size and int(sources.max()) >= shape.non_isolated:
             self._useful = self.cut.num_vertices
         self._holder.begin(query, results)
 
@@ -72,7 +72,7 @@ class Peers(Steps):
         return self._holder.lead(levels)
 
     def reached(self, vertex: int, results: Results) -> bool:
-        """Tell whether the target has a level, as its owner said."""
+        """Return whether the target has a level, as its owner said."""
         return self._has_reached
 
     def up(self, level: int) -> Found:
@@ -102,13 +102,13 @@ class Peers(Steps):
         return Cut(vertices, self.cut.parts).words_of(part)
 
     def _parts_by_rank(self) -> list[int]:
-        """Give all parts, those of the first rank first."""
+        """Return all parts, those of the first rank first."""
         return [
             part for rank in range(self._size) for part in range(rank, self.cut.parts, self._size)
         ]
 
     def _gather_frontier(self) -> Traffic:
-        """Let everybody know the whole frontier; gives what went from rank to rank."""
+        """Let everybody know the whole frontier; returns what went from rank to rank."""
         sent, size = self._sent.tolist(), self._size
         words_of = {part: self._words(part, self._useful) for part in self._parts_by_rank()}
         lengths = {part: set_bytes(64 * n, sent[part], QUICK_BITS) for part, n in words_of.items()}
@@ -139,14 +139,14 @@ class Peers(Steps):
         return traffic
 
     def _send_marks(self) -> Traffic:
-        """Tell the owners what was found of theirs; gives what this rank sent."""
+        """Send the owners what was found of theirs; returns what this rank sent."""
         size, cut, marks = self._size, self.cut, self._holder.marks
         if size == 1:
             return Traffic()
         for row in marks[1:]:
             marks[0] |= row
             row[:] = 0
-        words_of = {part: self._words(part, self._shape.connected) for part in range(cut.parts)}
+        words_of = {part: self._words(part, self._shape.non_isolated) for part in range(cut.parts)}
         given, got = np.zeros((2, size, self._most), np.int64)
         out, out_lengths = [], [0] * size
         for part in self._parts_by_rank():
@@ -181,7 +181,7 @@ class Peers(Steps):
         return Traffic(sent=sum(out_lengths), named=(int(given.sum()),))
 
     def _tell(self, traffic: Traffic, told: Traffic | None = None) -> Found:
-        """Tell all ranks the counts of own parts, and hear those of theirs.
+        """Send all ranks the counts of own parts, and hear those of theirs.
 
         Raises
         ------
@@ -222,7 +222,7 @@ class Peers(Steps):
         return Found(size, edges, by_work, traffic)
 
     def _sees_target(self) -> bool:
-        """Tell whether the target is here, and has a level."""
+        """Return whether the target is here, and has a level."""
         assert self._target is not None
         target = np.array([self._target], np.uint32)
         if int(self.cut.part_of(target)[0]) not in self._parts:

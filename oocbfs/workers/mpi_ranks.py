@@ -45,7 +45,7 @@ def import_mpi() -> Any:  # noqa: ANN401
 
 @cache
 def serve_unless_first() -> bool:
-    """On all ranks but 0, do what rank 0 tells until it ends; tells whether this was one."""
+    """On all ranks but 0, do what rank 0 tells until it ends; returns whether this was one."""
     comm: Comm | None = None
     try:
         with _signals_later():
@@ -83,7 +83,7 @@ def _hear(comm: Comm) -> Any:  # noqa: ANN401
 
 
 def _tell(comm: Comm, told: tuple[OnAll, Any] | None) -> None:
-    """Tell all ranks what to do, as soon as they listen; None sends them home."""
+    """Send all ranks what to do, as soon as they listen; None sends them home."""
     comm.Ibarrier().Wait()
     comm.bcast(told)
 
@@ -120,7 +120,7 @@ def _abort(comm: Comm, error: BaseException) -> None:
 
 
 def first_rank() -> Any:  # noqa: ANN401
-    """Give the communicator to rank 0; all other ranks serve it here, and end."""
+    """Return the communicator on rank 0; all other ranks serve it here, and end."""
     if serve_unless_first():
         sys.exit(0)
     return import_mpi().COMM_WORLD
@@ -134,7 +134,7 @@ class _CommonError(Exception):
 
 
 def on_all(function: OnAll, shared: Any, rooted: Any = None) -> Any:  # noqa: ANN401
-    """Run a function on all ranks; gives what it gives on rank 0.
+    """Run a function on all ranks; returns what it gives on rank 0.
 
     Raises
     ------

@@ -12,5 +12,5 @@ from tests.support.shared import SharedGraphs
 
 @pytest.fixture(scope="session")
 def graph(shared_graphs: SharedGraphs) -> Path:
-    """Give a small Kronecker graph."""
+    """Return a small Kronecker graph."""
     return shared_graphs.make("batch-kron12", lambda: generators.kron(12))

@@ -11,7 +11,7 @@ from oocbfs.batch.sources import choose_hubs, choose_random
 
 @pytest.fixture(params=[7, 100, 1 << 20])
 def degrees(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
-    """Give 1,000 degrees, half of them 0, and pieces of this size."""
+    """Return 1,000 degrees, half of them 0, and pieces of this size."""
     monkeypatch.setattr(choice, "_PIECE", request.param)
     rng = np.random.default_rng(1)
     return (rng.integers(0, 20, 1000) * rng.integers(0, 2, 1000)).astype(np.uint32)

@@ -16,7 +16,7 @@ from oocbfs.formats.io.ordered import ordered_map
 from oocbfs.generate import generators
 from oocbfs.memory import format_size, parse_size, read_bytes
 from oocbfs.search.graph import Graph, open_file
-from oocbfs.search.many import Traversals, divide
+from oocbfs.search.many import Traversals, plan_traversals
 from oocbfs.settings import Settings, Strategy
 from tests.benchmarks.common import show
 from tests.benchmarks.outofcore import drop_cache
@@ -65,13 +65,13 @@ def measure_disk(graph: Graph, options: argparse.Namespace) -> None:
     strategies: dict[str, Strategy] = {"together": "together", "one by one": "one-per-core"}
     for name, strategy in strategies.items():
         with open_file(graph.path, memory=budget) as cold:
-            division = divide(
+            plan = plan_traversals(
                 cold._stored,
                 "summary",
                 strategy,
                 Settings(threads=options.threads, memory=cold._stored.budget_bytes),
             )
-            work = Traversals(cold._stored, "summary", division)
+            work = Traversals(cold._stored, "summary", plan)
             drop_cache(Path(graph.path))
             before, start = read_bytes(), time.perf_counter()
             for _ in work.run(sources):
@@ -141,7 +141,7 @@ def _listed(values: Sequence[float], form: str) -> list[str]:
 
 
 def _ways(graph: Graph, sources: list[int], threads: int) -> dict[str, Callable[[], float]]:
-    """Give each way to do it, as something that runs and tells its seconds."""
+    """Return each way to do it, as something that runs and tells its seconds."""
 
     def touch(num_bytes: int) -> float:
         """Take memory, touch it with all threads and give it back."""

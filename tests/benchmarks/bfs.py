@@ -24,9 +24,9 @@ import oocbfs
 from oocbfs.formats.output.row_files import write_rows
 from oocbfs.generate import generators
 from oocbfs.graph.rows import decode_rows
-from oocbfs.plot import BLUE, ORANGE, ratio_bars
+from oocbfs.plot import BLUE, ORANGE
 from oocbfs.search.graph import Graph, open_file
-from tests.benchmarks.common import gapbs, huge_pages, show
+from tests.benchmarks.common import gapbs, huge_pages, ratio_bars, show
 from tests.benchmarks.peers import Peer, Runner, python_peers
 
 _NOTHING: Runner = lambda sources: []
@@ -55,7 +55,7 @@ class Ours(Peer):
     edges_examined: list[int] = field(default_factory=list)
 
     def spread(self) -> str:
-        """Say how the call compares with its level loop, and the most edges examined of all m."""
+        """Return the call's time over its level loop's, and the most edges examined of all m."""
         return f"{self.median() / np.median(self.loop):.2f}, {self.examined:.2f} m"
 
 
@@ -135,7 +135,7 @@ def _graphs(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Pa
 
 
 def _path(vertices: int) -> NDArray[np.int64]:
-    """Give the edges of a path, a level a vertex."""
+    """Return the edges of a path, a level a vertex."""
     return np.stack([np.arange(vertices - 1), np.arange(1, vertices)], axis=1)
 
 
@@ -152,7 +152,7 @@ def _busy(number: int) -> Iterator[None]:
 
 
 def measure(name: str, path: Path, options: argparse.Namespace) -> list[Row]:
-    """Run all peers in turns on one graph; give their medians and the ratio of ours to each."""
+    """Run all peers in turns on one graph; return their medians and the ratio of ours to each."""
     with open_file(path) as graph:
         serialized, ordered = path.with_suffix(".sg"), path.with_suffix(".degree.sg")
         wanted = options.peers.split(",")

@@ -16,15 +16,15 @@ import numpy as np
 
 import oocbfs
 from oocbfs.arrays import ResultArrays
+from oocbfs.cluster.coordinator import Packed
 from oocbfs.cluster.driver import Outcome, traverse
-from oocbfs.cluster.exchange import Query
-from oocbfs.cluster.graph import ShardedGraph, open_parts
+from oocbfs.cluster.exchange import ShardQuery
 from oocbfs.cluster.results import AllResults
 from oocbfs.cluster.sharding import shard
-from oocbfs.cluster.star import Packed
 from oocbfs.generate import generators
 from oocbfs.plan.messages import down_bytes, up_bytes
 from oocbfs.search.graph import Graph, open_file
+from oocbfs.search.sharded import ShardedGraph, open_parts
 from oocbfs.settings import Settings
 from tests.benchmarks.common import show
 from tests.support.clusters.mpi import MISSING, run_on_ranks
@@ -60,9 +60,9 @@ def main(arguments: Sequence[str]) -> None:
 def measure(graph: Graph, folder: Path, options: argparse.Namespace) -> None:
     """Print times beside the engine's, then what one search sends, level by level."""
     rng = np.random.default_rng(1)
-    connected = np.flatnonzero(graph._stored.stored_degrees)
+    non_isolated = np.flatnonzero(graph._stored.stored_degrees)
     sources = graph._stored.ids_of(
-        rng.choice(connected, min(options.sources, connected.size))
+        rng.choice(non_isolated, min(options.sources, non_isolated.size))
     ).tolist()
     with ExitStack() as stack:
         opened = {
@@ -136,7 +136,7 @@ def packed_search(graph: ShardedGraph, source: int) -> Outcome:
     """Search with every message as it would travel through the client."""
     stored = graph._stored.stored(source).astype(np.uint32)
     results = AllResults(graph._stored.shape.cut, ResultArrays())
-    query = Query(graph._stored.shape, stored, int(graph._stored.stored_degrees[stored].sum()))
+    query = ShardQuery(graph._stored.shape, stored, int(graph._stored.stored_degrees[stored].sum()))
     return traverse(
         Packed(graph._stored.refs(Settings(threads=1)), graph._stored.stored_degrees),
         query,
@@ -145,7 +145,7 @@ def packed_search(graph: ShardedGraph, source: int) -> Outcome:
 
 
 def mpi_search(folder: Path, ranks: int, source: int) -> list[dict[str, Any]] | None:
-    """Give the levels of a search on so many ranks of MPI, if there is MPI."""
+    """Return the levels of a search on so many ranks of MPI, if there is MPI."""
     if MISSING is not None:
         return None
     words = ("bfs", folder, "--cluster", "mpi", "--source", source, "--json")
@@ -157,7 +157,7 @@ def mpi_search(folder: Path, ranks: int, source: int) -> list[dict[str, Any]] | 
 
 
 def formula(graph: ShardedGraph, level: dict[str, Any]) -> float:
-    """Give the bytes of one machine in a level, on paper, of as many vertices as it named."""
+    """Return the bytes of one machine in a level, on paper, of as many vertices as it named."""
     shape, told = graph._stored.shape, level["exchange"]
     p = shape.cut.parts
     if level["direction"] == "bottom-up":
@@ -165,7 +165,7 @@ def formula(graph: ShardedGraph, level: dict[str, Any]) -> float:
     # On paper, a machine finds its own vertices, too, as many as of each other one; the edges that
     # lead there are on all machines.
     found = [named * p / (p - 1) for named in told["named"]]
-    return float(np.mean([down_bytes(shape.connected, p * one, p) for one in found]))
+    return float(np.mean([down_bytes(shape.non_isolated, p * one, p) for one in found]))
 
 
 def _count(title: str, graph: ShardedGraph, sources: list[int]) -> None:
@@ -174,27 +174,29 @@ def _count(title: str, graph: ShardedGraph, sources: list[int]) -> None:
     p = graph._stored.shape.cut.parts
     among = mpi_search(Path(graph.path), p, sources[0])
     rows = []
-    for number, record in enumerate(outcomes[0].records):
-        traffic = record.traffic
+    for number, level in enumerate(outcomes[0].levels):
+        traffic = level.exchange or {}
+        frontier_edges, by_part = traffic["frontier_edges"], traffic["edges_by_part"]
+        is_up = level.direction == "bottom-up"
         machine = ["-", "-", "-"]
         if among is not None:
             told = among[number]["exchange"]
-            bound = down_bytes(graph._stored.shape.connected, record.frontier_edges, p)
+            bound = down_bytes(graph._stored.shape.non_isolated, frontier_edges, p)
             machine = [
                 f"{told['sent'] / p:,.0f}",
                 f"{formula(graph, among[number]):,.0f}",
-                "-" if record.up else f"{bound:,.0f}",
+                "-" if is_up else f"{bound:,.0f}",
             ]
         rows.append(
             [
                 str(number),
-                "up" if record.up else "down",
-                f"{record.frontier:,}",
-                f"{record.frontier_edges:,}",
+                "up" if is_up else "down",
+                f"{level.frontier:,}",
+                f"{frontier_edges:,}",
                 *machine,
-                f"{traffic.sent + traffic.received:,}",
-                f"{traffic.plain:,}",
-                f"{max(record.by_part) * len(record.by_part) / max(1, sum(record.by_part)):.2f}",
+                f"{traffic['sent'] + traffic['received']:,}",
+                f"{traffic['plain']:,}",
+                f"{max(by_part) * len(by_part) / max(1, sum(by_part)):.2f}",
             ]
         )
     show(
@@ -213,11 +215,11 @@ def _count(title: str, graph: ShardedGraph, sources: list[int]) -> None:
         ),
         rows,
     )
-    records = [record for outcome in outcomes for record in outcome.records]
-    sent = sum(record.traffic.sent + record.traffic.received for record in records)
-    plain = sum(record.traffic.plain for record in records)
-    most = sum(max(record.by_part) for record in records)
-    mean = sum(float(np.mean(record.by_part)) for record in records)
+    told = [level.exchange or {} for outcome in outcomes for level in outcome.levels]
+    sent = sum(traffic["sent"] + traffic["received"] for traffic in told)
+    plain = sum(traffic["plain"] for traffic in told)
+    most = sum(max(traffic["edges_by_part"]) for traffic in told)
+    mean = sum(float(np.mean(traffic["edges_by_part"])) for traffic in told)
     print(
         f"\n{len(outcomes)} searches: {sent / plain:.3f} of plain bitmaps through the client; "
         f"slowest ÷ mean part {most / max(1e-9, mean):.2f} by edges examined"

@@ -1,4 +1,4 @@
-"""What benchmarks share: timed commands, and tables."""
+"""What benchmarks share: timed commands, tables, and bars."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from oocbfs.plot import INK, draw
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ def timed(command: Sequence[object], **environment: str) -> Run:
 
 
 def oocbfs(*arguments: object) -> list[str]:
-    """Give the command line that runs oocbfs in a child."""
+    """Return the command line that runs oocbfs in a child."""
     return [sys.executable, "-m", "oocbfs", *map(str, arguments)]
 
 
@@ -55,7 +58,7 @@ def gapbs(program: str) -> Path | None:
 
 
 def huge_pages(threads: int) -> dict[str, str]:
-    """Give the environment in which GAPBS has so many threads, and huge pages as numpy does."""
+    """Return the environment in which GAPBS has so many threads, and huge pages as numpy does."""
     return {"OMP_NUM_THREADS": str(threads), "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 
 
@@ -64,3 +67,50 @@ def show(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> No
     print(f"\n{title}\n")
     for row in (header, ["---"] * len(header), *rows):
         print("| " + " | ".join(row) + " |")
+
+
+def ratio_bars(
+    rows: Sequence[tuple[str, float, str]],
+    path: str | os.PathLike[str],
+    *,
+    title: str,
+    subtitle: str,
+    across: str,
+    write: Callable[[float], str] = lambda value: f"{value:.3g}×",
+    worst: Sequence[float] | None = None,
+    one: bool = True,
+) -> None:
+    """Draw lying bars of amounts, each with a name and a colour, on a logarithmic axis.
+
+    ``worst`` are the ends of thin lines behind the bars; ``one`` draws a line at 1.
+    """
+
+    def panel(axes: Any) -> None:
+        names, amounts, colours = zip(*rows, strict=True)
+        places = range(len(rows))
+        # Ratios grow to both sides of 1, amounts from the left.
+        widths = [amount - 1 for amount in amounts] if one else amounts
+        axes.barh(places, widths, 0.72, left=1 if one else 0, color=colours)
+        ends = [max(amount, 1 if one else 0) for amount in amounts]
+        values = [write(amount) for amount in amounts]
+        if worst is not None:
+            axes.hlines(places, amounts, worst, color=INK, linewidth=1.2)
+            ends = list(worst)
+            values = [f"{v} ({write(w)})" for v, w in zip(values, worst, strict=True)]
+        for place, value, end in zip(places, values, ends, strict=True):
+            axes.annotate(
+                value, (end, place), (4, 0), textcoords="offset points", va="center",
+                fontsize=8, color=INK,
+            )  # fmt: skip
+        axes.set_yticks(places, names)
+        axes.invert_yaxis()
+        axes.grid(visible=False, axis="y")
+        axes.set_xscale("log")
+        axes.set_xlim(min(amounts, default=1) / 2, max([*ends, 1]) * 3)
+        axes.xaxis.set_major_formatter(lambda value, _: write(value))
+        if one:
+            axes.axvline(1, color=INK, linewidth=1)
+        axes.set_xlabel(across)
+
+    size = 9, 0.3 * len(rows) + 1.8
+    draw([panel], title=title, subtitle=subtitle, size=size, path=path, force=True)

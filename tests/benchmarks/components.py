@@ -77,7 +77,7 @@ def measure(graph: Graph, folder: Path, options: argparse.Namespace) -> None:
 def _ways(
     graph: Graph, folder: Path, options: argparse.Namespace
 ) -> dict[str, Callable[[], float]]:
-    """Give each way to do it, as something that runs and tells its seconds."""
+    """Return each way to do it, as something that runs and tells its seconds."""
     threads, wanted = options.threads, options.peers.split(",")
     ways: dict[str, Callable[[], float]] = {
         f"oocbfs, {threads} threads": lambda: _ours(graph, threads),
@@ -101,13 +101,13 @@ def _ways(
 
 
 def _ours(graph: Graph, threads: int) -> float:
-    """Give the median of some trials."""
+    """Return the median of some trials."""
     trials = [graph.components(threads=threads).stats.seconds for _ in range(_TRIALS)]
     return float(np.median(trials))
 
 
 def _gapbs(path: Path, threads: int) -> float:
-    """Give the median of some trials in one process."""
+    """Return the median of some trials in one process."""
     done = subprocess.run(
         [str(gapbs("cc")), "-f", path, "-n", str(_TRIALS)],
         capture_output=True,

@@ -67,7 +67,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def make_graph(name: str, options: argparse.Namespace) -> GeneratedEdges | Path:
-    """Give the edges of a graph."""
+    """Return the edges of a graph."""
     real = Path(os.environ.get("OOCBFS_GRAPHS", "none"))
     if name == "kron":
         return generators.kron(options.scale)

@@ -40,18 +40,18 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def make(scale: int, folder: Path) -> tuple[Any, Path]:
-    """Give the largest component of a Kronecker graph, and a file of it."""
+    """Return the largest component of a Kronecker graph, and a file of it."""
     oocbfs.convert(generators.kron(scale), folder / "all.ocg")
     with oocbfs.networkx.open(folder / "all.ocg") as graph:
-        giant = max(nx.connected_components(graph), key=len)
-        edges = np.array([(u, v) for u, v in graph.edges if u in giant])
+        largest = max(nx.connected_components(graph), key=len)
+        edges = np.array([(u, v) for u, v in graph.edges if u in largest])
     np.random.default_rng(1).shuffle(edges)
-    oocbfs.convert(edges, folder / "giant.ocg", ids="compact")
-    return nx.Graph(edges.tolist()), folder / "giant.ocg"
+    oocbfs.convert(edges, folder / "largest.ocg", ids="compact")
+    return nx.Graph(edges.tolist()), folder / "largest.ocg"
 
 
 def calls_of(nodes: list[Any], many: int) -> dict[str, Call]:
-    """Give each call as something that runs on a graph to its end."""
+    """Return each call as something that runs on a graph to its end."""
     source, target, some = nodes[0], nodes[-1], nodes[:many]
     return {
         "single_source_shortest_path_length": lambda g: nx.single_source_shortest_path_length(
@@ -168,14 +168,14 @@ def connected(num_edges: int) -> Any:
 
 
 def first(call: Call, graph: Any) -> float:
-    """Give the seconds of converting a graph and one call."""
+    """Return the seconds of converting a graph and one call."""
     start = time.perf_counter()
     call(oocbfs.networkx.convert_from_nx(graph))
     return time.perf_counter() - start
 
 
 def timed(call: Call, graph: Any) -> float:
-    """Give the seconds of one call."""
+    """Return the seconds of one call."""
     start = time.perf_counter()
     call(graph)
     return time.perf_counter() - start

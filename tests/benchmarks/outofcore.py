@@ -86,7 +86,7 @@ class Clock:
         self.moved.setdefault(what, []).append(read_bytes() - before)
 
     def rows(self) -> Iterator[tuple[str, ...]]:
-        """Give a row for each thing done."""
+        """Yield a row for each thing done."""
         file_bytes = self._path.stat().st_size
         medians = {what: statistics.median(times) for what, times in self.seconds.items()}
         base = min(medians[what] for what in READINGS)

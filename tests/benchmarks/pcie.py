@@ -31,9 +31,9 @@ from oocbfs.plan.limits import limits_of
 from oocbfs.plan.ranges import LINE_BYTES, ByteRange
 from oocbfs.plan.rates import KNOWN_GPUS
 from oocbfs.plan.shape import shape_of
-from oocbfs.plot import BLUE, ratio_bars
+from oocbfs.plot import BLUE
 from oocbfs.search.graph import Graph, open_file
-from tests.benchmarks.common import show
+from tests.benchmarks.common import ratio_bars, show
 from tests.support.gpu import sector_count
 from tests.support.gpu.cache_count import count_small_level, empty_cache
 from tests.support.gpu.slow_bytes import RecordingDevice, expected_sectors
@@ -54,7 +54,7 @@ class Case(NamedTuple):
         return f"{heads}, {self.resident:.0%} of the tails{which}, {self.probe_bytes}-byte probes"
 
     def device_range(self, graph: Graph) -> ByteRange:
-        """Give the resident tails: the first, or those that a plan takes."""
+        """Return the resident tails: the first, or those that a plan takes."""
         tail_bytes = graph._stored.rows.tails.size
         if not self.planned:
             return 0, int(self.resident * tail_bytes) // LINE_BYTES * LINE_BYTES
@@ -85,7 +85,7 @@ class Policy(Enum):
     SHARES = "shares of edges"
 
     def is_bottom_up(self, frontier_edges: int, left_edges: int, all_edges: int) -> bool:
-        """Tell whether a policy that looks at edges would go bottom-up."""
+        """Return whether a policy that looks at edges would go bottom-up."""
         if self is Policy.EDGES:
             return 10 * frontier_edges >= all_edges
         return 5 * frontier_edges >= left_edges
@@ -165,7 +165,7 @@ def _sources(graph: Graph, count: int) -> NDArray[np.int64]:
 
 
 def share(graph: Graph, source: int, case: Case, policy: Policy = Policy.COSTS) -> float:
-    """Give the bytes of one traversal from a stored vertex over those of heads and tails."""
+    """Return the bytes of one traversal from a stored vertex over those of heads and tails."""
     rows = graph._stored.rows
     levels = graph.bfs(int(graph._stored.ids_of(np.array([source]))[0])).levels
     stored = levels if graph._stored.order is None else levels[np.asarray(graph._stored.order)]

@@ -59,7 +59,7 @@ class Counted:
     seconds: dict[str, float]
 
     def cells(self) -> list[str]:
-        """Give what a table shows."""
+        """Return what a table shows."""
         return [
             f"{self.edges / 1e3:,.0f}",
             f"{self.slow_bytes / 1024:,.0f}",
@@ -94,48 +94,51 @@ def main(arguments: Sequence[str]) -> None:
     forced = shares if options.forced is None else list(map(int, options.forced.split(",")))
     before = json.loads(options.against.read_text()) if options.against else {}
     kept: dict[str, dict[str, dict[str, object]]] = {}
+    ratios: list[list[str]] = []
     for path in options.graphs:
         with open_stored(path) as graph:
             if options.ranges:
                 _show_ranges(graph, shares, options.sources)
                 continue
+            ways = options.ways.split(",")
+            sources = choose_sources(graph, options.sources)
+            # They keep no tails in device memory, so that they are counted once.
+            methods = {way: _count_method(graph, way, sources) for way in ways if way in METHODS}
             counted = {}
             for share in shares:
-                ways = [way for way in options.ways.split(",") if _runs(way, share, forced)]
-                counted[share] = count_ways(graph, share, ways, options.sources)
+                directions = [way for way in ways if way in FORCED and share in forced]
+                counted[share] = count_ways(graph, share, directions, sources) | methods
         kept[path.stem] = {
             str(share): {way: asdict(one) for way, one in ways.items()}
             for share, ways in counted.items()
         }
         _show_counts(path.name, counted, options.sources)
-        _show_ratios(path.name, counted, before.get(path.stem, {}))
+        ratios.append(ratios_row(path.stem, counted, before.get(path.stem, {})))
         if options.keep:
             options.keep.write_text(json.dumps(kept, indent=1))
+    if ratios:
+        _show_ratios(shares, ratios)
 
 
-def _runs(way: str, share: int, forced: list[int]) -> bool:
-    """Tell whether a way runs: methods keep no tails in device memory."""
-    return share == 0 if way in METHODS else share in forced
+def choose_sources(graph: StoredGraph, count: int) -> NDArray[np.int64]:
+    """Choose among the stored vertices that have neighbours."""
+    candidates = np.flatnonzero(np.asarray(graph.rows.degrees))
+    return np.random.default_rng(27).choice(candidates, count)
 
 
 def count_ways(
-    graph: StoredGraph, share: int, ways: Sequence[str], sources: int
+    graph: StoredGraph, share: int, directions: Sequence[str], sources: NDArray[np.int64]
 ) -> dict[str, Counted]:
-    """Count searches by auto, with the decisions of each GPU, and by other ways."""
-    candidates = np.flatnonzero(np.asarray(graph.rows.degrees))
-    chosen = np.random.default_rng(27).choice(candidates, sources)
+    """Count searches by auto, with the decisions of each GPU, and by forced directions."""
     autos = {
-        name: _count_ours(graph, share, DeviceDirection.AUTO, chosen, rates)
+        name: _count_ours(graph, share, DeviceDirection.AUTO, sources, rates)
         for name, rates in GPUS.items()
     }
     first = next(iter(autos.values()))
     seconds = {name: one.seconds[name] for name, one in autos.items()}
     counted = {AUTO: replace(first, seconds=seconds)}
-    for way in ways:
-        if way in FORCED:
-            counted[way] = _count_ours(graph, share, FORCED[way], chosen, KNOWN_GPUS[0].rates)
-        else:
-            counted[way] = _count_method(graph, way, chosen)
+    for way in directions:
+        counted[way] = _count_ours(graph, share, FORCED[way], sources, KNOWN_GPUS[0].rates)
     return counted
 
 
@@ -154,7 +157,9 @@ def _count_ours(
     with _placed(device, graph, decided) as search:
         for source in sources:
             steps = search.run(np.array([source], np.uint32), direction).steps
-            searches.append([(step.kind == "small", step.counts) for step in steps])
+            searches.append(
+                [(step.direction == "small", step.counts or Counts()) for step in steps]
+            )
     return _mean(searches)
 
 
@@ -169,11 +174,11 @@ def _count_method(graph: StoredGraph, name: str, sources: NDArray[np.int64]) -> 
     )
     with MethodSearch(device, choice, program, graph.rows, graph.in_rows) as search:
         runs = [search.run(np.array([source], np.uint32)) for source in sources]
-    return _mean([[(False, step.counts) for step in run.steps] for run in runs])
+    return _mean([[(False, step.counts or Counts()) for step in run.steps] for run in runs])
 
 
 def _mean(searches: list[list[tuple[bool, Counts]]]) -> Counted:
-    """Give the means over searches of the sums over steps, of which some are small levels."""
+    """Return the means over searches of the sums over steps, of which some are small levels."""
     steps = [step for search in searches for step in search]
     share = 1 / len(searches)
     return Counted(
@@ -190,39 +195,51 @@ def _mean(searches: list[list[tuple[bool, Counts]]]) -> Counted:
 
 def _show_counts(name: str, counted: dict[int, dict[str, Counted]], sources: int) -> None:
     header = ("resident", "way", "edges (k)", "PCIe KB", "sectors (k)", "busiest warp, small")
-    rows = [
+    methods = {way: one for way, one in counted[min(counted)].items() if way in METHODS}
+    rows = [["any", way, *one.cells()] for way, one in methods.items()]
+    rows += [
         [f"{share} %", way, *one.cells()]
         for share, ways in counted.items()
         for way, one in ways.items()
+        if way not in METHODS
     ]
     title = f"{name}: means of {sources} sources; microseconds are modelled"
     show(title, (*header, *(f"µs {gpu}" for gpu in GPUS)), rows)
 
 
-def _show_ratios(
+def ratios_row(
     name: str,
     counted: dict[int, dict[str, Counted]],
     before: dict[str, dict[str, dict[str, float]]],
-) -> None:
-    """Compare auto with its own edges at 0 %, with the best other way, and with another version."""
+) -> list[str]:
+    """Compare auto with its own edges at 0 %, with the best other way, and with another version.
+
+    Every cell has a ratio for each residency; the best way is named where it is another.
+    """
     old = {int(share): ways[AUTO] for share, ways in before.items()}
     rows = []
     for share, ways in counted.items():
         auto = ways[AUTO]
-        others = [one for way, one in ways.items() if way in FORCED]
-        sectors = [one.sectors for one in others] + [old[0]["sectors"] for _ in old if 0 in old]
-        cells = [f"{share} %", _ratio(auto.edges, counted.get(0, ways)[AUTO].edges)]
-        cells.append(_ratio(auto.sectors, min(sectors)) if sectors else "")
+        sectors = [one.sectors for way, one in ways.items() if way in FORCED]
+        sectors += [old[0]["sectors"]] if 0 in old else []
+        cells = [_ratio(auto.edges, counted.get(0, ways)[AUTO].edges)]
+        cells.append(_ratio(auto.sectors, min(sectors)) if sectors else "–")
         cells += [
-            _ratio(getattr(auto, field), old[share][field]) if share in old else ""
+            _ratio(getattr(auto, field), old[share][field]) if share in old else "–"
             for field in ("slow_bytes", "busiest_small")
         ]
         for gpu in GPUS:
-            best = min(one.seconds[gpu] for one in ways.values())
-            cells.append(_ratio(auto.seconds[gpu], best) if len(ways) > 1 else "")
+            best = min(ways, key=lambda way: ways[way].seconds[gpu])
+            ratio = _ratio(auto.seconds[gpu], ways[best].seconds[gpu])
+            cells.append(ratio if best == AUTO else f"{ratio} {best}")
         rows.append(cells)
-    header = ("resident", "edges / at 0 %", "sectors / best", "PCIe / before", "busiest / before")
-    show(f"{name}: auto", (*header, *(f"time / best, {gpu}" for gpu in GPUS)), rows)
+    return [name, *(", ".join(column) for column in zip(*rows, strict=True))]
+
+
+def _show_ratios(shares: list[int], rows: list[list[str]]) -> None:
+    header = ("graph", "edges / at 0 %", "sectors / best", "PCIe / before", "busiest / before")
+    title = f"auto, at {', '.join(map(str, shares))} % resident"
+    show(title, (*header, *(f"time / best, {gpu}" for gpu in GPUS)), rows)
 
 
 def _ratio(value: float, base: float) -> str:

@@ -13,12 +13,12 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 import oocbfs
-from oocbfs.cluster.graph import ShardedGraph, open_parts
 from oocbfs.cluster.manifest import Manifest
 from oocbfs.cluster.sharding import shard
 from oocbfs.generate import generators
 from oocbfs.memory import format_size
 from oocbfs.search.graph import Graph, open_file
+from oocbfs.search.sharded import ShardedGraph, open_parts
 from tests.benchmarks.common import show
 from tests.support.clusters.dask_processes import (
     Killer,
@@ -54,13 +54,13 @@ def main(arguments: Sequence[str]) -> None:
         manifest = shard(path, cut, parts=options.parts)
         with open_file(path) as graph:
             rng = np.random.default_rng(1)
-            connected = np.flatnonzero(graph._stored.stored_degrees)
-            chosen = rng.choice(connected, min(options.sources, connected.size))
+            non_isolated = np.flatnonzero(graph._stored.stored_degrees)
+            chosen = rng.choice(non_isolated, min(options.sources, non_isolated.size))
             measure(graph, manifest, graph._stored.ids_of(chosen).tolist(), options)
 
 
 def search(graph: ShardedGraph | Graph, sources: Sequence[int], **how: int) -> dict[str, float]:
-    """Search from each source; gives the seconds of all, and how many levels they have."""
+    """Search from each source; returns the seconds of all, and how many levels they have."""
     for source in sources:  # which loads kernels, and brings pages into each process
         graph.bfs(source, **how)  # type: ignore[arg-type]
     seconds, levels = 0.0, 0
@@ -107,7 +107,7 @@ def _on_ranks(manifest: Manifest, sources: list[int]) -> dict[str, float]:
 
 
 def _peaks(address: str) -> list[int]:
-    """Give the most memory that each worker has taken."""
+    """Return the most memory that each worker has taken."""
     with Client(address, set_as_default=False) as client:
         return list(client.run(most_memory).values())
 
@@ -115,7 +115,7 @@ def _peaks(address: str) -> list[int]:
 def _kill(
     cluster: LocalCluster, manifest: Manifest, source: int, options: argparse.Namespace
 ) -> list[float]:
-    """Kill a worker in the second level of a search; gives the seconds that it takes longer."""
+    """Kill a worker in the second level of a search; returns the seconds that it takes longer."""
     longer = []
     for _ in range(options.kills):
         wait_for_workers(cluster, options.parts)

@@ -26,7 +26,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def social(shared_graphs: SharedGraphs) -> Path:
-    """Give a directed graph in which half of the edges lead to few vertices."""
+    """Return a directed graph in which half of the edges lead to few vertices."""
 
     def edges() -> np.ndarray:
         rng = np.random.default_rng(4)
@@ -38,33 +38,33 @@ def social(shared_graphs: SharedGraphs) -> Path:
 
 @pytest.fixture
 def folder(social: Path, tmp_path: Path) -> Path:
-    """Give the same graph in three parts, which a test may change."""
+    """Return the same graph in three parts, which a test may change."""
     shard(social, tmp_path / "parts", parts=3)
     return tmp_path / "parts"
 
 
 @pytest.fixture
 def levels(social: Path) -> np.ndarray:
-    """Give the levels of the same graph from vertex 5."""
+    """Return the levels of the same graph from vertex 5."""
     with oocbfs.open(social) as graph:
         return graph.bfs(5).levels
 
 
 @pytest.fixture(scope="session")
 def kron(shared_graphs: SharedGraphs) -> Path:
-    """Give a small Kronecker graph."""
+    """Return a small Kronecker graph."""
     return shared_graphs.make("batch-kron12", lambda: generators.kron(12))
 
 
 @pytest.fixture(scope="session")
 def one_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """Give a cluster of two processes, one for the whole run."""
+    """Return a cluster of two processes, one for the whole run."""
     with started_cluster(tmp_path_factory.mktemp("workers")) as cluster:
         yield cluster
 
 
 @pytest.fixture
 def dask_cluster(one_cluster: LocalCluster) -> LocalCluster:
-    """Give the cluster with all its workers."""
+    """Return the cluster with all its workers."""
     wait_for_workers(one_cluster, 2)
     return one_cluster

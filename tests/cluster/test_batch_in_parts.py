@@ -21,7 +21,7 @@ needs_mpi = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
 
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a file of pairs."""
+    """Return a file of pairs."""
     path = tmp_path_factory.mktemp("pairs") / "pairs.csv"
     path.write_text("".join(f"{k % 9},{k * 7 % 500}\n" for k in range(60)))
     return path

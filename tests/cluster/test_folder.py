@@ -42,7 +42,7 @@ def test_rows_are_copied_byte_by_byte(social: Path, folder: Path) -> None:
 
 
 def tails(container: Container, side: int, row: int) -> bytes:
-    """Give the bytes of a row's tail."""
+    """Return the bytes of a row's tail."""
     bases, starts = (container.section(Kind(k + side)) for k in (Kind.BASES, Kind.STARTS))
     begin, end = (int(bases[u >> container.block_shift]) + int(starts[u]) for u in (row, row + 1))
     found: bytes = container.section(Kind(Kind.TAILS + side))[begin:end].tobytes()

@@ -16,10 +16,10 @@ import pytest
 
 import oocbfs
 from oocbfs.cluster import levels as watching
-from oocbfs.cluster.graph import ShardedGraph, open_parts
 from oocbfs.cluster.local import MAX_RETRIES, LocalProcesses
 from oocbfs.cluster.sharding import shard
 from oocbfs.errors import ClusterError, QueryError
+from oocbfs.search.sharded import ShardedGraph, open_parts
 from oocbfs.settings import Settings
 from tests.support.exhaustive import ALL
 from tests.support.strategies import DIRECTIONS
@@ -30,7 +30,7 @@ _WORKER_BYTES = 200 << 20
 
 @pytest.fixture
 def graph(folder: Path) -> Iterator[ShardedGraph]:
-    """Give the graph of three parts on two processes."""
+    """Return the graph of three parts on two processes."""
     with oocbfs.open(folder, cluster="local:2") as graph:
         yield graph
 
@@ -43,7 +43,7 @@ def workers(graph: ShardedGraph) -> list[int]:
 
 
 def state(process: int) -> str:
-    """Tell what a process does: T is stopped, Z has ended."""
+    """Return what a process does: T is stopped, Z has ended."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except FileNotFoundError:

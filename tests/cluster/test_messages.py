@@ -13,7 +13,7 @@ from oocbfs.plan.messages import CODED_BITS, QUICK_BITS, set_bytes
 
 
 def start(count: int, words: int) -> bytes:
-    """Give what a message begins with."""
+    """Return what a message begins with."""
     return struct.pack("<BQI", 0, count, words)
 
 

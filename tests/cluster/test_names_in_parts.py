@@ -22,7 +22,7 @@ PEOPLE = 'alice,bob\nbob,carol\ncarol,dave\nerin,frank\nfrank,grace\n"o, hara",e
 
 @pytest.fixture(scope="module")
 def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a graph of names, and of some hundred more, so that every part has some."""
+    """Return a graph of names, and of some hundred more, so that every part has some."""
     folder = tmp_path_factory.mktemp("people")
     more = "".join(f"n{k:03d},n{k * 7 % 300:03d}\n" for k in range(1, 300))
     (folder / "people.csv").write_text(PEOPLE + more, encoding="utf-8")
@@ -33,7 +33,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def answer(*arguments: object) -> str:
-    """Run a verb to a good end; gives what it printed."""
+    """Run a verb to a good end; returns what it printed."""
     done = call(*arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -10,7 +10,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 import oocbfs
-from oocbfs.cluster.searches.result import PartResult
+from oocbfs.cluster.part_result import PartResult
 from oocbfs.cluster.sharding import shard
 from oocbfs.errors import OutputError, QueryError
 from oocbfs.settings import Settings

@@ -15,13 +15,13 @@ import oocbfs
 from oocbfs import memory
 from oocbfs.arrays import ResultArrays
 from oocbfs.cluster import budget
+from oocbfs.cluster.coordinator import Packed
 from oocbfs.cluster.driver import traverse
-from oocbfs.cluster.exchange import Query
-from oocbfs.cluster.graph import ShardedGraph, open_parts
+from oocbfs.cluster.exchange import ShardQuery
 from oocbfs.cluster.results import AllResults
 from oocbfs.cluster.sharding import shard
-from oocbfs.cluster.star import Packed
 from oocbfs.errors import BudgetError, QueryError
+from oocbfs.search.sharded import ShardedGraph, open_parts
 from oocbfs.settings import Settings
 from tests.support.exhaustive import ALL, crossing
 from tests.support.keywords import keywords
@@ -58,7 +58,7 @@ def packed_levels(graph: ShardedGraph, source: Any, direction: str = "auto") -> 
     results = AllResults(graph._stored.shape.cut, ResultArrays(), parents=True)
     exchange = Packed(graph._stored.refs(Settings(threads=2)), graph._stored.stored_degrees)
     edges = int(graph._stored.stored_degrees[stored].sum())
-    query = Query(graph._stored.shape, stored, edges, parents=True, direction=direction)
+    query = ShardQuery(graph._stored.shape, stored, edges, parents=True, direction=direction)
     outcome = traverse(exchange, query, results)
     parents = results.parents
     levels = np.empty(graph.num_vertices, np.int32)

@@ -28,7 +28,7 @@ from tests.support.shared import SharedGraphs
 
 @pytest.fixture(scope="module")
 def graphs(kron: Path, social: Path, shared_graphs: SharedGraphs) -> dict[str, Path]:
-    """Give an undirected, a directed and a deep graph."""
+    """Return an undirected, a directed and a deep graph."""
     deep = shared_graphs.make("cluster-deep", lambda: generators.grid2d(2, 2000))
     return {"kron": kron, "social": social, "deep": deep}
 

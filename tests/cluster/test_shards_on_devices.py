@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import oocbfs
-from oocbfs.cluster.graph import open_parts
 from oocbfs.cluster.sharding import shard
 from oocbfs.cluster.shards.gpu import GpuShard
 from oocbfs.cluster.tasks import open_shard
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container.layout import Kind
+from oocbfs.search.sharded import open_parts
 from oocbfs.settings import Settings
 from tests.support.command_line import call, said
 from tests.support.strategies import DIRECTIONS, ORDERS, Pairs, edge_lists, pair_array

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import oocbfs
-from oocbfs.cluster.graph import open_parts
 from oocbfs.cluster.sharding import shard
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
+from oocbfs.search.sharded import open_parts
 from tests.benchmarks.cluster import formula, mpi_search
 from tests.support.clusters.mpi import MISSING, StartedRanks, run_on_ranks
 from tests.support.exhaustive import ALL
@@ -98,7 +98,7 @@ def test_bytes_are_those_of_the_formulas(kron: Path, tmp_path: Path, ranks: int)
 
 @pytest.fixture(scope="module")
 def deep(shared_graphs: SharedGraphs, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give two parts of a graph of so many levels that ranks tell each other for minutes."""
+    """Return two parts of a graph of so many levels that ranks tell each other for minutes."""
     folder = tmp_path_factory.mktemp("deep") / "parts"
     whole = shared_graphs.make("mpi-deep", lambda: generators.grid2d(2, 200_000), order="natural")
     shard(whole, folder, parts=2)

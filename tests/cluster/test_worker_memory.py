@@ -12,11 +12,11 @@ import pytest
 from distributed import Client
 
 import oocbfs
-from oocbfs.cluster.graph import ShardedGraph
 from oocbfs.cluster.local import LocalProcesses
 from oocbfs.cluster.sharding import shard
 from oocbfs.errors import OocbfsError
 from oocbfs.generate import generators
+from oocbfs.search.sharded import ShardedGraph
 from oocbfs.settings import Settings
 from oocbfs.workers import dask_limits
 from tests.support.clusters.dask_processes import most_memory, started_cluster
@@ -27,7 +27,7 @@ MB = 1 << 20
 
 
 def worker(limit: int | None, pause: float | bool = 0.8) -> SimpleNamespace:
-    """Give what a task sees of a worker with such a limit."""
+    """Return what a task sees of a worker with such a limit."""
     manager = SimpleNamespace(memory_limit=limit, memory_pause_fraction=pause)
     return SimpleNamespace(address="tcp://10.0.0.1:1", memory_manager=manager)
 
@@ -76,7 +76,7 @@ def test_four_workers_keep_their_limits(tmp_path: Path, shared_graphs: SharedGra
 
 @pytest.fixture
 def limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Give what lets processes that are started be refused more memory than so much."""
+    """Return what lets processes that are started be refused more memory than so much."""
     python = tmp_path / "python"
 
     def limit_to(most_bytes: int) -> None:
@@ -92,7 +92,7 @@ def limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], No
 
 
 def said_of(graph: ShardedGraph, name: str) -> list[int]:
-    """Tell what the kernel counted of each worker, in bytes."""
+    """Return what the kernel counted of each worker, in bytes."""
     exchange = graph._stored.exchange(Settings(threads=1))
     assert isinstance(exchange, LocalProcesses)
     found = []

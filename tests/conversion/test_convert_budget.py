@@ -44,7 +44,7 @@ def command(*arguments: object) -> list[str]:
 
 
 def least_bytes(*options: str) -> int:
-    """Give about what any conversion needs, the program included."""
+    """Return about what any conversion needs, the program included."""
     refused = children.run(
         command("convert", os.devnull, "-o", "x.ocg", "--memory", "1M", *options),
         capture_output=True,
@@ -151,7 +151,7 @@ FORMS: dict[str, Callable[[Pairs], bytes]] = {
 
 
 def check_run(done: subprocess.CompletedProcess[str], output: Path) -> bool:
-    """Tell whether a run was done; it may be refused, in one line and with nothing left."""
+    """Return whether a run was done; it may be refused, in one line and with nothing left."""
     if done.returncode == 1:
         line = done.stderr.splitlines()[-1]
         assert re.search(r"raise --memory|allow more with --memory", line), done

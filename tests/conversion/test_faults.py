@@ -27,7 +27,7 @@ def edges(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def convert(*arguments: object) -> tuple[int, str]:
-    """Convert in this process; gives the exit code and what was said."""
+    """Convert in this process; returns the exit code and what was said."""
     done = call("convert", *arguments)
     return done.returncode, done.stderr
 

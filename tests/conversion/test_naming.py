@@ -37,7 +37,7 @@ named_edges = st.lists(st.tuples(names, names), min_size=1, max_size=50)
 
 
 def stored(path: Path) -> tuple[list[str], set[tuple[str, str]]]:
-    """Give the names of a graph and its edges, the smaller name first if undirected."""
+    """Return the names of a graph and its edges, the smaller name first if undirected."""
     with oocbfs.open(path) as graph:
         assert graph.names is not None
         known = list(graph.names)

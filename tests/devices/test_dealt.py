@@ -118,8 +118,8 @@ def test_auto_uses_every_kind_of_step() -> None:
     """And decides as one device does: by the slow bytes of all."""
     kinds = set()
     result = check_dealt(random_graph(1, 20_000, 160_000), [200], 2, limits=NORMAL)
-    kinds |= {step.kind for step in result.steps}
-    kinds |= {step.kind for step in check_dealt(mixed_graph(1), [300], 2).steps}
+    kinds |= {step.direction for step in result.steps}
+    kinds |= {step.direction for step in check_dealt(mixed_graph(1), [300], 2).steps}
     assert kinds == {"top-down", "heads", "bottom-up", "heads, top-down"}
 
 
@@ -130,11 +130,7 @@ def test_heads_answer_as_on_one_device(count: int) -> None:
         alone = bfs.run(np.array([300], np.uint32), DeviceDirection.BOTTOM_UP)
     found = check_dealt(matrix, [300], count, DeviceDirection.BOTTOM_UP)
     for one, other in zip(alone.steps, found.steps, strict=False):
-        assert (one.frontier, one.heads_found, one.pending) == (
-            other.frontier,
-            other.heads_found,
-            other.pending,
-        )
+        assert (one.frontier, one.heads_answered) == (other.frontier, other.heads_answered)
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])

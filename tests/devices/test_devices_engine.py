@@ -39,7 +39,7 @@ pytestmark = [
 
 @cache
 def library() -> Library:
-    """Give the kernels of searches with parents, which all tests with doubles ask for."""
+    """Return the kernels of searches with parents, which all tests with doubles ask for."""
     made = Library(KernelOptions(dealt=True), sources=sources(DEVICES_KERNELS))
     made.configure(1, 2, 1 / 16)
     return made

@@ -23,6 +23,6 @@ def _hubs(num_vertices: int = 600_000) -> NDArray[np.int64]:
 
 @pytest.fixture(scope="session", params=[False, True], ids=["undirected", "directed"])
 def hub_graph(request: pytest.FixtureRequest, shared_graphs: SharedGraphs) -> Path:
-    """Give a graph in natural order whose longest rows cross chunks."""
+    """Return a graph in natural order whose longest rows cross chunks."""
     name = f"hubs-{request.param}"
     return shared_graphs.make(name, _hubs, directed=request.param, order="natural")

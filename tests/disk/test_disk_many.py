@@ -23,7 +23,7 @@ from oocbfs.plan import disk as plan_disk
 from oocbfs.plan.host import fast_bytes
 from oocbfs.plan.many import DEEP, DiskShare
 from oocbfs.search.graph import Graph, open_file
-from oocbfs.search.many import divide
+from oocbfs.search.many import plan_traversals
 from oocbfs.search.many_disk import DiskTraversals, Group
 from oocbfs.settings import Settings
 from tests.support import children
@@ -174,18 +174,20 @@ def check_widths(path: str) -> None:
     """Narrower words with less memory."""
     with open_file(path) as graph:
         graph._stored.disk_rows.load()
-        linked = graph._stored.disk_rows.num_linked
+        non_isolated = graph._stored.disk_rows.num_non_isolated
         for width in WIDTHS:
             disk_many.load(width)
-        divide(graph._stored, "summary", "auto", Settings(memory=8 << 30))
+        plan_traversals(graph._stored, "summary", "auto", Settings(memory=8 << 30))
         with pytest.raises(BudgetError, match="a traversal needs"):
             graph.bfs_many([0], memory="1M", strategy="together")
         for width in (64, 32, 16):
             # Levels of all sources and two rows of them are in memory, and pages of the order.
             levels = (width + 2 + 4) * graph.num_vertices
-            scratch = plan_disk.MANY_BYTES + plan_disk.words_bytes(linked, width) + levels
+            scratch = plan_disk.MANY_BYTES + plan_disk.words_bytes(non_isolated, width) + levels
             budget = fast_bytes(graph._stored) + scratch + (2 << 20)
-            share = divide(graph._stored, "levels", "together", Settings(memory=budget)).disk
+            share = plan_traversals(
+                graph._stored, "levels", "together", Settings(memory=budget)
+            ).disk
             assert share is not None
             assert share.width == width, (share, width)
 

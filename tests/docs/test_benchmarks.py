@@ -1,5 +1,6 @@
 """Benchmarks run to their end on tiny graphs; no speed is asserted."""
 
+import csv
 import pickle
 import re
 import shutil
@@ -114,7 +115,7 @@ def test_resident(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     resident.main([*arguments, "--forced", "0"])
     assert capsys.readouterr().out.count("| 100 % | auto |") == 1
     resident.main([*arguments, "--ways", "gswitch", "--against", kept])
-    assert re.search(r"\| 100 % \| [\d.]+ \| [\d.]+ \| 1.00 \|", capsys.readouterr().out)
+    assert re.search(r"\| g \| [\d., ]+ \| [\d., ]+ \| 1.00, 1.00 \|", capsys.readouterr().out)
 
 
 def test_pcie(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -213,7 +214,7 @@ def test_the_page_of_methods_was_made_from_its_words() -> None:
 
 
 def pieces_follow_each_other(template: str, page: str) -> bool:
-    """Tell whether a page is a template in which only figures and tables were put."""
+    """Return whether a page is a template in which only figures and tables were put."""
     place = 0
     for piece in re.split(r"\{[^}]*\}", template):
         found = page.find(piece, place)
@@ -232,3 +233,15 @@ def test_workers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "| dask |" in shown
     assert "| seconds longer if a worker is killed in level 2 |" in shown
     assert not list(tmp_path.iterdir())
+
+
+def test_earlier_runs_are_tables_of_one_form() -> None:
+    runs = sorted((Path(bfs.__file__).parent / "runs").glob("*.csv"))
+    assert runs
+    for path in runs:
+        with path.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert rows
+        for row in rows:
+            assert list(row) == ["date", "graph", "who", "what", "unit", "value", "note"], path
+            assert float(row["value"].replace(",", "")) > 0, (path, row)

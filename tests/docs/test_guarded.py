@@ -50,6 +50,13 @@ def test_a_test_comes_back_when_its_sources_change(tree: Path) -> None:
     assert is_wanted(name)
 
 
+def test_a_group_with_a_failed_test_is_not_recorded(tree: Path) -> None:
+    guarded.record(["tests/test_a.py::test_two"])
+    assert is_wanted("tests/test_a.py::test_one")
+    guarded.record(["tests/test_b.py::test_two"])
+    assert not is_wanted("tests/test_a.py::test_one")
+
+
 def test_a_source_that_is_new_or_renamed_is_a_change(tree: Path) -> None:
     guarded.record()
     (tree / "kernels" / "a.cu").rename(tree / "kernels" / "c.cu")

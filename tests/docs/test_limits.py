@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import children
-from tests.support.rooms import ROOT
+from tests.support.packages import ROOT
 
 # A test can hang in Python, in C code that lets no other thread run, or before it is called.
 HANGING = """

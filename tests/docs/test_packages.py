@@ -18,13 +18,13 @@ import oocbfs
 from oocbfs.kernels import internals
 from tests.support import children
 from tests.support.exhaustive import ALL
-from tests.support.rooms import ROOT
+from tests.support.packages import ROOT
 
 LINKS = {"oocbfs/formats", "oocbfs/kernels", "oocbfs/tools"}
 # What a checkout has and an sdist need not.
 LEFT_OUT = (".ci/", ".gitignore", ".venv/")
 MADE = shutil.ignore_patterns(
-    *(".git", ".venv", "__pycache__", "build", "dist", "demo", "bench", "*.egg-info"),
+    *(".git", ".venv", "__pycache__", "build", "dist", "demo", "bench", "site", "*.egg-info"),
     *(".hypothesis", ".*_cache"),
 )
 # Nothing is fetched: what packages need is here already.
@@ -47,7 +47,7 @@ def run(*command: object, cwd: Path, **environment: str) -> str:
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a copy: a build leaves files behind, which would bring deleted modules back."""
+    """Return a copy: a build leaves files behind, which would bring deleted modules back."""
     folder = tmp_path_factory.mktemp("packages") / "checkout"
     shutil.copytree(ROOT, folder, symlinks=True, ignore=MADE)
     return folder
@@ -63,7 +63,7 @@ def sdist(checkout: Path) -> Path:
 
 
 def make_environment(folder: Path) -> Path:
-    """Make an environment that finds what is installed here, but for oocbfs; give its programs."""
+    """Make an environment that finds what is installed here but oocbfs; return its programs."""
     run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder.parent)
     (packages,) = folder.glob("lib/python*/site-packages")
     ours = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]

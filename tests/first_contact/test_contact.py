@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -46,7 +47,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Case]]:
 
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch, driver_double: Path, tmp_path: Path) -> Target:
-    """Give the double of a GPU, on which everything is as small as in the emulator."""
+    """Return the double of a GPU, on which everything is as small as in the emulator."""
     monkeypatch.setattr(facts, "ask_driver", lambda: ask_driver(str(driver_double)))
     monkeypatch.setattr(contacts, "LARGE", SMALL)
     monkeypatch.setattr(rates, "ON_GPU", rates.EMULATED)
@@ -240,7 +241,7 @@ def test_verb(monkeypatch: pytest.MonkeyPatch) -> None:
     keep(monkeypatch, "components")
     monkeypatch.setattr(contacts, "kernel_facts", lambda *_: [])
     shown = call("doctor", "--gpu", "--engine", "emulator")
-    assert "Verdict: all 6 checks passed on the emulator" in shown.stdout
+    assert re.search(r"Verdict: all \d+ checks passed on the emulator", shown.stdout)
     found = json.loads(call("doctor", "--gpu", "--engine", "emulator", "--json").stdout)
     assert found["passed"]
     assert found["report"]

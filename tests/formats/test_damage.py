@@ -24,7 +24,7 @@ from oocbfs.kernels.results import validation
 from oocbfs.kernels.rows import Rows, read_only
 from oocbfs.kernels.shards import run as shards
 from oocbfs.kernels.shards.state import BOTTOM_UP, SMALL, TAKE, TOP_DOWN, Bitmaps
-from oocbfs.plan.many import DiskShare, ManyDivision
+from oocbfs.plan.many import DiskShare, ManyPlan
 from oocbfs.plan.prediction import sample_levels
 from oocbfs.progress import Phases
 from oocbfs.search.graph import open_file
@@ -135,7 +135,7 @@ def run_kernels(path: str, **fields: int) -> None:
             visited, found = np.zeros((2, n // 64 + 2), np.uint64)
             of_all = Bitmaps(words[0], words[1], visited, visited, found, marks)
             of_all = of_all._replace(levels=np.zeros(64 * (n // 64 + 2), np.uint8), parents=parents)
-            team.lead(of_all, of_all, functools.partial(team.step, task), connected=n)
+            team.lead(of_all, of_all, functools.partial(team.step, task), non_isolated=n)
         team.list_neighbours(words[1, :-1], 2, 64)
     tables = np.zeros((n + 2, 8), np.int64), np.zeros((n + 2, 8), np.int64)
     kernels.count_searched(
@@ -179,9 +179,9 @@ RUNS: dict[str, Callable[[oocbfs.Graph], object]] = {
     "together": lambda g: list(g.bfs_many([0, 3], emit="levels", strategy="together")),
     "one-per-core": lambda g: list(g.bfs_many([0, 3], emit="levels", strategy="one-per-core")),
     "many from disk": lambda g: list(
-        Traversals(
-            g._stored, "levels", ManyDivision("together", 2, disk=DiskShare(8, 1 << 30))
-        ).run([0, 3])
+        Traversals(g._stored, "levels", ManyPlan("together", 2, disk=DiskShare(8, 1 << 30))).run(
+            [0, 3]
+        )
     ),
     "components": lambda g: g.components().labels,
     "components from disk": lambda g: g.components(engine="disk").labels,

@@ -60,7 +60,7 @@ def pipe(beginning: bytes, rest: bytes = bytes(1 << 16)) -> int:
 
 
 def refusal(path: str, format: str | None = None, folder: Path | None = None) -> str:
-    """Read an input; give what is said when it is refused."""
+    """Read an input; return what is said when it is refused."""
     limits = InputLimits(line_bytes=1 << 22, folder=None if folder is None else str(folder))
     with pytest.raises(OocbfsError) as caught:
         for _ in open_edges([path], format=format, limits=limits).batches():

@@ -107,7 +107,7 @@ def kernel(cupy: Any, name: str = "initialise") -> Any:
 
 
 def streaming(runtime: Runtime) -> Any:
-    """Give a double of CuPy with a stream of ours, which stays the current one."""
+    """Return a double of CuPy with a stream of ours, which stays the current one."""
     cupy = fake_cupy(runtime, [])
     cupy.cuda.Stream(non_blocking=True).__enter__()
     return cupy

@@ -47,7 +47,7 @@ def graph(opened_graph: Graph) -> Iterator[Graph]:
 
 
 def least_for_many(graph: Graph) -> int:
-    """Tell the device memory that a batch without levels needs at least."""
+    """Return the device memory that a batch without levels needs at least."""
     sizes = graph.num_vertices, (graph._stored.rows.tails.size, graph._stored.in_rows.tails.size)
     one = search_arrays(*sizes, with_parents=False)
     least = plan(shape_of(graph._stored, whole=True), vram_bytes=None).mandatory_bytes
@@ -107,7 +107,7 @@ def test_tails_that_the_host_cannot_hold_come_from_disk(
     monkeypatch.setattr("oocbfs.gpu.staging.NUM_SLOTS", 2)
     results = RESULT_SLOTS * result_slot_bytes(graph.num_vertices)
     ring = 2 * (DISK_BLOCK_BYTES + 3 * PAGE_BYTES) + 4 * PAGE_BYTES + results
-    monkeypatch.setattr("oocbfs.gpu.engine.pinnable_bytes", lambda *_, **__: ring)
+    monkeypatch.setattr("oocbfs.engines.gpu.pinnable_bytes", lambda *_, **__: ring)
     source = source_of(graph)
     for direction in ("top-down", "bottom-up", "auto"):
         found = graph.bfs(
@@ -281,8 +281,8 @@ def test_auto_takes_the_gpu_or_says_why_not(
 ) -> None:
     runtime = Runtime(offset=0, free_bytes=free_bytes)
     use(monkeypatch, runtime, **trouble)
-    monkeypatch.setattr("oocbfs.search.engine.find_spec", lambda name: name)
-    monkeypatch.setattr("oocbfs.search.engine.ask_driver", lambda: ask_driver(str(driver_double)))
+    monkeypatch.setattr("oocbfs.engines.choice.find_spec", lambda name: name)
+    monkeypatch.setattr("oocbfs.engines.choice.ask_driver", lambda: ask_driver(str(driver_double)))
     found = graph.bfs(source_of(graph))
     assert found.stats.engine == engine
     assert (found.stats.fallback is None) == (words is None)
@@ -318,8 +318,8 @@ def test_components_on_the_gpu_or_not(
 ) -> None:
     runtime = Runtime(offset=0)
     use(monkeypatch, runtime, **trouble)
-    monkeypatch.setattr("oocbfs.search.engine.find_spec", lambda name: name)
-    monkeypatch.setattr("oocbfs.search.engine.ask_driver", lambda: ask_driver(str(driver_double)))
+    monkeypatch.setattr("oocbfs.engines.choice.find_spec", lambda name: name)
+    monkeypatch.setattr("oocbfs.engines.choice.ask_driver", lambda: ask_driver(str(driver_double)))
     found = graph.components()
     assert found.stats.engine == engine
     assert ("cudaErrorUnknown" in str(found.stats.fallback)) == (engine == "cpu")

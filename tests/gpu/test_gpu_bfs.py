@@ -49,7 +49,7 @@ def test_levels_under_ten_schedules(seed: int, direction: DeviceDirection, direc
 @pytest.mark.parametrize("seed", SEEDS)
 def test_small_levels_under_ten_schedules(seed: int) -> None:
     result = check(device(seed), mixed_graph(1), [300], DeviceDirection.TOP_DOWN, limits=SMALL)
-    assert {step.kind for step in result.steps} == {"small"}
+    assert {step.direction for step in result.steps} == {"small"}
     assert int(result.control[Control.HUB_ROWS]) == 3
 
 
@@ -85,8 +85,8 @@ def test_auto_uses_every_kind_of_step() -> None:
     kinds = set()
     for matrix in (random_graph(1, 60_000, 500_000), long_hub_graph(2)):
         result = check(device(), matrix, [200], limits=NORMAL)
-        kinds |= {step.kind for step in result.steps}
-    kinds |= {step.kind for step in check(device(), mixed_graph(1), [300]).steps}
+        kinds |= {step.direction for step in result.steps}
+    kinds |= {step.direction for step in check(device(), mixed_graph(1), [300]).steps}
     assert kinds >= {"small", "bottom-up", "heads, top-down", "heads"}
 
 

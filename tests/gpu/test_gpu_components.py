@@ -51,7 +51,7 @@ def test_no_races(seed: int) -> None:
     assert made.library.counters().accesses > 100_000
 
 
-def test_rows_outside_the_giant_are_decoded_once_and_wholly() -> None:
+def test_rows_outside_the_largest_are_decoded_once_and_wholly() -> None:
     matrix, size = two_worlds()
     rows = rows_of(matrix)
     steps = {step.name: step for step in check_components(device(), matrix)}
@@ -64,7 +64,7 @@ def test_rows_outside_the_giant_are_decoded_once_and_wholly() -> None:
     assert steps["tails"].edges == degrees.sum() - np.count_nonzero(degrees)
 
 
-def test_rows_are_read_no_further_than_the_giant() -> None:
+def test_rows_are_read_no_further_than_the_largest() -> None:
     steps = {step.name: step for step in check_components(device(), mixed_graph(1), weights_seed=1)}
     assert 0 < steps["tails"].tail_bytes < 0.2 * rows_of(mixed_graph(1)).tails.size
 

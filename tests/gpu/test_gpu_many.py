@@ -20,9 +20,9 @@ from oocbfs.generate import generators
 from oocbfs.gpu.many import GpuMany
 from oocbfs.kernels.cuda.source import MANY_KERNELS
 from oocbfs.kernels.emulator.build import Checks
-from oocbfs.plan.many import ManyDivision
+from oocbfs.plan.many import ManyPlan
 from oocbfs.search.graph import Graph, open_file
-from oocbfs.search.many import Traversals, divide
+from oocbfs.search.many import Traversals, plan_traversals
 from oocbfs.settings import Settings
 from tests.support.gpu import emulated
 from tests.support.gpu.cuda_double import Runtime
@@ -154,8 +154,8 @@ def test_resident_tails(tmp_path: Path, directed: bool) -> None:
         expected = [one.levels for one in opened.bfs_many(range(9), emit="levels", engine="cpu")]
         moved = []
         for share in ("0%", "50%", "100%"):
-            division = divide_many(opened, share)
-            with Traversals(opened._stored, "levels", division) as work:
+            plan = plan_many(opened, share)
+            with Traversals(opened._stored, "levels", plan) as work:
                 found = [one.levels for one in work.run(range(9))]
                 assert work._device is not None
                 moved.append(work._device.device.usage.slow_bytes or 0)
@@ -167,10 +167,10 @@ def test_resident_tails(tmp_path: Path, directed: bool) -> None:
             opened.bfs_many(range(9), engine="emulator", options=Settings(resident_tails="lots%"))
 
 
-def divide_many(graph: Graph, share: str) -> ManyDivision:
+def plan_many(graph: Graph, share: str) -> ManyPlan:
     """Divide as bfs_many does."""
     settings = Settings(engine="emulator", resident_tails=share)
-    return divide(graph._stored, "levels", "together", settings)
+    return plan_traversals(graph._stored, "levels", "together", settings)
 
 
 def test_engine_cuda(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,7 +75,7 @@ def slot(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
 
 
 def source_of(graph: Graph) -> Any:
-    """Give the id of the vertex with the most neighbours."""
+    """Return the id of the vertex with the most neighbours."""
     return graph._stored.given(
         graph._stored.ids_of(np.argmax(graph._stored.rows.degrees, keepdims=True))
     )[0]
@@ -95,14 +95,14 @@ def same(graph: Graph, **how: Any) -> Any:
 
 
 def record_naming(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Give a list that gets the number of threads whenever the host names levels."""
+    """Return a list that gets the number of threads whenever the host names levels."""
     recorded: list[int] = []
 
     def name(*arguments: Any) -> Any:
         recorded.append(arguments[-1])
         return name_levels(*arguments)
 
-    monkeypatch.setattr("oocbfs.search.bfs.name_levels", name)
+    monkeypatch.setattr("oocbfs.search.run.name_levels", name)
     return recorded
 
 
@@ -146,7 +146,7 @@ def test_all_threads_name_what_other_ways_to_search_find(
 
 
 def caterpillar(length: int, legs: int) -> Matrix:
-    """Give a path of so many vertices, each with some leaves that follow it."""
+    """Return a path of so many vertices, each with some leaves that follow it."""
     spine = np.arange(length) * (legs + 1)
     leaves = np.stack(
         [np.repeat(spine, legs), np.arange(length * (legs + 1)).reshape(length, -1)[:, 1:].ravel()],

@@ -12,7 +12,7 @@ from oocbfs.gpu.nvidia import Link, ask_driver, driver_release, unclaimed_gpus
 
 @pytest.fixture
 def bus(tmp_path: Path) -> Path:
-    """Give a folder like /sys/bus/pci/devices: an NVIDIA GPU, its sound chip, another GPU."""
+    """Return a folder like /sys/bus/pci/devices: an NVIDIA GPU, its sound chip, another GPU."""
     for name, vendor, kind in (
         ("0000:0a:40.0", "0x10de", "0x030000"),
         ("0000:0a:40.1", "0x10de", "0x040300"),

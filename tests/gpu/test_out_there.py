@@ -51,8 +51,8 @@ def graph(opened_graph: Graph) -> Iterator[Graph]:
 @pytest.fixture
 def auto(monkeypatch: pytest.MonkeyPatch, driver_double: Path) -> None:
     """Let ``auto`` find the double."""
-    monkeypatch.setattr("oocbfs.search.engine.find_spec", lambda name: name)
-    monkeypatch.setattr("oocbfs.search.engine.ask_driver", lambda: ask_driver(str(driver_double)))
+    monkeypatch.setattr("oocbfs.engines.choice.find_spec", lambda name: name)
+    monkeypatch.setattr("oocbfs.engines.choice.ask_driver", lambda: ask_driver(str(driver_double)))
 
 
 @pytest.mark.parametrize("limit", [0, 4095, 1 << 20, (5 << 20) + 1234, 63 << 20])

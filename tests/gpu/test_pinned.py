@@ -20,7 +20,7 @@ from tests.support.gpu.cuda_double import Runtime, off_the_page
 
 @pytest.fixture
 def mapped(tmp_path: Path) -> np.ndarray:
-    """Give a read-only array that shows the second page of a file, as containers do."""
+    """Return a read-only array that shows the second page of a file, as containers do."""
     path = tmp_path / "graph.ocg"
     path.write_bytes(bytes(range(256)) * 64)
     with path.open("rb") as file:
@@ -109,7 +109,7 @@ def test_a_low_limit_is_named(mapped: np.ndarray) -> None:
 
 @pytest.fixture
 def pieces(tmp_path: Path) -> np.ndarray:
-    """Give a mapped file of several pages, to be registered a page at a time."""
+    """Return a mapped file of several pages, to be registered a page at a time."""
     path = tmp_path / "graph.ocg"
     path.write_bytes(np.random.default_rng(1).bytes(5 * mmap.PAGESIZE + 100))
     with path.open("rb") as file:

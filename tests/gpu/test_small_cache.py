@@ -44,12 +44,12 @@ def distinct_sectors(rows: Rows) -> int:
 
 
 def moved_by(rows: Rows, seed: int = 1, device_range: tuple[int, int] = (0, 0)) -> tuple[int, int]:
-    """Traverse by small levels; give the sectors moved, and those of an independent count."""
+    """Traverse by small levels; return the sectors moved, and those of an independent count."""
     made = RecordingDevice(library=library(), seed=seed)
     with GpuBfs(made, rows, limits=SMALL, device_ranges=(device_range,)) as bfs:
         made.bfs, made.pending = bfs, []
         result = bfs.run(np.array([0], np.uint32))
-        assert {step.kind for step in result.steps} == {"small"}
+        assert {step.direction for step in result.steps} == {"small"}
         return made.library.counters().host_sectors, expected_sectors(
             made, rows, result, device_range, 32
         )

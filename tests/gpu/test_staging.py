@@ -31,6 +31,7 @@ from oocbfs.search.graph import Graph, open_file
 from tests.support.exhaustive import crossing
 from tests.support.gpu.emulated import CHECKS, device
 from tests.support.gpu.gpu_graphs import check_parents, levels_by_scipy, matrix_of
+from tests.support.gpu.steps import numbered
 
 pytestmark = pytest.mark.skipif(
     shutil.which("g++") is None, reason="the emulator needs a C++ compiler"
@@ -51,7 +52,7 @@ def edges(*, directed: bool) -> Any:
 
 @pytest.fixture(scope="module")
 def graphs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[bool, Graph]]:
-    """Give the graphs that are not directed and directed."""
+    """Return the graphs that are not directed and directed."""
     with ExitStack() as stack:
         opened = {}
         for directed in (False, True):
@@ -201,8 +202,8 @@ def blocks_of(graph: Graph, vertices: Any, *, searched: bool) -> set[int]:
 def test_bytes_are_those_of_the_blocks_needed(graph: Graph) -> None:
     result, _ = traverse(graph, ((0, 0),), DeviceDirection.TOP_DOWN)
     pieces = -(-graph._stored.rows.tails.size // (2 * DISK_BLOCK_BYTES))
-    for step in result.steps:
-        frontier = np.flatnonzero(result.levels == step.level - 1)
+    for level, step in numbered(result):
+        frontier = np.flatnonzero(result.levels == level - 1)
         needed = len(blocks_of(graph, frontier, searched=False)) * DISK_BLOCK_BYTES
         # The last block is cut; a page after each piece may be read with it.
         assert needed - DISK_BLOCK_BYTES < step.slow_bytes["disk"] <= needed + pieces * PAGE_BYTES
@@ -210,7 +211,7 @@ def test_bytes_are_those_of_the_blocks_needed(graph: Graph) -> None:
 
 def test_every_level_takes_the_cheaper_direction(graph: Graph) -> None:
     result, _ = traverse(graph, ((0, 0),), DeviceDirection.AUTO)
-    assert {step.kind for step in result.steps} >= {"heads, top-down"}
+    assert {step.direction for step in result.steps} >= {"heads, top-down"}
     forced = [
         sum(step.slow_bytes["disk"] for step in traverse(graph, ((0, 0),), direction)[0].steps)
         for direction in (DeviceDirection.TOP_DOWN, DeviceDirection.BOTTOM_UP)
@@ -264,14 +265,14 @@ def test_plans_keep_to_the_host_budget(graph: Graph, share: float, vram_share: f
 def test_budgets_of_the_engine(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = graph.bfs(SOURCE, engine="cpu")
     ring = ring_bytes(graph)
-    monkeypatch.setattr("oocbfs.gpu.engine.pinnable_bytes", lambda *_, **__: ring + 50_000)
+    monkeypatch.setattr("oocbfs.engines.gpu.pinnable_bytes", lambda *_, **__: ring + 50_000)
     graph.release_device()
     found = graph.bfs(SOURCE, engine="emulator")
     np.testing.assert_array_equal(found.levels, expected.levels)
     tiers = found.stats.slow_bytes_by_tier
     assert tiers["disk"] == sum(level.slow_bytes["disk"] for level in found.stats.levels) > 0
     assert tiers["host"] == sum(level.slow_bytes["host"] for level in found.stats.levels) > 0
-    monkeypatch.setattr("oocbfs.gpu.engine.pinnable_bytes", lambda *_, **__: ring - 1)
+    monkeypatch.setattr("oocbfs.engines.gpu.pinnable_bytes", lambda *_, **__: ring - 1)
     graph.release_device()
     with pytest.raises(BudgetError, match="pinned in host memory at least"):
         graph.bfs(SOURCE, engine="emulator")

@@ -44,7 +44,7 @@ DIRECTIONS = (AUTO, TOP_DOWN, BOTTOM_UP)
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every level worth sharing and every long row a hub, however small the graph is."""
     monkeypatch.setattr(bfs, "ALONE_EDGES", -1)
-    monkeypatch.setattr(bfs, "SUMMON_EDGES", -1)
+    monkeypatch.setattr(bfs, "WAKE_EDGES", -1)
     monkeypatch.setattr(bfs, "PARTS_LIMIT", 64)
     monkeypatch.setattr(bfs, "FIRST_PARTS", 0)
     monkeypatch.setattr(state, "SHARED_SEGMENTS", 1)
@@ -178,7 +178,7 @@ def test_parts_that_grow_and_shrink(monkeypatch: pytest.MonkeyPatch, threads: in
     Frontiers stay small for long, and one thread's share of them grows while the other's dies out.
     """
     monkeypatch.setattr(bfs, "ALONE_EDGES", 2)
-    monkeypatch.setattr(bfs, "SUMMON_EDGES", -1)
+    monkeypatch.setattr(bfs, "WAKE_EDGES", -1)
     rng = np.random.default_rng(3)
     names: dict[tuple[int, int], int] = {}
     for x in range(1500):

@@ -11,7 +11,7 @@ import pytest
 
 from oocbfs.kernels import cache_folder
 from tests.support import children
-from tests.support.rooms import ROOT
+from tests.support.packages import ROOT
 
 OTHER = 54321
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")

@@ -53,6 +53,14 @@ def test_a_helper_that_fails_costs_only_time(tmp_path: Path) -> None:
     assert run_with_cache(tmp_path, "-c", code).stdout.split() == ["1", "0"]
 
 
+def test_a_kernel_needs_no_other_to_be_compiled_before_it(tmp_path: Path) -> None:
+    """A function without options of its own takes those of the first that calls it."""
+    code = (
+        "from oocbfs.kernels.ordered.search import meet; meet.prepare(); print(len(meet.overloads))"
+    )
+    assert run_with_cache(tmp_path, "-c", code).stdout.split() == ["1"]
+
+
 def test_everything_is_compiled_ahead() -> None:
     """Every module of kernels with signatures is on the list; the others are loaded by a verb."""
     listed = {

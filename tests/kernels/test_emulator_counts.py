@@ -32,7 +32,7 @@ def run(
     on_host: bool = False,
     checks: Checks = Checks.COUNTS,
 ) -> tuple[Counts, np.ndarray]:
-    """Run a kernel on two arrays, the second of 0, 1, 2 and so on; give counts and the first."""
+    """Run a kernel on two arrays, the second of 0, 1, 2 and so on; return counts and the first."""
     device = EmulatorDevice(library=library(checks), seed=seed)
     numbers = np.arange(1024, dtype=np.uint32)
     out, copy = (device.allocate(numbers.size, np.uint32, name) for name in ("out", "in"))

@@ -25,7 +25,7 @@ COMPILED = sorted(path for path in KERNELS.rglob("*.py") if "@compiled(" in path
 
 
 def imports_by_syntax(path: Path) -> set[Path]:
-    """Give a module's file and all modules of kernels that it imports, as the parser reads them."""
+    """Return a module's file and all modules of kernels that it imports, as they are parsed."""
     found: set[Path] = set()
     waiting = [path]
     while waiting:

@@ -29,13 +29,13 @@ INCLUDE = re.compile(r'#include "(.+)"')
 
 @cache
 def files_of(path: Path) -> frozenset[Path]:
-    """Give a source and all that it includes."""
+    """Return a source and all that it includes."""
     included = (FOLDER / name for name in INCLUDE.findall(path.read_text()))
     return frozenset({path}.union(*(files_of(file) for file in included)))
 
 
 def uses_options(kernel: str) -> bool:
-    """Tell whether the text of a kernel, or of what it includes, mentions an option."""
+    """Return whether the text of a kernel, or of what it includes, mentions an option."""
     text = "".join(path.read_text() for path in files_of(source(kernel)))
     names = "|".join(field.name.upper() for field in fields(KernelOptions))
     return re.search(rf"\b({names})\b", text) is not None

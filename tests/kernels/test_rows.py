@@ -115,7 +115,7 @@ def test_levels_beyond_the_records_are_counted_though_parts_found_some_twice(
 ) -> None:
     """On a long grid, whose parts meet, and with memory that a shorter one has used before."""
     monkeypatch.setattr(bfs, "ALONE_EDGES", -1)
-    monkeypatch.setattr(bfs, "SUMMON_EDGES", -1)
+    monkeypatch.setattr(bfs, "WAKE_EDGES", -1)
     monkeypatch.setattr(bfs, "FIRST_PARTS", 0)
     monkeypatch.setattr(state, "MAX_RECORDS", 40)
     width, length = 40, 300

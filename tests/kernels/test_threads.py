@@ -107,12 +107,12 @@ def test_without_threads_the_caller_does_the_work(
     assert run() == [str(number) for number in range(9)]
 
 
-def test_a_task_that_was_withdrawn_is_not_waited_for() -> None:
+def test_a_task_that_was_cancelled_is_not_waited_for() -> None:
     task = Task(time.sleep, 60)
-    assert task.withdraw()
+    assert task.cancel()
     task.start()
     task.settle(60)
-    assert not task.withdraw()
+    assert not task.cancel()
 
 
 def test_a_silent_producer_is_not_waited_for() -> None:

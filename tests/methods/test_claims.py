@@ -91,7 +91,7 @@ def test_v33_has_no_pass_over_all_vertices_besides_the_search(shared_graphs: Sha
 
 
 def redundancy(graph: Graph, method: str) -> float:
-    """Give the edges that were expanded over those of the vertices reached: the median of three."""
+    """Return the edges expanded over those of the vertices reached: the median of three."""
     logical = counted(graph, "v3.1").edges_examined or 0
     return median(
         (counted(graph, method, schedule).edges_examined or 0) / logical for schedule in SCHEDULES

@@ -52,7 +52,7 @@ def test_the_last_segment_of_a_hub_is_searched(method: str) -> None:
     edges += [(leaf, leaf + 2) for leaf in leaves[:-1]] + [(leaf, leaf + 4) for leaf in leaves[:-2]]
     matrix = matrix_of(6301, np.array(edges))
     result = check_method(method, matrix, [0])
-    assert [step.kind for step in result.steps][1] == "bottom-up"
+    assert [step.direction for step in result.steps][1] == "bottom-up"
 
 
 @settings(max_examples=100 if ALL else 8)

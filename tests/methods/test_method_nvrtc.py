@@ -19,13 +19,13 @@ Axes = tuple[tuple[str, str], ...]
 
 
 def axes_of(kernel: Variant) -> Axes:
-    """Give what tells a kernel from others of its source: all definitions but its names."""
+    """Return what tells a kernel from others of its source: all definitions but its names."""
     names = ("AXIS_ENTRY", "AXIS_SPACE")
     return tuple((name, value) for name, value in kernel.definitions if name not in names)
 
 
 def different_kernels() -> dict[str, list[Variant]]:
-    """Give every kernel once, with the first method that uses it."""
+    """Return every kernel once, with the first method that uses it."""
     seen: set[tuple[str, Axes]] = set()
     found: dict[str, list[Variant]] = {}
     for text in [*ON_DEVICES, *WITH_OPTIONS]:

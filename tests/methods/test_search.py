@@ -100,6 +100,14 @@ def test_semiring_trees_are_the_same_in_every_schedule(graph: Graph) -> None:
     assert len(trees) == 1
 
 
+@pytest.mark.parametrize("method", ON_DEVICES)
+def test_every_way_to_go_has_a_colour(graph: Graph, tmp_path: Path, method: str) -> None:
+    pytest.importorskip("matplotlib", reason="plots need matplotlib")
+    found = graph.bfs(SOURCE, engine="emulator", options=Settings(method=method))
+    found.plot(tmp_path / "levels.png")
+    assert (tmp_path / "levels.png").stat().st_size > 1000
+
+
 @pytest.mark.parametrize("method", [*ON_DEVICES, *ON_CPU])
 def test_stops(graph: Graph, method: str) -> None:
     engine: Engine = "cpu" if method in ON_CPU else "emulator"

@@ -38,7 +38,7 @@ SPARSE = 3, 1_000_003
 
 
 def random_edges(seed: int, *, sparse: bool) -> Any:
-    """Give edges among 60 ids, consecutive ones or not, with duplicates and loops."""
+    """Return edges among 60 ids, consecutive ones or not, with duplicates and loops."""
     ids = np.arange(60) * SPARSE[1] + SPARSE[0] if sparse else np.arange(60)
     return np.random.default_rng(seed).choice(ids, (170, 2))
 

@@ -101,7 +101,7 @@ def test_the_backend_is_what_it_says() -> None:
 
 
 def calls(graph: Any, log: pytest.LogCaptureFixture, name: str, *args: Any, **kwargs: Any) -> bool:
-    """Tell whether networkx ran the backend."""
+    """Return whether networkx ran the backend."""
     log.clear()
     with log.at_level("DEBUG", "networkx.utils.backends"), nx.config(backend_priority=["oocbfs"]):
         value = getattr(nx, name)(graph, *args, **kwargs)

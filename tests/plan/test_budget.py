@@ -34,7 +34,7 @@ NUM_RUNS = 60 if ALL else len(WAYS)
 def graphs(
     shared_graphs: SharedGraphs, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Path]:
-    """Give links in a folder of this worker's own, in which no run may leave anything."""
+    """Return links in a folder of this worker's own, in which no run may leave anything."""
     folder = tmp_path_factory.mktemp("budget")
     for name, (make, options) in GRAPHS.items():
         os.link(shared_graphs.make(name, make, **options), folder / f"{name}.ocg")

@@ -101,5 +101,5 @@ def test_a_frontier_that_small_levels_leave_is_not_offered_again() -> None:
     with GpuBfs(device(), rows_of(matrix)) as bfs:
         result = bfs.run(np.array([0], np.uint32), DeviceDirection.TOP_DOWN)
     np.testing.assert_array_equal(result.levels, levels_by_scipy(matrix, [0]))
-    assert [step.kind for step in result.steps[:2]] == ["small", "top-down"]
+    assert [step.direction for step in result.steps[:2]] == ["small", "top-down"]
     assert all(step.num_levels for step in result.steps[:-1])

@@ -42,7 +42,7 @@ def test_levels_where_heads_do_not_help(seed: int) -> None:
     with GpuBfs(device(seed), rows, limits=LARGE) as bfs:
         for source in (17, 300, 4000) if ALL else (17, 300, 4000)[seed - 1 : seed]:
             result = bfs.run(np.array([source], np.uint32), DeviceDirection.SPLIT)
-            assert "split" in {step.kind for step in result.steps}
+            assert "split" in {step.direction for step in result.steps}
             np.testing.assert_array_equal(result.levels, levels_by_scipy(matrix, [source]))
 
 
@@ -81,7 +81,7 @@ def test_cuts_of_next_to_nothing(n: int) -> None:
 
 
 def hub_and_clique(hub: int) -> object:
-    """Give a hub whose row holds almost all bytes, and a clique at a leaf of it."""
+    """Return a hub whose row holds almost all bytes, and a clique at a leaf of it."""
     n = 4096
     leaves = np.delete(np.arange(n - 6), hub)[::2]
     edges = [(hub, leaf) for leaf in leaves]
@@ -101,7 +101,7 @@ def test_levels_are_not_cut_where_one_side_has_no_vertices(hub: int, cut: int) -
         bfs.cuts.vertices[:] = cut
         result = bfs.run(np.array([2], np.uint32), DeviceDirection.SPLIT)
     np.testing.assert_array_equal(result.levels, levels_by_scipy(matrix, [2]))
-    kinds = {step.kind for step in result.steps}
+    kinds = {step.direction for step in result.steps}
     assert kinds >= {"bottom-up" if cut else "heads, top-down"}
     assert "split" not in kinds
     moved = made.library.counters().host_sectors
@@ -202,7 +202,7 @@ def test_segments_before_the_cut_are_not_listed(rows: Rows) -> None:
     for direction in (DeviceDirection.TOP_DOWN, DeviceDirection.SPLIT):
         with GpuBfs(device(), rows, limits=LARGE) as bfs:
             result = bfs.run(source, direction)
-        kinds = {step.kind for step in result.steps}
+        kinds = {step.direction for step in result.steps}
         assert ("split" in kinds) == (direction is DeviceDirection.SPLIT)
         hubs, segments = divmod(int(result.control[Control.HUBS]), 1 << 32)
         listed[direction] = segments / hubs
@@ -214,5 +214,5 @@ def test_auto_cuts_a_level(rows: Rows) -> None:
     with GpuBfs(device(), rows) as bfs:
         for source in np.flatnonzero(rows.degrees)[200::1000]:
             result = bfs.run(np.array([source], np.uint32))
-            kinds.extend(step.kind for step in result.steps)
+            kinds.extend(step.direction for step in result.steps)
     assert "split" in kinds

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oocbfs
-from oocbfs.cluster.graph import ShardedGraph
 from oocbfs.errors import QueryError
 from oocbfs.plan.messages import (
     CODED_BITS,
     Frontier,
     Machines,
+    coordinator_bytes,
     down_bytes,
     grid_bytes,
     parse_bandwidth,
@@ -26,10 +26,10 @@ from oocbfs.plan.messages import (
     read_frontiers,
     scaled,
     set_bytes,
-    star_bytes,
     uniform_frontiers,
     up_bytes,
 )
+from oocbfs.search.sharded import ShardedGraph
 from tests.benchmarks.cluster import packed_search
 from tests.support.command_line import call, said
 
@@ -45,7 +45,7 @@ def test_formulas_by_hand() -> None:
     assert up_bytes(n, 1024, 4) == 0.75 * (1024 * 11 + 1024) / 8
     # 4,096 edges, a quarter of them on each machine, three quarters of what they lead to sent away.
     assert down_bytes(n, 4096, 4) == up_bytes(n, 1024, 4)
-    assert star_bytes(n, 4) == 6 * 131_072
+    assert coordinator_bytes(n, 4) == 6 * 131_072
     assert grid_bytes(n, 16) == 2 * 131_072 / 4
     assert up_bytes(n, 5, 1) == down_bytes(n, 5, 1) == up_bytes(n, 0, 4) == 0
 
@@ -123,7 +123,7 @@ def test_directions_follow_the_edges() -> None:
     assert found.exchanges[0].num_bytes == sum(sent)
     waits = 6 * TEN_GBIT.latency
     assert found.exchanges[0].seconds == pytest.approx(waits + sum(sent) / 1.25e9)
-    assert found.exchanges[1].num_bytes == 6 * star_bytes(10_000, 4)
+    assert found.exchanges[1].num_bytes == 6 * coordinator_bytes(10_000, 4)
     assert not found.warnings
 
 
@@ -141,7 +141,7 @@ def test_a_star_that_cannot_be_meant() -> None:
     machines = Machines(workers=128, bandwidth=parse_bandwidth("25G"))
     n, m = 4 * 10**9, 10**12
     warnings = plan_messages(n, m, uniform_frontiers(n, m), machines).warnings
-    assert "the star is out of reach: each level takes 20.8 s" in warnings[0]
+    assert "a coordinator is out of reach: each level takes 20.8 s" in warnings[0]
     assert "a 2-D cut would send less" in warnings[1]
 
 
@@ -212,12 +212,12 @@ def test_a_star_sends_less_than_its_formula(
         assert isinstance(graph, ShardedGraph)
         n = graph.num_vertices
         outcome = packed_search(graph, int(searched[2]["source"]))
-    assert {record.up for record in outcome.records} == {True, False}
-    for record in outcome.records:
-        traffic = record.traffic
-        if record.up:
-            assert traffic.plain == star_bytes(n, parts)
-        assert traffic.sent + traffic.received <= star_bytes(n, parts) + 48 * parts
+    assert {level.direction for level in outcome.levels} == {"top-down", "bottom-up"}
+    for level in outcome.levels:
+        assert level.exchange is not None
+        if level.direction == "bottom-up":
+            assert level.exchange["plain"] == coordinator_bytes(n, parts)
+        assert level.slow_bytes["messages"] <= coordinator_bytes(n, parts) + 48 * parts
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ RATES = KNOWN_GPUS[0].rates
 
 
 def sectors(begin: int, end: int, device_range: tuple[int, int]) -> tuple[set[int], set[int]]:
-    """Give the slow and the fast sectors of some bytes."""
+    """Return the slow and the fast sectors of some bytes."""
     touched = set(range(begin // 32, -(-end // 32))) if begin < end else set()
     fast = {sector for sector in touched if device_range[0] <= 32 * sector < device_range[1]}
     return touched - fast, fast
@@ -49,7 +49,7 @@ def plain_count(graph: Graph, decided: DevicePlan, sample: LevelSample) -> int:
     """Count level by level, as the module says, with sets and lists."""
     total = 0
     alone = True
-    rows, in_rows = graph._stored.connected_rows
+    rows, in_rows = graph._stored.non_isolated_rows
     levels = sample.levels[: rows.heads.size]
     cuts, costs = Cuts(rows, in_rows), costs_of(RATES, rows)
     for level in range(1, sample.num_levels + 1):

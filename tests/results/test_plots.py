@@ -13,7 +13,8 @@ import pytest
 
 import oocbfs
 from oocbfs.generate import generators
-from oocbfs.plot import BLUE, ORANGE, ratio_bars
+from oocbfs.plot import BLUE, ORANGE
+from tests.benchmarks.common import ratio_bars
 from tests.support.shared import SharedGraphs
 
 pytest.importorskip("matplotlib", reason="plots need matplotlib")
@@ -25,7 +26,7 @@ def path(shared_graphs: SharedGraphs) -> Path:
 
 
 def texts(path: Path) -> list[str]:
-    """Give the words of a drawing; they are words, not outlines of letters."""
+    """Return the words of a drawing; they are words, not outlines of letters."""
     root = ElementTree.parse(path).getroot()
     return [element.text or "" for element in root.iter("{http://www.w3.org/2000/svg}text")]
 

@@ -100,7 +100,7 @@ SEARCHES: dict[str, Ask] = {
 
 @pytest.fixture(scope="module")
 def path_and_folder(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Give a path of ten vertices, damaged, in one file and in two parts."""
+    """Return a path of ten vertices, damaged, in one file and in two parts."""
     folder = tmp_path_factory.mktemp("verify")
     edges = np.array([(u, u + 1) for u in range(SIZE - 1)])
     oocbfs.convert(edges, folder / "g.ocg", order="natural")

@@ -20,7 +20,7 @@ SAMPLE = [] if ALL else ["--sample", "3"]
 
 
 def faults(*words: str) -> str:
-    """Try faults; gives what was printed if nothing was wrong."""
+    """Try faults; returns what was printed if nothing was wrong."""
     done = children.run(
         [sys.executable, "-m", "tests.support.faults", *words],
         capture_output=True,

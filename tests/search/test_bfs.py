@@ -135,7 +135,7 @@ def test_kron_in_every_way(kron: Path, threads: int, direction: Any) -> None:
 
 
 def test_results_that_nobody_holds_are_used_again(kron: Path) -> None:
-    """Neither the kept memory of searches nor a worker that lingers may hold on to them."""
+    """Neither the kept memory of searches nor a worker that spins may hold on to them."""
     with open_file(kron) as graph:
         graph.bfs(oocbfs.LARGEST_COMPONENT, threads=2, parents=True)
         places = set()
@@ -221,6 +221,17 @@ def test_huge_ids(tmp_path: Path) -> None:
         assert result.path_to(2**63) == [2**64 - 1, 3, 2**63]
         with pytest.raises(QueryError, match="cannot be given as numbers"):
             _ = result.parents
+
+
+@pytest.mark.parametrize("engine", ["cpu", "disk"])
+def test_consecutive_ids_that_need_64_bits(tmp_path: Path, engine: Any) -> None:
+    first = 2**63
+    edges = np.array([[first, first + 1], [first + 1, first + 2]], np.uint64)
+    oocbfs.convert(edges, tmp_path / "g.ocg")
+    with open_file(tmp_path / "g.ocg") as graph:
+        assert graph.bfs(first, engine=engine, validate=True).levels.tolist() == [0, 1, 2]
+        found = graph.components(engine=engine)
+        assert found.labels.tolist() == [first] * 3
 
 
 def test_concurrent_traversals_of_one_graph(kron: Path) -> None:

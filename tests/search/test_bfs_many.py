@@ -16,7 +16,7 @@ from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
 from oocbfs.kernels.many import spread as many_spread
 from oocbfs.kernels.many import traverse as kernels
-from oocbfs.plan.many import ManyDivision, from_mapping
+from oocbfs.plan.many import ManyPlan, from_mapping
 from oocbfs.search.graph import open_file
 from oocbfs.search.many import Traversals
 from tests.support.answers import check_against_single, scipy_levels
@@ -214,7 +214,7 @@ def test_budget(kron: Path) -> None:
     """Fewer rows at a time, then one per core, then fewer of those, then nothing."""
     n = 1000
     together = n * kernels.bytes_per_vertex(4, levels=True)
-    whole = ManyDivision("auto", 4)
+    whole = ManyPlan("auto", 4)
     for free, expected in (
         (together + 128 * n, replace(whole, most_alone=7)),
         (together + 128 * n - 1, replace(whole, rows_at_once=63, most_alone=7)),

@@ -67,7 +67,7 @@ def test_any_graph(
 
 
 def pieces(num_vertices: int, num_edges: int) -> NDArray[np.int64]:
-    """Random edges within 1,000 parts of the same size: no component is a giant."""
+    """Random edges within 1,000 parts of the same size: no component is large."""
     rng = np.random.default_rng(4)
     width = num_vertices // 1000
     parts = rng.integers(0, 1000, num_edges)
@@ -80,8 +80,8 @@ def long_path(num_vertices: int) -> NDArray[np.int64]:
 
 
 SHAPES: dict[str, Any] = {
-    "no giant": lambda: pieces(200_000, 300_000),
-    "no giant, dense": lambda: pieces(50_000, 900_000),
+    "no large component": lambda: pieces(200_000, 300_000),
+    "no large component, dense": lambda: pieces(50_000, 900_000),
     "path": lambda: long_path(100_000),
     "grid": lambda: generators.grid2d(300, 300),
     "kron": lambda: generators.kron(16),
@@ -132,14 +132,14 @@ def test_heads_leave_next_to_nothing_to_decode(tmp_path: Path) -> None:
 
 
 def test_counts_what_is_decoded(tmp_path: Path) -> None:
-    """Two triangles: their heads make two trees, and the smaller one has no giant to stop at."""
+    """Two triangles: their heads make two trees, and the smaller has no larger one to stop at."""
     edges = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]])
     oocbfs.convert(edges, tmp_path / "g.ocg", order="natural")
     with open_file(tmp_path / "g.ocg") as graph:
         steps = graph.components(threads=1).stats.steps
         assert [step.name for step in steps] == ["heads", "first of tails", "tails", "compress"]
         # Each row's tail is one byte, for the one neighbour that is not its head. The second
-        # triangle is taken for the giant, and vertex 0 is the only one in the sample of tails.
+        # triangle is taken for the largest, and vertex 0 is the only one in the sample of tails.
         assert [step.tail_bytes for step in steps] == [0, 1, 3, 0]
         assert [step.edges for step in steps] == [0, 1, 3, 0]
 

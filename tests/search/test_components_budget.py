@@ -33,7 +33,7 @@ def command(graph: Path, *arguments: object) -> list[str]:
 
 @cache
 def asked_for(graph: Path, engine: str) -> int:
-    """Give the bytes that a refusal asks for, where labels are to be written."""
+    """Return the bytes that a refusal asks for, where labels are to be written."""
     labels = graph.with_name("labels.npy")
     words = ("--engine", engine, "--json", "--labels", labels, "--memory", "1M")
     refused = run_limited(command(graph, *words), 1 << 30)

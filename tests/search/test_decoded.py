@@ -24,7 +24,7 @@ def kron(tmp_path: Path) -> Path:
 
 
 def reads_tails(graph: Graph, source: int) -> bool:
-    """Tell whether a search decodes tails."""
+    """Return whether a search decodes tails."""
     return sum(level.tail_bytes for level in graph.bfs(source, engine="cpu").stats.levels) > 0
 
 

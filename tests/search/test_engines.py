@@ -24,33 +24,11 @@ from oocbfs.settings import Settings
 from tests.support import children
 from tests.support.crafting import rewrite
 from tests.support.gpu.engine_graphs import source_of
-from tests.support.keywords import keywords
 
 pytestmark = [
     pytest.mark.usefixtures("verified"),
     pytest.mark.skipif(shutil.which("g++") is None, reason="the emulator needs a C++ compiler"),
 ]
-
-
-@pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("order", ["natural", "degree"])
-def test_emulator_equals_cpu(tmp_path: Path, directed: bool, order: Any) -> None:
-    path = tmp_path / "g.ocg"
-    oocbfs.convert(generators.rmat(11, seed=3), path, directed=directed, order=order)
-    with open_file(path) as graph:
-        for source in np.random.default_rng(4).integers(0, graph.num_vertices, 4).tolist():
-            for direction in ("auto", "top-down", "bottom-up"):
-                expected = graph.bfs(source)
-                found = graph.bfs(
-                    source,
-                    engine="emulator",
-                    parents=True,
-                    validate=True,
-                    options=Settings(direction=direction),
-                )
-                np.testing.assert_array_equal(found.levels, expected.levels)
-                assert found.level_sizes.tolist() == expected.level_sizes.tolist()
-                assert found.stats.slow_bytes is not None
 
 
 @pytest.mark.parametrize("engine", ["cpu", "emulator"])
@@ -76,32 +54,6 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
     oocbfs.convert(edges, path, directed=True, order="degree")
     with open_file(path) as opened:
         yield opened
-
-
-@pytest.mark.parametrize("direction", ["auto", "top-down", "bottom-up"])
-@pytest.mark.parametrize("max_depth", [0, 1, 2, 3, 50])
-def test_depth(graph: Graph, direction: Any, max_depth: int) -> None:
-    source = source_of(graph)
-    settings: Any = {"max_depth": max_depth, "direction": direction, "validate": True}
-    expected = graph.bfs(source, engine="cpu", **keywords(settings))
-    found = graph.bfs(source, engine="emulator", parents=True, **keywords(settings))
-    np.testing.assert_array_equal(found.levels, expected.levels)
-    assert found.level_sizes.tolist() == expected.level_sizes.tolist()
-    assert ((found.parents >= 0) == (found.levels >= 0)).all()
-
-
-@pytest.mark.parametrize("direction", ["auto", "top-down", "bottom-up"])
-def test_target(graph: Graph, direction: Any) -> None:
-    source = source_of(graph)
-    whole = graph.bfs(source, engine="cpu")
-    for level in [-1, *range(whole.depth + 1)]:
-        target = int(graph.ids()[np.flatnonzero(whole.levels == level)[-1]])
-        settings: Any = {"target": target, "direction": direction, "validate": True}
-        expected = graph.bfs(source, engine="cpu", **keywords(settings))
-        found = graph.bfs(source, engine="emulator", parents=True, **keywords(settings))
-        np.testing.assert_array_equal(found.levels, expected.levels)
-        assert found.depth == expected.depth == (whole.depth if level < 0 else level)
-        assert ((found.parents >= 0) == (found.levels >= 0)).all()
 
 
 def test_target_on_a_long_path(tmp_path: Path) -> None:
@@ -200,7 +152,7 @@ def test_auto_falls_back_when_the_graph_does_not_fit(
     pytest.importorskip("cupy", reason="cupy-cuda12x is not installed")
     if ask_driver().problem is None:
         pytest.skip("there is a GPU")
-    monkeypatch.setattr("oocbfs.search.engine.ask_driver", lambda: ask_driver(str(driver_double)))
+    monkeypatch.setattr("oocbfs.engines.choice.ask_driver", lambda: ask_driver(str(driver_double)))
     stats = graph.bfs(source_of(graph)).stats
     assert stats.engine == "cpu"
     assert "CuPy finds no usable CUDA driver" in str(stats.fallback)

@@ -61,7 +61,7 @@ def interrupted_start(*arguments):
 threads.start_new_thread = interrupted_start
 for name, verb in VERBS.items():
     for number in range(1, 4):
-        # As in a program that has just begun: no helper waits for a call, nor lingers at the graph.
+        # As in a program that has just begun: no helper waits for a call, nor spins at the graph.
         threads.forget_workers()
         graph = oocbfs.open(sys.argv[1])
         left = number
@@ -130,7 +130,7 @@ def test_ctrl_c_while_threads_are_started(graph: Path) -> None:
 
 
 def interrupt(graph: Path, count: int, seed: int, patience: float) -> int:
-    """Send signals at random moments; give how many of them interrupted a traversal."""
+    """Send signals at random moments; return how many of them interrupted a traversal."""
     command = [sys.executable, "-c", RANDOM, str(graph)]
     rng = random.Random(seed)
     with subprocess.Popen(

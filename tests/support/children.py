@@ -74,7 +74,7 @@ def wait_for_handlers(pid: int, has_ended: Callable[[], bool]) -> None:
 
 
 def _stop(process: subprocess.Popen[Any]) -> str:
-    """Kill a process; gives what it said, at last the stacks of all threads if it is Python."""
+    """Kill a process; returns what it said, at last the stacks of all threads if it is Python."""
     said = None
     # The first is answered by faulthandler: see PYTHONFAULTHANDLER.
     for number in (signal.SIGABRT, signal.SIGKILL):

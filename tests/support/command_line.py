@@ -49,7 +49,7 @@ def call(*arguments: object, cwd: Path | None = None) -> Done:
 
 
 def said(done: Done) -> list[str]:
-    """Give what was said, but for a word about kernels that are compiled."""
+    """Return what was said, but for a word about kernels that are compiled."""
     return [line for line in done.stderr.splitlines() if "compiling" not in line]
 
 
@@ -60,7 +60,7 @@ def batch(*arguments: object) -> None:
 
 
 def tree(folder: Path) -> dict[str, bytes]:
-    """Give every file of a folder."""
+    """Return every file of a folder."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*")
@@ -103,7 +103,7 @@ class Started:
         return self._process.exitcode is not None
 
     def finish(self) -> tuple[int, str]:
-        """Wait for the end; gives the exit code and what was said."""
+        """Wait for the end; returns the exit code and what was said."""
         hangs = not self.ends_within(children.LIMIT_SECONDS)
         if hangs:
             self.send_signal(signal.SIGABRT)  # prints the stacks

@@ -14,17 +14,17 @@ ALL = os.environ.get("OOCBFS_TEST_ALL") == "1"
 
 
 def crossing(*options: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Give combinations of one value of each option: all, or few that hold all pairs."""
+    """Return combinations of one value of each option: all, or few that hold all pairs."""
     return list(itertools.product(*options)) if ALL else pairwise(*options)
 
 
 def some(values: Sequence[Any], most: int) -> Sequence[Any]:
-    """Give all values, or so many of them from the first to the last; always the same ones."""
+    """Return all values, or so many of them from the first to the last; always the same ones."""
     return values if ALL else values[:: -(-len(values) // most)]
 
 
 def pairwise(*options: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Give few combinations in which any two values of two options meet; always the same ones."""
+    """Return few combinations in which any two values of two options meet; always the same ones."""
     combinations = {
         combination: set(itertools.combinations(enumerate(combination), 2))
         for combination in itertools.product(*(range(len(values)) for values in options))

@@ -15,7 +15,7 @@ _DECIDED = {
 
 
 def keywords(settings: dict[str, Any]) -> dict[str, Any]:
-    """Give settings as a search takes them."""
+    """Return settings as a search takes them."""
     decided = {name: value for name, value in settings.items() if name in _DECIDED}
     others = {name: value for name, value in settings.items() if name not in _DECIDED}
     return {**decided, "options": Settings(**others)} if others else decided

@@ -28,7 +28,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 
 def _own_folders() -> Iterator[tuple[Path, str]]:
-    """Give this process's group in the memory controller, v1 or v2, and the name of its limit."""
+    """Yield this process's group in the memory controller, v1 or v2, and the name of its limit."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text().splitlines():
             number, controllers, path = line.split(":", 2)
@@ -100,7 +100,7 @@ def run_limited(command: Sequence[object], limit_bytes: int) -> subprocess.Compl
 
 
 def needed_bytes(message: str, what: str = "a traversal") -> int:
-    """Give what a refusal says is needed, a little more because it is rounded."""
+    """Return what a refusal says is needed, a little more because it is rounded."""
     needed = re.search(rf"{what} needs ([\d.]+ [MG]B) of memory", message)
     assert needed, message
     return parse_size(needed[1]) + (1 << 20)

@@ -12,7 +12,7 @@ MISSING = "nobody"
 
 
 def named(number: int, style: str) -> Any:
-    """Give a node for a number."""
+    """Return a node for a number."""
     if style == "mixed":
         return (number, str(number), (number, "x"), number + 0.5, frozenset([number]))[number % 5]
     return {"number": number, "text": f"node {number}", "sparse": 7 * number + 3}[style]
@@ -33,7 +33,7 @@ def graphs(draw: st.DrawFn, kinds: tuple[Any, ...] = KINDS, most: int = 12) -> A
 
 
 def outcome(call: Any) -> Any:
-    """Give all that a call tells, with the order of what it gives; or how it fails."""
+    """Return all that a call tells, with the order of what it gives; or how it fails."""
     try:
         return _ordered(call())
     except nx.NetworkXException as error:

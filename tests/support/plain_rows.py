@@ -95,7 +95,7 @@ def transpose(graph: Graph) -> Graph:
 
 
 def both_ways(graph: Graph, directed: bool) -> tuple[Rows, Rows]:
-    """Give the rows of out- and in-neighbours, the same if the graph is undirected."""
+    """Return the rows of out- and in-neighbours, the same if the graph is undirected."""
     back = transpose(graph)
     weights = [len(a) + len(b) for a, b in zip(graph, back, strict=True)]
     out = make_rows(graph, weights)

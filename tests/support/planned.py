@@ -33,7 +33,7 @@ OPTIONS = [
 
 
 def ask(verb: str, *arguments: object) -> tuple[dict[str, Any], str]:
-    """Run a verb in a process that has the code and nothing else; give its output and its error."""
+    """Run a verb in a process that has the code and nothing else; return its output and error."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
         child = os.fork()
         if child == 0:

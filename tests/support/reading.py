@@ -13,7 +13,7 @@ from tests.support.strategies import Pairs
 
 
 def read(*paths: Path, format: str | None = None) -> tuple[Pairs, Declared]:
-    """Give all edges, and what the input says about the graph."""
+    """Return all edges, and what the input says about the graph."""
     stream = open_edges(paths, format=format)
     found: Pairs = []
     for batch in stream.batches():

@@ -20,7 +20,7 @@ class SharedGraphs:
         folder.mkdir(exist_ok=True)
 
     def make(self, name: str, edges: Callable[[], Any], **options: Any) -> Path:
-        """Give the graph of these edges; the name must tell it from all other graphs."""
+        """Return the graph of these edges; the name must tell it from all other graphs."""
         path = self.folder / f"{name}.ocg"
         with path.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -30,11 +30,11 @@ class SharedGraphs:
         return path
 
     def convert(self, path: Path, **options: Any) -> Path:
-        """Give the graph of a file, converted with these options."""
+        """Return the graph of a file, converted with these options."""
         words = [path.name, *(f"{name}={value}" for name, value in sorted(options.items()))]
         return self.make(",".join(words), lambda: path, **options)
 
     def report(self, graph: Path) -> Report:
-        """Tell what the conversion said that made this graph."""
+        """Return what the conversion said that made this graph."""
         report: Report = pickle.loads(graph.with_suffix(".report").read_bytes())
         return report

@@ -149,12 +149,12 @@ class Encoder:
         return intervals, residuals
 
     def data(self) -> bytes:
-        """Give the bytes of the ``.graph``."""
+        """Return the bytes of the ``.graph``."""
         size = -(-len(self.bits) // 8)
         return int(self.bits.ljust(8 * size, "0") or "0", 2).to_bytes(size, "big")
 
     def properties(self) -> str:
-        """Give the text of the ``.properties``."""
+        """Return the text of the ``.properties``."""
         flags = " | ".join(f"{field}_{code}" for field, code in self.codes.items())
         return (
             "#BVGraph properties\n"

@@ -142,11 +142,11 @@ def test_what_cannot_be_done_is_refused_in_one_line(
 
 
 def holders(path: Path) -> list[str]:
-    """Give the other processes that have a file mapped."""
+    """Return the other processes that have a file mapped."""
     found = []
     for maps in Path("/proc").glob("[0-9]*/maps"):
         with contextlib.suppress(OSError):
-            if str(path) in maps.read_text() and maps.parent.name != str(os.getpid()):
+            if bytes(path) in maps.read_bytes() and maps.parent.name != str(os.getpid()):
                 found.append(maps.parent.name)
     return found
 

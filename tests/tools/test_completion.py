@@ -19,7 +19,7 @@ needs_program = pytest.mark.skipif(
 
 
 def in_shell(tmp_path: Path, shell: str, program: str) -> list[str]:
-    """Run lines after the completion code was read; gives what they print."""
+    """Run lines after the completion code was read; returns what they print."""
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
     done = call("completion", shell)

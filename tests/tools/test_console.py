@@ -103,7 +103,7 @@ def test_progress_on_an_ascii_terminal(tmp_path: Path) -> None:
 
 @contextmanager
 def nobody(buffering: int = -1) -> Iterator[io.TextIOWrapper]:
-    """Give a stream whose reader has gone."""
+    """Return a stream whose reader has gone."""
     reader, writer = os.pipe()
     os.close(reader)
     with open(writer, "w", buffering=buffering) as stream:

@@ -72,7 +72,7 @@ def test_the_library_is_silent_and_can_be_listened_to(
     assert any(isinstance(h, logging.NullHandler) for h in logging.getLogger("oocbfs").handlers)
     with caplog.at_level(logging.DEBUG, "oocbfs"):
         oocbfs.open(graph).bfs(1, engine="cpu")
-    assert {"oocbfs.graph.stored", "oocbfs.search.engine"} <= {r.name for r in caplog.records}
+    assert {"oocbfs.graph.stored", "oocbfs.engines.choice"} <= {r.name for r in caplog.records}
     out, error = capfd.readouterr()
     assert (out, error) == ("", "")
 

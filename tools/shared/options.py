@@ -56,12 +56,17 @@ size = typed(read_size)
 path = typed(read_path)
 
 
+def checked(text: str, read: Callable[[str], object]) -> str:
+    """Check that a text can be read, before that is needed; return it as it is."""
+    typed(read)(text)
+    return text
+
+
 def share(text: str) -> str:
-    """Check that a size or a percentage can be read, before it is needed."""
+    """Check a size or a percentage."""
     from oocbfs.plan.device import parse_resident
 
-    typed(lambda text: parse_resident(text, 1))(text)
-    return text
+    return checked(text, lambda text: parse_resident(text, 1))
 
 
 def number(text: str) -> float:
@@ -164,7 +169,24 @@ def add(parser: argparse._ActionsContainer, *names: str, **changes: object) -> N
 
 def add_file(parser: argparse.ArgumentParser, name: str, text: str) -> None:
     """Add a file that is written if it is named."""
-    parser.add_argument(name, type=path, metavar="FILE", help=f"{text} (default: nothing)")
+    add_value(parser, name, path, "FILE", f"{text} (default: nothing)")
+
+
+def add_value(
+    parser: argparse._ActionsContainer,
+    name: str,
+    read: Callable[[str], object],
+    unit: str,
+    text: str,
+    default: object = None,
+) -> None:
+    """Add an option of one verb that takes a value."""
+    parser.add_argument(name, type=read, metavar=unit, help=text, default=default)
+
+
+def add_flag(parser: argparse._ActionsContainer, name: str, text: str) -> None:
+    """Add an option of one verb that is said or not."""
+    parser.add_argument(name, action="store_true", help=text)
 
 
 def add_work_options(parser: argparse.ArgumentParser) -> None:
@@ -183,7 +205,7 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen(options: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """Give options by name, to pass on as keywords."""
+    """Return options by name, to pass on as keywords."""
     return {name: getattr(options, name) for name in names}
 
 
@@ -216,13 +238,13 @@ def print_report(
 
 
 def prints_table(options: argparse.Namespace) -> bool:
-    """Tell whether standard output is for a table that other programs read."""
+    """Return whether standard output is for a table that other programs read."""
     outputs = ("output", "levels", "parents", "labels")
     return any(getattr(options, name, None) == "-" for name in outputs)
 
 
 def print_count(options: argparse.Namespace, num_edges: int, origin: str = "") -> None:
-    """Tell how many edges were written, as a message or as JSON."""
+    """Print how many edges were written, as a message or as JSON."""
     if options.json:
         print_json({"output": options.output, "edges": num_edges})
     else:
@@ -230,7 +252,7 @@ def print_count(options: argparse.Namespace, num_edges: int, origin: str = "") -
 
 
 def kind_of_ids(kind: str, first_id: int) -> str:
-    """Say which ids are vertices."""
+    """Return which ids are vertices."""
     kinds = {"names": "by name", "listed": "as listed"}
     return kinds.get(kind, f"consecutive from {first_id}")
 
@@ -242,7 +264,7 @@ def count_edges(num_edges: int, *, directed: bool) -> str:
 
 
 def max_degree(directed: bool, degree: int) -> str:
-    """Say how many neighbours a vertex has at most, and in which direction."""
+    """Return how many neighbours a vertex has at most, and in which direction."""
     return f"{degree:,} (of in- and out-degrees)" if directed else f"{degree:,}"
 
 

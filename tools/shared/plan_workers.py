@@ -23,59 +23,30 @@ SAMPLED = "a sampled source"
 
 
 def _bandwidth(text: str) -> str:
-    """Check that a rate can be read, before it is needed."""
+    """Check a rate."""
     from oocbfs.plan.messages import parse_bandwidth
 
-    try:
-        parse_bandwidth(text)
-    except QueryError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    return text
+    return shared.checked(text, parse_bandwidth)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments that plan messages."""
-    parser.add_argument(
-        "--workers",
-        type=shared.whole(1, 1 << 20),
-        metavar="N",
-        help="plan what so many machines would send each other (default: plan for this machine)",
-    )
-    parser.add_argument(
-        "--bandwidth",
-        type=_bandwidth,
-        default="10G",
-        metavar="RATE",
-        help="bits a second of a machine's link, as 25G (default: 10G)",
-    )
-    parser.add_argument(
-        "--latency",
-        type=shared.number,
-        metavar="MS",
-        help="milliseconds that a level waits (default: 0.2 under MPI, 22 under Dask)",
-    )
-    parser.add_argument(
-        "--vertices",
-        type=_VERTICES,
-        metavar="N",
-        help="plan for a graph that is only described (default: for GRAPH.ocg)",
-    )
-    parser.add_argument(
-        "--arcs",
-        type=_ARCS,
-        metavar="N",
-        help="its arcs: directed edges, and undirected ones twice (no default)",
-    )
-    parser.add_argument(
-        "--result",
-        type=shared.path,
-        metavar="FILE",
-        help="take the levels from what 'oocbfs bfs --json' printed (default: sampled)",
-    )
+    machines = "plan what so many machines would send each other (default: plan for this machine)"
+    shared.add_value(parser, "--workers", shared.whole(1, 1 << 20), "N", machines)
+    rate = "bits a second of a machine's link, as 25G (default: 10G)"
+    shared.add_value(parser, "--bandwidth", _bandwidth, "RATE", rate, default="10G")
+    waits = "milliseconds that a level waits (default: 0.2 under MPI, 22 under Dask)"
+    shared.add_value(parser, "--latency", shared.number, "MS", waits)
+    described = "plan for a graph that is only described (default: for GRAPH.ocg)"
+    shared.add_value(parser, "--vertices", _VERTICES, "N", described)
+    arcs = "its arcs: directed edges, and undirected ones twice (no default)"
+    shared.add_value(parser, "--arcs", _ARCS, "N", arcs)
+    levels = "take the levels from what 'oocbfs bfs --json' printed (default: sampled)"
+    shared.add_value(parser, "--result", shared.path, "FILE", levels)
 
 
 def is_wanted(options: argparse.Namespace) -> bool:
-    """Tell whether machines are planned for; refuse what makes no sense without them."""
+    """Return whether machines are planned for; refuse what makes no sense without them."""
     described = options.vertices is not None, options.arcs is not None
     if options.workers is None:
         if options.graph is None:
@@ -107,7 +78,7 @@ def run(options: argparse.Namespace) -> None:
     machines = Machines(options.workers, parse_bandwidth(options.bandwidth))
     if options.latency is not None:
         waits = options.latency / 1000
-        machines = replace(machines, latency=waits, star_latency=waits)
+        machines = replace(machines, latency=waits, coordinator_latency=waits)
     found = plan_messages(
         graph.vertices, graph.arcs, frontiers, machines, graph.file_bytes, graph.named
     )
@@ -128,7 +99,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _graph(options: argparse.Namespace) -> tuple[Planned, list[Frontier], str]:
-    """Give what is known of a graph, its levels, and where these are from."""
+    """Return what is known of a graph, its levels, and where these are from."""
     from oocbfs.plan.messages import Planned, read_frontiers, scaled, uniform_frontiers
 
     if options.result is not None:
@@ -149,7 +120,7 @@ def _graph(options: argparse.Namespace) -> tuple[Planned, list[Frontier], str]:
 
 
 def _sampled(path: str, samples: int) -> tuple[Planned, list[Frontier]]:
-    """Traverse from random sources; give the levels of the deepest."""
+    """Traverse from random sources; return the levels of the deepest."""
     from oocbfs.cluster.manifest import is_sharded
     from oocbfs.graph.stored import open_stored
 
@@ -177,8 +148,8 @@ def _sampled_parts(path: str, samples: int) -> tuple[Planned, list[Frontier]]:
     """Traverse a graph in parts, in this process; it says itself which levels went up."""
     import numpy as np
 
-    from oocbfs.cluster.graph import open_parts
     from oocbfs.plan.messages import Frontier, Planned
+    from oocbfs.search.sharded import open_parts
     from oocbfs.settings import Settings
 
     with open_parts(path) as opened:
@@ -189,7 +160,7 @@ def _sampled_parts(path: str, samples: int) -> tuple[Planned, list[Frontier]]:
             opened.num_arcs,
             stored.manifest.file_bytes,
             opened.directed,
-            named=(shape.useful, shape.connected),
+            named=(shape.useful, shape.non_isolated),
         )
         candidates = np.flatnonzero(stored.stored_degrees)
         chosen = np.random.default_rng(1).permutation(candidates)[:samples]
@@ -220,7 +191,7 @@ def _lines(summary: dict[str, Any], found: MessagePlan) -> Iterator[str]:
     parts = ", ".join(f"{name} {format_size(size)}" for name, size in found.worker_bytes.items())
     yield f"a worker holds {format_size(sum(found.worker_bytes.values()))}: {parts}"
     yield ""
-    yield _row("level", "direction", "frontier", "its edges", "up", "down", "star")
+    yield _row("level", "direction", "frontier", "its edges", "up", "down", "coordinator")
     lines = [_level(number, level) for number, level in enumerate(found.levels)]
     yield from shared.shortened(lines)
     yield ""
@@ -241,10 +212,10 @@ def _lines(summary: dict[str, Any], found: MessagePlan) -> Iterator[str]:
 
 
 def _level(number: int, level: LevelMessages) -> str:
-    sent = map(format_size, (level.up_bytes, level.down_bytes, level.star_bytes))
+    sent = map(format_size, (level.up_bytes, level.down_bytes, level.coordinator_bytes))
     return _row(number, level.direction, f"{level.frontier:,.0f}", f"{level.edges:,.0f}", *sent)
 
 
 def _row(number: object, direction: str, frontier: str, edges: str, *sent: str) -> str:
     row = f"{number:>5}  {direction:<9}  {frontier:>15}  {edges:>19}"
-    return row + "".join(f"  {size:>10}" for size in sent)
+    return row + "".join(f"  {size:>11}" for size in sent)

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from oocbfs.any_graph import AnyGraph
     from oocbfs.results.bfs import Stats
     from oocbfs.results.components import ComponentsStats
+    from oocbfs.search.any_graph import AnyGraph
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ def open_graph(options: argparse.Namespace) -> AnyGraph:
 
 
 def is_in_parts(options: argparse.Namespace) -> bool:
-    """Tell whether the graph is a folder of parts."""
+    """Return whether the graph is a folder of parts."""
     return os.path.isdir(options.graph)
 
 

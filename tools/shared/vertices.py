@@ -9,7 +9,7 @@ from oocbfs.errors import QueryError, shown
 from oocbfs.options import read_whole
 
 if TYPE_CHECKING:
-    from oocbfs.any_graph import AnyGraph
+    from oocbfs.search.any_graph import AnyGraph
 
 # Any number is an id, or is refused by the graph.
 _IDS = range(-(10**40), 10**40)

@@ -42,7 +42,7 @@ _PADDING = np.zeros(2, np.uint64)
 
 
 def looks_like(sample: Sample) -> bool:
-    """Tell a compressed graph by the properties beside it."""
+    """Recognise a compressed graph by the properties beside it."""
     beside = path_beside(sample.path)
     return beside is not None and describes_webgraph(beside)
 
@@ -71,7 +71,7 @@ class _Bits:
         self._stream = stream
 
     def read_more(self, position: int) -> int | None:
-        """Drop what comes before a position, and read on; gives its new place, None at the end."""
+        """Drop what comes before a position, and read on; returns its new place, or None."""
         dropped = position >> 6
         kept = self.words[dropped : (self.end + 63) >> 6]
         # Twice as much if a node needs more than was there, so that few bits are read again.
@@ -84,7 +84,7 @@ class _Bits:
         return position - 64 * dropped
 
     def rest(self, position: int) -> bytes:
-        """Give what is left after the last node: some bits, and a little more than padding."""
+        """Return what is left after the last node: some bits, and a little more than padding."""
         word = self.words[position >> 6 : (self.end + 63) >> 6].copy()
         if word.size:
             word[0] &= np.uint64((1 << (64 - position % 64)) - 1)
@@ -135,7 +135,7 @@ class _Lists:
                 self._make_room()
 
     def arcs(self) -> Generator[Edges]:
-        """Give the arcs that are new, and keep only the lists that may be referred to."""
+        """Yield the arcs that are new, and keep only the lists that may be referred to."""
         used = int(self._state[kernels.USED])
         self._num_arcs += used - self._fresh
         new = slice(self._fresh, used)

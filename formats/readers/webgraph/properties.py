@@ -47,13 +47,13 @@ class Properties:
 
 
 def path_beside(path: str) -> str | None:
-    """Give the path of the properties of a ``.graph``, compressed or not, if it is named so."""
+    """Return the path of the properties of a ``.graph``, compressed or not, if it is named so."""
     match = re.fullmatch(r"(.*)\.graph(\.(gz|zst|zstd|xz|bz2))?", path, re.DOTALL)
     return match and f"{match[1]}.properties"
 
 
 def describes_webgraph(path: str) -> bool:
-    """Tell whether a file is there and names a class of WebGraph's."""
+    """Return whether a file is there and names a class of WebGraph's."""
     if not os.path.isfile(path):
         return False
     return ".webgraph." in _read(path).get("graphclass", "")
@@ -85,7 +85,7 @@ def read_properties(path: str) -> Properties:
 
 
 def _codes(path: str, values: dict[str, str]) -> dict[int, str]:
-    """Give the name of each field's code."""
+    """Return the name of each field's code."""
     chosen: dict[str, str] = {}
     for flag in filter(None, re.split(r"[|\s]+", values.get("compressionflags", ""))):
         match = _FLAG.fullmatch(flag)

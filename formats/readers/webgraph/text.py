@@ -13,14 +13,14 @@ from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges
 from oocbfs.formats.io.streams import Source
 from oocbfs.formats.readers.adjacency import NumberedRows
-from oocbfs.formats.readers.chunks import Grammar, Lines, parse, whole_numbers
+from oocbfs.formats.readers.chunks import Grammar, open_lines, parse, whole_numbers
 from oocbfs.formats.readers.detect import Sample
 
 _SUFFIX = ".graph-txt"
 
 
 def looks_like(sample: Sample) -> bool:
-    """Tell an ASCII graph by a first line of one number, and by ascending lists below it."""
+    """Recognise an ASCII graph by a first line of one number, and by ascending lists below it."""
     rows = [line.split() for line in sample.lines]
     counts = whole_numbers(rows[0]) if rows else None
     if counts is None or len(counts) != 1:
@@ -41,8 +41,7 @@ def _ascend(row: list[int], num_nodes: int) -> bool:
 
 def read(source: Source, declared: Declared, threads: int) -> Generator[Edges]:
     """Read an ASCII graph; its arcs are directed."""
-    with source.open() as stream:
-        lines = Lines(source, stream)
+    with open_lines(source) as lines:
         line = lines.first()
         counts = whole_numbers((line or b"").split())
         if counts is None or len(counts) != 1:

@@ -53,7 +53,7 @@ class CpuShard(FileShard):
         """Find the neighbours of an own frontier."""
         start = time.perf_counter()
         with self._container.file.reading():
-            size, edges = kernels.weigh_words(frontier, self._sides[0].degrees)
+            size, edges = kernels.sum_word_degrees(frontier, self._sides[0].degrees)
             if edges <= self._few_edges and size <= MAX_HUBS:
                 ids, owners = self._team.list_neighbours(frontier, size, edges)
                 return self._list(ids, owners, parents, self._work(start))
@@ -81,12 +81,12 @@ class CpuShard(FileShard):
         return work_of(self._team.counts[0], time.perf_counter() - start)
 
     def close(self) -> None:
-        """Give the file back."""
+        """Release the file."""
         self._container.close()
 
 
 def work_of(counts: NDArray[np.int64], seconds: float) -> Work:
-    """Tell what a step looked at on one part."""
+    """Return what a step looked at on one part."""
     return Work(
         edges=int(counts[words.EDGES]),
         heads=int(counts[words.HEADS]),

@@ -70,9 +70,9 @@ class DiskShard(FileShard):
             self._run(steps.TOP_DOWN_TAILS, rows, disk, state, READERS)
         return Down(None, found, None, self._work(start))
 
-    def forest(self, giant: Bitmap) -> Forest:
+    def forest(self, largest: Bitmap) -> Forest:
         """Join own vertices outside a full bitmap with all their neighbours."""
-        found = super().forest(giant)
+        found = super().forest(largest)
         self._container.release()
         return found
 

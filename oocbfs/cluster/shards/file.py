@@ -40,21 +40,21 @@ class FileShard:
         with self.reading():
             return tuple(rows.heads.copy() for rows in self._sides)
 
-    def forest(self, giant: Bitmap) -> Forest:
+    def forest(self, largest: Bitmap) -> Forest:
         """Join own vertices outside a full bitmap with all their neighbours."""
         with self.reading():
-            return _find_forest(self._container, self._sides, giant, self._threads)
+            return _find_forest(self._container, self._sides, largest, self._threads)
 
 
 def _part_of(container: Container) -> tuple[Cut, int]:
-    """Give the cut and the number of a part that has rows."""
+    """Return the cut and the number of a part that has rows."""
     if container.part is None or container.part.is_names:
         raise FormatError(f"{container.path}: is not a part of a graph")
     return container.part.cut, container.part.number
 
 
 def _find_forest(
-    container: Container, sides: tuple[Rows, ...], giant: Bitmap, threads: int
+    container: Container, sides: tuple[Rows, ...], largest: Bitmap, threads: int
 ) -> Forest:
     """Join the vertices of a part that are outside a full bitmap with all their neighbours."""
     start = time.perf_counter()
@@ -65,7 +65,7 @@ def _find_forest(
     for rows in sides:
         index = (rows.heads, rows.bases, rows.starts, rows.shift, rows.tails)
         for looked, num_bytes in over_ranges(
-            link_rows, rows.heads.size, threads, labels, giant, *index, deal
+            link_rows, rows.heads.size, threads, labels, largest, *index, deal
         ):
             if looked < 0:
                 raise damaged(str(container.path))
@@ -77,5 +77,5 @@ def _find_forest(
 
 
 def damaged(path: str) -> FormatError:
-    """Say that a row is not what a converter wrote."""
+    """Return an error: a row is not what a converter wrote."""
     return FormatError(f"{path}: a row is damaged: run 'oocbfs verify'")

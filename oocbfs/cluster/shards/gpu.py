@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from oocbfs.cluster.shard import Bitmap, Down, ShardRef, Up, Work, full_bitmap
 from oocbfs.cluster.shards.file import FileShard, damaged
-from oocbfs.devices.engine import make_device, place
+from oocbfs.devices.load import make_device, place
 from oocbfs.devices.part import PartKernels
 from oocbfs.formats.container.reader import Container
 from oocbfs.gpu.emulator_device import EmulatorDevice
@@ -92,7 +92,7 @@ class GpuShard(FileShard):
         return Down(None, found, None, self._work(done, start))
 
     def _full_words(self, visited: Bitmap) -> Bitmap:
-        """Give visited words as a device has them: what is no vertex is visited."""
+        """Return visited words as a device has them: what is no vertex is visited."""
         words = np.full(self._kernels.visited.size, _ALL)
         words[: visited.size] = visited
         rows = self._rows.num_vertices
@@ -118,7 +118,7 @@ class GpuShard(FileShard):
         )
 
     def close(self) -> None:
-        """Give device memory and the file back."""
+        """Release device memory and the file."""
         self._rows.__exit__()
         self._container.close()
 

@@ -19,7 +19,7 @@ _LEAST_BYTES, _MOST_BYTES = 1 << 12, 1 << 20
 
 
 def least_bytes(runs: list[Run]) -> int:
-    """Give what a merge needs: a buffer of each run must hold its longest name."""
+    """Return what a merge needs: a buffer of each run must hold its longest name."""
     fixed = _NAME_BYTES + kernels.MOST_ENTRY_BYTES + 8 * _BLOCKS + MAX_NAME_BYTES
     return fixed + len(runs) * (2 * _LEAST_BYTES + 2 + _longest(runs))
 
@@ -120,7 +120,7 @@ class Merge:
         self._begins[number], self._ends[number] = first, first + rest + more
 
     def _flush(self, number: int) -> int:
-        """Write the vertices that were noted for a run; gives how many."""
+        """Write the vertices that were noted for a run; returns how many."""
         count = int(self._noted[number])
         first = number * self._most_noted
         place = self.vertices_starts[number] + 4 * self._written[number]

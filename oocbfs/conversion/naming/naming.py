@@ -79,7 +79,7 @@ class Naming(Closing):
     # 1. Read
 
     def read(self) -> None:
-        """Give all names numbers as they come."""
+        """Assign numbers to all names as they come."""
         stream = self._stream
         with self._resources.phases("read", stream.total, stream.unit) as bar:
             for edges in stream.named_batches():
@@ -181,7 +181,7 @@ class Naming(Closing):
         self._vertices.close()
 
     def _vertices_of(self, generation: _Generation) -> NDArray[np.uint32]:
-        """Give the vertex of each number of a generation."""
+        """Return the vertex of each number of a generation."""
         parts = self._parts
         runs = self._runs[generation.first_run : generation.first_run + parts]
         vertices = np.zeros(parts * max(run.num_names for run in runs), np.uint32)
@@ -207,7 +207,7 @@ class Naming(Closing):
             spill.close()
 
     def close(self) -> None:
-        """Give memory and disk space back."""
+        """Release memory and disk space."""
         self._tables.clear()
         self._log.close()
         for file in (self._records, self._ranks, self._vertices, self._names, self._starts):

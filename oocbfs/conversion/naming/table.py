@@ -60,7 +60,7 @@ class NameTable:
         return int(self._state[kernels.COUNT])
 
     def has_room(self, num_names: int, num_bytes: int) -> bool:
-        """Tell whether so many names of so many bytes fit, even if all are new."""
+        """Return whether so many names of so many bytes fit, even if all are new."""
         count = self.num_names + num_names
         filled = int(self._state[kernels.FILLED]) + num_bytes + kernels.RECORD_BYTES * num_names
         beside = max(_SLOT_BYTES * self._slots_for(count), _SORT_BYTES * count + _WRITE_BYTES)
@@ -75,7 +75,7 @@ class NameTable:
     def number(
         self, numbers: NDArray[np.uint32], hashes: NDArray[np.uint64], edges: NamedEdges
     ) -> None:
-        """Give the names of this part their numbers; there must be room."""
+        """Assign numbers to the names of this part; there must be room."""
         num_slots = self._slots_for(self.num_names + edges.starts.size)
         if num_slots > self._slots.size:
             del self._slots  # its memory is for the larger one

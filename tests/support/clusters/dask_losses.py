@@ -46,7 +46,7 @@ def outcome(
     expected: np.ndarray,
     limit: float,
 ) -> str:
-    """Search once while all workers are killed at the moment of one task; tells what came of it."""
+    """Search while all workers are killed at the moment of one task; returns what came of it."""
     seen: set[str] = set()
 
     def when(key: str) -> float | None:

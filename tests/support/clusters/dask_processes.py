@@ -105,7 +105,7 @@ class Killer(SchedulerPlugin):  # type: ignore[misc]
 
 @contextmanager
 def started(folder: Path, program: str, *options: object, **environment: str) -> Generator[int]:
-    """Start a scheduler or a worker as people do; gives its process."""
+    """Start a scheduler or a worker as people do; returns its process."""
     process = subprocess.Popen(
         [sys.executable, "-m", f"distributed.cli.dask_{program}", *map(str, options)],
         cwd=folder,
@@ -134,7 +134,7 @@ def wait_for_workers(cluster: LocalCluster, count: int) -> None:
 
 
 def most_memory() -> int:
-    """Give the most bytes that this process has occupied; getrusage counts its parent's, too."""
+    """Return the most bytes that this process has occupied; getrusage counts its parent's, too."""
     found = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
     assert found is not None
     return int(found[1]) * 1024

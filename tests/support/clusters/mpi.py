@@ -32,7 +32,7 @@ MISSING = None if find_spec("mpi4py") and _PROGRAM else "MPI needs mpi4py and mp
 
 
 def _command(count: int, words: tuple[object, ...]) -> tuple[list[str], dict[str, str]]:
-    """Give what starts ``python WORDS`` on so many ranks, and its environment."""
+    """Return what starts ``python WORDS`` on so many ranks, and its environment."""
     environment = dict(os.environ)
     if _LIBRARY is not None:
         environment["LD_LIBRARY_PATH"] = str(_LIBRARY.parent)
@@ -71,7 +71,7 @@ class StartedRanks:
         return found
 
     def maps(self, rank: int, file: str) -> bool:
-        """Tell whether a rank has mapped a file of that name."""
+        """Return whether a rank has mapped a file of that name."""
         try:
             return file in (self._ranks()[rank] / "maps").read_text()
         except (KeyError, OSError):
@@ -90,7 +90,7 @@ class StartedRanks:
         os.kill(int(self._ranks()[rank].name), number)
 
     def finish(self, seconds: float) -> tuple[int, list[str]] | None:
-        """Wait for the end; gives the exit code and what was said, or None if it never came."""
+        """Wait for the end; returns the exit code and what was said, or None if it never came."""
         try:
             _, said = self._process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:

@@ -161,7 +161,7 @@ def make_inputs(folder: Path) -> None:
 
 
 def split(words: str, folder: Path) -> list[str]:
-    """Give the words of a command for a folder."""
+    """Return the words of a command for a folder."""
     return words.replace("@", str(folder)).split()
 
 

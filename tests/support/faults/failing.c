@@ -191,7 +191,7 @@ int fdatasync(int file) { return is_file(file) ? -fails(SYNC, 1) : NEXT(fdatasyn
 
 FAILING(ftruncate, TRUNCATE, is_file(file), int, (int file, off_t size), (file, size))
 FAILING(ftruncate64, TRUNCATE, is_file(file), int, (int file, off64_t size), (file, size))
-// This one gives the number of the error.
+// This one returns the number of the error.
 #define ALLOCATE(name, type)                                            \
     int name(int file, type at, type size) {                            \
         if (fails(TRUNCATE, is_file(file))) return error_number;        \

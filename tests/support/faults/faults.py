@@ -79,7 +79,7 @@ def _try_all(name: str, options: argparse.Namespace) -> Outcomes:
 
 
 def _faults(name: str, counts: dict[str, int], options: argparse.Namespace) -> list[Fault]:
-    """Give the faults that are wanted of a command that makes so many calls."""
+    """Return the faults that are wanted of a command that makes so many calls."""
     kinds = [
         (call, error)
         for call, errors in CALLS.items()

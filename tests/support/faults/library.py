@@ -51,7 +51,7 @@ class Fault:
 
 
 def is_preloaded() -> bool:
-    """Tell whether calls of this process go through the library."""
+    """Return whether calls of this process go through the library."""
     return hasattr(ctypes.CDLL(None), "faults_arm")
 
 
@@ -71,7 +71,7 @@ def run_preloaded(module: str, words: list[str], folder: Path) -> int:
 
 @contextmanager
 def failing(folder: Path, fault: Fault | None) -> Iterator[dict[str, int]]:
-    """Let calls below a folder fail; gives their counts at the end, and how often one failed."""
+    """Let calls below a folder fail; returns their counts at the end, and how often one failed."""
     library = ctypes.CDLL(None)
     happened: dict[str, int] = {}
     kind = number = code = lasting = late = 0

@@ -94,7 +94,7 @@ class Trials:
         return found
 
     def _judge(self, code: int, said: str, fault: Fault | None) -> str:
-        """Say what is wrong after a run."""
+        """Return what is wrong after a run."""
         if code not in (0, 1):
             return f"exit {code}: {said}"
         if code and (said.count("\n") != 1 or "reading or writing failed" in said):
@@ -127,7 +127,7 @@ class Trials:
         return ""
 
     def _again(self) -> str:
-        """Give what a user would run now: with --force if some outputs are there."""
+        """Return what a user would run now: with --force if some outputs are there."""
         words = self._case.again or self._case.words
         is_new = self._case.again or "--force" in words or _contents(self._work) == self._before
         return words if is_new else f"{words} --force"
@@ -139,7 +139,7 @@ class Trials:
         )
 
     def _run(self, words: str) -> tuple[int, str]:
-        """Run a command in this process; gives the exit code and all that was said."""
+        """Run a command in this process; returns the exit code and all that was said."""
         kept = os.dup(1), os.dup(2)
         said = os.open(self._said, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
         nothing = os.open(os.devnull, os.O_WRONLY)
@@ -167,7 +167,7 @@ class Trials:
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
-    """Give every file and folder in a folder; of a plot or a page only whether it is whole."""
+    """Return every file and folder in a folder; of a plot or a page only whether it is whole."""
     files = {
         name: b"whole" if content.rstrip().endswith(_ENDS) else content
         for name, content in tree(folder).items()
@@ -182,7 +182,7 @@ def _contents(folder: Path) -> dict[str, bytes]:
 
 
 def _open_below(folder: Path) -> list[str]:
-    """Give the files of a folder that this process has open."""
+    """Return the files of a folder that this process has open."""
     paths = []
     for entry in os.listdir("/proc/self/fd"):
         with suppress(OSError):

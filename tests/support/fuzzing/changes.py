@@ -100,7 +100,7 @@ class Parts:
             self.contents[Kind(int(record["kind"]))] = bytearray(num_bytes)
 
     def numbers(self, kind: Kind) -> Any:
-        """Give a section as numbers that can be changed."""
+        """Return a section as numbers that can be changed."""
         dtype = np.dtype(layout.DTYPES[kind])
         return np.frombuffer(self.contents[kind], dtype, len(self.contents[kind]) // dtype.itemsize)
 

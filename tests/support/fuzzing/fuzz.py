@@ -126,7 +126,7 @@ def _listen(process: subprocess.Popen[str]) -> Iterator[tuple[str, Any]]:
 
 
 def fuzz(seed: int, first: int, stop: int, folder: Path) -> tuple[list[str], Counter[str]]:
-    """Try mutants first … stop-1 in child processes; give failures, and what came of the others."""
+    """Try mutants first … stop-1 in child processes; return failures, and the fate of others."""
     failures: list[str] = []
     outcomes: Counter[str] = Counter()
     number = first

@@ -18,7 +18,7 @@ import oocbfs
 from oocbfs.cli import main
 from oocbfs.errors import OocbfsError
 from oocbfs.graph.verifier import verify
-from oocbfs.plan.many import DiskShare, ManyDivision
+from oocbfs.plan.many import DiskShare, ManyPlan
 from oocbfs.search.graph import open_file
 from oocbfs.search.many import Traversals
 from oocbfs.settings import Strategy
@@ -136,13 +136,13 @@ def _path(case: Case) -> None:
                 assert v in case.plain.neighbours[u]
 
 
-def _many(division: Callable[[], ManyDivision]) -> Callable[[Case], None]:
+def _many(plan: Callable[[], ManyPlan]) -> Callable[[Case], None]:
     """Traverse from many sources, and take summaries, levels or pairs."""
 
     def probe(case: Case) -> None:
         emit: Any = case.rng.choice(("summary", "levels", "pairs"))
         sources = case.pick(case.rng.choice((1, 3, 9)))
-        with case.graph() as graph, Traversals(graph._stored, emit, division()) as work:
+        with case.graph() as graph, Traversals(graph._stored, emit, plan()) as work:
             wanted = case.pick(4)
             targets = [graph._stored.stored(wanted)] * len(sources) if emit == "pairs" else None
             for source, found in zip(sources, work.run(sources, targets), strict=True):
@@ -250,9 +250,9 @@ def _info(case: Case) -> None:
         repr(graph.info())
 
 
-def _disk(strategy: Strategy, width: int) -> Callable[[], ManyDivision]:
+def _disk(strategy: Strategy, width: int) -> Callable[[], ManyPlan]:
     share = DiskShare(width, 1 << 32)
-    return lambda: ManyDivision(strategy, 2, disk=share)
+    return lambda: ManyPlan(strategy, 2, disk=share)
 
 
 # With how often each is asked.
@@ -278,10 +278,10 @@ PROBES: dict[str, tuple[int, Callable[[Case], None]]] = {
         f"disk {direction}": (1, _bfs(engine="disk", direction=direction))
         for direction in ("auto", "top-down", "bottom-up")
     },
-    "together 1": (2, _many(lambda: ManyDivision("together", 1))),
-    "together 2": (2, _many(lambda: ManyDivision("together", 2))),
-    "together in parts": (1, _many(lambda: ManyDivision("together", 2, rows_at_once=2))),
-    "one-per-core": (2, _many(lambda: ManyDivision("one-per-core", 2))),
+    "together 1": (2, _many(lambda: ManyPlan("together", 1))),
+    "together 2": (2, _many(lambda: ManyPlan("together", 2))),
+    "together in parts": (1, _many(lambda: ManyPlan("together", 2, rows_at_once=2))),
+    "one-per-core": (2, _many(lambda: ManyPlan("one-per-core", 2))),
     "disk together": (1, _many(_disk("together", 64))),
     "disk eight together": (1, _many(_disk("together", 8))),
     "disk one-by-one": (1, _many(_disk("one-per-core", 8))),
@@ -307,13 +307,13 @@ if shutil.which("g++") is not None:
     PROBES |= {
         "emulator": (2, _bfs(engine="emulator")),
         "emulator with tails": (1, _bfs(engine="emulator", vram="64M")),
-        "emulator together": (1, _many(lambda: ManyDivision("together", 1, engine="emulator"))),
+        "emulator together": (1, _many(lambda: ManyPlan("together", 1, engine="emulator"))),
         "emulator components": (1, _components(engine="emulator")),
     }
 
 
 def ask(case: Case, name: str) -> str | None:
-    """Run one probe; give the error it ended with, which must be one line that explains."""
+    """Run one probe; return the error it ended with, which must be one line that explains."""
     try:
         PROBES[name][1](case)
     except OocbfsError as error:

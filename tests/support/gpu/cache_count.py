@@ -25,7 +25,7 @@ BLOCK_ROWS = SMALL_BLOCK_THREADS
 
 
 def empty_cache(tail_bytes: int) -> NDArray[np.int64]:
-    """Give what count_small_level fills: the sectors that the cache of small_levels holds."""
+    """Return what count_small_level fills: the sectors that the cache of small_levels holds."""
     return np.full(cached_sectors(tail_bytes), -1)
 
 

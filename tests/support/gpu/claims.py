@@ -36,14 +36,14 @@ class Measured:
         self.rows = {row.method: row for row in rows}
 
     def value(self, method: str, name: str) -> float | None:
-        """Give a figure of a method; None if it did not run, overflowed, or did not count it."""
+        """Return a figure of a method; None if it did not run, overflowed, or did not count it."""
         row, column = self.rows.get(method), _COLUMNS.get(name)
         if row is None:
             return None
         return row.median(name) if column is None else column.of(row, self.plan)
 
     def saved(self, part: str) -> float | None:
-        """Give the share that a part of xbfs has in the sectors it saves, if it saves any."""
+        """Return the share that a part of xbfs has in the sectors it saves, if it saves any."""
         if "xbfs" not in self.rows:
             return None
         saved = contributions(self.rows["xbfs"], self.rows["single-scan"])

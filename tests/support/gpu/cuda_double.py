@@ -225,7 +225,7 @@ class Runtime:
     # What runs on the device, in order.
 
     def queue(self, work: Callable[[], None]) -> int:
-        """Note work for the device; gives its number."""
+        """Note work for the device; returns its number."""
         if self.fault:
             raise self.fault
         self._queue.append(work)
@@ -269,7 +269,7 @@ class Runtime:
     # done.
 
     def allocate(self, size: int) -> tuple[int, Any] | None:
-        """Give memory for so many bytes, None if there is no more."""
+        """Return memory for so many bytes, None if there is no more."""
         if size > self.free_bytes + self.pooled_bytes:
             return None
         from_pool = min(size, self.pooled_bytes)
@@ -280,7 +280,7 @@ class Runtime:
         return memory.ctypes.data, memory
 
     def holds(self, address: int) -> bool:
-        """Tell whether an address is in memory of this device."""
+        """Return whether an address is in memory of this device."""
         return any(0 <= address - first < one.size for first, one in self._device_memory.items())
 
     def free(self, address: int) -> None:
@@ -293,7 +293,7 @@ class Runtime:
             self.pooled_bytes += self._device_memory.pop(self._freed.pop()).size
 
     def free_all_blocks(self) -> None:
-        """Give the driver what the pool holds."""
+        """Release what the pool holds to the driver."""
         self._record("free_all_blocks")
         self.run_queue()
         self.free_bytes, self.pooled_bytes = self.free_bytes + self.pooled_bytes, 0
@@ -309,7 +309,7 @@ def off_the_page(array: np.ndarray) -> np.ndarray:
 
 
 def _rights(begin: int, end: int) -> str:
-    """Give the rights that all pages between two addresses have, none if one is not mapped."""
+    """Return the rights that all pages between two addresses have, none if one is not mapped."""
     rights = "rw"
     for line in Path("/proc/self/maps").read_text().splitlines():
         span, theirs, *_ = line.split(maxsplit=2)

@@ -202,7 +202,7 @@ class Cupy:
         return RawKernel(self, name, code)
 
     def resident_blocks(self, function: int, threads: int, dynamic_bytes: int) -> int:
-        """Tell how many blocks a multiprocessor holds at a time."""
+        """Return how many blocks a multiprocessor holds at a time."""
         shared_bytes = dynamic_bytes
         if self.kernels[function].shares:
             shared_bytes += threads // 32 * _SCRATCH_BYTES
@@ -217,7 +217,7 @@ class Cupy:
 
 
 def fake_cupy(runtime: Runtime, launched: list[Any], **trouble: Any) -> SimpleNamespace:
-    """Give what CudaDevice uses of CuPy: the real RawModule needs a driver to load code."""
+    """Return what CudaDevice uses of CuPy: the real RawModule needs a driver to load code."""
     double = Cupy(runtime, launched, **trouble)
 
     class RawModule:

@@ -53,7 +53,7 @@ def library(
     checks: Checks = CHECKS,
     options: KernelOptions = OPTIONS,
 ) -> Library:
-    """Give a build of some kernels; tests share it."""
+    """Return a build of some kernels; tests share it."""
     return Library(options, checks, FOLDER, sources(kernels, FOLDER))
 
 
@@ -64,5 +64,5 @@ def device(
     checks: Checks = CHECKS,
     num_blocks: int = 3,
 ) -> EmulatorDevice:
-    """Give a device that runs the schedule of a seed."""
+    """Return a device that runs the schedule of a seed."""
     return EmulatorDevice(seed=seed, library=library(kernels, checks=checks), num_blocks=num_blocks)

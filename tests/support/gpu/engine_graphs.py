@@ -26,5 +26,5 @@ def opened_rmat(
 
 
 def source_of(graph: Graph) -> int:
-    """Give the vertex with the most neighbours."""
+    """Return the vertex with the most neighbours."""
     return int(graph._stored.ids_of(np.argmax(graph._stored.rows.degrees, keepdims=True))[0])

@@ -41,7 +41,7 @@ def emulated(options: KernelOptions, kernels: Sequence[Kernel], number: int | No
 
 
 def emulated_target() -> Target:
-    """Give the emulator, with the kernels that are tested."""
+    """Return the emulator, with the kernels that are tested."""
     return Target("emulator", emulated)
 
 
@@ -71,7 +71,7 @@ def _small(cupy: Any) -> Any:
 
 
 def double_for_searches(runtime: Runtime) -> Any:
-    """Give a CuPy whose kernels run in the build that their options ask for."""
+    """Return a CuPy whose kernels run in the build that their options ask for."""
     libraries = Libraries()
     runtime.library = cast(Library, libraries)
     cupy = _small(fake_cupy(runtime, []))
@@ -100,7 +100,7 @@ def double_for_searches(runtime: Runtime) -> Any:
 
 
 def doubled(count: int = 1, **trouble: Any) -> Maker:
-    """Give what makes GPUs of the double, one for each batch of kernels."""
+    """Return what makes GPUs of the double, one for each batch of kernels."""
 
     @cache
     def double_of(options: KernelOptions, kernels: tuple[Kernel, ...]) -> Any:

@@ -19,7 +19,7 @@ Matrix: TypeAlias = Any
 
 
 def matrix_of(n: int, edges: NDArray[np.int64], *, directed: bool = False) -> Matrix:
-    """Give the adjacency matrix of an edge list without loops and duplicates."""
+    """Return the adjacency matrix of an edge list without loops and duplicates."""
     edges = np.asarray(edges, np.int64).reshape(-1, 2)
     if not directed:
         edges = np.concatenate([edges, edges[:, ::-1]])
@@ -56,7 +56,7 @@ def rows_of(matrix: Matrix, shift: int = 4, weights: NDArray[np.uint32] | None =
 
 
 def levels_by_scipy(matrix: Matrix, sources: list[int]) -> NDArray[np.int32]:
-    """Give the distance from the nearest source, -1 where there is no path."""
+    """Return the distance from the nearest source, -1 where there is no path."""
     distances = sparse.csgraph.dijkstra(matrix, indices=sources, unweighted=True, min_only=True)
     levels = np.full(matrix.shape[0], -1, np.int32)
     reached = np.isfinite(distances)
@@ -65,7 +65,7 @@ def levels_by_scipy(matrix: Matrix, sources: list[int]) -> NDArray[np.int32]:
 
 
 def rows_that_wrap_around() -> Iterator[tuple[int, Rows]]:
-    """Give vertices with a gap of almost 2^32, which leads back to one that exists, and their rows.
+    """Yield vertices with a gap of almost 2^32, which leads back to a vertex, and their rows.
 
     They have a row for one lane, for a warp, and a segment of a hub; nothing but the tails answers.
     """
@@ -82,13 +82,13 @@ def rows_that_wrap_around() -> Iterator[tuple[int, Rows]]:
 
 
 def random_graph(seed: int, n: int, m: int, *, directed: bool = False) -> Matrix:
-    """Give a uniform random graph."""
+    """Return a uniform random graph."""
     edges = np.random.default_rng(seed).integers(0, n, (m, 2))
     return matrix_of(n, edges, directed=directed)
 
 
 def mixed_graph(seed: int, *, directed: bool = False) -> Matrix:
-    """Give a graph with isolated vertices, short and long rows and hubs of several segments.
+    """Return a graph with isolated vertices, short and long rows and hubs of several segments.
 
     The hubs' neighbours lie 1 to 150 apart, so that their varints have one or two bytes and some
     segments end in a stretched one. A path keeps the number of levels up: every level costs the
@@ -113,12 +113,12 @@ def mixed_graph(seed: int, *, directed: bool = False) -> Matrix:
 
 
 def sparse_graph(seed: int, *, directed: bool = False) -> Matrix:
-    """Give a random graph of many components, one of them large."""
+    """Return a random graph of many components, one of them large."""
     return random_graph(seed, 6000, 5000, directed=directed)
 
 
 def two_worlds() -> tuple[Matrix, int]:
-    """Give a star and, apart from it, rows of every class; and the star's number of vertices."""
+    """Return a star and, apart from it, rows of every class; and the star's number of vertices."""
     mixed, size = mixed_graph(3).tocoo(), 20_000
     star = np.stack([np.zeros(size - 1, np.int64), np.arange(1, size)], axis=1)
     others = np.stack([mixed.row, mixed.col], axis=1) + size
@@ -126,7 +126,7 @@ def two_worlds() -> tuple[Matrix, int]:
 
 
 def long_hub_graph(seed: int) -> Matrix:
-    """Give a graph whose hubs have tails of several segments with many two-byte varints."""
+    """Return a graph whose hubs have tails of several segments with many two-byte varints."""
     rng = np.random.default_rng(seed)
     n = 230_000
     parts = []
@@ -139,7 +139,7 @@ def long_hub_graph(seed: int) -> Matrix:
 
 
 def grid_graph(height: int, width: int) -> Matrix:
-    """Give a lattice with 4 neighbours."""
+    """Return a lattice with 4 neighbours."""
     cells = np.arange(height * width).reshape(height, width)
     right = np.stack([cells[:, :-1].ravel(), cells[:, 1:].ravel()], axis=1)
     down = np.stack([cells[:-1].ravel(), cells[1:].ravel()], axis=1)

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.gpu.emulator_device import EmulatorDevice
+from oocbfs.gpu.result import GpuResult
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.emulator.library import Library
 from oocbfs.kernels.methods.axes import MethodOptions
 from oocbfs.kernels.rows import Rows
 from oocbfs.methods import METHODS, parse_method
 from oocbfs.methods.programs import Program, make_program
-from oocbfs.methods.search import MethodResult, MethodSearch
+from oocbfs.methods.search import MethodSearch
 from tests.support.gpu.emulated import CHECKS, FOLDER
 from tests.support.gpu.gpu_graphs import (
     Matrix,
@@ -47,13 +48,13 @@ WITH_OPTIONS = [
 
 @cache
 def program_of(text: str) -> Program:
-    """Give a method with its options, put together."""
+    """Return a method with its options, put together."""
     return make_program(parse_method(text), with_parents=True)
 
 
 @cache
 def library(text: str, checks: Checks = CHECKS) -> Library:
-    """Give a build of a method's kernels; tests share it."""
+    """Return a build of a method's kernels; tests share it."""
     return Library(MethodOptions(), checks, FOLDER, variants=program_of(text).kernels)
 
 
@@ -85,7 +86,7 @@ def check_method(
     directed: bool = False,
     seed: int = 1,
     checks: Checks = CHECKS,
-) -> MethodResult:
+) -> GpuResult:
     """Traverse, and compare levels and parents."""
     rows = rows_of(matrix)
     in_rows = rows_of(matrix.T.tocsr()) if directed else rows
@@ -99,7 +100,7 @@ def check_method(
 
 
 def hub_graph(seed: int, *, directed: bool = False) -> Matrix:
-    """Give a small graph with rows for a block, for a warp and for a lane, and a path."""
+    """Return a small graph with rows for a block, for a warp and for a lane, and a path."""
     rng = np.random.default_rng(seed)
     n = 900
     parts: list[NDArray[np.int64]] = [rng.integers(0, n - 30, (1200, 2))]

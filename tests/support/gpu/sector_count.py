@@ -63,7 +63,7 @@ def _loaded(listed, total, fast):
 
 @njit(cache=True)
 def _hits_early(tails, begin, visited):
-    """Tell whether a varint that ends in the first sector of a row is a visited neighbour."""
+    """Return whether a varint that ends in the first sector of a row is a visited neighbour."""
     offset, v = begin, np.int64(-1)
     border = (begin >> 5) + 1 << 5
     while True:
@@ -122,7 +122,7 @@ def whole(begin, end, fast):
 
 @njit(cache=True)
 def _skip_segments(tails, begin, end, cut, fast):
-    """Bisect for the segment with the cut; give its begin and the sectors that this moved."""
+    """Bisect for the segment with the cut; return its begin and the sectors that this moved."""
     low, high = 0, (end - begin + SEGMENT_BYTES - 1) // SEGMENT_BYTES
     moved = 0
     while high - low > 1:

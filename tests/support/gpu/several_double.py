@@ -117,7 +117,7 @@ class Nccl:
         return [_Communicator(self, rank, number) for rank, number in enumerate(ids)]
 
     def is_stream(self, device: int, stream: int) -> bool:
-        """Tell whether a device has a stream."""
+        """Return whether a device has a stream."""
         return stream in self._devices.runtimes[device].streams
 
     def groupStart(self) -> None:  # noqa: N802

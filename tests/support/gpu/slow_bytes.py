@@ -14,6 +14,7 @@ from oocbfs.gpu.result import GpuResult
 from oocbfs.kernels.rows import Rows
 from tests.support.gpu.cache_count import count_small_level, empty_cache
 from tests.support.gpu.sector_count import NO_CUT, count_bottom_up, count_top_down
+from tests.support.gpu.steps import numbered
 
 
 class RecordingDevice(EmulatorDevice):
@@ -48,16 +49,16 @@ def expected_sectors(
     pending = iter(device.pending)
     cache = empty_cache(rows.tails.size)
     total = 0
-    for step in result.steps:
+    for first, step in numbered(result):
         cut = NO_CUT
-        if step.kind in ("bottom-up", "split"):
-            visited = (result.levels >= 0) & (result.levels < step.level)
+        if step.direction in ("bottom-up", "split"):
+            visited = (result.levels >= 0) & (result.levels < first)
             searched, cut = next(pending)
             total += count_bottom_up(*index, searched, visited, fast, probe, cut)
-        if step.kind not in ("bottom-up", "heads"):
-            for level in range(step.level, step.level + step.num_levels):
+        if step.direction not in ("bottom-up", "heads"):
+            for level in range(first, first + step.num_levels):
                 frontier = queue[ends[level - 1] : ends[level]]
-                if step.kind == "small":
+                if step.direction == "small":
                     total += count_small_level(*index[:3], frontier, fast, cache)
                 else:
                     total += count_top_down(*index, frontier, fast, cut % NO_CUT)

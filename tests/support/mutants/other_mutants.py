@@ -59,15 +59,15 @@ OTHER_MUTANTS = [
         "components/tails.cu",
         "segment * SEGMENT_BYTES < row.end - row.begin; segment++",
         "segment < 1; segment++",
-        "gpu/test_gpu_components.py::test_rows_outside_the_giant_are_decoded_once_and_wholly",
+        "gpu/test_gpu_components.py::test_rows_outside_the_largest_are_decoded_once_and_wholly",
         "assert steps[",
     ),
     Mutant(
         "a warp stops at any tree",
         "components/tails.cu",
-        "== giant || found",
+        "== largest || found",
         "!= vertex || found",
-        "gpu/test_gpu_components.py::test_rows_outside_the_giant_are_decoded_once_and_wholly",
+        "gpu/test_gpu_components.py::test_rows_outside_the_largest_are_decoded_once_and_wholly",
         "Arrays are not equal|assert steps[",
     ),
     Mutant(

@@ -136,5 +136,5 @@ def _judge(end: End, words: list[str], disturbance: Disturbance) -> None:
 
 
 def wrong(what: str, words: list[str], disturbance: Disturbance = Disturbance()) -> WrongError:
-    """Say what is wrong, of which command."""
+    """Return an error: what is wrong, of which command."""
     return WrongError(f"oocbfs {shlex.join(words)}{disturbance}\n{what}")

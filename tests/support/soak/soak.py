@@ -146,7 +146,7 @@ class Run:
 
 
 def soak(seed: int, numbers: range | count[int], minutes: float, *, show: bool) -> int:
-    """Run until the time is over; gives how many runs were wrong."""
+    """Run until the time is over; returns how many runs were wrong."""
     tally: Tally = Counter()
     began, failures, runs = time.monotonic(), list[int](), 0
     for number in numbers:
@@ -177,7 +177,7 @@ def _print_table(tally: Tally) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the soak; gives 1 if something was wrong."""
+    """Run the soak; returns 1 if something was wrong."""
     parser = argparse.ArgumentParser(prog="scripts/soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10, help="how long (default: 10)")
     parser.add_argument("--seed", type=int, default=1, help="what is drawn (default: 1)")

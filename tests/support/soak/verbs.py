@@ -203,7 +203,7 @@ def _edges(graph: Any) -> set[tuple[Any, Any]]:
 
 
 def _values(folder: Path, name: str) -> dict[Any, Any]:
-    """Give the value of each vertex in a file of ours."""
+    """Return the value of each vertex in a file of ours."""
     with oocbfs.open(folder / "g.ocg") as graph:
         ids, named = graph.ids().tolist(), graph.names is not None
     if name.endswith(".npy"):

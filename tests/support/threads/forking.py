@@ -23,7 +23,7 @@ LIMIT_SECONDS = 60
 
 
 def fork_often(graph: oocbfs.Graph, times: int) -> tuple[int, int]:
-    """Give the numbers of children that hung and that were wrong."""
+    """Return the numbers of children that hung and that were wrong."""
     source = int(graph.degrees.argmax())
     expected = graph.bfs(source).level_sizes.tolist()
     done = threading.Event()

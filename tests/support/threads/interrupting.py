@@ -27,7 +27,7 @@ from oocbfs.generate import generators
 from oocbfs.progress import Lines
 from oocbfs.settings import Settings
 
-# So long may one try take, interrupted or not, on a busy machine.
+# The most seconds that one try may take, interrupted or not, on a busy machine.
 LIMIT_SECONDS = 60
 
 
@@ -90,7 +90,7 @@ THINGS = ("ahead", "ordered", "progress", "disk", "bfs", "open")
 
 
 def interrupt(thing: Callable[[], object], times: int, seed: int) -> int:
-    """Do a thing so often, each time with Ctrl-C at some moment; give how often it came in time."""
+    """Do a thing so often, with Ctrl-C at some moment; return how often it came in time."""
     expected = thing()
     start = time.perf_counter()
     for _ in range(5):

@@ -80,7 +80,7 @@ def find(folder: Path) -> dict[str, Any]:
 
 
 def run(folder: Path, words: tuple[str, ...]) -> Any:
-    """Run a command in the folder; gives what it printed, masked."""
+    """Run a command in the folder; returns what it printed, masked."""
     done = call(*words, cwd=folder)
     assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}"
     return masked(json.loads(done.stdout))

@@ -21,7 +21,7 @@ _COMMON = ("--help", "--quiet", "--verbose")
 
 
 def parser_of(verb: str) -> argparse.ArgumentParser:
-    """Give the parser of a verb."""
+    """Return the parser of a verb."""
     (below,) = (one for one in build_parser()._actions if hasattr(one, "choices") and one.choices)
     parser: argparse.ArgumentParser = dict(below.choices or {})[verb]
     return parser
@@ -58,12 +58,12 @@ def _text(action: argparse.Action) -> str:
 
 
 def section_of(page: str, verb: str) -> str:
-    """Give the part of the page that is about a verb."""
+    """Return the part of the page that is about a verb."""
     return page.split(f"\n## {verb}\n")[1].split("\n## ")[0]
 
 
 def with_tables(page: str) -> str:
-    """Give the page with the tables that its verbs should have, where they have one."""
+    """Return the page with the tables that its verbs should have, where they have one."""
     for verb in VERBS:
         section = section_of(page, verb)
         if (table := _TABLE.search(section)) is not None:

@@ -1,7 +1,7 @@
-"""Which room imports which: ``python -m tests.support.rooms`` prints it.
+"""Which package imports which: ``python -m tests.support.packages`` prints it.
 
-Imports inside functions and for type checkers count like all others. A room is a folder; modules
-that lie beside the folders are rooms of their own.
+Imports inside functions and for type checkers count like all others. A package is a folder here;
+modules that lie beside the folders are packages of their own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 # Import names and the folders they stand for, the longest first.
-PACKAGES = {
+IMPORT_NAMES = {
     "oocbfs.kernels": "kernels",
     "oocbfs.formats": "formats",
     "oocbfs.tools": "tools",
@@ -29,9 +29,9 @@ Graph = dict[str, set[str]]
 
 
 def modules() -> dict[str, Path]:
-    """Give every module of the program by its import name."""
+    """Return every module of the program by its import name."""
     found: dict[str, Path] = {}
-    for package, folder in PACKAGES.items():
+    for package, folder in IMPORT_NAMES.items():
         for path in sorted((ROOT / folder).rglob("*.py")):
             inside = path.relative_to(ROOT / folder)
             if (ROOT / folder / inside.parts[0]).is_symlink():
@@ -51,38 +51,38 @@ def imports(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def room_of(module: str) -> str:
-    """Give the folder of a module below its package, or the module if it is in none."""
-    package = next(name for name in PACKAGES if f"{module}.".startswith(f"{name}."))
-    inside = module[len(package) + 1 :].split(".")
-    folder = ROOT / PACKAGES[package] / inside[0]
-    if package == "oocbfs.tools" or not inside[0]:
-        return package
-    return f"{package}.{inside[0]}" if folder.is_dir() or package == "oocbfs" else package
+def package_of(module: str) -> str:
+    """Return the package of a module: its folder below the top, or itself if it is in none."""
+    top = next(name for name in IMPORT_NAMES if f"{module}.".startswith(f"{name}."))
+    inside = module[len(top) + 1 :].split(".")
+    folder = ROOT / IMPORT_NAMES[top] / inside[0]
+    if top == "oocbfs.tools" or not inside[0]:
+        return top
+    return f"{top}.{inside[0]}" if folder.is_dir() or top == "oocbfs" else top
 
 
 def import_graph() -> Graph:
-    """Give the rooms that each room imports."""
+    """Return the packages that each package imports."""
     known = modules()
     graph: Graph = {}
     for module, path in known.items():
-        room = room_of(module)
-        found = graph.setdefault(room, set())
+        package = package_of(module)
+        found = graph.setdefault(package, set())
         for name in imports(path):
             # What is imported may be a module, or something in one.
             target = name if name in known else name.rpartition(".")[0]
-            if target in known and room_of(target) != room:
-                found.add(room_of(target))
+            if target in known and package_of(target) != package:
+                found.add(package_of(target))
     return graph
 
 
 def layers(graph: Graph) -> list[list[str]]:
-    """Sort rooms so that each imports only rooms of earlier layers.
+    """Sort packages so that each imports only packages of earlier layers.
 
     Raises
     ------
     CycleError
-        If rooms import each other in a circle.
+        If packages import each other in a circle.
     """
     sorter = TopologicalSorter(graph)
     sorter.prepare()
@@ -120,16 +120,16 @@ def large() -> Iterator[str]:
 
 
 def main() -> None:
-    """Print the layers from the bottom up, what each room imports, and what is large."""
+    """Print the layers from the bottom up, what each package imports, and what is large."""
     graph = import_graph()
     try:
         found = layers(graph)
     except CycleError as error:
-        raise SystemExit(f"rooms import each other: {' -> '.join(error.args[1])}") from error
-    for number, rooms in enumerate(found):
+        raise SystemExit(f"packages import each other: {' -> '.join(error.args[1])}") from error
+    for number, packages in enumerate(found):
         print(f"layer {number}")
-        for room in rooms:
-            print(f"  {room:<26} {' '.join(sorted(graph.get(room, ())))}".rstrip())
+        for package in packages:
+            print(f"  {package:<26} {' '.join(sorted(graph.get(package, ())))}".rstrip())
     for line in sorted(large()):
         print(f"large: {line}")
 

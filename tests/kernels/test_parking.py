@@ -1,4 +1,4 @@
-"""Workers that wait for the next traversal, and results that are too large for caches."""
+"""Workers that spin for the next traversal, and results that are too large for caches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from oocbfs.kernels.bfs.finish import Names
 from oocbfs.kernels.bfs.state import NUM_PARTS
 from oocbfs.kernels.bfs.traverse import BfsScratch, traverse
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.kernels.lingering import BUSY, EMPTY, INVITED, WAITING, Lingering, invite, withdraw
+from oocbfs.kernels.parking import BUSY, EMPTY, SPINNING, WOKEN, Parking, cancel_wake, wake
 from oocbfs.kernels.rows import Rows, read_only
 from tests.support.plain_rows import Graph, make_rows, random_graph
 
@@ -28,13 +28,13 @@ SLOT = 8
 
 
 @njit
-def _invite(mailbox):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    invite(mailbox, 1, 2, 3, 4, 5, 6)
+def _wake(mailbox):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    wake(mailbox, 1, 2, 3, 4, 5, 6)
 
 
 @njit
-def _withdraw(mailbox):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    withdraw(mailbox)
+def _cancel_wake(mailbox):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    cancel_wake(mailbox)
 
 
 def rows_of(graph: Graph) -> Rows:
@@ -64,7 +64,7 @@ def rows() -> Rows:
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have workers come to any search."""
-    for name in ("ALONE_EDGES", "EARLY_EDGES", "SUMMON_EDGES"):
+    for name in ("ALONE_EDGES", "EARLY_EDGES", "WAKE_EDGES"):
         monkeypatch.setattr(bfs, name, -1)
 
 
@@ -88,55 +88,55 @@ def test_a_small_search_wakes_nobody(
 def test_a_worker_waits_for_the_next_traversal_and_then_goes(rows: Rows) -> None:
     kept: list[BfsScratch] = []
     expected = levels_from(rows, 1, [], 1)
-    invited = False
+    woken = False
     for _ in range(2000):
         np.testing.assert_array_equal(levels_from(rows, 1, kept, 2), expected)
         (scratch,) = kept
-        if wait_until(lambda mailbox=scratch.lingering.mailbox: mailbox[SLOT] == WAITING, 0.001):
-            invited = scratch.lingering.absent("arguments", 2) == []
-        if invited:
+        if wait_until(lambda mailbox=scratch.parking.mailbox: mailbox[SLOT] == SPINNING, 0.001):
+            woken = scratch.parking.absent("arguments", 2) == []
+        if woken:
             break
-    assert invited, "no worker ever waited for the next traversal"
-    mailbox = kept[0].lingering.mailbox
+    assert woken, "no worker ever waited for the next traversal"
+    mailbox = kept[0].parking.mailbox
     assert wait_until(lambda: mailbox[SLOT] == EMPTY), "a worker waits for ever"
 
 
 def test_arguments_stay_as_long_as_a_slow_worker_may_read_them() -> None:
-    lingering = Lingering(4)
+    parking = Parking(4)
     first, second = object(), object()
-    lingering.mailbox[SLOT::SLOT] = WAITING, INVITED, EMPTY
-    assert lingering.absent(first, 4) == [2, 3]
-    lingering.mailbox[SLOT] = BUSY
-    assert lingering.absent(second, 4) == [1, 2, 3]
-    assert lingering.absent(second, 2) == [1]
-    assert lingering._arguments == [None, first, None, None]
+    parking.mailbox[SLOT::SLOT] = SPINNING, WOKEN, EMPTY
+    assert parking.absent(first, 4) == [2, 3]
+    parking.mailbox[SLOT] = BUSY
+    assert parking.absent(second, 4) == [1, 2, 3]
+    assert parking.absent(second, 2) == [1]
+    assert parking._arguments == [None, first, None, None]
 
 
-def test_a_worker_that_comes_late_is_not_invited_beside_another() -> None:
-    lingering = Lingering(3)
-    mailbox = lingering.mailbox
-    mailbox[[SLOT, 2 * SLOT]] = BUSY, WAITING
-    assert lingering.absent(None, 3) == [1]
-    mailbox[SLOT] = WAITING
-    _invite(mailbox)
-    assert mailbox[[SLOT, 2 * SLOT]].tolist() == [WAITING, INVITED]
+def test_a_worker_that_comes_late_is_not_woken_beside_another() -> None:
+    parking = Parking(3)
+    mailbox = parking.mailbox
+    mailbox[[SLOT, 2 * SLOT]] = BUSY, SPINNING
+    assert parking.absent(None, 3) == [1]
+    mailbox[SLOT] = SPINNING
+    _wake(mailbox)
+    assert mailbox[[SLOT, 2 * SLOT]].tolist() == [SPINNING, WOKEN]
     assert mailbox[2 * SLOT + 1 : 2 * SLOT + 7].tolist() == [1, 2, 3, 4, 5, 6]
-    _withdraw(mailbox)
-    assert lingering.absent(None, 2) == []
-    _invite(mailbox)
-    assert mailbox[[SLOT, 2 * SLOT]].tolist() == [INVITED, WAITING]
-    _withdraw(mailbox)
-    assert lingering.absent(None, 3) == []
-    _invite(mailbox)
-    assert mailbox[[SLOT, 2 * SLOT]].tolist() == [INVITED, INVITED]
+    _cancel_wake(mailbox)
+    assert parking.absent(None, 2) == []
+    _wake(mailbox)
+    assert mailbox[[SLOT, 2 * SLOT]].tolist() == [WOKEN, SPINNING]
+    _cancel_wake(mailbox)
+    assert parking.absent(None, 3) == []
+    _wake(mailbox)
+    assert mailbox[[SLOT, 2 * SLOT]].tolist() == [WOKEN, WOKEN]
 
 
 def test_a_forked_process_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    lingering = Lingering(2)
-    lingering.mailbox[SLOT] = WAITING
-    assert lingering.absent(None, 2) == []
+    parking = Parking(2)
+    parking.mailbox[SLOT] = SPINNING
+    assert parking.absent(None, 2) == []
     monkeypatch.setattr(os, "getpid", lambda: -1)
-    assert lingering.absent(None, 2) == [1]
+    assert parking.absent(None, 2) == [1]
 
 
 def test_fewer_threads_use_the_memory_of_more_in_as_many_parts_as_they_are(rows: Rows) -> None:

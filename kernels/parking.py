@@ -1,16 +1,16 @@
-"""Workers that stay for the next traversal, so that it need not wake them.
+"""Workers spin for the next traversal before they park, so that it need not wake a sleeper.
 
 A thread of Python's that sleeps needs some 100 microseconds to come, as long as a small graph is
 searched, and takes the interpreter's lock meanwhile. So when a worker is done, it looks for a
 while at its *slot*, a cache line of a mailbox. The next leader that uses the mailbox writes the
 addresses of its arguments there.
 
-    EMPTY     nobody waits here
-    WAITING   a worker does
-    INVITED   the leader wrote its arguments; the worker will take them, or the leader withdraws
+    EMPTY     nobody waits here: the worker is parked, asleep in Python
+    SPINNING  a worker looks at the slot
+    WOKEN     the leader wrote its arguments; the worker will take them, or the leader cancels
     BUSY      the worker took them
 
-The leader changes WAITING to INVITED and back, the worker all else. Either may be slow: whoever
+The leader changes SPINNING to WOKEN and back, the worker all else. Either may be slow: whoever
 finds another state than it expects leaves it alone.
 """
 
@@ -34,43 +34,43 @@ from oocbfs.kernels.atomics import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-EMPTY, WAITING, INVITED, BUSY = range(4)
+EMPTY, SPINNING, WOKEN, BUSY = range(4)
 # Words of a slot: its state, the addresses, and whether the leader counts on the worker. If not, it
 # called another one with the same number, and both would use the same scratch.
 _SLOT = 8
 _EXPECTED = 7
-# How long a worker waits: some calls of Python's. It lets others use the core after each look but
-# the first ones, which take some 20 microseconds.
+# How long a worker spins before it parks: some calls of Python's. It lets others use the
+# core after each look but the first ones, which take some 20 microseconds.
 _PATIENCE_NANOSECONDS = 500_000
 _LOOKS = 10_000
 _CLOCK = time.CLOCK_MONOTONIC
 
 
 @kernel
-def invite(mailbox, rows_out, rows_in, state, options, names, results):
-    """Write the arguments of a traversal for all workers that are expected and wait."""
+def wake(mailbox, rows_out, rows_in, state, options, names, results):
+    """Write the arguments of a traversal for all workers that are expected and spin."""
     for slot in range(_SLOT, mailbox.size, _SLOT):
-        if mailbox[slot] == WAITING and mailbox[slot + _EXPECTED] != 0:
+        if mailbox[slot] == SPINNING and mailbox[slot + _EXPECTED] != 0:
             mailbox[slot + 1] = rows_out
             mailbox[slot + 2] = rows_in
             mailbox[slot + 3] = state
             mailbox[slot + 4] = options
             mailbox[slot + 5] = names
             mailbox[slot + 6] = results
-            compare_and_swap(mailbox, slot, WAITING, INVITED)
+            compare_and_swap(mailbox, slot, SPINNING, WOKEN)
 
 
 @kernel
-def withdraw(mailbox):
+def cancel_wake(mailbox):
     """Take back what no worker took."""
     for slot in range(_SLOT, mailbox.size, _SLOT):
-        if mailbox[slot] == INVITED:
-            compare_and_swap(mailbox, slot, INVITED, WAITING)
+        if mailbox[slot] == WOKEN:
+            compare_and_swap(mailbox, slot, WOKEN, SPINNING)
 
 
 @kernel
-def read_invitation(mailbox, thread):
-    """Give the addresses that a leader wrote."""
+def read_arguments(mailbox, thread):
+    """Return the addresses that a leader wrote."""
     slot = thread * _SLOT
     return (
         mailbox[slot + 1],
@@ -83,36 +83,34 @@ def read_invitation(mailbox, thread):
 
 
 @kernel
-def linger(mailbox, thread, is_owner):
-    """Wait for an invitation; tell whether one came.
+def spin_then_park(mailbox, thread, is_owner):
+    """Wait to be woken; return whether that came, before it is time to park.
 
-    The owner of a slot came by an invitation. Another worker of the same number may own it.
+    The owner of a slot was woken at it. Another worker of the same number may own it.
     """
     slot = thread * _SLOT
     if slot >= mailbox.size:
         return False
     if is_owner:
-        store_release(mailbox, slot, WAITING)
-    elif not compare_and_swap(mailbox, slot, EMPTY, WAITING):
+        store_release(mailbox, slot, SPINNING)
+    elif not compare_and_swap(mailbox, slot, EMPTY, SPINNING):
         return False
     looks = 0
     until = nanoseconds(_CLOCK) + _PATIENCE_NANOSECONDS
-    while load_acquire(mailbox, slot) != INVITED or not compare_and_swap(
-        mailbox, slot, INVITED, BUSY
-    ):
+    while load_acquire(mailbox, slot) != WOKEN or not compare_and_swap(mailbox, slot, WOKEN, BUSY):
         looks += 1
         if looks > _LOOKS:
             yield_core()
             is_late = nanoseconds(_CLOCK) > until
-            if is_late and compare_and_swap(mailbox, slot, WAITING, EMPTY):
+            if is_late and compare_and_swap(mailbox, slot, SPINNING, EMPTY):
                 return False
     return True
 
 
-class Lingering:
+class Parking:
     """A mailbox, and the arguments that it holds the addresses of.
 
-    Whoever calls a worker holds on to it: the worker may be invited later, and be slow.
+    Whoever calls a worker holds on to it: the worker may be woken later, and be slow.
     """
 
     def __init__(self, threads: int) -> None:
@@ -124,7 +122,7 @@ class Lingering:
         self._process = os.getpid()
 
     def absent(self, arguments: Any, threads: int) -> list[int]:  # noqa: ANN401
-        """Give those of so many threads that do not wait to be invited; keep arguments for others.
+        """Return the threads that do not spin here, of so many; keep arguments for others.
 
         These are expected from now on, and no others, even if they come a moment later.
         """
@@ -133,9 +131,9 @@ class Lingering:
         missing = []
         for thread in range(1, len(self._arguments)):
             slot = thread * _SLOT
-            is_waiting = bool(self.mailbox[slot] == WAITING) and thread < threads
-            self.mailbox[slot + _EXPECTED] = is_waiting
-            if is_waiting:
+            is_spinning = bool(self.mailbox[slot] == SPINNING) and thread < threads
+            self.mailbox[slot + _EXPECTED] = is_spinning
+            if is_spinning:
                 self._arguments[thread] = arguments
             elif thread < threads:
                 missing.append(thread)

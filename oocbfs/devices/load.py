@@ -1,4 +1,4 @@
-"""Traverse a graph on several GPUs of this host, or on as many devices of the emulator."""
+"""Bring the parts of a graph to several GPUs of this host, or to devices of the emulator."""
 
 from __future__ import annotations
 
@@ -7,80 +7,24 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, cast
 
 from oocbfs.devices.cuda_links import cuda_links
-from oocbfs.devices.cutting import cut_rows
 from oocbfs.devices.links import EmulatorLinks, Links
 from oocbfs.devices.part import DevicePart
 from oocbfs.devices.traversal import DevicesBfs
-from oocbfs.errors import BudgetError
 from oocbfs.formats.container.cut import Cut
 from oocbfs.gpu.cuda_device import CudaDevice
 from oocbfs.gpu.device import Device
 from oocbfs.gpu.emulator_device import EmulatorDevice
-from oocbfs.gpu.engine import fill, follow_schedule, outcome_of
 from oocbfs.gpu.load import Budget, load_planned, usable_bytes
-from oocbfs.gpu.result import DeviceDirection
 from oocbfs.kernels.cuda.source import DEVICES_KERNELS, KernelOptions
 from oocbfs.kernels.emulator.library import Library
-from oocbfs.memory import format_size
 from oocbfs.plan.device import DevicePlan
-from oocbfs.plan.host import pinnable_bytes
 from oocbfs.plan.search_arrays import dealt_bytes
-from oocbfs.plan.shape import Shape, sides_of, tails_of
+from oocbfs.plan.shape import Shape, tails_of
 from oocbfs.progress import Phases
-from oocbfs.results.bfs import BfsOutcome, Task
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
-    from oocbfs.graph.any_stored import AnyStored
-    from oocbfs.graph.stored import StoredGraph
     from oocbfs.kernels.rows import Rows
-
-
-def on_devices(graph: StoredGraph, engine: str, task: Task, settings: Settings) -> BfsOutcome:
-    """Fill levels and parents of stored vertices."""
-    names = settings.devices or ()
-    key = (engine, names, task.with_parents, settings.vram, settings.resident_tails)
-
-    def load() -> DevicesBfs:
-        return _load(graph, engine, names, settings, with_parents=task.with_parents)
-
-    with graph.kept_search.use((*key, settings.memory), load) as search:
-        for device in search.devices:
-            follow_schedule(device, settings)
-        done, seconds = fill(graph, search, task, settings, DeviceDirection(settings.direction))
-        note = next((part.note for part in search.parts if part.note), None)
-    return outcome_of(done, seconds)._replace(note=note)
-
-
-def _load(
-    graph: StoredGraph,
-    engine: str,
-    names: Sequence[int],
-    settings: Settings,
-    *,
-    with_parents: bool,
-) -> DevicesBfs:
-    """Deal the graph to the devices, one after the other."""
-    sides = sides_of(graph)
-    check_host(graph, sum(side.tails.size for side in sides), settings, with_parents=with_parents)
-    cut = Cut(graph.num_vertices, len(names))
-
-    def dealt(part: int) -> list[Rows]:
-        return [cut_rows(side, cut, part) for side in sides]
-
-    return load_parts(cut, dealt, engine, names, settings, with_parents=with_parents)
-
-
-def check_host(
-    graph: AnyStored, tail_bytes: int, settings: Settings, *, with_parents: bool
-) -> None:
-    """Refuse tails that the host cannot hold for the devices."""
-    pinnable = pinnable_bytes(graph, settings.memory, with_parents=with_parents)
-    if tail_bytes > pinnable:
-        raise BudgetError(
-            f"{graph.path}: the host must hold all tails, {format_size(tail_bytes)}, to deal them "
-            f"to GPUs, and {format_size(max(0, pinnable))} may be taken: leave out --devices"
-        )
 
 
 def load_parts(

@@ -22,7 +22,7 @@ ENGINES: tuple[Engine, ...] = ("cpu", "disk", "emulator")
 def graph(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Graph:
     """A path of every other vertex below 200, and vertices without edges."""
     order, direction = request.param.split("-")
-    path = tmp_path_factory.mktemp("linked") / "g.ocg"
+    path = tmp_path_factory.mktemp("non_isolated") / "g.ocg"
     edges = np.stack([np.arange(0, 198, 2), np.arange(2, 200, 2)], axis=1)
     edges = np.concatenate([edges, [[NUM_VERTICES - 1, NUM_VERTICES - 1]]])  # a loop, dropped
     oocbfs.convert(edges, path, order=order, directed=direction == "directed", ids="dense")
@@ -33,7 +33,7 @@ def graph(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def test_how_many(graph: Graph) -> None:
     degrees = graph._stored.rows.degrees + graph._stored.in_rows.degrees
-    assert graph._stored.num_linked == np.flatnonzero(degrees)[-1] + 1 < NUM_VERTICES
+    assert graph._stored.num_non_isolated == np.flatnonzero(degrees)[-1] + 1 < NUM_VERTICES
 
 
 def test_no_engine_loads_them(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,11 +41,11 @@ def test_no_engine_loads_them(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> 
     for rows in (
         graph._stored.disk_rows.out_rows,
         graph._stored.disk_rows.in_rows,
-        *graph._stored.connected_rows,
+        *graph._stored.non_isolated_rows,
     ):
-        assert rows.heads.size == graph._stored.num_linked
-        assert rows.starts.size == graph._stored.num_linked + 1
-    assert shape_of(graph._stored).num_vertices == graph._stored.num_linked
+        assert rows.heads.size == graph._stored.num_non_isolated
+        assert rows.starts.size == graph._stored.num_non_isolated + 1
+    assert shape_of(graph._stored).num_vertices == graph._stored.num_non_isolated
     sizes = []
 
     def spy(*arguments: Any, **options: Any) -> Any:
@@ -53,12 +53,12 @@ def test_no_engine_loads_them(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> 
         sizes.append(found.num_vertices)
         return found
 
-    for module in ("engine", "components"):
-        monkeypatch.setattr(f"oocbfs.gpu.{module}.load_graph", spy)
+    for module in ("engines.gpu", "gpu.components"):
+        monkeypatch.setattr(f"oocbfs.{module}.load_graph", spy)
     graph.release_device()
     graph.bfs(0, engine="emulator")
     graph.components(engine="emulator")
-    assert sizes == [graph._stored.num_linked] * 2
+    assert sizes == [graph._stored.num_non_isolated] * 2
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -107,7 +107,7 @@ def test_components(graph: Graph, engine: Engine) -> None:
 def test_no_edges_at_all(tmp_path: Path) -> None:
     oocbfs.convert(np.array([[2, 2]]), tmp_path / "g.ocg", ids="dense")
     with open_file(tmp_path / "g.ocg") as graph:
-        assert graph._stored.num_linked == 0
+        assert graph._stored.num_non_isolated == 0
         for engine in ENGINES:
             assert graph.bfs(1, engine=engine).levels.tolist() == [-1, 0, -1]
             assert graph.components(engine=engine).labels.tolist() == [0, 1, 2]

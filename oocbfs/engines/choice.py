@@ -9,10 +9,12 @@ from functools import cache
 from importlib.util import find_spec
 from typing import NamedTuple, TypeVar
 
+from oocbfs.engines import engine_named
+from oocbfs.engines.base import Engine
 from oocbfs.gpu.nvidia import Driver, ask_driver
 from oocbfs.settings import Settings
 
-Outcome = TypeVar("Outcome")
+Answer = TypeVar("Answer")
 _log = logging.getLogger(__name__)
 
 
@@ -43,48 +45,43 @@ def choose_engine(engine: str, settings: Settings) -> Choice:
 def _look_for_gpu(
     ask: Callable[[], Driver], find: Callable[[str], object], has_cupy: bool | None
 ) -> tuple[str | None, bool]:
-    """Tell why there is no GPU, if there is none, and whether there is CuPy; look only once."""
+    """Return why there is no GPU, if there is none, and whether there is CuPy; look only once."""
     return ask().problem, find("cupy") is not None if has_cupy is None else has_cupy
 
 
 def _imported(name: str) -> bool | None:
-    """Tell whether a module is imported, or cannot be; None if nobody tried."""
+    """Return whether a module is imported, or cannot be; None if nobody tried."""
     return sys.modules[name] is not None if name in sys.modules else None
 
 
 def run_on_best(
     engine: str,
     settings: Settings,
-    *,
-    on_cpu: Callable[[], Outcome],
-    on_disk: Callable[[], Outcome],
-    on_device: Callable[[str], Outcome],
+    answer: Callable[[Engine], Answer],
     why_disk: Callable[[], str | None] = lambda: None,
-) -> tuple[Outcome, Choice]:
-    """Run on an engine; ``auto`` is a GPU that can take the graph, else the CPU.
+) -> tuple[Answer, Choice]:
+    """Let an engine answer; ``auto`` is a GPU that can take the graph, else the CPU.
 
     Without a GPU or a budget, ``why_disk`` may say why reading from disk is faster.
     """
     choice = choose_engine(engine, settings)
     _log.debug("%s engine%s", choice.engine, f": {choice.fallback}" if choice.fallback else "")
-    if choice.engine == "disk":
-        return on_disk(), choice
-    if choice.engine != "cpu":
-        from oocbfs.gpu.engine import UNUSABLE
+    if choice.engine in ("cuda", "emulator"):
+        from oocbfs.gpu.search import UNUSABLE
 
         try:
-            return on_device(choice.engine), choice
+            return answer(engine_named(choice.engine)), choice
         except UNUSABLE as error:
             if settings.engine != "auto":
                 raise
             choice = Choice("cpu", str(error))
     if engine == "auto" and (reason := why_disk()) is not None:
-        return on_disk(), Choice("disk", choice.fallback, reason)
-    return on_cpu(), choice
+        choice = Choice("disk", choice.fallback, reason)
+    return answer(engine_named(choice.engine)), choice
 
 
 def _unused_device(settings: Settings) -> str | None:
-    """Tell why sizes of device memory do not matter; None if there are none."""
+    """Return why sizes of device memory do not matter; None if there are none."""
     if settings.vram is None and settings.resident_tails is None:
         return None
     why = "--memory" if settings.engine == "auto" else f"--engine {settings.engine}"

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.cluster.budget import result_arrays
-from oocbfs.cluster.exchange import Query
-from oocbfs.cluster.levels import Terms, Watch
-from oocbfs.cluster.results import AllResults
-from oocbfs.cluster.searches.bfs import fill_levels
+from oocbfs.cluster.levels import watch_levels
+from oocbfs.cluster.results import AllResults, fill_levels
 from oocbfs.errors import QueryError
 from oocbfs.formats.io.ordered import available_threads
-from oocbfs.results.source import Levels, SourceResult, SourceResults, asked_for, smallest
+from oocbfs.query import Query
+from oocbfs.results.source import Levels, SourceResult, smallest
 from oocbfs.results.validation import checked
 from oocbfs.settings import Emit, Settings, Strategy, check_choice
 
@@ -64,16 +63,16 @@ class PartTraversals:
         self, source: Vertex, stored: NDArray[np.uint32], targets: NDArray[np.uint32] | None
     ) -> SourceResult:
         graph, settings, exchange = self._graph, self._settings, self._exchange
-        arrays = result_arrays(graph, parents=False, settings=settings)
+        arrays = result_arrays(graph, settings)
         results = AllResults(graph.shape.cut, arrays)
-        query = Query(graph.shape, stored, int(graph.stored_degrees[stored].sum(dtype=np.int64)))
-        terms = Terms(graph.path, graph.shape.connected, exchange.name, exchange.level_seconds)
-        with Watch(terms, force=self._settings.force, show=False) as watch:
+        query = graph.shape.ask(Query(stored), graph.stored_degrees)
+        with watch_levels(graph, exchange, settings) as watch:
             outcome = exchange.search(query, results, watch)
-        self.disk_bytes += sum(record.disk_bytes for record in outcome.records)
+        self.disk_bytes += int(outcome.log.records["disk_bytes"].sum())
         levels: Levels | None = None
         if self._emit == "levels" or settings.checks:
-            named, _ = fill_levels(graph, results, outcome, arrays, settings)
+            room = arrays.allocate(graph.num_vertices, np.int32)
+            named, _ = fill_levels(graph, results, outcome.sizes, room, arrays, settings)
             levels = smallest(np.asarray(named), len(outcome.sizes) - 1)
         distances = None
         if targets is not None:
@@ -101,25 +100,3 @@ def check_strategy(graph: StoredParts, strategy: Strategy) -> None:
             f"{graph.path}: the parts of a graph work on one source together: leave out "
             f"--strategy {strategy}"
         )
-
-
-def bfs_many(
-    graph: StoredParts,
-    sources: Iterable[Vertex],
-    *,
-    emit: Emit,
-    targets: Iterable[Iterable[Vertex]] | None,
-    strategy: Strategy,
-    settings: Settings,
-) -> SourceResults:
-    """Traverse from each source; see ``AnyGraph.bfs_many``."""
-    check_choice("emit", emit, Emit)
-    check_strategy(graph, strategy)
-    settings.check()
-    listed, stored_targets = asked_for(graph, sources, emit, targets)
-    traversals = PartTraversals(graph, emit, settings)
-
-    def run() -> Generator[SourceResult]:
-        yield from traversals.run(listed, stored_targets)
-
-    return SourceResults(graph, run())

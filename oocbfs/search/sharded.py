@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from oocbfs.any_graph import AnyGraph
 from oocbfs.cluster.stored_parts import StoredParts
 from oocbfs.errors import QueryError
-from oocbfs.graph.vertices import Vertex
-from oocbfs.settings import Emit, Settings, Strategy
-
-if TYPE_CHECKING:
-    from oocbfs.results.bfs import BfsResult
-    from oocbfs.results.components import ComponentsResult
-    from oocbfs.results.source import SourceResults
+from oocbfs.search.any_graph import AnyGraph
 
 
 class ShardedGraph(AnyGraph):
@@ -40,50 +32,13 @@ class ShardedGraph(AnyGraph):
         """Number of its parts."""
         return self._stored.num_parts
 
-    def _bfs(
-        self, source: Vertex | Iterable[Vertex], parents: bool, settings: Settings
-    ) -> BfsResult:
-        stored = self._stored
-        stored.check_settings(settings)
-        with stored.reading():
-            sources = stored.as_ids(source)
-            if settings.devices is not None:
-                from oocbfs.cluster.searches.devices import bfs_on_devices
-
-                return bfs_on_devices(stored, sources, parents=parents, settings=settings)
-            from oocbfs.cluster.searches.bfs import bfs
-
-            return bfs(stored, sources, parents=parents, settings=settings)
-
-    def _bfs_many(
-        self,
-        sources: Iterable[Vertex],
-        emit: Emit,
-        targets: Iterable[Iterable[Vertex]] | None,
-        strategy: Strategy,
-        settings: Settings,
-    ) -> SourceResults:
-        from oocbfs.cluster.searches.many import bfs_many
-
-        self._stored.check_settings(settings)
-        return bfs_many(
-            self._stored, sources, emit=emit, targets=targets, strategy=strategy, settings=settings
-        )
-
-    def _components(self, settings: Settings) -> ComponentsResult:
-        from oocbfs.cluster.searches.components import components
-
-        self._stored.check_settings(settings)
-        with self._stored.reading():
-            return components(self._stored, settings)
-
     def reversed(self) -> ShardedGraph:
         """Refuse: parts hold the in-neighbours of their own vertices only."""
         raise QueryError(f"{self.path}: is in parts: turn around the graph that they were cut from")
 
     def release_device(self) -> None:
         """Let go of the shards, wherever they are, and of what devices hold of them."""
-        self._stored.disconnect()
+        self._stored.release_device()
 
 
 def open_parts(

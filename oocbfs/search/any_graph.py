@@ -124,7 +124,9 @@ class AnyGraph(OpenGraph):
         )
         if source is LARGEST_COMPONENT:
             source = self._largest(parents, settings)
-        return self._bfs(source, parents, settings)
+        from oocbfs.search.run import bfs
+
+        return bfs(self._stored, source, parents=parents, settings=settings)
 
     def bfs_many(
         self,
@@ -176,7 +178,9 @@ class AnyGraph(OpenGraph):
             If the graph is damaged.
         """
         settings = self._settings(options, memory, engine=engine, threads=threads)
-        return self._bfs_many(sources, emit, targets, strategy, settings)
+        from oocbfs.search.many import bfs_many
+
+        return bfs_many(self._stored, sources, targets, emit, strategy, settings)
 
     def components(
         self,
@@ -207,7 +211,9 @@ class AnyGraph(OpenGraph):
         settings = self._settings(
             options, memory, engine=engine, threads=threads, progress=progress, tmp=tmp
         )
-        return self._components(settings)
+        from oocbfs.search.components import components
+
+        return components(self._stored, settings)
 
     def _settings(
         self,
@@ -221,27 +227,11 @@ class AnyGraph(OpenGraph):
         budget = self._stored.budget_bytes if memory is None else parse_size(memory)
         return settings_of(options, memory=budget, **given)
 
-    @abstractmethod
-    def _bfs(
-        self, source: Vertex | Iterable[Vertex], parents: bool, settings: Settings
-    ) -> BfsResult: ...
-
-    @abstractmethod
-    def _bfs_many(
-        self,
-        sources: Iterable[Vertex],
-        emit: Emit,
-        targets: Iterable[Iterable[Vertex]] | None,
-        strategy: Strategy,
-        settings: Settings,
-    ) -> SourceResults: ...
-
-    @abstractmethod
-    def _components(self, settings: Settings) -> ComponentsResult: ...
-
     def _largest(self, parents: bool, settings: Settings) -> Vertex:
         """Return the smallest id of the largest component."""
-        found = self._components(settings.for_largest()).largest_component
+        from oocbfs.search.components import components
+
+        found = components(self._stored, settings.for_largest()).largest_component
         if found is None:
             raise QueryError(f"{self.path}: has no vertex to start from")
         label: Vertex = found.label

@@ -131,7 +131,7 @@ class PartResult(BfsResult):
         )
 
     def to_dask(self, chunk: int | str | os.PathLike[str] = "") -> Any:  # noqa: ANN401
-        """Give the levels as a Dask array with a chunk for each part.
+        """Return the levels as a Dask array with a chunk for each part.
 
         ``chunk`` is a folder that workers see and that is made here, such as ``"levels.npy/"``:
         whoever computes with a part reads it there. This process never holds all levels.
@@ -149,7 +149,7 @@ class PartResult(BfsResult):
 
 
 def stored_between(graph: StoredParts, first: int, stop: int) -> NDArray[np.uint32]:
-    """Give the stored vertices at positions first … stop-1, without those of all others."""
+    """Return the stored vertices at positions first … stop-1, without those of all others."""
     with graph.reading():
         if graph.order is None:
             return np.arange(first, stop, dtype=np.uint32)

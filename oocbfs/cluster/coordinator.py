@@ -1,4 +1,4 @@
-"""A star: one process holds frontier, visited and levels of all parts, and merges finds."""
+"""A coordinator: one process holds frontier, visited and levels of all parts, and merges finds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.cluster.driver import Driven
-from oocbfs.cluster.exchange import Found, Query, Traffic
+from oocbfs.cluster.exchange import Found, ShardQuery, Traffic
 from oocbfs.cluster.messages import pack, unpack
 from oocbfs.cluster.results import Results
 from oocbfs.cluster.shard import (
@@ -28,7 +28,7 @@ from oocbfs.cluster.shard import (
 )
 from oocbfs.cluster.tasks import Reply, Task, answer
 from oocbfs.formats.container.cut import Cut
-from oocbfs.kernels.shards.merge import leave_out, set_bits, weigh_found
+from oocbfs.kernels.shards.merge import leave_out, set_bits, sum_found_degrees
 from oocbfs.kernels.shards.messages import count_bits
 from oocbfs.kernels.shards.run import list_vertices
 
@@ -46,26 +46,29 @@ class Step(NamedTuple):
 Pairs = list[tuple[VertexArray, VertexArray]]
 
 
-class Star(Driven):
+class Coordinator(Driven):
     """One process holds everything and merges what shards find, however they are reached."""
 
     def __init__(self, cut: Cut, degrees: NDArray[np.uint32]) -> None:
         super().__init__(cut)
         self._degrees = degrees
 
-    def begin(self, query: Query, results: Results) -> None:
+    def begin(self, query: ShardQuery, results: Results) -> None:
         """Begin a search."""
         shape, sources = query.shape, query.sources
         self._shape, self._results = shape, results
         results.clear()
         results.start(sources, sources)
-        self._frontier, self._visited = full_bitmap(self.cut), bits_from(self.cut, shape.connected)
+        self._frontier, self._visited = (
+            full_bitmap(self.cut),
+            bits_from(self.cut, shape.non_isolated),
+        )
         set_bits(self._frontier, sources)
         self._visited |= self._frontier
 
     @abstractmethod
     def ask_up(self, step: Step, traffic: Traffic) -> Iterable[tuple[int, Up]]:
-        """Let all shards take a step up; gives what each part found, in any order."""
+        """Let all shards take a step up; returns what each part found, in any order."""
 
     @abstractmethod
     def ask_down(self, step: Step, traffic: Traffic) -> Iterable[tuple[int, Down]]:
@@ -82,7 +85,7 @@ class Star(Driven):
         return Step(level, self._frontier, self._visited, parents)
 
     def _look_up(self, step: Step, traffic: Traffic) -> tuple[Bitmap, Pairs, list[Work]]:
-        """Let shards look for the frontier; gives what they found, parents, and their work."""
+        """Let shards look for the frontier; returns what they found, parents, and their work."""
         cut = self.cut
         words, work = full_bitmap(cut), [Work()] * cut.parts
         parents = []
@@ -130,25 +133,25 @@ class Star(Driven):
     ) -> Found:
         """Take in what was found; it is the next frontier, but for what leads nowhere."""
         traffic.vertices = int(count_bits(step.frontier))
-        size, edges = weigh_found(words[:-1], self._degrees)
+        size, edges = sum_found_degrees(words[:-1], self._degrees)
         self._visited |= words
         self._results.add(step.level, words, pairs)
         self._frontier = clear_from(words, self._shape.useful)
         return Found(size, edges, work, traffic)
 
     def frontier_of(self, step: Step) -> Iterator[tuple[int, Bitmap]]:
-        """Give the parts that have a part of the frontier, and their own bitmaps of it."""
+        """Yield the parts that have a part of the frontier, and their own bitmaps of it."""
         for part in range(self.cut.parts):
             own = np.ascontiguousarray(self.cut.own(step.frontier, part))
             if own.any():
                 yield part, own
 
     def visited_of(self, step: Step, part: int) -> Bitmap:
-        """Give the own bitmap of a part's visited vertices."""
+        """Return the own bitmap of a part's visited vertices."""
         return np.ascontiguousarray(self.cut.own(step.visited, part))
 
 
-class TaskStar(Star):
+class TaskCoordinator(Coordinator):
     """Shards answer tasks, wherever they are: ``run`` brings tasks there and replies back."""
 
     def __init__(self, refs: Sequence[ShardRef], degrees: NDArray[np.uint32]) -> None:
@@ -213,9 +216,9 @@ class TaskStar(Star):
             for first in range(0, every.size, max(1, rows)):
                 yield reply.part, every[first : first + rows]
 
-    def forests(self, giant: Bitmap) -> Iterable[Forest]:
-        """Send the giant to all shards."""
-        message = pack(giant[:-1])
+    def forests(self, largest: Bitmap) -> Iterable[Forest]:
+        """Send the largest component to all shards."""
+        message = pack(largest[:-1])
         for reply in self.run([Task(ref, 0, "forest", message) for ref in self.refs]):
             vertices = np.frombuffer(reply.found, np.uint32)
             yield Forest(vertices, np.frombuffer(reply.parents or b"", np.uint32), reply.work)
@@ -231,7 +234,7 @@ class TaskStar(Star):
         return replies
 
 
-class Packed(TaskStar):
+class Packed(TaskCoordinator):
     """All shards in this process, every message packed and unpacked as if it travelled."""
 
     name = "packed"

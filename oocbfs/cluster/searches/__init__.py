@@ -1,1 +1,0 @@
-"""What can be asked of a graph in parts, from beginning to end."""
