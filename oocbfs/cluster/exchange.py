@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 import numpy as np
 
+from oocbfs.cluster.directions import ByEdges, Directions
 from oocbfs.cluster.shard import Bitmap, Forest, VertexArray, Work
 from oocbfs.formats.container.cut import Cut
+from oocbfs.results.levels import Beside
 
 if TYPE_CHECKING:
     from oocbfs.cluster.driver import Outcome
@@ -86,20 +88,31 @@ class Found(NamedTuple):
     """What a step found, in all parts.
 
     ``size`` and ``edges`` count vertices and their (out-)edges; many edges are estimated. ``work``
-    has an entry for each part.
+    has an entry for each part. ``direction`` is how the step went, where it was not as it was
+    asked for, and ``beside`` what is known of it besides messages.
     """
 
     size: int
     edges: int
     work: Sequence[Work]
     traffic: Traffic
+    direction: str | None = None
+    beside: Beside | None = None
 
 
 class Steps(ABC):
     """Steps of a search, on the shards of all processes; what the driver takes."""
 
+    # Where bytes come from that are counted.
+    tiers: tuple[str, ...] = ("disk", "messages")
+
     def __init__(self, cut: Cut) -> None:
         self.cut = cut
+
+    def directions(self, query: ShardQuery) -> Directions:
+        """Return what decides on the direction of each level."""
+        shape = query.shape
+        return ByEdges(shape.non_isolated, shape.num_edges, num_found=query.sources.size)
 
     @abstractmethod
     def begin(self, query: ShardQuery, results: Results) -> None:

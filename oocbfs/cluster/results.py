@@ -34,6 +34,10 @@ class Results:
         self.levels, self.parents = levels, parents
         self.deep_levels = np.empty(0, np.int32)
 
+    def has_room(self, level: int) -> bool:
+        """Return whether a level can be kept; if not, ``deepen`` makes room."""
+        return level < DEEP or bool(self.deep_levels.size)
+
     def deepen(self) -> None:
         """Make room for levels of more than a byte."""
         self.deep_levels = np.empty(self.levels.size, np.int32)

@@ -30,6 +30,7 @@ class Work(NamedTuple):
     tested: int = 0
     tail_bytes: int = 0
     disk_bytes: int = 0
+    host_bytes: int = 0
     seconds: float = 0.0
 
 

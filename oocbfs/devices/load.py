@@ -1,15 +1,13 @@
-"""Bring the parts of a graph to several GPUs of this host, or to devices of the emulator."""
+"""Make several devices and their links, and bring a part of a graph to one of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from oocbfs.devices.cuda_links import cuda_links
 from oocbfs.devices.links import EmulatorLinks, Links
 from oocbfs.devices.part import DevicePart
-from oocbfs.devices.traversal import DevicesBfs
 from oocbfs.formats.container.cut import Cut
 from oocbfs.gpu.cuda_device import CudaDevice
 from oocbfs.gpu.device import Device
@@ -27,31 +25,7 @@ if TYPE_CHECKING:
     from oocbfs.kernels.rows import Rows
 
 
-def load_parts(
-    cut: Cut,
-    rows_of: Callable[[int], Sequence[Rows]],
-    engine: str,
-    names: Sequence[int],
-    settings: Settings,
-    *,
-    with_parents: bool,
-) -> DevicesBfs:
-    """Bring the parts of a graph to the devices, one after the other; close what it gives."""
-    options = KernelOptions(with_parents=with_parents, dealt=True)
-    phases = Phases(show=settings.progress)
-    devices = _devices(engine, names, options, phases)
-    with ExitStack() as stack, phases("deal", len(names), "devices") as bar:
-        parts = []
-        for part, device in enumerate(devices):
-            placed = place(device, rows_of(part), cut, part, settings, options)
-            parts.append(stack.enter_context(placed))
-            bar.update(1)
-        links = _links(devices, names)
-        stack.callback(links.close)
-        return DevicesBfs(parts, links, stack.pop_all())
-
-
-def _devices(
+def make_devices(
     engine: str, names: Sequence[int], options: KernelOptions, phases: Phases
 ) -> list[Device]:
     """Make the devices, with their kernels compiled; those of the emulator share one library."""
@@ -117,7 +91,8 @@ def place(
     return load_planned(load, device, budget)
 
 
-def _links(devices: Sequence[Device], names: Sequence[int]) -> Links:
+def link(devices: Sequence[Device], names: Sequence[int]) -> Links:
+    """Return the links between all pairs of devices."""
     if isinstance(devices[0], CudaDevice):
         return cuda_links(cast(Sequence[CudaDevice], devices), names)
     return EmulatorLinks(names)

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from oocbfs.cluster.devices import DevicesBfs, load_parts
 from oocbfs.cluster.stored_parts import StoredParts
 from oocbfs.devices.cutting import cut_rows
-from oocbfs.devices.load import load_parts
-from oocbfs.devices.traversal import DevicesBfs
 from oocbfs.engines.base import Engine
 from oocbfs.errors import BudgetError
 from oocbfs.formats.container.cut import Cut

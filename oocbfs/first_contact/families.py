@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.cluster.devices import DevicesBfs
 from oocbfs.devices.cuda_links import PeerLinks, cuda_links
 from oocbfs.devices.cutting import cut_rows
 from oocbfs.devices.links import EmulatorLinks, Links
 from oocbfs.devices.load import place
-from oocbfs.devices.traversal import DevicesBfs
 from oocbfs.first_contact.comparing import (
     by_stored,
     compare_labels,

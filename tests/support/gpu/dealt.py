@@ -6,10 +6,10 @@ from contextlib import ExitStack
 
 import numpy as np
 
+from oocbfs.cluster.devices import DevicesBfs
 from oocbfs.devices.cutting import cut_rows
 from oocbfs.devices.links import EmulatorLinks
 from oocbfs.devices.part import DevicePart
-from oocbfs.devices.traversal import DevicesBfs
 from oocbfs.formats.container.cut import Cut
 from oocbfs.gpu.emulator_device import EmulatorDevice
 from oocbfs.gpu.result import DeviceDirection, GpuResult
