@@ -167,8 +167,9 @@ class _Steps(Steps):
         owners, rows = self.cut.part_of(query.sources), self.cut.row_of(query.sources)
         for part, kernels in enumerate(self._kernels):
             kernels.start(rows[owners == part])
+        growth = self._read()
         self._around.append(with_work(self._take_counts(), found=query.sources.size))
-        self._finish_level(self._read())
+        self._finish_level(growth)
 
     def directions(self, query: ShardQuery) -> _Steps:
         """Decide by what a level costs on these devices."""
