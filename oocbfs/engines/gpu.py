@@ -25,7 +25,7 @@ from oocbfs.plan.shape import shape_of
 from oocbfs.progress import Phases
 from oocbfs.query import ById, Output, Query, Reached, Run
 from oocbfs.results.components import ComponentsRun
-from oocbfs.results.naming import check_parents
+from oocbfs.results.to_ids import check_parents
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ class _Gpu(Engine):
         reached = Reached(np.array(done.level_sizes), _sum_degrees(graph, done, out.threads))
         if not by_id:
             return run._replace(reached=reached)
-        naming = done.naming_seconds + time.perf_counter() - start
-        return run._replace(by_id=ById(out.levels, into.parents, reached, naming))
+        seconds = done.naming_seconds + time.perf_counter() - start
+        return run._replace(by_id=ById(out.levels, into.parents, reached, seconds))
 
     def connect(
         self, graph: StoredGraph, labels: NDArray[np.uint32], settings: Settings
@@ -93,7 +93,7 @@ class _Gpu(Engine):
 
 
 def _into(graph: StoredGraph, query: Query, out: Output) -> Into:
-    """Say where results in the order of ids go."""
+    """Return where results in the order of ids go."""
     parents = None
     if query.parents:
         check_parents(graph)

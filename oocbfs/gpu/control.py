@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.kernels.cuda.source import PARTS, SECTOR_WORDS, Control
+from oocbfs.kernels.cuda.source import NUM_RANGES, SECTOR_WORDS, Control
 
 
 def sectors_from(words: NDArray[np.uint64], first: Control) -> NDArray[np.int64]:
@@ -14,6 +14,6 @@ def sectors_from(words: NDArray[np.uint64], first: Control) -> NDArray[np.int64]
 
 
 def pending_bytes_from(growth: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return what searching is expected to read: slow and fast bytes, each by part."""
+    """Return what searching is expected to read: slow and fast bytes, each by range."""
     first = Control.PENDING_SLOW_BYTES
-    return growth[first : first + 2 * PARTS].astype(np.int64).reshape(2, PARTS)
+    return growth[first : first + 2 * NUM_RANGES].astype(np.int64).reshape(2, NUM_RANGES)

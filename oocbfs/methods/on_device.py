@@ -1,4 +1,4 @@
-"""Traverse a graph by a method of the papers, on a GPU or in the emulator."""
+"""Search a graph by a method of the papers, on a GPU or in the emulator."""
 
 from __future__ import annotations
 

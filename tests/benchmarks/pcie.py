@@ -1,4 +1,4 @@
-"""Bytes over PCIe per traversal, as a share of the graph's heads and tails.
+"""Bytes over PCIe per search, as a share of the graph's heads and tails.
 
 The table is the independent count of tests/support/gpu/sector_count.py, which takes the level
 loop's decisions itself and keeps queue and pending list ascending, because emulating every case
@@ -165,7 +165,7 @@ def _sources(graph: Graph, count: int) -> NDArray[np.int64]:
 
 
 def share(graph: Graph, source: int, case: Case, policy: Policy = Policy.COSTS) -> float:
-    """Return the bytes of one traversal from a stored vertex over those of heads and tails."""
+    """Return the bytes of one search from a stored vertex over those of heads and tails."""
     rows = graph._stored.rows
     levels = graph.bfs(int(graph._stored.ids_of(np.array([source]))[0])).levels
     stored = levels if graph._stored.order is None else levels[np.asarray(graph._stored.order)]
@@ -180,7 +180,7 @@ def count_bytes(
     device_range: ByteRange,
     policy: Policy = Policy.COSTS,
 ) -> int:
-    """Count the bytes of a traversal of an undirected graph that found these levels."""
+    """Count the bytes of a search of an undirected graph that found these levels."""
     limits = limits_of(KNOWN_GPUS[0].rates)
     n = levels.size
     index = (rows.bases, rows.starts, rows.shift)
@@ -218,11 +218,11 @@ def count_bytes(
         cut = 0
         if looks:
             expected_search = 32 + tails.size // (frontier_bytes + 1)
-            count, by_part = sector_count.look_at_heads(
+            count, by_range = sector_count.look_at_heads(
                 rows.heads, *index, visited, fast, expected_search, pending, cuts.vertices
             )
-            parts = cuts.choose(costs.search(*by_part), expand_cost)
-            cut = cuts.vertex(parts) if policy is Policy.COSTS else n
+            ranges = cuts.choose(costs.search(*by_range), expand_cost)
+            cut = cuts.vertex(ranges) if policy is Policy.COSTS else n
             heads = np.minimum(rows.heads, n - 1)
             by_heads = int((visited[heads] & (rows.heads < n) & ~visited).sum())
             sectors += 0 if case.heads else sector_count.count_heads_pass(visited)
@@ -240,7 +240,7 @@ def count_bytes(
 
 
 def _emulate(name: str, graph: Graph, source: int) -> list[str]:
-    """Count one traversal in the emulator, and twice without it."""
+    """Count one search in the emulator, and twice without it."""
     device = RecordingDevice(KernelOptions())
     with GpuBfs(device, graph._stored.rows) as bfs:
         device.bfs, device.pending = bfs, []

@@ -28,7 +28,7 @@ from oocbfs.kernels.cuda.source import (
     CONTROL_WORDS,
     LEVEL_PERIOD,
     MAX_SMALL_LEVELS,
-    PARTS,
+    NUM_RANGES,
     SECTOR_WORDS,
     SMALL_BYTES_PER_VERTEX,
     Control,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class LevelLoop:
-    """One traversal: what the host keeps between two levels."""
+    """One search: what the host keeps between two levels."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class LevelLoop:
         return self._target is not None and self._at("levels", self._target) != NOT_REACHED
 
     def _at(self, name: str, vertex: int) -> int:
-        return int(self._device.download(self._memory[name].part(vertex, vertex + 1))[0])
+        return int(self._device.download(self._memory[name].slice(vertex, vertex + 1))[0])
 
     def _may_be_small(self) -> bool:
         return self._direction is not DeviceDirection.BOTTOM_UP and self._staging is None
@@ -200,7 +200,7 @@ class LevelLoop:
         }
         self._kernels.swap_bitmaps()
         search_costs = self._bfs.costs.search(slow, fast)
-        cut = self._bfs.cuts.vertex(self._choose_parts(search_costs)) if pending else 0
+        cut = self._bfs.cuts.vertex(self._choose_ranges(search_costs)) if pending else 0
         if not pending:
             self._note("heads", **counted)
         elif 0 < cut < self._num_vertices:
@@ -216,17 +216,17 @@ class LevelLoop:
         else:
             self._expand("heads, top-down", **counted)
 
-    def _choose_parts(self, search_costs: NDArray[np.int64]) -> int:
-        """Return how many parts of the vertices should search."""
+    def _choose_ranges(self, search_costs: NDArray[np.int64]) -> int:
+        """Return how many ranges of vertices should search."""
         if self._direction is DeviceDirection.BOTTOM_UP:
-            return PARTS
+            return NUM_RANGES
         if self._staging:
             disk_byte = self._bfs.costs.disk_byte
             search_cost = search_costs.sum() + disk_byte * self._staging.in_side.marked_bytes
             expand_cost = self._expand_cost[0] + disk_byte * self._staging.out_side.marked_bytes
-            return PARTS if search_cost <= expand_cost else 0
+            return NUM_RANGES if search_cost <= expand_cost else 0
         if self._direction is DeviceDirection.SPLIT:
-            return 3 * PARTS // 4
+            return 3 * NUM_RANGES // 4
         return self._bfs.cuts.choose(search_costs, self._expand_cost)
 
     def _expand(self, kind: str, **counted: int) -> None:
