@@ -1,7 +1,7 @@
 // Levels of `count` positions from `first` on, as bytes; bfs/finish.py does the same on the CPU.
 //
-// A thread owns four positions, whose levels it writes as one word. The order is read as it lies, levels
-// at random, of which a sector holds 32.
+// A thread owns four positions, whose levels it writes as one word. The order is read as it lies,
+// levels at random, of which a sector holds 32.
 #include "results/to_ids.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)

@@ -148,7 +148,7 @@ GROUPS = {
         ),
         (
             "tests/batch/test_resume.py::test_killed",
-            "tests/cluster/test_batch_in_parts.py::test_groups_on_ranks",
+            "tests/cluster/test_batch_of_shards.py::test_groups_on_ranks",
             "tests/cluster/test_batch_on_dask.py",
             "tests/cluster/test_local.py::test_a_worker",
             "tests/cluster/test_shards_on_dask.py",
