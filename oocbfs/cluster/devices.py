@@ -28,9 +28,8 @@ from oocbfs.cluster.shard import Work
 from oocbfs.devices.links import Links
 from oocbfs.devices.load import link, make_devices, place
 from oocbfs.devices.shard import DeviceShard, ShardKernels
-from oocbfs.errors import FormatError
 from oocbfs.formats.container.cut import Cut
-from oocbfs.gpu.control import pending_bytes_from, sectors_from
+from oocbfs.gpu.control import bytes_of, pending_bytes_from, read_control, sectors_from
 from oocbfs.gpu.device import Device
 from oocbfs.gpu.result import NOT_REACHED, DeviceDirection, GpuResult
 from oocbfs.kernels.constants import NO_HEAD
@@ -43,7 +42,6 @@ from oocbfs.kernels.cuda.source import (
 )
 from oocbfs.kernels.rows import Rows
 from oocbfs.plan.limits import StepLimits
-from oocbfs.plan.rates import SECTOR_BYTES
 from oocbfs.progress import Phases
 from oocbfs.results.counts import Counts, sum_counts, with_work
 from oocbfs.results.levels import Beside
@@ -148,7 +146,7 @@ class _Steps(Steps):
         self._shards, self._links = bfs.shards, bfs.links
         self._query = query
         self._kernels = [ShardKernels(shard) for shard in bfs.shards]
-        self._heads_passes = bfs.limits.heads_passes
+        self._limits = bfs.limits
         # The frontier of each device is queue[begin:end]; the sectors of its rows are as there.
         self._frontiers = [(0, 0)] * len(bfs.shards)
         # Where each level ends in the queue of each device.
@@ -177,11 +175,11 @@ class _Steps(Steps):
 
     def prefers_bottom_up(self, frontier: int, edges: int) -> bool:
         """Return whether the frontiers cost so much that heads passes pay."""
-        heads_cost = self._heads_passes * sum(
+        heads_cost = sum(
             shard.costs.heads(shard.num_vertices - end)
             for shard, (_, end) in zip(self._shards, self._frontiers, strict=True)
         )
-        return self._expand_cost >= heads_cost
+        return self._expand_cost >= self._limits.worth_asking(heads_cost)
 
     def went(self, *, bottom_up: bool, edges: int, found: int, work: Sequence[Work]) -> None:
         """Learn nothing: devices count what rows cost as they find them."""
@@ -249,7 +247,7 @@ class _Steps(Steps):
             Work(
                 edges=int(first[Control.HEADS_TESTED]) + int(last[Control.EDGES]),
                 heads=int(first[Control.HEADS_FOUND]),
-                tail_bytes=SECTOR_BYTES * int(sectors[:2].sum()),
+                tail_bytes=bytes_of(sectors),
                 host_bytes=moved,
             )
             for first, last, sectors, moved in zip(
@@ -284,9 +282,7 @@ class _Steps(Steps):
         growth = []
         for shard, kernels in zip(self._shards, self._kernels, strict=True):
             before = kernels.control
-            kernels.control = shard.device.download(shard.memory["control"], CONTROL_WORDS)
-            if kernels.control[Control.DAMAGED]:
-                raise FormatError("a row is damaged: run 'oocbfs verify'")
+            kernels.control = read_control(shard.device, shard.memory["control"])
             growth.append(kernels.control - before)
         return growth
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from oocbfs.cluster.devices import DevicesBfs, load_shards
@@ -13,7 +14,7 @@ from oocbfs.engines.base import Engine
 from oocbfs.errors import BudgetError
 from oocbfs.formats.container.cut import Cut
 from oocbfs.gpu.result import DeviceDirection
-from oocbfs.gpu.search import fill, follow_schedule, run_of
+from oocbfs.gpu.search import fill, follow_schedule, run_of, timed
 from oocbfs.graph.rows import load_rows
 from oocbfs.memory import format_size
 from oocbfs.plan.host import pinnable_bytes
@@ -54,8 +55,9 @@ class _Devices(Engine):
         with graph.kept_search.use((engine, names, query.parents, *where), load) as search:
             for device in search.devices:
                 follow_schedule(device, settings)
-            direction = DeviceDirection(query.direction)
-            done, seconds = fill(graph, search, query, out, direction)
+            searching = partial(search.run, direction=DeviceDirection(query.direction))
+            done, seconds = timed(graph, searching, query)
+            fill(out, done)
             note = next((shard.note for shard in search.shards if shard.note), None)
         return run_of(engine, done, seconds)._replace(note=note)
 

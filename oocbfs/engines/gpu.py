@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ from oocbfs.gpu.load import Budget, load_graph, make_device, usable_bytes
 from oocbfs.gpu.many import GpuMany, open_many
 from oocbfs.gpu.result import DeviceDirection, GpuResult
 from oocbfs.gpu.results import Into
-from oocbfs.gpu.search import follow_schedule, run_of, run_search
+from oocbfs.gpu.search import follow_schedule, run_of, timed
 from oocbfs.gpu.verification import verify_first
 from oocbfs.kernels.cuda.source import BFS_KERNELS, CHECK_KERNELS, KernelOptions
 from oocbfs.kernels.results import levels as kernels
@@ -51,8 +52,8 @@ class _Gpu(Engine):
                 if by_id
                 else Into(out.levels, out.parents, threads=out.threads)
             )
-            direction = DeviceDirection(query.direction)
-            done, seconds = run_search(graph, search, query, direction, into=into)
+            searching = partial(search.run, direction=DeviceDirection(query.direction), into=into)
+            done, seconds = timed(graph, searching, query)
             verify_first(search)
         run = run_of(self.name, done, seconds - done.naming_seconds)._replace(note=search.note)
         start = time.perf_counter()

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.errors import FormatError
-from oocbfs.gpu.control import pending_bytes_from, sectors_from
+from oocbfs.gpu.control import bytes_of, pending_bytes_from, read_control, sectors_from
 from oocbfs.gpu.result import NOT_REACHED, DeviceDirection, GpuResult
 from oocbfs.gpu.results import Into
 from oocbfs.gpu.search_kernels import SearchKernels
@@ -33,7 +32,6 @@ from oocbfs.kernels.cuda.source import (
     SMALL_BYTES_PER_VERTEX,
     Control,
 )
-from oocbfs.plan.rates import SECTOR_BYTES
 from oocbfs.results.counts import Counts, sum_counts, with_work
 from oocbfs.results.levels import Beside, LevelLog
 
@@ -142,7 +140,7 @@ class LevelLoop:
     @property
     def _bytes(self) -> int:
         """The sectors of the frontier's rows, in any memory."""
-        return SECTOR_BYTES * int(self._sectors[:2].sum())
+        return bytes_of(self._sectors)
 
     @property
     def _expand_cost(self) -> NDArray[np.int64]:
@@ -152,10 +150,10 @@ class LevelLoop:
     def _look(self, known: bool, *, with_heads: bool) -> NDArray[np.uint64]:
         """Run the heads pass unless it is not worth it; read back what the level needs to know."""
         # What rows cost that are on disk is known after the heads pass only.
-        passes = 0 if self._staging else self._limits.heads_passes
-        worthwhile = int(passes * self._bfs.costs.heads(self._num_vertices - self._num_visited))
-        if self._direction is DeviceDirection.BOTTOM_UP:
-            worthwhile = 0
+        worthwhile = 0
+        if not self._staging and self._direction is not DeviceDirection.BOTTOM_UP:
+            heads_cost = self._bfs.costs.heads(self._num_vertices - self._num_visited)
+            worthwhile = self._limits.worth_asking(heads_cost)
         may_ask = with_heads and self._direction is not DeviceDirection.TOP_DOWN
         if may_ask and not (known and self._expand_cost[0] < worthwhile):
             self._ask_heads(known, skip_cost=worthwhile)
@@ -270,10 +268,8 @@ class LevelLoop:
     def _read(self, words: int = CONTROL_WORDS) -> NDArray[np.uint64]:
         """Read the control words back; give how much each grew."""
         before = self._control
-        read = self._device.download(self._memory["control"], words)
+        read = read_control(self._device, self._memory["control"], words)
         self._control, self._level_ends = read[:CONTROL_WORDS], read[CONTROL_WORDS:].view(np.uint32)
-        if self._control[Control.DAMAGED]:
-            raise FormatError("a row is damaged: run 'oocbfs verify'")
         return self._control - before
 
     def _note(self, kind: str, **counted: int) -> None:
