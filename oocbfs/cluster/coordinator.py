@@ -55,7 +55,7 @@ class Coordinator(Driven):
 
     def begin(self, query: ShardQuery, results: Results) -> None:
         """Begin a search."""
-        shape, sources = query.shape, query.sources
+        shape, sources = query.shape, query.asked.sources
         self._shape, self._results = shape, results
         results.clear()
         results.start(sources, sources)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,9 +43,10 @@ from oocbfs.kernels.cuda.source import (
 from oocbfs.kernels.rows import Rows
 from oocbfs.plan.limits import StepLimits
 from oocbfs.progress import Phases
+from oocbfs.query import Query
 from oocbfs.results.counts import Counts, sum_counts, with_work
 from oocbfs.results.levels import Beside
-from oocbfs.settings import Settings
+from oocbfs.settings import Direction, Settings
 
 
 class DevicesBfs:
@@ -87,7 +88,8 @@ class DevicesBfs:
         # Devices know what their frontiers cost, so that nobody counts edges.
         shape = Shape(cut, 0, cut.num_vertices, cut.num_vertices)
         sources = np.unique(np.asarray(sources, np.uint32))
-        query = ShardQuery(shape, sources, 0, with_parents, direction.value, max_depth, target)
+        asked = Query(sources, with_parents, cast(Direction, direction.value), max_depth, target)
+        query = ShardQuery(asked, shape, 0)
         steps = _Steps(self, query)
         outcome = search(steps, query, _OnDevices())
         records = outcome.log.records
@@ -162,11 +164,11 @@ class _Steps(Steps):
         """Visit the sources."""
         self._take_counts()
         self._links.take_bytes()
-        owners, rows = self.cut.shard_of(query.sources), self.cut.row_of(query.sources)
+        owners, rows = self.cut.shard_of(query.asked.sources), self.cut.row_of(query.asked.sources)
         for shard, kernels in enumerate(self._kernels):
             kernels.start(rows[owners == shard])
         growth = self._read()
-        self._around.append(with_work(self._take_counts(), found=query.sources.size))
+        self._around.append(with_work(self._take_counts(), found=query.asked.sources.size))
         self._finish_level(growth)
 
     def directions(self, query: ShardQuery) -> _Steps:
@@ -192,7 +194,7 @@ class _Steps(Steps):
 
     def top_down(self, level: int) -> Found:
         """Let every device expand its frontier."""
-        if self._query.parents:
+        if self._query.asked.parents:
             self._tell_visited()
         self._expand(level)
         nothing = [np.zeros(CONTROL_WORDS, np.uint64) for _ in self._kernels]
@@ -214,7 +216,7 @@ class _Steps(Steps):
             kernels.swap_bitmaps()
         if not any(pending):
             return self._found("heads", growth)
-        if self._query.direction == "bottom-up" or search_cost <= self._expand_cost:
+        if self._query.asked.direction == "bottom-up" or search_cost <= self._expand_cost:
             for kernels, count in zip(self._kernels, pending, strict=True):
                 kernels.search(level, count)
             return self._found("bottom-up", growth)
@@ -317,7 +319,7 @@ class _Steps(Steps):
     def parents(self) -> NDArray[np.uint32]:
         """Bring the parents there; sources are known by their rows until now."""
         found = self._collect(self._parents_of, np.uint32, NO_HEAD)
-        found[self._query.sources] = self._query.sources
+        found[self._query.asked.sources] = self._query.asked.sources
         return found
 
     def _collect(

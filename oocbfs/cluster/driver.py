@@ -67,15 +67,15 @@ class _Search:
     ) -> None:
         self._steps, self._query, self._results = steps, query, results
         self._watch = watch
-        self._size, self._edges, self._level = query.sources.size, query.source_edges, 0
+        self._size, self._edges, self._level = query.asked.sources.size, query.source_edges, 0
         self._directions = steps.directions(query)
         self.outcome = Outcome(LevelLog(steps.tiers), [self._size])
 
     def go_on(self) -> bool:
         """Run levels to the end, or until they need more room in the results; tells which."""
         steps, query, results = self._steps, self._query, self._results
-        target = query.target
-        while self._size and self._level != query.max_depth:
+        target = query.asked.target
+        while self._size and self._level != query.asked.max_depth:
             if target is not None and steps.reached(target, results):
                 break
             if not results.has_room(self._level + 1):
@@ -88,8 +88,8 @@ class _Search:
     def _run_level(self) -> None:
         start = time.perf_counter()
         size, edges = self._size, self._edges
-        bottom_up = self._query.direction == "bottom-up"
-        if self._query.direction == "auto":
+        bottom_up = self._query.asked.direction == "bottom-up"
+        if self._query.asked.direction == "auto":
             bottom_up = self._directions.prefers_bottom_up(size, edges)
         self._level += 1
         found = (

@@ -18,13 +18,13 @@ import numpy as np
 from oocbfs.cluster.directions import ByEdges, Directions
 from oocbfs.cluster.shard import Bitmap, Forest, VertexArray, Work
 from oocbfs.formats.container.cut import Cut
+from oocbfs.query import Query
 from oocbfs.results.levels import Beside
 
 if TYPE_CHECKING:
     from oocbfs.cluster.driver import Outcome
     from oocbfs.cluster.levels import Watch
     from oocbfs.cluster.results import AllResults, Results
-    from oocbfs.query import Query
 
 Result = TypeVar("Result")
 
@@ -44,23 +44,16 @@ class Shape:
 
     def ask(self, query: Query, degrees: VertexArray) -> ShardQuery:
         """Return a query as shards take it."""
-        sources = np.unique(query.sources)
-        return ShardQuery(self, sources, int(degrees[sources].sum(dtype=np.int64)), *query[1:])
+        query = query._replace(sources=np.unique(query.sources))
+        return ShardQuery(query, self, int(degrees[query.sources].sum(dtype=np.int64)))
 
 
 class ShardQuery(NamedTuple):
-    """What is searched for: from distinct sources, whose (out-)degrees are ``source_edges`` in sum.
+    """A query from distinct sources, whose (out-)degrees are ``source_edges`` in sum."""
 
-    ``parents`` says whether these are wanted, too.
-    """
-
+    asked: Query
     shape: Shape
-    sources: VertexArray
     source_edges: int
-    parents: bool = False
-    direction: str = "auto"
-    max_depth: int | None = None
-    target: int | None = None
 
 
 @dataclass
@@ -112,7 +105,7 @@ class Steps(ABC):
     def directions(self, query: ShardQuery) -> Directions:
         """Return what decides on the direction of each level."""
         shape = query.shape
-        return ByEdges(shape.non_isolated, shape.num_edges, num_found=query.sources.size)
+        return ByEdges(shape.non_isolated, shape.num_edges, num_found=query.asked.sources.size)
 
     @abstractmethod
     def begin(self, query: ShardQuery, results: Results) -> None:

@@ -60,7 +60,7 @@ class Holder:
 
     def begin(self, query: ShardQuery, results: Results) -> None:
         """Begin a search, which ``lead`` goes on with."""
-        self._shape, self._sources, self._results = query.shape, query.sources, results
+        self._shape, self._sources, self._results = query.shape, query.asked.sources, results
         self._turn, self._begun = 0, False
 
     def lead(self, levels: Callable[[], Result]) -> Result:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.edges import Ids
 from oocbfs.results import tables
+from oocbfs.results.call import CallStats
 from oocbfs.results.counts import Counts, sum_counts
 from oocbfs.results.levels import Level
 from oocbfs.settings import file_name
@@ -26,30 +27,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Stats:
-    """How a search went; ``seconds`` is the whole call, but for compiling.
+class Stats(CallStats):
+    """How a search went.
 
-    Its parts are ``load_seconds``, ``traversal_seconds`` and ``naming_seconds``. Kernels are
-    compiled once on a machine: ``compile_seconds`` are what that took besides.
-    ``fallback`` says why the GPU was not used, where one was expected, and ``engine_reason`` why
-    ``auto`` read from disk, or what of a plan for a GPU did not hold. ``counts`` are what a device
+    ``engine_reason`` also says what of a plan for a GPU did not hold. ``counts`` are what a device
     counted, also outside of levels.
     """
 
-    engine: str
-    threads: int
-    seconds: float
-    load_seconds: float
-    traversal_seconds: float
-    naming_seconds: float
     edges_traversed: int
     levels: Sequence[Level] = field(repr=False)
-    slow_bytes_by_tier: dict[str, int] = field(default_factory=dict)
     graph_bytes: int = 0
-    fallback: str | None = None
-    engine_reason: str | None = None
     method: str = "auto"
-    compile_seconds: float = 0.0
     around: Counts | None = field(default=None, repr=False)
 
     @property
@@ -66,11 +54,6 @@ class Stats:
         for level in self.levels:
             total.update(level.link_bytes)
         return dict(total)
-
-    @property
-    def slow_bytes(self) -> int | None:
-        """Bytes that came from disk or host memory; None where they are not counted."""
-        return sum(self.slow_bytes_by_tier.values()) if self.slow_bytes_by_tier else None
 
     @property
     def edges_per_second(self) -> float:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from oocbfs.formats.edges import Ids
 from oocbfs.kernels.components.connect import ComponentStep
 from oocbfs.results import tables
+from oocbfs.results.call import CallStats
 from oocbfs.settings import file_name
 
 if TYPE_CHECKING:
@@ -45,26 +46,14 @@ class ComponentsRun(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ComponentsStats:
-    """How it went; ``seconds`` is the whole call, but for compiling: ``compile_seconds``.
+class ComponentsStats(CallStats):
+    """How it went; searching is to find the components, and then they are counted, too.
 
-    Its parts are ``load_seconds`` (what there was to load first), ``traversal_seconds``, which
-    found the components, and ``naming_seconds``, which named and counted them. ``tail_bytes`` are
-    those of the whole graph; ``fallback`` says why the GPU was not used, where one was expected.
+    ``tail_bytes`` are those of the whole graph.
     """
 
-    engine: str
-    threads: int
-    seconds: float
-    load_seconds: float
-    traversal_seconds: float
-    naming_seconds: float
     steps: list[ComponentStep] = field(repr=False)
     tail_bytes: int
-    slow_bytes_by_tier: dict[str, int] = field(default_factory=dict)
-    fallback: str | None = None
-    engine_reason: str | None = None
-    compile_seconds: float = 0.0
 
     @property
     def tail_bytes_decoded(self) -> int:
@@ -241,9 +230,7 @@ class ComponentsResult(tables.Tabular):
             "engine_reason": self.stats.engine_reason,
             "tail_bytes_decoded": self.stats.tail_bytes_decoded,
             "tail_bytes": self.stats.tail_bytes,
-            "slow_bytes": sum(self.stats.slow_bytes_by_tier.values())
-            if self.stats.slow_bytes_by_tier
-            else None,
+            "slow_bytes": self.stats.slow_bytes,
             "slow_bytes_by_tier": self.stats.slow_bytes_by_tier,
             "steps": [step._asdict() for step in self.stats.steps],
         }

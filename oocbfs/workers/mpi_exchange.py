@@ -133,7 +133,7 @@ def search(
     size = 64 * peers.num_words
     if not _levels:
         _levels.append(np.empty(size, np.uint8))
-    parents = np.empty(size if query.parents else 0, np.uint32)
+    parents = np.empty(size if query.asked.parents else 0, np.uint32)
     own = Results(_levels[0], parents)
     outcome, error = None, None
     try:
@@ -149,7 +149,7 @@ def search(
     _bring(comm, own.levels, None if results is None else results.levels[:-64])
     if own.deep_levels.size:
         _bring(comm, own.deep_levels, None if results is None else _deep_levels(results))
-    if query.parents:
+    if query.asked.parents:
         _bring(comm, own.parents, None if results is None else results.parents)
     if results is not None:
         results.levels[-64:] = UNREACHED

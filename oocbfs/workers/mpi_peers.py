@@ -56,10 +56,10 @@ class Peers(Steps):
 
     def begin(self, query: ShardQuery, results: Results) -> None:
         """Begin a search."""
-        shape, sources = query.shape, query.sources
-        self._shape, self._results, self._target = shape, results, query.target
+        shape, sources = query.shape, query.asked.sources
+        self._shape, self._results, self._target = shape, results, query.asked.target
         self._error: Exception | None = None
-        self._has_reached = query.target in sources.tolist()
+        self._has_reached = query.asked.target in sources.tolist()
         # Vertices of each shard's frontier that may lead on.
         self._sent = np.bincount(self.cut.shard_of(sources), minlength=self.cut.num_shards)
         # Sources are sent, even if nothing but their only edge leads to them.

@@ -18,11 +18,11 @@ import oocbfs
 from oocbfs.arrays import ResultArrays
 from oocbfs.cluster.coordinator import Packed
 from oocbfs.cluster.driver import Outcome, search
-from oocbfs.cluster.exchange import ShardQuery
 from oocbfs.cluster.results import AllResults
 from oocbfs.cluster.sharding import shard
 from oocbfs.generate import generators
 from oocbfs.plan.messages import down_bytes, up_bytes
+from oocbfs.query import Query
 from oocbfs.search.graph import Graph, open_file
 from oocbfs.search.sharded import ShardedGraph, open_sharded
 from oocbfs.settings import Settings
@@ -138,7 +138,7 @@ def packed_search(graph: ShardedGraph, source: int) -> Outcome:
     """Search with every message as it would travel through the client."""
     stored = graph._stored.stored(source).astype(np.uint32)
     results = AllResults(graph._stored.shape.cut, ResultArrays())
-    query = ShardQuery(graph._stored.shape, stored, int(graph._stored.stored_degrees[stored].sum()))
+    query = graph._stored.shape.ask(Query(stored), graph._stored.stored_degrees)
     return search(
         Packed(graph._stored.refs(Settings(threads=1)), graph._stored.stored_degrees),
         query,

@@ -21,6 +21,7 @@ from oocbfs.cluster.exchange import ShardQuery
 from oocbfs.cluster.results import AllResults
 from oocbfs.cluster.sharding import shard
 from oocbfs.errors import BudgetError, QueryError
+from oocbfs.query import Query
 from oocbfs.search.sharded import ShardedGraph, open_sharded
 from oocbfs.settings import Settings
 from tests.support.exhaustive import ALL, crossing
@@ -52,13 +53,13 @@ def check_parts(path: Path, folder: Path, sources: list[Any], **options: Any) ->
         np.testing.assert_array_equal(labels, whole.components(engine="cpu").labels)
 
 
-def packed_levels(graph: ShardedGraph, source: Any, direction: str = "auto") -> Any:
+def packed_levels(graph: ShardedGraph, source: Any, direction: Any = "auto") -> Any:
     """Search with every message packed; parents come along, and are checked against levels."""
     stored = np.unique(graph._stored.stored(source)).astype(np.uint32)
     results = AllResults(graph._stored.shape.cut, ResultArrays(), parents=True)
     exchange = Packed(graph._stored.refs(Settings(threads=2)), graph._stored.stored_degrees)
     edges = int(graph._stored.stored_degrees[stored].sum())
-    query = ShardQuery(graph._stored.shape, stored, edges, parents=True, direction=direction)
+    query = ShardQuery(Query(stored, True, direction), graph._stored.shape, edges)
     outcome = search(exchange, query, results)
     parents = results.parents
     levels = np.empty(graph.num_vertices, np.int32)
