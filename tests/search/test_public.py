@@ -39,7 +39,7 @@ def test_names(both: tuple[Graph, ShardedGraph]) -> None:
     whole, parts = both
     whole.bfs(oocbfs.LARGEST_COMPONENT)  # which loads what is loaded late
     assert public(whole) == NAMES
-    assert public(parts) == sorted([*NAMES, "cluster", "num_parts"])
+    assert public(parts) == sorted([*NAMES, "cluster", "num_shards"])
 
 
 def test_both_answer_the_same(both: tuple[Graph, ShardedGraph]) -> None:
