@@ -7,13 +7,10 @@ import shutil
 import sys
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import oocbfs
 from oocbfs.errors import BudgetError, QueryError
@@ -29,7 +26,7 @@ from tests.support.gpu.engine_graphs import opened_rmat, source_of
 from tests.support.gpu.several_double import Devices, Nccl
 from tests.support.keywords import keywords
 from tests.support.shared import SharedGraphs
-from tests.support.strategies import DIRECTIONS, ORDERS, Pairs, edge_lists, pair_array
+from tests.support.strategies import DIRECTIONS
 
 pytestmark = [
     pytest.mark.usefixtures("verified"),
@@ -63,43 +60,6 @@ def check(graph: Graph, **how: Any) -> oocbfs.BfsResult:
     np.testing.assert_array_equal(found.levels, expected.levels)
     assert found.level_sizes.tolist() == expected.level_sizes.tolist()
     return found
-
-
-@given(
-    edges=edge_lists(),
-    directed=st.booleans(),
-    order=st.sampled_from(ORDERS),
-    direction=st.sampled_from(DIRECTIONS),
-    devices=st.sampled_from([(0,), (0, 1), (1, 0), (0, 1, 2)]),
-    parents=st.booleans(),
-)
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-def test_any_graph(
-    tmp_path: Path,
-    edges: Pairs,
-    directed: bool,
-    order: Any,
-    direction: Any,
-    devices: tuple[int, ...],
-    parents: bool,
-) -> None:
-    path = tmp_path / "any.ocg"
-    oocbfs.convert(pair_array(edges), path, directed=directed, order=order, force=True)
-    with oocbfs.open(path) as graph:
-        # Larger ids have no room in the numbers of parents.
-        parents = parents and graph.num_vertices > 0 and graph._stored.largest_id < 2**63
-        for source in graph.ids().tolist()[:2]:
-            found = graph.bfs(
-                source,
-                engine="emulator",
-                parents=parents,
-                validate=True,
-                options=Settings(devices=devices, direction=direction),
-            )
-            expected = graph.bfs(source, engine="cpu")
-            np.testing.assert_array_equal(found.levels, expected.levels)
 
 
 def test_stats_and_json(graph: Graph) -> None:
@@ -146,19 +106,6 @@ def test_resident_tails_move_nothing(graph: Graph, direction: Any) -> None:
     ]
     assert moved == sorted(moved, reverse=True)
     assert moved[0] != moved[1] != moved[2] == 0
-
-
-def test_targets_and_depths(graph: Graph) -> None:
-    near = graph.bfs(
-        source_of(graph), engine="emulator", max_depth=2, options=Settings(devices=[0, 1])
-    )
-    expected = graph.bfs(source_of(graph), engine="cpu", max_depth=2)
-    np.testing.assert_array_equal(near.levels, expected.levels)
-    farthest = int(graph.ids()[int(np.argmax(expected.levels))])
-    found = graph.bfs(
-        source_of(graph), engine="emulator", target=farthest, options=Settings(devices=[0, 1])
-    )
-    assert found.depth == found.level_of(farthest) == 2
 
 
 @pytest.mark.parametrize(

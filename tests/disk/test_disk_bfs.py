@@ -112,17 +112,6 @@ def test_counted_bytes_are_those_read(hub_graph: Path, direction: int, cache_byt
             assert read_bytes() - before == counted
 
 
-def test_depth_and_target(hub_graph: Path) -> None:
-    with open_file(hub_graph) as graph:
-        expected = graph.bfs(5, engine="cpu")
-        far = int(np.flatnonzero(expected.levels == 2)[0])
-        for options in ({"max_depth": 0}, {"max_depth": 1}, {"target": far}, {"target": 5}):
-            result = graph.bfs(5, engine="disk", **options)  # type: ignore[arg-type]
-            deepest = options.get("max_depth", 2 if options.get("target") == far else 0)
-            wanted = np.where(expected.levels <= deepest, expected.levels, -1)
-            np.testing.assert_array_equal(result.levels, wanted)
-
-
 def test_many_sources(hub_graph: Path) -> None:
     with open_file(hub_graph) as graph:
         for count in (3, 1000, 400_000):

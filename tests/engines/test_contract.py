@@ -25,7 +25,9 @@ WAYS: dict[str, tuple[dict[str, Any], ...]] = {
     "disk": ({"engine": "disk"}, {"engine": "disk", "memory": "2G"}),
     "cuda": ({"engine": "cuda"},),
     "emulator": ({"engine": "emulator"}, {"engine": "emulator", "resident_tails": "0%"}),
-    "devices": ({"engine": "emulator", "devices": (0, 1)},),
+    "devices": tuple(
+        {"engine": "emulator", "devices": names} for names in ((0,), (0, 1), (1, 0), (0, 1, 2))
+    ),
     "shards": ({}, {"engine": "disk"}, {"gather": False}),
     "lab": ({"engine": "cpu", "method": "csr"}, {"engine": "emulator", "method": "v3.3"}),
 }
@@ -133,5 +135,10 @@ def test_any_graph_any_question(
         sizes = [expected.count(level) for level in range(max(expected) + 1)]
         assert result.level_sizes.tolist() == sizes
         assert sum(level.frontier for level in result.stats.levels) == sum(sizes)
+        assert (result.reached, result.depth) == (sum(sizes), len(sizes) - 1)
         if asked["parents"]:
             check_parents(result, edges, directed=directed)
+            way = result.path_to(farthest := ids[expected.index(result.depth)])
+            assert len(way) == len(sizes)
+            assert [levels[one] for one in way] == list(range(len(sizes)))
+            assert way[-1] == farthest

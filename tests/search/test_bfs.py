@@ -1,6 +1,5 @@
 """Searches against SciPy and published answers."""
 
-import itertools
 import threading
 import time
 from pathlib import Path
@@ -8,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import oocbfs
@@ -20,63 +17,11 @@ from oocbfs.search.graph import Graph, open_file
 from oocbfs.settings import Settings
 from tests.support.answers import scipy_levels
 from tests.support.crafting import rewrite
-from tests.support.strategies import DIRECTIONS, ORDERS, Pairs, edge_lists, pair_array
+from tests.support.strategies import DIRECTIONS
 
 
 def expected_levels(graph: Graph, source: int) -> NDArray[np.int64]:
     return scipy_levels(graph.to_scipy(), graph._stored.position(source), directed=graph.directed)
-
-
-@pytest.mark.parametrize("engine", ["cpu", "disk"])
-@given(
-    edges=edge_lists(),
-    directed=st.booleans(),
-    order=st.sampled_from(ORDERS),
-    direction=st.sampled_from(DIRECTIONS),
-    threads=st.sampled_from([1, 2, 4, 20]),
-    data=st.data(),
-)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_any_graph(
-    tmp_path: Path,
-    engine: Any,
-    edges: Pairs,
-    directed: bool,
-    order: Any,
-    direction: Any,
-    threads: int,
-    data: st.DataObject,
-) -> None:
-    path = tmp_path / "g.ocg"
-    oocbfs.convert(pair_array(edges), path, directed=directed, order=order, force=True)
-    with open_file(path) as graph:
-        if graph.num_vertices == 0:
-            return
-        ids = graph.ids()
-        source = int(data.draw(st.sampled_from(ids.tolist())))
-        small = graph._stored.largest_id < 2**63
-        result = graph.bfs(
-            source,
-            engine=engine,
-            threads=threads,
-            validate=True,
-            parents=small,
-            options=Settings(direction=direction),
-        )
-        assert result.stats.engine == engine
-        expected = expected_levels(graph, source)
-        np.testing.assert_array_equal(result.levels, expected)
-        assert result.level_sizes.tolist() == np.bincount(expected[expected >= 0]).tolist()
-        assert result.reached == np.count_nonzero(expected >= 0)
-        assert result.depth == expected.max()
-        if small:
-            check_parents(graph, result.levels, result.parents, source)
-        farthest = int(ids[int(np.argmax(expected))])
-        path_found = result.path_to(farthest)
-        assert (path_found[0], path_found[-1]) == (source, farthest)
-        assert len(path_found) == expected.max() + 1
-        for u, v in itertools.pairwise(path_found):
-            assert v in graph.neighbors(u)
 
 
 def check_parents(
@@ -91,25 +36,6 @@ def check_parents(
     assert (levels[above] == levels[others] - 1).all()
     matrix = graph.to_scipy()
     assert all(matrix[u, v] == 1 for u, v in zip(above, others, strict=True))
-
-
-@given(edge_lists(), st.booleans(), st.integers(1, 5), st.sampled_from(DIRECTIONS))
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50
-)
-def test_several_sources(
-    tmp_path: Path, edges: Pairs, directed: bool, count: int, direction: Any
-) -> None:
-    path = tmp_path / "g.ocg"
-    oocbfs.convert(pair_array(edges), path, directed=directed, force=True)
-    with open_file(path) as graph:
-        sources = [int(i) for i in graph.ids()[::7][:count]]
-        if not sources:
-            return
-        result = graph.bfs(sources, validate=True, options=Settings(direction=direction))
-        single = np.array([expected_levels(graph, source) for source in sources])
-        nearest = np.where(single < 0, 2**31, single).min(axis=0)
-        np.testing.assert_array_equal(result.levels, np.where(nearest == 2**31, -1, nearest))
 
 
 @pytest.fixture(scope="module")
