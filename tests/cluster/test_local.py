@@ -87,7 +87,7 @@ def test_a_worker_killed_in_the_middle_of_every_level(
     hit: dict[int, int] = {}
 
     def stopping(self: LocalProcesses, name: str, step: Any, refs: Any) -> Any:
-        doomed = self._workers[refs[-1].part % len(self._workers)]
+        doomed = self._workers[refs[-1].number % len(self._workers)]
         doomed.process.send_signal(signal.SIGSTOP)
         wait_until(lambda: state(doomed.process.pid) == "T")
         return take_step(self, name, step, refs)

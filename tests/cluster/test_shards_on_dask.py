@@ -203,9 +203,9 @@ def test_a_shard_that_loses_every_worker_is_given_up(
     monkeypatch.setattr(dask_cluster.scheduler, "allowed_failures", 0)
     folder = parts_of(graphs["kron"], tmp_path, 2)
     with (
-        Killer(dask_cluster, lambda key: 0 if "-2-part-1" in key else None),
+        Killer(dask_cluster, lambda key: 0 if "-2-shard-1" in key else None),
         oocbfs.open(folder, cluster=dask_cluster.scheduler_address) as graph,
-        pytest.raises(ClusterError, match=r"-2-part-1 was given up: 1 workers were lost"),
+        pytest.raises(ClusterError, match=r"-2-shard-1 was given up: 1 workers were lost"),
     ):
         graph.bfs(1)
 
