@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.edges import Ids
 from oocbfs.results import tables
-from oocbfs.results.call import CallStats
+from oocbfs.results.call import CallStats, LevelResult
 from oocbfs.results.counts import Counts, sum_counts
 from oocbfs.results.levels import Level
 from oocbfs.settings import file_name
 
 if TYPE_CHECKING:
     from oocbfs.graph.any_stored import AnyStored
-    from oocbfs.graph.open_graph import OpenGraph
     from oocbfs.graph.vertices import Vertex
 
 
@@ -72,7 +71,7 @@ class Stats(CallStats):
 
 
 @dataclass(frozen=True, repr=False)
-class BfsResult(tables.Tabular):
+class BfsResult(LevelResult, tables.Tabular):
     """Levels from the nearest source.
 
     Arrays are aligned with the ids in ascending order: position i is id i where ids are 0 … n-1.
@@ -86,21 +85,6 @@ class BfsResult(tables.Tabular):
     _parents: NDArray[np.int64] | None = field(repr=False)
     # The same search once more, with parents.
     _again: Callable[[], BfsResult] = field(repr=False)
-
-    @property
-    def graph(self) -> OpenGraph:
-        """The graph that was searched."""
-        return self._stored.graph
-
-    @property
-    def reached(self) -> int:
-        """Number of vertices reached, the sources included."""
-        return int(self.level_sizes.sum())
-
-    @property
-    def depth(self) -> int:
-        """Level of the farthest vertex reached."""
-        return len(self.level_sizes) - 1
 
     @cached_property
     def parents(self) -> NDArray[np.int64]:

@@ -1,8 +1,43 @@
-"""What all calls say of themselves: the engine, the seconds, and where bytes came from."""
+"""What all results have in common: the graph, what was reached, and how the call went."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from oocbfs.graph.any_stored import AnyStored
+    from oocbfs.graph.open_graph import OpenGraph
+
+
+class OfGraph:
+    """Base of what was found in a graph."""
+
+    _stored: AnyStored
+
+    @property
+    def graph(self) -> OpenGraph:
+        """The graph that was searched."""
+        return self._stored.graph
+
+
+class LevelResult(OfGraph):
+    """Base of what a search reached, level by level."""
+
+    level_sizes: NDArray[np.int64]
+
+    @property
+    def reached(self) -> int:
+        """Number of vertices reached, the sources included."""
+        return int(self.level_sizes.sum())
+
+    @property
+    def depth(self) -> int:
+        """Level of the farthest vertex reached."""
+        return len(self.level_sizes) - 1
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from oocbfs.formats.edges import Ids
 from oocbfs.kernels.components.connect import ComponentStep
 from oocbfs.results import tables
-from oocbfs.results.call import CallStats
+from oocbfs.results.call import CallStats, OfGraph
 from oocbfs.settings import file_name
 
 if TYPE_CHECKING:
     from oocbfs.graph.any_stored import AnyStored
-    from oocbfs.graph.open_graph import OpenGraph
     from oocbfs.graph.vertices import Vertex
 
 _PIECE = 1 << 18
@@ -62,7 +61,7 @@ class ComponentsStats(CallStats):
 
 
 @dataclass(frozen=True, repr=False)
-class ComponentsResult(tables.Tabular):
+class ComponentsResult(OfGraph, tables.Tabular):
     """Connected components; of a directed graph the weakly connected ones.
 
     ``labels`` holds the smallest id of each vertex's component, and is aligned with the ids in
@@ -75,11 +74,6 @@ class ComponentsResult(tables.Tabular):
     stats: ComponentsStats
     # How many vertices share the label of this position, 0 where none does.
     _counts: NDArray[np.uint32] = field(repr=False)
-
-    @property
-    def graph(self) -> OpenGraph:
-        """The graph that was searched."""
-        return self._stored.graph
 
     @cached_property
     def histogram(self) -> dict[int, int]:

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from oocbfs.errors import QueryError
 from oocbfs.results import tables
+from oocbfs.results.call import LevelResult, OfGraph
 from oocbfs.settings import Emit, file_name
 
 if TYPE_CHECKING:
     from oocbfs.graph.any_stored import AnyStored
-    from oocbfs.graph.open_graph import OpenGraph
     from oocbfs.graph.vertices import Vertex
 
 Levels = NDArray[np.int8] | NDArray[np.int16] | NDArray[np.int32]
@@ -41,7 +41,7 @@ def column_types(largest_id: int | str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, repr=False)
-class SourceResult(tables.Tabular):
+class SourceResult(LevelResult, tables.Tabular):
     """Distances from one source.
 
     ``levels`` are aligned with the ids in ascending order, -1 where not reached, in the smallest
@@ -59,24 +59,9 @@ class SourceResult(tables.Tabular):
     distances: NDArray[np.int32] | None = field(default=None)
 
     @property
-    def graph(self) -> OpenGraph:
-        """The graph that was searched."""
-        return self._stored.graph
-
-    @property
     def num_vertices(self) -> int:
         """Number of vertices of the graph."""
         return self._stored.num_vertices
-
-    @property
-    def reached(self) -> int:
-        """Number of vertices reached, the source included."""
-        return int(self.level_sizes.sum())
-
-    @property
-    def depth(self) -> int:
-        """Level of the farthest vertex reached."""
-        return self.level_sizes.size - 1
 
     @property
     def eccentricity(self) -> int:
@@ -132,7 +117,7 @@ class SourceResult(tables.Tabular):
         return sources_html(self._stored, [self])
 
 
-class SourceResults(Iterator[SourceResult]):
+class SourceResults(OfGraph, Iterator[SourceResult]):
     """Results of many sources, each searched when it is asked for; all at once as a table.
 
     A table, or a picture, takes those that were not taken before: it can be made once.
@@ -141,11 +126,6 @@ class SourceResults(Iterator[SourceResult]):
     def __init__(self, graph: AnyStored, results: Generator[SourceResult]) -> None:
         self._stored = graph
         self._results = results
-
-    @property
-    def graph(self) -> OpenGraph:
-        """The graph that was searched."""
-        return self._stored.graph
 
     def __next__(self) -> SourceResult:
         return next(self._results)
