@@ -37,6 +37,21 @@ __device__ __forceinline__ void clear_history(CullScratch& scratch) {
   __syncthreads();
 }
 
+// Shared memory for the culls of a kernel, if it has any. The whole block calls clear().
+template <bool HAS_CULLS>
+struct CullSpace {
+  CullScratch scratch;
+  __device__ __forceinline__ CullScratch* clear() {
+    clear_history(scratch);
+    return &scratch;
+  }
+};
+
+template <>
+struct CullSpace<false> {
+  __device__ __forceinline__ CullScratch* clear() { return nullptr; }
+};
+
 // Of the lanes with one vertex, one passes: each writes its vertex into the slot of a hash, those
 // that read it back write their lane, and all but one of those that read another lane drop out. A
 // vertex whose slot was taken by another vertex passes. All lanes of the warp call this together.

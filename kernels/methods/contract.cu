@@ -13,13 +13,8 @@ extern "C" __global__ void __launch_bounds__(AXIS_BLOCK)
 AXIS_ENTRY(MethodState t, MethodRows rows, u64 count, u32 level) {
   __shared__ GatherScratch<AXIS_BLOCK> shared;
   Tally tally = {};
-#if AXIS_WARP_CULL || AXIS_HISTORY
-  __shared__ CullScratch scratch;
-  CullScratch* culls = &scratch;
-  clear_history(scratch);
-#else
-  CullScratch* culls = nullptr;
-#endif
+  __shared__ CullSpace<AXIS_WARP_CULL || AXIS_HISTORY> space;
+  CullScratch* culls = space.clear();
   for (u64 tile : tiles(count)) {
     const u64 i = tile * AXIS_BLOCK + threadIdx.x;
     const u32 vertex = i < count ? t.edges[i] : 0;

@@ -88,13 +88,8 @@ __device__ __forceinline__ void walk_alone(const MethodState& t, const MethodRow
 extern "C" __global__ void __launch_bounds__(AXIS_BLOCK)
 AXIS_ENTRY(MethodState t, MethodRows rows, u64 count, u32 level) {
   Own own = {};
-#if AXIS_WARP_CULL || AXIS_HISTORY
-  __shared__ CullScratch scratch;
-  CullScratch* culls = &scratch;
-  clear_history(scratch);
-#else
-  CullScratch* culls = nullptr;
-#endif
+  __shared__ CullSpace<AXIS_WARP_CULL || AXIS_HISTORY> space;
+  CullScratch* culls = space.clear();
   if constexpr (BY_BLOCK) {
     __shared__ GatherScratch<AXIS_BLOCK> shared;
     for (u64 tile : tiles(count)) {
