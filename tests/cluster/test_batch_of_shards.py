@@ -48,7 +48,7 @@ def test_outputs_are_those_of_the_whole_graph(
         assert tree(out) == tree(plain)
 
 
-def test_a_batch_goes_on_in_parts_and_back(
+def test_a_batch_goes_on_with_shards_and_back(
     social: Path, folder: Path, tmp_path: Path, dask_cluster: LocalCluster
 ) -> None:
     """What was written of either is the other's."""
@@ -124,7 +124,7 @@ def test_levels_and_summaries_within_a_budget(social: Path, folder: Path, tmp_pa
     assert tree(tmp_path / "out") == tree(tmp_path / "plain")
 
 
-def test_what_parts_cannot_do_is_refused_before_anything_is_written(
+def test_what_shards_cannot_do_is_refused_before_anything_is_written(
     folder: Path, tmp_path: Path
 ) -> None:
     for more, message in (

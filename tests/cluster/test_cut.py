@@ -9,7 +9,7 @@ from oocbfs.formats.container.cut import Cut
 
 
 @given(num_vertices=st.integers(0, 2000), parts=st.integers(1, 40))
-def test_parts_hold_every_vertex_once(num_vertices: int, parts: int) -> None:
+def test_shards_hold_every_vertex_once(num_vertices: int, parts: int) -> None:
     cut = Cut(num_vertices, parts)
     found = [cut.vertex_of(part, np.arange(cut.rows_of(part))) for part in range(parts)]
     np.testing.assert_array_equal(np.sort(np.concatenate(found)), np.arange(num_vertices))
@@ -30,6 +30,6 @@ def test_a_part_of_a_bitmap_is_that_of_its_rows() -> None:
 
 
 @pytest.mark.parametrize("parts", [1, 2, 7])
-def test_hubs_are_dealt_to_all_parts(parts: int) -> None:
+def test_hubs_are_in_all_shards(parts: int) -> None:
     cut = Cut(64 * parts, parts)
     assert [cut.rows_of(part) for part in range(parts)] == [64] * parts

@@ -200,7 +200,7 @@ def test_deep_graphs_are_refused_where_levels_are_slow(
 
 
 @pytest.mark.long
-def test_a_worker_takes_its_part_and_three_bitmaps(tmp_path: Path) -> None:
+def test_a_worker_takes_its_shard_and_three_bitmaps(tmp_path: Path) -> None:
     """Most memory that a worker ever had, against what the design allows."""
     rng = np.random.default_rng(8)
     num_vertices = 1 << 20

@@ -29,7 +29,7 @@ def written(*arguments: object) -> str:
 # Dask calls pandas in a way that pandas is to give up.
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
 @pytest.mark.parametrize("cluster", [None, "local:2"])
-def test_others_read_the_folders_of_a_graph_in_parts(
+def test_others_read_the_folders_of_a_sharded_graph(
     social: Path, folder: Path, tmp_path: Path, cluster: str | None
 ) -> None:
     dd = pytest.importorskip("dask.dataframe", reason="Dask has no data frames here")
@@ -66,7 +66,7 @@ def test_others_read_the_folders_of_a_graph_in_parts(
         np.testing.assert_array_equal(np.array(rows, np.uint64)[:, 1], whole.components().labels)
 
 
-def test_arrays_in_parts_are_the_whole_array(
+def test_arrays_of_shards_are_the_whole_array(
     social: Path, folder: Path, levels: np.ndarray, tmp_path: Path
 ) -> None:
     out = tmp_path / "levels.npy"

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("verified")
 PARTS = (1, 2, 3, 7)
 
 
-def check_parts(path: Path, folder: Path, sources: list[Any], **options: Any) -> None:
+def check_shards(path: Path, folder: Path, sources: list[Any], **options: Any) -> None:
     """Compare a sharded graph with the same graph in one file, from these sources."""
     with oocbfs.open(path) as whole, open_sharded(folder) as parts:
         for source in sources:
@@ -90,7 +90,7 @@ def test_any_graph(
         if ids:
             sources = data.draw(st.lists(st.sampled_from(ids), min_size=1, max_size=3))
             if max(ids) < 2**63:
-                check_parts(path, folder, [sources], direction=direction)
+                check_shards(path, folder, [sources], direction=direction)
 
 
 def long_rows() -> Any:
@@ -113,7 +113,7 @@ def test_orders(
     name = f"cluster-orders-{order}-{directed}"
     path = shared_graphs.make(name, long_rows, order=order, directed=directed)
     shard(path, tmp_path / "parts", parts=parts)
-    check_parts(path, tmp_path / "parts", [3, [11, 40_100]])
+    check_shards(path, tmp_path / "parts", [3, [11, 40_100]])
 
 
 def real() -> list[Any]:
@@ -143,7 +143,7 @@ def test_real_graphs(
     with oocbfs.open(path) as graph:
         picked = np.random.default_rng(3).integers(0, graph.num_vertices, 2)
         sources = graph.ids()[picked].tolist()
-    check_parts(path, tmp_path / "parts", sources)
+    check_shards(path, tmp_path / "parts", sources)
 
 
 @pytest.mark.parametrize(("order", "directed", "parts"), crossing(ORDERS, (False, True), (2, 7)))
@@ -200,7 +200,7 @@ def test_stops_where_it_is_told_to(social: Path, folder: Path) -> None:
         assert parts.degree(5) == whole.degree(5)
 
 
-def test_what_no_part_knows_is_refused(folder: Path) -> None:
+def test_what_no_shard_knows_is_refused(folder: Path) -> None:
     with open_sharded(folder) as graph:
         with pytest.raises(QueryError, match="has no vertex 9999"):
             graph.bfs(9999)

@@ -156,7 +156,7 @@ def test_a_scheduler_that_is_started_again_and_then_stops(
     worker = ["--scheduler-file", file, "--no-nanny", "--nthreads", 1]
     options = ["--dashboard-address", ":0", "--scheduler-file", file, "--port"]
 
-    def maps_a_part(process: int) -> bool:
+    def maps_a_shard(process: int) -> bool:
         return str(folder) in Path(f"/proc/{process}/maps").read_text()
 
     with ExitStack() as processes:
@@ -184,10 +184,10 @@ def test_a_scheduler_that_is_started_again_and_then_stops(
             np.testing.assert_array_equal(graph.bfs(1).levels, expected)
             new = processes.enter_context(started(tmp_path, "worker", *worker))
             deadline = time.monotonic() + 100
-            while not maps_a_part(new):
+            while not maps_a_shard(new):
                 np.testing.assert_array_equal(graph.bfs(1).levels, expected)
                 assert time.monotonic() < deadline, "the new worker gets nothing to do"
-            assert maps_a_part(old)
+            assert maps_a_shard(old)
             monkeypatch.setattr("oocbfs.workers.dask_connection.ANSWER_SECONDS", 2)
             os.kill(scheduler, signal.SIGSTOP)
             with pytest.raises(ClusterError, match="no answer in 2 s: look at the logs"):
@@ -246,7 +246,7 @@ def test_deep_graphs_are_refused(
         graph.bfs(0)
 
 
-def test_parts_stay_where_they_are_and_are_dealt_evenly() -> None:
+def test_shards_stay_where_they_are_and_are_placed_evenly() -> None:
     assert place(5, ["a", "b"], []) == ["a", "b", "a", "b", "a"]
     assert place(4, ["b", "c"], ["a", "b", "a", "b"]) == ["c", "b", "c", "b"]
     assert place(4, ["b"], ["a", "b", "a", "b"]) == ["b"] * 4

@@ -186,7 +186,7 @@ def test_command_line(searched: tuple[Path, Path, dict[str, Any]]) -> None:
     assert len(json.loads(larger.stdout)["levels"]) == len(printed["level_sizes"])
 
 
-def test_a_graph_in_parts(tmp_path: Path, searched: tuple[Path, Path, dict[str, Any]]) -> None:
+def test_a_sharded_graph(tmp_path: Path, searched: tuple[Path, Path, dict[str, Any]]) -> None:
     """It is planned as the file it was cut from, and goes up where its own search does."""
     graph, _, printed = searched
     parts = tmp_path / "parts"

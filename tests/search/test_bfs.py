@@ -235,7 +235,7 @@ def test_damaged_tails_are_an_error_not_a_crash(kron: Path, tmp_path: Path) -> N
     assert errors > 0
 
 
-def test_parts_that_find_the_same_vertices(tmp_path: Path) -> None:
+def test_threads_that_find_the_same_vertices(tmp_path: Path) -> None:
     """Layers joined completely: on each level all threads find the same vertices at the same time.
 
     The queue then fills with repetitions and must start anew without losing or inventing any.

@@ -148,7 +148,7 @@ def test_results_are_pickled_and_copied(path: Path, name: str, kind: str) -> Non
                 assert (again.parents >= 0).sum() == result.reached
 
 
-def test_results_in_parts_that_were_not_gathered(path: Path) -> None:
+def test_sharded_results_that_were_not_gathered(path: Path) -> None:
     with oocbfs.open(path.parent / "parts") as graph:
         result = graph.bfs(7, options=Settings(gather=False))
         again = pickle.loads(pickle.dumps(result))

@@ -104,7 +104,7 @@ def test_one_line_that_says_what_is_wrong(
 
 
 @pytest.mark.parametrize("parts", ["0", "-1", "x", "4097"])
-def test_parts_that_are_none(edges: Path, tmp_path: Path, parts: str) -> None:
+def test_shards_that_are_none(edges: Path, tmp_path: Path, parts: str) -> None:
     done = call("shard", edges, "-o", tmp_path / "parts", f"--parts={parts}")
     assert done.returncode == 2
     assert "--parts" in done.stderr
