@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import textwrap
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, get_args
 
 from oocbfs.errors import OutputError
@@ -25,6 +26,7 @@ _DESCRIPTION = (
 
 # Options of this verb alone, by their names in Python.
 _READING = ("ids", "format", "columns", "delimiter", "header", "allow_empty")
+_REMOVING = ("remove", "remove_vertices")
 
 
 def columns(text: str) -> str:
@@ -46,9 +48,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         type=shared.path,
         metavar="INPUT",
-        help="files, folders of files, or - for standard input",
+        help="files, folders of files, graphs, or - for standard input",
     )
     shared.add(parser, "--output", metavar="GRAPH.ocg")
+    add_reading(parser)
+    add_removing(parser)
+    shared.add_flag(parser, "--allow-empty", "take inputs without edges, too")
+    parser.add_argument(
+        "--ids",
+        choices=get_args(IdNames),
+        default="auto",
+        help="vertices are all ids up to the largest, or those that occur (default: auto, by "
+        "density); names: ids are text, or numbers of any size",
+    )
+    shared.add_work_options(parser)
+    shared.add(
+        parser,
+        "--parts",
+        help="write a folder of so many shards; see oocbfs shard (default: one file)",
+    )
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """Declare how edges are read."""
     parser.add_argument(
         "--format", choices=NAMES, help="format of the inputs (default: recognised by content)"
     )
@@ -67,19 +89,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         help="the first line of a text has, or has not, the names of columns (default: looked at)",
     )
-    shared.add_flag(parser, "--allow-empty", "take inputs without edges, too")
+
+
+def add_removing(parser: argparse.ArgumentParser) -> None:
+    """Declare what is taken out."""
     parser.add_argument(
-        "--ids",
-        choices=get_args(IdNames),
-        default="auto",
-        help="vertices are all ids up to the largest, or those that occur (default: auto, by "
-        "density); names: ids are text, or numbers of any size",
+        "--remove",
+        nargs="+",
+        type=shared.path,
+        metavar="INPUT",
+        help="edges to leave out, in files or graphs as the inputs are; those that are not there "
+        "are counted (default: none)",
     )
-    shared.add_work_options(parser)
-    shared.add(
+    shared.add_value(
         parser,
-        "--parts",
-        help="write a folder of so many shards; see oocbfs shard (default: one file)",
+        "--remove-vertices",
+        shared.path,
+        "FILE",
+        "vertices to leave out with all their edges: a file of ids, one in each line "
+        "(default: none)",
     )
 
 
@@ -87,7 +115,7 @@ def run(options: argparse.Namespace) -> None:
     """Convert and report."""
     if options.output == "-":
         raise OutputError("a graph cannot be written to standard output: name a file")
-    settings = shared.chosen(options, *_READING)
+    settings = shared.chosen(options, *_READING, *_REMOVING)
     if options.parts is not None:
         settings["parts"] = options.parts
     convert(options.inputs, options, **settings)
@@ -126,6 +154,7 @@ def _table(report: Report) -> tuple[tuple[str, str], ...]:
         ("edges read", f"{report.edges_read:,}"),
         ("  loops", f"{report.loops:,} dropped"),
         ("  duplicates", f"{report.duplicates:,} dropped"),
+        *_taken_out(report),
         ("edges", shared.count_edges(report.edges, directed=report.directed)),
         ("max degree", shared.max_degree(report.directed, report.max_degree)),
         ("order", f"{report.order}: {report.order_why}"),
@@ -134,3 +163,13 @@ def _table(report: Report) -> tuple[tuple[str, str], ...]:
         ("peak memory", format_size(report.peak_bytes)),
         ("spilled", format_size(report.spilled_bytes)),
     )
+
+
+def _taken_out(report: Report) -> Iterator[tuple[str, str]]:
+    """Say what was removed, and what of the wish was not there."""
+    for what, removed, missing in (
+        ("edges", report.removed_edges, report.missing_edges),
+        ("vertices", report.removed_vertices, report.missing_vertices),
+    ):
+        if removed or missing:
+            yield (f"{what} removed", f"{removed:,}; {missing:,} more were not there")

@@ -18,7 +18,7 @@ _SAMPLE_BYTES = 1 << 16
 _MAX_SAMPLE_BYTES = 1 << 24
 # What others keep in files that are no text, and what to do with it.
 _NO_EDGES = {
-    layout.MAGIC: ("is a graph already", "'oocbfs export' writes its edges"),
+    layout.MAGIC: ("is a graph that is compressed as a whole", "decompress it before"),
     b"ORC": ("an ORC file", "write it as Parquet before"),
     b"Obj\x01": ("an Avro file", "write it as Parquet before"),
     b"\x89HDF\r\n": ("an HDF5 file", "write its edges as .npy or Parquet before"),

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from oocbfs.kernels.array_types import I64, U8, U32, U64
+from oocbfs.kernels.array_types import I64, READ_I64, READ_U8, U8, U32, U64
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.names.words import (
     MAX_NAME_BYTES,
@@ -123,3 +123,18 @@ def _is_whole(records, begin, end):
         return False
     size = np.int64(records[begin]) | np.int64(records[begin + 1]) << 8
     return begin + 2 + size <= end
+
+
+@compiled(types.int64(U8, READ_U8, READ_I64))
+def pack_records(out, text, bounds):
+    """Write names as records; name i is text[bounds[i]:bounds[i + 1]]. Returns the longest size."""
+    place = 0
+    longest = 0
+    for i in range(bounds.size - 1):
+        size = bounds[i + 1] - bounds[i]
+        out[place] = np.uint8(size & 255)
+        out[place + 1] = np.uint8(size >> 8)
+        copy_bytes(out, place + 2, text, bounds[i], bounds[i + 1])
+        place += 2 + size
+        longest = max(longest, size)
+    return longest

@@ -20,7 +20,7 @@ from typing import Any
 
 from oocbfs.batch.groups import GroupDone, GroupRunner, Search, SourceGroup
 from oocbfs.batch.job import JobOutcome, PreparedJob
-from oocbfs.batch.outputs import ZarrLevels, import_zarr, read_pairs, read_sources, sync
+from oocbfs.batch.outputs import ZarrLevels, import_zarr, sync
 from oocbfs.batch.ranks import on_ranks
 from oocbfs.batch.records import (
     GROUPS,
@@ -38,6 +38,7 @@ from oocbfs.errors import OutputError, QueryError
 from oocbfs.formats.output.atomic import explained
 from oocbfs.formats.output.packing import STANDARD_OUTPUT
 from oocbfs.formats.output.parquet import import_arrow
+from oocbfs.formats.readers.id_lines import read_pairs, read_sources
 from oocbfs.gpu.cuda_device import load_cupy
 from oocbfs.graph.any_stored import AnyStored
 from oocbfs.kernels.emulator.build import find_compiler

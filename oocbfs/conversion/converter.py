@@ -13,20 +13,21 @@ from typing import Any, BinaryIO
 
 from oocbfs import memory as memory_
 from oocbfs.conversion.ids import IdMap, IdRange
+from oocbfs.conversion.inputs import Inputs, Reading, sort_out, wanted_vertices
 from oocbfs.conversion.names import numbering
-from oocbfs.conversion.objects import from_memory, names_from_memory
 from oocbfs.conversion.pipeline import Conversion
-from oocbfs.conversion.plan import ConvertPlan, make_plan
+from oocbfs.conversion.plan import make_plan
+from oocbfs.conversion.reconcile import check_declared, reconcile_direction, reconcile_ids
+from oocbfs.conversion.removal import Removal, Removed
 from oocbfs.conversion.resources import Resources
-from oocbfs.errors import InputError, QueryError
+from oocbfs.errors import InputError
 from oocbfs.formats.container.reader import Container, bits_per_arc
 from oocbfs.formats.container.writer import ContainerWriter, compress_container
 from oocbfs.formats.edges import Declared, EdgeStream
-from oocbfs.formats.io.folders import find_files
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.formats.io.temporary import explained_writes, unnamed_file
 from oocbfs.formats.output.atomic import atomic_output, check_outputs
-from oocbfs.formats.tables.columns import TableOptions, make_options
+from oocbfs.formats.tables.columns import make_options
 from oocbfs.progress import Phases
 from oocbfs.settings import ZSTD_LEVELS, IdNames, OrderName, check_choice, check_whole
 
@@ -49,6 +50,10 @@ class Report:
     edges_read: int
     duplicates: int
     loops: int
+    removed_edges: int
+    removed_vertices: int
+    missing_edges: int
+    missing_vertices: int
     order: str
     order_why: str
     ids: str
@@ -81,6 +86,8 @@ def convert(
     delimiter: str | None = None,
     header: bool | None = None,
     allow_empty: bool = False,
+    remove: Any = None,  # noqa: ANN401
+    remove_vertices: Any = None,  # noqa: ANN401
     zstd: int | None = None,
     tmp: str | os.PathLike[str] | None = None,
     force: bool = False,
@@ -94,7 +101,9 @@ def convert(
         A path or several, of files or folders, ``"-"`` for standard input; a table: a data frame
         of pandas, polars or dask, a result of DuckDB, anything with ``__arrow_c_stream__``; a pair
         of integer arrays, an array of shape (m, 2) or (2, m), a SciPy sparse matrix; a graph of
-        networkx or igraph; or any `EdgeStream`. Of names, also pairs of strings.
+        networkx or igraph; or any `EdgeStream`. Of names, also pairs of strings. Graphs, open ones
+        or the names of their files, are merged without being sorted again; several inputs of any
+        kind are a list.
     output
         The file to write; it appears when it is whole.
     directed
@@ -116,6 +125,12 @@ def convert(
         which count from 1. None takes the usual names, or the only two.
     delimiter, header
         What ends a field of a text, and whether the first line has the names; None looks.
+    remove
+        Edges to leave out, wherever they come from: inputs of the same kinds. Those that are not
+        there are counted.
+    remove_vertices
+        Vertices to leave out with all their edges: ids or names, or the name of a file of them, one
+        in each line.
     allow_empty
         Take files without edges and vertices; by default they are refused.
     zstd
@@ -132,32 +147,53 @@ def convert(
     budget_bytes = memory_.available_bytes() // 2 if memory is None else memory_.parse_size(memory)
     target = Path(output)
     folder = Path(os.path.realpath(target)).parent if tmp is None else Path(tmp)
-    names = _names(inputs)
-    files = [file.path for file in find_files(names) if file.path != "-"]
-    check_outputs({"the graph": output}, inputs=files, force=force)
-    if names:
+    given, gone = sort_out(inputs), Inputs() if remove is None else sort_out(remove)
+    files = given.paths + gone.paths
+    of_vertices = [remove_vertices] if isinstance(remove_vertices, (str, os.PathLike)) else []
+    check_outputs({"the graph": output}, inputs=[*files, *of_vertices], force=force)
+    if files:
         from oocbfs.formats.readers import open as readers
 
         readers.load(files)
-    if ids == "names":
-        numbering.load()
-    plan = make_plan(budget_bytes, threads)
-    threads = plan.threads
-    _log.debug("%s of memory, %d threads", memory_.format_size(budget_bytes), threads)
-    stream = _stream(inputs, format, table, plan, folder, named=ids == "names")
     with ExitStack() as stack:
+        graphs = given.open_graphs(stack, budget_bytes)
+        gone_graphs = gone.open_graphs(stack, budget_bytes)
+        ids = reconcile_ids(ids, [*graphs, *gone_graphs])
+        fixed = reconcile_direction(directed, [*graphs, *gone_graphs])
+        if ids == "names":
+            numbering.load()
+        plan = make_plan(budget_bytes, threads)
+        threads = plan.threads
+        _log.debug("%s of memory, %d threads", memory_.format_size(budget_bytes), threads)
+        reading = Reading(format, table, threads, plan.limits(os.fspath(folder)), ids == "names")
+        stream = given.stream(reading)
         final = stack.enter_context(atomic_output(target, force=force))
         phases = Phases(show=progress)
         phases.seconds["load"] = time.perf_counter() - start
-        conversion = stack.enter_context(Conversion(Resources(folder, plan, phases)))
+        resources = Resources(folder, plan, phases)
+        removal = None
+        if remove is not None or remove_vertices is not None:
+            removal = stack.enter_context(Removal(resources))
+        conversion = stack.enter_context(Conversion(resources, graphs, removal))
         if ids == "names":
             stream = conversion.number_names(stream)
         conversion.read(stream)
+        if removal is not None:
+            removed = gone.stream(reading, graphs=gone_graphs)
+            vertices = wanted_vertices(remove_vertices, named=ids == "names")
+            conversion.read_removal(removed, vertices)
         declared = stream.declared
-        if names and not (allow_empty or conversion.counts.edges_read or _has_vertices(declared)):
+        if given.of_files and not (
+            allow_empty or conversion.counts.edges_read or graphs or _has_vertices(declared)
+        ):
             raise InputError("no edges in it: --allow-empty takes it as it is", path=stream.name)
-        named = conversion.name_vertices(declared, ids)
-        directed, directed_why = _direction(directed, declared)
+        conversion.name_vertices(declared, ids)
+        if fixed is not None:
+            known = (graphs or gone_graphs)[0]
+            check_declared(known, declared, stream.name, directed)
+            directed, directed_why = fixed, f"{known.path} is"
+        else:
+            directed, directed_why = _direction(directed, declared)
         conversion.sort(directed=directed)
         choice = conversion.choose_order(order)
         _log.debug("order %s: %s", choice.order.name.lower(), choice.why)
@@ -172,6 +208,7 @@ def convert(
                 with phases("compress", file_bytes, "B") as bar:
                     file_bytes = compress_container(final, written, zstd, threads, bar.update)
     counts = conversion.counts
+    done = Removed() if removal is None else removal.done
     seconds = time.perf_counter() - start
     # Most of it brings the file to disk.
     phases.seconds["finish"] = seconds - sum(phases.seconds.values())
@@ -187,10 +224,14 @@ def convert(
         edges_read=counts.edges_read,
         duplicates=counts.duplicates,
         loops=counts.loops,
+        removed_edges=done.edges,
+        removed_vertices=done.vertices,
+        missing_edges=done.missing_edges,
+        missing_vertices=done.missing_vertices,
         order=choice.order.name.lower(),
         order_why=choice.why,
-        ids=_kind_of_ids(named, ids),
-        first_id=named.first_id,
+        ids=_kind_of_ids(conversion.ids, ids),
+        first_id=conversion.ids.first_id,
         max_degree=fields["max_degree"],
         bits_per_arc=bits_per_arc(file_bytes, fields["num_arcs"], directed=directed),
         file_bytes=file_bytes,
@@ -228,28 +269,6 @@ def convert_unnamed(
     return file
 
 
-def _stream(
-    inputs: Any,  # noqa: ANN401
-    format: str | None,
-    table: TableOptions,
-    plan: ConvertPlan,
-    folder: Path,
-    *,
-    named: bool,
-) -> Any:  # noqa: ANN401
-    """Make an edge stream of the inputs, or one of named edges."""
-    if hasattr(inputs, "named_batches" if named else "batches"):
-        return inputs
-    if names := _names(inputs):
-        from oocbfs.formats.readers.open import open_edges
-
-        limits = plan.limits(os.fspath(folder))
-        return open_edges(names, format=format, threads=plan.threads, limits=limits, table=table)
-    if isinstance(inputs, Sequence) and not inputs:
-        raise QueryError("nothing to convert: name at least one input")
-    return names_from_memory(inputs, table) if named else from_memory(inputs, table)
-
-
 def _kind_of_ids(named: IdMap, ids: str) -> str:
     """Return what vertices are called by, as ``Graph.info`` does."""
     if ids == "names":
@@ -272,11 +291,3 @@ def _has_vertices(declared: Declared) -> bool:
     return bool(declared.num_vertices) or bool(
         declared.vertex_ids is not None and declared.vertex_ids.size
     )
-
-
-def _names(inputs: Any) -> Sequence[str | os.PathLike[str]]:  # noqa: ANN401
-    """Return the inputs if they are names of files; none if they are edges themselves."""
-    if isinstance(inputs, (str, os.PathLike)):
-        return [inputs]
-    named = isinstance(inputs, Sequence) and all(isinstance(x, (str, os.PathLike)) for x in inputs)
-    return inputs if named else []

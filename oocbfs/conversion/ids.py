@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -27,9 +28,13 @@ class IdBitmap:
 
     def add(self, edges: Edges) -> None:
         """Note the ids of a batch of edges."""
-        if edges.sources.size == 0:
+        self.add_ids(edges.sources, edges.targets)
+
+    def add_ids(self, *parts: Ids) -> None:
+        """Note ids."""
+        if parts[0].size == 0:
             return
-        self.largest = max(self.largest, int(edges.sources.max()), int(edges.targets.max()))
+        self.largest = max(self.largest, *(int(ids.max()) for ids in parts))
         needed = (self.largest >> 6) + 1
         if self._words is None or needed > self._max_words:
             self._words = None
@@ -38,8 +43,8 @@ class IdBitmap:
             grown = np.zeros(min(self._max_words, 2 * needed), np.uint64)
             grown[: self._words.size] = self._words
             self._words = grown
-        kernels.mark(self._words, edges.sources)
-        kernels.mark(self._words, edges.targets)
+        for ids in parts:
+            kernels.mark(self._words, ids)
 
     def words(self) -> NDArray[np.uint64] | None:
         """Return the bitmap up to the largest id; None if it grew too large."""
@@ -58,19 +63,41 @@ class IdRange:
         """Return the vertex that each id names."""
         return ids - np.uint64(self.first_id) if self.first_id else ids
 
+    def find(self, ids: Ids) -> tuple[Ids, NDArray[np.bool_]]:
+        """Return the vertex that each id names, and whether it names one."""
+        found = ids - np.uint64(self.first_id)  # below the first, it wraps around
+        return found, found < self.num_vertices
+
     def pieces(self) -> Iterator[Ids]:
         """Yield nothing: the range needs no list of ids."""
         return iter(())
 
 
-class _SomeIds:
+class _SomeIds(ABC):
     """Vertices whose ids have gaps; ``num_bytes`` is the memory that their names take."""
 
     first_id = 0
 
-    def __init__(self, num_vertices: int, num_bytes: int) -> None:
+    def __init__(self, num_vertices: int, num_bytes: int, largest: int) -> None:
         self.num_vertices = num_vertices
         self.num_bytes = num_bytes
+        self._largest = np.uint64(largest)
+
+    @abstractmethod
+    def to_vertices(self, ids: Ids) -> Ids:
+        """Return the vertex that each id names; every id must name one."""
+
+    @abstractmethod
+    def has(self, ids: Ids, vertices: Ids) -> NDArray[np.bool_]:
+        """Return whether ids, none above the largest, name the vertices found for them."""
+
+    def find(self, ids: Ids) -> tuple[Ids, NDArray[np.bool_]]:
+        """Return the vertex that each id names, and whether it names one."""
+        if self.num_vertices == 0:
+            return np.zeros_like(ids), np.zeros(ids.size, np.bool_)
+        low = np.minimum(ids, self._largest)
+        found = self.to_vertices(low)
+        return found, (low == ids) & self.has(low, found)
 
 
 class BitmapIds(_SomeIds):
@@ -80,13 +107,22 @@ class BitmapIds(_SomeIds):
         self._words = words
         self._counts = np.empty(words.size, np.uint32)
         num_vertices = kernels.count_before(self._counts, words)
-        super().__init__(num_vertices, words.nbytes + self._counts.nbytes)
+        largest = 0
+        if words.size:
+            largest = 64 * (words.size - 1) + max(0, int(words[-1]).bit_length() - 1)
+        super().__init__(num_vertices, words.nbytes + self._counts.nbytes, largest)
 
     def to_vertices(self, ids: Ids) -> Ids:
         """Return the vertex that each id names."""
         out = np.empty_like(ids)
         kernels.position_in_bitmap(out, ids, self._words, self._counts)
         return out
+
+    def has(self, ids: Ids, vertices: Ids) -> NDArray[np.bool_]:
+        """Return whether the bits of ids are set."""
+        words = self._words[(ids >> np.uint64(6)).astype(np.int64)]
+        known: NDArray[np.bool_] = (words >> (ids & np.uint64(63))) & np.uint64(1) != 0
+        return known
 
     def pieces(self) -> Iterator[Ids]:
         """Yield all ids in ascending order."""
@@ -110,13 +146,18 @@ class ListedIds(_SomeIds):
         self._first = np.empty(leading.size + 1, np.uint32)
         self._first[:-1] = np.searchsorted(listed, leading << np.uint64(self._shift))
         self._first[-1] = listed.size
-        super().__init__(listed.size, listed.nbytes + self._first.nbytes)
+        super().__init__(listed.size, listed.nbytes + self._first.nbytes, largest)
 
     def to_vertices(self, ids: Ids) -> Ids:
         """Return the vertex that each id names; every id must be in the list."""
         out = np.empty_like(ids)
         kernels.position_in_list(out, ids, self._listed, self._first, np.uint64(self._shift))
         return out
+
+    def has(self, ids: Ids, vertices: Ids) -> NDArray[np.bool_]:
+        """Return whether ids are in the list."""
+        known: NDArray[np.bool_] = self._listed[vertices.astype(np.int64)] == ids
+        return known
 
     def pieces(self) -> Iterator[Ids]:
         """Yield all ids in ascending order."""
@@ -125,6 +166,16 @@ class ListedIds(_SomeIds):
 
 
 IdMap = IdRange | BitmapIds | ListedIds
+
+
+def all_ids(ids: IdMap) -> Iterator[Ids]:
+    """Yield all ids in ascending order, those of a range too."""
+    if isinstance(ids, IdRange):
+        for first in range(0, ids.num_vertices, _IDS_PER_PIECE):
+            stop = min(first + _IDS_PER_PIECE, ids.num_vertices)
+            yield np.arange(first, stop, dtype=np.uint64) + np.uint64(ids.first_id)
+    else:
+        yield from ids.pieces()
 
 
 def check_count(num_vertices: int) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from threading import Lock
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,26 @@ _BYTES_PER_KEY = 50
 _PIECE_KEYS = 1 << 19
 
 
+class SortedRun(Protocol):
+    """Keys that are sorted already, and made when they are merged: the rows of a graph file."""
+
+    def count(self, first: int, stop: int) -> int:
+        """Count about the keys of the rows first … stop-1."""
+        ...
+
+    def keys(self, first: int, stop: int, column_bits: int, piece_keys: int) -> Iterator[Keys]:
+        """Yield the keys of the rows first … stop-1, about so many at a time."""
+        ...
+
+
+class Filter(Protocol):
+    """What takes keys out of a bucket."""
+
+    def keep(self, keys: Keys) -> Keys:
+        """Return those of the sorted distinct keys of some rows that stay."""
+        ...
+
+
 class KeySorter:
     """Collect keys in any order, then go through them sorted and distinct, bucket by bucket.
 
@@ -38,6 +58,9 @@ class KeySorter:
 
     Buckets fit a core's cache, and are larger only if there would be too many of them; a quarter of
     the budget is for that. A bucket that came out twice as large as planned is cut again.
+
+    The ``runs`` bring their share of each bucket when it is sorted: then ``align_bits`` is that of
+    a column, so that each bucket has whole rows. The ``filter`` takes keys out of what was merged.
     """
 
     def __init__(
@@ -50,7 +73,10 @@ class KeySorter:
         threads: int,
         align_bits: int = 0,
         watch: MemoryWatch | None = None,
+        runs: Sequence[SortedRun] = (),
+        filter: Filter | None = None,
     ) -> None:
+        self._sorted_runs, self._filter = runs, filter
         self._folder, self._budget_bytes, self._threads = folder, budget_bytes, threads
         self._align_bits, self._watch = align_bits, watch or MemoryWatch()
         share = budget_bytes // (4 * (threads + 1) * 2 * _BYTES_PER_KEY)
@@ -128,8 +154,16 @@ class KeySorter:
             self.close()
 
     def _bucket_size(self, bucket: int) -> int:
-        runs = sum(int(bounds[bucket + 1] - bounds[bucket]) for _, bounds in self._runs)
-        return runs + sum(int(bounds[bucket + 1] - bounds[bucket]) for _, bounds in self._blocks)
+        num_keys = sum(
+            int(bounds[bucket + 1] - bounds[bucket]) for _, bounds in (*self._runs, *self._blocks)
+        )
+        return num_keys + sum(run.count(*self._rows(bucket)) for run in self._sorted_runs)
+
+    def _rows(self, bucket: int) -> tuple[int, int]:
+        """Return the first row of a bucket, and of the next one."""
+        starts = self._splitters >> np.uint64(self._align_bits)
+        first = int(starts[bucket - 1]) if bucket else 0
+        return first, int(starts[bucket]) if bucket < starts.size else 1 << self._align_bits
 
     def _sort(self, bucket: int, size: int, work: Callable[[Keys], Result]) -> Result:
         keys = np.empty(min(size, 2 * self._bucket_keys), np.uint64)
@@ -141,7 +175,8 @@ class KeySorter:
                 keys = np.concatenate((keys[:filled], np.empty(more, np.uint64)))
             keys[filled : filled + piece.size] = piece
             filled += piece.size
-        return work(keys[: radix.sort_unique(keys[:filled], np.empty(filled, np.uint64))])
+        keys = keys[: radix.sort_unique(keys[:filled], np.empty(filled, np.uint64))]
+        return work(keys if self._filter is None else self._filter.keep(keys))
 
     def _pieces(self, bucket: int, piece_keys: int) -> Iterator[Keys]:
         """Yield the keys of a bucket, at most ``piece_keys`` at a time."""
@@ -155,6 +190,8 @@ class KeySorter:
             begin, end = int(bounds[bucket]), int(bounds[bucket + 1])
             for first in range(begin, end, piece_keys):
                 yield block[first : min(first + piece_keys, end)]
+        for run in self._sorted_runs:
+            yield from run.keys(*self._rows(bucket), self._align_bits, piece_keys)
 
     def _split(self, bucket: int, size: int) -> KeySorter | None:
         """Scatter a bucket that is too large once more; None if that cannot make it smaller."""
@@ -171,6 +208,7 @@ class KeySorter:
             threads=self._threads,
             align_bits=self._align_bits,
             watch=self._watch,
+            filter=self._filter,
         )
         if child.num_buckets == 1:
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from oocbfs.errors import QueryError
@@ -9,6 +10,7 @@ from oocbfs.formats.edges import EdgeStream, NamedEdgeStream
 from oocbfs.formats.readers.memory_edges import IgraphEdges, MemoryEdges, NetworkxEdges
 from oocbfs.formats.tables.columns import TableOptions
 from oocbfs.formats.tables.memory_names import IgraphNames, MemoryNames, NetworkxNames
+from oocbfs.graph.open_graph import OpenGraph
 
 if TYPE_CHECKING:
     from oocbfs.formats.tables.arrow import ArrowEdges
@@ -25,6 +27,17 @@ def names_from_memory(edges: Any, options: TableOptions) -> NamedEdgeStream:  # 
     """Make a stream of edges between names of a table, a graph, pairs or arrays."""
     table = _table(edges, options, named=True)
     return _of_graph(edges, NetworkxNames, IgraphNames, MemoryNames) if table is None else table
+
+
+def is_alone(edges: object) -> bool:
+    """Return whether something is an input by itself, and no edge, row or column of one."""
+    if isinstance(edges, (str, os.PathLike, OpenGraph)):
+        return True
+    return (
+        any(hasattr(edges, name) for name in ("__arrow_c_stream__", "tocoo", "batches"))
+        or bool(_makers(edges) & {"pandas", "dask", "polars"} and hasattr(edges, "columns"))
+        or any(_is_graph(edges, maker) for maker in ("networkx", "igraph"))
+    )
 
 
 def _of_graph(edges: Any, networkx: Any, igraph: Any, other: Any) -> Any:  # noqa: ANN401

@@ -10,14 +10,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.conversion import ids as ids_
 from oocbfs.conversion.edge_log import EdgeLog
+from oocbfs.conversion.graph_run import GraphRun
 from oocbfs.conversion.ids import IdBitmap, IdMap, IdRange
 from oocbfs.conversion.key_sorter import Keys
 from oocbfs.conversion.local_order import LocalOrder
@@ -33,16 +36,29 @@ from oocbfs.conversion.order import (
     stored_at_for,
 )
 from oocbfs.conversion.plan import LISTED_BYTES, VERTEX_BYTES
+from oocbfs.conversion.removal import VERTEX_BYTES as REMOVAL_BYTES
+from oocbfs.conversion.removal import Removal
 from oocbfs.conversion.resources import Resources
 from oocbfs.conversion.row_writer import RowWriter, choose_block_shift, encode
 from oocbfs.conversion.sorted_edges import SAMPLE_EDGES, Side, SortedEdges
+from oocbfs.errors import InputError
 from oocbfs.formats.container import layout
 from oocbfs.formats.container.layout import Flag, Kind, Order
 from oocbfs.formats.container.writer import ContainerWriter
 from oocbfs.formats.edges import Declared, Edges, EdgeStream, NamedEdgeStream
 from oocbfs.formats.io.closing import Closing
 from oocbfs.formats.io.ordered import ordered_map
+from oocbfs.formats.names import PackedNames, pack
+from oocbfs.graph.stored import StoredGraph
 from oocbfs.kernels.convert import ids as id_kernels
+from oocbfs.kernels.names.words import MAX_NAME_BYTES
+from oocbfs.options import is_whole
+
+
+def bits_for(num_vertices: int) -> int:
+    """Return how many bits of a key tell a vertex."""
+    return max(1, (num_vertices - 1).bit_length())
+
 
 # For a neighbour of the largest row, if it is larger than the buckets that are in flight anyway:
 # sorted and encoded, in two copies each, and before that a class of its degree.
@@ -64,8 +80,15 @@ class Counts:
 class Conversion(Closing):
     """One conversion, from an edge stream to the sections of a container."""
 
-    def __init__(self, resources: Resources) -> None:
+    def __init__(
+        self,
+        resources: Resources,
+        graphs: Sequence[StoredGraph] = (),
+        removal: Removal | None = None,
+    ) -> None:
         self._resources = resources
+        self._runs = [GraphRun(stored, resources.plan.watch) for stored in graphs]
+        self._removal = removal
         self._phases = resources.phases
         self._held_bytes, self._threads = resources.plan.held_bytes, resources.plan.threads
         self._open = ExitStack()
@@ -82,7 +105,14 @@ class Conversion(Closing):
         """Return the edges between names as edges between numbers, and keep the names."""
         self._names = self._open.enter_context(Numbering(self._resources, stream))
         self._names.read()
+        numbers = [
+            self._names.add_names(run.stored.names)
+            for run in self._runs
+            if run.stored.names is not None
+        ]
         self._names.merge()
+        for run, number in zip(self._runs, numbers, strict=True):
+            run.place_at(self._names.vertices_of(number))
         self.counts.spilled_bytes += self._names.spilled_bytes
         return self._names
 
@@ -99,29 +129,78 @@ class Conversion(Closing):
                 self._resources.plan.watch.is_over()
                 bar.update(stream.done - bar.n)
         self._log.finish()
-        self.counts.edges_read = self._log.num_edges
+        self.counts.edges_read = self._log.num_edges + sum(run.num_edges for run in self._runs)
+        for run in self._runs if self._names is None else ():
+            for ids in run.named_ids():
+                self._seen.add_ids(ids)
         self.counts.spilled_bytes += self._log.spilled_bytes
+
+    def read_removal(self, stream: Any, vertices: Sequence[Any]) -> None:  # noqa: ANN401
+        """Read which edges and vertices are taken out again."""
+        assert self._removal is not None
+        if self._names is None:
+            self._removal.read(stream)
+            known = [i for i in vertices if is_whole(i) and 0 <= i < 2**64]
+            ids = np.array(known, np.uint64)
+            if any(not is_whole(i) for i in vertices):
+                raise InputError("vertices to remove are ids, which are whole numbers")
+        else:
+            with self._phases("read", stream.total, stream.unit) as bar:
+                for edges in stream.named_batches():
+                    packed = PackedNames(edges.text, edges.starts, edges.lengths)
+                    self._removal.add(self._names.find(packed))
+                    bar.update(stream.done - bar.n)
+            if any(not isinstance(name, str) for name in vertices):
+                raise InputError("vertices to remove are names, which are text")
+            encoded = [name.encode("utf-8", "surrogatepass") for name in vertices]
+            # What is too long is the name of no vertex, and nor is "".
+            names = [name if len(name) <= MAX_NAME_BYTES else b"" for name in encoded]
+            found = self._names.find(pack(names))
+            ids = found[found >= 0].view(np.uint64)
+        self._removal.take_vertices(ids, len(vertices) - ids.size)
 
     # 2. Name the vertices
 
     def name_vertices(self, declared: Declared, choice: str) -> IdMap:
         """Decide which ids are vertices: those declared, all up to the largest, or those seen."""
         given = ids_.declared_ids(declared) if choice in ("auto", "names") else None
+        if given is not None and self._runs and self._names is None:
+            # Graphs may have other vertices besides.
+            for ids in ids_.all_ids(given):
+                self._seen.add_ids(ids)
+            given = None
+        if choice == "auto":
+            asked = {run.asked_ids for run in self._runs} - {"auto"}
+            choice = asked.pop() if len(asked) == 1 else choice
+        self._choice, self._declared_end = choice, 0
+        self._is_declared = given is not None and self._names is None
         if given is not None:
+            self._choice = "compact"  # if some are removed
             self.ids = given
             self.counts.vertices_seen = given.num_vertices
         else:
             seen = self._seen_ids()
+            self._declared_end = declared.first_id + (declared.num_vertices or 0)
+            # What is removed may leave others.
+            self.ids = (
+                ids_.contiguous(seen)
+                if self._removal is not None
+                else self._choose_ids(seen, self._seen.largest)
+            )
             self.counts.vertices_seen = seen.num_vertices
-            size = self._seen.largest + 1
-            if choice == "dense" or (choice == "auto" and size <= 4 * seen.num_vertices):
-                self.ids = IdRange(max(size, declared.first_id + (declared.num_vertices or 0)))
-            else:
-                self.ids = ids_.contiguous(seen)
+        for run in self._runs if self._names is None else ():
+            run.place(self.ids, self._seen.largest)
         del self._seen
         ids_.check_count(self.ids.num_vertices)
-        self._column_bits = max(1, (self.ids.num_vertices - 1).bit_length())
+        self._column_bits = bits_for(self.ids.num_vertices)
         return self.ids
+
+    def _choose_ids(self, seen: IdMap, largest: int) -> IdMap:
+        """Decide whether vertices are all ids up to the largest, or those seen."""
+        size = largest + 1
+        if self._choice == "dense" or (self._choice == "auto" and size <= 4 * seen.num_vertices):
+            return IdRange(max(size, self._declared_end))
+        return ids_.contiguous(seen)
 
     def _seen_ids(self) -> IdMap:
         """Return the ids that occur: from the bitmap, or sorted if they are too large for one."""
@@ -131,8 +210,11 @@ class Conversion(Closing):
     def _distinct_ids(self) -> NDArray[np.uint64]:
         """Sort the ids of all edges."""
         sample = self._log.sample(SAMPLE_EDGES)
-        sample_ids = np.concatenate((sample.sources, sample.targets))
-        num_ids = 2 * self._log.num_edges
+        listed = sum(run.stored.num_vertices for run in self._runs)
+        stride = max(1, listed // SAMPLE_EDGES)
+        some = (ids[::stride].copy() for run in self._runs for ids in run.named_ids())
+        sample_ids = np.concatenate((sample.sources, sample.targets, *some))
+        num_ids = 2 * self._log.num_edges + listed
         sorter = self._resources.key_sorter(sample_ids, num_ids, self._held_bytes // 4)
         chunks, count = [np.empty(0, np.uint64)], 0
         id_bytes = LISTED_BYTES + VERTEX_BYTES[False]
@@ -142,6 +224,9 @@ class Conversion(Closing):
                 sorter.add(edges.sources)
                 sorter.add(edges.targets)
                 bar.update()
+            for run in self._runs:
+                for ids in run.named_ids():
+                    sorter.add(ids)
             for chunk in sorter.drain(np.copy):
                 count += chunk.size
                 if count <= self._held_bytes // id_bytes:  # otherwise they are only counted
@@ -154,8 +239,11 @@ class Conversion(Closing):
 
     def sort(self, *, directed: bool) -> None:
         """Turn the edges into sorted distinct keys without loops, and count degrees."""
-        num_vertices, num_edges = self.ids.num_vertices, self._log.num_edges
+        num_vertices, num_edges = self.ids.num_vertices, self.counts.edges_read
         self._table_bytes = VERTEX_BYTES[directed] * num_vertices + self.ids.num_bytes
+        self._table_bytes += sum(run.table_bytes for run in self._runs)
+        if self._removal is not None:
+            self._table_bytes += REMOVAL_BYTES * num_vertices
         self._resources.require(self._table_bytes, f"{num_vertices:,} vertices")
         # Edges in memory are not counted: they are the first to be taken.
         free = self._held_bytes - self.ids.num_bytes - 8 * num_vertices
@@ -168,8 +256,15 @@ class Conversion(Closing):
             budget_bytes=(self._held_bytes - self._table_bytes) // 5,
         )
         self._edges = self._open.enter_context(closing(edges))
-        sample, _ = self._keys(self._log.sample(SAMPLE_EDGES), directed)
-        sorter = self._resources.key_sorter(sample, num_edges, free * 3 // 4)
+        sample = self._sample_keys(directed)
+        if self._removal is not None:
+            self._removal.prepare(self.ids, sample, self._column_bits, directed=directed)
+        # Graph files are read by whole rows.
+        align_bits = self._column_bits if self._runs else 0
+        budget_bytes = free * 3 // 4
+        sorter = self._resources.key_sorter(
+            sample, num_edges, budget_bytes, align_bits, self._runs, self._removal
+        )
 
         def scatter(index: int) -> tuple[int, int]:
             batch = self._log.take(index)
@@ -183,11 +278,65 @@ class Conversion(Closing):
                 bar.update(size)
             self._log.close()
             edges.collect(sorter, bar.update)
+        for run in self._runs:
+            run.close()
+        removed = 0 if self._removal is None else self._removal.done.edges
+        self.counts.edges_read -= removed
         self.counts.duplicates = self.counts.edges_read - self.counts.loops - edges.num_keys
         self.counts.spilled_bytes += sorter.spilled_bytes + edges.spilled_bytes
+        if self._removal is not None:
+            self.counts.spilled_bytes += self._removal.spilled_bytes
+            self._keep_vertices(self._removal)
+            self._removal.close()
         largest = edges.largest_degree
         self._table_bytes += _ROW_BYTES * max(0, largest - _USUAL_ROW)
         self._resources.require(self._table_bytes, f"a row of {largest:,} neighbours")
+
+    def _sample_keys(self, directed: bool) -> Keys:
+        """Return some keys of the log and of all graphs, as many of each as its share."""
+        logged, _ = self._keys(self._log.sample(SAMPLE_EDGES), directed)
+        if not self._runs:
+            return logged
+        sizes = [self._log.num_edges, *(run.num_edges for run in self._runs)]
+        shares = [SAMPLE_EDGES * size // max(1, sum(sizes)) for size in sizes]
+        parts = [
+            run.sample(share, self._column_bits)
+            for run, share in zip(self._runs, shares[1:], strict=True)
+        ]
+        stride = max(1, logged.size // max(1, shares[0]))
+        return np.concatenate([logged[::stride], *parts])
+
+    def _keep_vertices(self, removal: Removal) -> None:
+        """Decide anew which ids are vertices, when some are gone, and give them their numbers."""
+        kept = removal.remaining(self._edges.total_degrees, declared=self._is_declared)
+        self.counts.vertices_seen = int(kept.sum())
+        if self._names is not None:
+            if kept.all():
+                return
+            self._names.keep(kept)
+            self.ids = IdRange(self.counts.vertices_seen)
+            numbers = np.arange(self.counts.vertices_seen, dtype=np.uint64)
+        else:
+            if kept.all() and self._is_declared:
+                return
+            listed = self._kept_ids(kept)
+            self.ids = self._choose_ids(
+                ids_.ListedIds(listed), int(listed[-1]) if listed.size else -1
+            )
+            numbers = self.ids.to_vertices(listed)
+        vertices = np.full(kept.size, 2**32 - 1, np.uint32)
+        vertices[kept] = numbers
+        self._column_bits = bits_for(self.ids.num_vertices)
+        self._edges.renumber(vertices, self.ids.num_vertices, self._column_bits)
+
+    def _kept_ids(self, kept: NDArray[np.bool_]) -> NDArray[np.uint64]:
+        listed, first = np.empty(int(kept.sum()), np.uint64), 0
+        filled = 0
+        for ids in ids_.all_ids(self.ids):
+            some = ids[kept[first : first + ids.size]]
+            listed[filled : filled + some.size] = some
+            first, filled = first + ids.size, filled + some.size
+        return listed
 
     def _keys(self, edges: Edges, directed: bool) -> tuple[Keys, int]:
         """Pack edges into keys of two vertices; also counts the loops left out."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from oocbfs import memory
-from oocbfs.conversion.key_sorter import Keys, KeySorter
+from oocbfs.conversion.key_sorter import Filter, Keys, KeySorter, SortedRun
 from oocbfs.conversion.plan import ConvertPlan
 from oocbfs.errors import BudgetError
 from oocbfs.progress import Phases
@@ -31,7 +32,13 @@ class Resources:
             )
 
     def key_sorter(
-        self, sample: Keys, num_keys: int, budget_bytes: int, align_bits: int = 0
+        self,
+        sample: Keys,
+        num_keys: int,
+        budget_bytes: int,
+        align_bits: int = 0,
+        runs: Sequence[SortedRun] = (),
+        filter: Filter | None = None,
     ) -> KeySorter:
         """Begin to sort keys, after the memory of the step before was given back."""
         memory.give_back()
@@ -43,4 +50,6 @@ class Resources:
             threads=self.plan.threads,
             align_bits=align_bits,
             watch=self.plan.watch,
+            runs=runs,
+            filter=filter,
         )

@@ -19,7 +19,7 @@ from oocbfs.conversion.resources import Resources
 from oocbfs.conversion.spill import BlockLog
 from oocbfs.formats.io.ordered import ordered_map
 from oocbfs.kernels import varint
-from oocbfs.kernels.convert import arrange
+from oocbfs.kernels.convert import arrange, graph_keys
 from oocbfs.kernels.threads import renewed_after_fork
 
 # Edges of a sample that tells where to cut buckets.
@@ -56,6 +56,7 @@ class SortedEdges:
         self._log = BlockLog(resources.folder, budget_bytes)
         self._sizes: list[int] = []
         self._sample = np.empty(0, np.uint64)
+        self._renumbered: tuple[NDArray[np.uint32], int] | None = None
 
     def collect(self, sorter: KeySorter, advance: Callable[[int], object]) -> None:
         """Take all keys of a sorter; ``advance`` is called with the number of each bucket."""
@@ -77,6 +78,34 @@ class SortedEdges:
             samples.append(some_keys)
             advance(size)
         self.num_keys = sum(self._sizes)
+        self._sample = np.concatenate(samples)
+
+    def renumber(self, vertices: NDArray[np.uint32], num_vertices: int, column_bits: int) -> None:
+        """Give each vertex another number, in the same order; those that go have no edges.
+
+        ``vertices`` are kept. The samples are drawn anew, as from a graph that never had others.
+        """
+        kept = vertices < num_vertices
+        self.out_degrees = _moved(self.out_degrees, kept, vertices, num_vertices)
+        self.in_degrees = (
+            _moved(self.in_degrees, kept, vertices, num_vertices)
+            if self.directed
+            else self.out_degrees
+        )
+        self._renumbered = (vertices, self._column_bits)
+        self._column_bits = column_bits
+        self.rows = RowSample(self._num_edges_read, column_bits, both=not self.directed)
+        stride = max(1, self._num_edges_read // SAMPLE_EDGES)
+        samples = [np.empty(0, np.uint64)]
+        threads = self._resources.plan.threads
+
+        def work(index: int) -> tuple[Keys, Keys]:
+            keys = self._unpack(index)
+            return self.rows.take(keys), keys[::stride].copy()
+
+        for arcs, some_keys in ordered_map(work, range(len(self._log)), threads):
+            self.rows.add(arcs)
+            samples.append(some_keys)
         self._sample = np.concatenate(samples)
 
     @property
@@ -143,6 +172,8 @@ class SortedEdges:
     def _unpack(self, index: int, *, keep: bool = True) -> Keys:
         keys = np.empty(self._sizes[index], np.uint64)
         varint.unpack_keys(keys, self._log.take(index, keep=keep))
+        if self._renumbered is not None:
+            graph_keys.renumber_keys(keys, *self._renumbered, self._column_bits)
         return keys
 
     def _arcs(self, keys: Keys, side: Side, stored_at: NDArray[np.uint32]) -> Keys:
@@ -154,3 +185,14 @@ class SortedEdges:
     def close(self) -> None:
         """Release memory and disk space."""
         self._log.close()
+
+
+def _moved(
+    degrees: NDArray[np.uint32],
+    kept: NDArray[np.bool_],
+    vertices: NDArray[np.uint32],
+    num_vertices: int,
+) -> NDArray[np.uint32]:
+    moved = np.zeros(num_vertices, np.uint32)
+    moved[vertices[kept]] = degrees[kept]
+    return moved

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from oocbfs.batch.outputs import read_sources
 from oocbfs.errors import InputError, OocbfsError, QueryError
 from oocbfs.formats.io.limits import InputLimits
 from oocbfs.formats.io.streams import Source
+from oocbfs.formats.readers.id_lines import read_sources
 from oocbfs.formats.readers.open import open_edges
 from oocbfs.plan.messages import read_frontiers
 from tests.support import children
@@ -173,7 +173,7 @@ def test_other_files(
     read: Callable[[], object], match: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("oocbfs.batch.outputs._MOST_LINES", 1000)
+    monkeypatch.setattr("oocbfs.formats.readers.id_lines._MOST_LINES", 1000)
     (tmp_path / "deep.json").write_text("[" * 100_000)
     (tmp_path / "many.txt").write_text("1\n" * 1001)
     with pytest.raises((InputError, QueryError), match=match):

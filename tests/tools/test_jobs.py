@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import logging
 import re
@@ -295,9 +296,11 @@ def test_an_input_given_to_a_search(tmp_path: Path, given: str, made: str, size:
 
 
 def test_files_that_are_no_inputs(graph: Path, tmp_path: Path) -> None:
-    done = call("convert", graph, "-o", tmp_path / "new.ocg")
+    packed = tmp_path / "graph.ocg.gz"
+    packed.write_bytes(gzip.compress(graph.read_bytes()))
+    done = call("convert", packed, "-o", tmp_path / "new.ocg")
     assert (done.returncode, len(said(done))) == (1, 1)
-    assert "is a graph already: 'oocbfs export' writes its edges" in done.stderr
+    assert "is a graph that is compressed as a whole: decompress it before" in done.stderr
     short = tmp_path / "short.ocg"
     short.write_bytes(b"nothing")
     assert "not an .ocg file (too short to be one)" in call("info", short).stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,8 +22,11 @@ from oocbfs.formats.container.writer import ContainerWriter
 from oocbfs.formats.edges import Declared, Edges, NamedEdges, NamedEdgeStream
 from oocbfs.formats.io.closing import Closing
 from oocbfs.formats.io.ordered import ordered_map
+from oocbfs.formats.names import PackedNames
+from oocbfs.graph.names import Names
 from oocbfs.kernels.names import merge as merge_kernels
 from oocbfs.kernels.names import sort as sort_kernels
+from oocbfs.kernels.names import stored as stored_kernels
 from oocbfs.kernels.names import table as table_kernels
 from oocbfs.kernels.names import words
 
@@ -145,6 +149,17 @@ class Numbering(Closing):
     def _write_run(self, table: NameTable) -> Run:
         return table.write_run(self._records, self._positions)
 
+    def add_names(self, names: Names) -> int:
+        """Add the names of a graph, which are sorted, as one more run; returns its number."""
+        start, longest = self._records.size, 0
+        for first in range(0, len(names), _PIECE_EDGES):
+            column = names.column(first, min(first + _PIECE_EDGES, len(names)))
+            records = np.empty(column.text.size + 2 * column.size, np.uint8)
+            longest = max(longest, merge_kernels.pack_records(records, column.text, column.bounds))
+            self._records.append(records)
+        self._runs.append(Run(len(names), start, self._records.size - start, longest, 0))
+        return len(self._runs) - 1
+
     # 2. Merge
 
     def merge(self) -> None:
@@ -160,6 +175,54 @@ class Numbering(Closing):
         check_count(self.num_names)
         self._vertices_starts = merge.vertices_starts
         self.declared = replace(self._stream.declared, num_vertices=self.num_names)
+
+    def vertices_of(self, run: int) -> NDArray[np.uint32]:
+        """Return the vertex of each name of a run, in the order of its names."""
+        vertices = np.empty(self._runs[run].num_names, np.uint32)
+        if vertices.size:
+            self._vertices.read_into(vertices, self._vertices_starts[run])
+        return vertices
+
+    def find(self, names: PackedNames) -> NDArray[np.int64]:
+        """Find the vertices of names, below 0 where there is none."""
+        found = np.empty(names.starts.size, np.int64)
+        with (
+            self._names.mapped(np.uint8) as (text, _),
+            self._starts.mapped(np.uint64) as (starts, _),
+        ):
+            stored_kernels.find_names(found, *names, text, starts, self.num_names)
+        return found
+
+    def keep(self, kept: NDArray[np.bool_]) -> None:
+        """Leave out the names of vertices that go."""
+        merged = SpillFile(self._resources.folder), SpillFile(self._resources.folder)
+        self._records = SpillFile(self._resources.folder)
+        longest = 0
+        with (
+            self._names.mapped(np.uint8) as (text, _),
+            self._starts.mapped(np.uint64) as (starts, _),
+        ):
+            for first in range(0, self.num_names, _PIECE_EDGES):
+                stop = min(first + _PIECE_EDGES, self.num_names)
+                size = stored_kernels.count_bytes(text, starts, first, stop)
+                some, bounds = np.empty(size, np.uint8), np.zeros(stop - first + 1, np.int64)
+                stored_kernels.decode_names(some, bounds, text, starts, first, stop)
+                here = kept[first:stop]
+                lengths = np.diff(bounds)
+                some = some[np.repeat(here, lengths)]
+                bounds = np.concatenate(([0], np.cumsum(lengths[here])))
+                records = np.empty(some.size + 2 * (bounds.size - 1), np.uint8)
+                longest = max(longest, merge_kernels.pack_records(records, some, bounds))
+                self._records.append(records)
+        num_names = int(kept.sum())
+        run = Run(num_names, 0, self._records.size, longest, 0)
+        with closing(SpillFile(self._resources.folder)) as vertices:
+            merge = Merge([run], self._records, vertices, self._resources.plan.held_bytes // 4)
+            merge.run(*merged, lambda _: None)
+        for file in (self._records, self._names, self._starts):
+            file.close()
+        self._names, self._starts = merged
+        self.num_names = num_names
 
     @property
     def spilled_bytes(self) -> int:
@@ -187,7 +250,6 @@ class Numbering(Closing):
             del vertices, renamed
         self._log.close()
         self._positions.close()
-        self._vertices.close()
 
     def _vertices_of(self, generation: _Generation) -> NDArray[np.uint32]:
         """Return the vertex of each number of a generation."""

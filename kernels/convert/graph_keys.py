@@ -1,0 +1,61 @@
+"""Rows of a graph file as keys of two vertices, in the order of the ids."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+
+from oocbfs.kernels.array_types import READ_U8, READ_U32, READ_U64, U32, U64
+from oocbfs.kernels.cache import compiled
+from oocbfs.kernels.varint import decode_tail, row_span
+
+_I64 = types.int64
+
+
+@compiled(
+    _I64(
+        U64, READ_U32, READ_U64, READ_U32, _I64, READ_U8, READ_U32, _I64, READ_U32, READ_U32,
+        U32, _I64, _I64, _I64, _I64, types.boolean,
+    )
+)  # fmt: skip
+def decode_keys(
+    out, heads, bases, starts, shift, tails, degrees, num_ids, order, ranks, vertices, offset,
+    column_bits, first, stop, once,
+):  # fmt: skip
+    """Write the arcs of the rows at natural positions first … stop-1 as keys; returns how many.
+
+    It is -1 if a row is damaged. The vertex at position p is vertices[p], or p + offset if there is
+    no such array. The keys of a row are in any order. With ``once``, only arcs to larger positions.
+    """
+    bits = np.uint64(column_bits)
+    num_keys = 0
+    neighbours = np.empty(out.size, np.uint32)
+    for p in range(first, stop):
+        stored = np.int64(ranks[p]) if ranks.size else p
+        head = heads[stored]
+        if (head >= num_ids) != (degrees[stored] == 0):
+            return -1
+        if head >= num_ids:
+            continue
+        begin, end = row_span(bases, starts, shift, tails.size, stored)
+        count = decode_tail(neighbours[:-1], tails, begin, end, num_ids)
+        if count < 0 or count + 1 != degrees[stored] or num_keys + count + 1 > out.size:
+            return -1
+        neighbours[count] = head
+        row = np.uint64(vertices[p]) if vertices.size else np.uint64(p + offset)
+        for i in range(count + 1):
+            q = np.int64(order[neighbours[i]]) if order.size else np.int64(neighbours[i])
+            if q > p or not once:
+                column = np.uint64(vertices[q]) if vertices.size else np.uint64(q + offset)
+                out[num_keys] = row << bits | column
+                num_keys += 1
+    return num_keys
+
+
+@compiled(types.void(U64, U32, _I64, _I64))
+def renumber_keys(keys, vertices, old_bits, new_bits):
+    """Replace both ends of each key, in place; vertex v is now vertices[v]."""
+    mask = (np.uint64(1) << np.uint64(old_bits)) - np.uint64(1)
+    for i in range(keys.size):
+        u = np.uint64(vertices[keys[i] >> np.uint64(old_bits)])
+        keys[i] = u << np.uint64(new_bits) | np.uint64(vertices[keys[i] & mask])

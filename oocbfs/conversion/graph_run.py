@@ -1,0 +1,193 @@
+"""A graph file as an input of a conversion: one more sorted run, decoded as it is merged.
+
+Its rows are read in the order of the ids. In every order that files are stored in, vertices of one
+kind keep the order of their ids, so that this reads each part of the file about once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.conversion.ids import IdMap, IdRange
+from oocbfs.conversion.plan import MemoryWatch
+from oocbfs.errors import FormatError
+from oocbfs.formats.edges import Ids
+from oocbfs.graph.stored import StoredGraph
+from oocbfs.kernels.convert import graph_keys
+from oocbfs.kernels.rows import Rows
+
+_NONE = np.empty(0, np.uint32)
+_PIECE_VERTICES = 1 << 18
+
+
+class GraphRun:
+    """The edges of an open graph, ascending, as keys of the vertices of a conversion."""
+
+    def __init__(self, stored: StoredGraph, watch: MemoryWatch) -> None:
+        self.stored, self._watch = stored, watch
+        self.name, self.directed = stored.path, stored.directed
+        self.num_edges = stored.num_edges
+        self._rows: Rows = stored.rows
+        self._order = _NONE if stored.order is None else stored.order
+        self._stored_at = _NONE if stored.order is None else stored.stored_at
+        self._offset, self._vertices = 0, _NONE
+        stored.check_ids()
+
+    @property
+    def table_bytes(self) -> int:
+        """Bytes for each vertex of the file: where it is stored, and which vertex it is here."""
+        return (4 if self._stored_at.size else 0) * self.stored.num_vertices + self._vertices_bytes
+
+    @property
+    def _vertices_bytes(self) -> int:
+        plain = self.stored.listed_ids is None and self.stored.names is None
+        return 0 if plain else 4 * self.stored.num_vertices
+
+    @property
+    def asked_ids(self) -> str:
+        """Which ids are vertices, if its conversion was told: ``compact``, ``dense`` or ``auto``.
+
+        It was told where the ids alone would have chosen the other.
+        """
+        stored = self.stored
+        named = stored.info()["vertices_in_input"]
+        if stored.num_vertices == 0:
+            return "auto"
+        is_dense = stored.listed_ids is None and stored.first_id == 0
+        if is_dense:
+            return "dense" if stored.num_vertices > 4 * named else "auto"
+        return "compact" if stored.largest_id + 1 <= 4 * named else "auto"
+
+    # Which vertices it has
+
+    def named_ids(self) -> Iterator[Ids]:
+        """Yield the ids that its input named: those with edges, or all where it named all.
+
+        The others are there because vertices are all ids up to the largest.
+        """
+        stored = self.stored
+        every = stored.info()["vertices_in_input"] >= stored.num_vertices
+        in_degrees = stored.in_rows.degrees if stored.directed and not every else None
+        for first in range(0, stored.num_vertices, _PIECE_VERTICES):
+            stop = min(first + _PIECE_VERTICES, stored.num_vertices)
+            ids = stored.ids_at(first, stop)
+            if not every:
+                with stored.reading():
+                    has_edges = self._in_order(self._rows.degrees, first, stop) > 0
+                    if in_degrees is not None:
+                        has_edges |= self._in_order(in_degrees, first, stop) > 0
+                ids = ids[has_edges]
+            yield ids
+
+    def place(self, ids: IdMap, largest: int) -> None:
+        """Learn the vertices that ids are; ``largest`` is the largest id that names one."""
+        stored = self.stored
+        if isinstance(ids, IdRange) and stored.listed_ids is None:
+            self._offset = stored.first_id - ids.first_id
+            return
+        self._vertices = np.empty(stored.num_vertices, np.uint32)
+        for first in range(0, stored.num_vertices, _PIECE_VERTICES):
+            stop = min(first + _PIECE_VERTICES, stored.num_vertices)
+            # Those outside name nothing, and have no edges.
+            some = np.clip(stored.ids_at(first, stop), np.uint64(ids.first_id), np.uint64(largest))
+            self._vertices[first:stop] = ids.to_vertices(some)
+
+    def place_at(self, vertices: NDArray[np.uint32]) -> None:
+        """Learn which vertex each of its names is, in the order of the names."""
+        self._vertices = vertices
+
+    def close(self) -> None:
+        """Release the tables: the file is read no more."""
+        self._vertices = self._order = self._stored_at = _NONE
+        self.stored.release()
+
+    # Its edges
+
+    def sample(self, num_keys: int, column_bits: int) -> NDArray[np.uint64]:
+        """Return about so many first keys of rows, one for each so many arcs."""
+        stride = max(1, self._rows.num_edges // max(1, num_keys))
+        found, before, following = [np.empty(0, np.uint64)], 0, stride // 2
+        for first in range(0, self.stored.num_vertices, _PIECE_VERTICES):
+            stop = min(first + _PIECE_VERTICES, self.stored.num_vertices)
+            with self.stored.reading():
+                degrees = self._in_order(self._rows.degrees, first, stop)
+            ends = before + np.cumsum(degrees, dtype=np.int64)
+            before = int(ends[-1])
+            wanted = np.arange(following, before, stride)
+            following += stride * wanted.size
+            rows = first + np.searchsorted(ends, wanted, "right")
+            found.append(self._vertex_of(rows) << np.uint64(column_bits))
+        return np.concatenate(found)
+
+    def count(self, first: int, stop: int) -> int:
+        """Count about the keys of the vertices first … stop-1; those of a hub may be twice that."""
+        begin, end = self._positions(first, stop)
+        total = 0
+        with self.stored.reading():
+            for part in range(begin, end, _PIECE_VERTICES):
+                degrees = self._in_order(self._rows.degrees, part, min(part + _PIECE_VERTICES, end))
+                total += int(degrees.sum(dtype=np.int64))
+        return total if self.directed else total // 2
+
+    def keys(
+        self, first: int, stop: int, column_bits: int, piece_keys: int
+    ) -> Iterator[NDArray[np.uint64]]:
+        """Yield the keys of the vertices first … stop-1, whole rows, about so many at a time."""
+        begin, end = self._positions(first, stop)
+        while begin < end:
+            with self.stored.reading():
+                part = min(begin + piece_keys, end)
+                ends = np.cumsum(self._in_order(self._rows.degrees, begin, part), dtype=np.int64)
+                num_rows = max(1, int(np.searchsorted(ends, piece_keys, "right")))
+                out = np.empty(int(ends[num_rows - 1]), np.uint64)
+                count = self._decode(out, begin, begin + num_rows, column_bits)
+            if self._watch.is_over():
+                self.stored.release()
+            if count < 0:
+                raise FormatError(f"{self.name}: is damaged: run 'oocbfs verify'")
+            yield out[:count]
+            begin += num_rows
+
+    def _decode(self, out: NDArray[np.uint64], first: int, stop: int, column_bits: int) -> int:
+        rows = self._rows
+        return int(
+            graph_keys.decode_keys(
+                out,
+                rows.heads,
+                rows.bases,
+                rows.starts,
+                rows.shift,
+                rows.tails,
+                rows.degrees,
+                rows.num_ids,
+                self._order,
+                self._stored_at,
+                self._vertices,
+                self._offset,
+                column_bits,
+                first,
+                stop,
+                not self.directed,
+            )
+        )
+
+    def _in_order(self, degrees: NDArray[np.uint32], first: int, stop: int) -> NDArray[np.uint32]:
+        part = slice(first, stop)
+        return degrees[self._stored_at[part]] if self._stored_at.size else degrees[part]
+
+    def _vertex_of(self, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
+        found = self._vertices[positions] if self._vertices.size else positions + self._offset
+        return found.astype(np.uint64)
+
+    def _positions(self, first: int, stop: int) -> tuple[int, int]:
+        """Return the range of natural positions whose vertices are first … stop-1."""
+        if self._vertices.size:
+            # Of the same type, or the whole array would be copied into another.
+            ends = np.array([first, min(stop, 2**32 - 1)], np.uint32)
+            begin, end = np.searchsorted(self._vertices, ends)
+            return int(begin), int(end)
+        last = self.stored.num_vertices
+        return min(max(0, first - self._offset), last), min(max(0, stop - self._offset), last)
