@@ -11,6 +11,7 @@ from oocbfs.version import __version__
 if TYPE_CHECKING:
     from oocbfs.cluster.sharding import shard
     from oocbfs.conversion.converter import convert
+    from oocbfs.conversion.update import update
     from oocbfs.errors import (
         BudgetError,
         ClusterError,
@@ -54,6 +55,7 @@ __all__ = [
     "convert",
     "open",
     "shard",
+    "update",
 ]
 
 # Who imports the package decides what becomes of its messages.
@@ -83,13 +85,14 @@ _HOMES = {
     "convert": "conversion.converter",
     "open": "search.graph",
     "shard": "cluster.sharding",
+    "update": "conversion.update",
 }
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401
     if name not in _HOMES:
         raise AttributeError(f"module 'oocbfs' has no attribute {name!r}")
-    if name in ("convert", "open", "shard"):
+    if name in ("convert", "open", "shard", "update"):
         import_module("oocbfs.memory").expect_addresses()
     return getattr(import_module(f"oocbfs.{_HOMES[name]}"), name)
 

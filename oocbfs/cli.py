@@ -21,6 +21,7 @@ from oocbfs.version import __version__
 
 VERBS = (
     "convert",
+    "update",
     "generate",
     "shard",
     "info",

@@ -54,13 +54,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_reading(parser)
     add_removing(parser)
     shared.add_flag(parser, "--allow-empty", "take inputs without edges, too")
-    parser.add_argument(
-        "--ids",
-        choices=get_args(IdNames),
-        default="auto",
-        help="vertices are all ids up to the largest, or those that occur (default: auto, by "
-        "density); names: ids are text, or numbers of any size",
-    )
     shared.add_work_options(parser)
     shared.add(
         parser,
@@ -88,6 +81,13 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         "--header",
         action=argparse.BooleanOptionalAction,
         help="the first line of a text has, or has not, the names of columns (default: looked at)",
+    )
+    parser.add_argument(
+        "--ids",
+        choices=get_args(IdNames),
+        default="auto",
+        help="vertices are all ids up to the largest, or those that occur (default: auto, by "
+        "density); names: ids are text, or numbers of any size",
     )
 
 
@@ -135,10 +135,11 @@ def convert(inputs: object, options: argparse.Namespace, **settings: Any) -> Non
         **shared.chosen(options, *shared.WORK),
         **settings,
     )
-    shared.print_report(options, report.as_dict(), _table(report))
+    shared.print_report(options, report.as_dict(), table(report))
 
 
-def _table(report: Report) -> tuple[tuple[str, str], ...]:
+def table(report: Report) -> tuple[tuple[str, str], ...]:
+    """Write what a conversion did in two columns."""
     phases = ", ".join(f"{name} {seconds:.2f}" for name, seconds in report.seconds_by_phase.items())
     kind = "directed, with its transpose" if report.directed else "undirected, stored both ways"
     ids = shared.kind_of_ids(report.ids, report.first_id)

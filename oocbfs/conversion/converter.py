@@ -91,6 +91,7 @@ def convert(
     zstd: int | None = None,
     tmp: str | os.PathLike[str] | None = None,
     force: bool = False,
+    in_place: bool = False,
     progress: bool = False,
 ) -> Report:
     """Write a graph as one compressed ``.ocg`` file, in bounded memory.
@@ -137,6 +138,8 @@ def convert(
         Compression level for an archive; None keeps the sections as they map into memory.
     tmp
         Folder for temporary data; None is the output's.
+    in_place
+        Let the output be a graph among the inputs; see `update`, which looks after others.
     """
     start = time.perf_counter()
     check_choice("order", order, OrderName)
@@ -150,7 +153,8 @@ def convert(
     given, gone = sort_out(inputs), Inputs() if remove is None else sort_out(remove)
     files = given.paths + gone.paths
     of_vertices = [remove_vertices] if isinstance(remove_vertices, (str, os.PathLike)) else []
-    check_outputs({"the graph": output}, inputs=[*files, *of_vertices], force=force)
+    kept = files[len(given.graphs) :] if in_place else files
+    check_outputs({"the graph": output}, inputs=[*kept, *of_vertices], force=force)
     if files:
         from oocbfs.formats.readers import open as readers
 

@@ -53,6 +53,12 @@ class Inputs:
         return graphs + [one.path for one in find_files(self.files) if one.path != "-"]
 
     @property
+    def all(self) -> list[Any]:
+        """All inputs in one list."""
+        graphs = [one if isinstance(one, str) else one.graph for one in self.graphs]
+        return [*graphs, *self.files, *self.objects]
+
+    @property
     def of_files(self) -> bool:
         """Whether something is read from files."""
         return bool(self.graphs or self.files)

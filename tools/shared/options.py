@@ -189,14 +189,14 @@ def add_flag(parser: argparse._ActionsContainer, name: str, text: str) -> None:
     parser.add_argument(name, action="store_true", help=text)
 
 
-def add_work_options(parser: argparse.ArgumentParser) -> None:
-    """Add what every verb that writes a graph takes."""
+def add_work_options(parser: argparse.ArgumentParser, *, force: bool = True) -> None:
+    """Add what every verb that writes a graph takes; ``force`` where it may replace a file."""
     add(parser.add_mutually_exclusive_group(), "--directed", "--undirected")
     add(parser, "--order")
     limit = "limit for the process, such as 4G (default: half of what is free)"
     add(parser, "--memory", help=limit)
     add(parser, "--tmp", help="folder for temporary data (default: the output's)")
-    add(parser, "--zstd", "--threads", "--force", "--json")
+    add(parser, "--zstd", "--threads", *(["--force"] if force else []), "--json")
 
 
 def add_engine_options(parser: argparse.ArgumentParser) -> None:
