@@ -25,7 +25,7 @@ _DESCRIPTION = (
 
 
 # Options of this verb alone, by their names in Python.
-_READING = ("ids", "format", "columns", "delimiter", "header", "allow_empty")
+_READING = ("ids", "format", "columns", "delimiter", "header", "where", "allow_empty")
 _REMOVING = ("remove", "remove_vertices")
 
 
@@ -37,6 +37,11 @@ def columns(text: str) -> str:
 def delimiter(text: str) -> str:
     """Check a delimiter."""
     return shared.checked(text, lambda text: make_options(delimiter=text))
+
+
+def where(text: str) -> str:
+    """Check a condition."""
+    return shared.checked(text, lambda text: make_options(where=text))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -88,6 +93,15 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="vertices are all ids up to the largest, or those that occur (default: auto, by "
         "density); names: ids are text, or numbers of any size",
+    )
+
+    shared.add_value(
+        parser,
+        "--where",
+        where,
+        "CONDITION",
+        "rows of tables that are edges, such as \"type = 'friend' and since >= '2025-06-01'\" "
+        "(default: all)",
     )
 
 

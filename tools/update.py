@@ -13,7 +13,10 @@ from oocbfs.tools import convert
 from oocbfs.tools.shared import announcements
 from oocbfs.tools.shared import options as shared
 
-_READING = ("add", "remove", "remove_vertices", "ids", "format", "columns", "delimiter", "header")
+_READING = (
+    *("add", "remove", "remove_vertices"),
+    *("ids", "format", "columns", "delimiter", "header", "where"),
+)
 _WORK = ("directed", "order", "memory", "tmp", "zstd", "threads")
 
 

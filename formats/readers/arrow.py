@@ -88,17 +88,36 @@ def read_parquet(
         schema = Schema(file.schema_arrow, source.name, **asked)
         declared.columns = schema.pair.note
         # At least one column: without any, nobody counts the rows.
-        columns = schema.stored or file.schema_arrow.names[:1]
+        columns = schema.read or file.schema_arrow.names[:1]
         metadata = file.metadata
-        runs = [] if schema.named else _runs(metadata, schema.batch_rows)
+        groups = _groups(schema.chosen, file, open_plain)
+        runs = [] if schema.named else _runs(metadata, schema.batch_rows, groups)
         readers = min(threads, len(runs))
         held_rows = in_flight(readers) * max((run.num_rows for run in runs), default=0)
         if readers > 1 and held_rows * _ROW_BYTES <= source.limits.window_bytes:
             files = [file, *(open_file(metadata) for _ in range(readers - 1))]
             yield from _edges_of_runs(runs, files, columns, schema, source)
         else:
-            batches = file.iter_batches(schema.batch_rows, columns=columns, use_threads=threads > 1)
-            yield from _edges(batches, schema.take, source, metadata.num_rows)
+            batches = file.iter_batches(
+                schema.batch_rows, row_groups=groups, columns=columns, use_threads=threads > 1
+            )
+            num_rows = sum(metadata.row_group(group).num_rows for group in groups)
+            yield from _edges(batches, schema.take, source, num_rows)
+
+
+def _groups(chosen: Any, file: Any, open_plain: Callable[[], Any]) -> list[int]:  # noqa: ANN401
+    """Return the row groups that may have rows which are chosen, by the ranges of their values."""
+    every = list(range(file.metadata.num_row_groups))
+    if isinstance(chosen, bool):
+        return every if chosen else []
+    plain = open_plain()
+    if not isinstance(plain, str):
+        plain.close()
+        return every
+    from pyarrow import dataset, fs
+
+    fragment = dataset.ParquetFileFormat().make_fragment(plain, fs.LocalFileSystem())
+    return [group.id for group in fragment.subset(chosen, schema=file.schema_arrow).row_groups]
 
 
 class _Run(NamedTuple):
@@ -109,17 +128,20 @@ class _Run(NamedTuple):
     num_rows: int
 
 
-def _runs(metadata: Any, least_rows: int) -> list[_Run]:  # noqa: ANN401
-    """Put row groups together to so many rows at least, but for the last."""
+def _runs(metadata: Any, least_rows: int, chosen: list[int]) -> list[_Run]:  # noqa: ANN401
+    """Put chosen row groups that follow each other together to so many rows, where there are."""
     runs: list[_Run] = []
     groups: list[int] = []
     first_row = row = 0
+    wanted = set(chosen)
     for group in range(metadata.num_row_groups):
-        groups.append(group)
+        if group in wanted:
+            groups.append(group)
         row += metadata.row_group(group).num_rows
-        if row - first_row >= least_rows or group == metadata.num_row_groups - 1:
+        if groups and (row - first_row >= least_rows or group + 1 not in wanted):
             runs.append(_Run(groups, first_row, row - first_row))
-            groups, first_row = [], row
+            groups = []
+        first_row = first_row if groups else row
     return runs
 
 
@@ -182,10 +204,10 @@ def read_arrow(
                 f"{needed >> 20:,} MB: allow more --memory, or write smaller batches"
             )
         options = ipc.IpcReadOptions(use_threads=threads > 1)
-        if unpacked_rows and schema.stored:
+        if unpacked_rows and schema.read:
             # Others need not be unpacked. What is not compressed is read where it is, and would
             # be copied with this option.
-            options.included_fields = [names.get_field_index(name) for name in schema.stored]
+            options.included_fields = [names.get_field_index(name) for name in schema.read]
         reader = opened(data, options=options)
         batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
         small = _kept_small(batches, schema.batch_rows, mapping, watch, source.name)

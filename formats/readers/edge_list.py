@@ -22,6 +22,7 @@ import numpy as np
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges
 from oocbfs.formats.io.streams import Source, plain_name
+from oocbfs.formats.readers.chosen_lines import read_chosen
 from oocbfs.formats.readers.chunks import MAX_ID, Grammar, Lines, open_lines, parse
 from oocbfs.formats.tables.columns import TableOptions
 from oocbfs.formats.tables.delimited import BLANK, Layout, has_numbered_names, lay_out
@@ -92,6 +93,9 @@ def read(
             declared.columns = layout.pair.note
         if counts is not None or (layout is not None and layout.has_header):
             lines.drop()
+        if layout is not None and table.where is not None:
+            yield from read_chosen(lines, layout, line, table, threads)
+            return
         empty = True
         for parsed in parse(lines, _grammar(layout), threads):
             for edges in parsed.batches():

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from oocbfs.formats.edges import Declared, NamedEdges
 from oocbfs.formats.io.streams import Source
+from oocbfs.formats.readers.chosen_lines import read_chosen
 from oocbfs.formats.readers.chunks import Lines, open_lines, parsed_chunks
 from oocbfs.formats.readers.edge_list import COMMENTS
 from oocbfs.formats.tables.columns import TableOptions
@@ -32,7 +33,10 @@ def read_names(
         declared.columns = layout.pair.note
         if layout.has_header:
             lines.drop()
-        yield from _parse(lines, layout, threads)
+        if table.where is not None:
+            yield from read_chosen(lines, layout, line, table, threads, named=True)
+        else:
+            yield from _parse(lines, layout, threads)
 
 
 def _parse(lines: Lines, layout: Layout, threads: int) -> Iterator[NamedEdges]:

@@ -56,7 +56,7 @@ class Format:
         return looks_like is not None and bool(looks_like(sample))
 
 
-_TABLE_OPTIONS = ("--columns",)
+_TABLE_OPTIONS = ("--columns", "--where")
 _TEXT_OPTIONS = (*_TABLE_OPTIONS, "--delimiter", "--header", "--no-header")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ class Schema:
     """The two columns of a table that hold edges: their names, and their types, which are checked.
 
     ``constants`` are columns that all rows of a file share, as the folders of a partitioned set
-    name them; they follow the table's own.
+    name them; they follow the table's own. Columns that are ``untyped`` hold what a text has.
     """
 
     def __init__(
@@ -48,6 +48,7 @@ class Schema:
         table: TableOptions = _ANY,
         constants: Mapping[str, str] | None = None,
         named: bool = False,
+        untyped: Sequence[str] = (),
     ) -> None:
         self._path, self.named = path, named
         self.take: Callable[[Any, int], Any] = self.named_edges if named else self.edges
@@ -63,9 +64,33 @@ class Schema:
         for end in self.stored:
             kind = schema.field(end).type
             (_check_name_type if named else _check_type)(_decoded(kind, end, path), end, path)
+        # What rows must meet; True or False where the folders of the file decide.
+        self.chosen: Any = True
+        self.read = list(self.stored)
+        if table.where is not None:
+            types = {field.name: None if field.name in untyped else field.type for field in schema}
+            self.chosen = table.where.bind(types, path, constants=self._constants)
+            more = [name for name in table.where.columns if name in types]
+            self.read = list(dict.fromkeys([*self.read, *more]))
+
+    def _choose(self, batch: Any) -> Any:  # noqa: ANN401
+        """Return the rows of a record batch that are edges."""
+        import pyarrow as pa
+
+        if self.chosen is True:
+            return batch
+        if self.chosen is False:
+            return batch.slice(0, 0)
+        try:
+            found = pa.Table.from_batches([batch]).filter(self.chosen).combine_chunks().to_batches()
+        except pa.ArrowInvalid as error:
+            reason = str(error).splitlines()[0][:120]
+            raise InputError(f"--where cannot be decided: {reason}", path=self._path) from error
+        return found[0] if found else batch.slice(0, 0)
 
     def edges(self, batch: Any, first_row: int) -> Edges:  # noqa: ANN401
         """Take the edges of a record batch, whose first row has this number in its table."""
+        batch = self._choose(batch)
         ends = [
             self._shared(end, batch.num_rows)
             if end in self._constants
@@ -78,6 +103,7 @@ class Schema:
         """Take the edges of a record batch where ids are names."""
         import pyarrow as pa
 
+        batch = self._choose(batch)
         columns = [
             pa.array([self._constants[end]] * batch.num_rows, pa.large_string())
             if end in self._constants

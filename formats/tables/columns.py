@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from oocbfs.errors import InputError, QueryError
+from oocbfs.formats.tables.where import Where, read_where
 
 Column = str | int
 
@@ -56,24 +57,34 @@ class TableOptions:
 
     ``columns`` are names, or numbers that count from 1. ``delimiter`` and ``header`` are for text:
     what ends a field, and whether the first line has names; None looks at the first line.
+    ``where`` tells which rows are edges; None takes all.
     """
 
     columns: tuple[Column, Column] | None = None
     delimiter: str | None = None
     header: bool | None = None
+    where: Where | None = None
 
     def given(self) -> list[str]:
         """Name the options that were given, as they are called on the command line."""
-        options = {"--columns": self.columns, "--delimiter": self.delimiter}
+        options = {
+            "--columns": self.columns,
+            "--delimiter": self.delimiter,
+            "--where": self.where,
+        }
         said = [name for name, value in options.items() if value is not None]
         return said if self.header is None else [*said, f"--{'' if self.header else 'no-'}header"]
 
 
 def make_options(
-    columns: object = None, delimiter: str | None = None, header: bool | None = None
+    columns: object = None,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    where: str | None = None,
 ) -> TableOptions:
     """Check what a user asked for: columns are ``"src,dst"`` or two names or numbers."""
-    return TableOptions(_read_columns(columns), _read_delimiter(delimiter), header)
+    condition = None if where is None else read_where(where)
+    return TableOptions(_read_columns(columns), _read_delimiter(delimiter), header, condition)
 
 
 def _read_columns(value: object) -> tuple[Column, Column] | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges, Ids, NamedEdges
-from oocbfs.formats.tables.arrow import BATCH_NAMES, BATCH_ROWS, kind_of
+from oocbfs.formats.tables.arrow import BATCH_NAMES, BATCH_ROWS, kind_of, load
 from oocbfs.formats.tables.columns import TableOptions, choose
 from oocbfs.formats.tables.memory_names import as_bytes, pack_names
 
@@ -33,6 +33,12 @@ class FrameEdges:
         for place in () if named else self._ends:
             self._check_type(frame.dtypes.iloc[place], self._names[place])
         self._frame = frame
+        self._where = options.where
+        self._tested: list[str] = []
+        if options.where is not None:
+            self._tested = options.where.columns
+            load("where=")
+            options.where.check_columns(self._names, self.name)
         self.declared = Declared(columns=pair.note)
         self.total = None if hasattr(frame, "npartitions") else len(frame)
         self.done = 0
@@ -64,7 +70,25 @@ class FrameEdges:
 
     def _parts(self) -> Iterator[Any]:
         """Yield parts of both columns as frames of pandas."""
-        columns = self._frame.iloc[:, list(self._ends)]
+        tested = [self._names.index(name) for name in self._tested]
+        columns = self._frame.iloc[:, [*self._ends, *tested]]
+        for part in self._computed(columns):
+            yield self._chosen(part)
+
+    def _chosen(self, part: Any) -> Any:  # noqa: ANN401
+        """Return the rows of a part that are edges, and both columns."""
+        if self._where is None:
+            return part
+        import pyarrow as pa
+
+        tested = part.iloc[:, 2:].set_axis(self._tested, axis=1)
+        table = pa.Table.from_pandas(tested, preserve_index=False)
+        chosen = self._where.bind({field.name: field.type for field in table.schema}, self.name)
+        rows = table.append_column("", pa.array(np.arange(len(part)))).filter(chosen).column("")
+        return part.iloc[rows.to_numpy(), :2]
+
+    @staticmethod
+    def _computed(columns: Any) -> Iterator[Any]:  # noqa: ANN401
         if not hasattr(columns, "npartitions"):
             for first in range(0, len(columns), BATCH_ROWS):
                 yield columns.iloc[first : first + BATCH_ROWS]

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,7 +20,7 @@ from oocbfs.conversion.plan import make_plan
 from oocbfs.conversion.reconcile import check_declared, reconcile_direction, reconcile_ids
 from oocbfs.conversion.removal import Removal, Removed
 from oocbfs.conversion.resources import Resources
-from oocbfs.errors import InputError
+from oocbfs.errors import InputError, QueryError
 from oocbfs.formats.container.reader import Container, bits_per_arc
 from oocbfs.formats.container.writer import ContainerWriter, compress_container
 from oocbfs.formats.edges import Declared, EdgeStream
@@ -85,6 +85,7 @@ def convert(
     columns: str | Sequence[str | int] | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
+    where: str | None = None,
     allow_empty: bool = False,
     remove: Any = None,  # noqa: ANN401
     remove_vertices: Any = None,  # noqa: ANN401
@@ -126,6 +127,9 @@ def convert(
         which count from 1. None takes the usual names, or the only two.
     delimiter, header
         What ends a field of a text, and whether the first line has the names; None looks.
+    where
+        Which rows of tables are edges: ``"type = 'friend' and since >= '2025-06-01'"``. Row groups
+        of Parquet in which none can be are not read.
     remove
         Edges to leave out, wherever they come from: inputs of the same kinds. Those that are not
         there are counted.
@@ -145,12 +149,14 @@ def convert(
     check_choice("order", order, OrderName)
     check_choice("ids", ids, IdNames)
     check_whole("zstd", zstd, ZSTD_LEVELS)
-    table = make_options(columns, delimiter, header)
+    table = make_options(columns, delimiter, header, where)
     threads = available_threads(threads)
     budget_bytes = memory_.available_bytes() // 2 if memory is None else memory_.parse_size(memory)
     target = Path(output)
     folder = Path(os.path.realpath(target)).parent if tmp is None else Path(tmp)
     given, gone = sort_out(inputs), Inputs() if remove is None else sort_out(remove)
+    if where is not None and not (given.files or given.objects):
+        raise QueryError("--where is about rows of tables: name one")
     files = given.paths + gone.paths
     of_vertices = [remove_vertices] if isinstance(remove_vertices, (str, os.PathLike)) else []
     kept = files[len(given.graphs) :] if in_place else files
@@ -183,7 +189,8 @@ def convert(
             stream = conversion.number_names(stream)
         conversion.read(stream)
         if removal is not None:
-            removed = gone.stream(reading, graphs=gone_graphs)
+            every = replace(reading, table=replace(table, where=None))
+            removed = gone.stream(every, graphs=gone_graphs)
             vertices = wanted_vertices(remove_vertices, named=ids == "names")
             conversion.read_removal(removed, vertices)
         declared = stream.declared

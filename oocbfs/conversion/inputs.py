@@ -73,7 +73,7 @@ class Inputs:
                 else one
             )
             if not isinstance(stored, StoredGraph):
-                raise _in_parts(stored.path)
+                raise _sharded(stored.path)
             if any(os.path.realpath(stored.path) == os.path.realpath(g.path) for g in opened):
                 raise InputError("is named twice", path=stored.path)
             opened.append(stored)
@@ -125,12 +125,12 @@ def sort_out(inputs: Any) -> Inputs:  # noqa: ANN401
 
 
 def is_graph_file(path: str) -> bool:
-    """Return whether a path leads to a graph of ours; one in parts is refused."""
+    """Return whether a path leads to a graph of ours; a sharded one is refused."""
     if path == "-" or not os.path.exists(path):
         return False
     if os.path.isdir(path):
         if os.path.isfile(os.path.join(path, _MANIFEST)):
-            raise _in_parts(path)
+            raise _sharded(path)
         return False
     if not os.path.isfile(path):
         return False
@@ -141,8 +141,8 @@ def is_graph_file(path: str) -> bool:
         return False
 
 
-def _in_parts(path: str) -> InputError:
-    return InputError("is a graph in parts: 'oocbfs export' writes its edges", path=path)
+def _sharded(path: str) -> InputError:
+    return InputError("is a sharded graph: 'oocbfs export' writes its edges", path=path)
 
 
 def _are_paths(inputs: Any) -> bool:  # noqa: ANN401

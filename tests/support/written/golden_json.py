@@ -68,6 +68,8 @@ CASES: dict[str, tuple[str, ...]] = {
     "graph500": ("graph500", "--scale", "6", "--roots", "2", *_CPU),
     "plan": ("plan", "k.ocg", "--vram", "1G", "--memory", "16G", "--samples", "1", *_ONE),
     "plan-workers": ("plan", "k.ocg", "--workers", "2", "--samples", "1", *_ONE),
+    # The last, as it changes what the others read.
+    "update": ("update", "g.ocg", "--add", "l.txt", "--remove", "edges.csv", *_ONE),
 }  # fmt: skip
 
 
