@@ -32,6 +32,8 @@ Table = Literal[
 LevelFiles = Literal["npy", "zarr"]
 Shell = Literal["bash", "zsh", "fish"]
 OrderName = Literal["auto", "natural", "degree", "dbg", "local"]
+# Where a graph is among the inputs, also the order that it has.
+KeptOrderName = Literal["auto", "natural", "degree", "dbg", "local", "keep"]
 IdNames = Literal["auto", "dense", "compact", "names"]
 
 ZSTD_LEVELS = range(1, 23)

@@ -29,7 +29,14 @@ from oocbfs.formats.io.temporary import explained_writes, unnamed_file
 from oocbfs.formats.output.atomic import atomic_output, check_outputs
 from oocbfs.formats.tables.columns import make_options
 from oocbfs.progress import Phases
-from oocbfs.settings import ZSTD_LEVELS, IdNames, OrderName, check_choice, check_whole
+from oocbfs.settings import (
+    ZSTD_LEVELS,
+    IdNames,
+    KeptOrderName,
+    OrderName,
+    check_choice,
+    check_whole,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -77,7 +84,7 @@ def convert(
     output: str | os.PathLike[str],
     *,
     directed: bool | None = None,
-    order: OrderName = "auto",
+    order: KeptOrderName = "auto",
     ids: IdNames = "auto",
     memory: str | int | None = None,
     threads: int | None = None,
@@ -112,7 +119,9 @@ def convert(
         Keep directions and store the transpose, or make every edge go both ways. None takes what
         the input says, or undirected if it does not say.
     order
-        How vertices are stored; ``"auto"`` chooses from the data.
+        How vertices are stored; ``"auto"`` chooses from the data. ``"keep"`` stores those of the
+        first graph among the inputs as they are there, and others behind them; the report says
+        whether another order would pay.
     ids
         ``"dense"`` makes every id from 0 to the largest a vertex, ``"compact"`` those that occur;
         ``"auto"`` is dense where the largest is below 4 × the number that occur. With ``"names"``
@@ -146,7 +155,7 @@ def convert(
         Let the output be a graph among the inputs; see `update`, which looks after others.
     """
     start = time.perf_counter()
-    check_choice("order", order, OrderName)
+    check_choice("order", order, KeptOrderName)
     check_choice("ids", ids, IdNames)
     check_whole("zstd", zstd, ZSTD_LEVELS)
     table = make_options(columns, delimiter, header, where)
@@ -157,6 +166,8 @@ def convert(
     given, gone = sort_out(inputs), Inputs() if remove is None else sort_out(remove)
     if where is not None and not (given.files or given.objects):
         raise QueryError("--where is about rows of tables: name one")
+    if order == "keep" and not given.graphs:
+        raise QueryError("order keep is that of a graph: name one among the inputs")
     files = given.paths + gone.paths
     of_vertices = [remove_vertices] if isinstance(remove_vertices, (str, os.PathLike)) else []
     kept = files[len(given.graphs) :] if in_place else files
@@ -205,7 +216,7 @@ def convert(
             directed, directed_why = fixed, f"{known.path} is"
         else:
             directed, directed_why = _direction(directed, declared)
-        conversion.sort(directed=directed)
+        conversion.sort(directed=directed, keep_order=order == "keep")
         choice = conversion.choose_order(order)
         _log.debug("order %s: %s", choice.order.name.lower(), choice.why)
         raw = final if zstd is None else stack.enter_context(unnamed_file(folder))

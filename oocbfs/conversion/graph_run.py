@@ -99,6 +99,27 @@ class GraphRun:
         """Learn which vertex each of its names is, in the order of the names."""
         self._vertices = vertices
 
+    def stored_vertices(self, ids: IdMap) -> NDArray[np.uint32]:
+        """Return its vertices in the order in which they are stored, less those that are none."""
+        found = np.empty(self.stored.num_vertices, np.uint32)
+        filled = 0
+        for first in range(0, found.size, _PIECE_VERTICES):
+            stop = min(first + _PIECE_VERTICES, found.size)
+            positions = np.arange(first, stop)
+            with self.stored.reading():
+                if self._order.size:
+                    positions = self._order[first:stop].astype(np.int64)
+                if self.stored.names is None:
+                    listed = self.stored.listed_ids
+                    some = positions if listed is None else listed[positions]
+                    some = some.astype(np.uint64)
+                    if listed is None:
+                        some += np.uint64(self.stored.first_id)
+                    positions = positions[ids.find(some)[1]]
+            found[filled : filled + positions.size] = self._vertex_of(positions)
+            filled += positions.size
+        return found[:filled]
+
     def close(self) -> None:
         """Release the tables: the file is read no more."""
         self._vertices = self._order = self._stored_at = _NONE

@@ -172,6 +172,43 @@ def choose_order(
     return OrderChoice(best, f"smallest on a sample ({costs} bits per edge)", named)
 
 
+def keep_order(
+    kept: NDArray[np.uint32], old: Order, num_vertices: int
+) -> tuple[Order, NDArray[np.uint32]]:
+    """Place vertices that have an order as they are, and all others behind them.
+
+    Returns what the order is, which may no longer be by degree to the last, and all places.
+    """
+    stored_at = np.full(num_vertices, num_vertices, np.uint32)
+    stored_at[kept] = np.arange(kept.size, dtype=np.uint32)
+    others = stored_at == num_vertices
+    stored_at[others] = np.arange(kept.size, num_vertices, dtype=np.uint32)
+    if (stored_at == np.arange(num_vertices)).all():
+        return Order.NATURAL, NO_ORDER
+    return (Order.DBG if old in (Order.DEGREE, Order.DBG) else Order.LOCAL), stored_at
+
+
+def judge_kept_order(
+    arcs: NDArray[np.uint64],
+    column_bits: int,
+    degrees: Degrees,
+    order: Order,
+    stored_at: NDArray[np.uint32],
+) -> OrderChoice:
+    """Say what a kept order costs on a sample of arcs, and whether another one would pay."""
+    if arcs.size == 0:
+        return OrderChoice(order, "kept", {})
+    weights = head_weights(order, degrees, stored_at)
+    best = choose_order(arcs, column_bits, degrees, None)
+    arcs = _sorted(arcs)
+    kept = _bits_per_edge(arcs, column_bits, stored_at, weights)
+    saved = 1 - min(best.bits.values()) / kept
+    costs = ", ".join(f"{name} {value:.1f}" for name, value in best.bits.items())
+    pays = f"--order auto would save {saved:.0%}" if saved > _WORTHWHILE else "no other saves 3 %"
+    why = f"kept; {pays} (kept {kept:.1f}, {costs} bits per edge)"
+    return OrderChoice(order, why, {**best.bits, "kept": kept})
+
+
 def _bits_per_edge(
     arcs: NDArray[np.uint64], column_bits: int, stored_at: NDArray[np.uint32], weights: Degrees
 ) -> float:

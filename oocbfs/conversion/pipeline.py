@@ -31,6 +31,8 @@ from oocbfs.conversion.order import (
     choose_order,
     head_weights,
     inverse,
+    judge_kept_order,
+    keep_order,
     looks_like_mesh,
     order_by_heads,
     stored_at_for,
@@ -89,6 +91,7 @@ class Conversion(Closing):
         self._resources = resources
         self._runs = [GraphRun(stored, resources.plan.watch) for stored in graphs]
         self._removal = removal
+        self._kept = NO_ORDER
         self._phases = resources.phases
         self._held_bytes, self._threads = resources.plan.held_bytes, resources.plan.threads
         self._open = ExitStack()
@@ -237,11 +240,15 @@ class Conversion(Closing):
 
     # 3. Sort
 
-    def sort(self, *, directed: bool) -> None:
-        """Turn the edges into sorted distinct keys without loops, and count degrees."""
+    def sort(self, *, directed: bool, keep_order: bool = False) -> None:
+        """Turn the edges into sorted distinct keys without loops, and count degrees.
+
+        With ``keep_order``, remember how the first graph stores its vertices.
+        """
         num_vertices, num_edges = self.ids.num_vertices, self.counts.edges_read
         self._table_bytes = VERTEX_BYTES[directed] * num_vertices + self.ids.num_bytes
         self._table_bytes += sum(run.table_bytes for run in self._runs)
+        self._table_bytes += 4 * num_vertices if keep_order else 0
         if self._removal is not None:
             self._table_bytes += REMOVAL_BYTES * num_vertices
         self._resources.require(self._table_bytes, f"{num_vertices:,} vertices")
@@ -278,6 +285,8 @@ class Conversion(Closing):
                 bar.update(size)
             self._log.close()
             edges.collect(sorter, bar.update)
+        if keep_order:
+            self._kept = self._runs[0].stored_vertices(self.ids)
         for run in self._runs:
             run.close()
         removed = 0 if self._removal is None else self._removal.done.edges
@@ -328,6 +337,8 @@ class Conversion(Closing):
         vertices[kept] = numbers
         self._column_bits = bits_for(self.ids.num_vertices)
         self._edges.renumber(vertices, self.ids.num_vertices, self._column_bits)
+        renumbered = vertices[self._kept]
+        self._kept = renumbered[renumbered < self.ids.num_vertices]
 
     def _kept_ids(self, kept: NDArray[np.bool_]) -> NDArray[np.uint64]:
         listed, first = np.empty(int(kept.sum()), np.uint64), 0
@@ -355,13 +366,21 @@ class Conversion(Closing):
         local = self._order_locally() if mesh or choice == "local" else None
         with self._phases("order", None, "row"):
             degrees = edges.total_degrees
-            if choice == "auto":
+            if choice == "keep":
+                old = Order[self._runs[0].stored.order_name.upper()]
+                order, self._stored_at = keep_order(self._kept, old, degrees.size)
+                self._kept = NO_ORDER
+                arcs = edges.rows.arcs()
+                self.order = judge_kept_order(
+                    arcs, self._column_bits, degrees, order, self._stored_at
+                )
+            elif choice == "auto":
                 self.order = choose_order(edges.rows.arcs(), self._column_bits, degrees, local)
             else:
                 self.order = OrderChoice(Order[choice.upper()], "as asked for", {})
             if local is not None and self.order.order is Order.LOCAL:
                 self._stored_at = local
-            else:
+            elif choice != "keep":
                 self._stored_at = stored_at_for(self.order.order, degrees)
         del edges.rows
         if self.order.order is Order.DEGREE:

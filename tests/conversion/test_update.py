@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import oocbfs
 from oocbfs.errors import FormatError, QueryError
@@ -135,3 +137,44 @@ def test_update_reads_graphs_and_names(tmp_path: Path) -> None:
     oocbfs.update(graph, remove=more)
     with oocbfs.open(graph) as opened:
         assert (opened.num_vertices, opened.num_edges) == (0, 0)
+
+
+@given(
+    st.sampled_from(["natural", "degree", "dbg", "local"]),
+    st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), min_size=1, max_size=40),
+    st.lists(st.tuples(st.integers(0, 90), st.integers(0, 90)), max_size=30),
+    st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=10),
+)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40
+)
+def test_keep_leaves_vertices_where_they_are(
+    tmp_path: Path, order: Any, old: Any, added: Any, removed: Any
+) -> None:
+    graph, plain = tmp_path / "g.ocg", tmp_path / "plain.ocg"
+    oocbfs.convert(pair_array(old), graph, order=order, ids="compact", force=True)
+    with oocbfs.open(graph) as opened:
+        before = opened._stored.ids_of(np.arange(opened.num_vertices)).tolist()
+    wish: dict[str, Any] = {"add": pair_array(added), "remove": pair_array(removed)}
+    oocbfs.convert([graph, wish["add"]], plain, remove=wish["remove"], force=True, ids="compact")
+    report = oocbfs.update(graph, order="keep", ids="compact", **wish)
+    verify(graph, threads=1)
+    assert edges_of(graph) == edges_of(plain)
+    assert report.order_why.startswith("kept")
+    with oocbfs.open(graph) as opened:
+        after = opened._stored.ids_of(np.arange(opened.num_vertices)).tolist()
+    stayed = [one for one in before if one in after]
+    assert after[: len(stayed)] == stayed
+    assert after[len(stayed) :] == sorted(set(after) - set(stayed))
+
+
+def test_keep_says_when_another_order_would_pay(tmp_path: Path) -> None:
+    path = tmp_path / "g.ocg"
+    oocbfs.convert(generators.kron(12), path, order="natural")
+    report = oocbfs.update(path, add=pair_array([(1, 2)]), order="keep")
+    assert (report.order, "--order auto would save" in report.order_why) == ("natural", True)
+    oocbfs.convert(path, tmp_path / "h.ocg")
+    report = oocbfs.update(tmp_path / "h.ocg", add=pair_array([(1, 2)]), order="keep")
+    assert "kept; no other saves 3 %" in report.order_why
+    with pytest.raises(QueryError, match="order keep is that of a graph"):
+        oocbfs.convert(pair_array([(1, 2)]), path, order="keep", force=True)

@@ -24,7 +24,7 @@ from oocbfs.options import (
     read_path,
     read_whole,
 )
-from oocbfs.settings import ZSTD_LEVELS, OrderName, Settings, as_text
+from oocbfs.settings import ZSTD_LEVELS, KeptOrderName, OrderName, Settings, as_text
 
 _log = logging.getLogger(__name__)
 
@@ -189,14 +189,19 @@ def add_flag(parser: argparse._ActionsContainer, name: str, text: str) -> None:
     parser.add_argument(name, action="store_true", help=text)
 
 
-def add_work_options(parser: argparse.ArgumentParser, *, force: bool = True) -> None:
-    """Add what every verb that writes a graph takes; ``force`` where it may replace a file."""
+def add_work_options(parser: argparse.ArgumentParser, *, in_place: bool = False) -> None:
+    """Add what every verb that writes a graph takes; ``in_place`` where it replaces one."""
     add(parser.add_mutually_exclusive_group(), "--directed", "--undirected")
-    add(parser, "--order")
+    if in_place:
+        keep = "; keep: as they are, new ones behind them"
+        text = f"how vertices are stored{keep} (default: auto, chosen from the data)"
+        add(parser, "--order", choices=get_args(KeptOrderName), help=text)
+    else:
+        add(parser, "--order")
     limit = "limit for the process, such as 4G (default: half of what is free)"
     add(parser, "--memory", help=limit)
     add(parser, "--tmp", help="folder for temporary data (default: the output's)")
-    add(parser, "--zstd", "--threads", *(["--force"] if force else []), "--json")
+    add(parser, "--zstd", "--threads", *([] if in_place else ["--force"]), "--json")
 
 
 def add_engine_options(parser: argparse.ArgumentParser) -> None:
