@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from oocbfs.kernels.array_types import READ_U8, READ_U32, READ_U64, U32, U64
+from oocbfs.kernels.array_types import READ_I64, READ_U8, READ_U32, READ_U64, U8, U32, U64
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.varint import decode_tail, row_span
 
@@ -50,6 +50,41 @@ def decode_keys(
                 out[num_keys] = row << bits | column
                 num_keys += 1
     return num_keys
+
+
+@compiled(
+    types.void(
+        U8, READ_I64, READ_I64, READ_U32, READ_U64, READ_U32, _I64, READ_U8, READ_U32, _I64,
+        READ_U32, _I64, types.boolean,
+    )
+)  # fmt: skip
+def mark_present(
+    found, sources, targets, heads, bases, starts, shift, tails, degrees, num_ids, stored_at,
+    max_degree, either,
+):  # fmt: skip
+    """Set ``found`` where a file has an edge; ends are natural positions, below 0 if it has none.
+
+    An edge is sought in the row of its source or, if it is in ``either`` row, in the shorter one.
+    """
+    neighbours = np.empty(max_degree + 1, np.uint32)
+    decoded = np.int64(-1)
+    count = np.int64(0)
+    for i in range(sources.size):
+        if sources[i] < 0 or targets[i] < 0:
+            continue
+        row = np.int64(stored_at[sources[i]]) if stored_at.size else sources[i]
+        other = np.int64(stored_at[targets[i]]) if stored_at.size else targets[i]
+        if either and row != decoded and degrees[other] < degrees[row]:
+            row, other = other, row
+        if heads[row] >= num_ids:
+            continue
+        if row != decoded:
+            begin, end = row_span(bases, starts, shift, tails.size, row)
+            count = max(0, decode_tail(neighbours[:max_degree], tails, begin, end, num_ids))
+            decoded = row
+        place = np.searchsorted(neighbours[:count], np.uint32(other))
+        if heads[row] == other or (place < count and neighbours[place] == other):
+            found[i] = 1
 
 
 @compiled(types.void(U64, U32, _I64, _I64))

@@ -7,6 +7,7 @@ kind keep the order of their ids, so that this reads each part of the file about
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,8 @@ from oocbfs.kernels.rows import Rows
 
 _NONE = np.empty(0, np.uint32)
 _PIECE_VERTICES = 1 << 18
+# A sample of rows is taken from so many places.
+_SAMPLED_RANGES = 64
 
 
 class GraphRun:
@@ -34,7 +37,14 @@ class GraphRun:
         self._order = _NONE if stored.order is None else stored.order
         self._stored_at = _NONE if stored.order is None else stored.stored_at
         self._offset, self._vertices = 0, _NONE
+        self._once = not stored.directed
+        self.column_bits = 0
         stored.check_ids()
+
+    @property
+    def num_arcs(self) -> int:
+        """Entries of the rows of one side."""
+        return self._rows.num_edges
 
     @property
     def table_bytes(self) -> int:
@@ -120,6 +130,77 @@ class GraphRun:
             filled += positions.size
         return found[:filled]
 
+    def as_stored(self, *, inward: bool = False) -> GraphRun:
+        """Return the same rows, or those of the transpose, in the order in which they are stored.
+
+        For a conversion in which stored vertices keep their numbers; every arc is one key.
+        """
+        run = copy(self)
+        run._order = run._stored_at = run._vertices = _NONE
+        run._offset, run._once = 0, False
+        run._rows = self.stored.in_rows if inward else self.stored.rows
+        return run
+
+    def add_degrees(self, out_degrees: NDArray[np.uint32], in_degrees: NDArray[np.uint32]) -> None:
+        """Add the degrees of its vertices; those of both directions may be one array."""
+        sides = [(self.stored.rows, out_degrees)]
+        if self.directed:
+            sides.append((self.stored.in_rows, in_degrees))
+        for first in range(0, self.stored.num_vertices, _PIECE_VERTICES):
+            stop = min(first + _PIECE_VERTICES, self.stored.num_vertices)
+            vertices = self._vertex_of(np.arange(first, stop)).view(np.int64)
+            with self.stored.reading():
+                for rows, degrees in sides:
+                    degrees[vertices] += self._in_order(rows.degrees, first, stop)
+
+    def sample_rows(self, num_arcs: int, column_bits: int) -> NDArray[np.uint64]:
+        """Return all arcs of some rows, spread evenly, about so many."""
+        run, every = copy(self), self.stored.num_vertices
+        run._once = False
+        share = min(1.0, num_arcs / max(1, self._rows.num_edges))
+        stride = max(1, every // _SAMPLED_RANGES)
+        found = [np.empty(0, np.uint64)]
+        for first in range(0, every, stride):
+            ends = self._vertex_of(np.array([first, min(every - 1, first + int(share * stride))]))
+            found += run.keys(int(ends[0]), int(ends[1]) + 1, column_bits, num_arcs)
+        return np.concatenate(found)
+
+    def keep(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Return those of some keys whose edges it does not have."""
+        bits = np.uint64(self.column_bits)
+        ends = [
+            self._positions_of((part).view(np.int64))
+            for part in (keys >> bits, keys & np.uint64((1 << self.column_bits) - 1))
+        ]
+        found = np.zeros(keys.size, np.uint8)
+        rows = self._rows
+        with self.stored.reading():
+            graph_keys.mark_present(
+                found,
+                *ends,
+                rows.heads,
+                rows.bases,
+                rows.starts,
+                rows.shift,
+                rows.tails,
+                rows.degrees,
+                rows.num_ids,
+                self._stored_at,
+                rows.max_degree,
+                not self.directed,
+            )
+        absent: NDArray[np.uint64] = keys[found == 0]
+        return absent
+
+    def _positions_of(self, vertices: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the natural positions of vertices, -1 of those that it does not have."""
+        if not self._vertices.size:
+            found = vertices - self._offset
+            return np.where((found >= 0) & (found < self.stored.num_vertices), found, -1)
+        found = np.searchsorted(self._vertices, vertices.astype(np.uint32))
+        found = np.minimum(found, self._vertices.size - 1)
+        return np.where(self._vertices[found] == vertices, found, -1)
+
     def close(self) -> None:
         """Release the tables: the file is read no more."""
         self._vertices = self._order = self._stored_at = _NONE
@@ -151,7 +232,7 @@ class GraphRun:
             for part in range(begin, end, _PIECE_VERTICES):
                 degrees = self._in_order(self._rows.degrees, part, min(part + _PIECE_VERTICES, end))
                 total += int(degrees.sum(dtype=np.int64))
-        return total if self.directed else total // 2
+        return total // 2 if self._once else total
 
     def keys(
         self, first: int, stop: int, column_bits: int, piece_keys: int
@@ -191,7 +272,7 @@ class GraphRun:
                 column_bits,
                 first,
                 stop,
-                not self.directed,
+                self._once,
             )
         )
 

@@ -27,7 +27,7 @@ _MESH_MAX_DEGREE = 64
 # Degree-based grouping: class limits in multiples of the mean degree.
 _GROUPS = (0.5, 1, 2, 4, 8, 16, 32)
 # How many arcs a sample of rows should have, and how many at most, since a row may be long.
-_SAMPLE_ARCS, _MAX_ARCS = 1 << 20, 1 << 21
+SAMPLE_ARCS, _MAX_ARCS = 1 << 20, 1 << 21
 # Arcs of whole rows that are encoded at a time, and vertices that are renamed.
 _PIECE_ARCS = 1 << 16
 _PIECE_VERTICES = 1 << 18
@@ -46,7 +46,7 @@ class RowSample:
     """All arcs of some rows, chosen by a hash of the row: the order of input does not matter."""
 
     def __init__(self, num_edges: int, column_bits: int, *, both: bool) -> None:
-        share = min(1.0, _SAMPLE_ARCS / max(1, 2 * num_edges))
+        share = min(1.0, SAMPLE_ARCS / max(1, 2 * num_edges))
         self._threshold = np.uint64(min(2**64 - 1, int(share * 2**64)))
         self._column_bits, self._both = column_bits, both
         self._chunks = [np.empty(0, np.uint64)]

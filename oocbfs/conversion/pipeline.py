@@ -27,6 +27,7 @@ from oocbfs.conversion.local_order import LocalOrder
 from oocbfs.conversion.names.numbering import Numbering
 from oocbfs.conversion.order import (
     NO_ORDER,
+    SAMPLE_ARCS,
     OrderChoice,
     choose_order,
     head_weights,
@@ -92,6 +93,7 @@ class Conversion(Closing):
         self._runs = [GraphRun(stored, resources.plan.watch) for stored in graphs]
         self._removal = removal
         self._kept = NO_ORDER
+        self._base: GraphRun | None = None
         self._phases = resources.phases
         self._held_bytes, self._threads = resources.plan.held_bytes, resources.plan.threads
         self._open = ExitStack()
@@ -263,14 +265,21 @@ class Conversion(Closing):
             budget_bytes=(self._held_bytes - self._table_bytes) // 5,
         )
         self._edges = self._open.enter_context(closing(edges))
+        if keep_order:
+            self._kept = self._runs[0].stored_vertices(self.ids)
+            self._base = self._stays_in_place()
         sample = self._sample_keys(directed)
         if self._removal is not None:
             self._removal.prepare(self.ids, sample, self._column_bits, directed=directed)
         # Graph files are read by whole rows.
-        align_bits = self._column_bits if self._runs else 0
-        budget_bytes = free * 3 // 4
+        runs = self._runs if self._base is None else []
         sorter = self._resources.key_sorter(
-            sample, num_edges, budget_bytes, align_bits, self._runs, self._removal
+            sample,
+            num_edges,
+            free * 3 // 4,
+            self._column_bits if runs else 0,
+            runs,
+            self._removal or self._base,
         )
 
         def scatter(index: int) -> tuple[int, int]:
@@ -285,13 +294,16 @@ class Conversion(Closing):
                 bar.update(size)
             self._log.close()
             edges.collect(sorter, bar.update)
-        if keep_order:
-            self._kept = self._runs[0].stored_vertices(self.ids)
-        for run in self._runs:
+        in_base = 0
+        if self._base is not None:
+            self._base.add_degrees(edges.out_degrees, edges.in_degrees)
+            in_base = self._base.num_edges
+        for run in runs:
             run.close()
         removed = 0 if self._removal is None else self._removal.done.edges
         self.counts.edges_read -= removed
-        self.counts.duplicates = self.counts.edges_read - self.counts.loops - edges.num_keys
+        found = edges.num_keys + in_base
+        self.counts.duplicates = self.counts.edges_read - self.counts.loops - found
         self.counts.spilled_bytes += sorter.spilled_bytes + edges.spilled_bytes
         if self._removal is not None:
             self.counts.spilled_bytes += self._removal.spilled_bytes
@@ -301,10 +313,23 @@ class Conversion(Closing):
         self._table_bytes += _ROW_BYTES * max(0, largest - _USUAL_ROW)
         self._resources.require(self._table_bytes, f"a row of {largest:,} neighbours")
 
+    def _stays_in_place(self) -> GraphRun | None:
+        """Return the graph whose rows need not be sorted, as all its vertices stay where they are.
+
+        The edges that are sorted are then only those that it does not have.
+        """
+        run = self._runs[0]
+        if len(self._runs) > 1 or self._removal is not None:
+            return None
+        if self._kept.size < run.stored.num_vertices:
+            return None
+        run.column_bits = self._column_bits
+        return run
+
     def _sample_keys(self, directed: bool) -> Keys:
         """Return some keys of the log and of all graphs, as many of each as its share."""
         logged, _ = self._keys(self._log.sample(SAMPLE_EDGES), directed)
-        if not self._runs:
+        if not self._runs or self._base is not None:
             return logged
         sizes = [self._log.num_edges, *(run.num_edges for run in self._runs)]
         shares = [SAMPLE_EDGES * size // max(1, sum(sizes)) for size in sizes]
@@ -371,6 +396,8 @@ class Conversion(Closing):
                 order, self._stored_at = keep_order(self._kept, old, degrees.size)
                 self._kept = NO_ORDER
                 arcs = edges.rows.arcs()
+                if self._base is not None:
+                    arcs = self._base.sample_rows(SAMPLE_ARCS, self._column_bits)
                 self.order = judge_kept_order(
                     arcs, self._column_bits, degrees, order, self._stored_at
                 )
@@ -431,6 +458,8 @@ class Conversion(Closing):
         for side, writer in writers.items():
             self._write_rows(writer, side)
         edges.close()
+        if self._base is not None:
+            self._base.close()
         return {
             "num_vertices": num_vertices,
             "num_arcs": writers[sides[0]].num_arcs,
@@ -458,10 +487,16 @@ class Conversion(Closing):
         # The edges of a directed graph are needed once more, for the transpose.
         keep, budget_bytes = side is Side.OUT, self._held_bytes - self._table_bytes
         sorter = self._edges.sort_arcs(
-            "arrange", side, self._stored_at, budget_bytes=budget_bytes, keep=keep
+            "arrange",
+            side,
+            self._stored_at,
+            budget_bytes=budget_bytes,
+            keep=keep,
+            base=self._base,
         )
         writer.begin_tails()
-        with self._phases("encode", self._edges.num_arcs(side), "edge") as bar:
+        num_arcs = self._edges.num_arcs(side) + (self._base.num_arcs if self._base else 0)
+        with self._phases("encode", num_arcs, "edge") as bar:
             for rows in sorter.drain(lambda keys: encode(keys, self._column_bits, self._weights)):
                 if rows is not None:
                     writer.write(rows)

@@ -13,6 +13,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.conversion.graph_run import GraphRun
 from oocbfs.conversion.key_sorter import Keys, KeySorter
 from oocbfs.conversion.order import RowSample
 from oocbfs.conversion.resources import Resources
@@ -135,15 +136,24 @@ class SortedEdges:
         *,
         budget_bytes: int,
         keep: bool,
+        base: GraphRun | None = None,
     ) -> KeySorter:
         """Scatter the arcs of a side by row, as an order stores them; none is the natural one.
 
-        ``keep`` tells whether the edges are needed once more.
+        ``keep`` tells whether the edges are needed once more. The rows of the ``base`` are merged
+        with them, in the order in which its file stores them.
         """
         free_bytes = budget_bytes - self._log.resident_bytes
         sample = self._arcs(self._sample, side, stored_at)
         num_arcs = self.num_arcs(side)
-        sorter = self._resources.key_sorter(sample, num_arcs, free_bytes, self._column_bits)
+        runs = [] if base is None else [base.as_stored(inward=side is Side.IN)]
+        for run in runs:
+            # Of each as many as its share.
+            wanted = SAMPLE_EDGES * num_arcs // max(1, run.num_arcs)
+            some = sample[:: max(1, sample.size // max(1, wanted))]
+            sample = np.concatenate([some, run.sample(SAMPLE_EDGES, self._column_bits)])
+        total = num_arcs + sum(run.num_arcs for run in runs)
+        sorter = self._resources.key_sorter(sample, total, free_bytes, self._column_bits, runs)
 
         def scatter(index: int) -> int:
             arcs = self._arcs(self._unpack(index, keep=keep), side, stored_at)

@@ -14,6 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import oocbfs
+from oocbfs.conversion.pipeline import Conversion
+from oocbfs.conversion.plan import ConvertPlan, MemoryWatch
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.generate import generators
 from oocbfs.graph.verifier import verify
@@ -155,8 +157,12 @@ def test_keep_leaves_vertices_where_they_are(
     oocbfs.convert(pair_array(old), graph, order=order, ids="compact", force=True)
     with oocbfs.open(graph) as opened:
         before = opened._stored.ids_of(np.arange(opened.num_vertices)).tolist()
-    wish: dict[str, Any] = {"add": pair_array(added), "remove": pair_array(removed)}
-    oocbfs.convert([graph, wish["add"]], plain, remove=wish["remove"], force=True, ids="compact")
+    wish: dict[str, Any] = {"add": pair_array(added)}
+    if removed:
+        wish["remove"] = pair_array(removed)
+    oocbfs.convert(
+        [graph, wish["add"]], plain, remove=wish.get("remove"), force=True, ids="compact"
+    )
     report = oocbfs.update(graph, order="keep", ids="compact", **wish)
     verify(graph, threads=1)
     assert edges_of(graph) == edges_of(plain)
@@ -178,3 +184,40 @@ def test_keep_says_when_another_order_would_pay(tmp_path: Path) -> None:
     assert "kept; no other saves 3 %" in report.order_why
     with pytest.raises(QueryError, match="order keep is that of a graph"):
         oocbfs.convert(pair_array([(1, 2)]), path, order="keep", force=True)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("order", ["natural", "degree"])
+def test_rows_that_stay_in_place_are_those_that_are_sorted(
+    tmp_path: Path, directed: bool, named: bool, order: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What nobody sorts again is byte for byte what sorting all of it gives."""
+    rng = np.random.default_rng(3)
+    old, new = (rng.zipf(1.3, (size, 2)) % 5_003 for size in (200_000, 20_000))
+    new[:2000] = old[:2000]
+    ids: dict[str, Any] = {"ids": "names"} if named else {}
+
+    def make(edges: Any) -> Any:
+        return edges.astype(str).tolist() if named else edges
+
+    paths = [tmp_path / name for name in ("g.ocg", "fast.ocg", "slow.ocg")]
+    oocbfs.convert(make(old), paths[0], directed=directed, order=order, **ids)
+    monkeypatch.setattr(
+        "oocbfs.conversion.converter.make_plan", lambda *_: ConvertPlan(2, 4 << 20, MemoryWatch())
+    )
+    inputs = [paths[0], tuple(zip(*make(new), strict=True)) if named else new]
+    stays, stayed = Conversion._stays_in_place, []
+
+    def spy(self: Conversion) -> Any:
+        stayed.append(stays(self))
+        return stayed[-1]
+
+    monkeypatch.setattr(Conversion, "_stays_in_place", spy)
+    fast = oocbfs.convert(inputs, paths[1], order="keep")
+    assert stayed[0] is not None
+    monkeypatch.setattr(Conversion, "_stays_in_place", lambda _: None)
+    slow = oocbfs.convert(inputs, paths[2], order="keep")
+    assert paths[1].read_bytes() == paths[2].read_bytes()
+    assert (fast.duplicates, fast.edges) == (slow.duplicates, slow.edges)
+    verify(paths[1], threads=1)
