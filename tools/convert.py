@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_reading(parser)
     add_removing(parser)
     shared.add_flag(parser, "--allow-empty", "take inputs without edges, too")
-    shared.add_work_options(parser)
+    shared.add_work_options(parser, from_graph=True)
     shared.add(
         parser,
         "--parts",

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     convert.add_removing(parser)
     convert.add_reading(parser)
-    shared.add_work_options(parser, in_place=True)
+    shared.add_work_options(parser, from_graph=True, in_place=True)
 
 
 def run(options: argparse.Namespace) -> None:

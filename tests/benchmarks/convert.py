@@ -1,6 +1,7 @@
 """Converting text against GAPBS's converter: time, peak memory, size, and parsing alone.
 
-With ``--tables``: Parquet against NumPy's arrays, and chosen columns of text against the first two.
+With ``--tables``: Parquet against NumPy's arrays, chosen columns of text against the first two, a
+graph and some edges against the text of all, and a hundredth of the rows of Parquet against all.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3, help="best of so many")
     parser.add_argument("--folder", type=Path, help="for the files (default: a temporary one)")
-    parser.add_argument("--tables", metavar="KINDS", help="compare these: parquet,text")
+    parser.add_argument("--tables", metavar="KINDS", help="compare these: parquet,text,merge,where")
     options = parser.parse_args(arguments)
     settings = (options.scale, options.threads, options.repeats)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         if options.tables is None:
             measure(Path(folder), *settings)
         for kind in filter(None, (options.tables or "").split(",")):
-            {"parquet": measure_parquet, "text": measure_columns}[kind](Path(folder), *settings)
+            _TABLES[kind](Path(folder), *settings)
 
 
 def measure(folder: Path, scale: int, threads: int, repeats: int) -> None:
@@ -125,6 +126,57 @@ def measure_columns(folder: Path, scale: int, threads: int, repeats: int) -> Non
     }
     title = f"Kronecker {scale} as text, {threads} threads, median of {repeats}"
     compare(title, folder, inputs, threads, repeats)
+
+
+def measure_merge(folder: Path, scale: int, threads: int, repeats: int) -> None:
+    """Add a hundredth of edges to a graph: from the text of all, and from the graph file."""
+    text, more, graph = (folder / name for name in ("old.txt", "more.txt", "old.ocg"))
+    timed(oocbfs("generate", "kron", "--scale", scale, "-o", text))
+    vertices, edges = ("--vertices", 2**scale), ("--edges", 16 * 2**scale // 100)
+    timed(oocbfs("generate", "uniform", *vertices, *edges, "--seed", 2, "-o", more))
+    timed(oocbfs("convert", text, "-o", graph, "--threads", threads))
+    inputs: dict[str, list[object]] = {
+        "text of all": [text, more],
+        "graph and text": [graph, more],
+        "graph and text, --order keep": [graph, more, "--order", "keep"],
+    }
+    title = f"Kronecker {scale} and 1 % more within 512M, {threads} threads, median of {repeats}"
+    compare(title, folder, inputs, threads, repeats, "--memory", "512M")
+
+
+_WRITE_DAYS = """
+import sys
+import numpy, pyarrow, pyarrow.parquet
+rows, vertices = int(sys.argv[2]), int(sys.argv[3])
+kinds = {"src": pyarrow.int64(), "dst": pyarrow.int64(), "day": pyarrow.int32()}
+random = numpy.random.default_rng(1)
+with pyarrow.parquet.ParquetWriter(sys.argv[1], pyarrow.schema(list(kinds.items()))) as writer:
+    for day in range(100):
+        ends = random.integers(0, vertices, (2, rows // 100))
+        days = numpy.full(rows // 100, day, numpy.int32)
+        writer.write_table(pyarrow.table([*ends, days], schema=pyarrow.schema(list(kinds.items()))))
+"""
+
+
+def measure_where(folder: Path, scale: int, threads: int, repeats: int) -> None:
+    """Convert a table of a hundred days, and one of these days."""
+    table = folder / "days.parquet"
+    sizes = [str(16 * 2**scale), str(2**scale)]
+    subprocess.run([sys.executable, "-c", _WRITE_DAYS, table, *sizes], check=True)
+    inputs: dict[str, list[object]] = {
+        "all rows": [table],
+        "--where 'day = 41'": [table, "--where", "day = 41"],
+    }
+    rows = f"{16 * 2**scale:,} rows of Parquet"
+    compare(f"{rows}, {threads} threads, median of {repeats}", folder, inputs, threads, repeats)
+
+
+_TABLES = {
+    "parquet": measure_parquet,
+    "text": measure_columns,
+    "merge": measure_merge,
+    "where": measure_where,
+}
 
 
 def compare(

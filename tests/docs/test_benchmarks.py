@@ -78,11 +78,13 @@ def test_convert_tables(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(convert, "timed", timed_here)
-    arguments = ["--tables", "parquet,text", "--scale", "8", "--repeats", "1"]
+    arguments = ["--tables", "parquet,text,merge,where", "--scale", "8", "--repeats", "1"]
     convert.main([*arguments, "--folder", str(tmp_path)])
     shown = capsys.readouterr().out
     assert "| Parquet |" in shown
     assert "| two columns, --columns dst,src |" in shown
+    assert "| graph and text, --order keep |" in shown
+    assert "| --where 'day = 41' |" in shown
     assert not list(tmp_path.iterdir())
 
 

@@ -189,11 +189,16 @@ def add_flag(parser: argparse._ActionsContainer, name: str, text: str) -> None:
     parser.add_argument(name, action="store_true", help=text)
 
 
-def add_work_options(parser: argparse.ArgumentParser, *, in_place: bool = False) -> None:
-    """Add what every verb that writes a graph takes; ``in_place`` where it replaces one."""
+def add_work_options(
+    parser: argparse.ArgumentParser, *, from_graph: bool = False, in_place: bool = False
+) -> None:
+    """Add what every verb that writes a graph takes.
+
+    Some make it ``from_graph`` files, whose order can be kept, or replace one ``in_place``.
+    """
     add(parser.add_mutually_exclusive_group(), "--directed", "--undirected")
-    if in_place:
-        keep = "; keep: as they are, new ones behind them"
+    if from_graph:
+        keep = "; keep: as the first graph has them, new ones behind them"
         text = f"how vertices are stored{keep} (default: auto, chosen from the data)"
         add(parser, "--order", choices=get_args(KeptOrderName), help=text)
     else:
