@@ -25,7 +25,8 @@ def decode_keys(
     """Write the arcs of the rows at natural positions first … stop-1 as keys; returns how many.
 
     It is -1 if a row is damaged. The vertex at position p is vertices[p], or p + offset if there is
-    no such array. The keys of a row are in any order. With ``once``, only arcs to larger positions.
+    no such array. The keys of a row ascend if vertices are not reordered, and are in any order if
+    they are. With ``once``, only arcs to larger positions.
     """
     bits = np.uint64(column_bits)
     num_keys = 0
@@ -41,7 +42,12 @@ def decode_keys(
         count = decode_tail(neighbours[:-1], tails, begin, end, num_ids)
         if count < 0 or count + 1 != degrees[stored] or num_keys + count + 1 > out.size:
             return -1
-        neighbours[count] = head
+        place = count
+        if order.size == 0:
+            while place > 0 and neighbours[place - 1] > head:
+                neighbours[place] = neighbours[place - 1]
+                place -= 1
+        neighbours[place] = head
         row = np.uint64(vertices[p]) if vertices.size else np.uint64(p + offset)
         for i in range(count + 1):
             q = np.int64(order[neighbours[i]]) if order.size else np.int64(neighbours[i])

@@ -38,6 +38,7 @@ class GraphRun:
         self._stored_at = _NONE if stored.order is None else stored.stored_at
         self._offset, self._vertices = 0, _NONE
         self._once = not stored.directed
+        self.is_disjoint = False
         self.column_bits = 0
         stored.check_ids()
 
@@ -133,11 +134,12 @@ class GraphRun:
     def as_stored(self, *, inward: bool = False) -> GraphRun:
         """Return the same rows, or those of the transpose, in the order in which they are stored.
 
-        For a conversion in which stored vertices keep their numbers; every arc is one key.
+        For a conversion in which stored vertices keep their numbers, and that adds only what
+        ``keep`` has left of other edges; every arc is one key.
         """
         run = copy(self)
         run._order = run._stored_at = run._vertices = _NONE
-        run._offset, run._once = 0, False
+        run._offset, run._once, run.is_disjoint = 0, False, True
         run._rows = self.stored.in_rows if inward else self.stored.rows
         return run
 

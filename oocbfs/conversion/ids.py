@@ -178,6 +178,17 @@ def all_ids(ids: IdMap) -> Iterator[Ids]:
         yield from ids.pieces()
 
 
+def some_ids(ids: IdMap, kept: NDArray[np.bool_]) -> Ids:
+    """Return the ids of the vertices that are kept, in ascending order."""
+    listed = np.empty(int(kept.sum()), np.uint64)
+    first = filled = 0
+    for piece in all_ids(ids):
+        some = piece[kept[first : first + piece.size]]
+        listed[filled : filled + some.size] = some
+        first, filled = first + piece.size, filled + some.size
+    return listed
+
+
 def check_count(num_vertices: int) -> None:
     """Refuse more vertices than the format can hold."""
     if num_vertices > MAX_VERTICES:

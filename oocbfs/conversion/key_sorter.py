@@ -30,7 +30,12 @@ _PIECE_KEYS = 1 << 19
 
 
 class SortedRun(Protocol):
-    """Keys that are sorted already, and made when they are merged: the rows of a graph file."""
+    """Keys that are sorted already, and made when they are merged: the rows of a graph file.
+
+    Rows ascend. ``is_disjoint`` tells that their keys do, too, and that nobody else has them.
+    """
+
+    is_disjoint: bool
 
     def count(self, first: int, stop: int) -> int:
         """Count about the keys of the rows first … stop-1."""
@@ -166,20 +171,39 @@ class KeySorter:
         return first, int(starts[bucket]) if bucket < starts.size else 1 << self._align_bits
 
     def _sort(self, bucket: int, size: int, work: Callable[[Keys], Result]) -> Result:
+        keys = self._merged(bucket, size)
+        return work(keys if self._filter is None else self._filter.keep(keys))
+
+    def _merged(self, bucket: int, size: int) -> Keys:
+        """Return the distinct keys of a bucket, sorted."""
+        runs = self._sorted_runs
+        if len(runs) != 1 or not runs[0].is_disjoint:
+            return self._sorted(self._pieces(bucket, _CACHED_KEYS), size)
+        base = list(runs[0].keys(*self._rows(bucket), self._align_bits, _CACHED_KEYS))
+        keys = base[0] if len(base) == 1 else np.concatenate([np.empty(0, np.uint64), *base])
+        more = self._sorted(self._added(bucket, _CACHED_KEYS), size)
+        return np.insert(keys, np.searchsorted(keys, more), more) if more.size else keys
+
+    def _sorted(self, pieces: Iterator[Keys], size: int) -> Keys:
         keys = np.empty(min(size, 2 * self._bucket_keys), np.uint64)
         filled = 0
-        for piece in self._pieces(bucket, _CACHED_KEYS):
+        for piece in pieces:
             if filled + piece.size > keys.size:  # only where the bucket is full of duplicates
                 filled = radix.sort_unique(keys[:filled], np.empty(filled, np.uint64))
                 more = max(filled, self._bucket_keys) + piece.size
                 keys = np.concatenate((keys[:filled], np.empty(more, np.uint64)))
             keys[filled : filled + piece.size] = piece
             filled += piece.size
-        keys = keys[: radix.sort_unique(keys[:filled], np.empty(filled, np.uint64))]
-        return work(keys if self._filter is None else self._filter.keep(keys))
+        return keys[: radix.sort_unique(keys[:filled], np.empty(filled, np.uint64))]
 
     def _pieces(self, bucket: int, piece_keys: int) -> Iterator[Keys]:
         """Yield the keys of a bucket, at most ``piece_keys`` at a time."""
+        yield from self._added(bucket, piece_keys)
+        for run in self._sorted_runs:
+            yield from run.keys(*self._rows(bucket), self._align_bits, piece_keys)
+
+    def _added(self, bucket: int, piece_keys: int) -> Iterator[Keys]:
+        """Yield the keys of a bucket that were added."""
         for start, bounds in self._runs:
             begin, end = int(bounds[bucket]), int(bounds[bucket + 1])
             for first in range(begin, end, piece_keys):
@@ -190,8 +214,6 @@ class KeySorter:
             begin, end = int(bounds[bucket]), int(bounds[bucket + 1])
             for first in range(begin, end, piece_keys):
                 yield block[first : min(first + piece_keys, end)]
-        for run in self._sorted_runs:
-            yield from run.keys(*self._rows(bucket), self._align_bits, piece_keys)
 
     def _split(self, bucket: int, size: int) -> KeySorter | None:
         """Scatter a bucket that is too large once more; None if that cannot make it smaller."""

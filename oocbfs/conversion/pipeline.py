@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.conversion import ids as ids_
+from oocbfs.conversion.distinct_ids import distinct_ids
 from oocbfs.conversion.edge_log import EdgeLog
 from oocbfs.conversion.graph_run import GraphRun
 from oocbfs.conversion.ids import IdBitmap, IdMap, IdRange
@@ -38,24 +39,20 @@ from oocbfs.conversion.order import (
     order_by_heads,
     stored_at_for,
 )
-from oocbfs.conversion.plan import LISTED_BYTES, VERTEX_BYTES
+from oocbfs.conversion.plan import VERTEX_BYTES
 from oocbfs.conversion.removal import VERTEX_BYTES as REMOVAL_BYTES
 from oocbfs.conversion.removal import Removal
 from oocbfs.conversion.resources import Resources
 from oocbfs.conversion.row_writer import RowWriter, choose_block_shift, encode
 from oocbfs.conversion.sorted_edges import SAMPLE_EDGES, Side, SortedEdges
-from oocbfs.errors import InputError
 from oocbfs.formats.container import layout
 from oocbfs.formats.container.layout import Flag, Kind, Order
 from oocbfs.formats.container.writer import ContainerWriter
 from oocbfs.formats.edges import Declared, Edges, EdgeStream, NamedEdgeStream
 from oocbfs.formats.io.closing import Closing
 from oocbfs.formats.io.ordered import ordered_map
-from oocbfs.formats.names import PackedNames, pack
 from oocbfs.graph.stored import StoredGraph
 from oocbfs.kernels.convert import ids as id_kernels
-from oocbfs.kernels.names.words import MAX_NAME_BYTES
-from oocbfs.options import is_whole
 
 
 def bits_for(num_vertices: int) -> int:
@@ -145,24 +142,10 @@ class Conversion(Closing):
         assert self._removal is not None
         if self._names is None:
             self._removal.read(stream)
-            known = [i for i in vertices if is_whole(i) and 0 <= i < 2**64]
-            ids = np.array(known, np.uint64)
-            if any(not is_whole(i) for i in vertices):
-                raise InputError("vertices to remove are ids, which are whole numbers")
+            self._removal.take_ids(vertices)
         else:
-            with self._phases("read", stream.total, stream.unit) as bar:
-                for edges in stream.named_batches():
-                    packed = PackedNames(edges.text, edges.starts, edges.lengths)
-                    self._removal.add(self._names.find(packed))
-                    bar.update(stream.done - bar.n)
-            if any(not isinstance(name, str) for name in vertices):
-                raise InputError("vertices to remove are names, which are text")
-            encoded = [name.encode("utf-8", "surrogatepass") for name in vertices]
-            # What is too long is the name of no vertex, and nor is "".
-            names = [name if len(name) <= MAX_NAME_BYTES else b"" for name in encoded]
-            found = self._names.find(pack(names))
-            ids = found[found >= 0].view(np.uint64)
-        self._removal.take_vertices(ids, len(vertices) - ids.size)
+            self._removal.read_names(stream, self._names)
+            self._removal.take_names(vertices, self._names)
 
     # 2. Name the vertices
 
@@ -210,35 +193,11 @@ class Conversion(Closing):
     def _seen_ids(self) -> IdMap:
         """Return the ids that occur: from the bitmap, or sorted if they are too large for one."""
         words = self._seen.words()
-        return ids_.ListedIds(self._distinct_ids()) if words is None else ids_.BitmapIds(words)
-
-    def _distinct_ids(self) -> NDArray[np.uint64]:
-        """Sort the ids of all edges."""
-        sample = self._log.sample(SAMPLE_EDGES)
-        listed = sum(run.stored.num_vertices for run in self._runs)
-        stride = max(1, listed // SAMPLE_EDGES)
-        some = (ids[::stride].copy() for run in self._runs for ids in run.named_ids())
-        sample_ids = np.concatenate((sample.sources, sample.targets, *some))
-        num_ids = 2 * self._log.num_edges + listed
-        sorter = self._resources.key_sorter(sample_ids, num_ids, self._held_bytes // 4)
-        chunks, count = [np.empty(0, np.uint64)], 0
-        id_bytes = LISTED_BYTES + VERTEX_BYTES[False]
-        with self._phases("ids", len(self._log), "batch") as bar:
-            for index in range(len(self._log)):
-                edges = self._log.take(index, keep=True)
-                sorter.add(edges.sources)
-                sorter.add(edges.targets)
-                bar.update()
-            for run in self._runs:
-                for ids in run.named_ids():
-                    sorter.add(ids)
-            for chunk in sorter.drain(np.copy):
-                count += chunk.size
-                if count <= self._held_bytes // id_bytes:  # otherwise they are only counted
-                    chunks.append(chunk)
-        self.counts.spilled_bytes += sorter.spilled_bytes
-        self._resources.require(id_bytes * count, f"{count:,} ids with gaps")
-        return np.concatenate(chunks)
+        if words is not None:
+            return ids_.BitmapIds(words)
+        listed, spilled_bytes = distinct_ids(self._resources, self._log, self._runs)
+        self.counts.spilled_bytes += spilled_bytes
+        return ids_.ListedIds(listed)
 
     # 3. Sort
 
@@ -353,7 +312,7 @@ class Conversion(Closing):
         else:
             if kept.all() and self._is_declared:
                 return
-            listed = self._kept_ids(kept)
+            listed = ids_.some_ids(self.ids, kept)
             self.ids = self._choose_ids(
                 ids_.ListedIds(listed), int(listed[-1]) if listed.size else -1
             )
@@ -364,15 +323,6 @@ class Conversion(Closing):
         self._edges.renumber(vertices, self.ids.num_vertices, self._column_bits)
         renumbered = vertices[self._kept]
         self._kept = renumbered[renumbered < self.ids.num_vertices]
-
-    def _kept_ids(self, kept: NDArray[np.bool_]) -> NDArray[np.uint64]:
-        listed, first = np.empty(int(kept.sum()), np.uint64), 0
-        filled = 0
-        for ids in ids_.all_ids(self.ids):
-            some = ids[kept[first : first + ids.size]]
-            listed[filled : filled + some.size] = some
-            first, filled = first + ids.size, filled + some.size
-        return listed
 
     def _keys(self, edges: Edges, directed: bool) -> tuple[Keys, int]:
         """Pack edges into keys of two vertices; also counts the loops left out."""
@@ -397,7 +347,7 @@ class Conversion(Closing):
                 self._kept = NO_ORDER
                 arcs = edges.rows.arcs()
                 if self._base is not None:
-                    arcs = self._base.sample_rows(SAMPLE_ARCS, self._column_bits)
+                    arcs = self._base.sample_rows(SAMPLE_ARCS // 4, self._column_bits)
                 self.order = judge_kept_order(
                     arcs, self._column_bits, degrees, order, self._stored_at
                 )

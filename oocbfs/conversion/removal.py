@@ -6,9 +6,11 @@ goes with it. One that never had an edge, because an input named it without any,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from threading import Lock
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +18,18 @@ from numpy.typing import NDArray
 from oocbfs.conversion.edge_log import EdgeLog
 from oocbfs.conversion.ids import IdMap
 from oocbfs.conversion.key_sorter import Keys
+from oocbfs.conversion.names.numbering import Numbering
 from oocbfs.conversion.resources import Resources
 from oocbfs.conversion.spill import BlockLog
-from oocbfs.formats.edges import Edges, EdgeStream, Ids
+from oocbfs.errors import InputError
+from oocbfs.formats.edges import Edges, EdgeStream, NamedEdgeStream
 from oocbfs.formats.io.closing import Closing
+from oocbfs.formats.names import PackedNames, pack
 from oocbfs.kernels import varint
 from oocbfs.kernels.convert import ids as id_kernels
+from oocbfs.kernels.names.words import MAX_NAME_BYTES
 from oocbfs.kernels.threads import renewed_after_fork
+from oocbfs.options import is_whole
 
 # For each vertex: whether it is removed, has lost an edge, stays; its number after that; its id.
 VERTEX_BYTES = 1 + 1 + 1 + 4 + 8
@@ -72,21 +79,36 @@ class Removal(Closing):
                 self._resources.plan.watch.is_over()
                 bar.update(stream.done - bar.n)
 
-    def add(self, found: NDArray[np.int64]) -> None:
-        """Take edges between names by the numbers of these, one after the other; below 0 is none.
+    def read_names(self, stream: NamedEdgeStream, names: Numbering) -> None:
+        """Take all edges of a stream of names; the numbers of these are the vertices."""
+        with self._resources.phases("read", stream.total, stream.unit) as bar:
+            for edges in stream.named_batches():
+                found = names.find(PackedNames(edges.text, edges.starts, edges.lengths))
+                sources, targets = found[0::2], found[1::2]
+                known = (sources >= 0) & (targets >= 0)
+                self.done.missing_edges += int(known.size - known.sum())
+                self._log.append(
+                    Edges(*(ends[known].view(np.uint64) for ends in (sources, targets)))
+                )
+                bar.update(stream.done - bar.n)
 
-        These numbers are the vertices.
-        """
-        known = (found[0::2] >= 0) & (found[1::2] >= 0)
-        self.done.missing_edges += int(known.size - known.sum())
-        self._log.append(
-            Edges(found[0::2][known].view(np.uint64), found[1::2][known].view(np.uint64))
-        )
+    def take_ids(self, vertices: Sequence[Any]) -> None:
+        """Take vertices by their ids."""
+        if not all(map(is_whole, vertices)):
+            raise InputError("vertices to remove are ids, which are whole numbers")
+        known = [vertex for vertex in vertices if 0 <= vertex < 2**64]
+        self._ids = np.unique(np.array(known, np.uint64))
+        self.done.missing_vertices = len(vertices) - len(known)
 
-    def take_vertices(self, ids: Ids, num_missing: int = 0) -> None:
-        """Take the ids of vertices, or the numbers of their names, less those that are none."""
-        self._ids = np.unique(ids)
-        self.done.missing_vertices = num_missing
+    def take_names(self, vertices: Sequence[Any], names: Numbering) -> None:
+        """Take vertices by their names."""
+        if not all(isinstance(name, str) for name in vertices):
+            raise InputError("vertices to remove are names, which are text")
+        encoded = [name.encode("utf-8", "surrogatepass") for name in vertices]
+        # What is too long is the name of no vertex, and nor is "".
+        found = names.find(pack([name if len(name) <= MAX_NAME_BYTES else b"" for name in encoded]))
+        self._ids = np.unique(found[found >= 0]).view(np.uint64)
+        self.done.missing_vertices = int((found < 0).sum())
 
     # 2. Prepare
 
