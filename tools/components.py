@@ -1,4 +1,4 @@
-"""find the connected components; of a directed graph the weakly connected ones"""
+"""find the connected components; of a directed graph the weakly or strongly connected ones"""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     shared.add(parser, "graph")
     vectors.add_vector(parser, "--labels", "the smallest id of each vertex's component")
+    every = "find the strongly connected components of a directed graph"
+    shared.add_flag(parser, "--strong", every)
     only = "print only how much of the graph the largest component holds"
     shared.add_flag(parser, "--largest", only)
     shared.add_engine_options(parser)
@@ -37,6 +39,7 @@ def run(options: argparse.Namespace) -> None:
     with searches.open_graph(options) as opened:
         result = opened.components(
             progress=True,
+            strong=options.strong,
             **shared.chosen(options, *shared.ENGINE),
             options=Settings(**shared.chosen(options, *shared.DEVICE)),
         )
@@ -86,7 +89,11 @@ def _rows(result: ComponentsResult) -> Iterator[tuple[str, str]]:
     stats = result.stats
     decoded = stats.tail_bytes_decoded
     share = decoded / max(1, stats.tail_bytes)
-    yield "components", f"{result.num_components:,} in {result.graph.num_vertices:,} vertices"
+    strongly = ", strongly connected" if result.strong else ""
+    yield (
+        "components",
+        f"{result.num_components:,} in {result.graph.num_vertices:,} vertices{strongly}",
+    )
     yield from searches.durations(stats)
     yield "tails decoded", f"{decoded:,} bytes, {share:.1%} of all"
     for tier, moved in stats.slow_bytes_by_tier.items():

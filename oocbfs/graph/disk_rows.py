@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ _FAST_KINDS = (Kind.HEADS, Kind.BASES, Kind.STARTS)
 
 class DiskRows:
     """Heads and starts of a graph in memory, and where on disk to find its tails."""
+
+    is_turned = False
 
     def __init__(self, container: Container, num_non_isolated: int | None = None) -> None:
         self._container = container
@@ -105,6 +108,18 @@ class DiskRows:
         section.flags.writeable = False
         return section
 
+    def turned(self) -> DiskRows:
+        """Return the same rows with every edge turned around; they are closed with these."""
+        self.load()
+        other: DiskRows = copy(self)
+        parts = {"out_rows": self.in_rows, "in_rows": self.out_rows}
+        places = {"out_disk": self.in_disk, "in_disk": self.out_disk}
+        other.__dict__.pop("cached_disk", None)
+        other.__dict__.update(parts | places)
+        other.is_turned = True
+        return other
+
     def close(self) -> None:
         """Close the file."""
-        self.file.close()
+        if not self.is_turned:
+            self.file.close()

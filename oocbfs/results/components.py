@@ -62,7 +62,7 @@ class ComponentsStats(CallStats):
 
 @dataclass(frozen=True, repr=False)
 class ComponentsResult(OfGraph, tables.Tabular):
-    """Connected components; of a directed graph the weakly connected ones.
+    """Connected components; of a directed graph the weakly or the strongly connected ones.
 
     ``labels`` holds the smallest id of each vertex's component, and is aligned with the ids in
     ascending order: position i is id i where ids are 0 … n-1. Where vertices have names, a label is
@@ -74,6 +74,8 @@ class ComponentsResult(OfGraph, tables.Tabular):
     stats: ComponentsStats
     # How many vertices share the label of this position, 0 where none does.
     _counts: NDArray[np.uint32] = field(repr=False)
+    # Of a directed graph: whether all vertices of a component reach each other.
+    strong: bool = False
 
     @cached_property
     def histogram(self) -> dict[int, int]:
@@ -156,7 +158,10 @@ class ComponentsResult(OfGraph, tables.Tabular):
 
     @cached_property
     def largest_edges(self) -> int:
-        """Edges of the largest component, undirected ones counted once."""
+        """Edges of the largest component, undirected ones counted once.
+
+        Of a strongly connected one, those that leave it are counted too.
+        """
         total = 0
         with self._stored.reading():
             degrees = self._stored.stored_degrees
@@ -211,6 +216,7 @@ class ComponentsResult(OfGraph, tables.Tabular):
             "edges": self._stored.num_edges,
             "arcs": self._stored.num_arcs,
             "components": self.num_components,
+            "strong": self.strong,
             "largest_component": None if largest is None else largest._asdict(),
             "sizes": [list(pair) for pair in self.histogram.items()],
             "seconds": self.stats.seconds,

@@ -117,12 +117,18 @@ def checked(
 
 
 def validate_components(
-    graph: AnyStored, labels: Ids, counts: NDArray[np.uint32], *, bounded: bool = False
+    graph: AnyStored,
+    labels: Ids,
+    counts: NDArray[np.uint32],
+    *,
+    bounded: bool = False,
+    strong: bool = False,
 ) -> None:
     """Check components by joining the ends of all edges, plainly.
 
     The label of a vertex is the smallest id among those that edges join it with, whatever their
-    direction, and ``counts`` says at the position of a label how many have it.
+    direction, and ``counts`` says at the position of a label how many have it. Strongly connected
+    components are checked for lying within those.
 
     Raises
     ------
@@ -137,12 +143,26 @@ def validate_components(
         if problem:
             raise _failed(graph, kernels.PROBLEMS[problem], position)
     first_id = np.uint64(graph.first_id)
+    if strong:
+        positions = graph.positions(labels)
+        outside = np.flatnonzero(roots_of(forest)[positions] != roots_of(forest))
+        if outside.size:
+            raise _failed(graph, "its component is not connected", outside[0])
+        return
     wrong = kernels.check_labels(forest, sizes, np.asarray(labels), ids, first_id)
     if wrong >= 0:
         raise _failed(graph, "its label is not the smallest id of its component", wrong)
     differing = np.flatnonzero(sizes != counts)
     if differing.size:
         raise _failed(graph, "the size of its component is wrong", differing[0])
+
+
+def roots_of(forest: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return the root of every vertex of a forest of labels."""
+    above = forest[forest]
+    while not np.array_equal(forest, above):
+        forest, above = above, above[above]
+    return forest
 
 
 def _from_row(kernel: Callable[..., Any], row: int, *arguments: Any) -> Any:  # noqa: ANN401

@@ -185,6 +185,7 @@ class AnyGraph(OpenGraph):
     def components(
         self,
         *,
+        strong: bool = False,
         engine: Engine = "auto",
         memory: str | int | None = None,
         threads: int | None = None,
@@ -198,6 +199,9 @@ class AnyGraph(OpenGraph):
 
         Parameters
         ----------
+        strong
+            Find the strongly connected components of a directed graph instead: the vertices of one
+            reach each other. The graph is in one file.
         engine, memory, threads, progress, tmp, options
             As for ``bfs``.
 
@@ -213,7 +217,7 @@ class AnyGraph(OpenGraph):
         )
         from oocbfs.search.components import components
 
-        return components(self._stored, settings)
+        return components(self._stored, settings, strong=strong)
 
     def _settings(
         self,

@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from oocbfs.arrays import fresh
+from oocbfs.engines.base import Engine
 from oocbfs.engines.choice import Choice, run_on_best
+from oocbfs.errors import QueryError
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.kernels.compiling import clock, compile_seconds
 from oocbfs.plan.host import why_disk
-from oocbfs.results.components import ComponentsResult, ComponentsStats
+from oocbfs.results.components import ComponentsResult, ComponentsRun, ComponentsStats
 from oocbfs.results.to_ids import components_to_ids
 from oocbfs.results.validation import validate_components
 from oocbfs.search.decision import decide_components
@@ -23,9 +26,11 @@ if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
 
 
-def components(graph: AnyStored, settings: Settings) -> ComponentsResult:
+def components(graph: AnyStored, settings: Settings, *, strong: bool = False) -> ComponentsResult:
     """Find the components of a graph; see ``AnyGraph.components``."""
     settings.check()
+    # Without directions they are the same.
+    strong = strong and graph.directed
     only = only_engine(graph, settings)
     if only is not None:
         refuse(only, graph, settings)
@@ -37,7 +42,9 @@ def components(graph: AnyStored, settings: Settings) -> ComponentsResult:
             else only.needs(graph, settings)
         )
         labels = fresh(graph.num_vertices, np.uint32)
-        if only is not None:
+        if strong:
+            run, choice = _connect_strongly(graph, labels, settings, only)
+        elif only is not None:
             run, choice = only.connect(graph, labels, settings), Choice(only.name)
         else:
             run, choice = run_on_best(
@@ -51,7 +58,8 @@ def components(graph: AnyStored, settings: Settings) -> ComponentsResult:
         named, counts = components_to_ids(graph, labels, memory_plan.arrays, threads)
         end = clock()
         if settings.checks:
-            validate_components(graph, named, counts, bounded=settings.memory is not None)
+            bounded = settings.memory is not None
+            validate_components(graph, named, counts, bounded=bounded, strong=strong)
         if run.engine == "disk":
             graph.release()
     stats = ComponentsStats(
@@ -68,4 +76,22 @@ def components(graph: AnyStored, settings: Settings) -> ComponentsResult:
         fallback=choice.fallback,
         engine_reason=run.note or choice.reason,
     )
-    return ComponentsResult(graph, named, stats, counts)
+    return ComponentsResult(graph, named, stats, counts, strong)
+
+
+def _connect_strongly(
+    graph: AnyStored, labels: NDArray[np.uint32], settings: Settings, only: Engine | None
+) -> tuple[ComponentsRun, Choice]:
+    """Find strongly connected components: each of their searches chooses its engine."""
+    from oocbfs.graph.stored import StoredGraph
+    from oocbfs.search.strong import connect_strongly
+
+    if not isinstance(graph, StoredGraph):
+        raise QueryError(
+            f"{graph.path}: strongly connected components are found in a graph in one file: "
+            "name the file that it was cut from"
+        )
+    if only is not None:
+        raise QueryError("strongly connected components are found without devices and method")
+    run, choice = connect_strongly(graph, labels, settings)
+    return run, choice
