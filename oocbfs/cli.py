@@ -30,6 +30,7 @@ VERBS = (
     "bfs",
     "batch",
     "components",
+    "distances",
     "report",
     "ablate",
     "graph500",

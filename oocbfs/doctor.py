@@ -227,6 +227,7 @@ _COMPILED: tuple[tuple[Target, ...], ...] = (
         "convert.arrange",
     ),
     _modules("convert.webgraph", "ordered.search"),
+    _modules("components.strong", "distances.bounds", "distances.walks"),
     _modules("convert.cluster", "convert.generate", "varint", "many.spread", "methods.sequential"),
     _modules(*(f"results.{name}" for name in _RESULTS)),
     _modules(*(f"names.{name}" for name in _NAMES)),

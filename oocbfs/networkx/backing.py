@@ -281,16 +281,6 @@ class ListedEdges:
             yield Edges(sources, targets)
 
 
-def ids_at(graph: Graph, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return the ids at some positions, which an engine is asked about."""
-    stored = graph._stored
-    listed = stored.listed_ids
-    if listed is None:
-        return positions.astype(np.uint64) + np.uint64(stored.first_id)
-    with stored.reading():
-        return listed[positions]
-
-
 def row_scratch(backing: Backing) -> NDArray[np.uint32]:
     """Allocate room for the longest row of a file."""
     return fresh(backing.max_degree + 1, np.uint32)

@@ -11,7 +11,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from oocbfs.networkx.backing import ids_at
+from oocbfs.distances.searches import ids_at
 from oocbfs.networkx.names import Node
 
 

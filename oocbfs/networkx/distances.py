@@ -11,8 +11,9 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from oocbfs.networkx import bounds
-from oocbfs.networkx.backing import ids_at
+from oocbfs.distances.eccentricity import Eccentricities
+from oocbfs.distances.scope import ALL, scope_of
+from oocbfs.distances.searches import Searches, ids_at
 from oocbfs.networkx.names import Node
 from oocbfs.networkx.paths import known
 from oocbfs.results.source import SourceResult
@@ -74,9 +75,9 @@ def _inverse(result: SourceResult, positions: Any) -> Any:
 
 def eccentricity(G: Any, v: Any = None, sp: None = None, weight: None = None) -> Any:
     """Return the largest distance from all nodes, from some, or from one."""
-    if v is None and not G.is_directed() and len(G):
-        found = bounds.eccentricities(G._backing.engine, bounds.all_of_them, _NOT_CONNECTED)
-        return dict(zip(G, found.lower.tolist(), strict=True))
+    if v is None and len(G):
+        found = _bounded(G, "eccentricities").eccentricities()
+        return dict(zip(G, found.tolist(), strict=True))
     nodes = list(G.nbunch_iter(v))
     eccentricities = {}
     for node, result in zip(nodes, _searches(G, nodes), strict=True):
@@ -88,43 +89,49 @@ def eccentricity(G: Any, v: Any = None, sp: None = None, weight: None = None) ->
 
 def diameter(G: Any, e: None = None, usebounds: bool = False, weight: None = None) -> int:
     """Return the largest eccentricity."""
-    if G.is_directed() or not len(G):
+    if not len(G):
         return max(eccentricity(G).values())  # type: ignore[no-any-return]
-    return int(_bounded(G, bounds.for_diameter, usebounds).lower.max())
+    return _bounded(G, "diameter", usebounds).extremes().diameter[0]
 
 
 def radius(G: Any, e: None = None, usebounds: bool = False, weight: None = None) -> int:
     """Return the smallest eccentricity."""
-    if G.is_directed() or not len(G):
+    if not len(G):
         return min(eccentricity(G).values())  # type: ignore[no-any-return]
-    return int(_bounded(G, bounds.for_radius, usebounds).upper.min())
+    return _bounded(G, "radius", usebounds).extremes().radius[1]
 
 
 def periphery(G: Any, e: None = None, usebounds: bool = False, weight: None = None) -> list[Any]:
     """Return the nodes of the largest eccentricity."""
-    if G.is_directed() or not len(G):
-        found = eccentricity(G)
-        largest = max(found.values())
-        return [node for node, value in found.items() if value == largest]
-    lower = _bounded(G, bounds.for_periphery, usebounds).lower
-    return list(G._backing.names.nodes(np.flatnonzero(lower == lower.max())))
+    if not len(G):
+        return [max(eccentricity(G).values())]  # which refuses a graph without nodes
+    found = _bounded(G, "periphery", usebounds)
+    return list(G._backing.names.nodes(found.positions_at(found.most)))
 
 
 def center(G: Any, e: None = None, usebounds: bool = False, weight: None = None) -> list[Any]:
     """Return the nodes of the smallest eccentricity."""
-    if G.is_directed() or not len(G):
+    if not len(G):
         if not G.is_directed() and usebounds is not True:
             nx.is_tree(nx.Graph())  # which refuses a graph without nodes
-        found = eccentricity(G)
-        smallest = min(found.values())
-        return [node for node, value in found.items() if value == smallest]
-    upper = _bounded(G, bounds.for_center, usebounds).upper
-    return list(G._backing.names.nodes(np.flatnonzero(upper == upper.min())))
+        return [min(eccentricity(G).values())]
+    found = _bounded(G, "center", usebounds)
+    return list(G._backing.names.nodes(found.positions_at(found.least)))
 
 
-def _bounded(graph: Any, unresolved: bounds.Rule, usebounds: bool) -> bounds.Bounds:
-    message = _NO_BOUNDS if usebounds is True else _NOT_CONNECTED
-    return bounds.eccentricities(graph._backing.engine, unresolved, message)
+def _bounded(graph: Any, wanted: str, usebounds: bool = False) -> Eccentricities:
+    """Search until what is wanted is certain; refuse a graph that is not connected."""
+    engine = graph._backing.engine
+    scope = scope_of(engine, ALL) if not graph.is_directed() else scope_of(engine)
+    if not (scope.is_mutual and scope.is_whole):
+        message = _NOT_STRONG if graph.is_directed() else _NOT_CONNECTED
+        if usebounds is True and not graph.is_directed():
+            message = _NO_BOUNDS
+        raise nx.NetworkXError(message)
+    with Searches(engine, scope) as searches:
+        found = Eccentricities(searches, {wanted})
+        found.run()
+    return found
 
 
 def _searches(

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.arrays import fresh
+from oocbfs.distances.searches import ids_at
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.kernels.ordered import search as kernels
-from oocbfs.networkx.backing import Backing, ids_at, row_scratch
+from oocbfs.networkx.backing import Backing, row_scratch
 from oocbfs.settings import is_verifying
 
 # So many vertices are looked at before what they found is given out: first few, then more, because

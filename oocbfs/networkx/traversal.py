@@ -12,7 +12,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from oocbfs.networkx.backing import ids_at
+from oocbfs.distances.searches import ids_at
 from oocbfs.networkx.names import Node
 from oocbfs.networkx.ordered import OrderedSearch
 

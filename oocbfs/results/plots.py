@@ -30,7 +30,7 @@ _COLOURS = {
     STOPPED: plot.LIGHT_GREY,
 }
 # More levels than this are dots.
-_MOST_BARS = 200
+MOST_BARS = 200
 # More sources than this are lines without a name.
 _MOST_NAMES = len(plot.CYCLE)
 Path = str | os.PathLike[str] | None
@@ -73,7 +73,7 @@ def _panel(
         if is_first:
             _name_directions(axes, levels)
         if is_last:
-            _count_levels(axes, "level expanded")
+            count_levels(axes, "level expanded")
 
     return panel
 
@@ -88,7 +88,7 @@ def _draw(axes: Any, levels: Sequence[Level], values: list[int]) -> None:  # noq
     firsts = list(accumulate(widths, initial=0))[:-1]
     if max(values, default=0) > 0:
         plot.count_by_powers(axes, max(values))
-    if sum(widths) <= _MOST_BARS:
+    if sum(widths) <= MOST_BARS:
         lefts = [first - 0.4 for first in firsts]
         bars = axes.bar(
             lefts, values, [width - 0.2 for width in widths], color=colours, align="edge"
@@ -114,7 +114,8 @@ def _plain(direction: str) -> str:
     return direction if direction in _COLOURS else direction.partition(",")[0]
 
 
-def _count_levels(axes: Any, label: str) -> None:  # noqa: ANN401
+def count_levels(axes: Any, label: str) -> None:  # noqa: ANN401
+    """Write the numbers of levels or distances below an axis."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     axes.set_xlabel(label)
@@ -162,7 +163,7 @@ def plot_sources(
             axes.plot(
                 range(sizes.size),
                 sizes,
-                marker="o" if sizes.size <= _MOST_BARS else None,
+                marker="o" if sizes.size <= MOST_BARS else None,
                 markersize=3.5,
                 alpha=1 if few else 0.35,
                 color=plot.CYCLE[number] if few else plot.BLUE,
@@ -171,7 +172,7 @@ def plot_sources(
         if results and few:
             axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
         axes.set_ylabel("vertices")
-        _count_levels(axes, "distance")
+        count_levels(axes, "distance")
 
     reached = sorted(result.reached for result in results)
     depths = sorted(result.depth for result in results)

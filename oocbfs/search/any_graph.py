@@ -7,8 +7,8 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from oocbfs.distances.measures import Measures
 from oocbfs.errors import QueryError
-from oocbfs.graph.open_graph import OpenGraph
 from oocbfs.graph.vertices import Vertex
 from oocbfs.memory import parse_size
 from oocbfs.settings import (
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from oocbfs.results.source import SourceResults
 
 
-class AnyGraph(OpenGraph):
+class AnyGraph(Measures):
     """An open graph, as ``oocbfs.open`` gives it: a ``Graph`` or a ``ShardedGraph``.
 
     Both answer the same questions; where their rows are is known to those who derive from this.

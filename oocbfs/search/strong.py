@@ -9,9 +9,8 @@ small pieces: it is trimmed again, copied, and finished by one thread: see
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,14 +19,13 @@ from numpy.typing import NDArray
 from oocbfs import memory
 from oocbfs.arrays import fresh
 from oocbfs.engines.choice import Choice
-from oocbfs.errors import BudgetError, FormatError
-from oocbfs.formats.io.ordered import available_threads, over_ranges
-from oocbfs.graph.rows import rows_before
-from oocbfs.kernels.compiling import clock
+from oocbfs.errors import BudgetError
+from oocbfs.formats.io.ordered import available_threads
+from oocbfs.graph.passes import pass_over
+from oocbfs.kernels.compiling import clock, code_of
 from oocbfs.kernels.components import strong as kernels
-from oocbfs.kernels.components.connect import Step
-from oocbfs.kernels.rows import Rows
-from oocbfs.plan.host import PIECE_BYTES
+from oocbfs.kernels.components.connect import ComponentStep
+from oocbfs.plan.host import PIECE_BYTES, expect_code
 from oocbfs.results.components import ComponentsRun
 from oocbfs.search.run import bfs
 from oocbfs.settings import Settings
@@ -64,8 +62,10 @@ class _Search:
         self._settings = settings
         self._threads = available_threads(settings.threads)
         self._parts = np.full(graph.num_vertices, _ANY, np.uint8)
-        self._steps: list[Step] = []
+        self._steps: list[ComponentStep] = []
         self._moved: dict[str, int] = {}
+        codes = map(code_of, (kernels.trim, kernels.count, kernels.copy, kernels.join))
+        expect_code(graph.path, codes, settings.memory)
         self._choice = Choice("disk" if settings.engine == "disk" else "cpu")
 
     def run(self) -> tuple[ComponentsRun, Choice]:
@@ -136,7 +136,9 @@ class _Search:
                 best, pivot = float(ways[most]), first + most
         return pivot
 
-    def _reached(self, graph: StoredGraph, source: Any, settings: Settings) -> NDArray[np.bool_]:  # noqa: ANN401
+    def _reached(
+        self, graph: StoredGraph, source: NDArray[np.uint64], settings: Settings
+    ) -> NDArray[np.bool_]:
         """Return which stored vertices a search reaches."""
         found = bfs(graph, source, parents=False, settings=settings)
         stats = found.stats
@@ -187,34 +189,22 @@ class _Search:
         np.minimum.at(least, self._labels, np.arange(self._labels.size, dtype=np.uint32))
         self._labels[:] = least[self._labels]
 
-    def _pass(self, inward: bool, kernel: Callable[..., Any], *arguments: Any) -> tuple[int, int]:  # noqa: ANN401
-        """Run a kernel over the rows of one direction; return the sums of what it returns."""
-        rows = self._graph.in_rows if inward else self._graph.rows
-        columns = rows.heads, rows.bases, rows.starts, rows.shift, rows.tails
-        sums = [0, 0]
-        for first, stop in self._pieces(rows):
-
-            def work(begin: int, end: int, first: int = first) -> Any:  # noqa: ANN401
-                return kernel(*arguments, *columns, first + begin, first + end)
-
-            for found, num_bytes in over_ranges(work, stop - first, self._threads):
-                if found < 0:
-                    raise FormatError(f"{self._graph.path}: a row is damaged: run 'oocbfs verify'")
-                sums[0] += found
-                sums[1] += num_bytes
-        return sums[0], sums[1]
-
-    def _pieces(self, rows: Rows) -> Iterator[tuple[int, int]]:
-        """Yield ranges of rows that are not all done; a budget lets go of pages in between."""
-        bounded = self._settings.memory is not None
-        bounds = [0, rows.heads.size]
-        if bounded:
-            bounds[1:1] = rows_before(rows, np.arange(PIECE_BYTES, rows.tails.size, PIECE_BYTES))
-        for first, stop in pairwise(bounds):
-            if self._parts[first:stop].any():
-                yield first, stop
-                if bounded:
-                    self._graph.release()
+    def _pass(
+        self,
+        inward: bool,
+        kernel: Callable[..., Any],
+        *arguments: Any,  # noqa: ANN401
+    ) -> tuple[int, int]:
+        """Run a kernel over the rows of vertices that are not done yet."""
+        return pass_over(
+            self._graph,
+            kernel,
+            *arguments,
+            inward=inward,
+            threads=self._threads,
+            bounded=self._settings.memory is not None,
+            wanted=self._parts,
+        )
 
     def _step(self, name: str, tail_bytes: int, start: float) -> None:
-        self._steps.append(Step(name, 0, tail_bytes, clock() - start))
+        self._steps.append(ComponentStep(name, 0, tail_bytes, clock() - start))

@@ -11,9 +11,12 @@ import oocbfs
 from oocbfs import AnyGraph, Graph, QueryError, Settings, ShardedGraph
 
 NAMES = [
-    "bfs", "bfs_many", "close", "components", "degree", "degree_histogram", "degrees", "directed",
-    "edges", "ids", "in_neighbors", "info", "names", "neighbors", "num_arcs", "num_edges",
-    "num_vertices", "path", "positions", "release_device", "reversed", "title", "to_scipy",
+    "average_distance", "bfs", "bfs_many", "center", "close", "closeness", "components",
+    "degree", "degree_histogram", "degrees", "diameter", "directed", "distance_distribution",
+    "eccentricities", "eccentricity", "edges", "effective_diameter", "harmonic", "ids",
+    "in_neighbors", "info", "names", "neighbors", "num_arcs", "num_edges", "num_vertices",
+    "path", "positions", "radius", "release_device", "reversed", "title", "to_scipy",
+    "top_central",
 ]  # fmt: skip
 
 

@@ -61,6 +61,12 @@ CASES: dict[str, tuple[str, ...]] = {
     "components-disk": ("components", "k.ocg", "--engine", "disk", *_ONE),
     "components-emulator": ("components", "k.ocg", "--engine", "emulator", *_ONE),
     "components-parts": ("components", "shards", *_ONE),
+    "components-strong": ("components", "d.ocg", "--strong", *_CPU),
+    "distances": ("distances", "k.ocg", "--top", "3", *_CPU),
+    "distances-directed": (
+        "distances", "d.ocg", "--component", "all", "--exact", "eccentricities,closeness", *_CPU,
+    ),
+    "distances-parts": ("distances", "shards", "--exact", "diameter", "--samples", "9", *_CPU),
     "report": ("report", "k.ocg", "-o", "k.html", "--sources", "1", "--memory", "16G", *_ONE),
     "ablate": (
         "ablate", "k.ocg", "--methods", "v3.3", "--sources", "1", "--seeds", "1", *_ONE,

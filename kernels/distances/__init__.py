@@ -1,0 +1,1 @@
+"""What the levels of one search say about all other vertices."""

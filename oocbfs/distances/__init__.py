@@ -1,0 +1,1 @@
+"""Distances of a whole graph: eccentricities, their distribution, and who is central."""

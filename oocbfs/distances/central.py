@@ -1,0 +1,166 @@
+"""Who is central: the top by closeness or harmonic centrality, exactly, by searches with bounds.
+
+A search from c says of a vertex v at level i that it is at least |i - j| away from all of level j,
+and of all but its neighbours at least 2 (Bergamini, Borassi, Crescenzi, Marino and Meyerhenke,
+2019). Of a directed graph, j - i. The vertices with the largest bounds are searched from, 64 at a
+time, until no bound is above the last that is on top.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.distances.eccentricity import largest_of
+from oocbfs.distances.searches import Found, Searches
+from oocbfs.formats.io.ordered import over_ranges
+from oocbfs.kernels.distances import bounds as kernels
+
+By = Literal["closeness", "harmonic"]
+_AT_ONCE = 64
+# Searches whose levels are looked at: those that follow narrow little, and are for themselves.
+_MOST_LEVELS = 512
+# How far walks are counted: a pass over all rows for each step.
+_MOST_WALKED = 4
+# What sums of rounded numbers may be off.
+_SLACK = 1e-9
+
+
+class Central(NamedTuple):
+    """A vertex and its centrality."""
+
+    vertex: Any
+    value: float
+
+
+class Top:
+    """The most central vertices of a scope."""
+
+    def __init__(self, searches: Searches, count: int, by: By) -> None:
+        self._searches = searches
+        self._scope = searches.scope
+        self._by = by
+        self._count = min(count, self._scope.num_vertices)
+        self._degrees = np.ascontiguousarray(searches.degrees)
+        self.searched = 0
+        # The best so far: value, and the position below 0, so that of equal ones the first stays.
+        self.best: list[tuple[float, int]] = []
+        self.caps = self._first_caps()
+
+    def _first_caps(self) -> NDArray[np.float64]:
+        """Cap by how many vertices can be at each distance, as far as walks tell.
+
+        For closeness, a cap is above minus the sum of all distances, so that more is better here
+        too; where vertices may reach less than all, nothing is known before a search.
+        """
+        n = self._scope.total
+        if self._by == "closeness" and not self._scope.is_mutual:
+            caps = np.full(n, np.inf)
+        else:
+            caps, away = np.zeros(n), 0
+            left = np.full(n, self._scope.num_vertices - 1.0)
+            for counts in self._searches.walks():
+                away += 1
+                found = np.minimum(counts, left)
+                left -= found
+                caps += found / away if self._by == "harmonic" else -away * found
+                if away == _MOST_WALKED or not left.any():
+                    break
+            caps += left / (away + 1) if self._by == "harmonic" else -(away + 1) * left
+            caps += _SLACK * np.abs(caps)
+        if self._scope.inside is not None:
+            caps[~self._scope.inside] = -np.inf
+        return caps
+
+    def run(self, after_group: Callable[[Top], object] = lambda found: None) -> None:
+        """Search until the top is certain."""
+        while (chosen := self._choose()).size:
+            spreads = self._by == "harmonic" or self._scope.is_mutual
+            if spreads and self.searched < _MOST_LEVELS:
+                results = self._searches.levels(chosen)
+            else:
+                results = self._searches.sizes(chosen)
+            for position, found in zip(chosen.tolist(), results, strict=True):
+                self._learn(position, found)
+            self.searched += chosen.size
+            after_group(self)
+
+    def _choose(self) -> NDArray[np.int64]:
+        """Choose vertices of the largest caps that may still be on top."""
+        if not self._count:
+            return np.empty(0, np.int64)
+        # Few at first, so that their levels help to choose the next.
+        count = min(_AT_ONCE, max(1, self.searched))
+        least = -np.inf
+        if len(self.best) == self._count:
+            least = self._as_cap(self.best[0][0])
+            least += _SLACK * abs(least)
+        waiting = np.flatnonzero(self.caps > least)
+        chosen: NDArray[np.int64] = waiting[np.sort(largest_of(self.caps[waiting], count))]
+        return chosen
+
+    def _as_cap(self, value: float) -> float:
+        """Return a value as caps have it."""
+        if self._by == "closeness" and self._scope.is_mutual and value > 0:
+            return -(self._scope.num_vertices - 1) / value
+        return value
+
+    def _learn(self, position: int, found: Found) -> None:
+        """Take a value, and what its levels say about others."""
+        self.caps[position] = -np.inf
+        entry = self._value(found), -position
+        if len(self.best) < self._count:
+            heapq.heappush(self.best, entry)
+        else:
+            heapq.heappushpop(self.best, entry)
+        if found.forward is None:
+            return
+        row = np.ascontiguousarray(found.forward)
+        each = 0.5 if self._by == "harmonic" else 1.0
+        arguments = (self.caps, row, self._degrees, self._table(found.sizes), each)
+        over_ranges(kernels.cap, row.size, self._searches.threads, *arguments)
+
+    def _value(self, found: Found) -> float:
+        """Return the centrality of the vertex that was searched from."""
+        if self._by == "harmonic":
+            return found.harmonic
+        others = found.reached - 1.0
+        if not found.total:
+            return 0.0
+        return others / found.total * (others / (self._scope.num_vertices - 1))
+
+    def _table(self, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the cap of a vertex without neighbours at each level."""
+        levels = np.arange(sizes.size)
+        caps = np.empty(sizes.size)
+        for level in levels:
+            away = levels - level
+            if not self._searches.graph.directed:
+                away = np.abs(away)
+            away = np.maximum(away, 2)
+            # The vertex itself is no other, and was counted at 2.
+            if self._by == "harmonic":
+                caps[level] = (sizes / away).sum() - 0.5
+            else:
+                caps[level] = -float(sizes @ away) + 2
+        return caps + _SLACK * np.abs(caps)
+
+    def top(self) -> list[tuple[int, float]]:
+        """Return positions and values, the largest first."""
+        return [(-below, value) for value, below in sorted(self.best, reverse=True)]
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all that it takes to go on later."""
+        best = np.array(self.best, np.float64).reshape(-1, 2)
+        return {"caps": self.caps, "best": best, "searched": np.array([self.searched])}
+
+    def go_on(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take what an earlier run knew."""
+        self.caps = state["caps"].copy()
+        self.best = [(value, int(below)) for value, below in state["best"].tolist()]
+        heapq.heapify(self.best)
+        self.searched = int(state["searched"][0])

@@ -1,0 +1,212 @@
+"""Searches from many vertices of a scope: what they find of it, whatever engine runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oocbfs.distances.scope import Scope
+from oocbfs.formats.io.ordered import available_threads, over_ranges
+from oocbfs.graph.passes import pass_over
+from oocbfs.graph.stored import StoredGraph
+from oocbfs.kernels.compiling import code_of
+from oocbfs.kernels.distances import bounds as kernels
+from oocbfs.kernels.distances.walks import sum_neighbours
+from oocbfs.memory import parse_size
+from oocbfs.plan.host import expect_code
+from oocbfs.results.source import Levels
+from oocbfs.settings import Emit
+
+if TYPE_CHECKING:
+    from oocbfs.distances.measures import Measures
+
+
+_KERNELS = (kernels.narrow, kernels.count_mutual, kernels.count_inside, kernels.cap, sum_neighbours)
+# Whole numbers below are exact.
+_EXACT = 2.0**52
+
+
+class Found(NamedTuple):
+    """What one search found: vertices of the scope at each distance, and the distances.
+
+    ``backward`` are the distances to the vertex that was searched from, ``back_depth`` the largest.
+    """
+
+    sizes: NDArray[np.int64]
+    forward: Levels | None = None
+    backward: Levels | None = None
+    back_depth: int = 0
+
+    @property
+    def depth(self) -> int:
+        """Largest distance."""
+        return self.sizes.size - 1
+
+    @property
+    def reached(self) -> int:
+        """Number of vertices reached, the one that was searched from included."""
+        return int(self.sizes.sum())
+
+    @property
+    def total(self) -> int:
+        """Sum of all distances."""
+        return int(self.sizes @ np.arange(self.sizes.size))
+
+    @property
+    def harmonic(self) -> float:
+        """Sum of 1 / distance."""
+        return float((self.sizes[1:] / np.arange(1, self.sizes.size)).sum())
+
+
+class Searches:
+    """Searches on a graph; a context manager, because the graph turned around is open, too."""
+
+    def __init__(
+        self,
+        graph: Measures,
+        scope: Scope,
+        *,
+        inward: bool = False,
+        **settings: Any,  # noqa: ANN401
+    ) -> None:
+        self.graph = graph
+        self.scope = scope
+        self.threads = available_threads(settings.get("threads"))
+        self.searched = 0
+        self._settings = settings
+        expect_code(graph.path, map(code_of, _KERNELS), self._budget)
+        self._turned = graph.reversed() if graph.directed and (inward or scope.is_mutual) else None
+        self._sides = (self._turned, graph) if inward and graph.directed else (graph, self._turned)
+
+    @property
+    def _budget(self) -> int | None:
+        """Bytes that the process may take; None is without bound."""
+        memory = self._settings.get("memory")
+        return self.graph._stored.budget_bytes if memory is None else parse_size(memory)
+
+    @property
+    def degrees(self) -> NDArray[np.uint32]:
+        """Number of neighbours of each vertex, in the direction of the searches, by position."""
+        return self._sides[0].degrees  # type: ignore[union-attr]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._turned is not None:
+            self._turned.close()
+
+    def walks(self) -> Iterator[NDArray[np.float64]]:
+        """Yield for each distance, by position, what no more vertices can be at it.
+
+        Those are the walks of so many steps that do not go straight back; of a directed graph, all.
+        """
+        stored = self._sides[0]._stored  # type: ignore[union-attr]
+        yield self.degrees.astype(np.float64)
+        if not isinstance(stored, StoredGraph):
+            return
+        with stored.reading():
+            degrees = np.asarray(stored.stored_degrees).astype(np.float64)
+            bounded = self._budget is not None
+            before, counts, back = np.ones(degrees.size), degrees.copy(), degrees
+            while True:
+                sums = np.empty_like(counts)
+                pass_over(
+                    stored, sum_neighbours, sums, counts, threads=self.threads, bounded=bounded
+                )
+                if not self.graph.directed:
+                    with np.errstate(invalid="ignore"):
+                        sums -= back * before
+                    back = degrees - 1
+                # Too many to be counted exactly are all.
+                sums[~(sums < _EXACT)] = np.inf
+                before, counts = counts, sums
+                named = np.empty_like(counts)
+                named[slice(None) if stored.order is None else stored.order] = counts
+                yield named
+
+    def sizes(self, positions: NDArray[np.int64], *, back: bool = False) -> Iterator[Found]:
+        """Search for how many vertices are at each distance; with ``back`` the other way round."""
+        # Of a component that is strongly connected, searches get out.
+        if not self.graph.directed or self.scope.is_whole:
+            yield from self._search(self._sides[back], positions, "summary")
+            return
+        for found in self._search(self._sides[back], positions, "levels"):
+            row, inside = _plain(found.forward), self.scope.inside
+            parts = over_ranges(
+                self._counter(kernels.count_inside, row, inside), row.size, self.threads
+            )
+            yield Found(_summed(parts))
+
+    def levels(self, positions: NDArray[np.int64], *, back: bool = False) -> Iterator[Found]:
+        """Search for the distance of each vertex, with ``back`` also for those to the source."""
+        forward = self._search(self._sides[0], positions, "levels")
+        if not self.graph.directed:
+            for found in forward:
+                yield found._replace(backward=found.forward, back_depth=found.depth)
+            return
+        if not back:
+            for found in forward:
+                row = _plain(found.forward)
+                if self.scope.inside is not None:
+                    row = np.where(self.scope.inside, row, row.dtype.type(-1))
+                    found = Found(np.bincount(row[row >= 0]), row)
+                yield found
+            return
+        for there, back_again in zip(
+            forward, self._search(self._sides[1], positions, "levels"), strict=True
+        ):
+            one, other = _plain(there.forward), _plain(back_again.forward)
+            common = np.promote_types(one.dtype, other.dtype)
+            one, other = one.astype(common, copy=False), other.astype(common, copy=False)
+            parts = over_ranges(
+                self._counter(kernels.count_mutual, one, other), one.size, self.threads
+            )
+            back_depth = int(np.where(one >= 0, other, -1).max())
+            yield Found(_summed(parts), one, other, back_depth)
+
+    def _search(
+        self, graph: Measures | None, positions: NDArray[np.int64], emit: Emit
+    ) -> Iterator[Found]:
+        assert graph is not None
+        if not positions.size:
+            return
+        ids = ids_at(graph, positions)
+        for result in graph.bfs_many(ids, emit=emit, **self._settings):
+            self.searched += 1
+            yield Found(result.level_sizes, result.levels)
+
+    def _counter(self, kernel: Any, *columns: Any) -> Any:  # noqa: ANN401
+        """Return what counts a range of positions by level."""
+        depth = max(int(columns[0].max(initial=0)), 0)
+
+        def count(first: int, stop: int) -> NDArray[np.int64]:
+            sizes = np.zeros(depth + 1, np.int64)
+            kernel(sizes, *columns, first, stop)
+            return sizes
+
+        return count
+
+
+def _summed(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    sizes: NDArray[np.int64] = np.trim_zeros(np.sum(parts, axis=0), "b")
+    return sizes
+
+
+def _plain(levels: Levels | None) -> NDArray[Any]:
+    """Return levels as kernels know them."""
+    assert levels is not None
+    return np.ascontiguousarray(levels)
+
+
+def ids_at(graph: Measures, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Return the ids at some positions, which an engine is asked about."""
+    stored = graph._stored
+    listed = stored.listed_ids
+    if listed is None:
+        return positions.astype(np.uint64) + np.uint64(stored.first_id)
+    with stored.reading():
+        return listed[positions]
