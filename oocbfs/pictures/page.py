@@ -12,7 +12,7 @@ _STYLE = f"""
 @media(prefers-color-scheme:dark){{
 :root{{--paper:#14181d;--ink:#e8ecf1;--muted:#a3adb8;--grid:#333b44}}}}
 *{{box-sizing:border-box}}
-body{{margin:0 auto;padding:16px;max-width:1280px;background:var(--paper);color:var(--ink);
+body{{margin:0 auto;padding:16px;max-width:1200px;background:var(--paper);color:var(--ink);
 font:15px/1.5 system-ui,-apple-system,'Segoe UI',sans-serif}}
 h1{{font-size:22px;line-height:1.25;margin:8px 0;overflow-wrap:anywhere}}
 h2{{font-size:18px;margin:36px 0 4px}}
@@ -34,12 +34,13 @@ dt{{font-weight:600}}dd{{margin:0;color:var(--muted)}}
 summary{{cursor:pointer}}
 pre{{overflow-x:auto;padding:10px 12px;border:1px solid var(--grid);border-radius:6px;
 font:13px/1.6 ui-monospace,Menlo,Consolas,monospace}}
-.panels{{display:flex;flex-wrap:wrap;gap:24px 28px;margin-top:14px}}
+.panels{{display:flex;flex-wrap:wrap;gap:24px 8px;margin-top:14px}}
 .panels svg{{flex:0 1 {WIDTH + 4}px;width:100%;max-width:{WIDTH + 4}px;height:auto;
 align-self:flex-start}}
 .panels>.wide{{margin:0;flex:0 1 auto;min-width:0;max-width:100%;align-self:flex-start}}
 .panels>dl{{margin:0;flex:1 1 {WIDTH}px;align-content:start}}
 .panels>.full{{flex-basis:100%;min-width:0}}
+@media(max-width:480px){{dl{{grid-template-columns:1fr}}dd{{margin:0 0 6px}}}}
 {style()}
 """
 

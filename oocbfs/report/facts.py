@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from oocbfs.batch.sources import choose_hubs, choose_random
 from oocbfs.progress import Phases
@@ -14,8 +16,13 @@ from oocbfs.results.panels import SizeClass
 from oocbfs.search.graph import Graph
 from oocbfs.settings import file_name
 
-# Components that are named.
+if TYPE_CHECKING:
+    from oocbfs.distances.distribution import DistanceDistribution
+
+# Components, and vertices of most neighbours, that are named.
 _LARGEST = 8
+# Sources of the distribution of distances.
+_SAMPLES = 256
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,17 @@ class Search:
 
 
 @dataclass(frozen=True)
+class Hub:
+    """A vertex of many neighbours, and how central it is: its mean distance to what it reaches."""
+
+    vertex: Any
+    degree: int
+    reached: int
+    average: float
+    harmonic: float
+
+
+@dataclass(frozen=True)
 class Facts:
     """All that is shown; ``components`` and ``plan`` are what these verbs print with ``--json``."""
 
@@ -60,6 +78,8 @@ class Facts:
     sizes: list[SizeClass]
     largest: list[Component]
     searches: list[Search]
+    hubs: list[Hub]
+    distances: DistanceDistribution | None
     plan: dict[str, Any] | None
     commands: list[str]
 
@@ -76,6 +96,8 @@ class Facts:
             "degrees": {name: list(found.items()) for name, found in self.degrees.items()},
             "components": self.components,
             "searches": [vars(search) for search in self.searches],
+            "hubs": [vars(hub) for hub in self.hubs],
+            "distances": None if self.distances is None else self.distances.summary(),
             "plan": self.plan,
             "commands": self.commands,
         }
@@ -103,16 +125,48 @@ def gather(
         for source, why in chosen.items():
             searches.append(Search.of(graph.bfs(source, **settings), why))
             bar.update(1)
+    hubs, distances = [], None
+    if graph.num_vertices:
+        threads = settings.get("threads")
+        hubs = _hubs(graph, threads)
+        distances = graph.distance_distribution(_SAMPLES, seed=seed, threads=threads)
     name = shlex.quote(file_name(graph.path))
     commands = [
         command,
         f"oocbfs info {name}",
         f"oocbfs components {name}",
+        f"oocbfs distances {name} --exact none --seed {seed}",
         *(f"oocbfs bfs {name} --source {shlex.quote(str(s.source))}" for s in searches),
     ]
     if plan is not None:
         commands.append(f"oocbfs plan {name} --samples {plan['samples']}")
-    return Facts(graph.info(), degrees, components, sizes, largest, searches, plan, commands)
+    return Facts(
+        graph.info(),
+        degrees,
+        components,
+        sizes,
+        largest,
+        searches,
+        hubs,
+        distances,
+        plan,
+        commands,
+    )
+
+
+def _hubs(graph: Graph, threads: int | None) -> list[Hub]:
+    """Search from the vertices of most neighbours."""
+    stored = graph._stored
+    with stored.reading():
+        chosen = choose_hubs(stored.stored_degrees, min(_LARGEST, graph.num_vertices))
+        degrees = stored.stored_degrees[chosen].tolist()
+        ids = stored.ids_of(chosen)
+    hubs = []
+    for degree, found in zip(degrees, graph.bfs_many(ids, threads=threads), strict=True):
+        total = int(found.level_sizes @ np.arange(found.level_sizes.size))
+        average = total / max(1, found.reached - 1)
+        hubs.append(Hub(found.source, degree, found.reached, average, found.harmonic))
+    return hubs
 
 
 def _choose_sources(graph: Graph, found: ComponentsResult, count: int, seed: int) -> dict[Any, str]:

@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from oocbfs.memory import format_size
+from oocbfs.pictures.charts import lines
 from oocbfs.pictures.degrees import degree_panels
 from oocbfs.pictures.page import listed, page, section, table
 from oocbfs.pictures.svg import Picture
@@ -30,7 +31,13 @@ def as_html(graph: Graph, facts: Facts) -> str:
         _degrees(graph, facts),
         _components(graph, facts),
         _levels(graph, facts),
-        *(() if facts.plan is None else (_plan(facts.plan),)),
+        _hubs(graph, facts),
+        _distances(facts),
+        *(
+            (_plan(facts.plan),)
+            if facts.plan is not None and leaves_something_outside(facts.plan)
+            else ()
+        ),
         _made(facts),
     )
     return page(name, "".join(body))
@@ -121,6 +128,55 @@ def _levels(graph: Graph, facts: Facts) -> str:
     panel = sources_panel({f"from {search.source}": search.level_sizes for search in searches})
     below = table(headings, rows, words="chosen as")
     return section(Picture("Levels", caption, [panel]), below)
+
+
+def _hubs(graph: Graph, facts: Facts) -> str:
+    """Show the vertices of most neighbours by name."""
+    if not facts.hubs:
+        return ""
+    outward = "out-neighbours" if graph.directed else "neighbours"
+    rows = [
+        (
+            str(hub.vertex),
+            f"{hub.degree:,}",
+            f"{hub.reached:,}",
+            f"{hub.average:.3f}",
+            f"{hub.harmonic:,.1f}",
+        )
+        for hub in facts.hubs
+    ]
+    headings = ("vertex", outward, "reaches", "mean distance", "harmonic centrality")
+    caption = f"The vertices of most {outward}, and how far all others are from each; exact."
+    return section(Picture("Hubs", caption, []), table(headings, rows))
+
+
+def _distances(facts: Facts) -> str:
+    """Show how far pairs are from each other."""
+    found = facts.distances
+    if found is None or found.depth < 1:
+        return ""
+    caption = (
+        f"Between ordered pairs of vertices of {found.scope}, from {found.num_sources:,} of "
+        f"{found.num_vertices:,} sources: {found.certainty} for every share."
+    )
+    shares = [1e6 * share for share in (found.shares[1:] - found.shares[:-1]).tolist()]
+    panel = lines("pairs by distance, in a million", {"pairs": ("0", [0, *shares])})
+    rows = [
+        ("mean", found.average.text()),
+        ("median", found.median().text(",.0f")),
+        ("effective diameter", f"{found.effective_diameter().text()}: 90 % of the pairs"),
+        ("harmonic mean", found.harmonic_mean.text()),
+        ("reachable pairs", found.reachable.text(".2%")),
+    ]
+    return section(Picture("Distances", caption, [panel]), listed(rows))
+
+
+def leaves_something_outside(plan: dict[str, Any]) -> bool:
+    """Return whether any GPU would read over PCIe, leave tails on disk, or not take the graph."""
+    return any(
+        "error" in one or one["disk_bytes"] or (one["predicted"] or {}).get("slow_bytes", 1)
+        for one in plan["plans"]
+    )
 
 
 def _plan(plan: dict[str, Any]) -> str:

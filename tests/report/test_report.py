@@ -16,6 +16,7 @@ import pytest
 
 import oocbfs
 from oocbfs.generate import generators
+from oocbfs.report.page import leaves_something_outside
 from tests.support.command_line import call
 from tests.support.memory_limit import run_limited
 from tests.support.shared import SharedGraphs
@@ -85,8 +86,25 @@ def test_figures_are_those_of_the_graph(tmp_path: Path, directed: bool) -> None:
             assert 0 < search["load_seconds"] < search["seconds"]
             assert f"{search['load_seconds']:.4f}" in words
         assert "also loads" not in words
-    assert "RTX 4090" in words
-    assert "nothing of this was measured on a GPU" in words
+        for hub in found["hubs"]:
+            assert hub["degree"] == graph.degree(hub["vertex"])
+            assert f"{hub['average']:.3f}" in words
+            (harmonic,) = graph.harmonic([hub["vertex"]], inward=False).tolist()
+            assert hub["harmonic"] == pytest.approx(harmonic)
+        assert found["hubs"][0]["degree"] == max(degrees)
+        distances = graph.distance_distribution(256)
+        assert distances.average.text() in words
+        assert distances.effective_diameter().text() in words
+    # All of it would be in any GPU's memory: rows of zeros are left out.
+    assert "RTX 4090" not in words
+    assert found["plan"]["plans"]
+
+
+def test_plans_are_shown_where_they_say_something() -> None:
+    inside = {"disk_bytes": 0, "pinned_bytes": 64, "predicted": {"slow_bytes": 0}}
+    assert not leaves_something_outside({"plans": [inside, inside]})
+    for change in ({"predicted": {"slow_bytes": 32}}, {"disk_bytes": 1}, {"error": "too small"}):
+        assert leaves_something_outside({"plans": [inside, inside | change]})
 
 
 def test_the_page_needs_nothing_else(tmp_path: Path) -> None:
