@@ -21,6 +21,7 @@ from tests.benchmarks import (
     components,
     convert,
     disk,
+    distances,
     methods,
     names,
     naming,
@@ -250,3 +251,16 @@ def test_earlier_runs_are_tables_of_one_form() -> None:
         for row in rows:
             assert list(row) == ["date", "graph", "who", "what", "unit", "value", "note"], path
             assert float(row["value"].replace(",", "")) > 0, (path, row)
+
+
+def test_distances(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "directed.ocg"
+    oocbfs.convert(generators.kron(7), path, directed=True)
+    words = ["--scale", "7", "--side", "6", "--rounds", "1", "--peers", "networkx"]
+    distances.main([*words, "--graphs", str(path)])
+    shown = capsys.readouterr().out
+    assert shown.count("| oocbfs |") == 4
+    assert shown.count("| networkx, diameter | ") == 3
+    assert "| networkx, diameter | 10 |" in shown  # the grid
+    distances.main(["--memory", "2G", "--vertices", "1000"])
+    assert "| average distance |" in capsys.readouterr().out
