@@ -177,8 +177,7 @@ class Eccentricities:
     def _choose(self, waiting: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
         """Choose where to search from, of each side: large upper bounds, and small lower bounds.
 
-        Of equal ones those with more neighbours come first. Vertices that are far to get to say
-        most about the others' distances from there, whether or not theirs are wanted.
+        Of equal ones those with more neighbours come first.
         """
         if not self._spreads:
             return [
@@ -186,12 +185,14 @@ class Eccentricities:
                 for some, side in zip(waiting, self._sides, strict=True)
             ]
         count = self._at_once
+        far = [self._open(side) for side in self._sides]
         near = waiting[0] if waiting[0].size else waiting[-1]
+        if self._wanted == {"diameter"}:
+            near = far[0]  # those near all others narrow it most, and none of them is waiting
+        if waiting[0].size:
+            far[0] = waiting[0]
         keys = [(near, self._sides[0].lower, -1)]
-        keys += [
-            (waiting[0] if side is self._sides[0] else self._open(side), side.upper, 1)
-            for side in self._sides
-        ]
+        keys += [(some, side.upper, 1) for some, side in zip(far, self._sides, strict=True)]
         chosen = []
         for number, (some, bound, sign) in enumerate(reversed(keys)):
             share = (count + number) // len(keys)
