@@ -29,14 +29,15 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--scale", type=int, default=18, help="of Kronecker and uniform graphs")
     parser.add_argument("--side", type=int, default=300, help="of the grid (default: 300)")
     parser.add_argument("--graphs", type=Path, nargs="*", default=[], help=".ocg files besides")
+    parser.add_argument("--made", default="kron,uniform,grid", help="which graphs to make")
     parser.add_argument("--rounds", type=int, default=3, help="so many, in turns")
     parser.add_argument("--peers", default="networkit,networkx")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--memory", help="find 256 samples within it instead, and count bytes")
     parser.add_argument("--vertices", type=int, default=1 << 20, help="of that power law")
     options = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
         if options.memory:
             within_memory(folder, options)
             return
@@ -45,9 +46,11 @@ def main(arguments: Sequence[str]) -> None:
             f"uniform{options.scale}": lambda: generators.uniform(options.scale, 16),
             f"grid{options.side}": lambda: generators.grid2d(options.side, options.side),
         }
-        for graph, edges in made.items():
-            oocbfs.convert(edges(), folder / f"{graph}.ocg")
-        paths = [*(folder / f"{graph}.ocg" for graph in made), *options.graphs]
+        wanted = tuple(options.made.split(","))
+        names = [name for name in made if name.startswith(wanted)]
+        for name in names:
+            oocbfs.convert(made[name](), folder / f"{name}.ocg")
+        paths = [*(folder / f"{name}.ocg" for name in names), *options.graphs]
         for path in paths:
             show(
                 f"{path.stem}: exact diameter and radius of the largest component (strongly "
