@@ -47,6 +47,8 @@ BUFFER_BYTES = BUFFER_SEGMENTS * SEGMENT_BYTES
 # How many entries there is room for at first.
 FIRST_ENTRIES = 1 << 10
 FIRST_FOUND = 1 << 12
+# By how much there is more when that is not enough.
+GROWTH = 4
 # Entries have 31 bits in a slot.
 MOST_ENTRIES = 1 << 30
 
@@ -150,7 +152,7 @@ def make_reach(entries: int = FIRST_ENTRIES) -> Reach:
     )
 
 
-def grown(reach: Reach, factor: int = 4) -> Reach:
+def grown(reach: Reach, factor: int = GROWTH) -> Reach:
     """Return a reach with more room for entries, and none of them; all else stays as it is."""
     entries = factor * reach.queue.size
     reach.control[ENTRIES] = 0
@@ -162,7 +164,7 @@ def grown(reach: Reach, factor: int = 4) -> Reach:
     )
 
 
-def with_more_found(reach: Reach, factor: int = 4) -> Reach:
+def with_more_found(reach: Reach, factor: int = GROWTH) -> Reach:
     """Return a reach with more room for what is found; what is there stays there."""
     found = np.empty(factor * reach.found.size, np.uint32)
     filled = int(reach.control[FOUND])

@@ -155,6 +155,11 @@ class AnyStored(Vertices, Closing, ABC):
         """Memory of earlier results, for the next ones."""
         return ResultPool()
 
+    @cached_property
+    def kept_questions(self) -> dict[Any, Any]:
+        """What was decided for questions about a few vertices, by settings; see ``point.ask``."""
+        return {}
+
     @lazy
     def kept_search(self) -> KeptSearch:
         """The graph as the last search on a device left it there."""

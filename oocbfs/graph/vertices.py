@@ -147,6 +147,11 @@ class Vertices:
         """Return one id as a user knows it."""
         return int(vertex) if self.names is None else self.names[int(vertex)]
 
+    def ids_at_positions(self, positions: NDArray[np.int64]) -> Ids:
+        """Ids at any natural positions."""
+        with self.reading():
+            return self._natural_ids(positions.astype(np.uint64))
+
     def id_column(self, first: int, stop: int) -> NDArray[Any] | NameColumn:
         """Ids or names at natural positions first … stop-1, as tables show them."""
         if self.names is not None:
@@ -183,12 +188,19 @@ class Vertices:
             If an id does not name a vertex.
         """
         wanted = self.as_ids(ids)
-        listed = self.listed_ids
-        if listed is None and wanted.size == 1:
+        if self.listed_ids is None and wanted.size == 1:
             # What follows gives the same, and takes longer.
             position = int(wanted[0]) - self.first_id
             if 0 <= position < self.num_vertices:
                 return np.array([position])
+        found = self.find_positions(wanted)
+        if (found < 0).any():
+            raise self.unknown(int(wanted[np.flatnonzero(found < 0)[0]]))
+        return found
+
+    def find_positions(self, wanted: Ids) -> NDArray[np.int64]:
+        """Find the natural positions of ids; -1 where an id names no vertex."""
+        listed = self.listed_ids
         if listed is None:
             # Below the first, it wraps around.
             found: NDArray[Any] = wanted - np.uint64(self.first_id)
@@ -200,8 +212,7 @@ class Vertices:
                 known[known] = listed[found[known]] == wanted[known]
         if not known.all():
             self.check_ids()
-            raise self._unknown(int(wanted[np.flatnonzero(~known)[0]]))
-        return found.astype(np.int64)
+        return np.where(known, found.astype(np.int64), -1)
 
     def as_ids(self, ids: Any) -> Ids:  # noqa: ANN401
         """Make an array of one id or several; where there are names, of names.
@@ -223,7 +234,7 @@ class Vertices:
                 raise QueryError(f"ids come in one row, not as {shown(ids)}")
             wanted = ids.reshape(-1)
             if wanted.size and (least := int(wanted.min())) < 0:
-                raise self._unknown(least)
+                raise self.unknown(least)
             return wanted.astype(np.uint64)
         listed = list(ids) if _are_several(ids) else [ids]
         if self.names is not None:
@@ -257,7 +268,7 @@ class Vertices:
                 f"{self.path}: {shown(vertex)} is not an id: its vertices have whole numbers"
             )
         if not 0 <= index(vertex) < 2**64:
-            raise self._unknown(index(vertex))
+            raise self.unknown(index(vertex))
         return index(vertex)
 
     def one(self, vertex: Any) -> int:  # noqa: ANN401
@@ -275,7 +286,8 @@ class Vertices:
             )
         return self._as_id(vertex)
 
-    def _unknown(self, vertex: int) -> QueryError:
+    def unknown(self, vertex: int) -> QueryError:
+        """Return why an id is refused that names no vertex."""
         return QueryError(f"{self.path}: has no vertex {vertex}; {self._describe_ids()}")
 
     def position(self, vertex: Vertex) -> int:

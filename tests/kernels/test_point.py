@@ -103,13 +103,13 @@ def test_single_rows_are_those_of_the_graph(
         stored = opened._stored
         reader = RowsReader(stored._container, from_disk=from_disk)
         work = Work()
-        wanted = np.random.default_rng(1).permutation(opened.ids())
+        wanted: Any = np.random.default_rng(1).permutation(opened.ids())
         vertices = stored.stored(wanted).astype(np.uint32)
         for inward, expected in ((False, graph), (True, back)):
             ids, ends = reader.list_rows(vertices, work, inward=inward)
-            found = np.split(stored.ids_of(ids), ends[:-1])
-            for vertex, row in zip(wanted.tolist(), found, strict=True):
-                assert sorted(row.tolist()) == expected[vertex]
+            listed = np.split(stored.ids_of(ids), ends[:-1])
+            for vertex, found in zip(wanted.tolist(), listed, strict=True):
+                assert sorted(found.tolist()) == expected[int(vertex)]
         assert (work.disk_bytes > 0) == from_disk
         # The list grew; nothing else did.
         assert work.num_bytes - work.reach.found.nbytes < 1 << 17
