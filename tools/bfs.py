@@ -55,6 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     for name in ("levels", "parents"):
         vectors.add_vector(parser, f"--{name}", name)
+    text = "write no rows of vertices that were not reached; .npy has no ids to tell rows apart"
+    shared.add_flag(parser, "--reached-only", text)
     shared.add(parser, "--target", type=vertices)
     shared.add(parser, "--max-depth")
     shared.add_engine_options(parser)

@@ -21,7 +21,6 @@ from oocbfs.formats.edges import Edges, Ids
 from oocbfs.formats.io.page_cache import cached_share
 from oocbfs.graph.any_stored import AnyStored
 from oocbfs.graph.sizes import Sizes
-from oocbfs.graph.vertices import Vertex
 from oocbfs.lazy import lazy
 from oocbfs.memory import allow_unpacking, available_bytes, parse_size
 
@@ -195,11 +194,6 @@ class StoredGraph(AnyStored):
     def sizes(self) -> Sizes:
         """How much memory which parts take."""
         return Sizes.of(self._container)
-
-    def degree(self, vertex: Vertex) -> int:
-        """Count the neighbours of a vertex; out-neighbours if the graph is directed."""
-        with self.reading():
-            return int(self.rows.degrees[self.stored_one(vertex)])
 
     def neighbor_ids(self, vertex: int, *, inward: bool) -> Ids:
         """Ids of the neighbours of an id, also where users know vertices by names."""

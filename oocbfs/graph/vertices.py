@@ -200,6 +200,13 @@ class Vertices:
 
     def find_positions(self, wanted: Ids) -> NDArray[np.int64]:
         """Find the natural positions of ids; -1 where an id names no vertex."""
+        found, known = self._seek(wanted)
+        if not known.all():
+            self.check_ids()
+        return np.where(known, found, -1)
+
+    def _seek(self, wanted: Ids) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return natural positions, and which of the ids are those of vertices."""
         listed = self.listed_ids
         if listed is None:
             # Below the first, it wraps around.
@@ -210,9 +217,15 @@ class Vertices:
                 found = np.searchsorted(listed, wanted)
                 known = found < listed.size
                 known[known] = listed[found[known]] == wanted[known]
-        if not known.all():
-            self.check_ids()
-        return np.where(known, found.astype(np.int64), -1)
+        return found.astype(np.int64), known
+
+    def __contains__(self, vertex: object) -> bool:
+        with self.reading():
+            if self.names is not None:
+                return vertex in self.names
+            if not is_whole(vertex) or not 0 <= index(vertex) < 2**64:  # type: ignore[arg-type]
+                return False
+            return bool(self._seek(np.array([vertex], np.uint64))[1][0])
 
     def as_ids(self, ids: Any) -> Ids:  # noqa: ANN401
         """Make an array of one id or several; where there are names, of names.
@@ -236,7 +249,7 @@ class Vertices:
             if wanted.size and (least := int(wanted.min())) < 0:
                 raise self.unknown(least)
             return wanted.astype(np.uint64)
-        listed = list(ids) if _are_several(ids) else [ids]
+        listed = list(ids) if are_several(ids) else [ids]
         if self.names is not None:
             return self._find(self.names, listed)
         if set(map(type, listed)) != {int} or min(listed) < 0 or max(listed) >= 2**64:
@@ -279,7 +292,7 @@ class Vertices:
         QueryError
             If it is not one id.
         """
-        if _are_several(vertex):
+        if are_several(vertex):
             raise QueryError(
                 f"one id is wanted, not {shown(vertex)}: ask for one at a time, "
                 "or take the positions of several in a result from graph.positions(ids)"
@@ -348,7 +361,7 @@ class Vertices:
         return natural + np.uint64(self.first_id) if listed is None else listed[natural]
 
 
-def _are_several(ids: Any) -> bool:  # noqa: ANN401
+def are_several(ids: Any) -> bool:  # noqa: ANN401
     """Return whether these are ids, not one id; text is neither, though it can be taken apart."""
     if isinstance(ids, np.ndarray):
         return ids.ndim > 0
