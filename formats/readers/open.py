@@ -19,7 +19,7 @@ from oocbfs.formats.io.streams import Source
 from oocbfs.formats.readers.archive import Archive
 from oocbfs.formats.readers.merge import Merged
 from oocbfs.formats.readers.table import FORMATS, NAMES, by_name
-from oocbfs.formats.tables.columns import TableOptions
+from oocbfs.formats.tables.columns import TableOptions, TextIds
 
 _COMPRESSED = r"(\.(gz|zst|zstd|xz|bz2))?$"
 _NPY = ".npy"
@@ -232,6 +232,10 @@ class InputEdges:
                             yield edges
                 before += part.stored_bytes()
                 self.done = before
+            except TextIds as error:
+                if self.done:  # others had numbers
+                    raise InputError(str(error)) from error
+                raise
             finally:
                 part.close()
         if merged is not None:

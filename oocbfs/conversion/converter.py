@@ -26,7 +26,7 @@ from oocbfs.formats.io.folders import find_files
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.formats.io.temporary import explained_writes, unnamed_file
 from oocbfs.formats.output.atomic import atomic_output, check_outputs
-from oocbfs.formats.tables.columns import TableOptions, make_options
+from oocbfs.formats.tables.columns import TableOptions, TextIds, make_options
 from oocbfs.progress import Phases
 from oocbfs.settings import ZSTD_LEVELS, IdNames, OrderName, check_choice, check_whole
 
@@ -106,7 +106,7 @@ def convert(
         ``"dense"`` makes every id from 0 to the largest a vertex, ``"compact"`` those that occur;
         ``"auto"`` is dense where the largest is below 4 × the number that occur. With ``"names"``
         ids are strings, or numbers of any size, which the graph keeps; vertices are in the order of
-        their names.
+        their names. ``"auto"`` takes names where the columns hold text.
     memory
         Bound for the whole process, such as ``"4G"``; None is half of what is available.
     format
@@ -123,11 +123,51 @@ def convert(
     tmp
         Folder for temporary data; None is the output's.
     """
+    check_choice("ids", ids, IdNames)
+    settings: dict[str, Any] = {
+        "directed": directed,
+        "order": order,
+        "memory": memory,
+        "threads": threads,
+        "format": format,
+        "table": make_options(columns, delimiter, header),
+        "allow_empty": allow_empty,
+        "zstd": zstd,
+        "tmp": tmp,
+        "force": force,
+        "progress": progress,
+    }
+    try:
+        return _convert(inputs, output, ids, **settings)
+    except TextIds as error:
+        again = inputs if error.stream is None else error.stream
+        if ids != "auto" or not _can_be_read_again(inputs):
+            raise
+    _log.info("ids are text, and taken as names, as --ids names does")
+    return _convert(again, output, "names", **settings)
+
+
+def _convert(
+    inputs: Any,  # noqa: ANN401
+    output: str | os.PathLike[str],
+    ids: IdNames,
+    *,
+    directed: bool | None,
+    order: OrderName,
+    memory: str | int | None,
+    threads: int | None,
+    format: str | None,
+    table: TableOptions,
+    allow_empty: bool,
+    zstd: int | None,
+    tmp: str | os.PathLike[str] | None,
+    force: bool,
+    progress: bool,
+) -> Report:
+    """Convert with one kind of ids; see ``convert``."""
     start = time.perf_counter()
     check_choice("order", order, OrderName)
-    check_choice("ids", ids, IdNames)
     check_whole("zstd", zstd, ZSTD_LEVELS)
-    table = make_options(columns, delimiter, header)
     threads = available_threads(threads)
     budget_bytes = memory_.available_bytes() // 2 if memory is None else memory_.parse_size(memory)
     target = Path(output)
@@ -272,6 +312,11 @@ def _has_vertices(declared: Declared) -> bool:
     return bool(declared.num_vertices) or bool(
         declared.vertex_ids is not None and declared.vertex_ids.size
     )
+
+
+def _can_be_read_again(inputs: Any) -> bool:  # noqa: ANN401
+    """Return whether inputs are there still when they were looked at; pipes are not."""
+    return all(os.path.isfile(file.path) for file in find_files(_names(inputs)))
 
 
 def _names(inputs: Any) -> Sequence[str | os.PathLike[str]]:  # noqa: ANN401
