@@ -28,6 +28,7 @@ VERBS = (
     "export",
     "bfs",
     "batch",
+    "near",
     "components",
     "report",
     "ablate",

@@ -189,7 +189,7 @@ def _listed_batches(pairs: Iterator[Any]) -> Iterator[Edges]:
         yield Edges(both[::2].copy(), both[1::2].copy())
 
 
-class PairResults(tables.Tabular):
+class PairResults(tables.Table):
     """The distances of many pairs, and their paths if those were asked for, in the order given."""
 
     def __init__(self, graph: AnyStored, answers: list[Answer], *, paths: bool) -> None:
@@ -231,30 +231,27 @@ class PairResults(tables.Tabular):
         """The paths of all pairs; None where there is none."""
         return [self.path(row) for row in range(len(self))]
 
-    def _columns(self) -> tables.Columns:
-        columns: tables.Columns = {
+    def _types(self) -> tables.Types:
+        ends = {"source": self.sources.dtype, "target": self.targets.dtype}
+        paths = {"path": [self._path.dtype]} if self._with_paths else {}
+        return {**ends, "distance": np.int32, **paths}
+
+    def _batches(self, *, reached_only: bool = False) -> Iterator[tables.Columns]:
+        columns: dict[str, Any] = {
             "source": self.sources,
             "target": self.targets,
             "distance": self.distances,
         }
         if self._with_paths:
             columns["path"] = self.paths
-        return columns
-
-    def to_arrow(self) -> Any:  # noqa: ANN401
-        """Return the table as one of pyarrow."""
-        columns = self._columns()
-        types = {name: getattr(column, "dtype", None) for name, column in columns.items()}
-        if self._with_paths:
-            types["path"] = [getattr(self._path, "dtype", np.dtype(np.int64))]
-        return tables.to_arrow(columns, self.about(), types)
+        yield columns
 
     def about(self) -> dict[str, str]:
         """Say what the table is about."""
         return tables.about(self._stored, pairs=len(self))
 
-    def _draw(self, path: str | os.PathLike[str] | None, *, force: bool) -> Any:  # noqa: ANN401
-        raise QueryError("distances of pairs have no picture of their own: draw a bfs")
+    def __repr__(self) -> str:
+        return f"<PairResults: {self.title}>"
 
     @property
     def title(self) -> str:

@@ -76,7 +76,7 @@ class PairSearch:
         self.whole = WholeSearch(graph, settings, graph.lookup.ids_of)
         self._threads = available_threads(settings.threads)
         self._most_edges = most_edges or max(LEAST_EDGES, int(graph.num_arcs * ARCS_SHARE))
-        self._most_entries = self._bound_entries()
+        self.most_entries = self._bound_entries()
         # What was touched, and how many pairs needed a search of the whole graph.
         self.edges = self.rows = self.disk_bytes = self.num_pairs = 0
         self.num_gone_over = self.num_shared = 0
@@ -190,7 +190,7 @@ class PairSearch:
     def _bound(self, work: Work) -> None:
         """Say whether there can be more room for entries."""
         grown = words.GROWTH * work.reach.queue.size
-        work.control[kernels.CAN_GROW] = grown <= self._most_entries
+        work.control[kernels.CAN_GROW] = grown <= self.most_entries
 
     def _share(
         self,

@@ -197,22 +197,6 @@ class SourceResults(tables.Table, Iterator[SourceResult]):
             columns["distances"] = [[] if one is None else one.tolist() for one in lists]
         return columns
 
-    def to_pandas(self) -> Any:  # noqa: ANN401
-        """Return a row of figures for each source, and its targets' distances if asked for."""
-        return tables.to_pandas(self._rows(list(self)))
-
-    def to_arrow(self) -> Any:  # noqa: ANN401
-        """Return the same as a pyarrow table; its schema says what it is about."""
-        return self._stream().read_all()
-
-    def to_polars(self) -> Any:  # noqa: ANN401
-        """Return the same as a polars data frame."""
-        return tables.to_polars(self.to_arrow())
-
-    def to_parquet(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write the same to a Parquet file, some sources at a time."""
-        self._write_parquet(path, force=force)
-
     def plot(
         self,
         path: str | os.PathLike[str] | None = None,

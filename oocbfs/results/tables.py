@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import QueryError
-from oocbfs.formats.names import NameColumn
+from oocbfs.formats.names import NameColumn, join_columns
 from oocbfs.formats.output.atomic import atomic_output
 from oocbfs.formats.output.parquet import (
     Column,
@@ -137,10 +137,32 @@ class Table(ABC):
         """Return the rows as a stream of Arrow's C interface, with which libraries ask for them."""
         return self._stream().__arrow_c_stream__(requested_schema)
 
+    def to_pandas(self) -> Any:  # noqa: ANN401
+        """Return the rows as a pandas data frame."""
+        return to_pandas(_joined(list(self._types()), self._batches(reached_only=False)))
+
+    def to_arrow(self) -> Any:  # noqa: ANN401
+        """Return the rows as a table of pyarrow; its schema says what it is about."""
+        return self._stream().read_all()
+
+    def to_polars(self) -> Any:  # noqa: ANN401
+        """Return the rows as a polars data frame."""
+        return to_polars(self.to_arrow())
+
+    def to_parquet(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write the rows to a Parquet file, some at a time.
+
+        Raises
+        ------
+        OutputError
+            If it cannot be written; then nothing is there. Also if there is such a file, unless
+            ``force`` says to replace it.
+        """
+        self._write_parquet(path, force=force)
+
     def _write_parquet(
         self, path: str | os.PathLike[str], *, reached_only: bool = False, force: bool = False
     ) -> None:
-        """Write the rows to a Parquet file, which appears when it is complete."""
         types = self._types()
         with (
             atomic_output(path, force=force) as file,
@@ -204,14 +226,7 @@ class Tabular(Table):
     def to_parquet(
         self, path: str | os.PathLike[str], *, reached_only: bool = False, force: bool = False
     ) -> None:
-        """Write the table to a Parquet file, some rows at a time.
-
-        Raises
-        ------
-        OutputError
-            If it cannot be written; then nothing is there. Also if there is such a file, unless
-            ``force`` says to replace it.
-        """
+        """Write the table to a Parquet file; see ``Table.to_parquet``."""
         self._write_parquet(path, reached_only=reached_only, force=force)
 
     def __array__(
@@ -253,3 +268,20 @@ def _kept(columns: Columns, wanted: NDArray[np.bool_]) -> Columns:
         name: column.keep(wanted) if isinstance(column, NameColumn) else column[wanted]
         for name, column in columns.items()
     }
+
+
+def _joined(names: list[str], batches: Iterator[Columns]) -> Columns:
+    """Put the columns of several batches of rows together."""
+    parts: dict[str, list[Any]] = {name: [] for name in names}
+    for columns in batches:
+        for name in names:
+            parts[name].append(columns[name])
+    return {name: _joined_column(columns) for name, columns in parts.items()}
+
+
+def _joined_column(columns: list[Any]) -> Any:  # noqa: ANN401
+    if columns and isinstance(columns[0], NameColumn):
+        return join_columns(columns)
+    if columns and isinstance(columns[0], list):
+        return [value for column in columns for value in column]
+    return np.concatenate(columns) if columns else []

@@ -148,7 +148,19 @@ TEXT = {"source": ["ann", "bob"], "target": ["bob", "1"]}
         "edges.csv",
         "edges.txt",
     ],
-    ids=["table", "stream", "polars", "pandas", "objects", "pairs", "array", "networkx", "parquet", "csv", "txt"],
+    ids=[
+        "table",
+        "stream",
+        "polars",
+        "pandas",
+        "objects",
+        "pairs",
+        "array",
+        "networkx",
+        "parquet",
+        "csv",
+        "txt",
+    ],
 )
 def test_text_is_names_by_itself(tmp_path: Path, given: Any) -> None:
     parquet.write_table(pa.table(TEXT), tmp_path / "edges.parquet")
