@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from oocbfs.errors import QueryError
-from oocbfs.graph.open_graph import OpenGraph
 from oocbfs.graph.vertices import Vertex
 from oocbfs.memory import parse_size
+from oocbfs.search.near_graph import NearGraph
 from oocbfs.settings import (
     LARGEST_COMPONENT,
     Emit,
@@ -24,7 +24,6 @@ from oocbfs.settings import (
 
 # Results hold on to graphs, and graphs make results.
 if TYPE_CHECKING:
-    from oocbfs.near.result import Neighborhood
     from oocbfs.point.pairs import PairResults
     from oocbfs.point.paths import ShortestPaths
     from oocbfs.results.bfs import BfsResult
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from oocbfs.results.source import SourceResults
 
 
-class AnyGraph(OpenGraph):
+class AnyGraph(NearGraph):
     """An open graph, as ``oocbfs.open`` gives it: a ``Graph`` or a ``ShardedGraph``.
 
     Both answer the same questions; where their rows are is known to those who derive from this.
@@ -320,62 +319,6 @@ class AnyGraph(OpenGraph):
 
         settings = self._settings(options, memory, max_depth=max_depth, threads=threads)
         return results_of(self._stored, pairs, settings, paths=True)
-
-    def neighborhood(
-        self,
-        seeds: Vertex | Iterable[Vertex],
-        depth: int,
-        *,
-        limit: int | None = None,
-        union: bool = False,
-        parents: bool = False,
-        memory: str | int | None = None,
-        threads: int | None = None,
-        options: Settings | None = None,
-    ) -> Neighborhood:
-        """Find who is within some steps of seeds: of each by itself, or of any of them.
-
-        Memory and reads are in proportion to what is touched, and seeds are searched on all cores.
-        Iterating gives what is near one seed after the other; ``to_parquet``, and whatever reads
-        Arrow streams, take all as one table that need not fit in memory.
-
-        Parameters
-        ----------
-        seeds
-            Ids, or names where the graph has names; one or several.
-        depth
-            So many steps, along the edges where they have a direction; at least one.
-        limit
-            At most so many vertices near a seed, itself included: the nearest, and of those that
-            are equally near some. ``cut`` tells where that has cut something off.
-        union
-            Find who is near any of the seeds, each vertex once, with the distance from the nearest.
-        parents
-            Give the vertex before each on a shortest path, too.
-        memory, threads, options
-            As for ``bfs``. Rows are read from disk one by one where ``memory`` has no room for the
-            file, with ``engine="disk"`` in the options, and from a large file that is not in memory
-            yet.
-
-        Raises
-        ------
-        QueryError
-            If an id does not name a vertex, there are no seeds, or the depth is 0.
-        FormatError
-            If the graph is damaged, or cannot be read any more.
-        """
-        settings = self._settings(options, memory, threads=threads)
-        from oocbfs.near.result import Neighborhood
-
-        return Neighborhood(
-            self._stored,
-            seeds,
-            settings,
-            depth=depth,
-            limit=limit,
-            union=union,
-            parents=parents,
-        )
 
     def components(
         self,
