@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from oocbfs.graph.open_graph import OpenGraph
-from oocbfs.graph.vertices import Vertex
+from oocbfs.graph.vertices import Vertex, are_several
 from oocbfs.settings import Settings
 
 # Results hold on to graphs, and graphs make results.
@@ -27,6 +30,24 @@ class NearGraph(OpenGraph):
         **given: Any,  # noqa: ANN401
     ) -> Settings:
         """Put settings together."""
+
+    @overload
+    def has_edge(self, source: Vertex, target: Vertex) -> bool: ...  # type: ignore[overload-overlap]
+    @overload
+    def has_edge(
+        self, source: Vertex | Iterable[Vertex], target: Vertex | Iterable[Vertex]
+    ) -> NDArray[np.bool_]: ...
+    def has_edge(
+        self, source: Vertex | Iterable[Vertex], target: Vertex | Iterable[Vertex]
+    ) -> bool | NDArray[np.bool_]:
+        """Return whether an edge leads from one vertex to another.
+
+        Of several, whether there is one between each pair; of one and several, with each of them.
+        """
+        from oocbfs.near.edges import has_edges
+
+        found = has_edges(self._stored, source, target, self._settings(None, None))
+        return found if are_several(source) or are_several(target) else bool(found[0])
 
     def neighborhood(
         self,
