@@ -28,6 +28,8 @@ VERBS = (
     "export",
     "bfs",
     "batch",
+    "path",
+    "pairs",
     "near",
     "components",
     "report",

@@ -7,11 +7,10 @@ import textwrap
 from typing import TYPE_CHECKING, Any, get_args
 
 from oocbfs.errors import OutputError
-from oocbfs.formats.readers.table import FORMATS, NAMES, UNMARKED
-from oocbfs.formats.tables.columns import make_options
+from oocbfs.formats.readers.table import FORMATS, UNMARKED
 from oocbfs.memory import format_size
 from oocbfs.settings import IdNames
-from oocbfs.tools.shared import announcements
+from oocbfs.tools.shared import announcements, tables
 from oocbfs.tools.shared import options as shared
 
 if TYPE_CHECKING:
@@ -24,17 +23,7 @@ _DESCRIPTION = (
 
 
 # Options of this verb alone, by their names in Python.
-_READING = ("ids", "format", "columns", "delimiter", "header", "allow_empty")
-
-
-def columns(text: str) -> str:
-    """Check which columns are asked for."""
-    return shared.checked(text, lambda text: make_options(columns=text))
-
-
-def delimiter(text: str) -> str:
-    """Check a delimiter."""
-    return shared.checked(text, lambda text: make_options(delimiter=text))
+_READING = ("ids", "format", *tables.COLUMNS, "allow_empty")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,24 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="files, folders of files, or - for standard input",
     )
     shared.add(parser, "--output", metavar="GRAPH.ocg")
-    parser.add_argument(
-        "--format", choices=NAMES, help="format of the inputs (default: recognised by content)"
-    )
-    shared.add_value(
-        parser,
-        "--columns",
-        columns,
-        "SOURCE,TARGET",
-        "which columns of a table hold the edges, by name or number, from 1 (default: those with "
-        "usual names, or the first two of a text without names)",
-    )
-    ends = "what ends a field of a text, such as ';' or '\\t' (default: by the first line)"
-    shared.add_value(parser, "--delimiter", delimiter, "CHARACTER", ends)
-    parser.add_argument(
-        "--header",
-        action=argparse.BooleanOptionalAction,
-        help="the first line of a text has, or has not, the names of columns (default: looked at)",
-    )
+    tables.add_columns(parser)
     shared.add_flag(parser, "--allow-empty", "take inputs without edges, too")
     parser.add_argument(
         "--ids",

@@ -7,8 +7,8 @@ The first line that is not a comment may be a header:
 - ``n m``, the numbers of vertices and edges, unless a comment has them (``Nodes: n Edges: m``).
 
 The last may as well be an edge. It is held back, and taken as a header if the rest agrees with it.
-Nobody looks for the last two if it was said how the columns are. Comments may say whether the graph
-is directed.
+Nobody looks for the last two if it was said how the columns are, or that rows have an order.
+Comments may say whether the graph is directed.
 """
 
 from __future__ import annotations

@@ -83,12 +83,14 @@ class TableOptions:
     """What a user says about a table.
 
     ``columns`` are names, or numbers that count from 1. ``delimiter`` and ``header`` are for text:
-    what ends a field, and whether the first line has names; None looks at the first line.
+    what ends a field, and whether the first line has names; None looks at the first line. Of
+    ``rows`` the order matters: they are pairs of vertices, and none counts vertices and edges.
     """
 
     columns: tuple[Column, Column] | None = None
     delimiter: str | None = None
     header: bool | None = None
+    rows: bool = False
 
     def given(self) -> list[str]:
         """Name the options that were given, as they are called on the command line."""

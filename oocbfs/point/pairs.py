@@ -21,8 +21,22 @@ from oocbfs.results import tables
 from oocbfs.settings import Settings, file_name
 
 if TYPE_CHECKING:
+    from typing import Protocol
+
     from oocbfs.formats.output.parquet import Column
     from oocbfs.graph.any_stored import AnyStored
+
+    class Parts(Protocol):
+        """Keeps what was found about batches of pairs, and finds it again."""
+
+        def find(self, first: int, count: int) -> dict[str, NDArray[Any]] | None:
+            """Return what was found about so many pairs from this one on."""
+            ...
+
+        def keep(self, first: int, count: int, found: dict[str, NDArray[Any]]) -> None:
+            """Keep what was found about them."""
+            ...
+
 
 OK, NO_PATH_STATUS, UNKNOWN = "ok", "no path", "unknown vertex"
 STATUSES = np.array([OK, NO_PATH_STATUS, UNKNOWN], object)
@@ -54,16 +68,26 @@ class Answers:
     """Answers batches of pairs of one graph, one after the other."""
 
     def __init__(
-        self, graph: AnyStored, settings: Settings, *, paths: bool, keep_going: bool = False
+        self,
+        graph: AnyStored,
+        settings: Settings,
+        *,
+        paths: bool,
+        keep_going: bool = False,
+        advice: str = "leave the row out",
     ) -> None:
         self._graph = graph
+        # What to do about a row that names no vertex.
+        self._advice = advice
         self._paths, self._keep_going = paths, keep_going
         self._asked = Asking(graph, settings)
         self.search = self._asked.search
-        self.num_pairs = self.num_unknown = self.num_connected = 0
+        self.num_pairs = self.num_unknown = self.num_connected = self.num_resumed = 0
 
-    def of(self, batches: Iterable[Edges | NamedEdges]) -> Iterator[Answer]:
-        """Yield the answers to each batch, in order.
+    def of(
+        self, batches: Iterable[Edges | NamedEdges], parts: Parts | None = None
+    ) -> Iterator[Answer]:
+        """Yield the answers to each batch, in order; ``parts`` keep what was found.
 
         Raises
         ------
@@ -72,31 +96,48 @@ class Answers:
         """
         for batch in batches:
             with self._graph.reading():
-                yield self._answer(batch)
+                answer = self._answer(batch, parts)
+            yield answer
             if self.search.from_disk:
                 # Pages of ids that were looked up count as memory.
                 self._graph.release()
 
-    def _answer(self, batch: Edges | NamedEdges) -> Answer:
+    def _answer(self, batch: Edges | NamedEdges, parts: Parts | None) -> Answer:
         positions = self._positions(batch)
         known: NDArray[np.bool_] = np.all(positions >= 0, axis=1)
         if not known.all() and not self._keep_going:
             raise self._refused(batch, positions)
-        some = positions[known]
-        stored = self._asked.stored(some.reshape(-1)).reshape(-1, 2)
+        first, count = self.num_pairs, known.size
+        found = None if parts is None else parts.find(first, count)
+        if found is None:
+            found = self._find(positions, known)
+            if parts is not None:
+                parts.keep(first, count, found)
+        else:
+            self.num_resumed += count
+        distances = found["distances"]
+        self.num_pairs += count
+        self.num_unknown += int(count - known.sum())
+        self.num_connected += int((distances >= 0).sum())
+        ends, path = None, None
+        if self._paths:
+            ends, path = found["ends"], self._column(self._asked.ids_of(found["path"]))
+        return Answer(*self._given(batch), distances, ~known, ends, path)
+
+    def _find(
+        self, positions: NDArray[np.int64], known: NDArray[np.bool_]
+    ) -> dict[str, NDArray[Any]]:
+        """Search the pairs that are known; paths are of stored vertices."""
+        stored = self._asked.stored(positions[known].reshape(-1)).reshape(-1, 2)
         sources, targets = (np.ascontiguousarray(stored[:, side]) for side in (0, 1))
         found = self.search.find(sources, targets, paths=self._paths)
         distances = np.full(known.size, NO_PATH, np.int32)
         distances[known] = found.distances
-        self.num_pairs += known.size
-        self.num_unknown += int(known.size - known.sum())
-        self.num_connected += int((distances >= 0).sum())
-        ends, path = None, None
-        if self._paths:
-            sizes = np.zeros(known.size, np.int64)
-            sizes[known] = np.diff(found.ends, prepend=0)
-            ends, path = np.cumsum(sizes), self._column(self._asked.ids_of(found.vertices))
-        return Answer(*self._given(batch), distances, ~known, ends, path)
+        if not self._paths:
+            return {"distances": distances}
+        sizes = np.zeros(known.size, np.int64)
+        sizes[known] = np.diff(found.ends, prepend=0)
+        return {"distances": distances, "ends": np.cumsum(sizes), "path": found.vertices}
 
     def _positions(self, batch: Edges | NamedEdges) -> NDArray[np.int64]:
         """Return natural positions, two a row; -1 where there is no such vertex."""
@@ -129,8 +170,8 @@ class Answers:
         else:
             vertex = int((batch.sources, batch.targets)[place % 2][place // 2])
         return QueryError(
-            f"row {row:,} of the pairs: {self._graph.path} has no vertex {shown(vertex)}; leave "
-            "the row out, or keep going"
+            f"row {row:,} of the pairs: {self._graph.path} has no vertex {shown(vertex)}; "
+            f"{self._advice}"
         )
 
 

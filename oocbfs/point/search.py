@@ -31,17 +31,21 @@ if TYPE_CHECKING:
 NO_PATH = kernels.NO_PATH
 # Pairs that a thread searches in one call of compiled code.
 _PAIRS_AT_ONCE = 256
-# The bounds of one pair: a share of the arcs, and of the vertices.
-ARCS_SHARE = 1 / 32
-LEAST_EDGES = 1 << 14
+# The bounds of one pair: a share of the arcs, and of the vertices. On roads and grids, where nearly
+# all pairs touch more, a search up to 1/64 of the arcs takes 0.1 of the time that one of the whole
+# graph takes afterwards, and up to 1/32 already 0.3; in small worlds pairs touch 1/1000 and less.
+ARCS_SHARE = 1 / 128
+LEAST_EDGES = 1 << 12
 VERTICES_SHARE = 1 / 8
 LEAST_ENTRIES = 1 << 12
 # Of a budget, tables of all threads take at most this share of what is free.
 _TABLES_SHARE = 1 / 2
 _ENTRY_BYTES = 28
-# A source is searched with 63 others if its pairs would look at more than this share of the arcs,
-# and a search alone if they would look at more than that.
-SHARED_ARCS = 1 / 4
+# A source is searched with 63 others if its pairs would look at more than this share of the arcs:
+# such a search looks at each arc once, in the order of memory, and pairs at theirs anywhere.
+SHARED_ARCS = 1 / 100
+# So many pairs may go over before anybody concludes from it that most do.
+_FEW_GONE_OVER = 8
 # Pairs that are searched to learn what one costs.
 _SAMPLE = 256
 # So many pairs of one source are worth a thought.
@@ -76,6 +80,7 @@ class PairSearch:
         self.whole = WholeSearch(graph, settings, graph.lookup.ids_of)
         self._threads = available_threads(settings.threads)
         self._most_edges = most_edges or max(LEAST_EDGES, int(graph.num_arcs * ARCS_SHARE))
+        self._least_edges = min(self._most_edges, LEAST_EDGES)
         self.most_entries = self._bound_entries()
         # What was touched, and how many pairs needed a search of the whole graph.
         self.edges = self.rows = self.disk_bytes = self.num_pairs = 0
@@ -107,13 +112,15 @@ class PairSearch:
             return self._go_over(sources, targets, found, paths=paths)
         sample = slice(0, _SAMPLE)
         self._search(sources[sample], targets[sample], distances[sample])
+        num_far = int((distances[sample] == kernels.GIVEN_UP).sum())
+        self.num_gone_over += num_far
         apart = self._share(sources, targets, distances)
         left = np.flatnonzero(distances[_SAMPLE:] == kernels.GIVEN_UP) + _SAMPLE
         left = left if apart is None else left[~apart[left]]
         part = distances[left]
         self._search(sources[left], targets[left], part)
         distances[left] = part
-        return self._go_over(sources, targets, Found(distances), paths=False)
+        return self._go_over(sources, targets, Found(distances), paths=False, counted=num_far)
 
     def _search(
         self,
@@ -175,7 +182,9 @@ class PairSearch:
             work = Work()
         control = work.control
         control[[words.FOUND, words.EDGES, words.ROWS, words.PAGES]] = 0
-        control[kernels.MOST_EDGES] = self._most_edges
+        # Where most pairs are far from each other, only the nearest are worth a try.
+        are_far = self.num_gone_over > max(_FEW_GONE_OVER, self.num_pairs // 2)
+        control[kernels.MOST_EDGES] = self._least_edges if are_far else self._most_edges
         depth = self._settings.max_depth
         control[kernels.MAX_DEPTH] = -1 if depth is None else depth
         self._bound(work)
@@ -213,11 +222,17 @@ class PairSearch:
         return many[inverse]
 
     def _go_over(
-        self, sources: NDArray[np.uint32], targets: NDArray[np.uint32], found: Found, *, paths: bool
+        self,
+        sources: NDArray[np.uint32],
+        targets: NDArray[np.uint32],
+        found: Found,
+        *,
+        paths: bool,
+        counted: int = 0,
     ) -> Found:
-        """Search the whole graph for pairs that were given up."""
+        """Search the whole graph for pairs that were given up; some of them are counted already."""
         left = np.flatnonzero(found.distances == kernels.GIVEN_UP)
-        self.num_gone_over += left.size
+        self.num_gone_over += left.size - counted
         if left.size == 0:
             return found
         if not paths:

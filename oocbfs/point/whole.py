@@ -55,9 +55,13 @@ class WholeSearch:
         from oocbfs.search.many import searches_of
 
         graph, depth = self._graph, self._settings.max_depth
+        # Sources of a graph in one file are on disk if the budget says so.
+        on_disk = self._settings.engine == "disk" and not graph.is_sharded
+        engine = "auto" if on_disk else self._settings.engine
         listed = [self._given(int(sources[group[0]])) for group in groups]
         stored = [targets[group].astype(np.int64) for group in groups]
-        searches = searches_of(graph, "pairs", "auto", replace(self._settings, max_depth=None))
+        settings = replace(self._settings, max_depth=None, engine=engine)
+        searches = searches_of(graph, "pairs", "auto", settings)
         with searches() as work:
             for group, result in zip(groups, work.run(listed, stored), strict=True):
                 assert result.distances is not None
