@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from oocbfs.formats.tables.columns import TableOptions
 from oocbfs.point.ask import Asking
 from oocbfs.point.search import NO_PATH
 from oocbfs.results import tables
+from oocbfs.results.source import column_types
 from oocbfs.settings import Settings, file_name
 
 if TYPE_CHECKING:
@@ -62,6 +64,37 @@ class Answer(NamedTuple):
         """Say of each pair how it went."""
         status: NDArray[Any] = STATUSES[np.where(self.unknown, 2, self.distances == NO_PATH)]
         return status
+
+    @property
+    def paths(self) -> list[list[Any]]:
+        """The paths as lists, empty where there is none."""
+        assert self.ends is not None
+        path: list[Any] = np.asarray(self.path).tolist()
+        return [path[begin:end] for begin, end in pairwise([0, *self.ends.tolist()])]
+
+    def columns(self, names: Iterable[str]) -> tables.Columns:
+        """Return the columns of a table that are asked for."""
+        made: dict[str, Callable[[], Any]] = {
+            "source": lambda: self.sources,
+            "target": lambda: self.targets,
+            "distance": lambda: self.distances,
+            "path": lambda: self.paths,
+            "status": lambda: self.statuses,
+        }
+        return {name: made[name]() for name in names}
+
+
+def types_of(graph: AnyStored, *, paths: bool, statuses: bool = False) -> dict[str, Any]:
+    """Return the names of the columns of answers, and their types."""
+    id_type: Any = object
+    if graph.names is None:
+        id_type = column_types(graph.largest_id if graph.num_vertices else 0)["source"]
+    types: dict[str, Any] = {"source": id_type, "target": id_type, "distance": np.int32}
+    if paths:
+        types["path"] = [id_type]
+    if statuses:
+        types["status"] = object
+    return types
 
 
 class Answers:
@@ -235,17 +268,12 @@ class PairResults(tables.Table):
 
     def __init__(self, graph: AnyStored, answers: list[Answer], *, paths: bool) -> None:
         self._stored, self._with_paths = graph, paths
-        none = np.empty(0, np.int32)
+        self._answers = answers
         self.sources = _joined([answer.sources for answer in answers])
         self.targets = _joined([answer.targets for answer in answers])
-        self.distances = np.concatenate([none, *(answer.distances for answer in answers)])
-        self._ends, self._path = np.empty(0, np.int64), _joined([])
-        if paths:
-            sizes = [
-                np.diff(answer.ends, prepend=0) for answer in answers if answer.ends is not None
-            ]
-            self._ends = np.cumsum(np.concatenate([self._ends, *sizes]))
-            self._path = _joined([answer.path for answer in answers if answer.path is not None])
+        self.distances = np.concatenate(
+            [np.empty(0, np.int32), *(answer.distances for answer in answers)]
+        )
 
     def __len__(self) -> int:
         return self.distances.size
@@ -257,48 +285,27 @@ class PairResults(tables.Table):
     ) -> NDArray[Any]:
         return np.array(self.distances, dtype=dtype, copy=copy)
 
-    def path(self, row: int) -> list[Any] | None:
-        """Return the path of a pair, source first; None if there is none."""
+    @cached_property
+    def paths(self) -> list[list[Any] | None]:
+        """The paths of all pairs, each a list of ids, source first; None where there is none."""
         if not self._with_paths:
             raise QueryError("paths were not asked for: use graph.paths(pairs)")
-        row = range(len(self))[row]
-        if self.distances[row] < 0:
-            return None
-        begin = 0 if row == 0 else int(self._ends[row - 1])
-        return [self._path[place] for place in range(begin, int(self._ends[row]))]
-
-    @property
-    def paths(self) -> list[list[Any] | None]:
-        """The paths of all pairs; None where there is none."""
-        return [self.path(row) for row in range(len(self))]
-
-    def _types(self) -> tables.Types:
-        ends = {"source": self.sources.dtype, "target": self.targets.dtype}
-        paths = {"path": [self._path.dtype]} if self._with_paths else {}
-        return {**ends, "distance": np.int32, **paths}
-
-    def _batches(self, *, reached_only: bool = False) -> Iterator[tables.Columns]:
-        columns: dict[str, Any] = {
-            "source": self.sources,
-            "target": self.targets,
-            "distance": self.distances,
-        }
-        if self._with_paths:
-            columns["path"] = self.paths
-        yield columns
+        return [path or None for answer in self._answers for path in answer.paths]
 
     def about(self) -> dict[str, str]:
         """Say what the table is about."""
         return tables.about(self._stored, pairs=len(self))
 
-    def __repr__(self) -> str:
-        return f"<PairResults: {self.title}>"
+    def _types(self) -> tables.Types:
+        return types_of(self._stored, paths=self._with_paths)
 
-    @property
-    def title(self) -> str:
-        """What was searched, and what was found, in one line."""
+    def _batches(self, *, reached_only: bool) -> Iterator[tables.Columns]:
+        return (answer.columns(self._types()) for answer in self._answers)
+
+    def __repr__(self) -> str:
         connected = int((self.distances >= 0).sum())
-        return f"{file_name(self._stored.path)}: {connected:,} of {len(self):,} pairs connected"
+        name = file_name(self._stored.path)
+        return f"<PairResults: {name}: {connected:,} of {len(self):,} pairs connected>"
 
 
 def _joined(columns: list[Column]) -> Any:  # noqa: ANN401

@@ -29,7 +29,7 @@ class Step(NamedTuple):
     heads: NDArray[np.int64]
 
 
-class ShortestPaths:
+class ShortestPaths(tables.Table):
     """All shortest paths from a source to a target, as the levels and arcs that they consist of.
 
     ``count`` is exact however many there are; iterating finds one after the other. Without a path,
@@ -120,14 +120,17 @@ class ShortestPaths:
             "level": np.repeat(np.arange(len(pairs)), [step.tails.size for step, _ in pairs]),
         }
 
-    def to_pandas(self) -> Any:  # noqa: ANN401
-        """Return the edges as a pandas data frame."""
-        return tables.to_pandas(self.edges())
-
-    def to_arrow(self) -> Any:  # noqa: ANN401
-        """Return the edges as a pyarrow table."""
+    def about(self) -> dict[str, str]:
+        """Say what the table of edges is about."""
         found = {"source_vertex": self.source, "target_vertex": self.target}
-        return tables.to_arrow(self.edges(), tables.about(self._stored, **found))
+        return tables.about(self._stored, **found)
+
+    def _types(self) -> tables.Types:
+        return {name: column.dtype for name, column in self.edges().items()}
+
+    def _batches(self, *, reached_only: bool) -> Iterator[tables.Columns]:
+        columns: tables.Columns = {**self.edges()}
+        yield columns
 
     def __repr__(self) -> str:
         if not self:

@@ -14,7 +14,6 @@ import zipfile
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +30,8 @@ from oocbfs.formats.output.packing import STANDARD_OUTPUT, endings, opened, pack
 from oocbfs.formats.output.parquet import import_arrow, parquet_rows
 from oocbfs.formats.readers.open import InputEdges, open_edges
 from oocbfs.formats.tables.columns import TableOptions
-from oocbfs.point.pairs import Answer, Answers
-from oocbfs.results.source import column_types
-from oocbfs.results.tables import about
+from oocbfs.point.pairs import Answer, Answers, types_of
+from oocbfs.results.tables import Columns, about
 
 if TYPE_CHECKING:
     from oocbfs.graph.any_stored import AnyStored
@@ -221,54 +219,24 @@ def _writer(
     graph: AnyStored, job: PairJob, form: str, compression: str | None
 ) -> Generator[Callable[[Answer], object]]:
     """Open the output; what this yields writes answers to it."""
-    types = _types(graph, job)
+    types = types_of(graph, paths=job.paths, statuses=job.keep_going)
     with opened(job.output, force=job.force, streams=True) as file:
         if form == "parquet":
             described = about(graph, pairs=job.pairs)
             with parquet_rows(file, types, described) as table:
-                yield lambda answer: table.write(_columns(answer, job))
+                yield lambda answer: table.write([*answer.columns(types).values()])
             return
         with packed(file, compression, 1) as (pack, write):
             if form != "jsonl":
                 write(pack((_SEPARATORS[form].join(types) + "\n").encode()))
-            yield lambda answer: write(pack(_text(answer, job, form, list(types)).encode()))
+            yield lambda answer: write(pack(_text(answer.columns(types), form).encode()))
 
 
-def _types(graph: AnyStored, job: PairJob) -> dict[str, Any]:
-    """Return the names of columns, and their types."""
-    id_type = object
-    if graph.names is None:
-        id_type = column_types(graph.largest_id if graph.num_vertices else 0)["source"]
-    types: dict[str, Any] = {"source": id_type, "target": id_type, "distance": np.int32}
-    if job.paths:
-        types["path"] = [id_type]
-    if job.keep_going:
-        types["status"] = object
-    return types
-
-
-def _columns(answer: Answer, job: PairJob) -> list[Any]:
-    columns: list[Any] = [answer.sources, answer.targets, answer.distances]
-    if job.paths:
-        columns.append(_lists(answer))
-    if job.keep_going:
-        columns.append(answer.statuses)
-    return columns
-
-
-def _lists(answer: Answer) -> list[list[Any]]:
-    """Return the paths as lists, empty where there is none."""
-    assert answer.ends is not None
-    assert answer.path is not None
-    path = answer.path.tolist() if hasattr(answer.path, "tolist") else list(answer.path)
-    return [path[begin:end] for begin, end in pairwise([0, *answer.ends.tolist()])]
-
-
-def _text(answer: Answer, job: PairJob, form: str, names: list[str]) -> str:
+def _text(named: Columns, form: str) -> str:
     """Write answers as lines: ids of a path separated by spaces, names as JSON."""
-    columns = [_plain(column) for column in _columns(answer, job)]
+    columns = [_plain(column) for column in named.values()]
     if form == "jsonl":
-        rows = (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
+        rows = (dict(zip(named, row, strict=True)) for row in zip(*columns, strict=True))
         return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     separator = _SEPARATORS[form]
     fields = [_fields(column, separator) for column in columns]

@@ -68,7 +68,8 @@ def test_pairs_are_answered_in_their_order_by_any_way(
         assert paths.distances.tolist() == expected
         assert [-1 if path is None else len(path) - 1 for path in paths.paths] == expected
         arrow = paths.to_arrow()
-        assert arrow["path"].to_pylist() == paths.paths
+        assert arrow["path"].to_pylist() == [path or [] for path in paths.paths]
+        assert pyarrow.table(results)["distance"].to_pylist() == expected
 
 
 def test_what_is_searched_together_is_counted(
@@ -185,7 +186,7 @@ def test_objects_that_hold_no_pairs_are_refused(graph: Path) -> None:
                 opened.distances(bad)
         assert opened.distances([]).distances.size == 0
         with pytest.raises(oocbfs.QueryError, match="paths were not asked for"):
-            opened.distances([(1, 2)]).path(0)
+            _ = opened.distances([(1, 2)]).paths
         with pytest.raises(oocbfs.QueryError, match="leave engine emulator out"):
             opened.distance(1, 2, options=Settings(engine="emulator"))
         with pytest.raises(oocbfs.BudgetError, match="searching pairs needs"):
