@@ -103,15 +103,20 @@ class Lookup:
                 done += count
             yield piece.view(np.uint32)
 
+    def positions_of(self, stored: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """Return the natural positions of stored vertices."""
+        graph = self._graph
+        if not graph.is_reordered:
+            return stored.astype(np.int64)
+        natural = graph._container.section(Kind.ORDER)[stored]
+        if natural.size and int(natural.max()) >= graph.num_vertices:
+            raise self._damaged()
+        found: NDArray[np.int64] = natural.astype(np.int64)
+        return found
+
     def ids_of(self, stored: NDArray[np.uint32]) -> Ids:
         """Return the ids of stored vertices; where vertices have names, their positions."""
-        graph = self._graph
-        natural = stored
-        if graph.is_reordered:
-            natural = graph._container.section(Kind.ORDER)[stored]
-            if natural.size and int(natural.max()) >= graph.num_vertices:
-                raise self._damaged()
-        return graph._natural_ids(natural.astype(np.uint64))
+        return self._graph.ids_at_positions(self.positions_of(stored))
 
     def _damaged(self) -> FormatError:
         return FormatError(f"{self._graph.path}: the vertex order is damaged: run 'oocbfs verify'")

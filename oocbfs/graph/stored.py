@@ -190,6 +190,11 @@ class StoredGraph(AnyStored):
         degrees: NDArray[np.uint32] = self._container.section(Kind.DEGREES)
         return degrees
 
+    def degrees_at(self, stored: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Numbers of neighbours of a few stored vertices, which are read alone."""
+        degrees: NDArray[np.uint32] = self._container.section(Kind.DEGREES)[stored]
+        return degrees
+
     @cached_property
     def sizes(self) -> Sizes:
         """How much memory which parts take."""

@@ -321,9 +321,13 @@ class Vertices:
                 return self._search_order(self.order, natural)
             return self.ranks[natural].astype(np.int64)
 
+    def as_one(self, vertex: Any) -> Ids:  # noqa: ANN401
+        """Make an array of one id or name; see ``one``."""
+        return np.array([self.one(vertex)], np.uint64)
+
     def stored_one(self, vertex: Vertex) -> int:
         """Find the stored vertex that one id names."""
-        return int(self.stored(np.array([self.one(vertex)], np.uint64))[0])
+        return int(self.stored(self.as_one(vertex))[0])
 
     def _search_order(
         self, order: NDArray[np.uint32], natural: NDArray[np.int64]

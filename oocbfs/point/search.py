@@ -69,7 +69,7 @@ class PairSearch:
         self, graph: StoredGraph, settings: Settings, *, most_edges: int | None = None
     ) -> None:
         settings.check()
-        if settings.engine not in ("auto", "cpu", "disk"):
+        if settings.engine not in ("auto", "cpu", "disk", "point"):
             raise QueryError(
                 f"pairs are searched on the CPU or from disk: leave engine {settings.engine} out"
             )
@@ -121,6 +121,12 @@ class PairSearch:
         self._search(sources[left], targets[left], part)
         distances[left] = part
         return self._go_over(sources, targets, Found(distances), paths=False, counted=num_far)
+
+    def nearby(self, sources: NDArray[np.uint32], targets: NDArray[np.uint32]) -> NDArray[np.int32]:
+        """Return the distances of pairs, less than NO_PATH where that would touch too much."""
+        distances = np.empty(sources.size, np.int32)
+        self._search(sources, targets, distances)
+        return distances
 
     def _search(
         self,
@@ -270,5 +276,5 @@ def reads_from_disk(graph: StoredGraph, settings: Settings) -> bool:
             raise QueryError(f"{graph.path}: is compressed, or no file: leave engine disk out")
         return True
     if settings.memory is not None:
-        return can and settings.engine == "auto" and mapping_bytes(graph) > settings.memory
-    return can and settings.engine == "auto" and is_cold(graph)
+        return can and settings.engine != "cpu" and mapping_bytes(graph) > settings.memory
+    return can and settings.engine != "cpu" and is_cold(graph)

@@ -33,6 +33,8 @@ class WholeSearch:
         settings: Settings,
         ids_of: Callable[[NDArray[np.uint32]], Ids],
     ) -> None:
+        if settings.engine == "point":
+            settings = replace(settings, engine="auto")
         self._graph, self._settings, self._ids_of = graph, settings, ids_of
 
     def fill(

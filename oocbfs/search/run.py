@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from oocbfs.engines import engine_named
 from oocbfs.engines.base import Engine
@@ -37,6 +38,11 @@ if TYPE_CHECKING:
     from oocbfs.graph.vertices import Vertex
 
 
+# A search of so few levels of so many vertices may reach few of them.
+_FEW_LEVELS = 8
+_MANY_VERTICES = 1 << 17
+
+
 def bfs(
     graph: AnyStored, source: Vertex | Iterable[Vertex], *, parents: bool, settings: Settings
 ) -> BfsResult:
@@ -58,11 +64,13 @@ def bfs(
             else only.needs(graph, settings)
         )
         query = Query(
-            graph.stored(sources).astype(np.uint32),
+            _stored(graph, sources, only).astype(np.uint32),
             parents,
             settings.direction,
             settings.max_depth,
-            None if settings.target is None else graph.stored_one(settings.target),
+            None
+            if settings.target is None
+            else int(_stored(graph, graph.as_one(settings.target), only)[0]),
         )
         threads = available_threads(settings.threads)
         out = Output(graph.num_vertices, memory_plan, threads, parents)
@@ -84,13 +92,38 @@ def only_engine(graph: AnyStored, settings: Settings) -> Engine | None:
         return engine_named("shards" if graph.is_sharded else "lab")
     if settings.devices is not None:
         return engine_named("devices")
+    if settings.engine == "point" or reaches_little(graph, settings):
+        return engine_named("point")
     return engine_named("shards") if graph.is_sharded else None
+
+
+def reaches_little(graph: AnyStored, settings: Settings) -> bool:
+    """Return whether a search may reach so little that tables are better than arrays.
+
+    Where it does not, the engine ``point`` notices that soon.
+    """
+    return (
+        settings.engine == "auto"
+        and settings.max_depth is not None
+        and settings.max_depth <= _FEW_LEVELS
+        and settings.direction == "auto"
+        and graph.num_vertices >= _MANY_VERTICES
+        and not graph.is_sharded
+        and not settings.checks
+    )
 
 
 def refuse(engine: Engine, graph: AnyStored, settings: Settings) -> None:
     """Refuse what an engine cannot do."""
     if (reason := engine.refusal(graph, settings)) is not None:
         raise QueryError(reason)
+
+
+def _stored(graph: AnyStored, ids: Ids, only: Engine | None) -> NDArray[np.int64]:
+    """Return stored vertices; for a few, without turning the order of all around."""
+    if only is None or only.name != "point":
+        return graph.stored(ids)
+    return cast("StoredGraph", graph).lookup.stored(graph.positions(ids))
 
 
 def _run(
@@ -171,6 +204,11 @@ def _result(
     again = partial(bfs, graph, sources, parents=True, settings=settings)
     known, sizes = graph.given(sources).tolist(), by_id.reached.sizes
     if by_id.levels is None:
+        if run.engine == "point":
+            from oocbfs.point.reached import ReachedResult
+
+            stored = cast("StoredGraph", graph)
+            return ReachedResult(stored, known, run.kept, sizes, stats, again)
         from oocbfs.cluster.part_result import PartResult
 
         return PartResult(cast("StoredParts", graph), known, run.kept, sizes, stats, again)
