@@ -13,6 +13,7 @@ from oocbfs.formats.container.layout import TRANSPOSED, Kind
 from oocbfs.formats.container.reader import Container
 from oocbfs.kernels.point import state as words
 from oocbfs.kernels.point.listing import list_rows
+from oocbfs.kernels.point.pairs import PAIRS, Pairs
 from oocbfs.kernels.point.state import (
     REACH,
     SINGLE_ROWS,
@@ -75,6 +76,10 @@ class Work:
 
     def __init__(self) -> None:
         self._set(make_reach())
+        # One pair, which is asked for again and again.
+        one = np.zeros(1, np.uint32)
+        self.pair = Pairs(one, one.copy(), np.zeros(1, np.int32), np.empty(0, np.int64))
+        self.pair_struct = Struct(PAIRS, self.pair)
 
     def _set(self, reach: Reach) -> None:
         self.reach = reach

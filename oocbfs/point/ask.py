@@ -34,6 +34,11 @@ class PartsSearch:
         self.num_pairs = self.num_gone_over = 0
         self.whole = WholeSearch(graph, settings, graph.ids_of)
 
+    def one(self, source: int, target: int) -> int:
+        """Return the distance of one pair."""
+        one, other = (np.array([vertex], np.uint32) for vertex in (source, target))
+        return int(self.find(one, other).distances[0])
+
     def find(
         self, sources: NDArray[np.uint32], targets: NDArray[np.uint32], *, paths: bool = False
     ) -> Found:
@@ -98,8 +103,8 @@ def distance(graph: AnyStored, source: Vertex, target: Vertex, settings: Setting
     """Return the number of steps from one vertex to another; -1 if there is no path."""
     asked = asking(graph, settings)
     with graph.reading():
-        ends = asked.both(source, target)
-        return int(asked.search.find(ends[:1], ends[1:]).distances[0])
+        one, other = asked.both(source, target).tolist()
+        return asked.search.one(one, other)
 
 
 def shortest_path(

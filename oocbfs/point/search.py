@@ -162,17 +162,17 @@ class PairSearch:
         """Search some pairs by one thread."""
         ends = np.zeros(sources.size if paths else 0, np.int64)
         with self.borrowed() as work:
-            self._run(work, kernels.Pairs(sources, targets, distances, ends))
+            pairs = kernels.Pairs(sources, targets, distances, ends)
+            self._run(work, Struct(kernels.PAIRS, pairs), sources.size)
             found = work.reach.found[: int(work.control[words.FOUND])].copy()
         return ends, found
 
-    def _run(self, work: Work, pairs: kernels.Pairs) -> None:
+    def _run(self, work: Work, pairs: Struct, stop: int) -> None:
         """Search pairs, with more room where there is too little."""
-        struct, done = Struct(kernels.PAIRS, pairs), 0
         rows_out, rows_in = self.reader.out_rows.address, self.reader.in_rows.address
+        done = 0
         while True:
-            stop = pairs.sources.size
-            done = kernels.search_pairs(rows_out, rows_in, work.address, struct.address, done, stop)
+            done = kernels.search_pairs(rows_out, rows_in, work.address, pairs.address, done, stop)
             if done == stop:
                 return
             work.make_room(self._graph.path)
@@ -252,13 +252,25 @@ class PairSearch:
         ends = np.cumsum([piece.size for piece in pieces])
         return Found(found.distances, ends, np.concatenate(pieces))
 
+    def one(self, source: int, target: int) -> int:
+        """Return the distance of one pair, with as little as possible besides."""
+        with self.borrowed() as work:
+            distance = self.meet(work, source, target)
+        if distance == kernels.GIVEN_UP:
+            self.num_gone_over += 1
+            left = np.array([distance], np.int32)
+            one, other = (np.array([vertex], np.uint32) for vertex in (source, target))
+            self.whole.fill(one, other, left, np.arange(1))
+            return int(left[0])
+        return distance
+
     def meet(self, work: Work, source: int, target: int) -> int:
         """Search one pair, whose reach is in ``work`` afterwards; return its distance."""
-        one, other = (np.array([vertex], np.uint32) for vertex in (source, target))
-        distances = np.empty(1, np.int32)
+        pair = work.pair
+        pair.sources[0], pair.targets[0] = source, target
         self.num_pairs += 1
-        self._run(work, kernels.Pairs(one, other, distances, _NO_ENDS))
-        return int(distances[0])
+        self._run(work, work.pair_struct, 1)
+        return int(pair.distances[0])
 
 
 def _fewer_first(

@@ -11,9 +11,11 @@ import oocbfs
 from oocbfs import AnyGraph, Graph, QueryError, Settings, ShardedGraph
 
 NAMES = [
-    "bfs", "bfs_many", "close", "components", "degree", "degree_histogram", "degrees", "directed",
-    "edges", "ids", "in_neighbors", "info", "names", "neighbors", "num_arcs", "num_edges",
-    "num_vertices", "path", "positions", "release_device", "reversed", "title", "to_scipy",
+    "all_shortest_paths", "bfs", "bfs_many", "close", "components", "degree", "degree_histogram",
+    "degrees", "directed", "distance", "distances", "edges", "ego", "has_edge", "ids",
+    "in_neighbors", "info", "names", "neighborhood", "neighbors", "num_arcs", "num_edges",
+    "num_vertices", "path", "paths", "positions", "release_device", "reversed", "shortest_path",
+    "subgraph", "title", "to_scipy",
 ]  # fmt: skip
 
 
