@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import replace
-from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
@@ -106,9 +105,10 @@ class NearSearch:
         found = ordered_map(lambda group: (self._near(group[0]), group[1]), groups, self._threads)
         with closing(found):
             for near, part in found:
-                self._rows += near.vertices.size
                 self._searches += near.ends.size
-                yield self._named(near, seeds[part])
+                for one in self._completed(self._named(near), near.given_up, seeds[part]):
+                    self._rows += one.ids.size
+                    yield one
 
     def together(self, seeds: Ids) -> Generator[Found]:
         """Yield what is near any of the seeds, all at once."""
@@ -118,7 +118,7 @@ class NearSearch:
         with self.graph.reading():
             stored = self._stored(seeds)
         near = self._near(stored, np.array([stored.size]))
-        yield self._whole(seeds) if near.given_up else self._named(near, seeds)
+        yield self._whole(seeds) if near.given_up else self._named(near)
 
     def _stored(self, seeds: Ids) -> NDArray[np.uint32]:
         """Return stored vertices of ids that are known."""
@@ -201,38 +201,23 @@ class NearSearch:
         parents = vertices[reach.owners[:size]] if self.with_parents else _NOTHING
         return vertices, reach.levels[:size].copy(), parents
 
-    def _named(self, near: _Part, seeds: Ids) -> Found:
-        """Return what was found in ids, and what was given up."""
+    def _named(self, near: _Part) -> Found:
+        """Return what was found in ids."""
         lookup = cast("StoredGraph", self.graph).lookup
         with self.graph.reading():
             ids = lookup.ids_of(near.vertices)
             parents = lookup.ids_of(near.parents) if self.with_parents else None
-        found = Found(near.ends, near.cut, ids, near.levels, parents)
-        return self._completed(found, near.given_up, seeds) if near.given_up else found
+        return Found(near.ends, near.cut, ids, near.levels, parents)
 
-    def _completed(self, found: Found, given_up: list[int], seeds: Ids) -> Found:
-        """Search the whole graph for those that were given up."""
-        whole = {k: self._whole(seeds[k : k + 1]) for k in given_up}
-        bounds = [0, *found.ends.tolist()]
-        parts = [
-            whole.get(k)
-            or Found(
-                np.array([bounds[k + 1] - bounds[k]]),
-                found.cut[k : k + 1],
-                found.ids[bounds[k] : bounds[k + 1]],
-                found.levels[bounds[k] : bounds[k + 1]],
-                None if found.parents is None else found.parents[bounds[k] : bounds[k + 1]],
-            )
-            for k in range(seeds.size)
-        ]
-        parents = [part.parents for part in parts if part.parents is not None]
-        return Found(
-            np.array(list(accumulate(part.ids.size for part in parts))),
-            np.concatenate([part.cut for part in parts]),
-            np.concatenate([part.ids for part in parts]),
-            np.concatenate([part.levels for part in parts]),
-            np.concatenate(parents) if self.with_parents else None,
-        )
+    def _completed(self, found: Found, given_up: list[int], seeds: Ids) -> Iterator[Found]:
+        """Yield what was found, and search the whole graph for what was given up."""
+        first = 0
+        for k in (*given_up, seeds.size):
+            if first < k:
+                yield _between(found, first, k)
+            if k < seeds.size:
+                yield self._whole(seeds[k : k + 1])
+            first = k + 1
 
     def _whole(self, seeds: Ids) -> Found:
         """Search the whole graph from some seeds together; the nearest come first."""
@@ -254,3 +239,16 @@ class NearSearch:
             levels,
             parents,
         )
+
+
+def _between(found: Found, first: int, stop: int) -> Found:
+    """Return what the searches first … stop-1 found."""
+    begin = int(found.ends[first - 1]) if first else 0
+    rows = slice(begin, int(found.ends[stop - 1]))
+    return Found(
+        found.ends[first:stop] - begin,
+        found.cut[first:stop],
+        found.ids[rows],
+        found.levels[rows],
+        None if found.parents is None else found.parents[rows],
+    )
