@@ -15,11 +15,9 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-import tempfile
 from typing import TYPE_CHECKING
 
 from oocbfs.errors import QueryError
-from oocbfs.formats.io.temporary import explained_writes
 from oocbfs.tools.shared import announcements, searches, subgraphs
 from oocbfs.tools.shared import options as shared
 from oocbfs.tools.shared.vertices import vertices
@@ -85,19 +83,13 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _by_graph(part: Subgraph, form: str | None, options: argparse.Namespace) -> int:
-    """Write a part as a graph, or its rows, by way of a graph that goes again."""
+    """Write a part as a graph, or its rows, by way of a graph that has no name."""
     settings = shared.chosen(options, "threads", "memory")
     if form is None:
         return part.save(options.output, force=options.force, **settings).edges
-    from oocbfs.search.graph import open_file
-
     folder = os.path.dirname(os.path.realpath(options.output))
-    with tempfile.TemporaryDirectory(prefix=".oocbfs-", dir=folder) as made:
-        path = os.path.join(made, os.path.basename(options.graph.rstrip("/")))
-        with explained_writes(folder):
-            part.save(path, tmp=folder, **settings)
-        with open_file(path) as opened:
-            return _write_rows(opened._stored, form, options)
+    with part.stored(folder, options.threads) as opened:
+        return _write_rows(opened, form, options)
 
 
 def _write_edges(

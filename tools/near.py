@@ -101,14 +101,14 @@ def run(options: argparse.Namespace) -> None:
         summary = {
             "graph": opened.path,
             "output": options.output,
-            "seeds": len(near.seeds),
+            "seeds": near.num_seeds,
             **shared.chosen(options, "depth", "limit", "union"),
             "rows": num_rows,
             "cut": near.cut,
             "seconds": seconds,
         }
-    shared.print_report(options, summary, _rows(options, near, num_rows, seconds))
-    _tell_cut(options, near)
+        shared.print_report(options, summary, _rows(options, near, num_rows, seconds))
+        _tell_cut(options, near)
 
 
 def _seeds(opened: AnyGraph, options: argparse.Namespace) -> list[Any]:
@@ -126,7 +126,7 @@ def _rows(
     options: argparse.Namespace, near: Neighborhood, num_rows: int, seconds: float
 ) -> Iterator[tuple[str, str]]:
     kind = "together" if options.union else "each"
-    yield "seeds", f"{len(near.seeds):,} {kind}, within {options.depth:,} steps"
+    yield "seeds", f"{near.num_seeds:,} {kind}, within {options.depth:,} steps"
     yield "near", f"{num_rows:,} rows"
     yield "seconds", f"{seconds:.6f}"
 
@@ -144,6 +144,6 @@ def _tell_cut(options: argparse.Namespace, near: Neighborhood) -> None:
         "--limit %s has cut off what is near %s of %s seeds: %s",
         f"{options.limit:,}",
         f"{len(cut):,}",
-        f"{len(near.seeds):,}",
+        f"{near.num_seeds:,}",
         shown,
     )

@@ -243,9 +243,14 @@ def _convert(
 
 
 def convert_unnamed(
-    edges: EdgeStream, folder: str, *, order: OrderName = "auto", threads: int | None = None
+    edges: EdgeStream,
+    folder: str,
+    *,
+    ids: IdNames = "dense",
+    order: OrderName = "auto",
+    threads: int | None = None,
 ) -> BinaryIO:
-    """Write the graph of a stream, with all ids up to the largest, to a file without a name.
+    """Write the graph of a stream, whose ids are numbers, to a file without a name.
 
     It is gone when it is closed, or with the process, however that ends.
     """
@@ -257,7 +262,7 @@ def convert_unnamed(
             Conversion(Resources(folder, plan, Phases(show=False))) as conversion,
         ):
             conversion.read(edges)
-            conversion.name_vertices(edges.declared, "dense")
+            conversion.name_vertices(edges.declared, ids)
             conversion.sort(directed=_direction(None, edges.declared)[0])
             conversion.choose_order(order)
             container = ContainerWriter(file)

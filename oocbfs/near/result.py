@@ -71,6 +71,11 @@ class Neighborhood(tables.Table):
         return self._stored.graph
 
     @property
+    def num_seeds(self) -> int:
+        """Number of seeds."""
+        return self._seeds.size
+
+    @property
     def seeds(self) -> list[Any]:
         """The seeds, as they were given."""
         return list(self._stored.given(self._seeds).tolist())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,7 +22,7 @@ from oocbfs.formats.names import NameColumn
 from oocbfs.graph.vertices import are_several
 from oocbfs.point.search import PairSearch
 from oocbfs.results import tables
-from oocbfs.settings import Settings, file_name
+from oocbfs.settings import IdNames, Settings, file_name
 
 if TYPE_CHECKING:
     from oocbfs.conversion.converter import Report
@@ -142,9 +142,13 @@ class Subgraph(tables.Table):
         except ImportError as error:
             raise QueryError("to_networkx needs networkx: pip install networkx") from error
         made = networkx.DiGraph() if self.directed else networkx.Graph()
-        made.add_nodes_from(self.ids().tolist())
-        for batch in self.edges():
-            made.add_edges_from(zip(batch.sources.tolist(), batch.targets.tolist(), strict=True))
+        nodes = self.ids().tolist()
+        made.add_nodes_from(nodes)
+        sources, targets = self._all_local()
+        # So that neighbours ascend, too.
+        order = np.lexsort((targets, sources))
+        pairs = zip(sources[order].tolist(), targets[order].tolist(), strict=True)
+        made.add_edges_from((nodes[u], nodes[v]) for u, v in pairs)
         return made
 
     def to_igraph(self) -> Any:  # noqa: ANN401
@@ -183,6 +187,23 @@ class Subgraph(tables.Table):
         stream = _NamedStream(self) if named else _Stream(self)
         ids: Any = "names" if named else "auto"
         return convert(stream, path, ids=ids, force=force, directed=self.directed, **settings)
+
+    @contextmanager
+    def stored(
+        self, folder: str | os.PathLike[str], threads: int | None = None
+    ) -> Generator[StoredGraph]:
+        """Yield it as a graph in a file without a name; where there are names, ids are places."""
+        from oocbfs.conversion.converter import convert_unnamed
+        from oocbfs.formats.container.reader import Container
+        from oocbfs.graph.stored import StoredGraph
+
+        stream = _Stream(self) if self._stored.names is None else _PlacedStream(self)
+        ids: IdNames = "auto" if self._stored.names is None else "dense"
+        with (
+            convert_unnamed(stream, os.fspath(folder), ids=ids, threads=threads) as file,
+            StoredGraph(Container(self._stored.path, file.fileno())) as graph,
+        ):
+            yield graph
 
     def _all_local(self) -> tuple[Positions, Positions]:
         """Return the ends of all edges, as places in ``ids()``."""
@@ -293,6 +314,20 @@ class _Stream:
         for edges in self._graph.id_edges():
             yield edges
             self.done += edges.sources.size
+
+
+class _PlacedStream(_Stream):
+    """The same with places in ``ids()`` instead of ids."""
+
+    def __init__(self, graph: Subgraph) -> None:
+        super().__init__(graph)
+        self.declared.num_vertices = graph.num_vertices
+
+    def batches(self) -> Iterator[Edges]:
+        """Yield the edges."""
+        for sources, targets in self._graph._local():
+            yield Edges(sources.astype(np.uint64), targets.astype(np.uint64))
+            self.done += sources.size
 
 
 class _NamedStream(_Stream):

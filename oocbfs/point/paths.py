@@ -59,6 +59,11 @@ class ShortestPaths(tables.Table):
         return self._levels
 
     @property
+    def steps(self) -> list[Step]:
+        """The arcs from each level to the next."""
+        return self._steps
+
+    @property
     def num_edges(self) -> int:
         """Number of edges that are on a shortest path."""
         return sum(step.tails.size for step in self._steps)
