@@ -22,7 +22,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from oocbfs.kernels.array_types import I32, I64, U32
-from oocbfs.kernels.atomics import kernel
+from oocbfs.kernels.atomics import kernel, prefetch
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.compiling import code_of
 from oocbfs.kernels.point import state as words
@@ -31,10 +31,12 @@ from oocbfs.kernels.point.state import reach_at, single_rows_at
 from oocbfs.kernels.point.table import clear, enter, entry_of, has_room, side_of, slot_of
 from oocbfs.kernels.structs import StructType, at_address
 
-# Words of the control array: the side that is taken further and the cost of its next level; where
-# the two sides met; the bounds of a search, and whether there can be more room; how a call ended.
-SIDE, COST, NEAR, FAR = range(words.FREE_WORD, words.FREE_WORD + 4)
-MOST_EDGES, MAX_DEPTH, CAN_GROW, DEPTH = range(words.FREE_WORD + 4, words.FREE_WORD + 8)
+# Words of the control array: the side that is taken further, and where the two sides met; the
+# bounds of a search, whether there can be more room, and how many levels both sides have together.
+SIDE, NEAR, FAR = range(words.FREE_WORD, words.FREE_WORD + 3)
+MOST_EDGES, MAX_DEPTH, CAN_GROW, DEPTH = range(words.FREE_WORD + 3, words.FREE_WORD + 7)
+# How many entries ahead a degree is asked for.
+_AHEAD = 16
 # Where no path is, and where the search touched more than it may: somebody else has to look.
 NO_PATH, GIVEN_UP = -1, -2
 
@@ -68,20 +70,33 @@ def _visit(rows, reach, entry, count):
     if not has_room(reach, count):
         return np.int64(words.NO_ENTRY_ROOM)
     side, level = control[SIDE], reach.levels[entry] + 1
-    cost = np.int64(0)
     for i in range(count):
         v = ids[i]
         slot = slot_of(slots, v)
         word = slots[slot]
         if word == 0:
             enter(reach, slot, v, entry, level, side)
-            cost += degree_of(rows, np.int64(v))
         elif side_of(word) != side:
             control[NEAR] = entry
             control[FAR] = entry_of(word)
             return np.int64(words.STOPPED)
-    control[COST] += cost
     return np.int64(words.WHOLE)
+
+
+@kernel
+def _cost_of(rows, reach, first, stop):
+    """Return what it costs to walk over the rows of some entries.
+
+    This is done when a level is complete, since the last one of a search never is: most vertices
+    are in that, and their degrees are anywhere in the memory.
+    """
+    if rows.degrees.size == 0:
+        return stop - first
+    cost = np.int64(0)
+    for entry in range(first, stop):
+        prefetch(rows.degrees, np.int64(reach.queue[min(entry + _AHEAD, stop - 1)]))
+        cost += degree_of(rows, np.int64(reach.queue[entry]))
+    return cost
 
 
 _walk = make_walk(_visit)
@@ -108,16 +123,12 @@ def _search(forward, backward, reach, s, t):
     cost_0 = degree_of(forward, np.int64(s))
     cost_1 = degree_of(backward, np.int64(t))
     while control[DEPTH] != control[MAX_DEPTH]:
-        control[COST] = 0
-        found = control[words.ENTRIES]
-        if cost_0 <= cost_1:
-            control[SIDE] = 0
+        found, side = control[words.ENTRIES], np.int64(cost_0 > cost_1)
+        control[SIDE] = side
+        if side == 0:
             status = _walk(forward, reach, begin_0, end_0)
-            begin_0, end_0, cost_0 = found, control[words.ENTRIES], control[COST]
         else:
-            control[SIDE] = 1
             status = _walk(backward, reach, begin_1, end_1)
-            begin_1, end_1, cost_1 = found, control[words.ENTRIES], control[COST]
         control[DEPTH] += 1
         if control[NEAR] >= 0:
             return control[DEPTH]
@@ -128,8 +139,13 @@ def _search(forward, backward, reach, s, t):
         if status != words.WHOLE:
             control[words.OUTCOME] = status
             return np.int64(GIVEN_UP)
-        if control[words.ENTRIES] == found:
+        end = control[words.ENTRIES]
+        if end == found:
             return np.int64(NO_PATH)
+        if side == 0:
+            begin_0, end_0, cost_0 = found, end, _cost_of(forward, reach, found, end)
+        else:
+            begin_1, end_1, cost_1 = found, end, _cost_of(backward, reach, found, end)
     return np.int64(NO_PATH)
 
 

@@ -44,6 +44,8 @@ _ENTRY_BYTES = 28
 # A source is searched with 63 others if its pairs would look at more than this share of the arcs:
 # such a search looks at each arc once, in the order of memory, and pairs at theirs anywhere.
 SHARED_ARCS = 1 / 100
+# What a pair may look at where most go over: only the nearest are found so.
+_FEW_EDGES = 1 << 8
 # So many pairs may go over before anybody concludes from it that most do.
 _FEW_GONE_OVER = 8
 # Pairs that are searched to learn what one costs.
@@ -80,7 +82,7 @@ class PairSearch:
         self.whole = WholeSearch(graph, settings, graph.lookup.ids_of)
         self._threads = available_threads(settings.threads)
         self._most_edges = most_edges or max(LEAST_EDGES, int(graph.num_arcs * ARCS_SHARE))
-        self._least_edges = min(self._most_edges, LEAST_EDGES)
+        self._few_edges = min(self._most_edges, _FEW_EDGES)
         self.most_entries = self._bound_entries()
         # What was touched, and how many pairs needed a search of the whole graph.
         self.edges = self.rows = self.disk_bytes = self.num_pairs = 0
@@ -190,7 +192,7 @@ class PairSearch:
         control[[words.FOUND, words.EDGES, words.ROWS, words.PAGES]] = 0
         # Where most pairs are far from each other, only the nearest are worth a try.
         are_far = self.num_gone_over > max(_FEW_GONE_OVER, self.num_pairs // 2)
-        control[kernels.MOST_EDGES] = self._least_edges if are_far else self._most_edges
+        control[kernels.MOST_EDGES] = self._few_edges if are_far else self._most_edges
         depth = self._settings.max_depth
         control[kernels.MAX_DEPTH] = -1 if depth is None else depth
         self._bound(work)
