@@ -46,7 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_value(parts, "--depth", shared.whole(1, (1 << 31) - 1), "K", f"with --near: {depth}")
     limit = "with --near: at most N vertices, the nearest (default: all)"
     shared.add_value(parts, "--limit", shared.positive, "N", limit)
-    shared.add(parser, "--memory", "--threads", "--force", "--json")
+    limit = "limit for the process; rows are read from disk if the file has no room (default: none)"
+    shared.add(parts, "--memory", help=limit)
+    shared.add(parser, "--threads", "--force", "--json")
 
 
 def run(options: argparse.Namespace) -> None:

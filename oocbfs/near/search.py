@@ -109,6 +109,9 @@ class NearSearch:
                 for one in self._completed(self._named(near), near.given_up, seeds[part]):
                     self._rows += one.ids.size
                     yield one
+                if self._small.from_disk:
+                    # Pages of ids that were looked up count as memory.
+                    self.graph.release()
 
     def together(self, seeds: Ids) -> Generator[Found]:
         """Yield what is near any of the seeds, all at once."""

@@ -38,6 +38,8 @@ def check(options: argparse.Namespace) -> None:
     for name in ("depth", "limit"):
         if options.near is None and getattr(options, name) is not None:
             raise QueryError(f"--{name} is about --near: name vertices to be near to")
+    if options.memory is not None and not is_asked_for(options):
+        raise QueryError("--memory is about a part: all of a graph is passed over as it is mapped")
 
 
 def choose(opened: AnyGraph, options: argparse.Namespace) -> Subgraph:

@@ -38,6 +38,8 @@ CASES: dict[str, tuple[str, ...]] = {
     "verify-parts": ("verify", "shards", *_ONE),
     "export": ("export", "g.ocg", "-o", "out.txt", *_ONE),
     "export-rows": ("export", "g.ocg", "-o", "out.npz", *_ONE),
+    "export-near": ("export", "g.ocg", "--near", "1", "--depth", "1", "-o", "near.ocg", *_ONE),
+    "near": ("near", "g.ocg", "1,2", "--depth", "1", "--limit", "2", "-o", "near.csv", *_ONE),
     "bfs": ("bfs", "g.ocg", "--source", "1", "--engine", "cpu", "--validate", *_ONE),
     "bfs-target": ("bfs", "g.ocg", "--source", "1", "--target", "4", *_CPU),
     "bfs-depth": ("bfs", "g.ocg", "--source", "1,60", "--max-depth", "1", *_CPU),
