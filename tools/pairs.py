@@ -49,11 +49,11 @@ def run(options: argparse.Namespace) -> None:
     """Answer all pairs, in the order given."""
     shared.refuse_json_among_edges(options)
     announcements.announce()
+    from oocbfs.batch.pair_files import PairJob, answer_file, form_of
     from oocbfs.formats.io.ordered import available_threads
     from oocbfs.formats.output.atomic import check_outputs
     from oocbfs.memory import parse_size
     from oocbfs.point.pairs import Answers
-    from oocbfs.point.table_files import PairJob, answer_file, form_of
     from oocbfs.progress import Phases
 
     form_of(options.output)

@@ -1,20 +1,18 @@
 """Only what is touched, one thread: small reaches, from tables instead of arrays of all vertices.
 
-A search that reaches much goes over to the engine that is made for that; see ``point.search`` for
-the bounds. Paths between two vertices are not asked for here: see ``point.ask``.
+A search that reaches much goes over to an engine that is made for that; see ``point.reached`` for
+the bound. Paths between two vertices are not asked for here: see ``point.ask``.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from oocbfs.engines.base import Engine
-from oocbfs.engines.choice import run_on_best
+from oocbfs.engines.base import Engine, ReachesTooMuch
 from oocbfs.kernels.compiling import clock
-from oocbfs.plan.host import MemoryPlan, why_disk
+from oocbfs.plan.host import MemoryPlan
 from oocbfs.point.reached import ReachedSet, ReachSearch
 from oocbfs.query import ById, Output, Query, Reached, Run
 from oocbfs.results.naming import check_parents
@@ -43,7 +41,7 @@ class _Point(Engine):
         if query.direction != "bottom-up":
             found = ReachSearch(graph, settings).search(query)
         if found is None:
-            return _go_over(graph, query, out, settings)
+            raise ReachesTooMuch
         seconds = clock() - start
         sizes = np.bincount(found.levels).astype(np.int64)
         arcs = int(graph.degrees_at(found.vertices).sum(dtype=np.int64))
@@ -52,21 +50,6 @@ class _Point(Engine):
         records = found.log.records
         depth, reached = int(records["num_levels"].sum()), ReachedSet(graph, found)
         return Run(self.name, 1, depth, seconds, records, moved, by_id=by_id, kept=reached)
-
-
-def _go_over(graph: StoredGraph, query: Query, out: Output, settings: Settings) -> Run:
-    """Let the engine search that is made for large reaches, in memory that is planned for it."""
-    from oocbfs.search.decision import decide_bfs
-
-    settings = replace(settings, engine="auto")
-    out.memory_plan = decide_bfs(graph, query.parents, settings)
-    run, _ = run_on_best(
-        out.memory_plan.engine,
-        settings,
-        lambda engine: engine.run(graph, query, out, settings),
-        lambda: why_disk(graph),
-    )
-    return run
 
 
 ENGINES = {"point": _Point("point")}

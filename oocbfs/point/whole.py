@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,20 +54,19 @@ class WholeSearch:
             for group in groups:
                 self._fill_from(int(sources[group[0]]), targets[group], distances, group)
             return
-        from oocbfs.search.many import searches_of
-
         graph, depth = self._graph, self._settings.max_depth
         # Sources of a graph in one file are on disk if the budget says so.
         on_disk = self._settings.engine == "disk" and not graph.is_sharded
-        engine = "auto" if on_disk else self._settings.engine
-        listed = [self._given(int(sources[group[0]])) for group in groups]
-        stored = [targets[group].astype(np.int64) for group in groups]
-        settings = replace(self._settings, max_depth=None, engine=engine)
-        searches = searches_of(graph, "pairs", "auto", settings)
-        with searches() as work:
-            for group, result in zip(groups, work.run(listed, stored), strict=True):
-                assert result.distances is not None
-                distances[group] = result.distances
+        found = self._shown.bfs_many(
+            [self._given(int(sources[group[0]])) for group in groups],
+            emit="pairs",
+            targets=[self._given_all(targets[group]) for group in groups],
+            engine="auto" if on_disk else self._settings.engine,
+            options=replace(self._settings, max_depth=None, engine="auto"),
+        )
+        for group, result in zip(groups, found, strict=True):
+            assert result.distances is not None
+            distances[group] = result.distances
         if depth is not None:
             distances[wanted[distances[wanted] > depth]] = -1
 
@@ -104,15 +103,21 @@ class WholeSearch:
 
     def _search(self, source: int, target: int | None) -> BfsResult:
         """Search the whole graph."""
-        from oocbfs.search.run import bfs
-
         settings = self._settings
         if target is not None:
             settings = replace(settings, target=self._given(target))
-        return bfs(self._graph, self._given(source), parents=False, settings=settings)
+        result: BfsResult = self._shown.bfs(self._given(source), options=settings)
+        return result
+
+    @property
+    def _shown(self) -> Any:  # noqa: ANN401
+        """The graph that users see, which knows how all of it is searched."""
+        return self._graph.graph
 
     def _given(self, stored: int) -> Vertex:
         """Return a stored vertex as users call it."""
-        ids = self._ids_of(np.array([stored], np.uint32))
-        vertex: Vertex = self._graph.given_one(int(ids[0]))
+        vertex: Vertex = self._given_all(np.array([stored], np.uint32))[0]
         return vertex
+
+    def _given_all(self, stored: NDArray[np.uint32]) -> list[Any]:
+        return list(self._graph.given(self._ids_of(stored)).tolist())

@@ -7,6 +7,7 @@ engine runs, what it found is brought into the order of ids and checked, and bec
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.engines import engine_named
-from oocbfs.engines.base import Engine
+from oocbfs.engines.base import Engine, ReachesTooMuch
 from oocbfs.engines.choice import Choice, run_on_best
 from oocbfs.errors import QueryError
 from oocbfs.formats.edges import Ids
@@ -131,7 +132,11 @@ def _run(
 ) -> tuple[Run, Choice]:
     """Search on the engine asked for, or on the best there is."""
     if only is not None:
-        return only.run(graph, query, out, settings), Choice(only.name)
+        try:
+            return only.run(graph, query, out, settings), Choice(only.name)
+        except ReachesTooMuch:
+            settings = replace(settings, engine="auto")
+            out.memory_plan = decide_bfs(cast("StoredGraph", graph), query.parents, settings)
     return run_on_best(
         out.memory_plan.engine,
         settings,

@@ -11,9 +11,10 @@ import pytest
 
 import oocbfs
 from oocbfs import Settings
+from oocbfs.batch import pair_files
 from oocbfs.cli import main
 from oocbfs.generate import generators
-from oocbfs.point import pairs, search, table_files
+from oocbfs.point import pairs, search
 from oocbfs.point.pairs import Answers
 from tests.support.shared import SharedGraphs
 
@@ -122,7 +123,7 @@ def test_an_interrupted_table_is_continued(
     call = ["pairs", str(graph), str(given), "--paths", "-q", "-o"]
     monkeypatch.setattr("oocbfs.formats.tables.arrow.BATCH_ROWS", 100)
     assert main([*call, str(whole)]) == 0
-    kept = table_files.Parts.keep
+    kept = pair_files.Parts.keep
 
     def stop_after_three(parts: Any, first: int, count: int, found: Any) -> None:
         kept(parts, first, count, found)
@@ -130,7 +131,7 @@ def test_an_interrupted_table_is_continued(
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(table_files.Parts, "keep", stop_after_three)
+        patch.setattr(pair_files.Parts, "keep", stop_after_three)
         with pytest.raises(SystemExit, match="130"):
             main([*call, str(out)])
     assert "--resume continues" in capsys.readouterr().err
