@@ -32,7 +32,9 @@ class NearGraph(OpenGraph):
         """Put settings together."""
 
     @overload
-    def has_edge(self, source: Vertex, target: Vertex) -> bool: ...  # type: ignore[overload-overlap]
+    def has_edge(  # type: ignore[overload-overlap]
+        self, source: Vertex, target: Vertex
+    ) -> bool: ...
     @overload
     def has_edge(
         self, source: Vertex | Iterable[Vertex], target: Vertex | Iterable[Vertex]

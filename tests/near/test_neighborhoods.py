@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import networkx as nx
@@ -16,31 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oocbfs
-from oocbfs import Settings
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.near.result import Near
+from tests.support.networkx_graphs import DISK, opened, random_graphs
 from tests.support.strategies import ORDERS
-
-DISK = {"options": Settings(engine="disk")}
-
-
-@contextmanager
-def opened(graph: Any, **options: Any) -> Iterator[Any]:
-    with TemporaryDirectory() as folder:
-        oocbfs.convert(graph, Path(folder) / "g.ocg", **options)
-        with oocbfs.open(Path(folder) / "g.ocg") as found:
-            yield found
-
-
-@st.composite
-def random_graphs(draw: st.DrawFn) -> Any:
-    """Draw a graph of networkx whose nodes are ids with gaps, or names."""
-    count, directed = draw(st.integers(1, 30)), draw(st.booleans())
-    edges = draw(st.integers(0, 3 * count))
-    graph: Any = nx.gnm_random_graph(count, edges, seed=draw(st.integers(0, 99)), directed=directed)
-    named = draw(st.booleans())
-    return nx.relabel_nodes(graph, {n: f"n{n}" if named else 5 * n + 2 for n in graph})
 
 
 def check(near: Near, expected: Any, depth: int, limit: int | None) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import oocbfs
 from oocbfs.errors import QueryError
-from tests.near.test_neighborhoods import opened
+from tests.support.networkx_graphs import opened
 
 
 @pytest.fixture(scope="module", params=["numbers", "listed", "names"])

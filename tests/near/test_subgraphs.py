@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import oocbfs
 from oocbfs.errors import QueryError
 from oocbfs.near import subgraph
-from tests.near.test_neighborhoods import DISK, opened, random_graphs
+from tests.support.networkx_graphs import DISK, opened, random_graphs
 from tests.support.strategies import ORDERS
 
 

@@ -7,8 +7,6 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from oocbfs.errors import QueryError
 from oocbfs.tools.shared import options as shared
 from oocbfs.tools.shared.vertices import read_vertices
@@ -63,6 +61,8 @@ def choose(opened: AnyGraph, options: argparse.Namespace) -> Subgraph:
         (vertex, *more) = read_vertices(opened, options.component)
         if more:
             raise QueryError(f"--component {options.component}: name one vertex")
+    import numpy as np
+
     position = opened._stored.position(vertex)
     positions = np.flatnonzero(found.labels == found.labels[position])
     from oocbfs.near.subgraph import Subgraph
