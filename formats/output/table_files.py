@@ -88,7 +88,7 @@ def _num_rows(columns: Columns) -> int:
 
 def _text(columns: list[NDArray[Any] | NameColumn], separator: str) -> NDArray[np.uint8]:
     """Write a line for each row."""
-    from oocbfs.kernels.results.fields import join_fields, name_fields, number_fields
+    from oocbfs.kernels.names.fields import join_fields, name_fields, number_fields
 
     def fields(column: NDArray[Any] | NameColumn) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         if isinstance(column, NameColumn):

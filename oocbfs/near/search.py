@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -224,12 +224,12 @@ class NearSearch:
 
     def _whole(self, seeds: Ids) -> Found:
         """Search the whole graph from some seeds together; the nearest come first."""
-        from oocbfs.search.run import bfs
-
         graph = self.graph
+        # What users see knows how all of it is searched.
+        shown: Any = graph.graph
         settings = replace(self._settings, max_depth=self.depth)
         given = graph.given(seeds).tolist()
-        result = bfs(graph, given, parents=self.with_parents, settings=settings)
+        result = shown.bfs(given, parents=self.with_parents, options=settings)
         positions = np.flatnonzero(result.levels >= 0)
         levels = result.levels[positions]
         nearest = np.argsort(levels, kind="stable")[: self.limit]
