@@ -12,7 +12,7 @@ import os
 import shutil
 import zipfile
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -155,14 +155,12 @@ class Parts:
     """Answers that were found before, each of a batch: kept until the output is complete."""
 
     def __init__(self, folder: Path, manifest: dict[str, Any], job: PairJob) -> None:
-        self._folder = folder
+        self._folder, self._manifest = folder, manifest
         with explained(folder):
             if folder.exists() and job.force and not job.resume:
                 shutil.rmtree(folder)
             if folder.exists():
                 self._check(manifest, resume=job.resume)
-            folder.mkdir(exist_ok=True)
-        write_checked(folder / MANIFEST, manifest)
 
     def _check(self, manifest: dict[str, Any], *, resume: bool) -> None:
         path = self._folder / MANIFEST
@@ -198,6 +196,10 @@ class Parts:
 
     def keep(self, first: int, count: int, found: dict[str, NDArray[Any]]) -> None:
         """Keep what was found, on disk when this returns."""
+        with explained(self._folder):
+            self._folder.mkdir(exist_ok=True)
+        if not (self._folder / MANIFEST).exists():
+            write_checked(self._folder / MANIFEST, self._manifest)
         content = io.BytesIO()
         np.savez(content, **found)  # type: ignore[arg-type]
         with atomic_output(self._path(first, count), force=True) as file:
@@ -205,13 +207,12 @@ class Parts:
 
     def remove_if_empty(self) -> None:
         """Remove the folder, if nothing in it could be continued."""
-        if not any(self._folder.glob("*.npz")):
+        if self._folder.exists() and not any(self._folder.glob("*.npz")):
             self.remove()
 
     def remove(self) -> None:
         """Remove all parts: the output is complete."""
-        with suppress(OSError):
-            shutil.rmtree(self._folder)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 @contextmanager

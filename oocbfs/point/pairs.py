@@ -97,6 +97,13 @@ def types_of(graph: AnyStored, *, paths: bool, statuses: bool = False) -> dict[s
     return types
 
 
+class Known(NamedTuple):
+    """Natural positions of pairs, two a row, and which rows name vertices."""
+
+    positions: NDArray[np.int64]
+    mask: NDArray[np.bool_]
+
+
 class Answers:
     """Answers batches of pairs of one graph, one after the other."""
 
@@ -127,50 +134,57 @@ class Answers:
         QueryError
             If a pair names no vertex, unless this keeps going: which row, and which vertex.
         """
+        kept: tuple[int, int, dict[str, NDArray[Any]]] | None = None
         for batch in batches:
+            if parts is not None and kept is not None:
+                # Only now, since what is found last need not be kept.
+                parts.keep(*kept)
             with self._graph.reading():
-                answer = self._answer(batch, parts)
+                first, known = self.num_pairs, self._known(batch)
+                stored = None if parts is None else parts.find(first, known.mask.size)
+                found = self._find(known) if stored is None else stored
+                self.num_resumed += known.mask.size if stored is not None else 0
+                kept = (first, known.mask.size, found) if stored is None else None
+                answer = self._answer(batch, known, found)
             yield answer
             if self.search.from_disk:
                 # Pages of ids that were looked up count as memory.
                 self._graph.release()
 
-    def _answer(self, batch: Edges | NamedEdges, parts: Parts | None) -> Answer:
+    def _known(self, batch: Edges | NamedEdges) -> Known:
+        """Say which pairs name vertices; refuse others unless this keeps going."""
         positions = self._positions(batch)
-        known: NDArray[np.bool_] = np.all(positions >= 0, axis=1)
-        if not known.all() and not self._keep_going:
+        mask: NDArray[np.bool_] = np.all(positions >= 0, axis=1)
+        if not mask.all() and not self._keep_going:
             raise self._refused(batch, positions)
-        first, count = self.num_pairs, known.size
-        found = None if parts is None else parts.find(first, count)
-        if found is None:
-            found = self._find(positions, known)
-            if parts is not None:
-                parts.keep(first, count, found)
-        else:
-            self.num_resumed += count
+        return Known(positions, mask)
+
+    def _find(self, known: Known) -> dict[str, NDArray[Any]]:
+        """Search the pairs that are known; paths are of stored vertices."""
+        positions, mask = known
+        stored = self._asked.stored(positions[mask].reshape(-1)).reshape(-1, 2)
+        sources, targets = (np.ascontiguousarray(stored[:, side]) for side in (0, 1))
+        found = self.search.find(sources, targets, paths=self._paths)
+        distances = np.full(mask.size, NO_PATH, np.int32)
+        distances[mask] = found.distances
+        if not self._paths:
+            return {"distances": distances}
+        sizes = np.zeros(mask.size, np.int64)
+        sizes[mask] = np.diff(found.ends, prepend=0)
+        return {"distances": distances, "ends": np.cumsum(sizes), "path": found.vertices}
+
+    def _answer(
+        self, batch: Edges | NamedEdges, known: Known, found: dict[str, NDArray[Any]]
+    ) -> Answer:
+        """Put an answer together, and count it."""
         distances = found["distances"]
-        self.num_pairs += count
-        self.num_unknown += int(count - known.sum())
+        self.num_pairs += known.mask.size
+        self.num_unknown += int(known.mask.size - known.mask.sum())
         self.num_connected += int((distances >= 0).sum())
         ends, path = None, None
         if self._paths:
             ends, path = found["ends"], self._column(self._asked.ids_of(found["path"]))
-        return Answer(*self._given(batch), distances, ~known, ends, path)
-
-    def _find(
-        self, positions: NDArray[np.int64], known: NDArray[np.bool_]
-    ) -> dict[str, NDArray[Any]]:
-        """Search the pairs that are known; paths are of stored vertices."""
-        stored = self._asked.stored(positions[known].reshape(-1)).reshape(-1, 2)
-        sources, targets = (np.ascontiguousarray(stored[:, side]) for side in (0, 1))
-        found = self.search.find(sources, targets, paths=self._paths)
-        distances = np.full(known.size, NO_PATH, np.int32)
-        distances[known] = found.distances
-        if not self._paths:
-            return {"distances": distances}
-        sizes = np.zeros(known.size, np.int64)
-        sizes[known] = np.diff(found.ends, prepend=0)
-        return {"distances": distances, "ends": np.cumsum(sizes), "path": found.vertices}
+        return Answer(*self._given(batch), distances, ~known.mask, ends, path)
 
     def _positions(self, batch: Edges | NamedEdges) -> NDArray[np.int64]:
         """Return natural positions, two a row; -1 where there is no such vertex."""

@@ -32,10 +32,11 @@ def burst(started: Started, rng: random.Random) -> None:
 
 
 @pytest.mark.parametrize(
-    "verb", ["bfs", "disk", "batch", "components", "export", "near", "part", "report"]
+    "verb", ["bfs", "disk", "batch", "components", "export", "near", "pairs", "part", "report"]
 )
 def test_a_burst_of_signals_ends_in_one_line(graph: Path, tmp_path: Path, verb: str) -> None:
     out = tmp_path / "out"
+    (tmp_path / "pairs.csv").write_text("".join(f"{i},{i * 7 % 1000}\n" for i in range(1000)))
     words: dict[str, tuple[object, ...]] = {
         "bfs": ("bfs", graph, "--source", 1, "--levels", out / "levels.csv"),
         "disk": ("bfs", graph, "--source", 1, "--engine", "disk", "--parents", out / "p.npy"),
@@ -44,6 +45,7 @@ def test_a_burst_of_signals_ends_in_one_line(graph: Path, tmp_path: Path, verb: 
         "export": ("export", graph, "-o", out / "edges.txt.gz"),
         "near": ("near", graph, "1,2,3,5,8", "--depth", 3, "-o", out / "near.csv.gz"),
         "part": ("export", graph, "--near", 1, "--depth", 2, "-o", out / "part.ocg"),
+        "pairs": ("pairs", graph, tmp_path / "pairs.csv", "-o", out / "pairs.csv", "--paths"),
         "report": ("report", graph, "-o", out / "report.html"),
     }
     rng = random.Random(f"{verb} bursts")

@@ -130,6 +130,10 @@ CASES = {
     "near-force": Case(
         f"{_NEAR} -o @/out/n.csv --force", before=("near @/in/g.ocg 1 --depth 1 -o @/out/n.csv",)
     ),
+    "pairs-csv": Case("pairs @/in/g.ocg @/in/pairs -o @/out/p.csv.gz --threads 2"),
+    "pairs-parquet": Case("pairs @/in/g.ocg @/in/pairs -o @/out/p.parquet --paths --threads 2"),
+    "pairs-disk": Case("pairs @/in/g.ocg @/in/pairs -o @/out/p.tsv --engine disk --threads 2"),
+    "path": Case("path @/in/g.ocg 1 2 --all --engine disk"),
     "shard": Case("shard @/in/g.ocg -o @/out/parts --parts 3"),
     "shard-force": Case(
         "shard @/in/g.ocg -o @/out/parts --parts 3 --force",
