@@ -73,7 +73,7 @@ class PairSearch:
         settings.check()
         if settings.engine not in ("auto", "cpu", "disk", "point"):
             raise QueryError(
-                f"pairs are searched on the CPU or from disk: leave engine {settings.engine} out"
+                f"this is searched on the CPU or from disk: leave engine {settings.engine} out"
             )
         graph.expect_unpacking()
         self._graph, self._settings = graph, settings
@@ -98,7 +98,7 @@ class PairSearch:
             needed = 2 * self._threads * _ENTRY_BYTES * words.FIRST_ENTRIES
             needed += memory.used_bytes()
             raise BudgetError(
-                f"{self._graph.path}: searching pairs needs {memory.format_size(needed)} of memory "
+                f"{self._graph.path}: this search needs {memory.format_size(needed)} of memory "
                 f"and may take {memory.format_size(self._settings.memory)}: allow more",
                 needed,
             )

@@ -190,7 +190,7 @@ def test_objects_that_hold_no_pairs_are_refused(graph: Path) -> None:
             _ = opened.distances([(1, 2)]).paths
         with pytest.raises(oocbfs.QueryError, match="leave engine emulator out"):
             opened.distance(1, 2, options=Settings(engine="emulator"))
-        with pytest.raises(oocbfs.BudgetError, match="searching pairs needs"):
+        with pytest.raises(oocbfs.BudgetError, match="this search needs"):
             opened.distance(1, 2, memory="1M")
 
 
