@@ -41,7 +41,7 @@ class NamedEdges:
         """Number of edges."""
         return self.starts.size // 2
 
-    def part(self, first: int, stop: int) -> NamedEdges:
+    def slice(self, first: int, stop: int) -> NamedEdges:
         """Return the edges first … stop-1."""
         return NamedEdges(
             self.text, self.starts[2 * first : 2 * stop], self.lengths[2 * first : 2 * stop]

@@ -170,7 +170,7 @@ def _folder_for(sources: Path) -> Path:
 
 
 class _Locator(CacheLocator):  # type: ignore[misc]
-    """Tells numba where a function's code is kept, and by what it goes out of date."""
+    """Where numba keeps a function's code, and by what that goes out of date."""
 
     def __init__(self, function: Callable[..., Any], path: str) -> None:
         self._py_file = path  # numba reads it in its warnings

@@ -132,7 +132,7 @@ def _made(folder: Path) -> Path:
 
 
 def _say(reason: str, folder: Path) -> None:
-    """Say where compiled code is kept instead, once for each reason."""
+    """Log where compiled code is kept instead, once for each reason."""
     if reason not in _said:
         _said.add(reason)
         _log.warning(

@@ -1,4 +1,4 @@
-"""Workers spin for the next traversal before they park, so that it need not wake a sleeper.
+"""Workers spin for the next search before they park, so that it need not wake a sleeper.
 
 A thread of Python's that sleeps needs some 100 microseconds to come, as long as a small graph is
 searched, and takes the interpreter's lock meanwhile. So when a worker is done, it looks for a
@@ -48,7 +48,7 @@ _CLOCK = time.CLOCK_MONOTONIC
 
 @kernel
 def wake(mailbox, rows_out, rows_in, state, options, names, results):
-    """Write the arguments of a traversal for all workers that are expected and spin."""
+    """Write the arguments of a search for all workers that are expected and spin."""
     for slot in range(_SLOT, mailbox.size, _SLOT):
         if mailbox[slot] == SPINNING and mailbox[slot + _EXPECTED] != 0:
             mailbox[slot + 1] = rows_out

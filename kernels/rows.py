@@ -1,4 +1,4 @@
-"""Rows as the traversal reads them: where a row lies in the memory."""
+"""Rows as the search reads them: where a row lies in the memory."""
 
 from __future__ import annotations
 

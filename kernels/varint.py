@@ -161,19 +161,31 @@ def decode_tail(out, tails, start, end, num_vertices):
     ),
 )  # fmt: skip
 def decode_rows(
-    sources, targets, heads, bases, starts, shift, tails, degrees, num_ids, order, ranks, row, once
+    sources,
+    targets,
+    heads,
+    bases,
+    starts,
+    shift,
+    tails,
+    degrees,
+    num_ids,
+    order,
+    stored_at,
+    row,
+    once,
 ):
     """Decode whole rows from ``row`` on while they fit; returns (next row, count or -1 if damaged).
 
-    Rows are taken as they are stored or, with ``ranks``, by natural position. Vertices are given by
-    natural position (order[v], or v if the order is empty); with ``once``, only edges to a larger
-    position.
+    Rows are taken as they are stored or, with ``stored_at``, by natural position. Vertices are
+    given by natural position (order[v], or v if the order is empty); with ``once``, only edges to a
+    larger position.
     """
     n = num_ids
     num_edges = 0
     neighbours = np.empty(sources.size, np.uint32)
     while row < heads.size:
-        stored = np.int64(ranks[row]) if ranks.size else row
+        stored = np.int64(stored_at[row]) if stored_at.size else row
         if num_edges + np.int64(degrees[stored]) > sources.size:
             break
         head = heads[stored]

@@ -220,7 +220,7 @@ def _refuse_unknown(parser: argparse.ArgumentParser, words: Sequence[str]) -> No
 
 
 def _complete(parser: argparse.ArgumentParser) -> None:
-    """Tell a shell how a line may go on, and end; see ``oocbfs completion``."""
+    """Print how a line may go on, for a shell, and end; see ``oocbfs completion``."""
     try:
         import argcomplete
     except ImportError as error:

@@ -56,7 +56,7 @@ def examine(library: str = LIBRARY) -> list[Finding]:
     driver = ask_driver(library)
     return [
         *_machine(),
-        Finding("cpu engine", _versions("numba", "numpy"), "every traversal", "pip install oocbfs"),
+        Finding("cpu engine", _versions("numba", "numpy"), "every search", "pip install oocbfs"),
         _cupy(),
         _nvrtc(),
         Finding(
@@ -212,13 +212,13 @@ def _modules(*names: str) -> tuple[Target, ...]:
 
 # What one process each compiles, the longest first.
 _COMPILED: tuple[tuple[Target, ...], ...] = (
-    (("oocbfs.kernels.bfs.traverse", "load"),),
-    (("oocbfs.kernels.many.traverse", "load"),),
+    (("oocbfs.kernels.bfs.search", "load"),),
+    (("oocbfs.kernels.many.search", "load"),),
     (("oocbfs.disk.bfs", "load"),),
     tuple(("oocbfs.disk.many", "load", width) for width in _WIDTHS),
     (("oocbfs.kernels.components.connect", "load"), ("oocbfs.disk.components", "load")),
     (("oocbfs.kernels.shards.run", "load"), ("oocbfs.cluster.shards.disk", "load")),
-    _modules(*(f"shards.{name}" for name in ("copying", "forest", "merge", "messages", "naming"))),
+    _modules(*(f"shards.{name}" for name in ("copying", "forest", "merge", "messages", "to_ids"))),
     _modules(
         "convert.parse",
         "convert.parse_columns",

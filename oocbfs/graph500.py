@@ -50,7 +50,7 @@ class Graph500Result:
 
     @property
     def teps(self) -> Values:
-        """Traversed edges per second of each root: generated edges in its component / its time."""
+        """Searched edges per second of each root: generated edges in its component / its time."""
         return self.edges / self.seconds
 
     def statistics(self) -> dict[str, float]:

@@ -18,7 +18,7 @@ from oocbfs.memory import read_size
 from oocbfs.options import is_whole, option, read_folder, read_whole
 
 Engine = Literal["auto", "cpu", "disk", "cuda", "emulator", "point"]
-# Where many sources are traversed at a time; whether from disk is decided by the memory they may
+# Where many sources are searched at a time; whether from disk is decided by the memory they may
 # take.
 ManyEngine = Literal["auto", "cpu", "cuda", "emulator"]
 Direction = Literal["auto", "top-down", "bottom-up"]
@@ -63,7 +63,7 @@ def as_text(text: str) -> str:
 
 
 def file_name(path: str) -> str:
-    """Return the last part of a path, as text to be shown."""
+    """Return the last component of a path, as text to be shown."""
     return as_text(os.path.basename(path))
 
 
@@ -109,7 +109,7 @@ LARGEST_COMPONENT = Largest.COMPONENT
 
 def _read_devices(text: str) -> list[int]:
     """Read the numbers of GPUs."""
-    return [read_whole(part, DEVICES) for part in text.split(",")]
+    return [read_whole(piece, DEVICES) for piece in text.split(",")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,7 +199,7 @@ class Settings:
     )
     # In which order the emulator runs threads.
     schedule: Schedule = DEFAULT_SCHEDULE
-    # Numbers of GPUs, each of which gets a part of the graph; of the emulator, as many devices.
+    # Numbers of GPUs, each of which gets a shard of the graph; of the emulator, as many devices.
     devices: Sequence[int] | None = field(
         default=None,
         metadata=option(
@@ -210,11 +210,11 @@ class Settings:
             read=_read_devices,
         ),
     )
-    # Of graphs in parts: search those, too, that are so deep that messages would take longer than
-    # the search; and bring all levels into the order of the ids at once, or part by part.
+    # Of sharded graphs: search those, too, that are so deep that messages would take longer than
+    # the search; and bring all levels into the order of the ids at once, or shard by shard.
     force: bool = field(
         default=False,
-        metadata=option("search a graph in parts on a cluster, too, that has many levels"),
+        metadata=option("search a sharded graph on a cluster, too, that has many levels"),
     )
     gather: bool = True
 

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         "graph",
         metavar="GRAPH.ocg|DIR|JOBS.toml",
-        help="a graph, a graph in parts, or a file of jobs",
+        help="a graph, a sharded graph, or a file of jobs",
     )
     job = {name: shared.declared(one) for name, one in options_of(Job).items()}
     chosen = parser.add_mutually_exclusive_group()
@@ -157,7 +157,7 @@ def _rows(job: Job, outcome: JobOutcome) -> Iterator[tuple[str, str]]:
     yield "output", "-" if job.output is None else str(job.output)
     yield "sources", f"{outcome.num_sources:,}"
     yield "done before", f"{outcome.resumed:,}"
-    yield "traversed", f"{done}: {outcome.reason}" if done else "nothing was left to do"
+    yield "searched", f"{done}: {outcome.reason}" if done else "nothing was left to do"
     if outcome.disk_bytes:
         yield "read from disk", f"{outcome.disk_bytes:,} bytes of tails"
     yield "seconds", f"{outcome.seconds:.2f}"

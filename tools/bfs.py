@@ -87,11 +87,11 @@ def _target(opened: AnyGraph, text: str | None) -> Any:  # noqa: ANN401
     return found[0]
 
 
-def _for_parts(options: argparse.Namespace) -> dict[str, Any]:
-    """Return what only a graph in parts takes; its results are gathered if one file wants them."""
+def _for_shards(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what only a sharded graph takes; its results are gathered if one file wants them."""
     from oocbfs.formats.output.part_files import is_folder
 
-    if not searches.is_in_parts(options):
+    if not searches.is_sharded(options):
         return {}
     files = [path for path in (options.levels, options.parents) if path is not None]
     return {"force": options.force, "gather": not all(map(is_folder, files))}
@@ -120,7 +120,7 @@ def _list_methods(options: argparse.Namespace) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Traverse, write what was asked for, and report."""
+    """Search, write what was asked for, and report."""
     if options.graph is None and options.method == "list":
         _list_methods(options)
         return
@@ -141,7 +141,7 @@ def run(options: argparse.Namespace) -> None:
             **shared.chosen(options, "max_depth", "validate", *shared.ENGINE),
             options=Settings(
                 **shared.chosen(options, "direction", "method", "devices", *shared.DEVICE),
-                **_for_parts(options),
+                **_for_shards(options),
             ),
         )
         for path, name in ((options.levels, "level"), (options.parents, "parent")):
@@ -169,7 +169,7 @@ def _wants_path_only(options: argparse.Namespace) -> bool:
         and not any(getattr(options, name) for name in others)
         and (options.engine, options.method, options.direction) == ("auto", "auto", "auto")
         and options.vram is options.resident_tails is None
-        and not searches.is_in_parts(options)
+        and not searches.is_sharded(options)
         and not is_verifying()
     )
 

@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add(
         parser,
         "--parts",
-        help="write a folder of so many parts; see oocbfs shard (default: one file)",
+        help="write a folder of so many shards; see oocbfs shard (default: one file)",
     )
 
 
@@ -71,7 +71,7 @@ def convert(inputs: object, options: argparse.Namespace, **settings: Any) -> Non
     from oocbfs.cluster import sharding
     from oocbfs.conversion import converter
 
-    make = sharding.convert_parts if "parts" in settings else converter.convert
+    make = sharding.convert_sharded if "parts" in settings else converter.convert
     report: Report = make(
         inputs,
         options.output,

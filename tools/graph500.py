@@ -1,4 +1,4 @@
-"""run the Graph500 benchmark: construct a Kronecker graph, traverse it from 64 roots, validate"""
+"""run the Graph500 benchmark: construct a Kronecker graph, search it from 64 roots, validate"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     shared.add(parser, "--scale", type=shared.whole(1, 31))
     shared.add(parser, "--edge-factor")
-    roots = "roots to traverse from (default: 64)"
+    roots = "roots to search from (default: 64)"
     shared.add_value(parser, "--roots", shared.positive, "N", roots, default=64)
     shared.add(parser, "--seed")
     shared.add(parser, "--engine", help="what searches; see oocbfs bfs (default: auto)")

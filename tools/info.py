@@ -20,7 +20,7 @@ def run(options: argparse.Namespace) -> None:
     """Print what the header says, and the sections."""
     with searches.open_graph(options) as opened:
         info = opened.info()
-    parts = map(_part_row, info.get("parts", ()))
+    parts = map(_shard_row, info.get("parts", ()))
     sections = map(_section_row, info["sections"])
     shared.print_report(options, info, [*_graph_rows(info), *parts, *sections])
 
@@ -49,6 +49,6 @@ def _section_row(section: dict[str, Any]) -> tuple[str, str]:
     return f"  {section['name']}", text
 
 
-def _part_row(part: dict[str, Any]) -> tuple[str, str]:
+def _shard_row(part: dict[str, Any]) -> tuple[str, str]:
     text = f"{part['vertices']:,} vertices, {part['arcs']:,} arcs, {format_size(part['bytes'])}"
     return f"  {part['name']}", text

@@ -199,7 +199,7 @@ def _decide_cpu(opened: StoredGraph, options: argparse.Namespace) -> dict[str, A
 def _predict_cpu(
     opened: StoredGraph, decided: dict[str, Any], samples: list[LevelSample]
 ) -> dict[str, Any]:
-    """Predict how much a traversal would read, if its tails are on disk."""
+    """Predict how much a search would read, if its tails are on disk."""
     from statistics import median
 
     from oocbfs.plan.prediction import predict_disk_bytes
@@ -221,9 +221,9 @@ def _predict(
     from statistics import median
 
     from oocbfs.formats.io.ordered import available_threads
-    from oocbfs.plan.naming import predict_naming
     from oocbfs.plan.prediction import predict, predict_seconds
     from oocbfs.plan.rates import KNOWN_GPUS
+    from oocbfs.plan.to_ids import predict_to_ids
 
     if not samples:
         return None
@@ -239,7 +239,7 @@ def _predict(
     }
     if gpu is not None:
         searches = [predict_seconds(rates, forecast, opened.num_vertices) for forecast in forecasts]
-        naming = predict_naming(
+        to_ids = predict_to_ids(
             rates,
             opened.num_vertices,
             on_device=decided.order_bytes > 0 or not opened.is_reordered,
@@ -247,11 +247,11 @@ def _predict(
             threads=available_threads(options.threads),
         )
         found.update(
-            seconds=median(searches) + naming.seconds,
-            seconds_worst=max(searches) + naming.seconds,
+            seconds=median(searches) + to_ids.seconds,
+            seconds_worst=max(searches) + to_ids.seconds,
             search_seconds=median(searches),
-            results_seconds=naming.seconds,
-            results_by_part=naming._asdict(),
+            results_seconds=to_ids.seconds,
+            results_by_part=to_ids._asdict(),
         )
     return found
 
@@ -287,7 +287,7 @@ def _answer(summary: dict[str, Any]) -> str:
 
 
 def _lines(decision: dict[str, Any], summary: dict[str, Any]) -> list[tuple[str, str]]:
-    from oocbfs.plan.naming import NamingForecast
+    from oocbfs.plan.to_ids import ToIdsForecast
 
     if "error" in decision:
         return [("cannot", decision["error"])]
@@ -312,7 +312,7 @@ def _lines(decision: dict[str, Any], summary: dict[str, Any]) -> list[tuple[str,
             lines.append(("predicted milliseconds", f"{shown} {worst}"))
             parts = predicted["results_by_part"]
             searched = f"search {1000 * predicted['search_seconds']:.1f} ms"
-            lines.append(("by part", f"{searched}; results {NamingForecast(**parts)}"))
+            lines.append(("by part", f"{searched}; results {ToIdsForecast(**parts)}"))
     return lines
 
 

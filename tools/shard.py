@@ -1,7 +1,7 @@
-"""cut a graph into parts, to be searched by several processes or machines
+"""cut a graph into shards, to be searched by several processes or machines
 
-Words of 64 vertices are dealt to the parts in turn. The folder holds a manifest, a file with the
-names of the vertices, and a file for each part. It appears when it is whole.
+The cut is block-cyclic, by words of 64 vertices. The folder holds a manifest, a file with the
+names of the vertices, and a file for each shard. It appears when it is whole.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add(parser, "graph")
     shared.add(parser, "--output", metavar="FOLDER", help="the folder to write")
     shared.add(parser, "--parts", required=True)
-    shared.add(parser, "--force", help="replace an existing folder of parts")
+    shared.add(parser, "--force", help="replace an existing folder of shards")
     shared.add(parser, "--json")
 
 
@@ -50,14 +50,14 @@ def _summary(manifest: Manifest) -> dict[str, Any]:
         "arcs": manifest.num_arcs,
         "directed": manifest.directed,
         "file_bytes": manifest.file_bytes,
-        "parts": [vars(file) for file in manifest.parts],
+        "parts": [vars(file) for file in manifest.shards],
     }
 
 
 def _rows(manifest: Manifest) -> Iterator[tuple[str, str]]:
     size = format_size(manifest.file_bytes)
-    yield "graph", f"{manifest.folder} ({size}, {len(manifest.parts)} parts)"
+    yield "graph", f"{manifest.folder} ({size}, {len(manifest.shards)} shards)"
     yield "vertices", f"{manifest.num_vertices:,}"
     yield "edges", shared.count_edges(manifest.num_edges, directed=manifest.directed)
-    for file in manifest.parts:
+    for file in manifest.shards:
         yield f"  {file.name}", f"{file.arcs:,} arcs, {format_size(file.bytes)}"

@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Verify and say so."""
     announcements.announce()
-    if searches.is_in_parts(options):
+    if searches.is_sharded(options):
         from oocbfs.cluster.verify import verify
     else:
         from oocbfs.graph.verifier import verify

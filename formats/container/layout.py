@@ -108,7 +108,7 @@ HEADER = np.dtype(
         ("reserved_parts", "<u4"),
     ]
 )
-PARTS_FIELDS = ("part", "parts", "total_vertices", "total_arcs", "graph_checksum")
+SHARD_FIELDS = ("part", "parts", "total_vertices", "total_arcs", "graph_checksum")
 SECTION = np.dtype(
     [
         ("kind", "<u4"),

@@ -68,7 +68,7 @@ class Opened:
         # Called when the last reader is out; weak, so that who drops a graph has closed it, even
         # if Ctrl-C kept a reader from leaving.
         self._release: WeakMethod[Callable[[], object]] | None = None
-        # For parts that are loaded at their first use, once for all threads.
+        # For shards that are loaded at their first use, once for all threads.
         self.loading = renewed_after_fork(threading.RLock())
 
     def _map(self, descriptor: int | None, min_bytes: int) -> None:
@@ -86,7 +86,7 @@ class Opened:
             if error.errno == errno.ENOMEM:
                 raise BudgetError(
                     f"{self.path}: this process may not take as much memory as to map the file: "
-                    "allow it more, or cut the graph into more parts"
+                    "allow it more, or cut the graph into more shards"
                 ) from error
             raise FormatError.like(
                 error, f"{self.path}: cannot be opened: {error.strerror}"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from oocbfs.errors import FormatError
 from oocbfs.formats.container import layout
-from oocbfs.formats.container.cut import read_part
+from oocbfs.formats.container.cut import read_shard
 from oocbfs.formats.container.layout import CHUNK_BYTES, PAGE_BYTES, Encoding, Flag, Kind, Order
 from oocbfs.formats.container.opened import Bytes, Opened, what_to_do
 from oocbfs.formats.io.closing import Closing
@@ -83,10 +83,10 @@ class Container(Closing):
         self.block_shift = int(header["block_shift"])
         self._require(self.num_vertices <= layout.MAX_VERTICES, "impossible number of vertices")
         self._require(self.num_arcs <= layout.MAX_EDGES, "impossible number of edges")
-        problem, self.part = read_part(header)
+        problem, self.shard = read_shard(header)
         self._require(not problem, problem)
-        # Rows of a part name vertices of the whole graph.
-        self.num_ids = self.num_vertices if self.part is None else self.part.cut.num_vertices
+        # Rows of a shard name vertices of the whole graph.
+        self.num_ids = self.num_vertices if self.shard is None else self.shard.cut.num_vertices
         self._require(
             self.num_arcs <= self.num_vertices * max(0, self.num_ids - 1),
             "more edges than its vertices can have",
@@ -109,7 +109,7 @@ class Container(Closing):
 
     def _needed_kinds(self) -> set[Kind]:
         """List the sections that must be there; ids may be besides where vertices are named."""
-        if self.part is not None and self.part.is_names:
+        if self.shard is not None and self.shard.is_names:
             needed = {Kind.DEGREES}
         else:
             needed = set(layout.ROW_KINDS)
@@ -121,8 +121,8 @@ class Container(Closing):
 
     @property
     def _names_vertices(self) -> bool:
-        """Whether this knows the ids of its vertices; rows of a part have a file for it."""
-        return self.part is None or self.part.is_names
+        """Whether this knows the ids of its vertices; rows of a shard have a file for it."""
+        return self.shard is None or self.shard.is_names
 
     def _read_chunks(self) -> None:
         offset, count = int(self.header["chunk_table_offset"]), int(self.header["num_chunks"])
@@ -166,14 +166,14 @@ class Container(Closing):
             offset == int(self.header["chunk_table_offset"]) and chunk == self.chunks.size,
             "sections and chunk table do not meet",
         )
-        naming = set(self.sections) & {Kind.IDS, *layout.NAME_KINDS}
+        id_kinds = set(self.sections) & {Kind.IDS, *layout.NAME_KINDS}
         self._require(
-            set(self.sections) - naming == self._needed_kinds()
-            and naming in (set(), {Kind.IDS}, set(layout.NAME_KINDS))
-            and (self._names_vertices or not naming),
+            set(self.sections) - id_kinds == self._needed_kinds()
+            and id_kinds in (set(), {Kind.IDS}, set(layout.NAME_KINDS))
+            and (self._names_vertices or not id_kinds),
             "sections are missing or superfluous",
         )
-        self._require(not naming or self.first_id == 0, "two ways of naming its vertices")
+        self._require(not id_kinds or self.first_id == 0, "two ways of naming its vertices")
         self._require(
             layout.version_for(self.header, self.sections) <= self.version,
             f"holds names, which version {self.version} does not have",

@@ -9,7 +9,7 @@ LINE_LIMIT_BYTES = 256 << 20
 # A line of single digits: itself, what is read after it, and 8 bytes for each end of its edges.
 LINE_COPIES = 16
 # Parts that a graph may be cut into.
-MAX_PARTS = 4096
+MAX_SHARDS = 4096
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ _PIECE_BYTES = 1 << 20
 
 @contextmanager
 def explained_writes(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Say that an error in writing is about temporary data, and what to do."""
+    """Raise an error in writing as one about temporary data, with what to do."""
     try:
         yield
     except OocbfsError:

@@ -60,7 +60,7 @@ def atomic_output(
 
 @contextmanager
 def explained(output: str | os.PathLike[str]) -> Generator[None]:
-    """Say of any OSError which output cannot be written."""
+    """Raise any OSError as one that names the output."""
     try:
         yield
     except (BrokenPipeError, OocbfsError):
@@ -213,7 +213,7 @@ def _is_open_as(descriptor: int, existing: os.stat_result) -> bool:
 
 
 def _copy_owner_and_mode(existing: os.stat_result, descriptor: int) -> None:
-    """Give a new file the owner and the mode of the one it will replace."""
+    """Set the owner and the mode of a new file to those of the one it will replace."""
     mode = stat.S_IMODE(existing.st_mode)
     try:
         os.fchown(descriptor, existing.st_uid, existing.st_gid)

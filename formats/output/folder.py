@@ -84,7 +84,7 @@ def check_folder(
 
 
 def _move(temporary: Path, target: Path) -> None:
-    """Give a folder its name; one that has it already gets the temporary one, in the same moment.
+    """Rename a folder; one that has the name already gets the temporary one, in the same moment.
 
     Where the system cannot exchange names, there is a moment in between.
     """

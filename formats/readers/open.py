@@ -80,18 +80,18 @@ def open_edges(
     if [one.path for one in found].count("-") > 1:
         raise InputError("the standard input can be read only once", path="-")
     limits = limits or InputLimits()
-    parts = []
+    entries = []
     for one, vertices in _pair(found, format):
         beside = None if vertices is None else Source(vertices, limits)
-        parts.append(_Part(Source(one.path, limits), format, table, one.columns, beside))
-    for part in parts:
-        if part.source.regular:
-            part.look()
-    return InputEdges(parts, max(1, threads))
+        entries.append(_Input(Source(one.path, limits), format, table, one.columns, beside))
+    for entry in entries:
+        if entry.source.regular:
+            entry.look()
+    return InputEdges(entries, max(1, threads))
 
 
 @dataclass
-class _Part:
+class _Input:
     """One input and what is read from it: several pieces if it is an archive of edge lists."""
 
     source: Source
@@ -189,55 +189,57 @@ class InputEdges:
 
     unit = "B"
 
-    def __init__(self, parts: list[_Part], threads: int) -> None:
-        names = [part.source.name for part in parts]
+    def __init__(self, entries: list[_Input], threads: int) -> None:
+        names = [entry.source.name for entry in entries]
         self.name = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
         self.declared = Declared()
         self.done = 0
-        sizes = [source.size for part in parts for source in (part.source, part.vertices) if source]
+        sizes = [
+            source.size for entry in entries for source in (entry.source, entry.vertices) if source
+        ]
         self.total = None if None in sizes else sum(size or 0 for size in sizes)
-        self._parts = parts
+        self._entries = entries
         self._threads = threads
 
     def batches(self) -> Generator[Edges]:
         """Yield the edges in input order."""
-        return self._read(_Part.reader)
+        return self._read(_Input.reader)
 
     def named_batches(self) -> Generator[NamedEdges]:
         """Yield the edges in input order, if their ids are names."""
-        return self._read(_Part.name_reader)
+        return self._read(_Input.name_reader)
 
     def _read(
-        self, reader: Callable[[_Part, Source, str], Callable[..., Generator[Batch]]]
+        self, reader: Callable[[_Input, Source, str], Callable[..., Generator[Batch]]]
     ) -> Generator[Batch]:
-        pieces = sum(max(1, len(part.pieces)) for part in self._parts)
+        pieces = sum(max(1, len(entry.pieces)) for entry in self._entries)
         merged = Merged(self.declared) if pieces > 1 else None
         before = 0
-        for part in self._parts:
-            part.source.done = 0
+        for entry in self._entries:
+            entry.source.done = 0
             try:
-                if not part.pieces:
-                    part.look()
-                if len(part.pieces) > 1 and merged is None:
+                if not entry.pieces:
+                    entry.look()
+                if len(entry.pieces) > 1 and merged is None:
                     merged = Merged(self.declared)
-                for source, format in part.pieces:
+                for source, format in entry.pieces:
                     declared = self.declared if merged is None else merged.begin(source.name)
                     _log.debug("reading %s as %s", source.name, by_name(format).title)
-                    read = reader(part, source, format)
+                    read = reader(entry, source, format)
                     with closing(read(source, declared, self._threads)) as stream:
                         for edges in stream:
-                            self.done = before + part.source.done
+                            self.done = before + entry.source.done
                             if merged is not None and isinstance(edges, Edges):
                                 merged.see(edges)
                             yield edges
-                before += part.stored_bytes()
+                before += entry.stored_bytes()
                 self.done = before
             except TextIds as error:
                 if self.done:  # others had numbers
                     raise InputError(str(error)) from error
                 raise
             finally:
-                part.close()
+                entry.close()
         if merged is not None:
             merged.finish()
 

@@ -1,1 +1,1 @@
-"""One traversal from one source: the level loop, both directions, numba and CUDA."""
+"""One search from one source: the level loop, both directions, numba and CUDA."""

@@ -12,7 +12,7 @@
 // read, by the memory in which a row begins. A sector that a short row shares with the pending row
 // before it is counted once. Half of the rows that go on in a second sector are expected to read
 // it. A long row is read until its first hit; the larger the frontier's share of all rows, the
-// sooner that comes. There is one sum for each part of the vertices; parts end at cuts, which lie
+// sooner that comes. There is one sum for each range of the vertices; ranges end at cuts, which lie
 // between words of the bitmap.
 //
 // Does nothing if expanding the frontier costs less than `skip_cost`: the host then expands it
@@ -31,7 +31,7 @@ bottom_up_heads(Search search, Rows in_rows, Rows out_rows, u32 level, u32 each,
   u64 pending_slow = 0, pending_fast = 0;
   u32 num_found = 0, num_tested = 0;
   RowSectors found_sectors = {};
-  u32 part = 0;
+  u32 range = 0;
   for (u64 first : warp_stride((num_words + each - 1) / each)) {
     const u64 mine = first * each + lane_id();
     const bool owns = lane_id() < each && mine < num_words;
@@ -41,11 +41,11 @@ bottom_up_heads(Search search, Rows in_rows, Rows out_rows, u32 level, u32 each,
       const u32 owner = (u32)__ffs((int)open) - 1;
       const u32 word = __shfl_sync(FULL_WARP, visited, (int)owner);
       const u32 word_begin = (u32)((first * each + owner) * 32), vertex = word_begin + lane_id();
-      if (part < PARTS - 1 && word_begin >= search.cuts[part]) {
-        add_total(&control[CONTROL_PENDING_SLOW_BYTES + part], pending_slow);
-        add_total(&control[CONTROL_PENDING_FAST_BYTES + part], pending_fast);
+      if (range < NUM_RANGES - 1 && word_begin >= search.cuts[range]) {
+        add_total(&control[CONTROL_PENDING_SLOW_BYTES + range], pending_slow);
+        add_total(&control[CONTROL_PENDING_FAST_BYTES + range], pending_fast);
         pending_slow = pending_fast = 0;
-        while (part < PARTS - 1 && word_begin >= search.cuts[part]) part++;
+        while (range < NUM_RANGES - 1 && word_begin >= search.cuts[range]) range++;
       }
       bool found = false, missed = false, is_short = false, in_fast = false;
       u64 first_sector = 0, last_sector = 0, bytes = 0;
@@ -92,7 +92,7 @@ bottom_up_heads(Search search, Rows in_rows, Rows out_rows, u32 level, u32 each,
   add_total(&control[CONTROL_HEADS_TESTED], num_tested);
   add_total(&control[CONTROL_HEADS_FOUND], num_found);
   add_sectors(&control[CONTROL_HEADS_FOUND_SECTORS], found_sectors);
-  add_total(&control[CONTROL_PENDING_SLOW_BYTES + part], pending_slow);
-  add_total(&control[CONTROL_PENDING_FAST_BYTES + part], pending_fast);
+  add_total(&control[CONTROL_PENDING_SLOW_BYTES + range], pending_slow);
+  add_total(&control[CONTROL_PENDING_FAST_BYTES + range], pending_fast);
   if (blockIdx.x == 0 && threadIdx.x == 0) atomicAdd(&control[CONTROL_HEADS_RAN], 1ull);
 }

@@ -47,7 +47,7 @@ __device__ __forceinline__ void reach(const Search& search, u32 vertex, u32 pare
 
 // Whether a neighbour was visited when the level began.
 __device__ __forceinline__ bool is_reached(const Search& search, u32 id) {
-#if DEALT
+#if BLOCK_CYCLIC
   return test_bit(search.reached, id);
 #else
   return test_bit(search.visited, id);
@@ -90,7 +90,7 @@ __device__ __forceinline__ void claim(const Search& search, Tally& tally, const 
     fresh |= (open >> k & ~(before[k] >> (ids[k] & 31u)) & 1u) << k;
   }
   tally.claims_lost += (u32)__popc(open & ~fresh);
-#if !DEALT   // else its owner does this, when it is told: see devices/unite_words.cu
+#if !BLOCK_CYCLIC   // else its owner does this, when it is told: see devices/merge_words.cu
 #pragma unroll
   for (u32 k = 0; k < COUNT; k++)
     if (fresh >> k & 1u) {

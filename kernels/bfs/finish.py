@@ -1,6 +1,6 @@
-"""The end of a traversal on the CPU: levels and parents by id, and what was reached.
+"""The end of a search on the CPU: levels and parents by id, and what was reached.
 
-All threads of the traversal take chunks, the leader too, which waits for the others in the end.
+All threads of the search take chunks, the leader too, which waits for the others in the end.
 Loops count in unsigned numbers: an index that might be negative makes LLVM gather what lies side by
 side, which takes half as long again.
 """
@@ -23,7 +23,7 @@ from oocbfs.kernels.atomics import (
     trailing_zeros,
 )
 from oocbfs.kernels.bfs import state as words
-from oocbfs.kernels.bfs.state import IN_PARTS
+from oocbfs.kernels.bfs.state import IN_LOCAL_QUEUES
 from oocbfs.kernels.bitmaps import DEEP, UNREACHED
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.region import ALONE, ONE, ZERO, chunk_for, take_chunk, wait_for
@@ -40,7 +40,7 @@ _FEW_SHIFT = 3
 # Results of more vertices are larger than what caches hold for one core, so that they are written
 # past them. The atomic operation that follows each chunk makes them visible on all processors.
 _LARGE = 1 << 21
-# Numbers of a cache line, and how far ahead ranks are asked for.
+# Numbers of a cache line, and how far ahead stored vertices are asked for.
 _LINE, _AHEAD = 16, 128
 # Fewer vertices leave the top bit of a parent clear, but for NO_HEAD.
 _SIGNED = 1 << 31
@@ -48,21 +48,21 @@ _SIGNED = 1 << 31
 _FEW_LEVELS = 127
 
 
-class Names(NamedTuple):
+class ToIds(NamedTuple):
     """How results are put in the order of ids; an empty array stands for what is as it is stored.
 
-    ``ranks`` are stored vertices by position, ``order`` is the inverse of it, ``ids`` are those of
+    ``stored_at`` are stored vertices by position, ``order`` is its inverse, ``ids`` are those of
     the positions, by default consecutive from ``first_id``.
     """
 
-    ranks: NDArray[np.uint32]
+    stored_at: NDArray[np.uint32]
     order: NDArray[np.uint32]
     ids: NDArray[np.uint64]
     first_id: int
 
 
 class Results(NamedTuple):
-    """What a traversal fills by position.
+    """What a search fills by position.
 
     Parents as ids, only if there is room for any; ``counts`` of each level's vertices, a row a
     thread, if some may have been counted twice.
@@ -73,11 +73,11 @@ class Results(NamedTuple):
     counts: NDArray[np.uint32]
 
 
-NAMES = StructType(
-    "Names", {"ranks": READ_U32, "order": READ_U32, "ids": READ_U64, "first_id": types.int64}
+TO_IDS = StructType(
+    "ToIds", {"stored_at": READ_U32, "order": READ_U32, "ids": READ_U64, "first_id": types.int64}
 )
 RESULTS = StructType("Results", {"levels": I32, "parents": I64, "counts": U32_2D})
-names_at, results_at = at_address(NAMES), at_address(RESULTS)
+to_ids_at, results_at = at_address(TO_IDS), at_address(RESULTS)
 
 
 @kernel
@@ -127,22 +127,22 @@ def _place_parents(control, parents, order):
 
 
 @kernel
-def _name_parents(out, parents, names, first, end):
+def _parents_to_ids(out, parents, to_ids, first, end):
     """Fill out[first:end] with the ids of parents, which are positions; -1 where there is none.
 
     The last parent is none, for vertices without a row. Gathering goes first and by itself, as
     processors with slow vector gathers take twice as long if anything else is done in its loop.
     """
-    ranks, ids, first_id = names.ranks, names.ids, names.first_id
+    stored_at, ids, first_id = to_ids.stored_at, to_ids.ids, to_ids.first_id
     last = np.uint64(parents.size - 1)
     first, end = np.uint64(first), np.uint64(end)
-    if ranks.size and out.size > _LARGE:
+    if stored_at.size and out.size > _LARGE:
         for i in range(first, end):
-            parent = np.int64(np.int32(parents[min(np.uint64(ranks[i]), last)]))
+            parent = np.int64(np.int32(parents[min(np.uint64(stored_at[i]), last)]))
             store_past_caches(out, i, parent)
     else:
         for i in range(first, end):
-            v = min(np.uint64(ranks[i]) if ranks.size else i, last)
+            v = min(np.uint64(stored_at[i]) if stored_at.size else i, last)
             out[i] = np.int64(np.int32(parents[v]))
     if ids.size == 0 and first_id == 0 and parents.size < _SIGNED:
         return
@@ -153,38 +153,39 @@ def _name_parents(out, parents, names, first, end):
 
 
 @inlined
-def _name_few_levels(out, levels, ranks, first, end):
+def _few_levels_to_ids(out, levels, stored_at, first, end):
     """Fill out[first:end]; no level but UNREACHED, which stands for -1, has the top bit of a byte.
 
     Which vertices were reached cannot be guessed, so there is no branch.
     """
     last = np.uint64(levels.size - 1)
     first, end = np.uint64(first), np.uint64(end)
-    if ranks.size and out.size > _LARGE:
+    if stored_at.size and out.size > _LARGE:
         whole = end - (end - first) % np.uint64(_LINE)
         for line in range(first, whole, np.uint64(_LINE)):
-            # Ranks that stay in the cache would take the place of levels: 0.9 of the time.
-            prefetch_once(ranks, line + np.uint64(_AHEAD))
+            # Stored vertices that stay in the cache would take the place of levels: 0.9 of the
+            # time.
+            prefetch_once(stored_at, line + np.uint64(_AHEAD))
             for j in range(np.uint64(0), np.uint64(_LINE)):
-                level = np.int32(np.int8(levels[min(np.uint64(ranks[line + j]), last)]))
+                level = np.int32(np.int8(levels[min(np.uint64(stored_at[line + j]), last)]))
                 store_past_caches(out, line + j, level)
         for i in range(whole, end):
-            level = np.int32(np.int8(levels[min(np.uint64(ranks[i]), last)]))
+            level = np.int32(np.int8(levels[min(np.uint64(stored_at[i]), last)]))
             store_past_caches(out, i, level)
-    elif ranks.size:
+    elif stored_at.size:
         for i in range(first, end):
-            out[i] = np.int32(np.int8(levels[min(np.uint64(ranks[i]), last)]))
+            out[i] = np.int32(np.int8(levels[min(np.uint64(stored_at[i]), last)]))
     else:
         for i in range(first, end):
             out[i] = np.int32(np.int8(levels[min(i, last)]))
 
 
 @kernel
-def _name_levels(out, levels, deep_levels, ranks, first, end):
+def _levels_to_ids(out, levels, deep_levels, stored_at, first, end):
     """Fill out[first:end] with levels of any number."""
     last = np.uint64(levels.size - 1)
     for i in range(np.uint64(first), np.uint64(end)):
-        v = min(np.uint64(ranks[i]) if ranks.size else i, last)
+        v = min(np.uint64(stored_at[i]) if stored_at.size else i, last)
         # One more than UNREACHED is 0 in a byte: which were reached cannot be guessed.
         level = np.int32(np.uint8(levels[v] + np.uint8(1))) - np.int32(1)
         if level == DEEP:
@@ -194,7 +195,7 @@ def _name_levels(out, levels, deep_levels, ranks, first, end):
 
 @kernel
 def plan_finish(state, num_vertices):
-    """Decide how all threads finish, and so what is clear for the next traversal.
+    """Decide how all threads finish, and so what is clear for the next search.
 
     Those that were reached all lie in the queue, each once, unless bottom-up steps followed each
     other or parts were expanded.
@@ -202,7 +203,7 @@ def plan_finish(state, num_vertices):
     control = state.control
     control[words.NUM_FOUND] += control[words.FRONTIER_SIZE]
     found = control[words.NUM_FOUND]
-    is_queued = control[words.FORM] != IN_PARTS or control[words.FRONTIER_SIZE] == 0
+    is_queued = control[words.FORM] != IN_LOCAL_QUEUES or control[words.FRONTIER_SIZE] == 0
     from_queue = (
         is_queued
         and control[words.QUEUE_END] == found
@@ -230,10 +231,10 @@ def _fill(out, first, end):
 
 
 @inlined
-def _name_vertex(state, names, results, v):
-    """Fill in the results of a vertex, and clear what the traversal noted for it."""
+def _vertex_to_ids(state, to_ids, results, v):
+    """Fill in the results of a vertex, and clear what the search noted for it."""
     levels, parents, control = state.levels, state.parents, state.control
-    order, ids, first_id = names.order, names.ids, names.first_id
+    order, ids, first_id = to_ids.order, to_ids.ids, to_ids.first_id
     position = np.uint64(order[v]) if order.size else np.uint64(v)
     results.levels[position] = levels[v]
     levels[v] = UNREACHED
@@ -245,7 +246,7 @@ def _name_vertex(state, names, results, v):
 
 
 @kernel
-def _finish_from_queue(state, names, results, degrees, thread):
+def _finish_from_queue(state, to_ids, results, degrees, thread):
     """Do one thread's part where few vertices were reached; for others, only results are filled."""
     control, out, out_parents = state.control, results.levels, results.parents
     if thread != 0 and (control[ALONE] != 0 or out.size <= SMALL_RESULTS):
@@ -269,7 +270,7 @@ def _finish_from_queue(state, names, results, degrees, thread):
         edges = np.int64(0)
         for v in state.queue[first:end]:
             edges += np.int64(degrees[v])
-            _name_vertex(state, names, results, v)
+            _vertex_to_ids(state, to_ids, results, v)
         atomic_add(control, words.SUMMED_EDGES, edges)
         atomic_add(control, words.WORDS_SUMMED, end - first)
     if thread == 0:
@@ -277,7 +278,7 @@ def _finish_from_queue(state, names, results, degrees, thread):
 
 
 @kernel
-def finish_all(state, names, results, degrees, thread):
+def finish_all(state, to_ids, results, degrees, thread):
     """Do one thread's part: sum up degrees, then fill the results by position.
 
     The leader waits until all is done. Levels and parents are of fewer vertices than results where
@@ -289,12 +290,17 @@ def finish_all(state, names, results, degrees, thread):
         state.deep_levels,
         state.parents,
     )
-    ranks, out, out_parents, counts = names.ranks, results.levels, results.parents, results.counts
+    stored_at, out, out_parents, counts = (
+        to_ids.stored_at,
+        results.levels,
+        results.parents,
+        results.counts,
+    )
     if thread != 0 and control[ALONE] != 0:
         return
     _sum_degrees(control, levels, degrees)
-    if out_parents.size and names.order.size:
-        _place_parents(control, parents, names.order)
+    if out_parents.size and to_ids.order.size:
+        _place_parents(control, parents, to_ids.order)
     first_counted = control[words.FIRST_COUNTED]
     chunk = chunk_for(out.size, _LEAST_CHUNK, _MOST_CHUNK)
     while True:
@@ -302,16 +308,16 @@ def finish_all(state, names, results, degrees, thread):
         if first == end:
             break
         if control[words.DEPTH] < _FEW_LEVELS:
-            _name_few_levels(out, levels, ranks, first, end)
+            _few_levels_to_ids(out, levels, stored_at, first, end)
         else:
-            _name_levels(out, levels, deep_levels, ranks, first, end)
+            _levels_to_ids(out, levels, deep_levels, stored_at, first, end)
         if first_counted != 0 and control[words.DEPTH] + 1 < counts.shape[1]:
             own = counts[thread]
             for i in range(first, end):
                 if out[i] >= first_counted:
                     own[out[i]] += np.uint32(1)
         if out_parents.size:
-            _name_parents(out_parents, parents, names, first, end)
+            _parents_to_ids(out_parents, parents, to_ids, first, end)
         atomic_add(control, words.NAMED, end - first)
     if thread == 0:
         wait_for(control, words.NAMED, out.size)
@@ -319,9 +325,9 @@ def finish_all(state, names, results, degrees, thread):
 
 
 @kernel
-def finish(state, names, results, degrees, thread):
+def finish(state, to_ids, results, degrees, thread):
     """Do one thread's part of the way that was planned; the leader waits until all is done."""
     if state.control[words.FROM_QUEUE]:
-        _finish_from_queue(state, names, results, degrees, thread)
+        _finish_from_queue(state, to_ids, results, degrees, thread)
     else:
-        finish_all(state, names, results, degrees, thread)
+        finish_all(state, to_ids, results, degrees, thread)

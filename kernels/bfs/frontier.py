@@ -218,7 +218,7 @@ def begin_level(state):
     """Begin to count what a level does."""
     control = state.control
     control[words.LEVEL] = control[words.DEPTH] + 1
-    control[words.PARTS_TAKEN] = 0
+    control[words.LOCAL_QUEUES_TAKEN] = 0
     control[words.DENSE_THREADS] = 0
     control[words.FRONTIER_EDGES] = 0
     for word in (words.FOUND, words.EDGES, words.HEADS, words.TAIL_BYTES, words.TESTED):

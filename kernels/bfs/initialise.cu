@@ -1,4 +1,4 @@
-// Clear what the last traversal left: levels, parents, the bitmap, the control words
+// Clear what the last search left: levels, parents, the bitmap, the control words
 // and the cache.
 //
 // Each thread owns the items it writes. The bits after the last vertex are set to visited, so that

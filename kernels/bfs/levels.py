@@ -1,4 +1,4 @@
-"""The level loop of a traversal: choose a step, bring the frontier into its form, run the step.
+"""The level loop of a search: choose a step, bring the frontier into its form, run the step.
 
 This is the direction-optimizing search of Beamer, Asanović and Patterson (SC 2012), with four ways
 to go top-down instead of one. A step expands one level; SMALL_STEP goes on while levels stay tiny.
@@ -6,8 +6,8 @@ to go top-down instead of one. A step expands one level; SMALL_STEP goes on whil
     step            the frontier's edges     reads      writes     visited bits  who works
     --------------  -----------------------  ---------  ---------  ------------  --------------
     SMALL_STEP      at most alone_limit (1)  IN_QUEUE   IN_QUEUE   not set (2)   the leader
-    PARTS_STEP      at most parts_edges (3)  IN_PARTS,  IN_PARTS   not set (2)   all, by parts
-                                             IN_QUEUE
+    LOCAL_STEP      at most local_edges (3)  both of    IN_LOCAL_  not set (2)   all, own queues
+                                             these      QUEUES
     SPARSE_STEP     at most dense_edges      IN_QUEUE   IN_QUEUE   set, atomics  all, by chunks
     DENSE_STEP      above dense_edges        IN_QUEUE   IN_BOTH    set by sweep  all, by chunks
     BOTTOM_UP_STEP  where that costs less    IN_BITMAP  IN_BITMAP  set           all, by words
@@ -17,14 +17,14 @@ to go top-down instead of one. A step expands one level; SMALL_STEP goes on whil
     IN_QUEUE   queue[FRONTIER_BEGIN:FRONTIER_END]  queue_to_bitmap  BOTTOM_UP_STEP
     IN_BITMAP  bitmaps[FRONTIER_BITMAP]            bitmap_to_queue  any other step
     IN_BOTH    both of these                       -                -
-    IN_PARTS   finds, one row a part; its slice    parts_to_queue   any other step, or when the
-               of the queue is not written yet                      parts are out of balance
+    IN_LOCAL_  finds, one row a thread; that       merge_local_     any other step, or when the
+    QUEUES     slice of the queue is not written   queues           threads are out of balance
 
 The sources begin IN_QUEUE, and the leader is alone until it ``should_wake`` others.
 (1) Or at most dense_edges while it is.
 (2) Levels say what is visited; ``mark_visited`` sets the bits of queue[NUM_MARKED:QUEUE_END]
 before one of the other three steps, which set those of what they find.
-(3) From level first_parts on. ``plain.py`` is the same search without any of this.
+(3) From level first_local_queues on. ``plain.py`` is the same search without any of this.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from oocbfs.kernels.bfs.small_levels import (
     alone_limit,
     are_balanced,
     record_level,
-    reserve_parts,
+    reserve_local_queues,
     should_wake,
     small_levels,
 )
@@ -61,11 +61,11 @@ from oocbfs.kernels.bfs.state import (
     DENSE_STEP,
     IN_BITMAP,
     IN_BOTH,
-    IN_PARTS,
+    IN_LOCAL_QUEUES,
     IN_QUEUE,
+    LOCAL_STEP,
+    MERGE_LOCAL_QUEUES,
     OTHER_WORDS,
-    PARTS_STEP,
-    PARTS_TO_QUEUE,
     QUEUE_TO_BITMAP,
     SAMPLED_WORDS,
     SMALL_STEP,
@@ -99,7 +99,7 @@ _run_region, worker_loop = make_region(_work)
 
 @kernel
 def lead(rows_out, rows_in, state, options):
-    """Run levels until the traversal is over or the time slice is, or until workers should come."""
+    """Run levels until the search is over or the time slice is, or until workers should come."""
     control = state.control
     started = nanoseconds(options.clock)
     pause = started + SLICE_NANOSECONDS
@@ -147,17 +147,17 @@ def _choose_step(rows_out, rows_in, state, options):
     """Choose the step of the next level, and bring the frontier into the form that it reads."""
     control = state.control
     limit = _least_edges(rows_in, state)
-    few_edges = min(options.parts_edges, options.dense_edges)
+    few_edges = min(options.local_edges, options.dense_edges)
     # An upper bound, which is enough to know that a frontier is small.
     edges = control[words.FRONTIER_SIZE] * rows_out.max_degree
     control[words.WHICH_WORDS] = ALL_WORDS
     control[words.WASTED_EDGES] = 0
 
-    if control[words.FORM] == IN_PARTS:
+    if control[words.FORM] == IN_LOCAL_QUEUES:
         is_small = edges <= few_edges and (options.direction != AUTO or edges <= limit)
         if is_small and edges > options.alone_edges and are_balanced(state):
-            return PARTS_STEP
-        _queue_parts(rows_out, rows_in, state, options)
+            return LOCAL_STEP
+        _merge_local_queues(rows_out, rows_in, state, options)
 
     if options.direction == BOTTOM_UP:
         _make_bitmap(rows_out, rows_in, state, options)
@@ -189,8 +189,10 @@ def _choose_step(rows_out, rows_in, state, options):
     is_alone = options.threads == 1 or control[words.WOKEN] == 0
     if is_alone or edges <= alone_limit(options, control[words.DEPTH]):
         return SMALL_STEP
-    is_middling = edges <= options.parts_edges and control[words.DEPTH] >= options.first_parts
-    return PARTS_STEP if is_middling else SPARSE_STEP
+    is_middling = (
+        edges <= options.local_edges and control[words.DEPTH] >= options.first_local_queues
+    )
+    return LOCAL_STEP if is_middling else SPARSE_STEP
 
 
 @kernel
@@ -254,12 +256,12 @@ def _prefers_bottom_up(rows_out, rows_in, state, options, edges):
 
 
 @kernel
-def _queue_parts(rows_out, rows_in, state, options):
-    """Convert the frontier from IN_PARTS to IN_QUEUE."""
+def _merge_local_queues(rows_out, rows_in, state, options):
+    """Convert the frontier from IN_LOCAL_QUEUES to IN_QUEUE."""
     control = state.control
     shared = control[words.FRONTIER_SIZE] > options.alone_edges
-    control[words.PARTS_TAKEN] = 0
-    _run_region(rows_out, rows_in, state, PARTS_TO_QUEUE, shared)
+    control[words.LOCAL_QUEUES_TAKEN] = 0
+    _run_region(rows_out, rows_in, state, MERGE_LOCAL_QUEUES, shared)
     control[words.FORM] = IN_QUEUE
 
 
@@ -303,15 +305,15 @@ def _run_step(rows_out, rows_in, state, options, step, started):
     control[words.NUM_FOUND] += size
     if control[words.WHICH_WORDS] == ALL_WORDS:
         begin_level(state)
-    if step != PARTS_STEP:
+    if step != LOCAL_STEP:
         mark_visited(state)
     _run_region(rows_out, rows_in, state, step, options.threads > 1)
     if step == BOTTOM_UP_STEP:
         predict_bottom_up(control)
         take_next_bitmap(control)
     else:
-        if step == PARTS_STEP:
-            reserve_parts(state)
+        if step == LOCAL_STEP:
+            reserve_local_queues(state)
         elif step == SPARSE_STEP:
             take_next_slice(control)
         else:

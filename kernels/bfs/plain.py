@@ -1,4 +1,4 @@
-"""The plain twin of ``traverse``: the same levels in plain Python, for readers and for tests.
+"""The plain twin of ``search``: the same levels in plain Python, for readers and for tests.
 
 One thread, a list for the frontier, the levels for what is visited. The direction is chosen as in
 Beamer, Asanović and Patterson (SC 2012) and in GAPBS's bfs.cc.

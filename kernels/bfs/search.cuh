@@ -91,7 +91,7 @@ __device__ __forceinline__ u32 find_in_tails(const Search& search, Tally& tally,
   tally.long_rows += !is_short;
   u32 parent = search_short(search, tally, scratch, in_rows, is_short ? span : none);
 
-  // Deal the longer rows to the groups, GROUPS at a time, lowest lane first.
+  // Give the longer rows to the groups, GROUPS at a time, lowest lane first.
   u32 lanes = __ballot_sync(FULL_WARP, !is_short);
   while (lanes) {
     u32 mine = lanes;

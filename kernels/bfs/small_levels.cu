@@ -6,7 +6,7 @@
 // that begins the next level: after it all threads see the same frontier. Both also order the
 // writes and reads of the queue. Then all threads sum up the sectors of the frontier's rows, of
 // which the kernels of large levels do not hear. Which lane owns a vertex is as in top_down, but
-// short rows go through a cache (cached.cuh), and segments of all longer rows are dealt to the
+// short rows go through a cache (cached.cuh), and segments of all longer rows are shared by the
 // warps of the block. Stops when the frontier is empty, when it is more work than one block should
 // do, or after max_levels levels. Records where each level ends in the queue.
 #include "bfs/cached.cuh"

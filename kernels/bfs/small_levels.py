@@ -4,12 +4,12 @@ A path has a million levels of one vertex each, so a level must cost nothing but
 row reaches is looked up in the levels and gets its own there, without bitmaps, atomics or other
 threads. The leader alone expands such levels, one after the other.
 
-Meshes and roads have middling levels by the thousand. Each thread expands its part, and what that
-finds becomes the same part of the next frontier, so that a region of the graph stays in the cache
-of one core. A level only ever changes from none to the one that is being found, so it does not
-matter which thread writes it: a vertex that two threads find at the same time is in the finds of
-both and is expanded twice, to no effect. Merrill, Garland and Grimshaw (PPoPP 2012) let such
-duplicates pass for the same reason.
+Meshes and roads have middling levels by the thousand. Each thread expands its local queue, and
+what that finds becomes its local queue of the next level, so that a region of the graph stays in
+the cache of one core. A level only ever changes from none to the one that is being found, so it
+does not matter which thread writes it: a vertex that two threads find at the same time is in the
+finds of both and is expanded twice, to no effect. Merrill, Garland and Grimshaw (PPoPP 2012) let
+such duplicates pass for the same reason.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from oocbfs.kernels.bfs.frontier import mark_visited
 from oocbfs.kernels.bfs.state import (
     BOTTOM_UP,
     IN_BITMAP,
-    IN_PARTS,
-    PART_BEGIN,
-    PART_BYTES,
-    PART_EDGES,
-    PART_SIZE,
-    PARTS_EDGES,
+    IN_LOCAL_QUEUES,
+    LOCAL_BEGIN,
+    LOCAL_BYTES,
+    LOCAL_EDGES,
+    LOCAL_LIMIT,
+    LOCAL_SIZE,
 )
 from oocbfs.kernels.bitmaps import DEEP, UNREACHED
 from oocbfs.kernels.gather import BATCH, NOT_BEGUN, gather_rows
@@ -107,7 +107,7 @@ def _have_few_edges(rows, queue, begin, end, most):
 @inlined
 def alone_limit(options, depth):
     """Return the number of edges up to which the leader expands a level alone."""
-    return options.alone_edges if depth >= options.first_parts else options.early_edges
+    return options.alone_edges if depth >= options.first_local_queues else options.early_edges
 
 
 @kernel
@@ -187,106 +187,106 @@ def record_level(records, depth, upward, frontier, edges, heads, tail_bytes, dur
 
 
 @inlined
-def _take_part(control, part):
-    """Return whether this thread is the first to ask for a part."""
-    bit = np.int64(1) << part
-    is_taken = control[words.PARTS_TAKEN] & bit != 0
-    return not is_taken and atomic_or(control, words.PARTS_TAKEN, bit) & bit == 0
+def _take_local_queue(control, local):
+    """Return whether this thread is the first to ask for a local queue."""
+    bit = np.int64(1) << local
+    is_taken = control[words.LOCAL_QUEUES_TAKEN] & bit != 0
+    return not is_taken and atomic_or(control, words.LOCAL_QUEUES_TAKEN, bit) & bit == 0
 
 
 @inlined
-def _queue_part(state, part):
-    """Copy a part's finds to where the queue has room for them."""
-    queue, finds = state.queue, state.finds[part]
-    begin = state.parts[part, PART_BEGIN]
-    for i in range(state.parts[part, PART_SIZE]):
+def _append_local_queue(state, local):
+    """Copy a local queue's finds to where the queue has room for them."""
+    queue, finds = state.queue, state.finds[local]
+    begin = state.local_queues[local, LOCAL_BEGIN]
+    for i in range(state.local_queues[local, LOCAL_SIZE]):
         queue[begin + i] = finds[i]
 
 
 @apart
-def expand_parts(rows, state, thread):
-    """Expand this thread's part of the frontier, then those parts whose threads did not come.
+def expand_local_queues(rows, state, thread):
+    """Expand this thread's local queue, then those whose threads did not come.
 
-    A part is what the same part found at the level before, or, if the frontier is not in parts, an
+    A local queue is what its thread found at the level before, or, in another form of frontier, an
     equal share of the queued frontier.
     """
-    control, parts = state.control, state.parts
-    num_parts = control[words.NUM_PARTS]
+    control, local_queues = state.control, state.local_queues
+    num_local = control[words.NUM_LOCAL_QUEUES]
     frontier_begin = control[words.FRONTIER_BEGIN]
     size = control[words.FRONTIER_END] - frontier_begin
     level = np.int32(control[words.LEVEL])
-    for i in range(num_parts):
-        part = (thread + i) % num_parts
-        if not _take_part(control, part):
+    for i in range(num_local):
+        local = (thread + i) % num_local
+        if not _take_local_queue(control, local):
             continue
-        if control[words.FORM] == IN_PARTS:
-            _queue_part(state, part)
-            begin = parts[part, PART_BEGIN]
-            end = begin + parts[part, PART_SIZE]
+        if control[words.FORM] == IN_LOCAL_QUEUES:
+            _append_local_queue(state, local)
+            begin = local_queues[local, LOCAL_BEGIN]
+            end = begin + local_queues[local, LOCAL_SIZE]
         else:
-            begin = frontier_begin + size * part // num_parts
-            end = frontier_begin + size * (part + 1) // num_parts
+            begin = frontier_begin + size * local // num_local
+            end = frontier_begin + size * (local + 1) // num_local
         found, edges, num_bytes = expand_by_levels(
-            rows, state, thread, begin, end, state.finds[part], np.int64(0), level
+            rows, state, thread, begin, end, state.finds[local], np.int64(0), level
         )
         if found < 0:
             control[words.FAILED] = 1
             found = 0
-        parts[part, PART_SIZE] = found
-        parts[part, PART_EDGES] = edges
-        parts[part, PART_BYTES] = num_bytes
+        local_queues[local, LOCAL_SIZE] = found
+        local_queues[local, LOCAL_EDGES] = edges
+        local_queues[local, LOCAL_BYTES] = num_bytes
 
 
 @kernel
-def parts_to_queue(state, thread):
-    """Append the finds to the queue, each part by the thread that is likely to expand it next."""
-    num_parts = state.control[words.NUM_PARTS]
-    for i in range(num_parts):
-        part = (thread + i) % num_parts
-        if _take_part(state.control, part):
-            _queue_part(state, part)
+def merge_local_queues(state, thread):
+    """Append local queues to the queue, each by the thread that is likely to expand it next."""
+    num_local = state.control[words.NUM_LOCAL_QUEUES]
+    for i in range(num_local):
+        local = (thread + i) % num_local
+        if _take_local_queue(state.control, local):
+            _append_local_queue(state, local)
 
 
 @kernel
-def reserve_parts(state):
-    """Sum up what the parts did, and give the finds of each room in the queue.
+def reserve_local_queues(state):
+    """Sum up what the threads did, and place their finds in the queue.
 
-    What is in the finds of two parts is at most all that the largest part does not hold. When the
+    What is in two local queues is at most all that the largest one does not hold. When the
     queue may hold too many repetitions, it starts anew: earlier frontiers are not needed any more.
     """
-    control, parts = state.control, state.parts
+    control, local_queues = state.control, state.local_queues
     largest = np.int64(0)
     total = np.int64(0)
-    for part in range(control[words.NUM_PARTS]):
-        largest = max(largest, parts[part, PART_SIZE])
-        total += parts[part, PART_SIZE]
-        control[words.EDGES] += parts[part, PART_EDGES]
-        control[words.TAIL_BYTES] += parts[part, PART_BYTES]
-    if total > PARTS_EDGES:  # more than the degrees promised, and than the queue has room for
+    for local in range(control[words.NUM_LOCAL_QUEUES]):
+        largest = max(largest, local_queues[local, LOCAL_SIZE])
+        total += local_queues[local, LOCAL_SIZE]
+        control[words.EDGES] += local_queues[local, LOCAL_EDGES]
+        control[words.TAIL_BYTES] += local_queues[local, LOCAL_BYTES]
+    if total > LOCAL_LIMIT:  # more than the degrees promised, and than the queue has room for
         control[words.FAILED] = 1
         return
     if control[words.FIRST_COUNTED] == 0 and total > largest:
         control[words.FIRST_COUNTED] = control[words.LEVEL]
     control[words.NUM_REPEATS] += total - largest
-    if control[words.NUM_REPEATS] > PARTS_EDGES:
+    if control[words.NUM_REPEATS] > LOCAL_LIMIT:
         mark_visited(state)
         control[words.QUEUE_END] = 0
         control[words.NUM_MARKED] = 0
         control[words.NUM_REPEATS] = total - largest
     control[words.FRONTIER_BEGIN] = control[words.QUEUE_END]
-    for part in range(control[words.NUM_PARTS]):
-        parts[part, PART_BEGIN] = control[words.QUEUE_END]
-        control[words.QUEUE_END] += parts[part, PART_SIZE]
+    for local in range(control[words.NUM_LOCAL_QUEUES]):
+        local_queues[local, LOCAL_BEGIN] = control[words.QUEUE_END]
+        control[words.QUEUE_END] += local_queues[local, LOCAL_SIZE]
     control[words.FRONTIER_END] = control[words.QUEUE_END]
     control[words.FRONTIER_SIZE] = total
-    control[words.FORM] = IN_PARTS
+    control[words.FORM] = IN_LOCAL_QUEUES
 
 
 @kernel
 def are_balanced(state):
     """Return whether the largest part of the frontier is at most an eighth above the mean."""
-    num_parts = state.control[words.NUM_PARTS]
+    num_local = state.control[words.NUM_LOCAL_QUEUES]
     largest = np.int64(0)
-    for part in range(num_parts):
-        largest = max(largest, state.parts[part, PART_SIZE])
-    return 8 * largest * num_parts <= 9 * state.control[words.FRONTIER_SIZE]
+    for local in range(num_local):
+        largest = max(largest, state.local_queues[local, LOCAL_SIZE])
+    return 8 * largest * num_local <= 9 * state.control[words.FRONTIER_SIZE]

@@ -104,7 +104,7 @@ def make_bottom_up(words, view_of, with_decoded):
 
     @inlined
     def mark(state, place, hits):
-        """Give the vertices of a word that were found their level."""
+        """Set the level of the vertices of a word that were found."""
         level = state.control[words.LEVEL]
         mark_levels(state.levels, state.deep_levels, level, place * 64, hits)
 

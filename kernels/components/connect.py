@@ -43,7 +43,7 @@ _SLICE = 64
 _PAUSED = -1
 
 
-class Step(NamedTuple):
+class ComponentStep(NamedTuple):
     """One step: neighbours that were looked at, tail bytes decoded for them, and how long it took.
 
     Heads are looked at in every row, and not counted.
@@ -58,7 +58,7 @@ class Step(NamedTuple):
 class Connection(NamedTuple):
     """What was done, and whether tails were bad."""
 
-    steps: list[Step]
+    steps: list[ComponentStep]
     malformed: bool
 
 
@@ -139,7 +139,7 @@ class Work:
         both = rows_in is not None
         self._arguments = (out, out if rows_in is None else read_only(rows_in), both, self._state)
         self._heads = out.heads
-        self.steps: list[Step] = []
+        self.steps: list[ComponentStep] = []
 
     @property
     def malformed(self) -> bool:
@@ -156,7 +156,7 @@ class Work:
             control[[GATE, words.CURSOR]] = 0
             arguments = (task, *self._arguments)
             run_together(_step, arguments, others, control, paused=_PAUSED, wait=True)
-        step = Step(
+        step = ComponentStep(
             name=name,
             edges=int(control[words.EDGES]),
             tail_bytes=int(control[words.TAIL_BYTES]),

@@ -1,4 +1,4 @@
-"""Degrees, ranks and renamed edges: the inner loops between the two sorts of a conversion."""
+"""Degrees, orders and renamed edges: the inner loops between the two sorts of a conversion."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def count_degrees(out_degrees, in_degrees, keys, column_bits):
 
 
 @compiled(types.void(_U32, _U32, _I64))
-def rank_by_class(ranks, classes, num_classes):
+def order_by_class(stored_at, classes, num_classes):
     """Position of each vertex when sorted by class, vertices of one class in natural order."""
     cursor = np.zeros(num_classes, np.int64)
     for c in classes:
@@ -46,7 +46,7 @@ def rank_by_class(ranks, classes, num_classes):
         cursor[c] = total
         total += count
     for v in range(classes.size):
-        ranks[v] = cursor[classes[v]]
+        stored_at[v] = cursor[classes[v]]
         cursor[classes[v]] += 1
 
 
@@ -57,21 +57,21 @@ def _size_of(head):
 
 
 @compiled(types.void(_U32, _U32, _U64, _I64, types.boolean))
-def note_heads(heads, ranks, keys, column_bits, both):
-    """Lower the head of each key's second end to the rank of its first; the other way too if both.
+def note_heads(heads, stored_at, keys, column_bits, both):
+    """Lower the head of each key's second end to where its first is stored; if both, its first's.
 
     Not to be run by two threads at a time.
     """
     bits = np.uint64(column_bits)
     for k in keys:
         u, v = _ends(k, bits)
-        heads[v] = min(heads[v], ranks[u])
+        heads[v] = min(heads[v], stored_at[u])
         if both:
-            heads[u] = min(heads[u], ranks[v])
+            heads[u] = min(heads[u], stored_at[v])
 
 
 @compiled(types.void(_U32, _U32, _U32, _U32))
-def rank_by_degree_and_head(ranks, by_head, degrees, heads):
+def order_by_degree_and_head(stored_at, by_head, degrees, heads):
     """Position of each vertex by descending degree, then by its head's size, then by position.
 
     The size of a head is its number of bits: few classes, so that vertices of one class keep the
@@ -97,24 +97,24 @@ def rank_by_degree_and_head(ranks, by_head, degrees, heads):
         cursor[c + 1] += cursor[c]
     for v in by_head:
         c = largest - np.int64(degrees[v])
-        ranks[v] = cursor[c]
+        stored_at[v] = cursor[c]
         cursor[c] += 1
 
 
 @compiled(types.void(_U64, _U64, _U32, _I64, _I64))
-def directed_keys(out, keys, ranks, column_bits, side):
+def directed_keys(out, keys, stored_at, column_bits, side):
     """Rename the ends of each key and pack it again.
 
     ``side`` 0 keeps the direction, 1 reverses it, 2 writes both (``out`` is then twice as long). An
-    empty ``ranks`` keeps the names.
+    empty ``stored_at`` keeps the names.
     """
     bits = np.uint64(column_bits)
     count = 0
     for k in keys:
         u, v = _ends(k, bits)
-        if ranks.size != 0:
-            u = np.uint64(ranks[u])
-            v = np.uint64(ranks[v])
+        if stored_at.size != 0:
+            u = np.uint64(stored_at[u])
+            v = np.uint64(stored_at[v])
         if side != 1:
             out[count] = u << bits | v
             count += 1

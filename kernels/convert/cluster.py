@@ -16,7 +16,7 @@ NOWHERE = np.uint32(0xFFFFFFFF)
 
 
 # Words of the progress of a ranking: the number of vertices placed, the earliest of them that may
-# have a neighbour without a rank, how many of its first neighbours have one, and the first vertex
+# have a neighbour not placed, how many of its first neighbours are, and the first vertex
 # that may have none.
 COUNT, EARLIEST, SEEN, FIRST = range(4)
 PROGRESS_WORDS = 4
@@ -39,14 +39,14 @@ def _row(ends, u):
 
 
 @compiled(types.void(_U32, _U32, _I64S, _READ_ONLY, _U64, _I64, _I64))
-def grow(ranks, placed, progress, neighbours, ends, size, most):
-    """Rank vertices cluster by cluster, until ``most`` rows were looked at or none are left.
+def grow(stored_at, placed, progress, neighbours, ends, size, most):
+    """Place vertices cluster by cluster, until ``most`` rows were looked at or none are left.
 
-    A cluster is a ball of at most ``size`` vertices that grows breadth first among those without a
-    rank. It starts next to the earliest vertex placed that still has such a neighbour, so that
-    clusters follow their neighbours, or else at the first vertex without a rank.
+    A cluster is a ball of at most ``size`` vertices that grows breadth first among those not
+    placed. It starts next to the earliest vertex placed that still has such a neighbour, so that
+    clusters follow their neighbours, or else at the first vertex not placed.
     """
-    n = ranks.size
+    n = stored_at.size
     count = progress[COUNT]
     earliest = progress[EARLIEST]
     seen = progress[SEEN]
@@ -55,7 +55,7 @@ def grow(ranks, placed, progress, neighbours, ends, size, most):
     while count < n and looked < most:
         if earliest < count:
             begin, end = _row(ends, np.int64(placed[earliest]))
-            while begin + seen < end and ranks[neighbours[begin + seen]] != NOWHERE:
+            while begin + seen < end and stored_at[neighbours[begin + seen]] != NOWHERE:
                 seen += 1
             looked += 1
             if begin + seen == end:
@@ -64,10 +64,10 @@ def grow(ranks, placed, progress, neighbours, ends, size, most):
                 continue
             seed = np.int64(neighbours[begin + seen])
         else:
-            while ranks[first] != NOWHERE:
+            while stored_at[first] != NOWHERE:
                 first += 1
             seed = first
-        ranks[seed] = count
+        stored_at[seed] = count
         placed[count] = seed
         grown = count
         limit = min(n, count + size)
@@ -76,8 +76,8 @@ def grow(ranks, placed, progress, neighbours, ends, size, most):
             begin, end = _row(ends, np.int64(placed[grown]))
             for k in range(begin, end):
                 v = neighbours[k]
-                if ranks[v] == NOWHERE and count < limit:
-                    ranks[v] = count
+                if stored_at[v] == NOWHERE and count < limit:
+                    stored_at[v] = count
                     placed[count] = v
                     count += 1
             grown += 1

@@ -1,4 +1,4 @@
-"""Naming vertices: which ids occur, and the position of an id among those that do."""
+"""Numbers for ids: which ids occur, and the position of an id among those that do."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def count_before(counts, bitmap):
 
 
 @compiled(types.void(_U64, _READ_U64, _U64, _U32))
-def rank_in_bitmap(out, ids, bitmap, counts):
+def position_in_bitmap(out, ids, bitmap, counts):
     """Position of each id among the set bits; every id's bit is set."""
     for i in range(ids.size):
         w = ids[i] >> np.uint64(6)
@@ -52,7 +52,7 @@ def rank_in_bitmap(out, ids, bitmap, counts):
 
 
 @compiled(types.void(_U64, _READ_U64, _READ_U64, _U32, types.uint64))
-def rank_in_list(out, ids, listed, first, shift):
+def position_in_list(out, ids, listed, first, shift):
     """Position of each id in a sorted list that holds them all.
 
     ``first[t]`` is the position of the first listed id with leading bits (id >> shift) from t on.

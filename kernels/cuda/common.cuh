@@ -33,15 +33,15 @@ struct Rows {
   u64 readable_end;
   u32 num_vertices;
   u32 shift;
-  u32 num_ids;   // neighbours are below it: num_vertices, unless vertices are dealt to devices
+  u32 num_ids;   // neighbours are below it: num_vertices, unless devices have shards
 };
 static_assert(sizeof(Rows) == ROWS_STRUCT_BYTES, "Rows differs from its numpy dtype");
 
-// The state of one traversal. A vertex enters the queue once, so the queue holds the frontiers of
+// The state of one search. A vertex enters the queue once, so the queue holds the frontiers of
 // all levels in order. Bottom-up steps test `visited`, which does not change during them.
 // `claimed` is `visited` plus what this level found, and may be the same memory in a top-down
-// level. Where vertices are dealt to several devices, all of this is about a device's own vertices,
-// by their rows, and neighbours are ids of all: see devices/dealt.cuh.
+// level. Where several devices have a shard each, all of this is about a device's own vertices,
+// by their rows, and neighbours are ids of all: see devices/block_cyclic.cuh.
 struct Search {
   u8* levels;             // see level_after; a multiple of 4 of them
   u32* parents;
@@ -65,7 +65,7 @@ struct Search {
 static_assert(sizeof(Search) == SEARCH_STRUCT_BYTES, "Search differs from its numpy dtype");
 
 // Kernels know a level as vertices keep it: a byte, modulo LEVEL_PERIOD. The queue tells the levels
-// of a deep traversal apart in the end.
+// of a deep search apart in the end.
 __device__ __forceinline__ u32 level_after(u32 level) {
   return level + 1 == LEVEL_PERIOD ? 0 : level + 1;
 }
@@ -126,9 +126,9 @@ __device__ __forceinline__ void report_damage(const Search& search) {
 }
 
 // Add the lanes' numbers to a control word with one atomic.
-__device__ __forceinline__ void add_total(u64* total, u64 part) {
-  for (u32 by = 16; by; by >>= 1) part += __shfl_down_sync(FULL_WARP, part, by);
-  if (lane_id() == 0 && part) atomicAdd(total, part);
+__device__ __forceinline__ void add_total(u64* total, u64 share) {
+  for (u32 by = 16; by; by >>= 1) share += __shfl_down_sync(FULL_WARP, share, by);
+  if (lane_id() == 0 && share) atomicAdd(total, share);
 }
 
 // The lane's vertex in the warp's turn through list[begin:end], NO_VERTEX past the end. Only the

@@ -107,7 +107,7 @@ def _print_table() -> None:
     print(f"| kernel | limit | {' | '.join(ARCHITECTURES)} | shared bytes | spilled bytes |")
     print("|---" * (len(ARCHITECTURES) + 4) + "|")
     for kernel in REGISTERS:
-        options = KernelOptions(dealt=source(kernel).parent.name == "devices")
+        options = KernelOptions(block_cyclic=source(kernel).parent.name == "devices")
         made = [compile_kernel(kernel, name, options) for name in ARCHITECTURES]
         registers = " | ".join(str(one.registers) for one in made)
         shared, spilled = max(m.shared_bytes for m in made), max(m.spill_bytes for m in made)

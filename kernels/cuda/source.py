@@ -35,7 +35,7 @@ LEVEL_PERIOD = 254
 # Control words in which sectors of rows are summed up: slow, fast, and what of each a cut can save.
 SECTOR_WORDS = 4
 # Parts of the vertices. A level may be cut in two at one of the borders between them.
-PARTS = 8
+NUM_RANGES = 8
 
 # The folder and file of each kernel.
 _BFS = {
@@ -52,9 +52,9 @@ _BFS = {
     "forget": "results/forget",
     "deep_levels": "results/deep_levels",
     "invert_order": "results/invert_order",
-    "name_levels": "results/name_levels",
-    "name_deep_levels": "results/name_deep_levels",
-    "name_parents": "results/name_parents",
+    "levels_to_ids": "results/levels_to_ids",
+    "deep_levels_to_ids": "results/deep_levels_to_ids",
+    "parents_to_ids": "results/parents_to_ids",
 }
 # Of the check of what a search found.
 _CHECK = {
@@ -70,21 +70,21 @@ _COMPONENTS = {
     "components_tails": "components/tails",
     "components_compress": "components/compress",
 }
-# Of traversals from many sources at once.
+# Of searches from many sources at once.
 _MANY = {
     "many_initialise": "many/initialise",
     "many_sources": "many/sources",
-    "many_push": "many/push",
-    "many_push_hubs": "many/push_hubs",
+    "many_top_down": "many/top_down",
+    "many_top_down_hubs": "many/top_down_hubs",
     "many_heads": "many/heads",
     "many_tails": "many/tails",
     "many_commit": "many/commit",
 }
-# Of traversals on several devices, beside some of those above.
+# Of searches on several devices, beside some of those above.
 _DEVICES = {
     "gather_words": "devices/gather_words",
-    "deal_words": "devices/deal_words",
-    "unite_words": "devices/unite_words",
+    "scatter_words": "devices/scatter_words",
+    "merge_words": "devices/merge_words",
     "find_parents": "devices/find_parents",
 }
 # Of nothing but time: see oocbfs/first_contact/rates.py.
@@ -97,7 +97,7 @@ _MEASURE = {
 _FILES = {**_BFS, **_CHECK, **_COMPONENTS, **_MANY, **_DEVICES, **_MEASURE}
 BFS_KERNELS = tuple(_BFS)
 CHECK_KERNELS = tuple(_CHECK)
-# Compiled with KernelOptions(dealt=True).
+# Compiled with KernelOptions(block_cyclic=True).
 DEVICES_KERNELS = (
     "initialise",
     "visit_sources",
@@ -112,7 +112,7 @@ COMPONENTS_KERNELS = tuple(_COMPONENTS)
 MANY_KERNELS = tuple(_MANY)
 MEASURE_KERNELS = tuple(_MEASURE)
 KERNELS = tuple(_FILES)
-# Bits that traversals from many sources keep of a level plus 1, and the number of levels that fit.
+# Bits that searches from many sources keep of a level plus 1, and the number of levels that fit.
 MANY_PLANES = 8
 MOST_MANY_LEVELS = (1 << MANY_PLANES) - 2
 
@@ -147,10 +147,10 @@ class Control(IntEnum):
     # What searching is expected to read, by the memory in which rows begin: one word for each of
     # PARTS, twice.
     PENDING_SLOW_BYTES = 26
-    PENDING_FAST_BYTES = 26 + PARTS
+    PENDING_FAST_BYTES = 26 + NUM_RANGES
 
 
-CONTROL_WORDS = Control.PENDING_FAST_BYTES + PARTS
+CONTROL_WORDS = Control.PENDING_FAST_BYTES + NUM_RANGES
 
 ROWS_STRUCT = np.dtype(
     [(name, "<u8") for name in ("heads", "starts", "bases", "slow", "fast")]
@@ -183,12 +183,12 @@ SEARCH_STRUCT = np.dtype(
         )
     ]
 )
-DEAL_STRUCT = np.dtype(
+BLOCK_CYCLIC_STRUCT = np.dtype(
     [(name, "<u8") for name in ("reached", "marked", "sent", "received", "num_words", "stride")]
     + [("devices", "<u4"), ("device", "<u4")]
 )
 # What brings results into the order of ids.
-NAMES_STRUCT = np.dtype([(name, "<u8") for name in ("ranks", "order", "num_vertices")])
+TO_IDS_STRUCT = np.dtype([(name, "<u8") for name in ("stored_at", "order", "num_vertices")])
 SECTORS_STRUCT = np.dtype(
     [(name, "<u8") for name in ("slow", "fast", "skippable_slow", "skippable_fast")]
 )
@@ -231,8 +231,8 @@ class KernelOptions:
     probe_bytes: int = 32
     # Count rows by length class; for tests and statistics.
     count_rows: bool = False
-    # Vertices are dealt to several devices: see kernels/devices.
-    dealt: bool = False
+    # Several devices have a shard each: see kernels/devices.
+    block_cyclic: bool = False
 
     def definitions(self) -> tuple[str, ...]:
         """Return the compiler options that select this variant."""
@@ -240,7 +240,7 @@ class KernelOptions:
             **asdict(self),
             **{f"control_{word.name}": int(word) for word in Control},
             "control_words": CONTROL_WORDS,
-            "parts": PARTS,
+            "num_ranges": NUM_RANGES,
             "sector_words": SECTOR_WORDS,
             "segment_bytes": SEGMENT_BYTES,
             "disk_block_bytes": DISK_BLOCK_BYTES,
@@ -257,8 +257,8 @@ class KernelOptions:
             "many_planes": MANY_PLANES,
             "many_struct_bytes": MANY_STRUCT.itemsize,
             "search_struct_bytes": SEARCH_STRUCT.itemsize,
-            "deal_struct_bytes": DEAL_STRUCT.itemsize,
-            "names_struct_bytes": NAMES_STRUCT.itemsize,
+            "block_cyclic_struct_bytes": BLOCK_CYCLIC_STRUCT.itemsize,
+            "to_ids_struct_bytes": TO_IDS_STRUCT.itemsize,
             "level_period": LEVEL_PERIOD,
             "checked_struct_bytes": CHECKED_STRUCT.itemsize,
         }

@@ -1,1 +1,1 @@
-"""Breadth-first search whose vertices are dealt to several devices: what these tell each other."""
+"""Breadth-first search of a graph cut for several devices: what these tell each other."""

@@ -1,6 +1,6 @@
 // Vertices that another device found look for a parent themselves: a mark does not say whose.
 //
-// They are queue[begin:end] after unite_words, as far as that is filled. Each has a neighbour that
+// They are queue[begin:end] after merge_words, as far as that is filled. Each has a neighbour that
 // was visited when the level began, which `reached` says. A lane owns a vertex and alone writes its
 // parent; search.cuh says who reads its tail. Nothing is found, so nothing is appended.
 #include "bfs/search.cuh"

@@ -1,4 +1,4 @@
-"""The compiled steps of a traversal whose tails stay on disk, as one compiled function."""
+"""The compiled steps of a search whose tails stay on disk, as one compiled function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Large levels of a traversal whose tails stay on disk.
+"""Large levels of a search whose tails stay on disk.
 
 The heads pass needs no disk. What it leaves pending is then answered by one of two streams:
 bottom-up through the rows of the pending vertices, or top-down through those of the frontier. A
@@ -87,7 +87,7 @@ def _mark(values, first, bits, value):
 
 @kernel
 def _sweep_words(rows, state, first_word, end_word, thread):
-    """Give the next frontier its level and count it, and what its rows will cost to read."""
+    """Set the level of the next frontier; count it, and what its rows will cost to read."""
     control, levels = state.control, state.levels
     next_frontier = state.bitmaps[control[words.NEXT_BITMAP]]
     visited = state.bitmaps[control[words.VISITED_BITMAP]]

@@ -1,12 +1,12 @@
-"""Levels of a traversal from many sources at once whose tails stay on disk.
+"""Levels of a search from many sources at once whose tails stay on disk.
 
 Every vertex has two words with a bit for each source, as wide as memory allows: whether it was
 *seen*, and a *mark*. The frontier is seen and marked, the next frontier is marked and not yet seen.
 (Words of sources, seen and next are those of MS-BFS: Then et al., The More the Merrier, VLDB 2014.)
 The heads pass answers what it can, for all sources. Then one stream reads every row once that any
-source wants: sources that push, because it belongs to their frontier, and sources that pull,
-because its vertex has not seen them. Sources that do not move in a step keep their frontier. Only
-vertices up to the last that has an edge have words.
+source wants: those that go top-down, because it belongs to their frontier, and those that go
+bottom-up, because its vertex has not seen them. Sources that do not move in a step keep their
+frontier. Only vertices up to the last that has an edge have words.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from oocbfs.kernels.rows import row_begin
 
 # Where a vertex's words are in its pair.
 SEEN, MARK = range(2)
-# Rows of DiskManyState.masks: sources that move in this step, and those of them that push or pull.
-MOVING, PUSH, PULL = range(3)
+# Rows of DiskManyState.masks: sources that move in this step, and those of them that go top-down,
+# or bottom-up.
+MOVING, TOP_DOWN, BOTTOM_UP = range(3)
 # Sums of DiskManyState.sums: vertices of the next frontier, and pages and reads that their rows
 # take.
 FOUND, PAGES, READS = range(3)
@@ -98,35 +99,35 @@ def _test_heads(rows, state, first, end, thread):
 
 
 @kernel
-def _push_heads(rows, state, first, end, thread):
-    """Push along the heads of the frontier."""
-    heads, pairs, pushing = rows.heads, state.pairs, state.masks[PUSH]
+def _top_down_heads(rows, state, first, end, thread):
+    """Go top-down along the heads of the frontier."""
+    heads, pairs, top_down = rows.heads, state.pairs, state.masks[TOP_DOWN]
     for v in range(first, end):
-        sources = _frontier(pairs, v) & pushing
+        sources = _frontier(pairs, v) & top_down
         if sources != ZERO and heads[v] != NO_HEAD:
             _mark(pairs, np.int64(heads[v]), sources)
 
 
 @inlined
 def _find_wanted(state):
-    """Return the sources that push, and those that pull."""
-    return state.masks[PUSH], state.masks[PULL]
+    """Return the sources that go top-down, and those that go bottom-up."""
+    return state.masks[TOP_DOWN], state.masks[BOTTOM_UP]
 
 
 @inlined
 def _who_wants(state, wanted, v):
-    """Return the sources that push along a row, and those that still look for its vertex."""
-    pushing, pulling = wanted
+    """Return the sources that go top-down along a row, and those that still look for its vertex."""
+    top_down, bottom_up = wanted
     seen, mark = _seen_and_mark(state.pairs, v)
-    return seen & mark & pushing, pulling & ~(seen | mark)
+    return seen & mark & top_down, bottom_up & ~(seen | mark)
 
 
 @inlined
 def _next_wanted(rows, state, wanted, v, end):
     """Find the next vertex from v on whose row a source wants."""
     while v < min(end, state.pairs.size // 2):
-        pushed, pulled = _who_wants(state, wanted, v)
-        if pushed | pulled != ZERO:
+        top_down, bottom_up = _who_wants(state, wanted, v)
+        if top_down | bottom_up != ZERO:
             return v
         v += 1
     return end
@@ -146,8 +147,8 @@ def _price_rows(rows, state, first, end, thread):
 
 
 @kernel
-def _push_part(pairs, buffer, ids, begin, end, sources):
-    """Push along a part of a row; tell whether it is well formed."""
+def _top_down_span(pairs, buffer, ids, begin, end, sources):
+    """Go top-down along a part of a row; tell whether it is well formed."""
     while begin < end:
         segment_end = min(begin + SEGMENT_BYTES, end)
         count = gather_segment(ids, 0, buffer, begin, segment_end, pairs.size // 2)
@@ -167,14 +168,14 @@ def _look_for_sources(got, context, v):
     return got, wanted & ~got == ZERO
 
 
-_pull_walk = make_tail_walk(_look_for_sources)
+_bottom_up_walk = make_tail_walk(_look_for_sources)
 
 
 @kernel
-def _pull_part(pairs, buffer, begin, end, u, wanted):
+def _bottom_up_span(pairs, buffer, begin, end, u, wanted):
     """Look for sources among the neighbours in a part of a row; tell whether it is well formed."""
     n = pairs.size // 2
-    got, num_ids, _ = _pull_walk(buffer, begin, end, n, ZERO, (pairs, wanted))
+    got, num_ids, _ = _bottom_up_walk(buffer, begin, end, n, ZERO, (pairs, wanted))
     if num_ids < 0:
         return False
     _mark(pairs, u, got & wanted)
@@ -183,7 +184,7 @@ def _pull_part(pairs, buffer, begin, end, u, wanted):
 
 @kernel
 def _use_extent(rows, state, wanted, extent, buffer, thread):
-    """Push and pull along the rows of one read; return no edges and their bytes, or -1.
+    """Go along the rows of one read; return no edges and their bytes, or -1.
 
     What is no longer wanted is skipped. Nothing becomes wanted that was not read.
     """
@@ -193,13 +194,13 @@ def _use_extent(rows, state, wanted, extent, buffer, thread):
     while v < extent.end:
         begin, end = part_in_buffer(rows, v, extent)
         if begin < end:
-            pushed, pulled = _who_wants(state, wanted, v)
+            top_down, bottom_up = _who_wants(state, wanted, v)
             num_bytes += end - begin
             fine = True
-            if pushed != ZERO:
-                fine = _push_part(pairs, buffer, state.ids[thread], begin, end, pushed)
-            if pulled != ZERO and fine:
-                fine = _pull_part(pairs, buffer, begin, end, v, pulled)
+            if top_down != ZERO:
+                fine = _top_down_span(pairs, buffer, state.ids[thread], begin, end, top_down)
+            if bottom_up != ZERO and fine:
+                fine = _bottom_up_span(pairs, buffer, begin, end, v, bottom_up)
             if not fine:
                 return np.int64(-1), num_bytes
         v = _next_wanted(rows, state, wanted, v + 1, extent.end)
@@ -236,7 +237,7 @@ def _sweep_vertices(rows, state, first, end, thread):
 
 
 _heads_pass = make_pass(_CHUNK, _test_heads)
-_visit_heads = make_pass(_CHUNK, _push_heads)
+_visit_heads = make_pass(_CHUNK, _top_down_heads)
 _price = make_pass(_CHUNK, _price_rows)
 _sweep = make_pass(_CHUNK, _sweep_vertices)
 

@@ -1,4 +1,4 @@
-"""Small levels of a traversal whose tails stay on disk: one thread, many levels in one call.
+"""Small levels of a search whose tails stay on disk: one thread, many levels in one call.
 
 Long graphs have thousands of levels, and the pages that one level needs are mostly those of the
 levels just before. So small frontiers read through a cache of blocks, each of which has one slot
@@ -20,7 +20,7 @@ from oocbfs.kernels.gather import BATCH, gather_segment
 from oocbfs.kernels.region import ONE, SLICE_NANOSECONDS, ZERO
 from oocbfs.kernels.rows import row_begin
 
-# How small levels end: the traversal is over, the time slice is, blocks are to be read by all
+# How small levels end: the search is over, the time slice is, blocks are to be read by all
 # threads, or the frontier is too large and lies in its bitmap.
 FINISHED, PAUSED, FILL, LARGE = range(4)
 

@@ -1,4 +1,4 @@
-"""What the threads of a traversal share whose tails stay on disk."""
+"""What the threads of a search share whose tails stay on disk."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MALFORMED, READ_FAILED = 1, 2
 
 
 class DiskState(NamedTuple):
-    """The arrays that the threads of a traversal share.
+    """The arrays that the threads of a search share.
 
     bitmaps
         Four that take turns as frontier, next frontier, visited and pending (vertices whose heads

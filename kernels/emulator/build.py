@@ -111,7 +111,7 @@ def build(
 ) -> Path:
     """Return the shared object for the kernels; compile it if it is not in the cache.
 
-    The kernels are those of ``sources`` and ``variants``, by default the traversal's in ``folder``,
+    The kernels are those of ``sources`` and ``variants``, by default the search's in ``folder``,
     which also holds what they include. A source may hold several kernels. They are compiled with
     what CXXFLAGS adds: -O0 takes a fifth of the time, and pays for kernels that run only once.
     """

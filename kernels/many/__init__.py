@@ -1,1 +1,1 @@
-"""Up to 64 traversals at once, one bit each: numba and CUDA."""
+"""Up to 64 searches at once, one bit each: numba and CUDA."""

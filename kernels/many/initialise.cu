@@ -1,4 +1,4 @@
-// Clear what the last traversal left: the words of all vertices, and the planes of their levels.
+// Clear what the last search left: the words of all vertices, and the planes of their levels.
 // Each thread owns the items it writes.
 #include "many/many.cuh"
 

@@ -1,16 +1,16 @@
 """The compiled level loop for many sources: which of them go top-down, and which bottom-up.
 
 Every source keeps its own direction. While few of its vertices are in the frontier, asking for it
-bottom-up would read whole rows in vain, so it pushes; once its frontier's edges exceed its
+bottom-up would read whole rows in vain, so it goes top-down; once its frontier's edges exceed its
 unexplored ones / alpha (Beamer's rule), it is asked for by every vertex that has not seen it,
-together with all others that got that far. When the whole frontier is small, everything is pushed
+together with all others that got that far. When the whole frontier is small, all goes top-down
 and nothing touches all vertices.
 
     level    the frontier's edges   who works    next frontier
     -------  ---------------------  -----------  -----------------------------------------------
     sparse   at most sparse_edges   the leader   listed and committed at once
-    dense    more                   all          pushed into sets of the threads, then collected,
-                                                 pulled and committed by blocks; not listed
+    dense    more                   all          top-down into sets of the threads, which are
+                                                 collected, then bottom-up, by blocks; not listed
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ import numpy as np
 from oocbfs.kernels.atomics import kernel, nanoseconds
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.many import state as words
-from oocbfs.kernels.many.pull import pull
-from oocbfs.kernels.many.push import list_frontier, push, push_sparse
+from oocbfs.kernels.many.bottom_up import bottom_up
 from oocbfs.kernels.many.state import (
     ALL,
     BEGIN,
     BLOCK,
+    BOTTOM_UP,
+    BOTTOM_UP_SOURCES,
     CHUNK,
     CLEAR,
     LIST_FRONTIER,
     MAX_RECORDS,
-    PULL,
-    PULLING,
-    PUSH,
-    PUSHING,
     SEEN,
+    TOP_DOWN,
+    TOP_DOWN_SOURCES,
     WIDTH,
     frontiers,
     other_row,
 )
+from oocbfs.kernels.many.top_down import list_frontier, top_down, top_down_sparse
 from oocbfs.kernels.region import (
     CURSOR,
     ONE,
@@ -56,10 +56,10 @@ FINISHED, PAUSED, NO_ROOM, TOO_DEEP = range(4)
 def _work(rows_out, rows_in, state, thread):
     """Do one thread's part of the open region."""
     task = state.control[TASK]
-    if task == PULL:
-        pull(rows_out, rows_in, state, thread)
-    elif task == PUSH:
-        push(rows_out, state, thread)
+    if task == BOTTOM_UP:
+        bottom_up(rows_out, rows_in, state, thread)
+    elif task == TOP_DOWN:
+        top_down(rows_out, state, thread)
     elif task == LIST_FRONTIER:
         list_frontier(state)
     elif task == CLEAR:
@@ -73,7 +73,7 @@ _run_region, worker_loop = make_region(_work)
 
 @kernel
 def lead(rows_out, rows_in, state, options):
-    """Run levels until the traversal is over, the time slice is, or a result has no more room."""
+    """Run levels until the search is over, the time slice is, or a result has no more room."""
     control, masks = state.control, state.masks
     started = nanoseconds(options.clock)
     pause = started + SLICE_NANOSECONDS
@@ -89,7 +89,7 @@ def lead(rows_out, rows_in, state, options):
         for word in (words.FOUND, words.EDGES, words.HEADS, words.TAIL_BYTES):
             control[word] = 0
         edges = _choose(state, row, options)
-        if masks[PUSHING] | masks[PULLING] == ZERO or control[words.FAILED]:
+        if masks[TOP_DOWN_SOURCES] | masks[BOTTOM_UP_SOURCES] == ZERO or control[words.FAILED]:
             return FINISHED
         if control[words.DEPTH] == options.max_levels:
             return TOO_DEEP
@@ -101,8 +101,8 @@ def lead(rows_out, rows_in, state, options):
         control[words.DEPTH] += 1
         ended = nanoseconds(options.clock)
         record = state.records[row]
-        record.pushing = masks[PUSHING]
-        record.pulling = masks[PULLING]
+        record.top_down = masks[TOP_DOWN_SOURCES]
+        record.bottom_up = masks[BOTTOM_UP_SOURCES]
         record.degree_sum = np.int64(edges)
         record.edges = control[words.EDGES]
         record.heads = control[words.HEADS]
@@ -183,15 +183,15 @@ def _choose(state, row, options):
         state.unexplored[b] -= degree_sum
     if total <= options.sparse_edges:
         rising = ZERO
-    masks[PUSHING] = active & ~rising
-    masks[PULLING] = rising
+    masks[TOP_DOWN_SOURCES] = active & ~rising
+    masks[BOTTOM_UP_SOURCES] = rising
     counts[:] = 0
     degree_sums[:] = 0
     return total
 
 
 @kernel
-def _prepare_push(rows_out, rows_in, state, options):
+def _prepare_top_down(rows_out, rows_in, state, options):
     """Clear the next frontier and list the frontier, unless that is done."""
     control = state.control
     if not control[words.IS_CLEAR]:
@@ -216,21 +216,21 @@ def _clear(state):
 
 @kernel
 def _expand_sparsely(rows_out, rows_in, state, options):
-    """Push the whole frontier from its list."""
-    _prepare_push(rows_out, rows_in, state, options)
-    push_sparse(rows_out, state)
+    """Go top-down with the whole frontier, from its list."""
+    _prepare_top_down(rows_out, rows_in, state, options)
+    top_down_sparse(rows_out, state)
     state.control[words.IS_CLEAR] = 1
     state.control[words.IS_LISTED] = 1
 
 
 @kernel
 def _expand_densely(rows_out, rows_in, state, options):
-    """Push what is to be pushed, then pull and commit."""
+    """Go top-down with some sources, then bottom-up with the others, and commit."""
     control = state.control
-    control[words.PUSHED] = state.masks[PUSHING] != ZERO
-    if control[words.PUSHED]:
-        _prepare_push(rows_out, rows_in, state, options)
-        _run_region(rows_out, rows_in, state, PUSH, options.threads > 1)
-    _run_region(rows_out, rows_in, state, PULL, options.threads > 1)
+    control[words.WENT_TOP_DOWN] = state.masks[TOP_DOWN_SOURCES] != ZERO
+    if control[words.WENT_TOP_DOWN]:
+        _prepare_top_down(rows_out, rows_in, state, options)
+        _run_region(rows_out, rows_in, state, TOP_DOWN, options.threads > 1)
+    _run_region(rows_out, rows_in, state, BOTTOM_UP, options.threads > 1)
     control[words.IS_CLEAR] = 0
     control[words.IS_LISTED] = 0

@@ -1,8 +1,8 @@
-// Traversals from up to 64 sources at once: what their kernels share (MS-BFS, Then et al., 2014).
+// Searches from up to 64 sources at once: what their kernels share (MS-BFS, Then et al., 2014).
 //
 // Every vertex has three words in which bit s belongs to source s: seen since the start, in the
-// frontier, or found for the next frontier. In a level some sources push, along the rows of the
-// frontier; the others pull: every vertex asks its neighbours for the sources it has not seen.
+// frontier, or found for the next frontier. In a level some sources go top-down, along the rows of
+// the frontier; the others bottom-up: every vertex asks its neighbours for what it has not seen.
 // `seen` and `frontier` change only in many_commit, so all other kernels read them without
 // atomics.
 #ifndef OOCBFS_MANY_CUH
@@ -44,8 +44,8 @@ __device__ __forceinline__ void mark(const Many& many, u32 vertex, u64 sources, 
   if (fresh & ~*(volatile u64*)word) atomicOr(word, fresh);
 }
 
-// Push along one independently decodable span by the whole warp.
-__device__ __forceinline__ void push_span(const Many& many, const Rows& rows, Span span,
+// Go top-down along one independently decodable span by the whole warp.
+__device__ __forceinline__ void top_down_span(const Many& many, const Rows& rows, Span span,
                                           u64 sources) {
   decode_span(
       rows, span, [&] { report_damage(many); },

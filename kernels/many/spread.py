@@ -44,20 +44,20 @@ def _transpose(words):
 
 
 @inlined
-def _gather(words, plane, ranks, first, count):
+def _gather(words, plane, stored_at, first, count):
     """Collect the words of a tile's positions, zeros after the last."""
     for i in range(count):
-        v = np.int64(ranks[first + i]) if ranks.size else first + i
+        v = np.int64(stored_at[first + i]) if stored_at.size else first + i
         words[i & 63, i >> 6] = plane[v]
     for i in range(count, _TILE):
         words[i & 63, i >> 6] = np.uint64(0)
 
 
 @compiled(types.void(types.Array(types.int8, 2, "C"), _PLANES, READ_U32, _I64, _I64, _I64))
-def spread_bytes(out, planes, ranks, source, first, stop):
-    """Give the sources from ``source`` on their levels at positions first … stop-1.
+def spread_bytes(out, planes, stored_at, source, first, stop):
+    """Fill the levels of the sources from ``source`` on at positions first … stop-1.
 
-    ``ranks`` are the stored vertices at the positions; empty if they are the same. There are at
+    ``stored_at`` are the stored vertices at the positions; empty if they are the same. There are at
     most BYTE_PLANES planes.
     """
     words = np.empty((64, _LANES), np.uint64)
@@ -66,7 +66,7 @@ def spread_bytes(out, planes, ranks, source, first, stop):
         count = min(_TILE, stop - begin)
         tile[:] = 255
         for p in range(planes.shape[0]):
-            _gather(words, planes[p], ranks, begin, count)
+            _gather(words, planes[p], stored_at, begin, count)
             _transpose(words)
             for row in range(out.shape[0]):
                 for lane in range(_LANES):
@@ -80,10 +80,10 @@ def spread_bytes(out, planes, ranks, source, first, stop):
 
 
 @compiled(types.void(types.Array(types.int32, 1, "C"), _PLANES, READ_U32, _I64))
-def spread_deep(out, planes, ranks, source):
-    """Give one source its levels, however many planes there are."""
+def spread_deep(out, planes, stored_at, source):
+    """Fill the levels of one source, however many planes there are."""
     for position in range(out.size):
-        v = np.int64(ranks[position]) if ranks.size else position
+        v = np.int64(stored_at[position]) if stored_at.size else position
         value = np.uint64(0)
         for p in range(planes.shape[0]):
             value |= (planes[p, v] >> np.uint64(source) & np.uint64(1)) << np.uint64(p)

@@ -1,4 +1,4 @@
-"""What the threads of a traversal from up to 64 sources share: arrays, control words and records.
+"""What the threads of a search from up to 64 sources share: arrays, control words and records.
 
 Every vertex has a word in which bit s belongs to source s, as in MS-BFS (Then et al., PVLDB 8(4),
 2014): whether it was *seen* since the start, is in the *frontier*, or in the *next frontier*. The
@@ -22,21 +22,21 @@ ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 # Control words after those of the region. Sums over a region's threads:
 FOUND, EDGES, HEADS, TAIL_BYTES, FAILED = range(REGION_WORDS, REGION_WORDS + 5)
 # What the leader tells the workers about the open region: which row of the sets is the frontier,
-# how deep it is, and whether anything was pushed.
-FRONTIER_ROW, DEPTH, PUSHED = range(40, 43)
+# how deep it is, and whether any source went top-down.
+FRONTIER_ROW, DEPTH, WENT_TOP_DOWN = range(40, 43)
 # What the leader remembers between two levels: whether the frontier is listed, which list it is and
 # where it ends, whether the next frontier is clear, and how many levels Python has taken away.
 IS_LISTED, LIST, LIST_END, IS_CLEAR, NUM_DRAINED = range(48, 53)
 CONTROL_WORDS = 56
 
-# Rows of ManyState.sets: seen, two that take turns, and those of the threads that push.
+# Rows of ManyState.sets: seen, two that take turns, and those of the threads that go top-down.
 SEEN, FIRST_FRONTIER, SECOND_FRONTIER, FIRST_OWN = range(4)
-# Words of ManyState.masks: sources whose next level is pushed, and those that are pulled.
-PUSHING, PULLING = range(2)
+# Words of ManyState.masks: sources whose next level goes top-down, and those that go bottom-up.
+TOP_DOWN_SOURCES, BOTTOM_UP_SOURCES = range(2)
 # Tasks of a region.
-BEGIN, CLEAR, LIST_FRONTIER, PUSH, PULL = range(5)
+BEGIN, CLEAR, LIST_FRONTIER, TOP_DOWN, BOTTOM_UP = range(5)
 
-# Sources of one traversal: the bits of a word.
+# Sources of one search: the bits of a word.
 WIDTH = 64
 # Vertices that are skipped, counted and summed together: fewer than a byte can count.
 BLOCK = 128
@@ -45,13 +45,15 @@ CHUNK = 4 * BLOCK
 # Levels that the compiled loop records before Python takes them away.
 MAX_RECORDS = 1024
 
-MANY_RECORD = np.dtype([("pushing", "u8"), ("pulling", "u8"), ("degree_sum", "i8"), *WORK_FIELDS])
+MANY_RECORD = np.dtype(
+    [("top_down", "u8"), ("bottom_up", "u8"), ("degree_sum", "i8"), *WORK_FIELDS]
+)
 
 
 class ManyOptions(NamedTuple):
-    """How to traverse: a frontier with at most sparse_edges edges is pushed by the leader alone.
+    """How to search: the leader alone expands frontiers of at most sparse_edges edges.
 
-    The traversal is given up after max_levels.
+    The search is given up after max_levels.
     """
 
     threads: int
@@ -62,18 +64,18 @@ class ManyOptions(NamedTuple):
 
 
 class ManyState(NamedTuple):
-    """The arrays that the threads of one traversal share.
+    """The arrays that the threads of one search share.
 
     sets
         One word a vertex in each row: seen, and two that take turns as frontier and next
-        frontier. Seen is all ones where no edge leads. What threads but the first push goes to
+        frontier. Seen is all ones where no edge leads. What threads but the first mark goes to
         rows of their own.
     planes
         Bit p of each vertex's level plus 1, for each source; no planes if nobody asked for levels.
     common, idle
         What all vertices of a block have seen, and whether no edge leads to any of them.
     lists
-        The frontier's vertices, if it is listed or when it is pushed, and those that a sparse step
+        The frontier's vertices, if it is listed or goes top-down, and those that a sparse step
         marked. They take turns.
     ids, wanted, offsets
         Scratch, one row a thread: vertices, their words, and where their tails are read.

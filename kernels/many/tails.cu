@@ -1,4 +1,4 @@
-// Sources that pull, second half: vertices whose head did not have all sources ask their tails.
+// Sources that go bottom-up, second half: vertices whose head did not have all ask their tails.
 //
 // A warp takes 32 vertices of pending[begin:end], as far as that is filled. One lane reads a short
 // row; the whole warp reads a longer one, in lines of 128 bytes, until no source is wanted any more
@@ -34,7 +34,7 @@ __device__ __forceinline__ u64 search_row(const Many& many, const Rows& rows, Sp
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
-many_tails(Many many, Rows in_rows, u64 begin, u64 end, u64 pulling) {
+many_tails(Many many, Rows in_rows, u64 begin, u64 end, u64 bottom_up) {
   __shared__ Scratch scratch[BLOCK_THREADS / 32];
   const u32 n = in_rows.num_vertices;
   const u64 count = count_between(begin, end, many.control[CONTROL_PENDING]);
@@ -44,7 +44,7 @@ many_tails(Many many, Rows in_rows, u64 begin, u64 end, u64 pulling) {
     u64 wanted = 0, found = 0;
     if (vertex < n) {
       span = row_span(in_rows, vertex);
-      wanted = pulling & ~(many.seen[vertex] | many.next_frontier[vertex]);
+      wanted = bottom_up & ~(many.seen[vertex] | many.next_frontier[vertex]);
     }
     const bool is_short = span.end - span.begin <= SHORT_BYTES;
     const Span none = {0, 0};

@@ -43,7 +43,7 @@ class TallyWord(IntEnum):
     EDGES_QUEUED = 4
 
 
-TRAVERSAL_STRUCT = np.dtype(
+METHOD_STATE_STRUCT = np.dtype(
     [
         (name, "<u8")
         for name in (
@@ -83,7 +83,7 @@ class MethodOptions(KernelOptions):
         values = {
             **{f"word_{word.name}": int(word) for word in Word},
             **{f"tally_{word.name}": int(word) for word in TallyWord},
-            "traversal_struct_bytes": TRAVERSAL_STRUCT.itemsize,
+            "method_state_struct_bytes": METHOD_STATE_STRUCT.itemsize,
             "method_rows_struct_bytes": METHOD_ROWS_STRUCT.itemsize,
             "scan_tile": SCAN_TILE,
             "scan_segment": SCAN_SEGMENT,

@@ -68,8 +68,8 @@ __device__ __forceinline__ bool pass_history(CullScratch& scratch, bool present,
 // lost, because the word is written without an atomic, costs a look at the level. All lanes of the
 // warp call this together.
 template <bool MASK, bool WARP, bool HISTORY>
-__device__ __forceinline__ bool pass_filters(const Traversal& t, CullScratch* scratch, Tally& tally,
-                                             bool present, u32 vertex) {
+__device__ __forceinline__ bool pass_filters(const MethodState& t, CullScratch* scratch,
+                                             Tally& tally, bool present, u32 vertex) {
   const bool given = present;
   if (WARP) present = pass_warp(*scratch, present, vertex);
   if (HISTORY) present = pass_history(*scratch, present, vertex);
@@ -86,7 +86,7 @@ __device__ __forceinline__ bool pass_filters(const Traversal& t, CullScratch* sc
 
 // Try to take a neighbour that passed. Says whether this thread has it.
 template <Claim CLAIM, bool PARENTS>
-__device__ __forceinline__ bool claim(const Traversal& t, Tally& tally, bool present, u32 vertex,
+__device__ __forceinline__ bool claim(const MethodState& t, Tally& tally, bool present, u32 vertex,
                                       u32 parent, u32 level) {
   if (CLAIM == CLAIM_ALL) return present;
   if (CLAIM == CLAIM_SETTLED)

@@ -12,7 +12,7 @@ namespace AXIS_SPACE {
 
 enum Phase { COMPACT_QUEUE, COMPACT_COUNT, COMPACT_WRITE, COMPACT_BITS };
 
-__device__ __forceinline__ void fill_queue(const Traversal& t, u64 count, u32 wanted) {
+__device__ __forceinline__ void fill_queue(const MethodState& t, u64 count, u32 wanted) {
   u64 next_edges = 0;
   Tally tally = {};
   for (u64 turn : warp_stride((count + 31) / 32)) {
@@ -30,7 +30,7 @@ __device__ __forceinline__ void fill_queue(const Traversal& t, u64 count, u32 wa
   add_tally(t, tally);
 }
 
-__device__ __forceinline__ void fill_list(const Traversal& t, u64 count, u32 wanted) {
+__device__ __forceinline__ void fill_list(const MethodState& t, u64 count, u32 wanted) {
   for (u64 segment : grid_stride((count + SCAN_SEGMENT - 1) / SCAN_SEGMENT)) {
     u64 position = 0;
     if (AXIS_PHASE == COMPACT_WRITE)
@@ -46,7 +46,7 @@ __device__ __forceinline__ void fill_list(const Traversal& t, u64 count, u32 wan
   }
 }
 
-__device__ __forceinline__ void fill_bits(const Traversal& t, u64 count, u32 wanted) {
+__device__ __forceinline__ void fill_bits(const MethodState& t, u64 count, u32 wanted) {
   for (u64 word : warp_stride((count + 31) / 32)) {
     const u64 vertex = word * 32 + lane_id();
     const u32 level = vertex < count ? t.levels[vertex] : NO_LEVEL;
@@ -58,7 +58,7 @@ __device__ __forceinline__ void fill_bits(const Traversal& t, u64 count, u32 wan
 }
 
 extern "C" __global__ void __launch_bounds__(AXIS_BLOCK)
-AXIS_ENTRY(Traversal t, u64 count, u32 wanted) {
+AXIS_ENTRY(MethodState t, u64 count, u32 wanted) {
   if (AXIS_PHASE == COMPACT_QUEUE)
     fill_queue(t, count, wanted);
   else if (AXIS_PHASE == COMPACT_BITS)

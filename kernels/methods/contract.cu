@@ -10,7 +10,7 @@
 namespace AXIS_SPACE {
 
 extern "C" __global__ void __launch_bounds__(AXIS_BLOCK)
-AXIS_ENTRY(Traversal t, MethodRows rows, u64 count, u32 level) {
+AXIS_ENTRY(MethodState t, MethodRows rows, u64 count, u32 level) {
   __shared__ GatherScratch<AXIS_BLOCK> shared;
   Tally tally = {};
 #if AXIS_WARP_CULL || AXIS_HISTORY

@@ -34,10 +34,10 @@ struct Queue {
   }
 };
 
-__device__ __forceinline__ Queue vertex_queue(const Traversal& t) {
+__device__ __forceinline__ Queue vertex_queue(const MethodState& t) {
   return {t.next_queue, nullptr, &t.words[WORD_QUEUE_END], t.queue_capacity};
 }
-__device__ __forceinline__ Queue edge_queue(const Traversal& t) {
+__device__ __forceinline__ Queue edge_queue(const MethodState& t) {
   return {t.next_edges, t.next_edge_parents, &t.words[WORD_EDGE_END], t.edge_capacity};
 }
 

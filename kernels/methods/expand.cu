@@ -23,7 +23,7 @@ struct Own {
   Finds finds;       // that wait to be appended
 };
 
-__device__ __forceinline__ void look(const Traversal& t, CullScratch* culls, BlockScratch* block,
+__device__ __forceinline__ void look(const MethodState& t, CullScratch* culls, BlockScratch* block,
                                      Own& own, bool present, u32 id, u32 parent, u32 level) {
   own.tally.examined += present;
   if (AXIS_CLAIM == CLAIM_PLAIN)
@@ -70,7 +70,7 @@ __device__ __forceinline__ void donate(const MethodRows& rows, Walk<ROWS_CSR>& w
 #endif
 
 template <class Visit>
-__device__ __forceinline__ void walk_alone(const Traversal& t, const MethodRows& rows, u32 vertex,
+__device__ __forceinline__ void walk_alone(const MethodState& t, const MethodRows& rows, u32 vertex,
                                            Visit visit) {
   Walk<AXIS_ROWS> walk(rows, vertex);
   while (TOGETHER ? __any_sync(FULL_WARP, !walk.done()) : !walk.done()) {
@@ -86,7 +86,7 @@ __device__ __forceinline__ void walk_alone(const Traversal& t, const MethodRows&
 }
 
 extern "C" __global__ void __launch_bounds__(AXIS_BLOCK)
-AXIS_ENTRY(Traversal t, MethodRows rows, u64 count, u32 level) {
+AXIS_ENTRY(MethodState t, MethodRows rows, u64 count, u32 level) {
   Own own = {};
 #if AXIS_WARP_CULL || AXIS_HISTORY
   __shared__ CullScratch scratch;
@@ -120,7 +120,7 @@ AXIS_ENTRY(Traversal t, MethodRows rows, u64 count, u32 level) {
           });
     }
   } else {
-    deal<AXIS_BALANCE>(t, count, [&](u64 i) {
+    distribute<AXIS_BALANCE>(t, count, [&](u64 i) {
       const u32 vertex = input_vertex<AXIS_INPUT>(t, i, count, level - 1);
       own.found = 0;
       own.item = i;

@@ -1,4 +1,4 @@
-// Which vertices a launch works on, and how they are dealt out to threads.
+// Which vertices a launch works on, and how they are distributed to threads.
 #ifndef OOCBFS_METHODS_INPUT_CUH
 #define OOCBFS_METHODS_INPUT_CUH
 #include "methods/state.cuh"
@@ -21,7 +21,7 @@ enum Balance {
 };
 
 template <Input INPUT>
-__device__ __forceinline__ u32 input_vertex(const Traversal& t, u64 i, u64 count, u32 level) {
+__device__ __forceinline__ u32 input_vertex(const MethodState& t, u64 i, u64 count, u32 level) {
   if (i >= count) return NO_VERTEX;
   if (INPUT == INPUT_QUEUE) return t.queue[i];
   const u32 vertex = INPUT == INPUT_LIST ? t.list[i] : (u32)i;
@@ -34,10 +34,10 @@ __device__ __forceinline__ u32 input_vertex(const Traversal& t, u64 i, u64 count
   return level_of(t, vertex) == level ? vertex : NO_VERTEX;
 }
 
-// Deal items 0 … count-1 to threads: lanes of a warp call take(i) together, with i >= count for a
+// Distribute items 0 … count-1: lanes of a warp call take(i) together, with i >= count for a
 // lane that has none.
 template <Balance BALANCE, class Take>
-__device__ __forceinline__ void deal(const Traversal& t, u64 count, Take take) {
+__device__ __forceinline__ void distribute(const MethodState& t, u64 count, Take take) {
   const u64 thread = (u64)blockIdx.x * blockDim.x + threadIdx.x;
   const u64 num_threads = (u64)gridDim.x * blockDim.x;
   u64* cursor = &t.words[WORD_CURSOR];

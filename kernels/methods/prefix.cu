@@ -9,7 +9,7 @@ namespace AXIS_SPACE {
 enum Phase { PREFIX_TILES, PREFIX_SUMS };
 
 extern "C" __global__ void __launch_bounds__(SCAN_TILE)
-AXIS_ENTRY(Traversal t, u64 count) {
+AXIS_ENTRY(MethodState t, u64 count) {
   __shared__ BlockScratch scratch;
   const u64 num_tiles = (count + SCAN_TILE - 1) / SCAN_TILE;
   u64 total;

@@ -19,14 +19,15 @@ struct Sought {
   u32 later;    // a neighbour that this level found
 };
 
-__device__ __forceinline__ bool in_frontier(const Traversal& t, u32 id, u32 level, Sought& sought) {
+__device__ __forceinline__ bool in_frontier(const MethodState& t, u32 id, u32 level,
+                                            Sought& sought) {
   if (AXIS_BITS) return test_bit(t.bits, id);
   const u32 theirs = level_of(t, id);
   if (AXIS_STOP == STOP_LATER && theirs == level && sought.later == NO_VERTEX) sought.later = id;
   return theirs == level - 1;
 }
 
-__device__ __forceinline__ Sought search_alone(const Traversal& t, const MethodRows& rows,
+__device__ __forceinline__ Sought search_alone(const MethodState& t, const MethodRows& rows,
                                                Tally& tally, u32 vertex, u32 level) {
   Sought sought = {NO_VERTEX, NO_VERTEX};
   Walk<AXIS_ROWS> walk(rows, vertex);
@@ -41,7 +42,7 @@ __device__ __forceinline__ Sought search_alone(const Traversal& t, const MethodR
   return sought;
 }
 
-__device__ __forceinline__ Sought search_by_warp(const Traversal& t, const MethodRows& rows,
+__device__ __forceinline__ Sought search_by_warp(const MethodState& t, const MethodRows& rows,
                                                  u32* stage, Tally& tally, u32 vertex, u32 level) {
   Sought sought = {NO_VERTEX, NO_VERTEX};
   walk_by_warp<AXIS_ROWS>(t, rows, stage, vertex, [&](bool present, u32 id) {
@@ -60,7 +61,7 @@ __device__ __forceinline__ Sought search_by_warp(const Traversal& t, const Metho
 }
 
 // The lane's vertex was searched for. All lanes of the warp call this together.
-__device__ __forceinline__ void finish(const Traversal& t, Tally& tally, u64& next_edges,
+__device__ __forceinline__ void finish(const MethodState& t, Tally& tally, u64& next_edges,
                                        u32 vertex, const Sought& sought, u32 level) {
   const bool found = sought.parent != NO_VERTEX;
   const bool early = AXIS_STOP == STOP_LATER && !found && sought.later != NO_VERTEX;
@@ -76,7 +77,7 @@ __device__ __forceinline__ void finish(const Traversal& t, Tally& tally, u64& ne
 }
 
 extern "C" __global__ void __launch_bounds__(AXIS_BLOCK)
-AXIS_ENTRY(Traversal t, MethodRows rows, u64 count, u32 level) {
+AXIS_ENTRY(MethodState t, MethodRows rows, u64 count, u32 level) {
   Tally tally = {};
   u64 next_edges = 0;
   if constexpr (AXIS_GATHER == GATHER_WARP) {
@@ -91,7 +92,7 @@ AXIS_ENTRY(Traversal t, MethodRows rows, u64 count, u32 level) {
       finish(t, tally, next_edges, vertex, sought, level);
     }
   } else {
-    deal<AXIS_BALANCE>(t, count, [&](u64 i) {
+    distribute<AXIS_BALANCE>(t, count, [&](u64 i) {
       const u32 vertex = input_vertex<AXIS_INPUT>(t, i, count, NO_LEVEL);
       const Sought sought = search_alone(t, rows, tally, vertex, level);
       finish(t, tally, next_edges, vertex, sought, level);

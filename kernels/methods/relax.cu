@@ -1,6 +1,6 @@
 // Steps over all vertices that claim nothing; a thread owns a vertex and all that it writes of it.
 //
-// RELAX_START clears what the last traversal left. RELAX_SOURCES begins at the queue's vertices.
+// RELAX_START clears what the last search left. RELAX_SOURCES begins at the queue's vertices.
 // RELAX_MOVE is the second half of a level with flags (Harish and Narayanan, 2007): the flags of
 // the next frontier become those of the present one. RELAX_BLOCK lets the vertices of a block of
 // edges, which was copied to the device, take smaller depths from their neighbours; a depth that is
@@ -11,7 +11,7 @@ namespace AXIS_SPACE {
 
 enum Phase { RELAX_START, RELAX_SOURCES, RELAX_MOVE, RELAX_BLOCK };
 
-__device__ __forceinline__ void start(const Traversal& t, u64 count) {
+__device__ __forceinline__ void start(const MethodState& t, u64 count) {
   for (u64 v : grid_stride(count)) {
     t.levels[v] = NO_LEVEL;
     if (t.parents) t.parents[v] = NO_VERTEX;
@@ -24,7 +24,7 @@ __device__ __forceinline__ void start(const Traversal& t, u64 count) {
   }
 }
 
-__device__ __forceinline__ void begin_at_sources(const Traversal& t, u64 count) {
+__device__ __forceinline__ void begin_at_sources(const MethodState& t, u64 count) {
   for (u64 i : grid_stride(count)) {
     const u32 vertex = t.queue[i];
     t.levels[vertex] = 0;
@@ -33,7 +33,7 @@ __device__ __forceinline__ void begin_at_sources(const Traversal& t, u64 count) 
   }
 }
 
-__device__ __forceinline__ void move_flags(const Traversal& t, u64 count) {
+__device__ __forceinline__ void move_flags(const MethodState& t, u64 count) {
   for (u64 v : grid_stride(count)) {
     if (!t.next_flags[v]) continue;
     t.next_flags[v] = 0;
@@ -43,7 +43,7 @@ __device__ __forceinline__ void move_flags(const Traversal& t, u64 count) {
 }
 
 // The edges of vertices first … first+count-1 lie in t.block.
-__device__ __forceinline__ void relax_block(const Traversal& t, const MethodRows& rows, u64 first,
+__device__ __forceinline__ void relax_block(const MethodState& t, const MethodRows& rows, u64 first,
                                             u64 count) {
   Tally tally = {};
   const u64 base = rows.offsets[first];
@@ -70,7 +70,7 @@ __device__ __forceinline__ void relax_block(const Traversal& t, const MethodRows
 }
 
 extern "C" __global__ void __launch_bounds__(AXIS_BLOCK)
-AXIS_ENTRY(Traversal t, MethodRows rows, u64 first, u64 count) {
+AXIS_ENTRY(MethodState t, MethodRows rows, u64 first, u64 count) {
   if (AXIS_PHASE == RELAX_START) start(t, count);
   if (AXIS_PHASE == RELAX_SOURCES) begin_at_sources(t, count);
   if (AXIS_PHASE == RELAX_MOVE) move_flags(t, count);

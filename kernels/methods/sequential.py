@@ -1,4 +1,4 @@
-"""One thread's traversals: over linked lists of edges, and over plain CSR rows (sei, 2.1 and 2.2).
+"""One thread's searches: over linked lists of edges, and over plain CSR rows (sei, 2.1 and 2.2).
 
 Level after level, the queue holds the vertices in the order in which they were found.
 """

@@ -13,7 +13,7 @@
 
 #define NO_LEVEL 0xffffffffu
 
-struct Traversal {
+struct MethodState {
   u32* levels;
   u32* parents;
   u32* queue;               // of vertices: the frontier
@@ -36,7 +36,7 @@ struct Traversal {
   u64 queue_capacity;
   u64 edge_capacity;
 };
-static_assert(sizeof(Traversal) == TRAVERSAL_STRUCT_BYTES, "Traversal differs from its dtype");
+static_assert(sizeof(MethodState) == METHOD_STATE_STRUCT_BYTES, "differs from its numpy dtype");
 
 // Rows of one direction. Neighbours are in host memory: plain ones in `columns`, compressed ones in
 // the heads and tails of `packed`. What says where a row lies is in device memory.
@@ -52,7 +52,7 @@ struct Tally {
   u64 examined, won, lost, queued, edges_queued;
 };
 
-__device__ __forceinline__ void add_tally(const Traversal& t, const Tally& tally) {
+__device__ __forceinline__ void add_tally(const MethodState& t, const Tally& tally) {
   add_total(&t.tallies[TALLY_EXAMINED], tally.examined);
   add_total(&t.tallies[TALLY_WON], tally.won);
   add_total(&t.tallies[TALLY_LOST], tally.lost);
@@ -60,25 +60,25 @@ __device__ __forceinline__ void add_tally(const Traversal& t, const Tally& tally
   add_total(&t.tallies[TALLY_EDGES_QUEUED], tally.edges_queued);
 }
 
-__device__ __forceinline__ u32 level_of(const Traversal& t, u32 vertex) {
+__device__ __forceinline__ u32 level_of(const MethodState& t, u32 vertex) {
   return *(volatile u32*)&t.levels[vertex];
 }
 
 template <bool PARENTS>
-__device__ __forceinline__ void set_level(const Traversal& t, u32 vertex, u32 parent, u32 level) {
+__device__ __forceinline__ void set_level(const MethodState& t, u32 vertex, u32 parent, u32 level) {
   *(volatile u32*)&t.levels[vertex] = level;
   if (PARENTS) *(volatile u32*)&t.parents[vertex] = parent;
 }
 
-__device__ __forceinline__ void set_changed(const Traversal& t) {
+__device__ __forceinline__ void set_changed(const MethodState& t) {
   *(volatile u64*)&t.words[WORD_CHANGED] = 1;
 }
 
-__device__ __forceinline__ void report_damaged_row(const Traversal& t) {
+__device__ __forceinline__ void report_damaged_row(const MethodState& t) {
   atomicOr(&t.words[WORD_DAMAGED], 1ull);
 }
 
-__device__ __forceinline__ u64 out_degree(const Traversal& t, u32 vertex) {
+__device__ __forceinline__ u64 out_degree(const MethodState& t, u32 vertex) {
   return t.out_offsets[(u64)vertex + 1] - t.out_offsets[vertex];
 }
 

@@ -19,7 +19,7 @@ struct Walk<ROWS_CSR> {
     end = rows.offsets[(u64)vertex + 1];
   }
   __device__ __forceinline__ bool done() const { return next >= end; }
-  __device__ __forceinline__ u32 take(const Traversal&, const MethodRows& rows) {
+  __device__ __forceinline__ u32 take(const MethodState&, const MethodRows& rows) {
     return __ldg(&rows.columns[next++]);
   }
 };
@@ -42,7 +42,7 @@ struct Walk<ROWS_OCG> {
   }
   __device__ __forceinline__ bool done() const { return head == NO_VERTEX && next >= end; }
 
-  __device__ __forceinline__ u32 take(const Traversal& t, const MethodRows& rows) {
+  __device__ __forceinline__ u32 take(const MethodState& t, const MethodRows& rows) {
     u32 id = head;
     head = NO_VERTEX;
     if (id == NO_VERTEX) id = take_varint(rows);
@@ -79,8 +79,8 @@ struct Walk<ROWS_OCG> {
 // shared memory of the warp's own. All lanes together call visit(present, id), which says whether
 // that is enough, and after at most 4 of these flush().
 template <RowKind KIND, class Visit, class Flush>
-__device__ __forceinline__ void walk_by_warp(const Traversal& t, const MethodRows& rows, u32* stage,
-                                             u32 vertex, Visit visit, Flush flush) {
+__device__ __forceinline__ void walk_by_warp(const MethodState& t, const MethodRows& rows,
+                                             u32* stage, u32 vertex, Visit visit, Flush flush) {
   if (KIND == ROWS_CSR) {
     const u64 end = rows.offsets[(u64)vertex + 1];
     for (u64 first = rows.offsets[vertex]; first < end; first += 32) {

@@ -124,10 +124,10 @@ def sort_names(offsets, keys, arena):
 
 
 @compiled(types.UniTuple(types.int64, 2)(U8, U32, U64, U8, types.int64))
-def put_records(out, ranks, offsets, arena, first):
+def put_records(out, positions, offsets, arena, first):
     """Write sorted names, each after its length, from number ``first`` on, while out has room.
 
-    The rank of each name is noted at its number. Returns the bytes written and the next number.
+    The position of each name is noted at its number. Returns the bytes written and the next number.
     """
     place = 0
     for i in range(first, offsets.size):
@@ -138,7 +138,7 @@ def put_records(out, ranks, offsets, arena, first):
         number = 0
         for k in range(4):
             number |= np.int64(arena[offset + k]) << (8 * k)
-        ranks[number] = np.uint32(i)
+        positions[number] = np.uint32(i)
         copy_bytes(out, place, arena, offset + 4, end)
         place += end - offset - 4
     return place, offsets.size

@@ -34,9 +34,9 @@ _SLOTS_AHEAD, _BYTES_AHEAD = 16, 8
 
 
 @inlined
-def part_of(mixed, parts):
+def partition_of(mixed, partitions):
     """Return the table that a name belongs to, by the middle bits of its hash."""
-    return ((mixed >> np.uint64(24)) & _LOW16) * parts >> np.uint64(16)
+    return ((mixed >> np.uint64(24)) & _LOW16) * partitions >> np.uint64(16)
 
 
 @inlined
@@ -48,8 +48,10 @@ def record_size(arena, offset):
 @compiled(
     types.void(U32, READ_U64, READ_U8, READ_U32, READ_U16, U64, U8, I64, types.uint64, types.uint64)
 )
-def number_names(numbers, hashes, text, starts, lengths, slots, arena, state, part, parts):
-    """Assign each name of this part its number, times parts, plus part; adds those that are new.
+def number_names(
+    numbers, hashes, text, starts, lengths, slots, arena, state, partition, partitions
+):
+    """Assign each name of this partition its number · partitions + partition; add new names.
 
     There must be room for all names of the batch, in slots and arena.
     """
@@ -61,7 +63,7 @@ def number_names(numbers, hashes, text, starts, lengths, slots, arena, state, pa
             ahead = slots[np.int64(hashes[i + _BYTES_AHEAD] & mask)]
             prefetch(arena, np.int64(ahead & _OFFSET))
         mixed = hashes[i]
-        if part_of(mixed, parts) != part:
+        if partition_of(mixed, partitions) != partition:
             continue
         tag = mixed >> np.uint64(OFFSET_BITS) << np.uint64(OFFSET_BITS)
         begin = np.int64(starts[i])
@@ -91,7 +93,7 @@ def number_names(numbers, hashes, text, starts, lengths, slots, arena, state, pa
                         number = header & _LOW32
                         break
             place = (place + _ONE) & mask
-        numbers[i] = np.uint32(number * parts + part)
+        numbers[i] = np.uint32(number * partitions + partition)
     state[COUNT], state[FILLED], state[LONGEST] = count, filled, longest
 
 

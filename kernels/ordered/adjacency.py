@@ -23,8 +23,8 @@ class Adjacency(NamedTuple):
     """One direction of a graph, vertices by natural position.
 
     Either rows are listed: row v is neighbours[firsts[v] : firsts[v + 1]]. Or ``firsts`` is empty,
-    and rows are those of a container: ``ranks`` and ``order`` lead from natural positions to stored
-    vertices and back, and are empty if both are the same.
+    and rows are those of a container: ``stored_at`` and ``order`` lead from natural positions to
+    stored vertices and back, and are empty if both are the same.
     """
 
     firsts: NDArray[np.int64] = _NO_FIRSTS
@@ -35,7 +35,7 @@ class Adjacency(NamedTuple):
     tails: NDArray[np.uint8] = _NO_U8
     shift: int = 0
     order: NDArray[np.uint32] = _NO_U32
-    ranks: NDArray[np.uint32] = _NO_U32
+    stored_at: NDArray[np.uint32] = _NO_U32
 
 
 ADJACENCY = types.NamedTuple(
@@ -54,7 +54,7 @@ def row_of(adjacency, v, scratch):
     if adjacency.firsts.size:
         return adjacency.neighbours, adjacency.firsts[v], adjacency.firsts[v + 1]
     n = adjacency.heads.size
-    u = np.int64(adjacency.ranks[v]) if adjacency.ranks.size else np.int64(v)
+    u = np.int64(adjacency.stored_at[v]) if adjacency.stored_at.size else np.int64(v)
     head = adjacency.heads[u]
     if head >= n:
         return scratch, np.int64(0), np.int64(0)

@@ -1,1 +1,1 @@
-"""Loops over results: naming, checking, predicting, writing as text."""
+"""Loops over results: to ids, checking, predicting, writing as text."""

@@ -95,16 +95,16 @@ def _fingerprint(seed, u, v):
     )
 )
 def check_rows(
-    sums, heads, bases, starts, shift, tails, degrees, num_ids, weights, deal, first, stop, seed
+    sums, heads, bases, starts, shift, tails, degrees, num_ids, weights, cut, first, stop, seed
 ):
     """Decode rows first … stop-1 and check every promise; returns (problem, row).
 
     ``sums`` gains the fingerprints of all arcs, and of all arcs turned: a symmetric graph has equal
     sums, and a transpose has the sums of its graph exchanged. ``check_index`` must have passed.
-    ``deal`` is the part that the rows are of, and the number of parts: 0 of 1 is the whole graph.
+    ``cut`` is the shard that the rows are of, and the number of shards: 0 of 1 is the whole graph.
     """
     n = num_ids
-    part, parts = deal
+    shard, num_shards = cut
     forward = np.uint64(0)
     backward = np.uint64(0)
     for row in range(first, stop):
@@ -115,7 +115,7 @@ def check_rows(
             if offset != end or degree != 0:
                 return BAD_DEGREE, row
             continue
-        u = ((row >> 6) * parts + part << 6) | (row & 63)
+        u = ((row >> 6) * num_shards + shard << 6) | (row & 63)
         if head == u:
             return LOOP, row
         forward += _fingerprint(seed, u, head)

@@ -42,7 +42,7 @@ def count_members(counts, labels, first, stop):
 
 
 @compiled(types.void(U64, _I64, READ_U32, READ_U32, READ_U64, types.uint64, _I64, _I64))
-def name_components(out, base, labels, order, ids, first_id, first, stop):
+def components_to_ids(out, base, labels, order, ids, first_id, first, stop):
     """Write the ids at the natural positions that label first … stop-1 to their natural positions.
 
     An empty ``order`` is the natural one; empty ``ids`` are consecutive from ``first_id``. ``out``

@@ -1,4 +1,4 @@
-// Levels that have no room in a byte, after the traversal: where a vertex lies in the queue says on
+// Levels that have no room in a byte, after the search: where a vertex lies in the queue says on
 // which level it is. They take the place of the pending list, which nobody needs any more.
 //
 // A launch does the levels from `first_level` on, which begin at `begin` and end at the recorded

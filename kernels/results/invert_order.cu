@@ -4,6 +4,6 @@
 #include "cuda/common.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
-invert_order(u32* ranks, const u32* order, u64 first, u64 count) {
-  for (u64 i : grid_stride(count)) ranks[order[i]] = (u32)(first + i);
+invert_order(u32* stored_at, const u32* order, u64 first, u64 count) {
+  for (u64 i : grid_stride(count)) stored_at[order[i]] = (u32)(first + i);
 }

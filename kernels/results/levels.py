@@ -1,4 +1,4 @@
-"""From stored vertices to results: renaming and counting levels."""
+"""From stored vertices to results: to ids, and counting levels."""
 
 from __future__ import annotations
 

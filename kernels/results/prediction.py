@@ -1,4 +1,4 @@
-"""What a traversal would read, by memory and level by level, from its levels alone.
+"""What a search would read, by memory and level by level, from its levels alone.
 
 Rows are counted in sectors of 32 bytes outside and inside of the device range. Short rows that lie
 side by side share a sector where both are searched in the same level; expanded in the order of a
@@ -77,15 +77,15 @@ def _hit_end(levels, tails, begin, end, wanted):
 
 
 @njit(inline="always")
-def _add_searched(sums, last, group, part, parts, begin, end, fast_begin, fast_end):
+def _add_searched(sums, last, group, number, ranges, begin, end, fast_begin, fast_end):
     """Add the sectors of a row; its first one is shared with the row before, if that ends in it."""
     slow, fast = _by_memory(begin, end, fast_begin, fast_end)
     if last[group] == begin >> 5:
         inside = fast_begin <= begin >> 5 << 5 < fast_end
         slow, fast = slow - (not inside), fast - inside
     last[group] = (end - 1) >> 5
-    sums[group, part] += slow
-    sums[group, parts + part] += fast
+    sums[group, number] += slow
+    sums[group, ranges + number] += fast
 
 
 @compiled(
@@ -98,26 +98,30 @@ def count_searched(
 ):
     """Add up what searching reads, for the vertices of each level: before that level, and in it.
 
-    Columns are the parts of the vertices between cuts, slow sectors first. A vertex whose head is
+    Columns are the ranges of the vertices between cuts, slow sectors first. A vertex whose head is
     on the level above is found by it and reads nothing. Vertices that are not reached wait in every
     level; the last row sums them up.
     """
     unreached = waiting.shape[0] - 1
     last_waiting = np.full(unreached + 1, -1)
     last_found = np.full(unreached + 1, -1)
-    part, parts = 0, cuts.size + 1
+    number, ranges = 0, cuts.size + 1
     for u in range(levels.size):
-        while part < cuts.size and u >= cuts[part]:
-            part += 1
+        while number < cuts.size and u >= cuts[number]:
+            number += 1
         begin, end = _row(bases, starts, shift, u)
         level = np.int64(levels[u])
         if begin == end or level == 0:
             continue
         group = level if level > 0 else unreached
-        _add_searched(waiting, last_waiting, group, part, parts, begin, end, fast_begin, fast_end)
+        _add_searched(
+            waiting, last_waiting, group, number, ranges, begin, end, fast_begin, fast_end
+        )
         if level > 0 and not _level_above(levels, heads, u, level):
             end = _hit_end(levels, tails, begin, end, level - 1)
-            _add_searched(found, last_found, group, part, parts, begin, end, fast_begin, fast_end)
+            _add_searched(
+                found, last_found, group, number, ranges, begin, end, fast_begin, fast_end
+            )
 
 
 @njit(inline="always")

@@ -22,7 +22,7 @@ _I64 = types.int64
 _PAIR = types.UniTuple(_I64, 2)
 # An order, ids, and the first of consecutive ids; empty ones are natural and consecutive.
 _NAMES = READ_U32, READ_U64, _I64
-# Heads, bases, starts, their shift, and tails; which part of how many parts the rows are of.
+# Heads, bases, starts, their shift, and tails; which shard of how many shards the rows are of.
 _ROWS = READ_U32, READ_U64, READ_U32, _I64, READ_U8, _PAIR
 
 # What can be wrong with a search, as these kernels report it.
@@ -41,22 +41,22 @@ def _position(order, vertex):
 
 
 @njit(inline="always")
-def _vertex(deal, row):
-    """Return the stored vertex of a row of a part."""
-    return ((row >> 6) * deal[1] + deal[0] << 6) | (row & 63)
+def _vertex(cut, row):
+    """Return the stored vertex of a row of a shard."""
+    return ((row >> 6) * cut[1] + cut[0] << 6) | (row & 63)
 
 
 def _make_walk(look):
     """Make the walk over the arcs of rows, until ``look(context, u, v)`` returns a problem."""
 
     @njit(inline="always")
-    def walk(context, n, order, heads, bases, starts, shift, tails, deal, first, stop):
+    def walk(context, n, order, heads, bases, starts, shift, tails, cut, first, stop):
         """Look at the arcs of rows first … stop-1; return a problem, or FINE, and a position."""
         for row in range(first, stop):
             head = np.int64(heads[row])
             if head >= n:
                 continue
-            vertex = _vertex(deal, row)
+            vertex = _vertex(cut, row)
             if vertex >= n:
                 return DAMAGED, 0
             u = _position(order, vertex)
@@ -102,7 +102,7 @@ _check_arcs = _make_walk(_check_arc)
 
 @compiled(_PAIR(U8, READ_I32, READ_I64, *_NAMES, *_ROWS, _I64, types.boolean, _I64, _I64))
 def check_levels(
-    confirmed, levels, parents, order, ids, first_id, heads, bases, starts, shift, tails, deal,
+    confirmed, levels, parents, order, ids, first_id, heads, bases, starts, shift, tails, cut,
     last_level, undirected, first, stop
 ):  # fmt: skip
     """Check the arcs of rows first … stop-1; returns (problem, position).
@@ -112,7 +112,7 @@ def check_levels(
     """
     context = (confirmed, levels, parents, ids, first_id, last_level, undirected)
     n = levels.size
-    return _check_arcs(context, n, order, heads, bases, starts, shift, tails, deal, first, stop)
+    return _check_arcs(context, n, order, heads, bases, starts, shift, tails, cut, first, stop)
 
 
 @njit(inline="always")
@@ -136,13 +136,13 @@ _join_arcs = _make_walk(_join)
 
 
 @compiled(_PAIR(U32, READ_U32, *_ROWS, _I64, _I64))
-def join_rows(forest, order, heads, bases, starts, shift, tails, deal, first, stop):
+def join_rows(forest, order, heads, bases, starts, shift, tails, cut, first, stop):
     """Join the ends of the arcs of rows first … stop-1, plainly; returns (problem, position).
 
     The root of a tree is its smallest position. Only one thread may do so.
     """
     n = forest.size
-    return _join_arcs((forest,), n, order, heads, bases, starts, shift, tails, deal, first, stop)
+    return _join_arcs((forest,), n, order, heads, bases, starts, shift, tails, cut, first, stop)
 
 
 @compiled(_I64(U32, U32, READ_U64, READ_U64, types.uint64))

@@ -1,1 +1,1 @@
-"""Steps of a search on one part of a graph: its rows, and bitmaps of all vertices."""
+"""Steps of a search on one shard of a graph: its rows, and bitmaps of all vertices."""

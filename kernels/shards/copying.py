@@ -1,4 +1,4 @@
-"""Deal the rows of a graph to parts: bytes are copied, nothing is decoded."""
+"""Copy the rows of a graph into shards: bytes are copied, nothing is decoded."""
 
 from __future__ import annotations
 

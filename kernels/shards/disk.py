@@ -1,4 +1,4 @@
-"""Steps on a part of a graph whose tails stay on disk; see ``kernels.disk.stream``."""
+"""Steps on a shard of a graph whose tails stay on disk; see ``kernels.disk.stream``."""
 
 from __future__ import annotations
 

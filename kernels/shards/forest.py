@@ -1,4 +1,4 @@
-"""Connected components of a graph in parts: forests of its parts, and how they are united.
+"""Connected components of a sharded graph: forests of its shards, and how they are united.
 
 Labels are those of ``kernels.components.forest``: trees that lead to smaller vertices. First the
 heads of all rows are joined. What holds most vertices then is the largest component: only vertices
@@ -23,19 +23,19 @@ _DEAL = types.UniTuple(_I64, 2)
 
 
 @inlined
-def _vertex(deal, row):
-    """Return the vertex of a row; ``deal`` is the part and the number of parts."""
-    part, parts = deal
-    return ((row >> 6) * parts + part << 6) | (row & 63)
+def _vertex(cut, row):
+    """Return the vertex of a row; ``cut`` is the shard and the number of shards."""
+    shard, num_shards = cut
+    return ((row >> 6) * num_shards + shard << 6) | (row & 63)
 
 
 @compiled(types.void(U32, READ_U32, _DEAL, _I64, _I64))
-def link_heads(labels, heads, deal, first, stop):
-    """Join the vertices of a part's rows with their heads."""
+def link_heads(labels, heads, cut, first, stop):
+    """Join the vertices of a shard's rows with their heads."""
     for row in range(first, stop):
         head = np.int64(heads[row])
         if head < labels.size:
-            link(labels, _vertex(deal, row), head)
+            link(labels, _vertex(cut, row), head)
 
 
 @inlined
@@ -52,7 +52,7 @@ _link_walk = make_tail_walk(_link_neighbour)
         U32, READ_U64, READ_U32, READ_U64, READ_U32, _I64, READ_U8, _DEAL, _I64, _I64
     )
 )
-def link_rows(labels, largest, heads, bases, starts, shift, tails, deal, first, stop):
+def link_rows(labels, largest, heads, bases, starts, shift, tails, cut, first, stop):
     """Join vertices outside the largest component with all their neighbours.
 
     Returns the edges looked at, or -1 if a row is malformed, and the tail bytes.
@@ -60,7 +60,7 @@ def link_rows(labels, largest, heads, bases, starts, shift, tails, deal, first, 
     edges = np.int64(0)
     num_bytes = np.int64(0)
     for row in range(first, stop):
-        u = _vertex(deal, row)
+        u = _vertex(cut, row)
         head = np.int64(heads[row])
         if head >= labels.size or largest[u >> 6] >> np.uint64(u & 63) & ONE != ZERO:
             continue

@@ -1,4 +1,4 @@
-"""Run steps on the parts that a process holds, with threads that stay from one step to the next."""
+"""Run steps on the shards that a process holds, with threads that stay between steps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from oocbfs.kernels.rows import ROWS, Rows, read_only, rows_at
 from oocbfs.kernels.shards import state as words
 from oocbfs.kernels.shards.bottom_up import bottom_up
 from oocbfs.kernels.shards.messages import count_bits
-from oocbfs.kernels.shards.naming import run_naming
 from oocbfs.kernels.shards.state import (
     BOTTOM_UP,
     CLEAR,
@@ -38,6 +37,7 @@ from oocbfs.kernels.shards.state import (
     state_at,
 )
 from oocbfs.kernels.shards.take import clear, take
+from oocbfs.kernels.shards.to_ids import run_to_ids
 from oocbfs.kernels.shards.top_down import small, top_down, top_down_hubs, top_down_ids
 from oocbfs.kernels.structs import Struct
 
@@ -63,7 +63,7 @@ _OWN_MARKS = 4
 
 @kernel
 def _work(even, odd, state, thread):
-    """Do one thread's part of a step on all parts that are held, one after the other."""
+    """Do one thread's part of a step on all shards that are held, one after the other."""
     now = state_at(even if state.control[words.TURN] == 0 else odd)
     shards, task = now.shards, now.control[TASK]
     if task == TOP_DOWN_HUBS:
@@ -143,28 +143,28 @@ def list_vertices(bitmap: NDArray[np.uint64]) -> NDArray[np.uint32]:
     return out
 
 
-class HeldPart(NamedTuple):
-    """A part that a process holds: its number, its words, and its rows of both directions."""
+class HeldShard(NamedTuple):
+    """A shard that a process holds: its number, its words, and its rows of both directions."""
 
-    part: int
+    number: int
     num_words: int
     rows_out: Rows
     rows_in: Rows
 
 
 class Team:
-    """The parts of a graph that a process holds, and the threads that take steps on them.
+    """The shards of a graph that a process holds, and the threads that take steps on them.
 
-    ``parts`` are those of the graph. Where all of them are held, placed arrays have their words in
-    the order of the graph's, otherwise one part after the other. One search at a time.
+    ``num_shards`` counts those of the graph. Where all of them are held, placed arrays have their
+    words in the order of the graph's, otherwise one shard after the other. One search at a time.
     """
 
-    def __init__(self, held: Sequence[HeldPart], parts: int, threads: int) -> None:
+    def __init__(self, held: Sequence[HeldShard], num_shards: int, threads: int) -> None:
         load()
         self._threads = threads
         self._kept: list[Struct] = []
         self._shards = np.zeros((len(held), 8), np.int64)
-        self.has_all = len(held) == parts
+        self.has_all = len(held) == num_shards
         place = 0
         for row, one in zip(self._shards, held, strict=True):
             rows = Struct(ROWS, read_only(one.rows_out))
@@ -172,20 +172,20 @@ class Team:
             if one.rows_in is not one.rows_out:
                 rows_in = Struct(ROWS, read_only(one.rows_in))
             self._kept += rows, rows_in
-            first = one.part if self.has_all else place
-            row[:5] = rows.address, rows_in.address, one.part, first, one.num_words
+            first = one.number if self.has_all else place
+            row[:5] = rows.address, rows_in.address, one.number, first, one.num_words
             place += one.num_words
         # Words of a placed array.
         self.num_words = place
-        # Sums of the last step, a row a part.
+        # Sums of the last step, a row a shard.
         self.counts = np.zeros((len(held), COUNTS), np.int64)
         self._scratch = {
             "ids": np.empty((threads, 2 * BATCH), np.uint32),
             "probing": np.empty((threads, PROBE_WORDS), np.int64),
             "queues": np.empty((threads, _QUEUE), np.uint32),
             "hubs": np.empty((MAX_HUBS, 2), np.int64),
-            "parts": parts,
-            "stride": parts if self.has_all else 1,
+            "num_shards": num_shards,
+            "stride": num_shards if self.has_all else 1,
         }
         self._shared = threads > 1 and place >= _SHARED_WORDS
         self.control = np.zeros(CONTROL_WORDS, np.int64)
@@ -198,7 +198,7 @@ class Team:
 
     @property
     def malformed(self) -> int | None:
-        """Which of the parts has what no converter wrote, if a step came across that."""
+        """Which of the shards has what no converter wrote, if a step came across that."""
         return int(self.control[words.FAILED]) - 1 if self.control[words.FAILED] else None
 
     def lead(
@@ -253,7 +253,7 @@ class Team:
     def list_neighbours(
         self, own: NDArray[np.uint64], size: int, edges: int
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """List all neighbours of at most MAX_HUBS rows of the only part, and whose each is."""
+        """List all neighbours of at most MAX_HUBS rows of the only shard, and whose each is."""
         self._scratch["hubs"][:size, 1] = list_vertices(own)  # type: ignore[index]
         ids, owners = np.empty((2, edges), np.uint32)
         none = Bitmaps()
@@ -274,4 +274,4 @@ class Team:
 @cache
 def load() -> None:
     """Compile the kernels or load them from the cache, so that no step's time includes it."""
-    prepare_together(sum_word_degrees, list_bits, run_naming, _run)
+    prepare_together(sum_word_degrees, list_bits, run_to_ids, _run)

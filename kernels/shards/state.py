@@ -1,4 +1,4 @@
-"""What the threads share that take a step on the parts that one process holds."""
+"""What the threads share that take a step on the shards that one process holds."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ TURN, LEVEL, NUM_HUBS, FAILED, NON_ISOLATED, USEFUL = range(REGION_WORDS, REGION
 CONTROL_WORDS = REGION_WORDS + 8
 
 # Steps: bottom-up; top-down into marks, first without hubs, then their segments; taking marks in
-# that nobody visited before; all of that for a few edges, by one thread, where all parts are held;
+# that nobody visited before; all of that for a few edges, by one thread, where all shards are held;
 # top-down of a few rows into a list of ids; the begin of a search.
 BOTTOM_UP, TOP_DOWN, TOP_DOWN_HUBS, TAKE, SMALL, TOP_DOWN_IDS, CLEAR = range(7)
 
-# Columns of ``shards``: addresses of the out- and the in-rows, the part, the place of its first
+# Columns of ``shards``: addresses of the out- and the in-rows, the shard, the place of its first
 # word, and how many words it has.
-OUT, IN, PART, PLACE, NUM_WORDS = range(5)
+OUT, IN, NUMBER, PLACE, NUM_WORDS = range(5)
 # Columns of ``counts``, a row a shard: sums over the threads, and the cursor of the step.
 FOUND, FRONTIER_EDGES, TESTED, EDGES, HEADS, TAIL_BYTES, WORD_CURSOR = range(7)
 COUNTS = 8
@@ -42,20 +42,20 @@ class Bitmaps(NamedTuple):
     """The arrays of a search, or of one step; those that it does not need are empty.
 
     A *full* bitmap has a bit for each vertex of the graph and one more word of zeros. A *placed*
-    array has the words of the parts that are held: all of them in their own order, or one part
-    after the other. Where all parts are held, both are the same.
+    array has the words of the shards that are held: all of them in their own order, or one shard
+    after the other. Where all shards are held, both are the same.
 
     frontier
         Full; what a bottom-up step looks for.
     own
-        Placed: the frontier of held parts, which a top-down step expands.
+        Placed: the frontier of held shards, which a top-down step expands.
     known
         Full: what need not be marked.
     visited, found
         Placed.
     marks
         Full bitmaps, one that threads share or one for each, zero between two levels: what a
-        top-down step comes across, whatever part it belongs to.
+        top-down step comes across, whatever shard it belongs to.
     levels, deep_levels, parents
         Placed, one number a vertex. Levels are as in ``kernels.bfs.state``.
     """
@@ -72,10 +72,10 @@ class Bitmaps(NamedTuple):
 
 
 class TeamState(NamedTuple):
-    """Bitmaps, the parts that are held, and scratch.
+    """Bitmaps, the shards that are held, and scratch.
 
-    parts, stride
-        Parts of the graph, and words from one word of a part to the next in placed arrays.
+    num_shards, stride
+        Shards of the graph, and words from one word of a shard to the next in placed arrays.
     list_ids, list_owners
         In a top-down step into a list: neighbours, and the rows that these belong to.
     ids, probing, queues
@@ -94,7 +94,7 @@ class TeamState(NamedTuple):
     queues: NDArray[np.uint32]
     hubs: NDArray[np.int64]
     control: NDArray[np.int64]
-    parts: int
+    num_shards: int
     stride: int
 
     def values(self) -> tuple[object, ...]:
@@ -123,7 +123,7 @@ STATE = StructType(
         "queues": U32_2D,
         "hubs": I64_2D,
         "control": I64,
-        "parts": types.int64,
+        "num_shards": types.int64,
         "stride": types.int64,
     },
 )

@@ -16,17 +16,19 @@ _CLEAR_WORDS = 1024
 
 @inlined
 def words_below(state, shard, vertices):
-    """Count the words of a part that hold one of so many first vertices."""
-    shards, parts = state.shards, state.parts
-    left = (vertices + 63 >> 6) - shards[shard, words.PART]
-    return min(max(np.int64(0), (left + parts - 1) // parts), shards[shard, words.NUM_WORDS])
+    """Count the words of a shard that hold one of so many first vertices."""
+    shards, num_shards = state.shards, state.num_shards
+    left = (vertices + 63 >> 6) - shards[shard, words.NUMBER]
+    return min(
+        max(np.int64(0), (left + num_shards - 1) // num_shards), shards[shard, words.NUM_WORDS]
+    )
 
 
 @apart
 def take(degrees, state, shard):
-    """Take chunks of a part's words until none are left; marks are zero afterwards."""
+    """Take chunks of a shard's words until none are left; marks are zero afterwards."""
     marks, counts, shards = state.marks, state.counts[shard], state.shards
-    part, first_place = shards[shard, words.PART], shards[shard, words.PLACE]
+    number, first_place = shards[shard, words.NUMBER], shards[shard, words.PLACE]
     num_words = words_below(state, shard, state.control[words.NON_ISOLATED])
     chunk = chunk_for(num_words, _LEAST_WORDS, _MOST_WORDS)
     level = state.control[words.LEVEL]
@@ -37,11 +39,11 @@ def take(degrees, state, shard):
         if first == end:
             break
         for w in range(first, end):
-            number, place = w * state.parts + part, w * state.stride + first_place
+            word, place = w * state.num_shards + number, w * state.stride + first_place
             bits = ZERO
             for row in range(marks.shape[0]):
-                bits |= marks[row, number]
-                marks[row, number] = ZERO
+                bits |= marks[row, word]
+                marks[row, word] = ZERO
             bits &= ~state.visited[place]
             state.found[place] = bits
             if bits == ZERO:

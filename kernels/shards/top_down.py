@@ -1,7 +1,7 @@
-"""Top-down on parts: rows of the frontier give their neighbours, whatever part these belong to.
+"""Top-down on shards: rows of the frontier give their neighbours, whatever shard these belong to.
 
 Into marks of all vertices, with all threads, or into a list, if there are few. What is visited
-already is among them, unless this process holds all parts: only the owner of a vertex knows.
+already is among them, unless this process holds all shards: only the owner of a vertex knows.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def mark(found, ids, count):
 
 @inlined
 def _tells_parents(state):
-    """Whether parents are wanted, and all parts are held: only then it is known what is new."""
-    return state.parents.size != 0 and state.stride == state.parts
+    """Whether parents are wanted, and all shards are held: only then it is known what is new."""
+    return state.parents.size != 0 and state.stride == state.num_shards
 
 
 @inlined
@@ -64,10 +64,10 @@ def _mark_found(state, thread, shard, ids, owners, count):
             v = ids[i]
             atomic_or(own, np.int64(v >> 6), ONE << np.uint64(v & 63))
     if _tells_parents(state):
-        part = state.shards[shard, words.PART]
+        number = state.shards[shard, words.NUMBER]
         for i in range(unseen):
             u = np.int64(owners[i])
-            parents[ids[i]] = ((u >> 6) * state.parts + part << 6) | (u & 63)
+            parents[ids[i]] = ((u >> 6) * state.num_shards + number << 6) | (u & 63)
 
 
 @inlined
@@ -95,7 +95,7 @@ def _queue_words(rows, state, shard, queue, first, end):
 
 @apart
 def top_down(rows, state, shard, thread):
-    """Take chunks of a part's frontier words until none are left; mark neighbours of their rows."""
+    """Take chunks of a shard's frontier words until none are left; mark the neighbours of rows."""
     control, counts = state.control, state.counts[shard]
     ids, owners, queue = state.ids[thread, :BATCH], state.ids[thread, BATCH:], state.queues[thread]
     num_words = words_below(state, shard, control[words.USEFUL])
@@ -165,7 +165,7 @@ def top_down_hubs(state, thread):
 
 @inlined
 def _visit(state, v, parent):
-    """Visit a vertex of any part, all of which are held; return its degree, or -1 if it was."""
+    """Visit a vertex of any shard, all of which are held; return its degree, or -1 if it was."""
     w, bit = np.int64(v >> 6), ONE << np.uint64(v & 63)
     if state.visited[w] & bit != ZERO:
         return np.int64(-1)
@@ -174,24 +174,24 @@ def _visit(state, v, parent):
     mark_levels(state.levels, state.deep_levels, state.control[words.LEVEL], w * 64, bit)
     if state.parents.size != 0:
         state.parents[v] = parent
-    row = (w // state.parts << 6) | np.int64(v & 63)
-    return np.int64(rows_at(state.shards[w % state.parts, words.OUT]).degrees[row])
+    row = (w // state.num_shards << 6) | np.int64(v & 63)
+    return np.int64(rows_at(state.shards[w % state.num_shards, words.OUT]).degrees[row])
 
 
 @apart
 def small(rows, state, shard, thread):
-    """Expand the few rows of a part's frontier and visit what they lead to, by one thread."""
+    """Expand the few rows of a shard's frontier and visit what they lead to, by one thread."""
     control, counts, ids = state.control, state.counts[shard], state.ids[thread, :BATCH]
-    part, first_place = state.shards[shard, words.PART], state.shards[shard, words.PLACE]
+    number, first_place = state.shards[shard, words.NUMBER], state.shards[shard, words.PLACE]
     for w in range(words_below(state, shard, control[words.USEFUL])):
         bits = state.own[w * state.stride + first_place]
         while bits != ZERO:
             b = trailing_zeros(bits)
             bits &= bits - ONE
             u = w * 64 + b
-            parent = (w * state.parts + part << 6) | b
-            for number in range(max(np.int64(1), num_segments(rows, u))):
-                count, num_bytes = gather_row_segment(rows, u, number, ids)
+            parent = (w * state.num_shards + number << 6) | b
+            for segment in range(max(np.int64(1), num_segments(rows, u))):
+                count, num_bytes = gather_row_segment(rows, u, segment, ids)
                 if count < 0:
                     control[words.FAILED] = shard + 1
                     return

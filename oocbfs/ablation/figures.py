@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.ablation.groups import GROUPS
-from oocbfs.ablation.paper import EVOLUTION_MS, XBFS_PARTS
+from oocbfs.ablation.paper import EVOLUTION_MS, XBFS_SHARES
 from oocbfs.ablation.plan import Frontiers, Plan
 from oocbfs.ablation.runs import Row, Run
 from oocbfs.ablation.table import COLUMNS
@@ -24,7 +24,7 @@ _ORDER = (TOP_DOWN, BOTTOM_UP, HEADS, SPLIT, RELAX)
 # Whose levels xbfs's are compared with: every level scans the status of all vertices.
 _PLAIN = "single-scan"
 # Which part of xbfs a kind of step is.
-_XBFS_PARTS = {
+_XBFS_SHARES = {
     "top-down": "scan-free",
     "top-down, scan": "single-scan",
     "top-down, list": "no-queue",
@@ -181,8 +181,8 @@ def _parts(xbfs: Row, plain: Row) -> Panel:
     saved = contributions(xbfs, plain)
     return stacks(
         f"sectors saved against {_PLAIN}",
-        {"here": {part: max(0, value) for part, value in saved.items()}, "paper": XBFS_PARTS},
-        {part: f"c{number}" for number, part in enumerate(XBFS_PARTS)},
+        {"here": {part: max(0, value) for part, value in saved.items()}, "paper": XBFS_SHARES},
+        {part: f"c{number}" for number, part in enumerate(XBFS_SHARES)},
     )
 
 
@@ -192,7 +192,7 @@ def contributions(xbfs: Row, plain: Row) -> Counter[str]:
     for one, other in zip(xbfs.runs, plain.runs, strict=True):
         cost, before = _sectors(one), _sectors(other)
         for level, kind in enumerate(one.directions):
-            saved[_XBFS_PARTS[kind]] += before[level] - cost[level]
+            saved[_XBFS_SHARES[kind]] += before[level] - cost[level]
     return saved
 
 

@@ -15,7 +15,7 @@ _FIVE_US = {
     "gunrock": (1_276_076, 194_507),
     "gswitch": (71_988, 9_225),
 }
-# Words that a traversal moves: Merrill's §5.
+# Words that a search moves: Merrill's §5.
 _MERRILL_WORDS = {
     "expand-contract": "5n + 2m",
     "contract-expand": "3n + 4m",
@@ -23,7 +23,7 @@ _MERRILL_WORDS = {
     "hybrid": "5n + 4m",
 }
 # Share of xbfs's gain that each way to make the queue has: its Fig. 13.
-XBFS_PARTS = {"scan-free": 18.0, "single-scan": 15.7, "no-queue": 11.4, "double-scan": 54.9}
+XBFS_SHARES = {"scan-free": 18.0, "single-scan": 15.7, "no-queue": 11.4, "double-scan": 54.9}
 
 FIGURES = {
     **{name: f"{ms:,} ms, Friendster" for name, ms in EVOLUTION_MS.items()},
@@ -32,7 +32,7 @@ FIGURES = {
         for name, (road, orkut) in _FIVE_US.items()
     },
     **{name: f"moves {words} words" for name, words in _MERRILL_WORDS.items()},
-    **{name: f"{share:g}% of the gain" for name, share in XBFS_PARTS.items()},
+    **{name: f"{share:g}% of the gain" for name, share in XBFS_SHARES.items()},
     "async": "edge checks -23.2%, from -51 to -1",
     "xbfs": "3.5x Enterprise",
 }

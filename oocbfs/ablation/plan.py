@@ -47,7 +47,7 @@ class Plan:
     graph_bytes: int
     methods: list[str]
     expected: dict[int, NDArray[np.int32]]
-    # Edges that leave what each source reaches: what a traversal top-down looks at.
+    # Edges that leave what each source reaches: what a search top-down looks at.
     reached_edges: dict[int, int]
     schedules: list[Schedule]
 
@@ -58,7 +58,7 @@ class Plan:
 
     @property
     def num_runs(self) -> int:
-        """Traversals of each method."""
+        """Searches of each method."""
         return len(self.expected) * len(self.schedules)
 
 
@@ -99,7 +99,7 @@ def prepare(
 
 
 def logical_frontiers(plan: Plan, source: int) -> Frontiers:
-    """Count the frontiers of a traversal from one of the sources."""
+    """Count the frontiers of a search from one of the sources."""
     levels = plan.expected[source]
     depth = int(levels.max()) + 1
     edges = np.zeros(depth, np.int64)

@@ -31,7 +31,7 @@ LEVEL_COUNTS = ("edges_examined", "duplicates", "pcie_sectors", "device_sectors"
 
 @dataclass(frozen=True)
 class Run:
-    """What one traversal counted: in sum, and by level as columns."""
+    """What one search counted: in sum, and by level as columns."""
 
     source: int
     seed: int

@@ -1,7 +1,7 @@
-"""One group of 64 sources: what it needs, how it is traversed, and what comes of it.
+"""One group of 64 sources: what it needs, how it is searched, and what comes of it.
 
 Groups know nothing of each other, so that any process that sees the graph and the folder can
-traverse one: this one, or a worker of a cluster.
+search one: this one, or a worker of a cluster.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from oocbfs.batch.outputs import NpyLevels, ZarrLevels
-from oocbfs.cluster.many import PartTraversals
-from oocbfs.cluster.stored_parts import StoredParts
+from oocbfs.cluster.many import ShardedSearches
+from oocbfs.cluster.stored_shards import StoredShards
 from oocbfs.formats.io.closing import Closing
 from oocbfs.graph.stored import StoredGraph
 from oocbfs.results.source import SourceResult
-from oocbfs.search.many import Traversals, searches_of
+from oocbfs.search.many import Searches, searches_of
 from oocbfs.settings import Emit, LevelFiles, ManyEngine, Settings, Strategy
 
 
 @dataclass(frozen=True)
 class Manner:
-    """What all groups of a job share: what they write, and how they are traversed."""
+    """What all groups of a job share: what they write, and how they are searched."""
 
     output: Path | None
     emit: Emit
@@ -38,15 +38,15 @@ class Manner:
     # Said here, because a worker has an environment of its own.
     validate: bool
 
-    def check(self, graph: StoredGraph | StoredParts) -> None:
+    def check(self, graph: StoredGraph | StoredShards) -> None:
         """Refuse what a graph cannot do, or not within its budget."""
         searches_of(graph, self.emit, self.strategy, self._settings(graph))
 
-    def traversals(self, graph: StoredGraph | StoredParts) -> Traversals | PartTraversals:
-        """Return what searches a graph, by itself or in parts."""
+    def searches(self, graph: StoredGraph | StoredShards) -> Searches | ShardedSearches:
+        """Return what searches a graph, by itself or in shards."""
         return searches_of(graph, self.emit, self.strategy, self._settings(graph))()
 
-    def _settings(self, graph: StoredGraph | StoredParts) -> Settings:
+    def _settings(self, graph: StoredGraph | StoredShards) -> Settings:
         names = ("threads", "engine", "vram", "resident_tails", "validate", "force")
         asked: dict[str, Any] = {name: getattr(self, name) for name in names}
         return Settings(memory=graph.budget_bytes, **asked)
@@ -64,7 +64,7 @@ class SourceGroup:
 
 @dataclass
 class GroupDone:
-    """A row for each source, and how they were traversed; see ``JobOutcome``."""
+    """A row for each source, and how they were searched; see ``JobOutcome``."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     strategies: dict[str, int] = field(default_factory=dict)
@@ -74,16 +74,16 @@ class GroupDone:
     fallback: str | None = None
 
 
-# Traverses groups, in any order.
-Traverse = Callable[[Sequence[SourceGroup]], Iterator[tuple[SourceGroup, GroupDone]]]
+# Searches groups, in any order.
+Search = Callable[[Sequence[SourceGroup]], Iterator[tuple[SourceGroup, GroupDone]]]
 
 
 class GroupRunner(Closing):
-    """Traverses groups of one job on an open graph, and writes the levels of their sources."""
+    """Searches groups of one job on an open graph, and writes the levels of their sources."""
 
-    def __init__(self, graph: StoredGraph | StoredParts, manner: Manner) -> None:
+    def __init__(self, graph: StoredGraph | StoredShards, manner: Manner) -> None:
         self._graph, self._manner = graph, manner
-        self._traversals = manner.traversals(graph)
+        self._searches = manner.searches(graph)
 
     @cached_property
     def _levels(self) -> NpyLevels | ZarrLevels | None:
@@ -96,12 +96,12 @@ class GroupRunner(Closing):
 
     def close(self) -> None:
         """Release what a device holds; the graph stays open."""
-        self._traversals.__exit__(None, None, None)
+        self._searches.__exit__(None, None, None)
 
     def run(
         self, group: SourceGroup, advance: Callable[[int], object] = lambda done: None
     ) -> GroupDone:
-        """Traverse a group; its levels are on disk afterwards."""
+        """Search a group; its levels are on disk afterwards."""
         done = GroupDone()
         done.rows += self.rows(group, done, advance)
         return done
@@ -109,8 +109,8 @@ class GroupRunner(Closing):
     def rows(
         self, group: SourceGroup, done: GroupDone, advance: Callable[[int], object]
     ) -> Iterator[dict[str, Any]]:
-        """Traverse a group and yield a row for each source; ``done`` is counted meanwhile."""
-        work = self._traversals
+        """Search a group and yield a row for each source; ``done`` is counted meanwhile."""
+        work = self._searches
         before = work.disk_bytes
         targets = None
         if group.targets is not None:

@@ -57,7 +57,7 @@ class PreparedJob:
 
 @dataclass
 class JobOutcome:
-    """What a job did: number of sources, those done before, and how they were traversed.
+    """What a job did: number of sources, those done before, and how they were searched.
 
     ``disk_bytes`` were read of tails on disk; ``fallback`` is why the GPU was not used.
     """

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from oocbfs.batch.groups import GroupDone, GroupRunner, SourceGroup, Traverse
+from oocbfs.batch.groups import GroupDone, GroupRunner, Search, SourceGroup
 from oocbfs.batch.job import JobOutcome, PreparedJob
 from oocbfs.batch.outputs import ZarrLevels, import_zarr, read_pairs, read_sources, sync
 from oocbfs.batch.ranks import on_ranks
@@ -45,7 +45,7 @@ from oocbfs.results.source import column_types
 from oocbfs.results.tables import about
 from oocbfs.search.graph import Graph, open_file
 from oocbfs.search.many import WIDTH
-from oocbfs.search.sharded import ShardedGraph, open_parts
+from oocbfs.search.sharded import ShardedGraph, open_sharded
 from oocbfs.settings import (
     Emit,
     From,
@@ -65,7 +65,7 @@ MPI = "mpi"
 
 
 def prepare(job: Job, *, resume: bool) -> PreparedJob:
-    """Read what a job needs and refuse what cannot work, before traversing or writing anything."""
+    """Read what a job needs and refuse what cannot work, before searching or writing anything."""
     for name, value, choices in (
         ("emit", job.emit, Emit),
         ("strategy", job.strategy, Strategy),
@@ -90,7 +90,7 @@ def prepare(job: Job, *, resume: bool) -> PreparedJob:
         _check_printed(job, resume=resume)
     if job.cluster == MPI:
         first_rank()
-    elif job.cluster is not None and not job.is_in_parts:
+    elif job.cluster is not None and not job.is_sharded:
         check_address(job.cluster)
     elif job.engine == "cuda":
         load_cupy()
@@ -104,7 +104,7 @@ def prepare(job: Job, *, resume: bool) -> PreparedJob:
         graph.positions(sources)
         graph.positions([target for _, target in pairs])
         graph.release()  # pages read to choose sources are not memory of the program
-        if job.cluster is None or job.is_in_parts:
+        if job.cluster is None or job.is_sharded:
             job.manner.check(graph)
         manifest = _manifest(graph, job, sources, pairs)
         said = about(graph, emit=job.emit, sources=len(sources))
@@ -114,9 +114,9 @@ def prepare(job: Job, *, resume: bool) -> PreparedJob:
 
 
 def _open_graph(job: Job) -> Graph | ShardedGraph:
-    """Open a graph, in one file or in parts; a cluster searches the latter together."""
-    if job.is_in_parts:
-        return open_parts(job.graph, memory=job.memory, cluster=job.cluster)
+    """Open a graph, in one file or in shards; a cluster searches the latter together."""
+    if job.is_sharded:
+        return open_sharded(job.graph, memory=job.memory, cluster=job.cluster)
     return open_file(job.graph, memory=job.memory)
 
 
@@ -200,7 +200,7 @@ def _fill_folder(
         advance(outcome.resumed)
     else:
         # What cannot work is refused before anything is written.
-        with _traversing(prepared, advance) as traverse:
+        with _searching(prepared, advance) as search:
             _begin(prepared)
             left = []
             for group in prepared.groups():
@@ -209,7 +209,7 @@ def _fill_folder(
                     advance(len(group.sources))
                 else:
                     left.append(group)
-            for group, done in traverse(left):
+            for group, done in search(left):
                 write_checked(record_of(folder, group.number), {"rows": done.rows})
                 outcome.add(done)
                 _log.debug("%s: group %d of %d", folder, group.number + 1, prepared.num_groups)
@@ -238,14 +238,14 @@ def _begin(prepared: PreparedJob) -> None:
 
 
 @contextmanager
-def _traversing(prepared: PreparedJob, advance: Callable[[int], object]) -> Generator[Traverse]:
-    """Yield what traverses groups: this process, or the workers of a cluster, in any order."""
+def _searching(prepared: PreparedJob, advance: Callable[[int], object]) -> Generator[Search]:
+    """Yield what searches groups: this process, or the workers of a cluster, in any order."""
     job = prepared.job
-    if job.cluster is not None and not job.is_in_parts:
+    if job.cluster is not None and not job.is_sharded:
         shared = SharedGraph(job.graph, prepared.manifest["graph_checksum"], job.memory)
         on_cluster = on_ranks if job.cluster == MPI else on_workers
-        with on_cluster(job.cluster, shared, job.manner, advance) as traverse:
-            yield traverse
+        with on_cluster(job.cluster, shared, job.manner, advance) as search:
+            yield search
         return
     with _open_graph(job) as graph, GroupRunner(graph._stored, job.manner) as runner:
 
@@ -269,7 +269,7 @@ def _table(prepared: PreparedJob) -> Path:
 def _print_table(
     prepared: PreparedJob, outcome: JobOutcome, advance: Callable[[int], object]
 ) -> None:
-    """Traverse, and print rows as they are found."""
+    """Search, and print rows as they are found."""
     job = prepared.job
 
     def rows() -> Iterator[Row]:

@@ -1,6 +1,6 @@
 """Groups of sources on the ranks of an MPI job.
 
-Every rank opens the graph by its path and traverses its share of the groups, which are taken in
+Every rank opens the graph by its path and searches its share of the groups, which are taken in
 turn: of p ranks, rank r has the groups r, r + p, r + 2p and so on.
 Rank 0, which writes the records, does as the others and looks for their answers between its own
 groups, so that no rank waits for another. Levels are written by the rank that found them; what
@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from oocbfs.batch.groups import GroupDone, GroupRunner, Manner, SourceGroup, Traverse
+from oocbfs.batch.groups import GroupDone, GroupRunner, Manner, Search, SourceGroup
 from oocbfs.batch.workers import SharedGraph, with_absolute_paths
 from oocbfs.errors import ClusterError
 from oocbfs.graph.stored import StoredGraph
@@ -41,8 +41,8 @@ class Answer:
 @contextmanager
 def on_ranks(
     cluster: str, shared: SharedGraph, manner: Manner, advance: Callable[[int], object]
-) -> Generator[Traverse]:
-    """Let all ranks open the graph; gives what traverses groups there, as ``on_workers`` does.
+) -> Generator[Search]:
+    """Let all ranks open the graph; gives what searches groups there, as ``on_workers`` does.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def on_ranks(
     shared, manner = with_absolute_paths(shared, manner)
     running: list[Generator[tuple[int, GroupDone]]] = []
 
-    def traverse(groups: Sequence[SourceGroup]) -> Iterator[tuple[SourceGroup, GroupDone]]:
+    def search(groups: Sequence[SourceGroup]) -> Iterator[tuple[SourceGroup, GroupDone]]:
         running.append(on_all(share_groups, groups))
         for number, done in running[-1]:
             yield groups[number], done
@@ -60,7 +60,7 @@ def on_ranks(
 
     try:
         on_all(open_graph, (shared, manner))
-        yield traverse
+        yield search
     finally:
         for groups in running:
             groups.close()  # else ranks would still wait in there
@@ -101,7 +101,7 @@ def close_graph(comm: Comm, shared: None, _: None) -> None:
 def share_groups(
     comm: Comm, groups: Sequence[SourceGroup], _: None
 ) -> Generator[tuple[int, GroupDone]] | None:
-    """Traverse the groups of this rank; rank 0 gives those of all, by number, as they are done."""
+    """Search the groups of this rank; rank 0 gives those of all, by number, as they are done."""
     if comm.Get_rank() == 0:
         return _lead(comm, groups)
     runner = _open[0][1]
@@ -118,7 +118,7 @@ def share_groups(
 
 
 def _lead(comm: Comm, groups: Sequence[SourceGroup]) -> Generator[tuple[int, GroupDone]]:
-    """Traverse the groups of rank 0, and take what the others answer."""
+    """Search the groups of rank 0, and take what the others answer."""
     runner = _open[0][1]
     working = set(range(1, comm.Get_size()))
 

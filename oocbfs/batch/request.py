@@ -34,7 +34,7 @@ class Job:
     """
 
     graph: Path = field(
-        metadata=option("a graph, or a graph in parts", unit="GRAPH.ocg|DIR", read=read_path)
+        metadata=option("a graph, or a sharded graph", unit="GRAPH.ocg|DIR", read=read_path)
     )
     output: Path | None = field(
         metadata=option(
@@ -114,8 +114,8 @@ class Job:
     force: bool = field(default=False, metadata=metadata_of(Settings, "force"))
 
     @property
-    def is_in_parts(self) -> bool:
-        """Whether the graph is a folder of parts."""
+    def is_sharded(self) -> bool:
+        """Whether the graph is a folder of shards."""
         from oocbfs.cluster.manifest import is_sharded
 
         return is_sharded(self.graph)

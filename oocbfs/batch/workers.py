@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
-from oocbfs.batch.groups import GroupDone, GroupRunner, Manner, SourceGroup, Traverse
+from oocbfs.batch.groups import GroupDone, GroupRunner, Manner, Search, SourceGroup
 from oocbfs.errors import BudgetError, ClusterError, OocbfsError, OutputError
 from oocbfs.graph.stored import StoredGraph, open_stored
 from oocbfs.kernels.threads import renewed_after_fork
@@ -64,8 +64,8 @@ def with_absolute_paths(shared: SharedGraph, manner: Manner) -> tuple[SharedGrap
 @contextmanager
 def on_workers(
     cluster: str, shared: SharedGraph, manner: Manner, advance: Callable[[int], object]
-) -> Generator[Traverse]:
-    """Connect to a cluster whose workers see what they need; gives what traverses groups there.
+) -> Generator[Search]:
+    """Connect to a cluster whose workers see what they need; gives what searches groups there.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def on_workers(
             assert manner.output is not None
             _check_folder(workers, manner.output.parent)
 
-        def traverse(groups: Sequence[SourceGroup]) -> Iterator[tuple[SourceGroup, GroupDone]]:
+        def search(groups: Sequence[SourceGroup]) -> Iterator[tuple[SourceGroup, GroupDone]]:
             tasks = [
                 Call(f"oocbfs-batch-group-{group.number:06d}", run_group, (shared, manner, group))
                 for group in groups
@@ -89,7 +89,7 @@ def on_workers(
                 advance(len(groups[number].sources))
 
         try:
-            yield traverse
+            yield search
         finally:
             with suppress(ClusterError):
                 workers.finish("oocbfs-batch-close", forget, shared)
@@ -118,19 +118,19 @@ class _Open(NamedTuple):
     runner: GroupRunner
 
 
-# What this worker has open, for the one group that it traverses at a time.
+# What this worker has open, for the one group that it searches at a time.
 _lock = renewed_after_fork(Lock())
 _open: _Open | None = None
 
 
 def run_group(shared: SharedGraph, manner: Manner, group: SourceGroup) -> GroupDone:
-    """Traverse a group in this process, which is a worker's."""
+    """Search a group in this process, which is a worker's."""
     with _lock:
         return _runner(shared, manner).run(group)
 
 
 def _runner(shared: SharedGraph, manner: Manner) -> GroupRunner:
-    """Return what traverses groups, opened for the first of them."""
+    """Return what searches groups, opened for the first of them."""
     global _open
     if _open is not None and _open[:2] == (shared, manner):
         return _open.runner

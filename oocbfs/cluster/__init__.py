@@ -1,1 +1,1 @@
-"""Graphs in parts: cut them, search the parts, and exchange what they find."""
+"""Sharded graphs: cut them, search the shards, and exchange what they find."""

@@ -1,4 +1,4 @@
-"""What a search in parts may take of the memory: results in memory, or in mapped files."""
+"""What a sharded search may take of the memory: results in memory, or in mapped files."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from oocbfs.cluster.shard import ShardRef
 from oocbfs.errors import BudgetError
 from oocbfs.formats.container.reader import Container
 from oocbfs.graph.sizes import Sizes
-from oocbfs.plan.disk import TRAVERSAL_BYTES
+from oocbfs.plan.disk import SEARCH_BYTES
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
-    from oocbfs.cluster.stored_parts import StoredParts
+    from oocbfs.cluster.stored_shards import StoredShards
 
 # Bitmaps that a driver holds: frontier, next frontier, visited, and marks of four threads at most.
 _BITMAPS = 7
@@ -27,7 +27,7 @@ ON_DEVICES = ("cuda", "emulator")
 _SHARD_BITMAPS = 3
 
 
-def choose_engine(container: Container, ref: ShardRef) -> str:
+def choose_shard_engine(container: Container, ref: ShardRef) -> str:
     """Choose where the tails of a shard are: in the mapped file, or on disk if that is too large.
 
     Raises
@@ -39,20 +39,20 @@ def choose_engine(container: Container, ref: ShardRef) -> str:
         return "cpu" if ref.engine == "auto" else ref.engine
     sizes = Sizes.of(container)
     bitmap_bytes = _SHARD_BITMAPS * (ref.num_vertices // 8 + 16)
-    # Parts are of about the same size.
-    mapped_bytes = memory.used_bytes() + bitmap_bytes + ref.shards * sizes.file_bytes
+    # Shards are of about the same size.
+    mapped_bytes = memory.used_bytes() + bitmap_bytes + ref.held * sizes.file_bytes
     if ref.engine == "auto" and mapped_bytes <= ref.memory:
         return "cpu"
-    least_bytes = memory.used_bytes() + bitmap_bytes + sizes.fast_bytes + TRAVERSAL_BYTES
+    least_bytes = memory.used_bytes() + bitmap_bytes + sizes.fast_bytes + SEARCH_BYTES
     if least_bytes > ref.memory:
         raise BudgetError(
             f"{ref.path}: a search needs {memory.format_size(least_bytes)} of memory and may take "
-            f"{memory.format_size(ref.memory)}: allow more, or cut the graph into more parts"
+            f"{memory.format_size(ref.memory)}: allow more, or cut the graph into more shards"
         )
     return "disk"
 
 
-def result_arrays(graph: StoredParts, settings: Settings) -> ResultArrays:
+def result_arrays(graph: StoredShards, settings: Settings) -> ResultArrays:
     """Return where results go, within the budget of this process if it has one.
 
     Raises
@@ -67,7 +67,7 @@ def result_arrays(graph: StoredParts, settings: Settings) -> ResultArrays:
     least_bytes += _BITMAPS * (graph.num_vertices // 8 + 16)
     if least_bytes > settings.memory:
         raise BudgetError(
-            f"{graph.path}: a traversal needs {memory.format_size(least_bytes)} of memory here and "
+            f"{graph.path}: a search needs {memory.format_size(least_bytes)} of memory here and "
             f"may take {memory.format_size(settings.memory)}: allow more"
         )
     return ResultArrays(settings.memory - least_bytes, settings.tmp or graph.spill_folder)

@@ -1,4 +1,4 @@
-"""The components of a graph in parts: a forest of each part, united here."""
+"""The components of a sharded graph: a forest of each shard, united here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from oocbfs.cluster.shard import Bitmap, full_bitmap
 from oocbfs.formats.container.cut import Cut
 from oocbfs.formats.io.ordered import over_ranges
 from oocbfs.kernels.compiling import clock
-from oocbfs.kernels.components.connect import Step, guess_largest, sample_vertices
+from oocbfs.kernels.components.connect import ComponentStep, guess_largest, sample_vertices
 from oocbfs.kernels.shards.forest import compress_range, link_heads, link_pairs
 
 
@@ -20,12 +20,12 @@ def connect(
     degrees: NDArray[np.uint32],
     labels: NDArray[np.uint32],
     threads: int,
-) -> list[Step]:
+) -> list[ComponentStep]:
     """Label every stored vertex with one of its component; return what was done."""
     start = clock()
     labels[:] = np.arange(labels.size)
-    for part, heads in exchange.heads():
-        over_ranges(link_heads, heads.size, threads, labels, heads, (part, cut.parts))
+    for shard, heads in exchange.heads():
+        over_ranges(link_heads, heads.size, threads, labels, heads, (shard, cut.num_shards))
     over_ranges(compress_range, labels.size, threads, labels)
     by_heads = clock()
     largest = _largest(labels, degrees, cut)
@@ -37,8 +37,8 @@ def connect(
         edges, tail_bytes = edges + forest.work.edges, tail_bytes + forest.work.tail_bytes
     over_ranges(compress_range, labels.size, threads, labels)
     return [
-        Step("heads", 0, 0, by_heads - start),
-        Step("forests", edges, tail_bytes, clock() - by_heads),
+        ComponentStep("heads", 0, 0, by_heads - start),
+        ComponentStep("forests", edges, tail_bytes, clock() - by_heads),
     ]
 
 

@@ -1,4 +1,4 @@
-"""A coordinator: one process holds frontier, visited and levels of all parts, and merges finds."""
+"""A coordinator: one process holds frontier, visited and levels of all shards, and merges finds."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from oocbfs.cluster.messages import pack, unpack
 from oocbfs.cluster.results import Results
 from oocbfs.cluster.shard import (
     Bitmap,
-    Down,
+    BottomUp,
     Forest,
     ShardRef,
-    Up,
+    TopDown,
     VertexArray,
     Work,
     bits_from,
@@ -33,8 +33,8 @@ from oocbfs.kernels.shards.messages import count_bits
 from oocbfs.kernels.shards.run import list_vertices
 
 
-class Step(NamedTuple):
-    """What a level is expanded from: full bitmaps, of which the words of held parts count."""
+class LevelInput(NamedTuple):
+    """What a level is expanded from: full bitmaps, of which the words of held shards count."""
 
     level: int
     frontier: Bitmap
@@ -67,52 +67,52 @@ class Coordinator(Driven):
         self._visited |= self._frontier
 
     @abstractmethod
-    def ask_up(self, step: Step, traffic: Traffic) -> Iterable[tuple[int, Up]]:
-        """Let all shards take a step up; returns what each part found, in any order."""
+    def ask_bottom_up(self, step: LevelInput, traffic: Traffic) -> Iterable[tuple[int, BottomUp]]:
+        """Let all shards take a bottom-up step; returns what each shard found, in any order."""
 
     @abstractmethod
-    def ask_down(self, step: Step, traffic: Traffic) -> Iterable[tuple[int, Down]]:
-        """Let shards take a step down, those that have a part of the frontier."""
+    def ask_top_down(self, step: LevelInput, traffic: Traffic) -> Iterable[tuple[int, TopDown]]:
+        """Let shards take a top-down step, those that have a part of the frontier."""
 
-    def up(self, level: int) -> Found:
+    def bottom_up(self, level: int) -> Found:
         """Let all vertices that are not visited look for the frontier."""
         step = self._current(level)
         traffic = Traffic()
         return self._take(step, *self._look_up(step, traffic), traffic)
 
-    def _current(self, level: int) -> Step:
+    def _current(self, level: int) -> LevelInput:
         parents = bool(self._results.parents.size)
-        return Step(level, self._frontier, self._visited, parents)
+        return LevelInput(level, self._frontier, self._visited, parents)
 
-    def _look_up(self, step: Step, traffic: Traffic) -> tuple[Bitmap, Pairs, list[Work]]:
+    def _look_up(self, step: LevelInput, traffic: Traffic) -> tuple[Bitmap, Pairs, list[Work]]:
         """Let shards look for the frontier; returns what they found, parents, and their work."""
         cut = self.cut
-        words, work = full_bitmap(cut), [Work()] * cut.parts
+        words, work = full_bitmap(cut), [Work()] * cut.num_shards
         parents = []
-        for part, up in self.ask_up(step, traffic):
-            cut.own(words, part)[:] = up.found
-            work[part] = up.work
-            if up.parents is not None:
-                vertices = cut.vertex_of(part, list_vertices(up.found)).astype(np.uint32)
-                parents.append((vertices, up.parents))
+        for number, bottom_up in self.ask_bottom_up(step, traffic):
+            cut.own(words, number)[:] = bottom_up.found
+            work[number] = bottom_up.work
+            if bottom_up.parents is not None:
+                vertices = cut.vertex_of(number, list_vertices(bottom_up.found)).astype(np.uint32)
+                parents.append((vertices, bottom_up.parents))
         return words, parents, work
 
-    def down(self, level: int) -> Found:
+    def top_down(self, level: int) -> Found:
         """Let the frontier look for all vertices that are not visited."""
         step = self._current(level)
-        words, traffic, work = full_bitmap(self.cut), Traffic(), [Work()] * self.cut.parts
+        words, traffic, work = full_bitmap(self.cut), Traffic(), [Work()] * self.cut.num_shards
         pairs: Pairs = []
         all_known = True
-        for part, down in self.ask_down(step, traffic):
-            work[part] = down.work
-            ids = down.ids
+        for number, top_down in self.ask_top_down(step, traffic):
+            work[number] = top_down.work
+            ids = top_down.ids
             if ids is not None:
                 set_bits(words, ids)
             else:
-                assert down.words is not None
-                words |= down.words
-            if ids is not None and down.parents is not None:
-                pairs.append((ids, down.parents))
+                assert top_down.words is not None
+                words |= top_down.words
+            if ids is not None and top_down.parents is not None:
+                pairs.append((ids, top_down.parents))
             else:
                 all_known = False
         leave_out(words, step.visited)
@@ -123,13 +123,13 @@ class Coordinator(Driven):
         else:
             # The owners of what was found look for the frontier, and each finds it.
             again = Traffic()
-            _, pairs, more = self._look_up(Step(level, step.frontier, ~words, True), again)
+            _, pairs, more = self._look_up(LevelInput(level, step.frontier, ~words, True), again)
             traffic += again
             work = [sum_work(pair) for pair in zip(work, more, strict=True)]
         return self._take(step, words, pairs, work, traffic)
 
     def _take(
-        self, step: Step, words: Bitmap, pairs: Pairs, work: list[Work], traffic: Traffic
+        self, step: LevelInput, words: Bitmap, pairs: Pairs, work: list[Work], traffic: Traffic
     ) -> Found:
         """Take in what was found; it is the next frontier, but for what leads nowhere."""
         traffic.vertices = int(count_bits(step.frontier))
@@ -139,16 +139,16 @@ class Coordinator(Driven):
         self._frontier = clear_from(words, self._shape.useful)
         return Found(size, edges, work, traffic)
 
-    def frontier_of(self, step: Step) -> Iterator[tuple[int, Bitmap]]:
-        """Yield the parts that have a part of the frontier, and their own bitmaps of it."""
-        for part in range(self.cut.parts):
-            own = np.ascontiguousarray(self.cut.own(step.frontier, part))
+    def frontier_of(self, step: LevelInput) -> Iterator[tuple[int, Bitmap]]:
+        """Yield the shards that have a part of the frontier, and their own bitmaps of it."""
+        for number in range(self.cut.num_shards):
+            own = np.ascontiguousarray(self.cut.own(step.frontier, number))
             if own.any():
-                yield part, own
+                yield number, own
 
-    def visited_of(self, step: Step, part: int) -> Bitmap:
-        """Return the own bitmap of a part's visited vertices."""
-        return np.ascontiguousarray(self.cut.own(step.visited, part))
+    def visited_of(self, step: LevelInput, number: int) -> Bitmap:
+        """Return the own bitmap of a shard's visited vertices."""
+        return np.ascontiguousarray(self.cut.own(step.visited, number))
 
 
 class TaskCoordinator(Coordinator):
@@ -168,53 +168,53 @@ class TaskCoordinator(Coordinator):
             If a task was lost too often; names its shard.
         """
 
-    def ask_up(self, step: Step, traffic: Traffic) -> Iterable[tuple[int, Up]]:
+    def ask_bottom_up(self, step: LevelInput, traffic: Traffic) -> Iterable[tuple[int, BottomUp]]:
         """Send the frontier to all shards, and to each what it has visited."""
         frontier, num_words = pack(step.frontier[:-1]), self.cut.num_words
         tasks = [
             Task(
                 ref=ref,
                 level=step.level,
-                step="up",
+                step="bottom_up",
                 frontier=frontier,
-                visited=pack(self.visited_of(step, ref.part)),
+                visited=pack(self.visited_of(step, ref.number)),
                 parents=step.parents,
             )
             for ref in self.refs
         ]
         traffic.plain += 8 * num_words * (len(tasks) + 2)
         for reply in self._exchange(tasks, traffic):
-            found = unpack(reply.found, self.cut.words_of(reply.part))
-            yield reply.part, Up(found, reply.parent_array, reply.work)
+            found = unpack(reply.found, self.cut.words_of(reply.number))
+            yield reply.number, BottomUp(found, reply.parent_array, reply.work)
 
-    def ask_down(self, step: Step, traffic: Traffic) -> Iterable[tuple[int, Down]]:
+    def ask_top_down(self, step: LevelInput, traffic: Traffic) -> Iterable[tuple[int, TopDown]]:
         """Send each shard its frontier."""
         tasks = [
             Task(
-                ref=self.refs[part],
+                ref=self.refs[number],
                 level=step.level,
-                step="down",
+                step="top_down",
                 frontier=pack(own),
                 parents=step.parents,
             )
-            for part, own in self.frontier_of(step)
+            for number, own in self.frontier_of(step)
         ]
         traffic.plain += 8 * self.cut.num_words * (len(tasks) + 1)
         for reply in self._exchange(tasks, traffic):
             words, parents = full_bitmap(self.cut), reply.parent_array
             words[:-1] = unpack(reply.found, self.cut.num_words)
             if parents is not None:
-                yield reply.part, Down(list_vertices(words), None, parents, reply.work)
+                yield reply.number, TopDown(list_vertices(words), None, parents, reply.work)
             else:
-                yield reply.part, Down(None, words, None, reply.work)
+                yield reply.number, TopDown(None, words, None, reply.work)
 
     def heads(self) -> Iterable[tuple[int, VertexArray]]:
         """Ask all shards for their heads."""
         for reply in self.run([Task(ref, 0, "heads") for ref in self.refs]):
             every = np.frombuffer(reply.found, np.uint32)
-            rows = self.cut.rows_of(reply.part)
+            rows = self.cut.rows_of(reply.number)
             for first in range(0, every.size, max(1, rows)):
-                yield reply.part, every[first : first + rows]
+                yield reply.number, every[first : first + rows]
 
     def forests(self, largest: Bitmap) -> Iterable[Forest]:
         """Send the largest component to all shards."""

@@ -1,13 +1,13 @@
 """Several GPUs of this host, or devices of the emulator, each with a shard: one more exchange.
 
-Words of 64 vertices are dealt to the devices in turn. Bottom-up, every device gets the visited
+Each device has a shard. Bottom-up, every device gets the visited
 words of all, by which it knows the frontier, and its own vertices search for it, first by their
 heads. Top-down, every device marks the neighbours of its own frontier in a bitmap of all vertices,
 and gives each owner its words of it. What somebody marked and the owner has not visited is found.
 Marks stay: all that is marked is visited when the level ends.
 
 A mark does not say whose neighbour a vertex is. Where parents are wanted, devices tell each other
-what is visited before they go down, and what is found looks for its parent itself.
+what is visited before they go top-down, and what is found looks for its parent itself.
 
 Levels and parents stay on the devices until the search is over.
 """
@@ -21,16 +21,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.cluster.driver import traverse
+from oocbfs.cluster.driver import search
 from oocbfs.cluster.exchange import Found, Shape, ShardQuery, Steps, Traffic
 from oocbfs.cluster.results import Results
 from oocbfs.cluster.shard import Work
 from oocbfs.devices.links import Links
 from oocbfs.devices.load import link, make_devices, place
-from oocbfs.devices.part import DevicePart, PartKernels
-from oocbfs.errors import FormatError
+from oocbfs.devices.shard import DeviceShard, ShardKernels
 from oocbfs.formats.container.cut import Cut
-from oocbfs.gpu.control import pending_bytes_from, sectors_from
+from oocbfs.gpu.control import bytes_of, pending_bytes_from, read_control, sectors_from
 from oocbfs.gpu.device import Device
 from oocbfs.gpu.result import NOT_REACHED, DeviceDirection, GpuResult
 from oocbfs.kernels.constants import NO_HEAD
@@ -43,7 +42,6 @@ from oocbfs.kernels.cuda.source import (
 )
 from oocbfs.kernels.rows import Rows
 from oocbfs.plan.limits import StepLimits
-from oocbfs.plan.rates import SECTOR_BYTES
 from oocbfs.progress import Phases
 from oocbfs.results.counts import Counts, sum_counts, with_work
 from oocbfs.results.levels import Beside
@@ -55,20 +53,20 @@ class DevicesBfs:
 
     def __init__(
         self,
-        parts: Sequence[DevicePart],
+        shards: Sequence[DeviceShard],
         links: Links,
         stack: ExitStack,
         *,
         limits: StepLimits | None = None,
     ) -> None:
-        self.parts, self.links = parts, links
+        self.shards, self.links = shards, links
         self.limits = limits or StepLimits()
         self._stack = stack
 
     @property
     def devices(self) -> list[Device]:
-        """The devices, in the order of their parts."""
-        return [part.device for part in self.parts]
+        """The devices, in the order of their shards."""
+        return [shard.device for shard in self.shards]
 
     def __enter__(self) -> Self:
         return self
@@ -85,13 +83,13 @@ class DevicesBfs:
         target: int | None = None,
     ) -> GpuResult:
         """Search from stored vertices; stop after a level, or after the one with a vertex."""
-        cut, with_parents = self.parts[0].cut, self.parts[0].with_parents
+        cut, with_parents = self.shards[0].cut, self.shards[0].with_parents
         # Devices know what their frontiers cost, so that nobody counts edges.
         shape = Shape(cut, 0, cut.num_vertices, cut.num_vertices)
         sources = np.unique(np.asarray(sources, np.uint32))
         query = ShardQuery(shape, sources, 0, with_parents, direction.value, max_depth, target)
         steps = _Steps(self, query)
-        outcome = traverse(steps, query, _OnDevices())
+        outcome = search(steps, query, _OnDevices())
         records = outcome.log.records
         return GpuResult(
             levels=steps.levels(),
@@ -106,7 +104,7 @@ class DevicesBfs:
         )
 
 
-def load_parts(
+def load_shards(
     cut: Cut,
     rows_of: Callable[[int], Sequence[Rows]],
     engine: str,
@@ -115,19 +113,19 @@ def load_parts(
     *,
     with_parents: bool,
 ) -> DevicesBfs:
-    """Bring the parts of a graph to the devices, one after the other; close what it gives."""
-    options = KernelOptions(with_parents=with_parents, dealt=True)
+    """Bring the shards of a graph to the devices, one after the other; close what it gives."""
+    options = KernelOptions(with_parents=with_parents, block_cyclic=True)
     phases = Phases(show=settings.progress)
     devices = make_devices(engine, names, options, phases)
-    with ExitStack() as stack, phases("deal", len(names), "devices") as bar:
-        parts = []
-        for part, device in enumerate(devices):
-            placed = place(device, rows_of(part), cut, part, settings, options)
-            parts.append(stack.enter_context(placed))
+    with ExitStack() as stack, phases("load", len(names), "devices") as bar:
+        shards = []
+        for shard, device in enumerate(devices):
+            placed = place(device, rows_of(shard), cut, shard, settings, options)
+            shards.append(stack.enter_context(placed))
             bar.update(1)
         links = link(devices, names)
         stack.callback(links.close)
-        return DevicesBfs(parts, links, stack.pop_all())
+        return DevicesBfs(shards, links, stack.pop_all())
 
 
 class _OnDevices(Results):
@@ -145,18 +143,18 @@ class _Steps(Steps):
 
     def __init__(self, bfs: DevicesBfs, query: ShardQuery) -> None:
         super().__init__(query.shape.cut)
-        self._parts, self._links = bfs.parts, bfs.links
+        self._shards, self._links = bfs.shards, bfs.links
         self._query = query
-        self._kernels = [PartKernels(part) for part in bfs.parts]
-        self._heads_passes = bfs.limits.heads_passes
+        self._kernels = [ShardKernels(shard) for shard in bfs.shards]
+        self._limits = bfs.limits
         # The frontier of each device is queue[begin:end]; the sectors of its rows are as there.
-        self._frontiers = [(0, 0)] * len(bfs.parts)
+        self._frontiers = [(0, 0)] * len(bfs.shards)
         # Where each level ends in the queue of each device.
-        self._ends: list[list[int]] = [[] for _ in bfs.parts]
-        self._sectors = np.zeros((len(bfs.parts), SECTOR_WORDS), np.int64)
+        self._ends: list[list[int]] = [[] for _ in bfs.shards]
+        self._sectors = np.zeros((len(bfs.shards), SECTOR_WORDS), np.int64)
         # Bytes from host memory; some devices cannot count them.
         self._moved = self._slow_bytes()
-        usages = [part.device.usage for part in bfs.parts]
+        usages = [shard.device.usage for shard in bfs.shards]
         self.tiers = () if None in [usage.slow_bytes for usage in usages] else ("host",)
         self._around: list[Counts] = []
 
@@ -164,34 +162,35 @@ class _Steps(Steps):
         """Visit the sources."""
         self._take_counts()
         self._links.take_bytes()
-        owners, rows = self.cut.part_of(query.sources), self.cut.row_of(query.sources)
-        for part, kernels in enumerate(self._kernels):
-            kernels.start(rows[owners == part])
+        owners, rows = self.cut.shard_of(query.sources), self.cut.row_of(query.sources)
+        for shard, kernels in enumerate(self._kernels):
+            kernels.start(rows[owners == shard])
+        growth = self._read()
         self._around.append(with_work(self._take_counts(), found=query.sources.size))
-        self._finish_level(self._read())
+        self._finish_level(growth)
 
     def directions(self, query: ShardQuery) -> _Steps:
         """Decide by what a level costs on these devices."""
         return self
 
-    def prefers_up(self, frontier: int, edges: int) -> bool:
+    def prefers_bottom_up(self, frontier: int, edges: int) -> bool:
         """Return whether the frontiers cost so much that heads passes pay."""
-        heads_cost = self._heads_passes * sum(
-            part.costs.heads(part.num_vertices - end)
-            for part, (_, end) in zip(self._parts, self._frontiers, strict=True)
+        heads_cost = sum(
+            shard.costs.heads(shard.num_vertices - end)
+            for shard, (_, end) in zip(self._shards, self._frontiers, strict=True)
         )
-        return self._expand_cost >= heads_cost
+        return self._expand_cost >= self._limits.worth_asking(heads_cost)
 
-    def went(self, *, up: bool, edges: int, found: int, work: Sequence[Work]) -> None:
+    def went(self, *, bottom_up: bool, edges: int, found: int, work: Sequence[Work]) -> None:
         """Learn nothing: devices count what rows cost as they find them."""
 
     @property
     def _expand_cost(self) -> int:
         """What expanding the frontiers costs."""
-        pairs = zip(self._parts, self._sectors, strict=True)
-        return sum(int(part.costs.expand(sectors)[0]) for part, sectors in pairs)
+        pairs = zip(self._shards, self._sectors, strict=True)
+        return sum(int(shard.costs.expand(sectors)[0]) for shard, sectors in pairs)
 
-    def down(self, level: int) -> Found:
+    def top_down(self, level: int) -> Found:
         """Let every device expand its frontier."""
         if self._query.parents:
             self._tell_visited()
@@ -199,7 +198,7 @@ class _Steps(Steps):
         nothing = [np.zeros(CONTROL_WORDS, np.uint64) for _ in self._kernels]
         return self._found("top-down", nothing)
 
-    def up(self, level: int) -> Found:
+    def bottom_up(self, level: int) -> Found:
         """Ask heads; then search the tails of what is pending, or expand if that is cheaper."""
         self._tell_visited()
         for kernels, sectors in zip(self._kernels, self._sectors, strict=True):
@@ -208,8 +207,8 @@ class _Steps(Steps):
         pending = [int(one[Control.PENDING]) for one in growth]
         pending_bytes = [pending_bytes_from(one).sum(axis=1) for one in growth]
         search_cost = sum(
-            int(part.costs.search(*by_memory))
-            for part, by_memory in zip(self._parts, pending_bytes, strict=True)
+            int(shard.costs.search(*by_memory))
+            for shard, by_memory in zip(self._shards, pending_bytes, strict=True)
         )
         for kernels in self._kernels:
             kernels.swap_bitmaps()
@@ -224,7 +223,7 @@ class _Steps(Steps):
 
     def _tell_visited(self) -> None:
         """Let every device know what all have visited."""
-        received = [part.messages["received"] for part in self._parts]
+        received = [shard.messages["received"] for shard in self._shards]
         self._links.gather([kernels.visited for kernels in self._kernels], received)
         for kernels in self._kernels:
             kernels.gather_words()
@@ -234,9 +233,9 @@ class _Steps(Steps):
         for kernels, frontier in zip(self._kernels, self._frontiers, strict=True):
             kernels.mark(level, frontier)
         sent, received = (
-            [part.messages[name] for part in self._parts] for name in ("sent", "received")
+            [shard.messages[name] for shard in self._shards] for name in ("sent", "received")
         )
-        self._links.deal(sent, received)
+        self._links.all_to_all(sent, received)
         for kernels in self._kernels:
             kernels.unite(level)
 
@@ -248,7 +247,7 @@ class _Steps(Steps):
             Work(
                 edges=int(first[Control.HEADS_TESTED]) + int(last[Control.EDGES]),
                 heads=int(first[Control.HEADS_FOUND]),
-                tail_bytes=SECTOR_BYTES * int(sectors[:2].sum()),
+                tail_bytes=bytes_of(sectors),
                 host_bytes=moved,
             )
             for first, last, sectors, moved in zip(
@@ -281,11 +280,9 @@ class _Steps(Steps):
     def _read(self) -> list[NDArray[np.uint64]]:
         """Read the control words back; return how much each grew on each device."""
         growth = []
-        for part, kernels in zip(self._parts, self._kernels, strict=True):
+        for shard, kernels in zip(self._shards, self._kernels, strict=True):
             before = kernels.control
-            kernels.control = part.device.download(part.memory["control"], CONTROL_WORDS)
-            if kernels.control[Control.DAMAGED]:
-                raise FormatError("a row is damaged: run 'oocbfs verify'")
+            kernels.control = read_control(shard.device, shard.memory["control"])
             growth.append(kernels.control - before)
         return growth
 
@@ -298,16 +295,16 @@ class _Steps(Steps):
     def reached(self, vertex: int, results: Results) -> bool:
         """Ask the owner of a vertex whether it has a level."""
         one = np.array([vertex])
-        part = self._parts[int(self.cut.part_of(one)[0])]
+        shard = self._shards[int(self.cut.shard_of(one)[0])]
         row = int(self.cut.row_of(one)[0])
-        level = part.device.download(part.memory["levels"].part(row, row + 1))[0]
+        level = shard.device.download(shard.memory["levels"].slice(row, row + 1))[0]
         return bool(level != NOT_REACHED)
 
     def _slow_bytes(self) -> NDArray[np.int64]:
-        return np.array([part.device.usage.slow_bytes or 0 for part in self._parts])
+        return np.array([shard.device.usage.slow_bytes or 0 for shard in self._shards])
 
     def _take_counts(self) -> Counts:
-        return sum_counts([part.device.take_counts() for part in self._parts])
+        return sum_counts([shard.device.take_counts() for shard in self._shards])
 
     def take_around(self) -> Counts:
         """Return what was counted before the first level and after the last."""
@@ -325,25 +322,27 @@ class _Steps(Steps):
 
     def _collect(
         self,
-        results_of: Callable[[DevicePart], NDArray[Any]],
+        results_of: Callable[[DeviceShard], NDArray[Any]],
         dtype: Any,  # noqa: ANN401
         none: int,
     ) -> NDArray[Any]:
         whole = np.full(self.cut.num_vertices, none, dtype)
-        for part in self._parts:
-            rows = np.arange(part.num_vertices)
-            whole[self.cut.vertex_of(part.part, rows)] = results_of(part)
+        for shard in self._shards:
+            rows = np.arange(shard.num_vertices)
+            whole[self.cut.vertex_of(shard.number, rows)] = results_of(shard)
         return whole
 
-    def _parents_of(self, part: DevicePart) -> NDArray[np.uint32]:
-        return part.device.download(part.memory["parents"], part.num_vertices)
+    def _parents_of(self, shard: DeviceShard) -> NDArray[np.uint32]:
+        return shard.device.download(shard.memory["parents"], shard.num_vertices)
 
-    def _levels_of(self, part: DevicePart) -> NDArray[np.int32]:
-        bytes_of = part.device.download(part.memory["levels"], part.num_vertices)
+    def _levels_of(self, shard: DeviceShard) -> NDArray[np.int32]:
+        bytes_of = shard.device.download(shard.memory["levels"], shard.num_vertices)
         levels = bytes_of.astype(np.int32)
-        ends = self._ends[part.part]
+        ends = self._ends[shard.number]
         if len(ends) > LEVEL_PERIOD:
-            self._kernels[part.part].find_deep_levels(ends)
-            levels = part.device.download(part.memory["pending"], part.num_vertices).view(np.int32)
+            self._kernels[shard.number].find_deep_levels(ends)
+            levels = shard.device.download(shard.memory["pending"], shard.num_vertices).view(
+                np.int32
+            )
         levels[bytes_of == NOT_REACHED] = -1
         return levels

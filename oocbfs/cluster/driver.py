@@ -1,6 +1,6 @@
-"""The level loop of a search in parts: choose a direction, take a step, keep results.
+"""The level loop of a sharded search: choose a direction, take a step, keep results.
 
-The same for every exchange; among peers, which hold their own parts each, all run it alike.
+The same for every exchange; among peers, which hold their own shards each, all run it alike.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Outcome:
         return LevelTable(log.records, len(log), sizes, log.tiers, log.beside)
 
 
-def traverse(
+def search(
     steps: Steps,
     query: ShardQuery,
     results: Results,
@@ -52,7 +52,7 @@ class Driven(Steps, Exchange):
 
     def search(self, query: ShardQuery, results: AllResults, watch: Watch | None) -> Outcome:
         """Search level by level."""
-        return traverse(self, query, results, watch)
+        return search(self, query, results, watch)
 
 
 class _Search:
@@ -88,15 +88,17 @@ class _Search:
     def _run_level(self) -> None:
         start = time.perf_counter()
         size, edges = self._size, self._edges
-        up = self._query.direction == "bottom-up"
+        bottom_up = self._query.direction == "bottom-up"
         if self._query.direction == "auto":
-            up = self._directions.prefers_up(size, edges)
+            bottom_up = self._directions.prefers_bottom_up(size, edges)
         self._level += 1
-        found = self._steps.up(self._level) if up else self._steps.down(self._level)
-        self._directions.went(up=up, edges=edges, found=found.size, work=found.work)
+        found = (
+            self._steps.bottom_up(self._level) if bottom_up else self._steps.top_down(self._level)
+        )
+        self._directions.went(bottom_up=bottom_up, edges=edges, found=found.size, work=found.work)
         traffic = found.traffic
         self.outcome.log.add(
-            found.direction or ("bottom-up" if up else "top-down"),
+            found.direction or ("bottom-up" if bottom_up else "top-down"),
             size,
             found.beside or _messages(found, edges),
             **{name: sum(getattr(one, name) for one in found.work) for name in _SUMMED},
@@ -110,6 +112,6 @@ class _Search:
 
 def _messages(found: Found, edges: int) -> Beside:
     """Return what was told of a frontier with so many edges."""
-    by_part = [work.edges for work in found.work]
-    told = {**vars(found.traffic), "edges_by_part": by_part, "frontier_edges": edges}
+    by_shard = [work.edges for work in found.work]
+    told = {**vars(found.traffic), "edges_by_part": by_shard, "frontier_edges": edges}
     return Beside(exchange=told)

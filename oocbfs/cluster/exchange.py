@@ -1,8 +1,8 @@
 """How shards hear of the frontier and how what they find is merged.
 
 The driver (``cluster.driver``) knows only ``Steps``. A *coordinator* (``cluster.coordinator``)
-holds frontier, visited and levels of all parts; shards answer tasks that hold all they need, so
-that a task can be repeated anywhere. *Peers* each hold what belongs to their own parts
+holds frontier, visited and levels of all shards; shards answer tasks that hold all they need, so
+that a task can be repeated anywhere. *Peers* each hold what belongs to their own shards
 (``cluster.holder``), and all of them drive the same search.
 """
 
@@ -85,10 +85,10 @@ class Traffic:
 
 
 class Found(NamedTuple):
-    """What a step found, in all parts.
+    """What a step found, in all shards.
 
     ``size`` and ``edges`` count vertices and their (out-)edges; many edges are estimated. ``work``
-    has an entry for each part. ``direction`` is how the step went, where it was not as it was
+    has an entry for each shard. ``direction`` is how the step went, where it was not as it was
     asked for, and ``beside`` what is known of it besides messages.
     """
 
@@ -123,11 +123,11 @@ class Steps(ABC):
         return levels()
 
     @abstractmethod
-    def up(self, level: int) -> Found:
+    def bottom_up(self, level: int) -> Found:
         """Let all vertices that are not visited look for the frontier."""
 
     @abstractmethod
-    def down(self, level: int) -> Found:
+    def top_down(self, level: int) -> Found:
         """Let the frontier look for all vertices that are not visited."""
 
     def reached(self, vertex: int, results: Results) -> bool:
@@ -136,7 +136,7 @@ class Steps(ABC):
 
 
 class Exchange(ABC):
-    """The shards of a graph, wherever they are; what a graph in parts asks."""
+    """The shards of a graph, wherever they are; what a sharded graph asks."""
 
     # What stats call it.
     name: str
@@ -149,11 +149,11 @@ class Exchange(ABC):
 
     @abstractmethod
     def heads(self) -> Iterable[tuple[int, VertexArray]]:
-        """Return each part and the heads of its rows; of the in-rows, too, as another entry."""
+        """Return each shard and the heads of its rows; of the in-rows, too, as another entry."""
 
     @abstractmethod
     def forests(self, largest: Bitmap) -> Iterable[Forest]:
-        """Let every part join its vertices outside the largest component with their neighbours."""
+        """Let every shard join its vertices outside the largest component with their neighbours."""
 
     def close(self) -> None:  # noqa: B027
         """Release everything."""

@@ -1,4 +1,4 @@
-"""The folder of a graph in parts, opened: its files, and what they say without a search."""
+"""The folder of a sharded graph, opened: its files, and what they say without a search."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from oocbfs.kernels.rows import Rows
 
 
-class PartFolder(AnyStored):
-    """The vertices of a graph in parts, and its rows, which are read part by part."""
+class ShardFolder(AnyStored):
+    """The vertices of a sharded graph, and its rows, which are read shard by shard."""
 
     def __init__(self, folder: str | os.PathLike[str], memory: str | int | None = None) -> None:
         self.manifest = Manifest.read(folder)
         super().__init__(self.manifest.open(None), None if memory is None else parse_size(memory))
         self.num_arcs = self.manifest.num_arcs
         self.directed = self.manifest.directed
-        self.num_parts = self.manifest.cut.parts
+        self.num_shards = self.manifest.cut.num_shards
         self._parts: dict[int, Container] = {}
 
     @property
@@ -63,18 +63,18 @@ class PartFolder(AnyStored):
 
     @property
     def graph_bytes(self) -> int:
-        """Bytes of heads and tails of out-neighbours, of all parts."""
-        parts = (self.part(number) for number in range(self.shape.cut.parts))
+        """Bytes of heads and tails of out-neighbours, of all shards."""
+        shards = (self.shard(number) for number in range(self.shape.cut.num_shards))
         kinds = (Kind.HEADS, Kind.TAILS)
-        return sum(int(part.sections[kind]["raw_bytes"]) for part in parts for kind in kinds)
+        return sum(int(shard.sections[kind]["raw_bytes"]) for shard in shards for kind in kinds)
 
     @property
     def tail_bytes(self) -> int:
-        """Bytes of the tails, of both directions and all parts."""
-        return sum(self.part(n).raw_bytes(Kind.TAILS) for n in range(self.shape.cut.parts))
+        """Bytes of the tails, of both directions and all shards."""
+        return sum(self.shard(n).raw_bytes(Kind.TAILS) for n in range(self.shape.cut.num_shards))
 
-    def part(self, number: int) -> Container:
-        """Open the file of a part; kept until ``close``."""
+    def shard(self, number: int) -> Container:
+        """Open the file of a shard; kept until ``close``."""
         if number not in self._parts:
             self._parts[number] = self.manifest.open(number)
         return self._parts[number]
@@ -85,7 +85,7 @@ class PartFolder(AnyStored):
 
         cut = self.shape.cut
         stored = self.stored(np.array([vertex], np.uint64))
-        container = self.part(int(cut.part_of(stored)[0]))
+        container = self.shard(int(cut.shard_of(stored)[0]))
         with self.reading(), container.file.reading():
             rows = load_rows(container, transposed=inward and self.directed)
             found = self.ids_of(neighbours(rows, int(cut.row_of(stored)[0])))
@@ -96,16 +96,16 @@ class PartFolder(AnyStored):
         """Yield all edges as stored vertices, a bounded number at a time; undirected ones twice."""
         from oocbfs.graph.rows import decode_edges
 
-        for rows, number in self.rows_by_part():
+        for rows, number in self.rows_by_shard():
             for sources, targets in decode_edges(rows, None, once=False):
                 yield self.shape.cut.vertex_of(number, sources), targets.astype(np.int64)
 
-    def rows_by_part(self) -> Iterator[tuple[Rows, int]]:
-        """Yield the rows of each part, and its number."""
+    def rows_by_shard(self) -> Iterator[tuple[Rows, int]]:
+        """Yield the rows of each shard, and its number."""
         from oocbfs.graph.rows import load_rows
 
-        for number in range(self.shape.cut.parts):
-            container = self.part(number)
+        for number in range(self.shape.cut.num_shards):
+            container = self.shard(number)
             with container.file.reading():
                 yield load_rows(container), number
 
@@ -117,8 +117,8 @@ class PartFolder(AnyStored):
         if not inward:
             yield self.stored_degrees
             return
-        for number in range(self.shape.cut.parts):
-            container = self.part(number)
+        for number in range(self.shape.cut.num_shards):
+            container = self.shard(number)
             with container.file.reading():
                 yield container.section(Kind(Kind.DEGREES + TRANSPOSED))
 
@@ -136,9 +136,9 @@ class PartFolder(AnyStored):
             yield Edges(self._natural_ids(sources), self._natural_ids(targets))
 
     def info(self) -> dict[str, Any]:
-        """Say what the folder says about itself, without reading the graph."""
+        """Return what the folder says about itself, without reading the graph."""
         manifest = self.manifest
-        containers = [self.part(number) for number in range(self.shape.cut.parts)]
+        containers = [self.shard(number) for number in range(self.shape.cut.num_shards)]
         found = self._info(
             bits_per_arc=manifest.bits_per_arc, file_bytes=manifest.file_bytes, unpacked_bytes=0
         )
@@ -146,11 +146,11 @@ class PartFolder(AnyStored):
             "parts": [
                 {
                     "name": file.name,
-                    "vertices": part.num_vertices,
+                    "vertices": shard.num_vertices,
                     "arcs": file.arcs,
                     "bytes": file.bytes,
                 }
-                for file, part in zip(manifest.parts, containers, strict=True)
+                for file, shard in zip(manifest.shards, containers, strict=True)
             ],
             "sections": [],
         }

@@ -34,7 +34,7 @@ class Here(Driven):
         self._shards: list[Shard] = []
         try:
             for ref in refs:
-                shard = open_shard(replace(ref, shards=len(refs)))
+                shard = open_shard(replace(ref, held=len(refs)))
                 self._open.callback(shard.close)
                 self._shards.append(shard)
             self._holder = Holder(self.cut, self._shards, refs[0].threads)
@@ -51,19 +51,19 @@ class Here(Driven):
         """Call what takes steps, while all threads wait for them."""
         return self._holder.lead(levels)
 
-    def up(self, level: int) -> Found:
+    def bottom_up(self, level: int) -> Found:
         """Let all vertices that are not visited look for the frontier."""
         traffic = self._frontier()
-        self._holder.up(level)
+        self._holder.bottom_up(level)
         return self._found(traffic)
 
-    def down(self, level: int) -> Found:
+    def top_down(self, level: int) -> Found:
         """Let the frontier look for all vertices that are not visited."""
         traffic = self._frontier()
         if self._edges <= _FEW_EDGES and self._holder.is_together:
             self._holder.small(level)
         else:
-            self._holder.down(level)
+            self._holder.top_down(level)
             self._holder.take(level)
         return self._found(traffic)
 
@@ -79,9 +79,9 @@ class Here(Driven):
 
     def heads(self) -> Iterable[tuple[int, VertexArray]]:
         """Ask one shard after the other."""
-        for part, shard in enumerate(self._shards):
+        for number, shard in enumerate(self._shards):
             for heads in shard.heads():
-                yield part, heads
+                yield number, heads
 
     def forests(self, largest: Bitmap) -> Iterable[Forest]:
         """Ask one shard after the other."""

@@ -1,4 +1,4 @@
-"""The parts of a graph that a process holds, and its share of a search.
+"""The shards of a graph that a process holds, and its share of a search.
 
 Shards in memory take steps together: all threads of the process stay for the whole search, and
 every shard writes its own words of one bitmap, so that nothing is merged. Others, whose tails are
@@ -29,23 +29,23 @@ from oocbfs.cluster.shards.file import damaged
 from oocbfs.formats.container.cut import Cut
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.shards.merge import set_bits
-from oocbfs.kernels.shards.run import HeldPart, Team, list_vertices
+from oocbfs.kernels.shards.run import HeldShard, Team, list_vertices
 from oocbfs.kernels.shards.state import BOTTOM_UP, CLEAR, SMALL, TAKE, TOP_DOWN, Bitmaps
 
 Result = TypeVar("Result")
 
 
 class Holder:
-    """Frontier, visited, levels and parents of the parts that this process holds.
+    """Frontier, visited, levels and parents of the shards that this process holds.
 
-    ``frontier`` is a full bitmap. ``own`` are the words of the frontier of held parts, ``marks``
-    full bitmaps of what a step down came across. Where all parts are held, ``own`` is the frontier.
+    ``frontier`` is a full bitmap. ``own`` are the words of the frontier of held shards, ``marks``
+    full bitmaps of what a top-down step came across. With all shards held, ``own`` is the frontier.
     """
 
     def __init__(self, cut: Cut, shards: Sequence[Shard], threads: int) -> None:
         self.cut, self._shards = cut, shards
-        held = [HeldPart(one.part, cut.words_of(one.part), *one.rows) for one in shards]
-        self._team = Team(held, self.cut.parts, threads)
+        held = [HeldShard(one.number, cut.words_of(one.number), *one.rows) for one in shards]
+        self._team = Team(held, self.cut.num_shards, threads)
         self.is_together = all(shard.in_memory for shard in shards)
         self.has_all = self._team.has_all
         self.num_words = self._team.num_words
@@ -91,7 +91,7 @@ class Holder:
 
     @property
     def _knows_parents(self) -> bool:
-        """Whether steps down can tell parents: they see what is visited already."""
+        """Whether top-down steps can tell parents: they see what is visited already."""
         return self.has_all and self.is_together
 
     def _start_and(self, levels: Callable[[], Result]) -> Callable[[], Result]:
@@ -122,34 +122,34 @@ class Holder:
         self._results.start(placed, sources)
 
     def _held(self, vertices: VertexArray) -> VertexArray:
-        """Return those vertices that belong to held parts."""
+        """Return those vertices that belong to held shards."""
         if self.has_all:
             return vertices
-        parts = [shard.part for shard in self._shards]
-        return vertices[np.isin(self.cut.part_of(vertices), parts)]
+        numbers = [shard.number for shard in self._shards]
+        return vertices[np.isin(self.cut.shard_of(vertices), numbers)]
 
     def placed(self, vertices: VertexArray) -> VertexArray:
-        """Return where vertices of held parts are among the levels."""
+        """Return where vertices of held shards are among the levels."""
         if self.has_all:
             return vertices
         places = np.empty(vertices.size, np.uint32)
         for number, shard in enumerate(self._shards):
-            own = self.cut.part_of(vertices) == shard.part
+            own = self.cut.shard_of(vertices) == shard.number
             places[own] = 64 * self.first_word(number) + self.cut.row_of(vertices[own])
         return places
 
     def first_word(self, number: int) -> int:
-        """Return where the words of a shard begin in placed bitmaps, if not all parts are held."""
-        return sum(self.cut.words_of(shard.part) for shard in self._shards[:number])
+        """Return where the words of a shard begin in placed bitmaps, if not all shards are held."""
+        return sum(self.cut.words_of(shard.number) for shard in self._shards[:number])
 
     @property
     def own(self) -> Bitmap:
-        """The frontier of held parts."""
+        """The frontier of held shards."""
         return self._turns[self._turn]
 
     @property
     def frontier(self) -> Bitmap:
-        """The whole frontier, which is for others to fill where not all parts are held."""
+        """The whole frontier, which is for others to fill where not all shards are held."""
         return self.own if self.has_all else self._full
 
     def own_words(self, number: int) -> Bitmap:
@@ -157,45 +157,45 @@ class Holder:
         return self._words_of(self.own, number)
 
     def _words_of(self, bitmap: Bitmap, number: int) -> Bitmap:
-        """Return the words of a shard in a placed bitmap; a view, if not all parts are held."""
-        part = self._shards[number].part
+        """Return the words of a shard in a placed bitmap; a view, if not all shards are held."""
+        shard = self._shards[number].number
         if self.has_all:
-            return np.ascontiguousarray(self.cut.own(bitmap, part))
+            return np.ascontiguousarray(self.cut.own(bitmap, shard))
         first = self.first_word(number)
-        return bitmap[first : first + self.cut.words_of(part)]
+        return bitmap[first : first + self.cut.words_of(shard)]
 
-    def up(self, level: int) -> None:
+    def bottom_up(self, level: int) -> None:
         """Let held vertices that are not visited look for the frontier; they are the next one."""
         self._begin_level()
         if self.is_together:
             self._take_step(BOTTOM_UP, level)
         else:
             for shard, found in zip(self._shards, self._look_up(self._visited), strict=True):
-                self.cut.own(self.marks[0], shard.part)[:] = found
+                self.cut.own(self.marks[0], shard.number)[:] = found
             self._take_step(TAKE, level)
         self._end_level()
 
     def small(self, level: int) -> None:
-        """Find the neighbours of a frontier with few edges, where all parts are held in memory."""
+        """Find the neighbours of a frontier with few edges, where all shards are held in memory."""
         self._begin_level()
         clear_from(self._turns[1 - self._turn], 0)
         self._take_step(SMALL, level)
         self._end_level()
 
-    def down(self, level: int) -> None:
+    def top_down(self, level: int) -> None:
         """Mark the neighbours of the own frontier."""
         self._begin_level()
         if self.is_together:
             self._take_step(TOP_DOWN, level)
             return
         for number, shard in enumerate(self._shards):
-            down = shard.down(self._words_of(self.own, number), parents=False)
-            if down.words is not None:
-                self.marks[0] |= down.words
+            top_down = shard.top_down(self._words_of(self.own, number), parents=False)
+            if top_down.words is not None:
+                self.marks[0] |= top_down.words
             else:
-                assert down.ids is not None
-                set_bits(self.marks[0], down.ids)
-            self._work[number] = down.work
+                assert top_down.ids is not None
+                set_bits(self.marks[0], top_down.ids)
+            self._work[number] = top_down.work
 
     def take(self, level: int) -> None:
         """Visit what is marked and not visited yet; it is the next frontier."""
@@ -227,12 +227,12 @@ class Holder:
         found = []
         for number, shard in enumerate(self._shards):
             own = self._words_of(visited, number)
-            up = shard.up(self.frontier, own, parents=bool(parents.size))
-            if up.parents is not None:
-                vertices = self.cut.vertex_of(shard.part, list_vertices(up.found))
-                parents[self.placed(vertices.astype(np.uint32))] = up.parents
-            self._work[number] = sum_work((self._work[number], up.work))
-            found.append(up.found)
+            bottom_up = shard.bottom_up(self.frontier, own, parents=bool(parents.size))
+            if bottom_up.parents is not None:
+                vertices = self.cut.vertex_of(shard.number, list_vertices(bottom_up.found))
+                parents[self.placed(vertices.astype(np.uint32))] = bottom_up.parents
+            self._work[number] = sum_work((self._work[number], bottom_up.work))
+            found.append(bottom_up.found)
         return found
 
     def _end_level(self) -> None:
@@ -243,9 +243,9 @@ class Holder:
             return
         for number, shard in enumerate(self._shards):
             own = self._words_of(self.own, number)
-            clear_from(own, useful_of(self._shape, shard.part))
+            clear_from(own, useful_of(self._shape, shard.number))
 
 
-def useful_of(shape: Shape, part: int) -> int:
-    """Count the rows of a part up to the last whose vertex may lead on."""
-    return Cut(shape.useful, shape.cut.parts).rows_of(part)
+def useful_of(shape: Shape, shard: int) -> int:
+    """Count the rows of a shard up to the last whose vertex may lead on."""
+    return Cut(shape.useful, shape.cut.num_shards).rows_of(shard)

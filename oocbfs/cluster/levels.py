@@ -10,7 +10,7 @@ from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
     from oocbfs.cluster.exchange import Exchange
-    from oocbfs.cluster.stored_parts import StoredParts
+    from oocbfs.cluster.stored_shards import StoredShards
 
 # After so many levels, what is reached tells how many there will be.
 _TELLING_LEVELS = 64
@@ -71,7 +71,7 @@ class Watch:
             )
 
 
-def watch_levels(graph: StoredParts, exchange: Exchange, settings: Settings) -> Watch:
+def watch_levels(graph: StoredShards, exchange: Exchange, settings: Settings) -> Watch:
     """Return what watches a search of a graph over an exchange."""
     terms = Terms(graph.path, graph.shape.non_isolated, exchange.name, exchange.level_seconds)
     return Watch(terms, force=settings.force, show=settings.progress)

@@ -18,9 +18,18 @@ from multiprocessing.connection import Connection, wait
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.cluster.coordinator import Coordinator, Step
+from oocbfs.cluster.coordinator import Coordinator, LevelInput
 from oocbfs.cluster.exchange import Traffic
-from oocbfs.cluster.shard import Bitmap, Down, Forest, Shard, ShardRef, Up, VertexArray, Work
+from oocbfs.cluster.shard import (
+    Bitmap,
+    BottomUp,
+    Forest,
+    Shard,
+    ShardRef,
+    TopDown,
+    VertexArray,
+    Work,
+)
 from oocbfs.cluster.tasks import open_shard
 from oocbfs.errors import ClusterError, OocbfsError, QueryError
 from oocbfs.formats.container.cut import Cut
@@ -45,9 +54,9 @@ class Order:
 
 @dataclass(frozen=True)
 class Done:
-    """What became of it: the part, work, and arrays that are not in the shared memory."""
+    """What became of it: the shard, work, and arrays that are not in the shared memory."""
 
-    part: int
+    number: int
     work: Work = field(default_factory=Work)
     ids: VertexArray | None = None
     parents: VertexArray | None = None
@@ -77,7 +86,7 @@ def _unnamed(num_bytes: int) -> int:
 
 
 class _Worker(PipedProcess):
-    """A process, and what it has still to answer, by part."""
+    """A process, and what it has still to answer, by shard."""
 
     def __init__(self, memory: int) -> None:
         super().__init__(work, memory)
@@ -85,12 +94,12 @@ class _Worker(PipedProcess):
 
     def order(self, order: Order) -> None:
         """Send it something to do."""
-        self.waiting[order.ref.part] = order
+        self.waiting[order.ref.number] = order
         self.send(order)
 
 
 class LocalProcesses(Coordinator):
-    """``local:N``: shards dealt to N processes of this machine."""
+    """``local:N``: shards in turn to N processes of this machine."""
 
     level_seconds = 0.001
 
@@ -102,31 +111,31 @@ class LocalProcesses(Coordinator):
         self.name = cluster
         count = min(count, len(refs))
         threads = max(1, refs[0].threads // count)
-        shards = -(-len(refs) // count)
-        self._refs = [replace(ref, threads=threads, shards=shards) for ref in refs]
+        held = -(-len(refs) // count)
+        self._refs = [replace(ref, threads=threads, held=held) for ref in refs]
         self._memory = SharedBitmaps(self.cut)
         self._workers: list[_Worker] = []
         self._count = count
         self._run([Order(ref, "open") for ref in self._refs])
 
-    def ask_up(self, step: Step, traffic: Traffic) -> Iterable[tuple[int, Up]]:
+    def ask_bottom_up(self, step: LevelInput, traffic: Traffic) -> Iterable[tuple[int, BottomUp]]:
         """Let all shards read the frontier and write their words."""
-        for done in self._step("up", step, self._refs):
-            found = np.ascontiguousarray(self.cut.own(self._memory.found, done.part))
-            yield done.part, Up(found, done.parents, done.work)
+        for done in self._step("bottom_up", step, self._refs):
+            found = np.ascontiguousarray(self.cut.own(self._memory.found, done.number))
+            yield done.number, BottomUp(found, done.parents, done.work)
 
-    def ask_down(self, step: Step, traffic: Traffic) -> Iterable[tuple[int, Down]]:
+    def ask_top_down(self, step: LevelInput, traffic: Traffic) -> Iterable[tuple[int, TopDown]]:
         """Let shards read their frontier and set bits of all."""
-        parts = [part for part, _ in self.frontier_of(step)]
-        for done in self._step("down", step, [self._refs[part] for part in parts]):
+        numbers = [number for number, _ in self.frontier_of(step)]
+        for done in self._step("top_down", step, [self._refs[number] for number in numbers]):
             words = self._memory.found if done.ids is None else None
-            yield done.part, Down(done.ids, words, done.parents, done.work)
+            yield done.number, TopDown(done.ids, words, done.parents, done.work)
 
     def heads(self) -> Iterable[tuple[int, VertexArray]]:
         """Ask all shards for their heads, which come through the pipes."""
         for done in self._run([Order(ref, "heads") for ref in self._refs]):
             for heads in done.arrays:
-                yield done.part, heads
+                yield done.number, heads
 
     def forests(self, largest: Bitmap) -> Iterable[Forest]:
         """Let all shards see the largest component; their trees come through the pipes."""
@@ -135,7 +144,7 @@ class LocalProcesses(Coordinator):
             vertices, roots = done.arrays
             yield Forest(vertices, roots, done.work)
 
-    def _step(self, name: str, step: Step, refs: Sequence[ShardRef]) -> list[Done]:
+    def _step(self, name: str, step: LevelInput, refs: Sequence[ShardRef]) -> list[Done]:
         memory = self._memory
         memory.frontier[:] = step.frontier
         memory.visited[:] = step.visited
@@ -148,7 +157,7 @@ class LocalProcesses(Coordinator):
             while len(self._workers) < self._count:
                 self._workers.append(_Worker(self._memory.descriptor))
             for order in orders:
-                self._workers[order.ref.part % self._count].order(order)
+                self._workers[order.ref.number % self._count].order(order)
             return self._collect(len(orders))
         except BaseException:
             self._end_workers()
@@ -169,7 +178,7 @@ class LocalProcesses(Coordinator):
                     continue
                 if answer.error is not None:
                     raise answer.error
-                del worker.waiting[answer.part]
+                del worker.waiting[answer.number]
                 done.append(answer)
         return done
 
@@ -179,11 +188,11 @@ class LocalProcesses(Coordinator):
         worker.join()
         new = _Worker(self._memory.descriptor)
         self._workers[self._workers.index(worker)] = new
-        for part, order in worker.waiting.items():
-            losses[part] = losses.get(part, 0) + 1
-            if losses[part] > MAX_RETRIES:
+        for number, order in worker.waiting.items():
+            losses[number] = losses.get(number, 0) + 1
+            if losses[number] > MAX_RETRIES:
                 raise ClusterError(
-                    f"{order.ref.path}: its worker was lost {losses[part]} times in the "
+                    f"{order.ref.path}: its worker was lost {losses[number]} times in the "
                     f"{order.step} step of level {order.level} ({worker.describe_end()})"
                 )
             new.order(order)
@@ -214,33 +223,33 @@ def work(pipe: Connection, memory: int) -> None:
             if ref not in shards:
                 shards[ref] = open_shard(ref)
             if bitmaps is None:
-                bitmaps = SharedBitmaps(Cut(ref.num_vertices, ref.parts), memory)
+                bitmaps = SharedBitmaps(Cut(ref.num_vertices, ref.num_shards), memory)
             done = _take_step(shards[ref], order, bitmaps)
         except OocbfsError as error:
-            done = Done(order.ref.part, error=error)
+            done = Done(order.ref.number, error=error)
         except (MemoryError, OSError) as error:
             problem = ClusterError(f"{order.ref.path}: its worker failed: {error!r}")
-            done = Done(order.ref.part, error=problem)
+            done = Done(order.ref.number, error=problem)
         pipe.send(done)
 
 
 def _take_step(shard: Shard, order: Order, bitmaps: SharedBitmaps) -> Done:
     """Take one step on a shard; what it finds goes into the shared memory, unless it is little."""
-    part = order.ref.part
-    if order.step == "up":
-        visited = np.ascontiguousarray(shard.cut.own(bitmaps.visited, part))
-        up = shard.up(bitmaps.frontier, visited, parents=order.parents)
-        shard.cut.own(bitmaps.found, part)[:] = up.found
-        return Done(part, up.work, parents=up.parents)
-    if order.step == "down":
-        own: Bitmap = np.ascontiguousarray(shard.cut.own(bitmaps.frontier, part))
-        down = shard.down(own, parents=order.parents)
-        if down.words is not None:
-            merge_bits(bitmaps.found, down.words)
-        return Done(part, down.work, down.ids, down.parents)
+    number = order.ref.number
+    if order.step == "bottom_up":
+        visited = np.ascontiguousarray(shard.cut.own(bitmaps.visited, number))
+        bottom_up = shard.bottom_up(bitmaps.frontier, visited, parents=order.parents)
+        shard.cut.own(bitmaps.found, number)[:] = bottom_up.found
+        return Done(number, bottom_up.work, parents=bottom_up.parents)
+    if order.step == "top_down":
+        own: Bitmap = np.ascontiguousarray(shard.cut.own(bitmaps.frontier, number))
+        top_down = shard.top_down(own, parents=order.parents)
+        if top_down.words is not None:
+            merge_bits(bitmaps.found, top_down.words)
+        return Done(number, top_down.work, top_down.ids, top_down.parents)
     if order.step == "heads":
-        return Done(part, arrays=shard.heads())
+        return Done(number, arrays=shard.heads())
     if order.step == "forest":
         forest = shard.forest(bitmaps.frontier)
-        return Done(part, forest.work, arrays=(forest.vertices, forest.roots))
-    return Done(part)
+        return Done(number, forest.work, arrays=(forest.vertices, forest.roots))
+    return Done(number)

@@ -1,4 +1,4 @@
-"""The manifest of a graph in parts: which files belong together, and what drives a search."""
+"""The manifest of a sharded graph: which files belong together, and what drives a search."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from oocbfs.errors import FormatError
-from oocbfs.formats.container.cut import Cut, Part
+from oocbfs.formats.container.cut import Cut, ShardHeader
 from oocbfs.formats.container.reader import Container, bits_per_arc
-from oocbfs.formats.io.limits import MAX_PARTS
+from oocbfs.formats.io.limits import MAX_SHARDS
 
 MANIFEST = "manifest.json"
 VERTICES = "vertices.ocg"
@@ -43,12 +43,12 @@ class Manifest:
     useful: int
     graph_checksum: int
     vertices: File
-    parts: tuple[File, ...]
+    shards: tuple[File, ...]
 
     @property
     def cut(self) -> Cut:
-        """How vertices are dealt to the parts."""
-        return Cut(self.num_vertices, len(self.parts))
+        """How vertices are divided between the shards."""
+        return Cut(self.num_vertices, len(self.shards))
 
     @property
     def num_edges(self) -> int:
@@ -63,7 +63,7 @@ class Manifest:
     @property
     def file_bytes(self) -> int:
         """Bytes of all files but the manifest itself."""
-        return sum(file.bytes for file in (self.vertices, *self.parts))
+        return sum(file.bytes for file in (self.vertices, *self.shards))
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Self:
@@ -85,7 +85,7 @@ class Manifest:
         except ValueError:
             raise FormatError(f"{path}: is damaged (no JSON): {_AGAIN}") from None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise FormatError(f"{path}: is not the manifest of a graph in parts")
+            raise FormatError(f"{path}: is not the manifest of a sharded graph")
         if content.get("version") != VERSION:
             raise FormatError(
                 f"{path}: is version {content.get('version')}, this oocbfs reads version {VERSION}:"
@@ -103,49 +103,50 @@ class Manifest:
             name: _whole(content[name])
             for name in ("num_vertices", "num_arcs", "connected", "useful", "graph_checksum")
         }
-        parts = tuple(_file(entry) for entry in content["parts"])
-        if not 1 <= len(parts) <= MAX_PARTS or numbers["connected"] > numbers["num_vertices"]:
+        shards = tuple(_file(entry) for entry in content["parts"])
+        if not 1 <= len(shards) <= MAX_SHARDS or numbers["connected"] > numbers["num_vertices"]:
             raise ValueError
         vertices = _file(content["vertices"])
         directed = content["directed"]
         if not isinstance(directed, bool) or numbers["useful"] > numbers["connected"]:
             raise ValueError
-        return cls(folder=folder, directed=directed, vertices=vertices, parts=parts, **numbers)
+        return cls(folder=folder, directed=directed, vertices=vertices, shards=shards, **numbers)
 
     def text(self) -> str:
         """Write it as JSON."""
         content = {"format": FORMAT, "version": VERSION, **asdict(self)}
         del content["folder"]
+        content["parts"] = content.pop("shards")  # as the format has it
         return json.dumps(content, indent=1) + "\n"
 
-    def path_of(self, part: int | None) -> Path:
-        """Where the file of a part is; None is that of the vertices."""
-        file = self.vertices if part is None else self.parts[part]
+    def path_of(self, shard: int | None) -> Path:
+        """Where the file of a shard is; None is that of the vertices."""
+        file = self.vertices if shard is None else self.shards[shard]
         return self.folder / file.name
 
-    def open(self, part: int | None) -> Container:
-        """Open the file of a part, or that of the vertices, and see that it is the one named here.
+    def open(self, shard: int | None) -> Container:
+        """Open the file of a shard, or that of the vertices, and see that it is the one named here.
 
         Raises
         ------
         FormatError
             If it is missing, damaged, or belongs elsewhere.
         """
-        path = self.path_of(part)
-        number = len(self.parts) if part is None else part
+        path = self.path_of(shard)
+        number = len(self.shards) if shard is None else shard
         if not path.exists():
             missing = f"{path}: is missing: copy it again, or {_AGAIN}"
             raise FormatError.like(FileNotFoundError, missing)
         container = Container(path)
-        expected = Part(self.cut, number, self.num_arcs, self.graph_checksum)
+        expected = ShardHeader(self.cut, number, self.num_arcs, self.graph_checksum)
         problem = None
-        if container.part is None or container.part.graph_checksum != self.graph_checksum:
+        if container.shard is None or container.shard.graph_checksum != self.graph_checksum:
             problem = "belongs to another graph than the manifest"
-        elif container.part != expected or container.directed != self.directed:
-            problem = f"is not part {number} of {len(self.parts)}"
+        elif container.shard != expected or container.directed != self.directed:
+            problem = f"is not shard {number} of {len(self.shards)}"
         elif (
             int(container.header["checksum"])
-            != (self.parts[part] if part is not None else self.vertices).checksum
+            != (self.shards[shard] if shard is not None else self.vertices).checksum
         ):
             problem = "is not the file that the manifest names"
         if problem is not None:
@@ -155,7 +156,7 @@ class Manifest:
 
 
 def is_sharded(path: str | os.PathLike[str]) -> bool:
-    """Return whether this is a folder, so that only a graph in parts can be meant."""
+    """Return whether this is a folder, so that only a sharded graph can be meant."""
     return os.path.isdir(path)
 
 

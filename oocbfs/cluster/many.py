@@ -1,4 +1,4 @@
-"""Traverse a graph in parts from many sources, one after the other: all parts work on each."""
+"""Search a sharded graph from many sources, one after the other: all shards work on each."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from oocbfs.results.validation import checked
 from oocbfs.settings import Emit, Settings, Strategy, check_choice
 
 if TYPE_CHECKING:
-    from oocbfs.cluster.stored_parts import StoredParts
+    from oocbfs.cluster.stored_shards import StoredShards
     from oocbfs.graph.vertices import Vertex
 
 
-class PartTraversals:
-    """Traversals of a graph in parts; what ``search.many.Traversals`` is for one file.
+class ShardedSearches:
+    """Searches of a sharded graph; what ``search.many.Searches`` is for one file.
 
     A word for 64 sources a vertex would be 64 of the bitmaps that have to travel, and 8 bytes a
     vertex in every process, of graphs that were cut because they are large. So sources take turns.
     """
 
     width = 1
-    reason = "all parts work on one source"
+    reason = "all shards work on one source"
     fallback: str | None = None
 
-    def __init__(self, graph: StoredParts, emit: Emit, settings: Settings) -> None:
+    def __init__(self, graph: StoredShards, emit: Emit, settings: Settings) -> None:
         self._graph, self._emit, self._settings = graph, emit, settings
         self._exchange = graph.exchange(settings)
         self.disk_bytes = 0
@@ -57,9 +57,9 @@ class PartTraversals:
         stored = self._graph.stored(sources).astype(np.uint32)
         for number, source in enumerate(sources):
             wanted = None if targets is None else targets[number].astype(np.uint32)
-            yield self._traverse(source, stored[number : number + 1], wanted)
+            yield self._search(source, stored[number : number + 1], wanted)
 
-    def _traverse(
+    def _search(
         self, source: Vertex, stored: NDArray[np.uint32], targets: NDArray[np.uint32] | None
     ) -> SourceResult:
         graph, settings, exchange = self._graph, self._settings, self._exchange
@@ -86,7 +86,7 @@ class PartTraversals:
         return checked(result, self._emit, wanted, threads=threads, bounded=bounded)
 
 
-def check_strategy(graph: StoredParts, strategy: Strategy) -> None:
+def check_strategy(graph: StoredShards, strategy: Strategy) -> None:
     """Refuse what only a graph in one file can do.
 
     Raises
@@ -97,6 +97,6 @@ def check_strategy(graph: StoredParts, strategy: Strategy) -> None:
     check_choice("strategy", strategy, Strategy)
     if strategy != "auto":
         raise QueryError(
-            f"{graph.path}: the parts of a graph work on one source together: leave out "
+            f"{graph.path}: the shards of a graph work on one source together: leave out "
             f"--strategy {strategy}"
         )

@@ -1,4 +1,4 @@
-"""Levels and parents of a search in parts, as they are found: of some parts, or of all."""
+"""Levels and parents of a sharded search, as they are found: of some shards, or of all."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from oocbfs.formats.io.ordered import available_threads
 from oocbfs.kernels.bitmaps import DEEP, UNREACHED
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.shards.merge import mark_levels
-from oocbfs.kernels.shards.naming import name_levels
-from oocbfs.results import naming
+from oocbfs.kernels.shards.to_ids import levels_to_ids
+from oocbfs.results import to_ids
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
-    from oocbfs.cluster.stored_parts import StoredParts
+    from oocbfs.cluster.stored_shards import StoredShards
 
 _NONE = np.empty(0, np.uint32)
 
@@ -48,7 +48,7 @@ class Results:
         self.parents[:] = NO_HEAD
 
     def start(self, places: VertexArray, sources: VertexArray) -> None:
-        """Give sources, which have their places here, level 0."""
+        """Set the level of sources, which have their places here, to 0."""
         self.levels[places] = 0
         if self.parents.size:
             self.parents[places] = sources
@@ -67,7 +67,7 @@ class Results:
 
 
 class AllResults(Results):
-    """Levels and parents of all parts, by stored vertex; only the first ``most`` can have any.
+    """Levels and parents of all shards, by stored vertex; only the first ``most`` can have any.
 
     What a search takes from a ``pool`` goes back there.
     """
@@ -98,7 +98,7 @@ class AllResults(Results):
         degrees: NDArray[np.uint32],
         num_arcs: int,
         sizes: list[int],
-        ranks: VertexArray | None = None,
+        stored_at: VertexArray | None = None,
         threads: int = 1,
     ) -> int:
         """Write levels as they are stored or, with the vertices at positions, by position.
@@ -107,7 +107,7 @@ class AllResults(Results):
         """
         levels = (np.asarray(out), self.levels, self.deep_levels)
         named = degrees[: self._num_named]
-        return name_levels(*levels, ranks, named, num_arcs, sizes, threads)
+        return levels_to_ids(*levels, stored_at, named, num_arcs, sizes, threads)
 
     def levels_of(self, vertices: VertexArray) -> NDArray[np.int32]:
         """Return the levels of some stored vertices, -1 of those that were not reached."""
@@ -122,7 +122,7 @@ class AllResults(Results):
 
 
 def fill_levels(
-    graph: StoredParts,
+    graph: StoredShards,
     results: AllResults,
     sizes: list[int],
     room: NDArray[np.int32],
@@ -134,9 +134,9 @@ def fill_levels(
     ``sizes`` are those of the levels; ``room`` is for as many levels as there are vertices.
     """
     threads = available_threads(settings.threads)
-    # A budget has no room for the ranks of all vertices.
-    ranks = graph.ranks if settings.memory is None and graph.order is not None else None
-    arcs = results.fill(room, graph.stored_degrees, graph.num_arcs, sizes, ranks, threads)
+    # A budget has no room for an order of all vertices.
+    stored_at = graph.stored_at if settings.memory is None and graph.order is not None else None
+    arcs = results.fill(room, graph.stored_degrees, graph.num_arcs, sizes, stored_at, threads)
     if settings.memory is not None and graph.order is not None:
-        room = naming.name_levels(graph, room, arrays, threads)
+        room = to_ids.levels_to_ids(graph, room, arrays, threads)
     return room, arcs

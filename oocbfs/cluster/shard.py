@@ -1,7 +1,7 @@
-"""One part of a graph that can be searched: what every engine for it answers.
+"""One shard of a graph that can be searched: what every engine for it answers.
 
 A *full* bitmap has a bit for each stored vertex of the whole graph, and one word of zeros more; an
-*own* bitmap has the words of one part. Vertices are stored vertices of the whole graph. A shard
+*own* bitmap has the words of one shard. Vertices are stored vertices of the whole graph. A shard
 keeps nothing from one call to the next but its rows and scratch; what it returns is the caller's.
 """
 
@@ -39,7 +39,7 @@ def sum_work(work: Iterable[Work]) -> Work:
     return Work(*map(sum, zip(*work, strict=True)))
 
 
-class Up(NamedTuple):
+class BottomUp(NamedTuple):
     """Own vertices that were not visited and have an in-neighbour in the frontier.
 
     ``parents`` has one such neighbour for each of them, in their order, if it was asked for.
@@ -50,11 +50,11 @@ class Up(NamedTuple):
     work: Work
 
 
-class Down(NamedTuple):
-    """Neighbours of an own frontier, in whatever part, visited or not: a list or a full bitmap.
+class TopDown(NamedTuple):
+    """Neighbours of an own frontier, in whatever shard, visited or not: a list or a full bitmap.
 
     A list ascends and names no vertex twice; ``parents`` are beside a list only, if they were asked
-    for: who gets a bitmap and wants parents asks the owners by a step up.
+    for: who gets a bitmap and wants parents asks the owners by a bottom-up step.
     """
 
     ids: VertexArray | None
@@ -64,7 +64,7 @@ class Down(NamedTuple):
 
 
 class Forest(NamedTuple):
-    """Trees that join vertices of all parts: vertices, and the root of each, which is smaller."""
+    """Trees that join vertices of all shards: vertices, and the root of each, which is smaller."""
 
     vertices: VertexArray
     roots: VertexArray
@@ -72,10 +72,10 @@ class Forest(NamedTuple):
 
 
 class Shard(Protocol):
-    """A part of a graph on some engine; one call at a time."""
+    """A shard of a graph on some engine; one call at a time."""
 
     cut: Cut
-    part: int
+    number: int
     path: str
     # Whether all its rows are in memory, so that steps on several shards can be taken together.
     in_memory: bool
@@ -87,10 +87,10 @@ class Shard(Protocol):
     def rows(self) -> tuple[Rows, Rows]:
         """Out- and in-rows; the same object if the graph is undirected."""
 
-    def up(self, frontier: Bitmap, visited: Bitmap, *, parents: bool) -> Up:
+    def bottom_up(self, frontier: Bitmap, visited: Bitmap, *, parents: bool) -> BottomUp:
         """Find own vertices that are not visited and have an in-neighbour in a full frontier."""
 
-    def down(self, frontier: Bitmap, *, parents: bool) -> Down:
+    def top_down(self, frontier: Bitmap, *, parents: bool) -> TopDown:
         """Find the neighbours of an own frontier."""
 
     def heads(self) -> tuple[VertexArray, ...]:
@@ -107,20 +107,20 @@ class Shard(Protocol):
 class ShardRef:
     """Where a shard is and how to open it, for any process that can read its file.
 
-    ``memory`` is the budget of the process, which holds ``shards`` of them. ``checksum`` is that of
+    ``memory`` is the budget of the process, which holds ``held`` of them. ``checksum`` is that of
     the header of its file, which covers all of it: another file in its place is refused.
     """
 
     path: str
-    part: int
-    parts: int
+    number: int
+    num_shards: int
     num_vertices: int
     checksum: int
     version: str
     engine: str = "auto"
     threads: int = 1
     memory: int | None = None
-    shards: int = 1
+    held: int = 1
     # What devices may take, each of which has one shard.
     vram: str | int | None = None
     resident_tails: str | int | None = None

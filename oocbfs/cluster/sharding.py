@@ -1,4 +1,4 @@
-"""Cut a graph into parts, each a container of its own: one pass over the file, in bounded memory.
+"""Cut a graph into shards, each a container of its own: one pass over the file, in bounded memory.
 
 Rows are copied byte by byte. Their tails name vertices of the whole graph, and segments of a tail
 are counted from its beginning, so that nothing changes but where rows begin.
@@ -25,7 +25,7 @@ from oocbfs.formats.container.cut import Cut
 from oocbfs.formats.container.layout import ROW_KINDS, TRANSPOSED, Kind
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.container.writer import ContainerWriter
-from oocbfs.formats.io.limits import MAX_PARTS
+from oocbfs.formats.io.limits import MAX_SHARDS
 from oocbfs.formats.output.atomic import check_space
 from oocbfs.formats.output.folder import atomic_folder, check_folder
 from oocbfs.kernels.shards.copying import copy_ranges
@@ -47,7 +47,7 @@ def shard(
     force: bool = False,
     progress: bool = False,
 ) -> Manifest:
-    """Cut a graph file into a folder of parts, which appears when it is whole.
+    """Cut a graph file into a folder of shards, which appears when it is whole.
 
     Raises
     ------
@@ -56,11 +56,11 @@ def shard(
     OutputError
         If the folder exists and ``force`` is not set, or cannot be written.
     """
-    check_whole("parts", parts, range(1, MAX_PARTS + 1))
+    check_whole("parts", parts, range(1, MAX_SHARDS + 1))
     check_folder(output, force=force, may_replace=is_ours)
     with Container(graph) as container:
-        if container.part is not None:
-            raise QueryError(f"{container.path}: is a part of a graph already")
+        if container.shard is not None:
+            raise QueryError(f"{container.path}: is a shard of a graph already")
         check_space(output, container.raw_bytes(*Kind))
         with (
             atomic_folder(output, force=force, may_replace=is_ours) as folder,
@@ -71,7 +71,7 @@ def shard(
             return _Sharding(container, folder, parts, phases).run(Path(output))
 
 
-def convert_parts(
+def convert_sharded(
     inputs: Any,  # noqa: ANN401
     output: str | os.PathLike[str],
     *,
@@ -80,13 +80,13 @@ def convert_parts(
     progress: bool = False,
     **settings: Any,  # noqa: ANN401
 ) -> Report:
-    """Convert into a folder of parts, by way of a graph in one file, which goes again.
+    """Convert into a folder of shards, by way of a graph in one file, which goes again.
 
     The folder needs twice the space for a while. See ``oocbfs.convert`` and ``shard``.
     """
-    check_whole("parts", parts, range(1, MAX_PARTS + 1))
+    check_whole("parts", parts, range(1, MAX_SHARDS + 1))
     if settings.get("zstd") is not None:
-        raise QueryError("the parts of a graph are not compressed: leave out --zstd")
+        raise QueryError("the shards of a graph are not compressed: leave out --zstd")
     check_folder(output, force=force, may_replace=is_ours)
     if settings.get("tmp") is None:
         settings["tmp"] = Path(os.path.realpath(output)).parent
@@ -105,12 +105,12 @@ def convert_parts(
 
 
 def is_ours(folder: Path) -> bool:
-    """Return whether a folder holds a graph in parts, which may be replaced by another."""
+    """Return whether a folder holds a sharded graph, which may be replaced by another."""
     return (folder / MANIFEST).is_file()
 
 
 class _Sharding:
-    """One graph on its way into parts."""
+    """One graph on its way into shards."""
 
     def __init__(self, container: Container, folder: Path, parts: int, phases: Phases) -> None:
         self._container, self._folder, self._phases = container, folder, phases
@@ -131,7 +131,7 @@ class _Sharding:
         total = self._container.raw_bytes(*Kind)
         with self._phases("shard", total, "B") as bar:
             vertices = self._write_vertices(bar.update)
-            parts = self._write_parts(bar.update)
+            shards = self._write_shards(bar.update)
         connected, useful = self._ends()
         manifest = Manifest(
             folder=output,
@@ -142,7 +142,7 @@ class _Sharding:
             useful=useful,
             graph_checksum=self._common["graph_checksum"],
             vertices=vertices,
-            parts=tuple(parts),
+            shards=tuple(shards),
         )
         with open(self._folder / MANIFEST, "w") as file:
             file.write(manifest.text())
@@ -173,46 +173,46 @@ class _Sharding:
                 num_arcs=source.num_arcs,
                 first_id=source.first_id,
                 max_degree=int(source.header["max_degree"]),
-                part=self._cut.parts,
+                part=self._cut.num_shards,
                 **fields,
             )
 
-    def _write_parts(self, advance: Callable[[int], object]) -> list[File]:
+    def _write_shards(self, advance: Callable[[int], object]) -> list[File]:
         cut = self._cut
         with ExitStack() as stack:
             files = [
-                stack.enter_context(open(self._folder / f"part-{part}.ocg", "w+b"))
-                for part in range(cut.parts)
+                stack.enter_context(open(self._folder / f"part-{shard}.ocg", "w+b"))
+                for shard in range(cut.num_shards)
             ]
             writers = [ContainerWriter(file) for file in files]
-            shifts = [self._block_shift(part) for part in range(cut.parts)]
-            arcs = [0] * cut.parts
-            largest = [0] * cut.parts
+            shifts = [self._block_shift(shard) for shard in range(cut.num_shards)]
+            arcs = [0] * cut.num_shards
+            largest = [0] * cut.num_shards
             for side in self._sides:
                 rows = [
-                    RowWriter(writer, cut.rows_of(part), shifts[part], side)
-                    for part, writer in enumerate(writers)
+                    RowWriter(writer, cut.rows_of(shard), shifts[shard], side)
+                    for shard, writer in enumerate(writers)
                 ]
                 for one in rows:
                     one.begin_tails()
-                for part, encoded in self._deal(side, advance):
-                    rows[part].write(encoded)
-                for part, one in enumerate(rows):
+                for shard, encoded in self._scatter(side, advance):
+                    rows[shard].write(encoded)
+                for shard, one in enumerate(rows):
                     one.finish()
-                    largest[part] = max(largest[part], one.max_degree)
+                    largest[shard] = max(largest[shard], one.max_degree)
                     if side == 0:
-                        arcs[part] = one.num_arcs
+                        arcs[shard] = one.num_arcs
             return [
                 self._finish(
                     file,
                     writer,
-                    num_vertices=cut.rows_of(part),
-                    num_arcs=arcs[part],
-                    block_shift=shifts[part],
-                    max_degree=largest[part],
-                    part=part,
+                    num_vertices=cut.rows_of(shard),
+                    num_arcs=arcs[shard],
+                    block_shift=shifts[shard],
+                    max_degree=largest[shard],
+                    part=shard,
                 )
-                for part, (file, writer) in enumerate(zip(files, writers, strict=True))
+                for shard, (file, writer) in enumerate(zip(files, writers, strict=True))
             ]
 
     def _finish(self, file: BinaryIO, writer: ContainerWriter, **fields: int) -> File:
@@ -223,19 +223,19 @@ class _Sharding:
         header = np.frombuffer(file.read(layout.HEADER.itemsize), layout.HEADER)[0]
         return File(Path(file.name).name, size, int(header["checksum"]), fields["num_arcs"])
 
-    def _block_shift(self, part: int) -> int:
-        """Choose how many rows of a part share a base, as a conversion does."""
+    def _block_shift(self, shard: int) -> int:
+        """Choose how many rows of a shard share a base, as a conversion does."""
         shifts = []
         for side in self._sides:
             degrees = self._container.section(Kind(Kind.DEGREES + side))
-            rows = np.arange(self._cut.rows_of(part))
-            shifts.append(choose_block_shift(degrees[self._cut.vertex_of(part, rows)]))
+            rows = np.arange(self._cut.rows_of(shard))
+            shifts.append(choose_block_shift(degrees[self._cut.vertex_of(shard, rows)]))
         return min(shifts)
 
-    def _deal(
+    def _scatter(
         self, side: int, advance: Callable[[int], object]
     ) -> Iterator[tuple[int, EncodedRows]]:
-        """Yield the rows of one direction, piece by piece, and the part that each belongs to."""
+        """Yield the rows of one direction, piece by piece, and the shard that each belongs to."""
         source, cut = self._container, self._cut
         degrees, heads, bases, starts, tails = (
             source.section(Kind(kind + side)) for kind in ROW_KINDS
@@ -249,27 +249,27 @@ class _Sharding:
                 first, stop = first_word * 64, min(stop_word * 64, cut.num_vertices)
                 rows = np.arange(first, stop + 1)
                 offsets = bases[rows >> source.block_shift] + starts[first : stop + 1]
-                if int(offsets[-1] - offsets[0]) <= _PIECE_BYTES or words <= cut.parts:
+                if int(offsets[-1] - offsets[0]) <= _PIECE_BYTES or words <= cut.num_shards:
                     break
                 words //= 2
             bounds = np.append(offsets[:-1:64], offsets[-1])
             lengths = np.diff(offsets).astype(np.uint32)
-            for part in range(cut.parts):
+            for shard in range(cut.num_shards):
                 own = np.arange(
-                    _rows_before(cut, part, first_word), _rows_before(cut, part, stop_word)
+                    _rows_before(cut, shard, first_word), _rows_before(cut, shard, stop_word)
                 )
                 if not own.size:
                     continue
-                index = cut.vertex_of(part, own) - first
+                index = cut.vertex_of(shard, own) - first
                 yield (
-                    part,
+                    shard,
                     EncodedRows(
                         rows=own,
                         heads=heads[first:stop][index],
                         lengths=lengths[index],
                         degrees=degrees[first:stop][index],
                         tails=_own_tails(
-                            tails, bounds, (part - first_word) % cut.parts, cut, buffer
+                            tails, bounds, (shard - first_word) % cut.num_shards, cut, buffer
                         ),
                     ),
                 )
@@ -289,9 +289,9 @@ class _Sharding:
         return max(connected), _last(self._degrees, least)
 
 
-def _rows_before(cut: Cut, part: int, word: int) -> int:
-    """Count the rows of a part in the words before this one."""
-    return Cut(min(word * 64, cut.num_vertices), cut.parts).rows_of(part)
+def _rows_before(cut: Cut, shard: int, word: int) -> int:
+    """Count the rows of a shard in the words before this one."""
+    return Cut(min(word * 64, cut.num_vertices), cut.num_shards).rows_of(shard)
 
 
 def _own_tails(
@@ -301,10 +301,10 @@ def _own_tails(
     cut: Cut,
     buffer: NDArray[np.uint8],
 ) -> NDArray[np.uint8]:
-    """Return the tails of every parts-th word: copied, or as they are if it is one word."""
-    if bounds.size - 1 - first <= cut.parts:
+    """Return the tails of every num_shards-th word: copied, or as they are if it is one word."""
+    if bounds.size - 1 - first <= cut.num_shards:
         return tails[int(bounds[first]) : int(bounds[first + 1])]
-    return buffer[: copy_ranges(buffer, tails, bounds, first, cut.parts)]
+    return buffer[: copy_ranges(buffer, tails, bounds, first, cut.num_shards)]
 
 
 def _last(degrees: NDArray[Any], least: int) -> int:

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from oocbfs.cluster.budget import ON_DEVICES, choose_engine
+from oocbfs.cluster.budget import ON_DEVICES, choose_shard_engine
 from oocbfs.cluster.messages import pack, unpack
 from oocbfs.cluster.shard import Shard, ShardRef, VertexArray, Work, full_bitmap
 from oocbfs.errors import FormatError, QueryError
@@ -32,7 +32,7 @@ class Task:
 
     ref: ShardRef
     level: int
-    step: Literal["up", "down", "heads", "forest"]
+    step: Literal["bottom_up", "top_down", "heads", "forest"]
     frontier: bytes = _NONE
     visited: bytes = _NONE
     parents: bool = False
@@ -40,7 +40,7 @@ class Task:
     @property
     def name(self) -> str:
         """Name the task, for whoever watches."""
-        return f"{self.step}-{self.level}-part-{self.ref.part}"
+        return f"{self.step}-{self.level}-shard-{self.ref.number}"
 
     @property
     def num_bytes(self) -> int:
@@ -50,13 +50,13 @@ class Task:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a task found: own vertices of a step up, vertices of all parts of a step down.
+    """What a task found: bottom-up, own vertices; top-down, vertices of all shards.
 
-    Parents are 32-bit numbers; a step down whose parents are not known has none. Heads are 32-bit
+    Parents are 32-bit numbers; a top-down step that does not know them has none. Heads are 32-bit
     numbers, as are the vertices of a forest, and their roots, which stand for parents.
     """
 
-    part: int
+    number: int
     found: bytes
     parents: bytes | None
     work: Work
@@ -108,19 +108,19 @@ def open_shard(ref: ShardRef) -> Shard:
             "install the same version everywhere"
         )
     container = Container(ref.path)
-    part = container.part
+    held = container.shard
     if (
-        part is None
-        or (part.number, part.cut) != (ref.part, Cut(ref.num_vertices, ref.parts))
+        held is None
+        or (held.number, held.cut) != (ref.number, Cut(ref.num_vertices, ref.num_shards))
         or int(container.header["checksum"]) != ref.checksum
     ):
         container.close()
         raise FormatError(
-            f"{ref.path}: is not the part {ref.part} of {ref.parts} that the manifest names: "
+            f"{ref.path}: is not shard {ref.number} of {ref.num_shards} that the manifest names: "
             "cut the graph again with 'oocbfs shard'"
         )
     try:
-        engine = choose_engine(container, ref)
+        engine = choose_shard_engine(container, ref)
         if engine in ON_DEVICES:
             from oocbfs.cluster.shards.gpu import GpuShard
 
@@ -140,25 +140,25 @@ def open_shard(ref: ShardRef) -> Shard:
 def answer(task: Task) -> Reply:
     """Do a task, in any process."""
     shard = shard_of(task.ref)
-    cut, part = shard.cut, shard.part
+    cut, number = shard.cut, shard.number
     if task.step == "heads":
-        return Reply(part, np.concatenate(shard.heads()).tobytes(), None, Work())
-    if task.step != "down":
+        return Reply(number, np.concatenate(shard.heads()).tobytes(), None, Work())
+    if task.step != "top_down":
         frontier = full_bitmap(cut)
         frontier[:-1] = unpack(task.frontier, cut.num_words)
     if task.step == "forest":
         forest = shard.forest(frontier)
-        return Reply(part, forest.vertices.tobytes(), forest.roots.tobytes(), forest.work)
-    if task.step == "up":
-        visited = unpack(task.visited, cut.words_of(part))
-        up = shard.up(frontier, visited, parents=task.parents)
-        parents = None if up.parents is None else up.parents.tobytes()
-        return Reply(part, pack(up.found), parents, up.work)
-    down = shard.down(unpack(task.frontier, cut.words_of(part)), parents=task.parents)
-    parents = None if down.parents is None else down.parents.tobytes()
-    words = down.words
+        return Reply(number, forest.vertices.tobytes(), forest.roots.tobytes(), forest.work)
+    if task.step == "bottom_up":
+        visited = unpack(task.visited, cut.words_of(number))
+        bottom_up = shard.bottom_up(frontier, visited, parents=task.parents)
+        parents = None if bottom_up.parents is None else bottom_up.parents.tobytes()
+        return Reply(number, pack(bottom_up.found), parents, bottom_up.work)
+    top_down = shard.top_down(unpack(task.frontier, cut.words_of(number)), parents=task.parents)
+    parents = None if top_down.parents is None else top_down.parents.tobytes()
+    words = top_down.words
     if words is None:
         words = full_bitmap(cut)
-        assert down.ids is not None
-        set_bits(words, down.ids)
-    return Reply(part, pack(words[:-1]), parents, down.work)
+        assert top_down.ids is not None
+        set_bits(words, top_down.ids)
+    return Reply(number, pack(words[:-1]), parents, top_down.work)

@@ -1,4 +1,4 @@
-"""Check every byte and every promise of a graph in parts."""
+"""Check every byte and every promise of a sharded graph."""
 
 from __future__ import annotations
 
@@ -36,35 +36,39 @@ def verify(
     manifest = Manifest.read(path)
     with ExitStack() as stack:
         vertices = stack.enter_context(manifest.open(None))
-        parts = [stack.enter_context(manifest.open(part)) for part in range(len(manifest.parts))]
-        for container in (vertices, *parts):
+        shards = [
+            stack.enter_context(manifest.open(shard)) for shard in range(len(manifest.shards))
+        ]
+        for container in (vertices, *shards):
             stack.enter_context(container.file.reading())
-        with phases("sums", sum(part.bytes.size for part in (vertices, *parts)), "B") as bar:
-            for container in (vertices, *parts):
+        with phases("sums", sum(shard.bytes.size for shard in (vertices, *shards)), "B") as bar:
+            for container in (vertices, *shards):
                 check_bytes(container, threads, bar.update)
         check_vertices(vertices, threads, phases)
-        weights = _weights(manifest, vertices, parts)
+        weights = _weights(manifest, vertices, shards)
         seed = np.uint64(secrets.randbits(64))
         sides = 2 if manifest.directed else 1
         sums = np.zeros((sides, 2), np.uint64)
         with phases("rows", sides * manifest.num_vertices, "row") as bar:
-            for part in parts:
-                sums += _check_part(part, weights, seed, threads, bar.update)
+            for shard in shards:
+                sums += _check_shard(shard, weights, seed, threads, bar.update)
         check_symmetry(manifest.folder, list(sums), directed=manifest.directed)
     return phases.seconds
 
 
-def _weights(manifest: Manifest, vertices: Container, parts: list[Container]) -> NDArray[np.uint32]:
+def _weights(
+    manifest: Manifest, vertices: Container, shards: list[Container]
+) -> NDArray[np.uint32]:
     """Sum up degrees, and see that files agree on them and on what the manifest says."""
     degrees = vertices.section(Kind.DEGREES)
     weights = degrees.copy()
     last = {"connected": 0, "useful": 0}
-    for number, part in enumerate(parts):
-        own = manifest.cut.vertex_of(number, np.arange(part.num_vertices))
-        if not np.array_equal(degrees[own], part.section(Kind.DEGREES)):
-            raise FormatError(f"{part.path}: its degrees are not those of {vertices.path}")
+    for number, shard in enumerate(shards):
+        own = manifest.cut.vertex_of(number, np.arange(shard.num_vertices))
+        if not np.array_equal(degrees[own], shard.section(Kind.DEGREES)):
+            raise FormatError(f"{shard.path}: its degrees are not those of {vertices.path}")
         if manifest.directed:
-            weights[own] += part.section(Kind.IN_DEGREES)
+            weights[own] += shard.section(Kind.IN_DEGREES)
     connected = np.flatnonzero(weights)
     useful = np.flatnonzero(degrees >= (1 if manifest.directed else 2))
     last = {
@@ -81,20 +85,20 @@ def _weights(manifest: Manifest, vertices: Container, parts: list[Container]) ->
     return weights
 
 
-def _check_part(
-    part: Container,
+def _check_shard(
+    shard: Container,
     weights: NDArray[np.uint32],
     seed: np.uint64,
     threads: int,
     advance: Callable[[int], object],
 ) -> NDArray[np.uint64]:
-    """Check all rows of a part; returns the fingerprint sums of each direction."""
-    sides: list[Rows] = [load_rows(part)]
-    if part.directed:
-        sides.append(load_rows(part, transposed=True))
+    """Check all rows of a shard; returns the fingerprint sums of each direction."""
+    sides: list[Rows] = [load_rows(shard)]
+    if shard.directed:
+        sides.append(load_rows(shard, transposed=True))
     largest = max(int(rows.degrees.max(initial=0)) for rows in sides)
-    if largest != int(part.header["max_degree"]):
-        raise FormatError(f"{part.path}: the largest degree is {largest:,}, not as stated")
-    if int(sides[0].degrees.sum(dtype=np.uint64)) != part.num_arcs:
-        raise FormatError(f"{part.path}: degrees do not add up to its edges")
-    return np.array([check_rows(part, rows, weights, seed, threads, advance) for rows in sides])
+    if largest != int(shard.header["max_degree"]):
+        raise FormatError(f"{shard.path}: the largest degree is {largest:,}, not as stated")
+    if int(sides[0].degrees.sum(dtype=np.uint64)) != shard.num_arcs:
+        raise FormatError(f"{shard.path}: degrees do not add up to its edges")
+    return np.array([check_rows(shard, rows, weights, seed, threads, advance) for rows in sides])

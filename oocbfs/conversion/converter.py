@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 from oocbfs import memory as memory_
 from oocbfs.conversion.ids import IdMap, IdRange
-from oocbfs.conversion.naming import naming
+from oocbfs.conversion.names import numbering
 from oocbfs.conversion.objects import from_memory, names_from_memory
 from oocbfs.conversion.pipeline import Conversion
 from oocbfs.conversion.plan import ConvertPlan, make_plan
@@ -180,7 +180,7 @@ def _convert(
 
         readers.load(files)
     if ids == "names":
-        naming.load()
+        numbering.load()
     plan = make_plan(budget_bytes, threads)
     threads = plan.threads
     _log.debug("%s of memory, %d threads", memory_.format_size(budget_bytes), threads)

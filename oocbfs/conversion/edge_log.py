@@ -30,8 +30,8 @@ class EdgeLog:
     def append(self, edges: Edges) -> None:
         """Add edges."""
         for first in range(0, edges.sources.size, _BATCH_EDGES):
-            part = slice(first, first + _BATCH_EDGES)
-            piece = _packed(edges.sources[part], edges.targets[part])
+            chunk = slice(first, first + _BATCH_EDGES)
+            piece = _packed(edges.sources[chunk], edges.targets[chunk])
             full = self._size + piece.shape[1] > _BATCH_EDGES
             if full or (self._pieces and self._pieces[0].shape[0] != piece.shape[0]):
                 self.finish()

@@ -85,7 +85,7 @@ class BitmapIds(_SomeIds):
     def to_vertices(self, ids: Ids) -> Ids:
         """Return the vertex that each id names."""
         out = np.empty_like(ids)
-        kernels.rank_in_bitmap(out, ids, self._words, self._counts)
+        kernels.position_in_bitmap(out, ids, self._words, self._counts)
         return out
 
     def pieces(self) -> Iterator[Ids]:
@@ -115,7 +115,7 @@ class ListedIds(_SomeIds):
     def to_vertices(self, ids: Ids) -> Ids:
         """Return the vertex that each id names; every id must be in the list."""
         out = np.empty_like(ids)
-        kernels.rank_in_list(out, ids, self._listed, self._first, np.uint64(self._shift))
+        kernels.position_in_list(out, ids, self._listed, self._first, np.uint64(self._shift))
         return out
 
     def pieces(self) -> Iterator[Ids]:

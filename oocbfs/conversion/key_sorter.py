@@ -188,8 +188,8 @@ def _splitters(sample: Keys, num_buckets: int, align_bits: int) -> Keys:
     """Choose keys that cut the sample into about equal parts, less those that would repeat."""
     if num_buckets < 2 or sample.size == 0:
         return np.empty(0, np.uint64)
-    ranked = np.sort(sample)
-    chosen = ranked[np.arange(1, num_buckets) * ranked.size // num_buckets]
+    ordered = np.sort(sample)
+    chosen = ordered[np.arange(1, num_buckets) * ordered.size // num_buckets]
     chosen = np.unique(chosen >> np.uint64(align_bits)) << np.uint64(align_bits)
-    useful: Keys = chosen[chosen > ranked[0] >> np.uint64(align_bits) << np.uint64(align_bits)]
+    useful: Keys = chosen[chosen > ordered[0] >> np.uint64(align_bits) << np.uint64(align_bits)]
     return useful

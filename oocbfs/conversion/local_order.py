@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from oocbfs.conversion.spill import SpillFile
 from oocbfs.kernels.convert import cluster
 
-# Vertices in a cluster; 256 to 4,096 make no difference to a traversal.
+# Vertices in a cluster; 256 to 4,096 make no difference to a search.
 _CLUSTER = 512
 # Rows after which pages are given back; the kernel maps up to 16 pages around one.
 _ROWS_PER_RELEASE = 1024
 
 
 class LocalOrder:
-    """Takes the arcs of a graph, both ways, sorted, and ranks its vertices."""
+    """Takes the arcs of a graph, both ways, sorted, and orders its vertices."""
 
     def __init__(self, folder: str | os.PathLike[str], num_vertices: int, column_bits: int) -> None:
         self._neighbours = SpillFile(folder)
@@ -43,16 +43,16 @@ class LocalOrder:
         cluster.split_arcs(neighbours, self._ends, arcs, self._column_bits)
         self._neighbours.append(neighbours)
 
-    def ranks(self) -> NDArray[np.uint32]:
+    def stored_at(self) -> NDArray[np.uint32]:
         """Position of each vertex in the local order."""
         np.cumsum(self._ends, out=self._ends)
-        ranks = np.full(self._ends.size, cluster.NOWHERE, np.uint32)
-        placed = np.empty_like(ranks)
+        stored_at = np.full(self._ends.size, cluster.NOWHERE, np.uint32)
+        placed = np.empty_like(stored_at)
         progress = np.zeros(cluster.PROGRESS_WORDS, np.int64)
         with self._neighbours.mapped(np.uint32) as (neighbours, release):
-            while progress[cluster.COUNT] < ranks.size:
+            while progress[cluster.COUNT] < stored_at.size:
                 cluster.grow(
-                    ranks, placed, progress, neighbours, self._ends, _CLUSTER, _ROWS_PER_RELEASE
+                    stored_at, placed, progress, neighbours, self._ends, _CLUSTER, _ROWS_PER_RELEASE
                 )
                 release()
-        return ranks
+        return stored_at

@@ -17,7 +17,7 @@ from oocbfs.kernels import varint
 from oocbfs.kernels.convert import arrange, radix
 
 Degrees = NDArray[np.uint32]
-NO_RANKS = np.empty(0, np.uint32)
+NO_ORDER = np.empty(0, np.uint32)
 # Another order than the natural one costs 4 bytes per vertex and a pass over every result, so it
 # must save more than this share of the graph's bits.
 _WORTHWHILE = 0.03
@@ -49,7 +49,7 @@ class RowSample:
         share = min(1.0, _SAMPLE_ARCS / max(1, 2 * num_edges))
         self._threshold = np.uint64(min(2**64 - 1, int(share * 2**64)))
         self._column_bits, self._both = column_bits, both
-        self._parts = [np.empty(0, np.uint64)]
+        self._chunks = [np.empty(0, np.uint64)]
         self._size = 0
         self._halved = False
 
@@ -61,17 +61,17 @@ class RowSample:
         """Keep arcs that were taken; where they become too many, keep those of half the rows."""
         if self._halved:  # perhaps after they were taken
             arcs = self._pick(arcs, False)
-        self._parts.append(arcs)
+        self._chunks.append(arcs)
         self._size += arcs.size
         while self._size > _MAX_ARCS:
             self._threshold >>= np.uint64(1)
             self._halved = True
-            self._parts = [self._pick(part, False) for part in self._parts]
-            self._size = sum(part.size for part in self._parts)
+            self._chunks = [self._pick(chunk, False) for chunk in self._chunks]
+            self._size = sum(chunk.size for chunk in self._chunks)
 
     def arcs(self) -> NDArray[np.uint64]:
         """Return all of them, and keep none."""
-        arcs, self._parts = np.concatenate(self._parts), []
+        arcs, self._chunks = np.concatenate(self._chunks), []
         return arcs
 
     def _pick(self, keys: NDArray[np.uint64], both: bool) -> NDArray[np.uint64]:
@@ -89,53 +89,53 @@ def looks_like_mesh(degrees: Degrees) -> bool:
     )
 
 
-def ranks_for(order: Order, degrees: Degrees) -> NDArray[np.uint32]:
+def stored_at_for(order: Order, degrees: Degrees) -> NDArray[np.uint32]:
     """Position of each vertex in an order by degrees; empty for the natural order."""
     if order is Order.NATURAL:
-        return NO_RANKS
-    ranks = np.empty_like(degrees)
+        return NO_ORDER
+    stored_at = np.empty_like(degrees)
     if order is Order.DEGREE:
         largest = int(degrees.max(initial=0))
-        arrange.rank_by_class(ranks, np.uint32(largest) - degrees, largest + 1)
+        arrange.order_by_class(stored_at, np.uint32(largest) - degrees, largest + 1)
     elif order is Order.DBG:
         # An isolated vertex is in the last class even where half the mean degree is below 1.
         limits = np.maximum(1, np.array(_GROUPS) * degrees.mean()) if degrees.size else _GROUPS
         values = np.arange(int(degrees.max(initial=0)) + 1)
         class_of = len(_GROUPS) - np.searchsorted(limits, values, side="right")
-        arrange.rank_by_class(ranks, class_of.astype(np.uint32)[degrees], len(_GROUPS) + 1)
+        arrange.order_by_class(stored_at, class_of.astype(np.uint32)[degrees], len(_GROUPS) + 1)
     else:
         raise ValueError(f"{order!r} does not follow from degrees")
-    return ranks
+    return stored_at
 
 
-def rank_by_heads(degrees: Degrees, heads: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def order_by_heads(degrees: Degrees, heads: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Position of each vertex by degree, equals by the size of their heads.
 
     A bottom-up step leaves the vertices whose head is not in the frontier, mostly those with
     large ones: then these lie together, and the rows of several are in one sector or one page.
     """
-    ranks = np.empty_like(degrees)
-    arrange.rank_by_degree_and_head(ranks, np.empty_like(degrees), degrees, heads)
-    return ranks
+    stored_at = np.empty_like(degrees)
+    arrange.order_by_degree_and_head(stored_at, np.empty_like(degrees), degrees, heads)
+    return stored_at
 
 
-def inverse(ranks: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def inverse(stored_at: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Return the vertex at each position."""
-    vertices = np.empty_like(ranks)
-    for first in range(0, ranks.size, _PIECE_VERTICES):
-        part = ranks[first : first + _PIECE_VERTICES]
-        vertices[part] = np.arange(first, first + part.size, dtype=np.uint32)
+    vertices = np.empty_like(stored_at)
+    for first in range(0, stored_at.size, _PIECE_VERTICES):
+        chunk = stored_at[first : first + _PIECE_VERTICES]
+        vertices[chunk] = np.arange(first, first + chunk.size, dtype=np.uint32)
     return vertices
 
 
-def head_weights(order: Order, degrees: Degrees, ranks: NDArray[np.uint32]) -> Degrees:
+def head_weights(order: Order, degrees: Degrees, stored_at: NDArray[np.uint32]) -> Degrees:
     """Degrees by stored vertex, to choose heads; empty if the smallest neighbour is the head."""
     if order is Order.NATURAL:
         return degrees
     if order is Order.DEGREE:
         return np.empty(0, np.uint32)
     weights = np.empty_like(degrees)
-    weights[ranks] = degrees
+    weights[stored_at] = degrees
     return weights
 
 
@@ -144,7 +144,7 @@ def choose_order(
 ) -> OrderChoice:
     """Choose the order in which a sample of arcs (row << column_bits | neighbour) is smallest.
 
-    The local order, if its ranks are given, replaces the natural one unless it takes more space,
+    The local order, if it is given, replaces the natural one unless it takes more space,
     because it saves time.
     """
     if arcs.size == 0:
@@ -153,12 +153,14 @@ def choose_order(
     bits = {}
     for order in Order:
         if order is not Order.LOCAL:
-            ranks = ranks_for(order, degrees)
+            stored_at = stored_at_for(order, degrees)
         elif local is not None:
-            ranks = local
+            stored_at = local
         else:
             continue
-        bits[order] = _bits_per_edge(arcs, column_bits, ranks, head_weights(order, degrees, ranks))
+        bits[order] = _bits_per_edge(
+            arcs, column_bits, stored_at, head_weights(order, degrees, stored_at)
+        )
     best = min(bits, key=lambda order: bits[order])
     named = {order.name.lower(): value for order, value in bits.items()}
     costs = ", ".join(f"{name} {value:.1f}" for name, value in named.items())
@@ -171,7 +173,7 @@ def choose_order(
 
 
 def _bits_per_edge(
-    arcs: NDArray[np.uint64], column_bits: int, ranks: NDArray[np.uint32], weights: Degrees
+    arcs: NDArray[np.uint64], column_bits: int, stored_at: NDArray[np.uint32], weights: Degrees
 ) -> float:
     """Encode the sorted sample under an order, head included, and count."""
     num_bits = first = 0
@@ -180,20 +182,20 @@ def _bits_per_edge(
         # To the end of the last row.
         row_end = np.uint64(((int(arcs[stop - 1]) >> column_bits) + 1) << column_bits)
         stop = first + int(np.searchsorted(arcs[first:], row_end))
-        num_bits += _encoded_bits(arcs[first:stop], column_bits, ranks, weights)
+        num_bits += _encoded_bits(arcs[first:stop], column_bits, stored_at, weights)
         first = stop
     return num_bits / arcs.size
 
 
 def _encoded_bits(
-    arcs: NDArray[np.uint64], column_bits: int, ranks: NDArray[np.uint32], weights: Degrees
+    arcs: NDArray[np.uint64], column_bits: int, stored_at: NDArray[np.uint32], weights: Degrees
 ) -> int:
     bits = np.uint64(column_bits)
     rows = arcs >> bits
     numbers = np.concatenate(([0], np.cumsum(rows[1:] != rows[:-1]))).astype(np.uint64)
     columns = arcs & np.uint64((1 << column_bits) - 1)
-    if ranks.size:
-        columns = ranks[columns].astype(np.uint64)
+    if stored_at.size:
+        columns = stored_at[columns].astype(np.uint64)
     keys = _sorted(numbers << bits | columns)
     num_rows = int(numbers[-1]) + 1
     heads, lengths, counts = (np.empty(num_rows, np.uint32) for _ in range(3))

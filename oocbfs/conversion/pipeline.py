@@ -1,6 +1,6 @@
 """The steps of a conversion from top to bottom, each in bounded memory.
 
-   number_names    if ids are names: edges between numbers instead, see ``naming``
+   number_names    if ids are names: edges between numbers instead, see ``names``
 1. read            edges in input ids, kept as they come, and the ids that occur
 2. name_vertices   which ids are vertices, and the number of each
 3. sort            edges as sorted keys of two vertices, without loops and duplicates; exact degrees
@@ -21,16 +21,16 @@ from oocbfs.conversion.edge_log import EdgeLog
 from oocbfs.conversion.ids import IdBitmap, IdMap, IdRange
 from oocbfs.conversion.key_sorter import Keys
 from oocbfs.conversion.local_order import LocalOrder
-from oocbfs.conversion.naming.naming import Naming
+from oocbfs.conversion.names.numbering import Numbering
 from oocbfs.conversion.order import (
-    NO_RANKS,
+    NO_ORDER,
     OrderChoice,
     choose_order,
     head_weights,
     inverse,
     looks_like_mesh,
-    rank_by_heads,
-    ranks_for,
+    order_by_heads,
+    stored_at_for,
 )
 from oocbfs.conversion.plan import LISTED_BYTES, VERTEX_BYTES
 from oocbfs.conversion.resources import Resources
@@ -69,7 +69,7 @@ class Conversion(Closing):
         self._phases = resources.phases
         self._held_bytes, self._threads = resources.plan.held_bytes, resources.plan.threads
         self._open = ExitStack()
-        self._names: Naming | None = None
+        self._names: Numbering | None = None
         self.counts = Counts()
 
     def close(self) -> None:
@@ -80,7 +80,7 @@ class Conversion(Closing):
 
     def number_names(self, stream: NamedEdgeStream) -> EdgeStream:
         """Return the edges between names as edges between numbers, and keep the names."""
-        self._names = self._open.enter_context(Naming(self._resources, stream))
+        self._names = self._open.enter_context(Numbering(self._resources, stream))
         self._names.read()
         self._names.merge()
         self.counts.spilled_bytes += self._names.spilled_bytes
@@ -134,7 +134,7 @@ class Conversion(Closing):
         sample_ids = np.concatenate((sample.sources, sample.targets))
         num_ids = 2 * self._log.num_edges
         sorter = self._resources.key_sorter(sample_ids, num_ids, self._held_bytes // 4)
-        parts, count = [np.empty(0, np.uint64)], 0
+        chunks, count = [np.empty(0, np.uint64)], 0
         id_bytes = LISTED_BYTES + VERTEX_BYTES[False]
         with self._phases("ids", len(self._log), "batch") as bar:
             for index in range(len(self._log)):
@@ -142,13 +142,13 @@ class Conversion(Closing):
                 sorter.add(edges.sources)
                 sorter.add(edges.targets)
                 bar.update()
-            for part in sorter.drain(np.copy):
-                count += part.size
+            for chunk in sorter.drain(np.copy):
+                count += chunk.size
                 if count <= self._held_bytes // id_bytes:  # otherwise they are only counted
-                    parts.append(part)
+                    chunks.append(chunk)
         self.counts.spilled_bytes += sorter.spilled_bytes
         self._resources.require(id_bytes * count, f"{count:,} ids with gaps")
-        return np.concatenate(parts)
+        return np.concatenate(chunks)
 
     # 3. Sort
 
@@ -203,7 +203,7 @@ class Conversion(Closing):
         """Fix the order of the vertices."""
         edges = self._edges
         mesh = choice == "auto" and looks_like_mesh(edges.total_degrees)
-        local = self._rank_locally() if mesh or choice == "local" else None
+        local = self._order_locally() if mesh or choice == "local" else None
         with self._phases("order", None, "row"):
             degrees = edges.total_degrees
             if choice == "auto":
@@ -211,22 +211,22 @@ class Conversion(Closing):
             else:
                 self.order = OrderChoice(Order[choice.upper()], "as asked for", {})
             if local is not None and self.order.order is Order.LOCAL:
-                self._ranks = local
+                self._stored_at = local
             else:
-                self._ranks = ranks_for(self.order.order, degrees)
+                self._stored_at = stored_at_for(self.order.order, degrees)
         del edges.rows
         if self.order.order is Order.DEGREE:
-            heads = edges.heads(self._ranks)
-            self._ranks = NO_RANKS  # memory for the next ones
-            self._ranks = rank_by_heads(degrees, heads)
-        self._weights = head_weights(self.order.order, degrees, self._ranks)
+            heads = edges.heads(self._stored_at)
+            self._stored_at = NO_ORDER  # memory for the next ones
+            self._stored_at = order_by_heads(degrees, heads)
+        self._weights = head_weights(self.order.order, degrees, self._stored_at)
         return self.order
 
-    def _rank_locally(self) -> NDArray[np.uint32]:
-        """Rank the vertices in the local order."""
+    def _order_locally(self) -> NDArray[np.uint32]:
+        """Place the vertices in the local order."""
         num_vertices, budget_bytes = self.ids.num_vertices, self._held_bytes - self._table_bytes
         sorter = self._edges.sort_arcs(
-            "neighbours", Side.BOTH, NO_RANKS, budget_bytes=budget_bytes, keep=True
+            "neighbours", Side.BOTH, NO_ORDER, budget_bytes=budget_bytes, keep=True
         )
         order = LocalOrder(self._resources.folder, num_vertices, self._column_bits)
         with closing(order):
@@ -234,9 +234,9 @@ class Conversion(Closing):
                 for arcs in sorter.drain(np.copy):
                     order.add(arcs)
                     bar.update(arcs.size)
-                ranks = order.ranks()
+                stored_at = order.stored_at()
             self.counts.spilled_bytes += sorter.spilled_bytes + order.spilled_bytes
-            return ranks
+            return stored_at
 
     # 5. Write
 
@@ -253,8 +253,8 @@ class Conversion(Closing):
             section = container.begin(Kind.IDS, 8 * num_vertices)
             for piece in self.ids.pieces():
                 section.write(piece)
-        if self._ranks.size or self.order.order is not Order.NATURAL:
-            container.begin(Kind.ORDER, self._ranks.nbytes).write(inverse(self._ranks))
+        if self._stored_at.size or self.order.order is not Order.NATURAL:
+            container.begin(Kind.ORDER, self._stored_at.nbytes).write(inverse(self._stored_at))
         sides = (Side.OUT, Side.IN) if edges.directed else (Side.BOTH,)
         writers = {}
         for side in sides:
@@ -279,10 +279,10 @@ class Conversion(Closing):
 
     def _in_order(self, degrees: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Degrees in stored order."""
-        if self._ranks.size == 0:
+        if self._stored_at.size == 0:
             return degrees
         stored = np.empty_like(degrees)
-        stored[self._ranks] = degrees
+        stored[self._stored_at] = degrees
         return stored
 
     def _write_rows(self, writer: RowWriter, side: Side) -> None:
@@ -290,7 +290,7 @@ class Conversion(Closing):
         # The edges of a directed graph are needed once more, for the transpose.
         keep, budget_bytes = side is Side.OUT, self._held_bytes - self._table_bytes
         sorter = self._edges.sort_arcs(
-            "arrange", side, self._ranks, budget_bytes=budget_bytes, keep=keep
+            "arrange", side, self._stored_at, budget_bytes=budget_bytes, keep=keep
         )
         writer.begin_tails()
         with self._phases("encode", self._edges.num_arcs(side), "edge") as bar:

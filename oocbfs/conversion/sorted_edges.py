@@ -102,22 +102,22 @@ class SortedEdges:
         self,
         phase: str,
         side: Side,
-        ranks: NDArray[np.uint32],
+        stored_at: NDArray[np.uint32],
         *,
         budget_bytes: int,
         keep: bool,
     ) -> KeySorter:
-        """Scatter the arcs of a side by row, under the ranks of an order; none are the natural one.
+        """Scatter the arcs of a side by row, as an order stores them; none is the natural one.
 
         ``keep`` tells whether the edges are needed once more.
         """
         free_bytes = budget_bytes - self._log.resident_bytes
-        sample = self._arcs(self._sample, side, ranks)
+        sample = self._arcs(self._sample, side, stored_at)
         num_arcs = self.num_arcs(side)
         sorter = self._resources.key_sorter(sample, num_arcs, free_bytes, self._column_bits)
 
         def scatter(index: int) -> int:
-            arcs = self._arcs(self._unpack(index, keep=keep), side, ranks)
+            arcs = self._arcs(self._unpack(index, keep=keep), side, stored_at)
             sorter.add(arcs)
             return arcs.size
 
@@ -127,16 +127,16 @@ class SortedEdges:
                 bar.update(size)
         return sorter
 
-    def heads(self, ranks: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """Return the lowest rank among the neighbours of each vertex, num_vertices if it has none.
+    def heads(self, stored_at: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Return the stored vertex of each vertex's first neighbour, num_vertices if it has none.
 
         In a directed graph, those with an edge to it count.
         """
-        heads = np.full(ranks.size, ranks.size, np.uint32)
+        heads = np.full(stored_at.size, stored_at.size, np.uint32)
         threads = self._resources.plan.threads
         with self._resources.phases("heads", self.num_keys, "edge") as bar:
             for keys in ordered_map(self._unpack, range(len(self._log)), threads):
-                arrange.note_heads(heads, ranks, keys, self._column_bits, not self.directed)
+                arrange.note_heads(heads, stored_at, keys, self._column_bits, not self.directed)
                 bar.update(keys.size)
         return heads
 
@@ -145,10 +145,10 @@ class SortedEdges:
         varint.unpack_keys(keys, self._log.take(index, keep=keep))
         return keys
 
-    def _arcs(self, keys: Keys, side: Side, ranks: NDArray[np.uint32]) -> Keys:
-        """Arcs of keys in the directions of a side, both ends renamed by rank."""
+    def _arcs(self, keys: Keys, side: Side, stored_at: NDArray[np.uint32]) -> Keys:
+        """Arcs of keys in the directions of a side, both ends as stored."""
         out = np.empty(keys.size * (2 if side is Side.BOTH else 1), np.uint64)
-        arrange.directed_keys(out, keys, ranks, self._column_bits, int(side))
+        arrange.directed_keys(out, keys, stored_at, self._column_bits, int(side))
         return out
 
     def close(self) -> None:

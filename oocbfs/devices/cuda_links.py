@@ -83,7 +83,7 @@ class NcclLinks(Links):
                     )
         self._count_all(8 * words[0].size)
 
-    def deal(self, sent: Sequence[Memory], received: Sequence[Memory]) -> None:
+    def all_to_all(self, sent: Sequence[Memory], received: Sequence[Memory]) -> None:
         """Send and receive in one group: NCCL knows no exchange of pieces, and no OR."""
         count = len(self._communicators)
         with self._together() as streams:

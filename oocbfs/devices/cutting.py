@@ -1,4 +1,4 @@
-"""The rows of one part of a graph, cut out of a graph in one file: bytes are copied."""
+"""The rows of one shard of a graph, cut out of a graph in one file: bytes are copied."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from oocbfs.kernels.rows import Rows, freeze
 from oocbfs.kernels.shards.copying import copy_ranges
 
 
-def cut_rows(rows: Rows, cut: Cut, part: int) -> Rows:
-    """Return the rows of a part's words of 64 vertices; their heads and tails stay as they are."""
-    own = cut.vertex_of(part, np.arange(cut.rows_of(part)))
+def cut_rows(rows: Rows, cut: Cut, shard: int) -> Rows:
+    """Return the rows of a shard's words of 64 vertices; their heads and tails stay as they are."""
+    own = cut.vertex_of(shard, np.arange(cut.rows_of(shard)))
     begins, ends = (
         rows.bases[number >> rows.shift] + rows.starts[number] for number in (own, own + 1)
     )
@@ -31,7 +31,9 @@ def cut_rows(rows: Rows, cut: Cut, part: int) -> Rows:
     # On a page, so that it can be pinned as it is, with what decoders read ahead.
     memory = page_aligned(size + SLACK_BYTES)
     memory[size:] = 0
-    copy_ranges(memory, freeze(rows.tails, np.uint8), freeze(bounds, np.uint64), part, cut.parts)
+    copy_ranges(
+        memory, freeze(rows.tails, np.uint8), freeze(bounds, np.uint64), shard, cut.num_shards
+    )
     return Rows(
         heads=rows.heads[own],
         bases=bases,

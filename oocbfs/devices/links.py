@@ -1,7 +1,7 @@
 """How devices give each other words of bitmaps, and how many bytes each link carries.
 
 A message is a list of pieces of one size, a piece for each device. ``gather`` gives every device
-the words of all. ``deal`` gives every device the piece that each of the others has for it.
+the words of all. ``all_to_all`` gives every device the piece that each of the others has for it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Links(ABC):
         """Copy the words of each device to its piece of what every device received."""
 
     @abstractmethod
-    def deal(self, sent: Sequence[Memory], received: Sequence[Memory]) -> None:
+    def all_to_all(self, sent: Sequence[Memory], received: Sequence[Memory]) -> None:
         """Copy piece j of what device i sent to piece i of what device j received, if i is not j.
 
         What a device has for itself it puts there itself.
@@ -64,7 +64,7 @@ class CopiedLinks(Links):
             for j, target in enumerate(received):
                 self._carry(i, j, own, piece(target, i, len(words)))
 
-    def deal(self, sent: Sequence[Memory], received: Sequence[Memory]) -> None:
+    def all_to_all(self, sent: Sequence[Memory], received: Sequence[Memory]) -> None:
         """Copy what each has for each other."""
         count = len(sent)
         for i, pieces in enumerate(sent):
@@ -93,4 +93,4 @@ class EmulatorLinks(CopiedLinks):
 def piece(memory: Memory, number: int, count: int) -> Memory:
     """Return one of some equal pieces."""
     size = memory.size // count
-    return memory.part(number * size, (number + 1) * size)
+    return memory.slice(number * size, (number + 1) * size)

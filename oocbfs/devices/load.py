@@ -1,4 +1,4 @@
-"""Make several devices and their links, and bring a part of a graph to one of them."""
+"""Make several devices and their links, and bring a shard of a graph to one of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from oocbfs.devices.cuda_links import cuda_links
 from oocbfs.devices.links import EmulatorLinks, Links
-from oocbfs.devices.part import DevicePart
+from oocbfs.devices.shard import DeviceShard
 from oocbfs.formats.container.cut import Cut
 from oocbfs.gpu.cuda_device import CudaDevice
 from oocbfs.gpu.device import Device
@@ -16,7 +16,7 @@ from oocbfs.gpu.load import Budget, load_planned, usable_bytes
 from oocbfs.kernels.cuda.source import DEVICES_KERNELS, KernelOptions
 from oocbfs.kernels.emulator.library import Library
 from oocbfs.plan.device import DevicePlan
-from oocbfs.plan.search_arrays import dealt_bytes
+from oocbfs.plan.search_arrays import exchange_bytes
 from oocbfs.plan.shape import Shape, tails_of
 from oocbfs.progress import Phases
 from oocbfs.settings import Settings
@@ -32,13 +32,13 @@ def make_devices(
     devices: list[Device] = []
     library: Library | None = None
     for name in names:
-        made = make_device(engine, name, options, phases=phases, library=library)
+        made = make_shard_device(engine, name, options, phases=phases, library=library)
         library = made.library if isinstance(made, EmulatorDevice) else None
         devices.append(made)
     return devices
 
 
-def make_device(
+def make_shard_device(
     engine: str,
     number: int | None,
     options: KernelOptions,
@@ -46,7 +46,7 @@ def make_device(
     phases: Phases | None = None,
     library: Library | None = None,
 ) -> Device:
-    """Make a device for a part, with its kernels compiled; that of the emulator has a library."""
+    """Make a device for a shard, with its kernels compiled; that of the emulator has a library."""
     made: Device
     if engine == "cuda":
         made = CudaDevice(options, kernels=DEVICES_KERNELS, phases=phases, device_id=number)
@@ -60,28 +60,28 @@ def place(
     device: Device,
     sides: Sequence[Rows],
     cut: Cut,
-    part: int,
+    number: int,
     settings: Settings,
     options: KernelOptions,
-) -> DevicePart:
-    """Bring a part to its device, as planned for a graph of its size beside the bitmaps of all."""
+) -> DeviceShard:
+    """Bring a shard to its device, as planned for a graph of its size beside the bitmaps of all."""
     vram_bytes = usable_bytes(device, settings.vram)
     if vram_bytes is not None:
-        vram_bytes -= dealt_bytes(cut)
+        vram_bytes -= exchange_bytes(cut)
     shape = Shape(
-        num_vertices=cut.rows_of(part),
+        num_vertices=cut.rows_of(number),
         shift=sides[0].shift,
         tails=tuple(map(tails_of, sides)),
         on_disk=False,
     )
 
-    def load(decided: DevicePlan) -> DevicePart:
-        return DevicePart(
+    def load(decided: DevicePlan) -> DeviceShard:
+        return DeviceShard(
             device,
             sides[0],
             sides[-1],
             cut=cut,
-            part=part,
+            number=number,
             with_parents=options.with_parents,
             device_ranges=decided.device_ranges,
             host_ranges=decided.host_ranges,

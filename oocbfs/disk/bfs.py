@@ -20,7 +20,7 @@ from oocbfs import memory
 from oocbfs.disk.step import HEADS_WORTH, Readers, make_buffers, read_cost
 from oocbfs.formats.io.direct import page_aligned
 from oocbfs.graph.disk_rows import DiskRows
-from oocbfs.kernels.bfs.traverse import AUTO, BOTTOM_UP, MAX_RECORDS
+from oocbfs.kernels.bfs.search import AUTO, BOTTOM_UP, MAX_RECORDS
 from oocbfs.kernels.compiling import Code
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.disk import bfs as kernels
@@ -44,14 +44,14 @@ from oocbfs.plan.disk import READERS
 _NO_PARENTS = np.empty(0, np.uint32)
 
 
-class DiskTraversal(NamedTuple):
-    """What a traversal did: one record a level, and the number of levels."""
+class DiskSearch(NamedTuple):
+    """What a search did: one record a level, and the number of levels."""
 
     records: NDArray[np.void]
     depth: int
 
 
-def traverse(
+def search(
     rows: DiskRows,
     sources: NDArray[np.int64],
     levels: NDArray[np.int32],
@@ -62,8 +62,8 @@ def traverse(
     direction: int = AUTO,
     max_depth: int = -1,
     target: int = -1,
-) -> DiskTraversal:
-    """Fill levels (and parents) of stored vertices; see ``kernels.bfs.traverse``.
+) -> DiskSearch:
+    """Fill levels (and parents) of stored vertices; see ``kernels.bfs.search``.
 
     Vertices behind the last non-isolated one are reached only where they are sources.
     """
@@ -84,7 +84,7 @@ def traverse(
         records = np.zeros(int(max_depth != 0), LEVEL_RECORD)
         records["direction"] = direction == BOTTOM_UP
         records["num_levels"] = 1
-        return DiskTraversal(records, records.size)
+        return DiskSearch(records, records.size)
     num_threads = max(READERS, threads)
     state = _make_state(levels[:n], parents, num_threads, rows.out_disk.tail_bytes, cache_bytes)
     with Readers(rows.file, state.control, num_threads) as readers:
@@ -102,7 +102,7 @@ def traverse(
 
 @dataclass(frozen=True)
 class _Search:
-    """One traversal."""
+    """One search."""
 
     rows: DiskRows
     state: DiskState
@@ -116,7 +116,7 @@ class _Search:
     def control(self) -> NDArray[np.int64]:
         return self.state.control
 
-    def run(self, sources: NDArray[np.int64]) -> DiskTraversal:
+    def run(self, sources: NDArray[np.int64]) -> DiskSearch:
         """Run level after level until a frontier is empty."""
         control = self.control
         self._start(sources)
@@ -130,7 +130,7 @@ class _Search:
                 if small:
                     self._run_step(kernels.TO_QUEUE)
         depth = int(control[words.DEPTH])
-        return DiskTraversal(self.state.records[: min(depth, MAX_RECORDS)].copy(), depth)
+        return DiskSearch(self.state.records[: min(depth, MAX_RECORDS)].copy(), depth)
 
     def _start(self, sources: NDArray[np.int64]) -> None:
         """Visit the sources: the frontier's bitmap gets them, and the queue if they are few."""
@@ -276,7 +276,7 @@ CODE = (Code(kernels.step, __name__, "load"),)
 
 @cache
 def load() -> None:
-    """Compile the kernels or load them from the cache, so that no traversal's time includes it."""
+    """Compile the kernels or load them from the cache, so that no search's time includes it."""
     rows = read_only(one_row())
     state = _make_state(np.zeros(1, np.int32), None, 1, 0, 0)
     kernels.step(kernels.FILL_CACHE, rows, NO_TAILS, state, 0, 0, 0, 0)

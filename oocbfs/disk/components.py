@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from oocbfs.disk.step import Readers, make_buffers
 from oocbfs.graph.disk_rows import DiskRows
 from oocbfs.kernels.compiling import Code
-from oocbfs.kernels.components.connect import COMPRESS, LINK_HEADS, POINT_TO_HEADS, Step, Work
+from oocbfs.kernels.components.connect import (
+    COMPRESS,
+    LINK_HEADS,
+    POINT_TO_HEADS,
+    ComponentStep,
+    Work,
+)
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.components import DiskForestState, link_tails
 from oocbfs.kernels.disk.read import NO_TAILS, Disk
@@ -22,7 +28,7 @@ from oocbfs.plan.disk import READERS
 
 def connect(
     rows: DiskRows, labels: NDArray[np.uint32], *, both: bool, threads: int
-) -> tuple[list[Step], int]:
+) -> tuple[list[ComponentStep], int]:
     """Label stored vertices as ``kernels.components.connect`` does; return steps and bytes read.
 
     There is no sample of the tails: it would read a page for each row, and the tails are to be read
@@ -38,7 +44,7 @@ def connect(
     if both:
         _read_tails(rows, rows.in_rows, rows.in_disk, state)
     work.steps.append(
-        Step(
+        ComponentStep(
             name="tails",
             edges=int(control[words.EDGES]),
             tail_bytes=int(control[words.TAIL_BYTES]),

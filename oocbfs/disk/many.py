@@ -1,14 +1,14 @@
 """Breadth-first search from many sources with the tails on disk: what is read, is read for all.
 
-Sources need not be on the same level. Most of what a traversal reads, it reads in one or two
+Sources need not be on the same level. Most of what a search reads, it reads in one or two
 levels, which some sources come to sooner than others. So a source whose next level costs much waits
 until all others are as far: they move alone while their frontiers are cheap to read, and then all
 together.
 
-A step first asks the heads, unless the frontiers are cheap to read. Then some sources push, and
-their frontier's rows are read, and the others pull, and the rows are read that are still pending. A
+A step first asks the heads, unless the frontiers are cheap to read. Then some sources go top-down,
+and their frontier's rows are read; the others go bottom-up, and the rows still pending are read. A
 row that several want is read once, so what counts is the price of all rows together; those whose
-frontiers are the cheapest push.
+frontiers are the cheapest go top-down.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ from oocbfs.kernels.gather import BATCH
 from oocbfs.kernels.rows import Rows, one_row, read_only
 from oocbfs.plan.disk import READERS, WIDTHS
 
-# Sources of one traversal, and the words that hold a bit for each.
+# Sources of one search, and the words that hold a bit for each.
 WORDS = dict(zip(WIDTHS, (np.uint64, np.uint32, np.uint16, np.uint8), strict=True))
 # More levels than that are too many to share, and to be kept in a byte.
 MOST_LEVELS = 127
 _NO_LEVELS = np.empty((0, 0), np.int8)
 
 
-class DiskManyTraversal(NamedTuple):
-    """What a traversal found: vertices of each level, one row a level, one column a source.
+class DiskManySearch(NamedTuple):
+    """What a search found: vertices of each level, one row a level, one column a source.
 
-    One mask a step says which sources pushed, and one which pulled. A traversal that is too deep
+    One mask a step says which sources went top-down, one which bottom-up. A search that is too deep
     was given up.
     """
 
     sizes: NDArray[np.int64]
-    pushing: list[int]
-    pulling: list[int]
+    top_down: list[int]
+    bottom_up: list[int]
     disk_bytes: int
     too_deep: bool
 
 
-def traverse_many(
+def search_many(
     rows: DiskRows,
     sources: NDArray[np.int64],
     levels: NDArray[np.int8] | None,
@@ -59,7 +59,7 @@ def traverse_many(
     width: int,
     threads: int,
     max_levels: int = MOST_LEVELS,
-) -> DiskManyTraversal:
+) -> DiskManySearch:
     """Find the distance of every vertex from each of up to ``width`` sources.
 
     Parameters
@@ -84,7 +84,7 @@ def traverse_many(
 
 
 class _Search:
-    """One traversal."""
+    """One search."""
 
     def __init__(
         self,
@@ -109,32 +109,32 @@ class _Search:
         self._costs = np.zeros(64, np.int64)
         self._sizes = np.zeros((max_levels + 1, 64), np.int64)
 
-    def run(self) -> DiskManyTraversal:
+    def run(self) -> DiskManySearch:
         """Run step after step until no source has a frontier."""
         depths = self._state.depths
-        pushing: list[int] = []
-        pulling: list[int] = []
+        went_top_down: list[int] = []
+        went_bottom_up: list[int] = []
         self._start()
         too_deep = False
         while (active := self._frontier > 0).any() and not too_deep:
             cheap = active & (self._costs <= self._heads_worth)
             moving = cheap if cheap.any() else active
             depths[moving] += 1
-            push, pull = self._direct(_mask(moving))
-            self._set(push, pull)
-            if push:
+            top_down, bottom_up = self._direct(_mask(moving))
+            self._set(top_down, bottom_up)
+            if top_down:
                 self._run_step(kernels.VISIT_HEADS, self._rows.out_rows, self._threads)
-            self._read(push, pull)
+            self._read(top_down, bottom_up)
             self._sweep(moving)
-            pushing.append(push)
-            pulling.append(pull)
+            went_top_down.append(top_down)
+            went_bottom_up.append(bottom_up)
             too_deep = bool((depths[self._frontier > 0] >= self._max_levels).any())
         sizes = self._sizes[: int(depths.max()) + 1, : self._sources.size]
         sizes[0] = 1  # a source without edges has no words, and was not counted
-        return DiskManyTraversal(
+        return DiskManySearch(
             sizes=sizes,
-            pushing=pushing,
-            pulling=pulling,
+            top_down=went_top_down,
+            bottom_up=went_bottom_up,
             disk_bytes=int(self._control[words.DISK_BYTES]),
             too_deep=too_deep,
         )
@@ -163,7 +163,7 @@ class _Search:
         self._sizes[self._state.depths[moving], np.flatnonzero(moving)] = self._frontier[moving]
 
     def _direct(self, moving: int) -> tuple[int, int]:
-        """Choose which sources push and which pull, after the heads pass where that is worth it."""
+        """Choose which sources go top-down, after the heads pass where that is worth it."""
         if self._price(moving, 0) <= self._heads_worth:
             return moving, 0
         self._masks[kernels.MOVING] = moving
@@ -171,53 +171,53 @@ class _Search:
         return self._divide(moving)
 
     def _divide(self, moving: int) -> tuple[int, int]:
-        """Let the sources with the cheapest frontiers push and the others pull, as costs least.
+        """Let the cheapest frontiers go top-down, the other sources bottom-up, as costs least.
 
-        How many push is first tried in large steps, then in smaller ones around the best.
+        How many go top-down is first tried in large steps, then in smaller ones around the best.
         """
-        ranked = [s for s in np.argsort(self._costs, kind="stable").tolist() if moving >> s & 1]
+        by_cost = [s for s in np.argsort(self._costs, kind="stable").tolist() if moving >> s & 1]
 
         def price(count: int) -> int:
-            push = sum(1 << s for s in ranked[:count])
-            return self._price(push, moving & ~push)
+            top_down = sum(1 << s for s in by_cost[:count])
+            return self._price(top_down, moving & ~top_down)
 
-        step = -(-len(ranked) // 8)
-        prices = {count: price(count) for count in (*range(0, len(ranked), step), len(ranked))}
+        step = -(-len(by_cost) // 8)
+        prices = {count: price(count) for count in (*range(0, len(by_cost), step), len(by_cost))}
         while step > 1:
             step = -(-step // 2)
             best = min(prices, key=prices.__getitem__)
             for count in (best - step, best + step):
-                if 0 < count < len(ranked) and count not in prices:
+                if 0 < count < len(by_cost) and count not in prices:
                     prices[count] = price(count)
-        push = sum(1 << s for s in ranked[: min(prices, key=prices.__getitem__)])
-        return push, moving & ~push
+        top_down = sum(1 << s for s in by_cost[: min(prices, key=prices.__getitem__)])
+        return top_down, moving & ~top_down
 
-    def _price(self, push: int, pull: int) -> int:
+    def _price(self, top_down: int, bottom_up: int) -> int:
         """Return what it costs to read all rows that a source wants."""
         control = self._control
         control[[words.FRONTIER_PAGES, words.FRONTIER_READS]] = 0
-        for part in self._parts(push, pull):
-            self._set(*part)
-            rows = self._rows.out_rows if part[0] else self._rows.in_rows
+        for one in self._passes(top_down, bottom_up):
+            self._set(*one)
+            rows = self._rows.out_rows if one[0] else self._rows.in_rows
             self._run_step(kernels.PRICE, rows, self._threads)
         return int(read_cost(control[words.FRONTIER_PAGES], control[words.FRONTIER_READS]))
 
-    def _read(self, push: int, pull: int) -> None:
+    def _read(self, top_down: int, bottom_up: int) -> None:
         """Read and use all rows that a source wants."""
-        for part in self._parts(push, pull):
-            self._set(*part)
+        for one in self._passes(top_down, bottom_up):
+            self._set(*one)
             rows, disk = self._rows.out_rows, self._rows.out_disk
-            if not part[0]:
+            if not one[0]:
                 rows, disk = self._rows.in_rows, self._rows.in_disk
             self._run_step(kernels.STREAM, rows, READERS, disk)
 
-    def _parts(self, push: int, pull: int) -> list[tuple[int, int]]:
-        """Return what is read at a time: directed graphs have other rows to push than to pull."""
-        parts = [(push, 0), (0, pull)] if self._is_directed else [(push, pull)]
-        return [part for part in parts if any(part)]
+    def _passes(self, top_down: int, bottom_up: int) -> list[tuple[int, int]]:
+        """Return what is read at a time: directed graphs have other rows for each direction."""
+        passes = [(top_down, 0), (0, bottom_up)] if self._is_directed else [(top_down, bottom_up)]
+        return [one for one in passes if any(one)]
 
-    def _set(self, push: int, pull: int) -> None:
-        self._masks[kernels.PUSH], self._masks[kernels.PULL] = push, pull
+    def _set(self, top_down: int, bottom_up: int) -> None:
+        self._masks[kernels.TOP_DOWN], self._masks[kernels.BOTTOM_UP] = top_down, bottom_up
 
     def _run_step(self, task: int, rows: Rows, threads: int, disk: Disk | None = None) -> None:
         """Run a compiled step on so many threads."""
@@ -248,7 +248,7 @@ def _mask(chosen: NDArray[np.bool_]) -> int:
 
 @cache
 def load(width: int) -> None:
-    """Compile the kernels or load them from the cache, so that no traversal's time includes it."""
+    """Compile the kernels or load them from the cache, so that no search's time includes it."""
     kernels.step(*_example(width))
 
 

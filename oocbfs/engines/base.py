@@ -35,11 +35,11 @@ class Engine(ABC):
         return settings
 
     def refusal(self, graph: Any, settings: Settings) -> str | None:  # noqa: ANN401
-        """Say why this cannot be answered here, in one line; None if it can."""
+        """Return why this cannot be answered here, in one line; None if it can."""
         return None
 
     def needs(self, graph: Any, settings: Settings) -> MemoryPlan:  # noqa: ANN401
-        """Say what a search takes of which memory, before anything moves.
+        """Return what a search takes of which memory, before anything moves.
 
         Raises
         ------

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from oocbfs.engines.base import Engine
 from oocbfs.errors import FormatError
 from oocbfs.formats.io.ordered import available_threads
-from oocbfs.kernels.bfs import traverse as kernels
+from oocbfs.kernels.bfs import search as kernels
 from oocbfs.kernels.compiling import clock
 from oocbfs.kernels.components import connect as components
 from oocbfs.query import ById, Output, Query, Reached, Run
 from oocbfs.results.components import ComponentsRun
-from oocbfs.results.naming import check_parents
+from oocbfs.results.to_ids import check_parents
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def label_isolated(graph: StoredGraph, labels: NDArray[np.uint32]) -> NDArray[np
 class _Cpu(Engine):
     def run(self, graph: StoredGraph, query: Query, out: Output, settings: Settings) -> Run:
         kernels.load()
-        # A budget has no room for the ranks of all vertices.
+        # A budget has no room for an order of all vertices.
         by_id = settings.memory is None
         # Who searches a second time is likely to search a third time.
         decoded = by_id and graph.kept_scratch
@@ -63,13 +63,13 @@ class _Cpu(Engine):
             check_parents(graph)
             parents = out.arrays.allocate(out.num_vertices, np.int64)
         start = clock()
-        done = kernels.traverse(
+        done = kernels.search(
             rows,
             in_rows,
             query.sources,
             out.levels,
             parents,
-            names=_names(graph, query) if by_id else None,
+            to_ids=_to_ids(graph, query) if by_id else None,
             threads=out.threads,
             kept=graph.kept_scratch if by_id else None,
             **limits_of(query),
@@ -101,13 +101,13 @@ class _Cpu(Engine):
         return ComponentsRun(self.name, threads, done.steps, seconds, {})
 
 
-def _names(graph: StoredGraph, query: Query) -> kernels.Names:
-    """Say how stored vertices become positions and, for parents, ids."""
+def _to_ids(graph: StoredGraph, query: Query) -> kernels.ToIds:
+    """Return how stored vertices become positions and, for parents, ids."""
     ids = _NO_IDS if graph.listed_ids is None else graph.listed_ids
     first_id = graph.first_id if query.parents else 0
     if graph.order is None:
-        return kernels.Names(_NO_ORDER, _NO_ORDER, ids, first_id)
-    return kernels.Names(graph.ranks, graph.order, ids, first_id)
+        return kernels.ToIds(_NO_ORDER, _NO_ORDER, ids, first_id)
+    return kernels.ToIds(graph.stored_at, graph.order, ids, first_id)
 
 
 ENGINES = {"cpu": _Cpu("cpu")}

@@ -31,7 +31,7 @@ class _Disk(Engine):
                 # Pages of the file count as memory, and the file has no room there.
                 graph.release()
             start = clock()
-            done = bfs.traverse(
+            done = bfs.search(
                 rows,
                 query.sources.astype(np.int64),
                 out.levels,

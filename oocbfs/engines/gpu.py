@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ from oocbfs.gpu.load import Budget, load_graph, make_device, usable_bytes
 from oocbfs.gpu.many import GpuMany, open_many
 from oocbfs.gpu.result import DeviceDirection, GpuResult
 from oocbfs.gpu.results import Into
-from oocbfs.gpu.search import follow_schedule, run_of, run_search
+from oocbfs.gpu.search import follow_schedule, run_of, timed
 from oocbfs.gpu.verification import verify_first
 from oocbfs.kernels.cuda.source import BFS_KERNELS, CHECK_KERNELS, KernelOptions
 from oocbfs.kernels.results import levels as kernels
@@ -25,7 +26,7 @@ from oocbfs.plan.shape import shape_of
 from oocbfs.progress import Phases
 from oocbfs.query import ById, Output, Query, Reached, Run
 from oocbfs.results.components import ComponentsRun
-from oocbfs.results.naming import check_parents
+from oocbfs.results.to_ids import check_parents
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
@@ -51,16 +52,16 @@ class _Gpu(Engine):
                 if by_id
                 else Into(out.levels, out.parents, threads=out.threads)
             )
-            direction = DeviceDirection(query.direction)
-            done, seconds = run_search(graph, search, query, direction, into=into)
+            searching = partial(search.run, direction=DeviceDirection(query.direction), into=into)
+            done, seconds = timed(graph, searching, query)
             verify_first(search)
         run = run_of(self.name, done, seconds - done.naming_seconds)._replace(note=search.note)
         start = time.perf_counter()
         reached = Reached(np.array(done.level_sizes), _sum_degrees(graph, done, out.threads))
         if not by_id:
             return run._replace(reached=reached)
-        naming = done.naming_seconds + time.perf_counter() - start
-        return run._replace(by_id=ById(out.levels, into.parents, reached, naming))
+        seconds = done.naming_seconds + time.perf_counter() - start
+        return run._replace(by_id=ById(out.levels, into.parents, reached, seconds))
 
     def connect(
         self, graph: StoredGraph, labels: NDArray[np.uint32], settings: Settings
@@ -93,7 +94,7 @@ class _Gpu(Engine):
 
 
 def _into(graph: StoredGraph, query: Query, out: Output) -> Into:
-    """Say where results in the order of ids go."""
+    """Return where results in the order of ids go."""
     parents = None
     if query.parents:
         check_parents(graph)

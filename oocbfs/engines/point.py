@@ -15,7 +15,7 @@ from oocbfs.kernels.compiling import clock
 from oocbfs.plan.host import MemoryPlan
 from oocbfs.point.reached import ReachedSet, ReachSearch
 from oocbfs.query import ById, Output, Query, Reached, Run
-from oocbfs.results.naming import check_parents
+from oocbfs.results.to_ids import check_parents
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class _Point(Engine):
     def refusal(self, graph: StoredGraph, settings: Settings) -> str | None:
         if graph.is_sharded:
-            return f"{graph.path}: a graph in parts knows no --engine point: leave it out"
+            return f"{graph.path}: a sharded graph knows no --engine point: leave it out"
         return None
 
     def needs(self, graph: StoredGraph, settings: Settings) -> MemoryPlan:

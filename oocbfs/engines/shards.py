@@ -18,21 +18,21 @@ from oocbfs.plan.host import MemoryPlan
 from oocbfs.query import ById, Output, Query, Reached, Run
 from oocbfs.results.components import ComponentsRun
 from oocbfs.results.levels import moved_by_tier
-from oocbfs.results.naming import check_parents, name_parents
+from oocbfs.results.to_ids import check_parents, parents_to_ids
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
-    from oocbfs.cluster.stored_parts import StoredParts
+    from oocbfs.cluster.stored_shards import StoredShards
 
 
 class _Shards(Engine):
-    def refusal(self, graph: StoredParts, settings: Settings) -> str | None:
+    def refusal(self, graph: StoredShards, settings: Settings) -> str | None:
         return graph.refusal(settings)
 
-    def needs(self, graph: StoredParts, settings: Settings) -> MemoryPlan:
+    def needs(self, graph: StoredShards, settings: Settings) -> MemoryPlan:
         return MemoryPlan(self.name, result_arrays(graph, settings))
 
-    def run(self, graph: StoredParts, query: Query, out: Output, settings: Settings) -> Run:
+    def run(self, graph: StoredShards, query: Query, out: Output, settings: Settings) -> Run:
         if query.parents:
             check_parents(graph)
         exchange = graph.exchange(settings)
@@ -51,7 +51,7 @@ class _Shards(Engine):
         if settings.gather:
             levels, arcs = fill_levels(graph, results, done.sizes, out.room, out.arrays, settings)
             if query.parents:
-                parents = name_parents(graph, results.parents, out.arrays, out.threads)
+                parents = parents_to_ids(graph, results.parents, out.arrays, out.threads)
         else:
             sums = graph.stored_degrees, graph.num_arcs, done.sizes
             arcs = results.fill(np.empty(0, np.int32), *sums, threads=out.threads)
@@ -71,7 +71,7 @@ class _Shards(Engine):
         )
 
     def connect(
-        self, graph: StoredParts, labels: NDArray[np.uint32], settings: Settings
+        self, graph: StoredShards, labels: NDArray[np.uint32], settings: Settings
     ) -> ComponentsRun:
         """Join the vertices of each shard, and what they found."""
         exchange, threads = graph.exchange(settings), available_threads(settings.threads)

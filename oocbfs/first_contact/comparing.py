@@ -14,7 +14,7 @@ from oocbfs.formats.io.ordered import available_threads
 from oocbfs.gpu.result import GpuResult
 from oocbfs.kernels.components.connect import connect
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.results.naming import name_levels, name_parents
+from oocbfs.results.to_ids import levels_to_ids, parents_to_ids
 from oocbfs.results.validation import Levels, validate
 
 
@@ -57,8 +57,8 @@ def compare_search(
     if stray.size:
         raise DifferenceError(f"stored vertex {stray[0]} has the parent {parents[stray[0]]}")
     threads, arrays = available_threads(), ResultArrays()
-    named = name_levels(graph, np.ascontiguousarray(levels, np.int32), arrays, threads)
-    tree = name_parents(graph, parents, arrays, threads)
+    named = levels_to_ids(graph, np.ascontiguousarray(levels, np.int32), arrays, threads)
+    tree = parents_to_ids(graph, parents, arrays, threads)
     sizes = np.bincount(named[named >= 0])
     found = Levels(named, tree, sizes, sizes.size)
     validate(graph, graph.ids_of(np.array([source])), found, threads=threads)

@@ -117,7 +117,7 @@ def threads_of(kernel: str) -> int:
 
 
 def _options(kernel: str) -> KernelOptions:
-    return KernelOptions(dealt=source(kernel).parent.name == "devices")
+    return KernelOptions(block_cyclic=source(kernel).parent.name == "devices")
 
 
 def _from_driver(target: Target, phases: Phases) -> Iterator[KernelFact]:
@@ -125,15 +125,15 @@ def _from_driver(target: Target, phases: Phases) -> Iterator[KernelFact]:
         (KernelOptions(), (*BFS_KERNELS, *CHECK_KERNELS)),
         (KernelOptions(with_parents=False), COMPONENTS_KERNELS),
         (KernelOptions(with_parents=False), MANY_KERNELS),
-        (KernelOptions(dealt=True), DEVICES_KERNELS),
+        (KernelOptions(block_cyclic=True), DEVICES_KERNELS),
         (KernelOptions(), MEASURE_KERNELS),
     )
     with phases("compile", len(KERNELS), "kernel") as bar:
         for options, kernels in batches:
-            device = target.device(options, kernels, 0 if options.dealt else None)
+            device = target.device(options, kernels, 0 if options.block_cyclic else None)
             assert isinstance(device, CudaDevice)
             for kernel in kernels:
-                if options.dealt == _options(kernel).dealt:
+                if options.block_cyclic == _options(kernel).block_cyclic:
                     yield KernelFact(kernel, device.resources(kernel, threads_of(kernel)))
                     bar.update(1)
 

@@ -58,7 +58,7 @@ SHARES = ("0%", "50%", "100%")
 # No frontier is small, so that graphs of any size meet the kernels of large levels; and all are.
 _LARGE = StepLimits(small_vertices=0, heads_passes=0)
 _SMALL = StepLimits(small_vertices=1 << 30, small_bytes=1 << 30)
-_NO_RANKS = np.empty(0, np.uint32)
+_NO_ORDER = np.empty(0, np.uint32)
 # Results come in several pieces from graphs of any size.
 _RESULT_SLOT_BYTES = 256
 # How many graphs each method meets in the emulator, one after the other.
@@ -128,8 +128,8 @@ def one_source(target: Target, cases: Sequence[Case]) -> Iterator[Check]:
 
 
 def many_sources(target: Target, cases: Sequence[Case]) -> Iterator[Check]:
-    """Search from several vertices at once: pushed, pulled, and as each source chooses."""
-    ways = [("pushed", 1e-9), ("pulled", 1e9), ("auto", 30.0)]
+    """Search from several vertices at once: top-down, bottom-up, and as each source chooses."""
+    ways = [("top-down", 1e-9), ("bottom-up", 1e9), ("auto", 30.0)]
     shallow = [case for case in cases if case.levels(case.sources[-1]).max() < MOST_MANY_LEVELS]
     for case, (way, alpha), share in _each(target, shallow, ways):
 
@@ -143,7 +143,7 @@ def many_sources(target: Target, cases: Sequence[Case]) -> Iterator[Check]:
             assert found.planes is not None
             for number, source in enumerate(sources):
                 levels = np.empty(case.stored.num_vertices, np.int32)
-                spread_deep(levels, found.planes, _NO_RANKS, number)
+                spread_deep(levels, found.planes, _NO_ORDER, number)
                 compare_levels(case, source, levels)
 
         yield Check(f"{case.name}, {way}, {share} resident", run)
@@ -192,7 +192,7 @@ def staged(target: Target, cases: Sequence[Case]) -> Iterator[Check]:
 
 
 def several_devices(target: Target, cases: Sequence[Case]) -> Iterator[Check]:
-    """Search a graph that is dealt to two devices; where there is one GPU, it is both."""
+    """Search a graph cut for two devices; where there is one GPU, it is both."""
     ways = [direction for direction in DeviceDirection if direction is not DeviceDirection.SPLIT]
     for case, direction, share in _each(target, cases, ways):
 
@@ -208,26 +208,26 @@ def several_devices(target: Target, cases: Sequence[Case]) -> Iterator[Check]:
 
 
 def _dealt(target: Target, case: Case, share: str) -> DevicesBfs:
-    options = KernelOptions(dealt=True)
+    options = KernelOptions(block_cyclic=True)
     numbers = _two_devices(target)
     cut = Cut(case.stored.num_vertices, len(numbers))
     settings = Settings(resident_tails=share)
     devices = [target.device(options, DEVICES_KERNELS, number) for number in numbers]
     with ExitStack() as stack:
-        parts = []
-        for part, device in enumerate(devices):
-            sides = [cut_rows(side, cut, part) for side in sides_of(case.stored)]
-            placed = place(device, sides, cut, part, settings, options)
-            parts.append(stack.enter_context(placed))
+        shards = []
+        for shard, device in enumerate(devices):
+            sides = [cut_rows(side, cut, shard) for side in sides_of(case.stored)]
+            placed = place(device, sides, cut, shard, settings, options)
+            shards.append(stack.enter_context(placed))
         links = _links(devices, numbers)
         stack.callback(links.close)
-        return DevicesBfs(parts, links, stack.pop_all(), limits=_LARGE)
+        return DevicesBfs(shards, links, stack.pop_all(), limits=_LARGE)
 
 
 def _two_devices(target: Target) -> tuple[int, int]:
     if not target.is_gpu:
         return 0, 1
-    device = target.device(KernelOptions(dealt=True), DEVICES_KERNELS, 0)
+    device = target.device(KernelOptions(block_cyclic=True), DEVICES_KERNELS, 0)
     assert isinstance(device, CudaDevice)
     return (0, 1) if device.count > 1 else (0, 0)
 

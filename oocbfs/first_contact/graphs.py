@@ -16,7 +16,7 @@ from oocbfs.conversion.converter import convert
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.generate import generators
 from oocbfs.graph.stored import StoredGraph
-from oocbfs.kernels.bfs import traverse as cpu
+from oocbfs.kernels.bfs import search as cpu
 from oocbfs.progress import Phases
 from oocbfs.search.graph import Graph, open_file
 
@@ -60,7 +60,7 @@ class Case:
         if source not in self._levels:
             graph, levels = self.stored, np.empty(self.graph.num_vertices, np.int32)
             sources = np.array([source], np.uint32)
-            cpu.traverse(graph.rows, graph.in_rows, sources, levels, threads=available_threads())
+            cpu.search(graph.rows, graph.in_rows, sources, levels, threads=available_threads())
             self._levels[source] = levels
         return self._levels[source]
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.gpu.device import Device
+from oocbfs.gpu.levels import LevelLoop
 from oocbfs.gpu.result import DeviceDirection, GpuResult
 from oocbfs.gpu.results import DeviceResults, Into
 from oocbfs.gpu.rows import OnDevice, Placement
 from oocbfs.gpu.staging import DiskTails, Staging
-from oocbfs.gpu.traversal import LevelLoop
 from oocbfs.kernels.rows import Rows
 from oocbfs.plan.costs import costs_of
 from oocbfs.plan.cuts import Cuts
@@ -23,7 +23,7 @@ from oocbfs.plan.search_arrays import RESULT_SLOT_BYTES, search_arrays
 
 
 class GpuBfs(OnDevice):
-    """Traversals of one graph on one device."""
+    """Searches of one graph on one device."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class GpuBfs(OnDevice):
         target: int | None = None,
         into: Into | None = None,
     ) -> GpuResult:
-        """Traverse from stored vertices; stop after a level, or after the one with a vertex.
+        """Search from stored vertices; stop after a level, or after the one with a vertex.
 
         Levels and parents go into arrays of the caller's, or into new ones.
         """

@@ -14,7 +14,7 @@ from oocbfs.errors import FormatError
 from oocbfs.gpu.device import Argument, Device, u32, u64
 from oocbfs.gpu.load import Budget, load_graph, make_device, usable_bytes
 from oocbfs.gpu.rows import OnDevice, Placement, struct_of
-from oocbfs.kernels.components.connect import ENOUGH, Step, guess_largest, sample_vertices
+from oocbfs.kernels.components.connect import ENOUGH, ComponentStep, guess_largest, sample_vertices
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.cuda.source import (
     BLOCK_THREADS,
@@ -48,7 +48,7 @@ class GpuComponents(OnDevice):
     ) -> None:
         super().__init__(device, rows, in_rows, placement)
         self._control = np.zeros(len(ForestControl), np.uint64)
-        self.steps: list[Step] = []
+        self.steps: list[ComponentStep] = []
 
     def _prepare(self, stack: ExitStack) -> None:
         self._sides = [self.out_rows]
@@ -108,7 +108,9 @@ class GpuComponents(OnDevice):
             int(self._control[word] - before[word])
             for word in (ForestControl.EDGES, ForestControl.TAIL_BYTES)
         )
-        self.steps.append(Step(name, edges, num_bytes, self.device.seconds_between(begin, end)))
+        self.steps.append(
+            ComponentStep(name, edges, num_bytes, self.device.seconds_between(begin, end))
+        )
 
     def _find_largest(self, rows: Argument) -> tuple[Argument, float]:
         """Find the component of most sampled vertices; return a vertex of it and its share."""
@@ -123,7 +125,7 @@ class GpuComponents(OnDevice):
 def connect(
     graph: StoredGraph, engine: str, labels: NDArray[np.uint32], settings: Settings
 ) -> ComponentsRun:
-    """Bring the graph to the device, planned as for a traversal, which needs more memory."""
+    """Bring the graph to the device, planned as for a search, which needs more memory."""
     options = KernelOptions(with_parents=False)
     phases = Phases(show=settings.progress)
     device = make_device(engine, options, COMPONENTS_KERNELS, phases)

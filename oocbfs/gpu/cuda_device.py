@@ -230,7 +230,7 @@ class CudaDevice(Device):
         except self.cupy.cuda.memory.OutOfMemoryError as error:
             need = max(size, 1) * np.dtype(dtype).itemsize
             raise DeviceError(
-                f"the GPU has no {format_size(need)} left for the traversal "
+                f"the GPU has no {format_size(need)} left for the search "
                 f"({_first_line(error)}): ask for less by --vram, or close what else uses the GPU"
             ) from error
         return Memory(int(array.data.ptr), np.dtype(dtype), size, array)

@@ -1,4 +1,4 @@
-"""What a traversal needs from a device: memory, transfers and launches."""
+"""What a search needs from a device: memory, transfers and launches."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Memory:
         self.size = size
         self.owner = owner
 
-    def part(self, begin: int, end: int) -> Memory:
+    def slice(self, begin: int, end: int) -> Memory:
         """Return items ``begin`` to ``end`` as memory of their own."""
         address = self.address + begin * self.dtype.itemsize
         return Memory(address, self.dtype, end - begin, self.owner[begin:end])
@@ -81,7 +81,7 @@ class Memory:
 class Device(ABC):
     """Memory, transfers and launches. Launches and uploads run in order; downloads wait.
 
-    ``rates`` say what it takes, measured or published; traversals decide by them.
+    ``rates`` say what it takes, measured or published; searches decide by them.
     """
 
     usage: Usage
@@ -113,11 +113,11 @@ class Device(ABC):
 
     @abstractmethod
     def free_bytes(self) -> int | None:
-        """Return how much device memory a traversal may take; None where there is no such limit."""
+        """Return how much device memory a search may take; None where there is no such limit."""
 
     @abstractmethod
     def load_kernels(self) -> None:
-        """Compile the kernels, so that no traversal's time includes it."""
+        """Compile the kernels, so that no search's time includes it."""
 
     @abstractmethod
     def allocate(self, size: int, dtype: Any, name: str = "") -> Memory:  # noqa: ANN401
@@ -171,12 +171,12 @@ class Device(ABC):
         """
         memory = self.allocate(array.size if size is None else size, array.dtype)
         if array.size < memory.size:
-            rest = memory.part(array.size, memory.size)
+            rest = memory.slice(array.size, memory.size)
             self.upload(rest, np.zeros(rest.size, array.dtype))
         step = _PIECE_BYTES // array.itemsize
         for begin in range(0, array.size, step):
             piece = array[begin : begin + step]
-            self.upload(memory.part(begin, begin + piece.size), np.ascontiguousarray(piece))
+            self.upload(memory.slice(begin, begin + piece.size), np.ascontiguousarray(piece))
             copied(piece.nbytes)
         return memory
 

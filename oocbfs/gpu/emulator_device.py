@@ -48,7 +48,7 @@ def align_tails(tails: NDArray[np.uint8]) -> NDArray[np.uint8]:
 class EmulatorDevice(Device):
     """Runs the CUDA sources on one CPU thread in a random order that the seed decides.
 
-    Traversals decide as on the GPU whose rates it is given, by default the first known one.
+    Searches decide as on the GPU whose rates it is given, by default the first known one.
     """
 
     def __init__(

@@ -26,7 +26,7 @@ from oocbfs.kernels.cuda.source import (
     Control,
     KernelOptions,
 )
-from oocbfs.kernels.many.traverse import MANY_RECORD, WIDTH, ManyFound
+from oocbfs.kernels.many.search import MANY_RECORD, WIDTH, ManyFound
 from oocbfs.kernels.rows import Rows
 from oocbfs.memory import available_bytes, format_size
 from oocbfs.plan.launches import pieces
@@ -37,7 +37,7 @@ from oocbfs.settings import Settings
 if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
 
-# A frontier whose rows hold at most an eighth of a byte a vertex is pushed: it is not worth it to
+# A frontier whose rows hold at most an eighth of a byte a vertex goes top-down: it is not worth to
 # ask all vertices.
 _SPARSE_SHIFT = 3
 
@@ -45,7 +45,7 @@ _SPARSE_SHIFT = 3
 def many_arrays(
     num_vertices: int, tail_bytes: tuple[int, ...], *, with_levels: bool
 ) -> dict[str, ArrayShape]:
-    """List the arrays of a traversal from many sources; tails as for ``search_arrays``."""
+    """List the arrays of a search from many sources; tails as for ``search_arrays``."""
     shared = search_arrays(num_vertices, tail_bytes, with_parents=False)
     return {
         "seen": ArrayShape(num_vertices, np.uint64),
@@ -61,7 +61,7 @@ def many_arrays(
 
 
 class GpuMany(OnDevice):
-    """Traversals from many sources of one graph on one device."""
+    """Searches from many sources of one graph on one device."""
 
     def __init__(
         self,
@@ -90,9 +90,9 @@ class GpuMany(OnDevice):
         alpha: float = 30.0,
         max_levels: int = MOST_MANY_LEVELS,
     ) -> ManyFound:
-        """Traverse from up to 64 stored vertices; give up a graph that has more levels.
+        """Search from up to 64 stored vertices; give up a graph that has more levels.
 
-        A source is pulled when the rows of its frontier have more bytes than those of all vertices
+        A source goes bottom-up when its frontier's rows have more bytes than those of all vertices
         that it has not seen, divided by alpha.
         """
         n = self.num_vertices
@@ -108,9 +108,9 @@ class GpuMany(OnDevice):
             if weights.sum() <= n >> _SPARSE_SHIFT:
                 rising[:] = False
             unexplored -= weights
-            push, pull = _mask((counts > 0) & ~rising), _mask(rising)
-            records.append((push, pull, int(weights.sum()), 0, 0, 0, 0.0))
-            self._expand(push, pull, int(control[Control.QUEUE_END]))
+            top_down, bottom_up = _mask((counts > 0) & ~rising), _mask(rising)
+            records.append((top_down, bottom_up, int(weights.sum()), 0, 0, 0, 0.0))
+            self._expand(top_down, bottom_up, int(control[Control.QUEUE_END]))
             control = self._commit(len(sizes))
             counts, weights = _sums(control)
             sizes.append(counts)
@@ -126,23 +126,23 @@ class GpuMany(OnDevice):
             too_deep=bool(counts.any()),
         )
 
-    def _expand(self, pushing: int, pulling: int, num_queued: int) -> None:
-        """Find the next level: first what is pushed, then what is pulled."""
-        push, pull = u64(pushing), u64(pulling)
+    def _expand(self, top_down: int, bottom_up: int, num_queued: int) -> None:
+        """Find the next level: first what goes top-down, then what goes bottom-up."""
+        down_mask, up_mask = u64(top_down), u64(bottom_up)
         out_rows, in_rows = self.out_rows.struct, self.in_rows.struct
         self._clear()
-        if pushing:
+        if top_down:
             for begin, end in pieces(0, num_queued, self.out_rows.rows_a_launch):
                 bounds = u64(begin), u64(end)
-                self._launch("many_push", out_rows, *bounds, push, num_threads=end - begin)
+                self._launch("many_top_down", out_rows, *bounds, down_mask, num_threads=end - begin)
             for begin, end in self.out_rows.hub_pieces():
-                self._launch("many_push_hubs", out_rows, u64(begin), u64(end), push)
-        if pulling:
+                self._launch("many_top_down_hubs", out_rows, u64(begin), u64(end), down_mask)
+        if bottom_up:
             n = self.num_vertices
-            self._launch("many_heads", in_rows, pull, num_threads=n)
+            self._launch("many_heads", in_rows, up_mask, num_threads=n)
             for begin, end in pieces(0, n, self.in_rows.rows_a_launch):
                 bounds = u64(begin), u64(end)
-                self._launch("many_tails", in_rows, *bounds, pull, num_threads=end - begin)
+                self._launch("many_tails", in_rows, *bounds, up_mask, num_threads=end - begin)
 
     def _clear(self) -> None:
         control = self._memory["control"]
@@ -171,7 +171,7 @@ def _mask(chosen: NDArray[np.bool_]) -> int:
 
 
 def open_many(graph: StoredGraph, engine: str, settings: Settings, *, with_levels: bool) -> GpuMany:
-    """Bring the graph to a device, for traversals from many sources; close what it gives."""
+    """Bring the graph to a device, for searches from many sources; close what it gives."""
     graph.release_device()
     device = make_device(engine, KernelOptions(with_parents=False), MANY_KERNELS)
     vram_bytes = usable_bytes(device, settings.vram)

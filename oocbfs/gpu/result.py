@@ -1,4 +1,4 @@
-"""What a traversal on a device is told to do, and what it returns."""
+"""What a search on a device is told to do, and what it returns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOT_REACHED = 255
 
 
 class DeviceDirection(Enum):
-    """Which steps a traversal may use."""
+    """Which steps a search may use."""
 
     AUTO = "auto"
     TOP_DOWN = "top-down"
@@ -57,6 +57,6 @@ class GpuResult:
 
     @property
     def counts(self) -> Counts:
-        """What was counted in the whole traversal."""
+        """What was counted in the whole search."""
         levels = (step.counts for step in self.steps if step.num_levels and step.counts is not None)
         return sum_counts([self.around, *levels])

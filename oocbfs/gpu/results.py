@@ -19,7 +19,7 @@ from oocbfs.formats.io.ordered import over_ranges
 from oocbfs.gpu.device import Argument, Device, Memory, u64
 from oocbfs.gpu.pinned import PinError
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.kernels.cuda.source import NAMES_STRUCT
+from oocbfs.kernels.cuda.source import TO_IDS_STRUCT
 from oocbfs.kernels.results import levels as kernels
 from oocbfs.plan.search_arrays import RESULT_SLOTS, result_slot_bytes
 
@@ -84,11 +84,11 @@ class DeviceResults:
             _Slot(device.allocate(size // 4, np.uint32, "results"), _pin(device, size, stack))
             for _ in range(RESULT_SLOTS)
         ]
-        self._names = np.zeros((), NAMES_STRUCT)
+        self._names = np.zeros((), TO_IDS_STRUCT)
         self._names["num_vertices"] = num_vertices
         self.memories = [slot.memory for slot in self._slots]
         if order is not None:
-            self._keep("ranks", self._invert(order, copied))
+            self._keep("stored_at", self._invert(order, copied))
             if with_parents:
                 self._keep("order", device.copy_in(order[:num_vertices], copied=copied))
 
@@ -98,25 +98,25 @@ class DeviceResults:
 
     def _invert(self, order: NDArray[np.uint32], copied: Callable[[int], object]) -> Memory:
         """Find the stored vertex at each position on the device: the host may have no room."""
-        ranks = self._device.allocate(order.size, np.uint32, "ranks")
+        stored_at = self._device.allocate(order.size, np.uint32, "stored_at")
         slot = self._slots[0].memory
         for first in range(0, order.size, slot.size):
             piece = np.ascontiguousarray(order[first : first + slot.size])
             self._device.upload(slot, piece)
-            arguments = (u64(ranks.address), u64(slot.address), u64(first), u64(piece.size))
+            arguments = (u64(stored_at.address), u64(slot.address), u64(first), u64(piece.size))
             self._device.launch_threads("invert_order", arguments, piece.size)
             copied(piece.nbytes)
-        return ranks
+        return stored_at
 
     def fill(self, search: Argument, into: Into, *, deep: bool) -> None:
         """Fill the arrays; deep levels are where ``deep_levels`` left them."""
         if deep:
-            self._bring("name_deep_levels", search, np.uint32, into.levels, into)
+            self._bring("deep_levels_to_ids", search, np.uint32, into.levels, into)
         else:
-            self._bring("name_levels", search, np.uint8, into.levels, into)
+            self._bring("levels_to_ids", search, np.uint8, into.levels, into)
         into.levels[self._size :] = -1
         if into.parents is not None:
-            self._bring("name_parents", search, np.uint32, into.parents, into)
+            self._bring("parents_to_ids", search, np.uint32, into.parents, into)
             into.parents[self._size :] = -1 if into.parents.itemsize == 8 else NO_HEAD
 
     def _bring(

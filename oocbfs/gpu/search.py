@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,39 +33,26 @@ def follow_schedule(device: Device, settings: Settings) -> None:
         device.schedule(schedule.seed, schedule.blocks, schedule.resident_blocks)
 
 
-def run_search(
-    graph: AnyStored,
-    search: Any,  # noqa: ANN401
-    query: Query,
-    *how: object,
-    **more: object,
-) -> tuple[Any, float]:
-    """Run a search; return what it found and did, and seconds."""
+def timed(
+    graph: AnyStored, search: Callable[..., GpuResult], query: Query
+) -> tuple[GpuResult, float]:
+    """Search from the sources, with the limits that were asked for; return seconds, too."""
     start = time.perf_counter()
-    limits = {"max_depth": query.max_depth, "target": query.target}
     try:
-        done = search.run(query.sources, *how, **limits, **more)
+        done = search(query.sources, max_depth=query.max_depth, target=query.target)
     except FormatError as error:
         raise FormatError(f"{graph.path}: {error}") from error
     return done, time.perf_counter() - start
 
 
-def fill(
-    graph: AnyStored,
-    search: Any,  # noqa: ANN401
-    query: Query,
-    out: Output,
-    *how: object,
-) -> tuple[Any, float]:
-    """Run a search and fill levels and parents; return what it did, and seconds."""
-    done, seconds = run_search(graph, search, query, *how)
+def fill(out: Output, done: GpuResult) -> None:
+    """Bring levels and parents of stored vertices to where they go."""
     non_isolated = done.levels.size
     out.levels[:non_isolated] = done.levels
     out.levels[non_isolated:] = -1
     if out.parents is not None and done.parents is not None:
         out.parents[:non_isolated] = done.parents
         out.parents[non_isolated:] = NO_HEAD
-    return done, seconds
 
 
 def run_of(engine: str, done: GpuResult, seconds: float) -> Run:

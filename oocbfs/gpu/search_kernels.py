@@ -1,4 +1,4 @@
-"""The kernels of one traversal, each with its arguments and with the two bitmaps that it uses."""
+"""The kernels of one search, each with its arguments and with the two bitmaps that it uses."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ class SearchKernels:
         self._tail_bytes = graph.out_rows.tail_bytes
         self._queue = memory["queue"]
         control = memory["control"]
-        self._hubs = control.part(Control.HUBS, Control.HUBS + 1)
+        self._hubs = control.slice(Control.HUBS, Control.HUBS + 1)
         self._search = struct_of(SEARCH_STRUCT, memory)
-        self._level_ends = control.part(CONTROL_WORDS, control.size).seen_as(np.uint32)
+        self._level_ends = control.slice(CONTROL_WORDS, control.size).seen_as(np.uint32)
         self._search["level_ends"] = self._level_ends.address
         self._search["cache_sectors"] = memory["cache_tags"].size
         self._visited = memory["visited"]
         self._spare = memory["claimed"]
 
     def start(self, sources: NDArray[np.uint32]) -> None:
-        """Clear what the last traversal left, and visit the sources."""
+        """Clear what the last search left, and visit the sources."""
         self._launch("initialise", u64(self._num_vertices), num_threads=self._num_vertices)
         self._device.upload(self._queue, sources)
         self._launch("visit_sources", self._out, u64(sources.size), num_threads=sources.size)
@@ -216,7 +216,7 @@ class SearchKernels:
 
     @property
     def struct(self) -> Argument:
-        """The state of the traversal, as kernels take it."""
+        """The state of the search, as kernels take it."""
         return self._search
 
     @property

@@ -76,7 +76,7 @@ class _Check:
 
     def _check(self, rows: Argument, first_vertex: int, num_vertices: int) -> None:
         """Check the rows of some vertices, as far as they can be read."""
-        hubs = self._bfs.memory["control"].part(Control.HUBS, Control.HUBS + 1)
+        hubs = self._bfs.memory["control"].slice(Control.HUBS, Control.HUBS + 1)
         self._device.upload(hubs, np.zeros(1, np.uint64))
         num_expanded = u32(self._bfs.num_expanded)
         last = first_vertex + num_vertices

@@ -1,4 +1,4 @@
-"""What is stored of an open graph, in one file or in parts; results hold on to it."""
+"""What is stored of an open graph, in one file or in shards; results hold on to it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class AnyStored(Vertices, Closing, ABC):
     num_arcs: int
     directed: bool
     # Files that its rows are in, and whether these are shards, and who searches them.
-    num_parts = 1
+    num_shards = 1
     is_sharded = False
     cluster: str | None = None
     _shown: weakref.ref[OpenGraph]
@@ -83,7 +83,7 @@ class AnyStored(Vertices, Closing, ABC):
     @property
     @abstractmethod
     def checksum(self) -> int:
-        """Checksum of a header that holds those of all other parts: tells graphs apart."""
+        """Checksum of a header that holds those of all sections: tells graphs apart."""
 
     @property
     @abstractmethod
@@ -117,7 +117,7 @@ class AnyStored(Vertices, Closing, ABC):
         """Return what the file says about itself, without reading the graph."""
 
     def _info(self, *, bits_per_arc: float, file_bytes: int, unpacked_bytes: int) -> dict[str, Any]:
-        """Say what a graph in one file and one in parts say alike."""
+        """Return what a graph in one file and in shards say alike."""
         header = self._container.header
         return {
             "path": self.path,
@@ -146,8 +146,8 @@ class AnyStored(Vertices, Closing, ABC):
             return found
 
     @abstractmethod
-    def rows_by_part(self) -> Iterator[tuple[Rows, int]]:
-        """Yield the rows of each file, and the number of its part: 0 of a graph in one file."""
+    def rows_by_shard(self) -> Iterator[tuple[Rows, int]]:
+        """Yield the rows of each file, and the number of its shard: 0 of a graph in one file."""
 
     def expect_unpacking(self) -> None:
         """Refuse a compressed graph that has no room, before results take theirs."""

@@ -43,7 +43,7 @@ class DiskRows:
         if not is_same:
             self.close()
             raise FormatError(f"{container.path}: was replaced while it was open: open it again")
-        # One traversal at a time, because each would take the budget for itself.
+        # One search at a time, because each would take the budget for itself.
         self.lock = renewed_after_fork(threading.Lock())
 
     @property

@@ -1,4 +1,4 @@
-"""A graph on a device, kept there between two traversals."""
+"""A graph on a device, kept there between two searches."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Search = TypeVar("Search")
 
 
 class KeptSearch:
-    """A graph on a device, kept for the next traversal that wants it there in the same way."""
+    """A graph on a device, kept for the next search that wants it there in the same way."""
 
     def __init__(self) -> None:
         self._open = ExitStack()
         self._search: Any = None
         self._key: tuple[Any, ...] = ()
-        # One traversal at a time: they share queues and bitmaps.
+        # One search at a time: they share queues and bitmaps.
         self._lock = renewed_after_fork(threading.Lock())
         # Also without close: nothing may stay pinned once the mapping is gone.
         weakref.finalize(self, self._open.close)
@@ -42,7 +42,7 @@ class KeptSearch:
 
     @contextmanager
     def emptied(self) -> Iterator[None]:
-        """Release device memory and pinned memory, and let no traversal take them meanwhile."""
+        """Release device memory and pinned memory, and let no search take them meanwhile."""
         with self._lock:
             self._drop()
             yield

@@ -45,11 +45,11 @@ class Lookup:
         graph = self._graph
         if not graph.is_reordered or positions.size == 0:
             return positions
-        ranks: NDArray[np.uint32] | None = graph.__dict__.get("ranks")
-        if ranks is None and self._may_turn(from_disk):
-            ranks = graph.ranks
-        if ranks is not None:
-            return ranks[positions].astype(np.int64)
+        stored_at: NDArray[np.uint32] | None = graph.__dict__.get("stored_at")
+        if stored_at is None and self._may_turn(from_disk):
+            stored_at = graph.stored_at
+        if stored_at is not None:
+            return stored_at[positions].astype(np.int64)
         self._num_passes += 1
         return self._pass(positions, from_disk)
 

@@ -1,4 +1,4 @@
-"""What an open graph can be asked about its vertices and edges, in one file or in parts."""
+"""What an open graph can be asked about its vertices and edges, in one file or in shards."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class OpenGraph(Closing, ABC):
 
     @property
     def path(self) -> str:
-        """Name of the file, or of the folder of a graph in parts."""
+        """Name of the file, or of the folder of a sharded graph."""
         return self._stored.path
 
     @property

@@ -167,14 +167,14 @@ def decode_edges(
 
 
 def decode_naturally(
-    rows: Rows, order: NDArray[np.uint32] | None, ranks: NDArray[np.uint32] | None
+    rows: Rows, order: NDArray[np.uint32] | None, stored_at: NDArray[np.uint32] | None
 ) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
     """Yield rows in the order of the ids, a bounded number at a time.
 
     Each time it gives the degrees of the rows, and their neighbours as natural positions, those of
-    one row ascending. ``ranks`` are None if vertices are stored in the order of their ids.
+    one row ascending. ``stored_at`` are None if vertices are stored in the order of their ids.
     """
-    for decoded, sources, targets in _decode(rows, order, ranks, once=False):
+    for decoded, sources, targets in _decode(rows, order, stored_at, once=False):
         keys = sources << np.uint64(32)
         keys |= targets
         keys.sort()
@@ -182,7 +182,7 @@ def decode_naturally(
         begin = 0
         for first in range(decoded.start, decoded.stop, _ARCS_PER_PIECE):
             part = slice(first, min(first + _ARCS_PER_PIECE, decoded.stop))
-            degrees = rows.degrees[part] if ranks is None else rows.degrees[ranks[part]]
+            degrees = rows.degrees[part] if stored_at is None else rows.degrees[stored_at[part]]
             end = begin + int(degrees.sum(dtype=np.int64))
             yield degrees, neighbours[begin:end]
             begin = end
@@ -191,18 +191,20 @@ def decode_naturally(
 def _decode(
     rows: Rows,
     order: NDArray[np.uint32] | None,
-    ranks: NDArray[np.uint32] | None,
+    stored_at: NDArray[np.uint32] | None,
     *,
     once: bool,
 ) -> Iterator[tuple[range, NDArray[np.uint64], NDArray[np.uint64]]]:
-    """Yield ranges of rows, as stored or with ``ranks`` by position, and their edges."""
+    """Yield ranges of rows, as stored or with ``stored_at`` by position, and their edges."""
     row, n = 0, rows.heads.size
     size = max(_ARCS_PER_PIECE, int(rows.degrees.max(initial=0)))
-    order, ranks = (_NO_ORDER if given is None else given for given in (order, ranks))
+    order, stored_at = (_NO_ORDER if given is None else given for given in (order, stored_at))
     while row < n:
         first = row
         sources, targets = fresh(size, np.uint64), fresh(size, np.uint64)
-        row, count = varint.decode_rows(sources, targets, *columns(rows), order, ranks, row, once)
+        row, count = varint.decode_rows(
+            sources, targets, *columns(rows), order, stored_at, row, once
+        )
         if count < 0:
             raise FormatError(f"row {row} is damaged: run 'oocbfs verify'")
         yield range(first, row), sources[:count], targets[:count]

@@ -13,7 +13,7 @@ from oocbfs.formats.container.reader import Container
 class Sizes:
     """Bytes of a graph, both directions included unless it says otherwise.
 
-    ``fast_bytes`` are heads, starts and bases, which a traversal from disk keeps in memory;
+    ``fast_bytes`` are heads, starts and bases, which a search from disk keeps in memory;
     ``ids_bytes`` are listed ids; ``tail_bytes`` are the tails; ``graph_bytes`` heads and tails of
     out-neighbours; ``unpacked_bytes`` what the sections of a compressed file take in memory, 0 if
     they map.

@@ -57,7 +57,7 @@ class StoredGraph(AnyStored):
 
     @property
     def checksum(self) -> int:
-        """Checksum of the header, which holds those of all other parts: tells graphs apart."""
+        """Checksum of the header, which holds those of all sections: tells graphs apart."""
         return int(self._container.header["checksum"])
 
     @lazy
@@ -74,8 +74,8 @@ class StoredGraph(AnyStored):
 
         return load_rows(self._container, transposed=True) if self.directed else self.rows
 
-    def rows_by_part(self) -> Iterator[tuple[Rows, int]]:
-        """Yield ``rows``, of part 0."""
+    def rows_by_shard(self) -> Iterator[tuple[Rows, int]]:
+        """Yield ``rows``, of shard 0."""
         yield self.rows, 0
 
     @lazy
@@ -121,7 +121,7 @@ class StoredGraph(AnyStored):
 
     @cached_property
     def kept_scratch(self) -> list[Any]:
-        """Memory of traversals on the CPU, for the next one; see ``kernels.bfs.traverse``."""
+        """Memory of searches on the CPU, for the next one; see ``kernels.bfs.search``."""
         return []
 
     @cached_property
@@ -241,8 +241,8 @@ class StoredGraph(AnyStored):
     ) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
         from oocbfs.graph.rows import decode_naturally
 
-        ranks = None if self.order is None else self.ranks
-        return decode_naturally(self.in_rows if inward else self.rows, self.order, ranks)
+        stored_at = None if self.order is None else self.stored_at
+        return decode_naturally(self.in_rows if inward else self.rows, self.order, stored_at)
 
     def natural_degrees(self, *, inward: bool = False) -> Iterator[NDArray[np.uint32]]:
         """Yield the numbers of neighbours in the order of the ids, some at a time."""
@@ -252,7 +252,7 @@ class StoredGraph(AnyStored):
         degrees = (self.in_rows if inward else self.rows).degrees
         for first in range(0, degrees.size, _PIECE):
             part = slice(first, first + _PIECE)
-            yield degrees[part] if self.order is None else degrees[self.ranks[part]]
+            yield degrees[part] if self.order is None else degrees[self.stored_at[part]]
 
     def _degree_sections(self, *, inward: bool) -> Iterator[NDArray[np.uint32]]:
         kind = Kind(Kind.DEGREES + (TRANSPOSED if inward else 0))
@@ -279,7 +279,7 @@ class StoredGraph(AnyStored):
         return StoredGraph(container, self.budget_bytes)
 
     def info(self) -> dict[str, Any]:
-        """Say what the file says about itself, without reading the graph."""
+        """Return what the file says about itself, without reading the graph."""
         found = self._info(
             bits_per_arc=self._container.bits_per_arc,
             file_bytes=int(self._container.header["file_bytes"]),
@@ -300,7 +300,7 @@ class StoredGraph(AnyStored):
     def close(self) -> None:
         """Drop the mapping; arrays that were given out stay valid.
 
-        This does not wait for traversals of other threads: the last of them closes the file.
+        This does not wait for searches of other threads: the last of them closes the file.
         What is asked for after this is refused.
         """
         self._container.file.close(self._drop)
@@ -315,7 +315,7 @@ class StoredGraph(AnyStored):
             "non_isolated_rows",
             "decoded_rows",
             "order",
-            "ranks",
+            "stored_at",
             *kept,
             *rows,
         ):
@@ -337,9 +337,9 @@ def _num_non_isolated(degrees: NDArray[np.uint32]) -> int:
 def open_stored(path: str | os.PathLike[str], *, memory: str | int | None = None) -> StoredGraph:
     """Open a graph in one file, and nothing else; see ``oocbfs.open``."""
     container = Container(path)
-    if container.part is not None:
+    if container.shard is not None:
         container.close()
-        raise FormatError(f"{container.path}: is a part of a graph: name its folder instead")
+        raise FormatError(f"{container.path}: is a shard of a graph: name its folder instead")
     graph = StoredGraph(container, memory)
     _log.debug("opened %s: %d vertices, %d edges", path, graph.num_vertices, graph.num_edges)
     return graph

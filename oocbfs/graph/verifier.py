@@ -40,8 +40,8 @@ def verify(
     threads = available_threads(threads)
     phases = Phases(show=progress)
     with Container(path) as container, container.file.reading():
-        if container.part is not None:
-            raise FormatError(f"{container.path}: is a part of a graph: verify its folder instead")
+        if container.shard is not None:
+            raise FormatError(f"{container.path}: is a shard of a graph: verify its folder instead")
         container.before_unpacking = partial(allow_unpacking, path)
         with phases("sums", container.bytes.size, "B") as bar:
             check_bytes(container, threads, bar.update)
@@ -171,13 +171,13 @@ def check_rows(
 
     ``weights`` are the degrees of all vertices, by which heads are chosen.
     """
-    part = container.part
-    deal = (0, 1) if part is None else (part.number, part.cut.parts)
+    shard = container.shard
+    cut = (0, 1) if shard is None else (shard.number, shard.cut.num_shards)
 
     def work(first: int) -> tuple[NDArray[np.uint64], int]:
         stop = min(first + _ROWS_PER_PIECE, container.num_vertices)
         sums = np.zeros(2, np.uint64)
-        problem, row = check.check_rows(sums, *columns(rows), weights, deal, first, stop, seed)
+        problem, row = check.check_rows(sums, *columns(rows), weights, cut, first, stop, seed)
         if problem:
             raise FormatError(f"{container.path}: row {row} is damaged: {check.PROBLEMS[problem]}")
         return sums, stop - first

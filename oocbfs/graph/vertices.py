@@ -32,9 +32,10 @@ class Vertices:
     """What a container's vertices are called.
 
     *Stored* vertices are numbered by their row in the file; *ids* are those of the input, and the
-    *natural position* of a vertex is the rank of its id. Where vertices have *names*, these are in
-    ascending order, and ids are positions, 0 … n-1, which users never see: they give names and get
-    names. With a budget, nothing is kept in memory that is as large as the graph.
+    *natural position* of a vertex is the position of its id among all ids. Where vertices have
+    *names*, these are in ascending order, and ids are positions, 0 … n-1, which users never see:
+    they give names and get names. With a budget, nothing is kept in memory that is as large as the
+    graph.
     """
 
     def __init__(self, container: Container, budget_bytes: int | None) -> None:
@@ -84,14 +85,14 @@ class Vertices:
         return order
 
     @lazy
-    def ranks(self) -> NDArray[np.uint32]:
+    def stored_at(self) -> NDArray[np.uint32]:
         """Stored vertex at each natural position."""
         assert self.order is not None
-        ranks = np.empty(self.num_vertices, np.uint32)
-        for first in range(0, ranks.size, _PIECE):
+        stored_at = np.empty(self.num_vertices, np.uint32)
+        for first in range(0, stored_at.size, _PIECE):
             piece = self.order[first : first + _PIECE]
-            ranks[piece] = np.arange(first, first + piece.size, dtype=np.uint32)
-        return ranks
+            stored_at[piece] = np.arange(first, first + piece.size, dtype=np.uint32)
+        return stored_at
 
     @cached_property
     def names(self) -> Names | None:
@@ -312,14 +313,14 @@ class Vertices:
         natural = self.positions(ids)
         if natural.size == 0 or not self.is_reordered:
             return natural
-        ranks: NDArray[np.uint32] | None = self.__dict__.get("ranks")
-        if ranks is not None:  # which are in memory, and gone when the file is closed
-            return ranks[natural].astype(np.int64)
+        stored_at: NDArray[np.uint32] | None = self.__dict__.get("stored_at")
+        if stored_at is not None:  # which are in memory, and gone when the file is closed
+            return stored_at[natural].astype(np.int64)
         with self.reading():
             if self.budget_bytes is not None:
                 assert self.order is not None
                 return self._search_order(self.order, natural)
-            return self.ranks[natural].astype(np.int64)
+            return self.stored_at[natural].astype(np.int64)
 
     def as_one(self, vertex: Any) -> Ids:  # noqa: ANN401
         """Make an array of one id or name; see ``one``."""

@@ -29,7 +29,7 @@ class _Xbfs:
     early: bool = False
 
     def loop(self) -> None:
-        """Traverse."""
+        """Search."""
         run = self.run
         offsets = run.search.out_rows.offsets
         self.edges = int((offsets[run.sources + 1] - offsets[run.sources]).sum())

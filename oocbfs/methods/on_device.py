@@ -1,11 +1,11 @@
-"""Traverse a graph by a method of the papers, on a GPU or in the emulator."""
+"""Search a graph by a method of the papers, on a GPU or in the emulator."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from oocbfs.gpu.load import make_device
-from oocbfs.gpu.search import fill, follow_schedule, run_of
+from oocbfs.gpu.search import fill, follow_schedule, run_of, timed
 from oocbfs.kernels.methods.axes import MethodOptions
 from oocbfs.methods.choice import MethodChoice
 from oocbfs.methods.programs import make_program
@@ -33,5 +33,6 @@ def run_on_device(
     key = (settings.engine, str(method), query.parents)
     with graph.kept_search.use(key, load) as search:
         follow_schedule(search.device, settings)
-        done, seconds = fill(graph, search, query, out)
+        done, seconds = timed(graph, search.run, query)
+        fill(out, done)
     return run_of(settings.engine, done, seconds)

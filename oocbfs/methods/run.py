@@ -1,4 +1,4 @@
-"""One traversal by a method: what its host loop works with, and what is noted of every level."""
+"""One search by a method: what its host loop works with, and what is noted of every level."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ class Run:
         # nobody claims, each vertex is written by its owner, and there are no duplicates.
         self.claims: list[bool | None] = []
         self.copied_bytes = 0
-        self._target = None if target is None else search.memory["levels"].part(target, target + 1)
+        self._target = None if target is None else search.memory["levels"].slice(target, target + 1)
         self._tallies = np.zeros(len(TallyWord), np.uint64)
         self._words = np.zeros(len(Word), np.uint64)
         self.start()
 
     def start(self) -> None:
-        """Clear what the last traversal left, and begin at the sources."""
+        """Clear what the last search left, and begin at the sources."""
         device, memory = self.device, self.search.memory
         device.take_counts()
         device.upload(memory["words"], self._words)
@@ -143,7 +143,7 @@ class Run:
 
     def reset(self) -> None:
         """Set all words to 0 but the last, which says that a row is damaged."""
-        words = self.search.memory["words"].part(0, Word.DAMAGED)
+        words = self.search.memory["words"].slice(0, Word.DAMAGED)
         self.device.upload(words, self._words[: Word.DAMAGED])
 
     def read(self, word: Word) -> int:
@@ -152,7 +152,7 @@ class Run:
 
     def read_words(self, first: Word, last: Word) -> Sequence[int]:
         """Read neighbouring words back, at once."""
-        part = self.search.memory["words"].part(first, last + 1)
+        part = self.search.memory["words"].slice(first, last + 1)
         return [int(value) for value in self.device.download(part)]
 
     def read_queue(self, word: Word = Word.QUEUE_END) -> int:

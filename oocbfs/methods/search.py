@@ -1,4 +1,4 @@
-"""A graph on a device, ready for traversals by one method."""
+"""A graph on a device, ready for searches by one method."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from oocbfs.gpu.device import Device, Memory
 from oocbfs.gpu.result import GpuResult
 from oocbfs.gpu.rows import struct_of
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.kernels.methods.axes import TRAVERSAL_STRUCT
+from oocbfs.kernels.methods.axes import METHOD_STATE_STRUCT
 from oocbfs.kernels.rows import Rows
 from oocbfs.methods.choice import MethodChoice
 from oocbfs.methods.programs import Program, Sizes
@@ -53,7 +53,7 @@ class MethodSearch:
             name: self.device.allocate(size, dtype, ".tallies" if name == "tallies" else name)
             for name, (size, dtype) in shapes.items()
         }
-        self.arguments = struct_of(TRAVERSAL_STRUCT, self.memory)
+        self.arguments = struct_of(METHOD_STATE_STRUCT, self.memory)
         self.arguments["out_offsets"] = self.out_rows.struct["offsets"]
         self.arguments["queue_capacity"] = self.memory["next_queue"].size
         if "next_edges" in self.memory:
@@ -74,7 +74,7 @@ class MethodSearch:
         max_depth: int | None = None,
         target: int | None = None,
     ) -> GpuResult:
-        """Traverse from stored vertices; stop after a level, or after the one with a vertex."""
+        """Search from stored vertices; stop after a level, or after the one with a vertex."""
         run = Run(self, np.unique(np.asarray(sources, np.uint32)), max_depth, target)
         self.program.loop(run)
         levels: NDArray[np.int32] = self.device.download(self.memory["levels"]).view(np.int32)

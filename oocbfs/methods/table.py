@@ -28,7 +28,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Method:
-    """One way to traverse: a row of the table.
+    """One way to search: a row of the table.
 
     ``rows`` are what it reads over PCIe: plain CSR or the compressed rows of the file.
     """
@@ -131,7 +131,7 @@ _TABLE = (
     _merrill("contract-expand", "one kernel, from edge queue to edge queue", "5.2"),
     _merrill("two-phase", "one kernel expands into an edge queue, the other contracts it", "5.3"),
     _merrill("hybrid", "two-phase while the edge queue is large, else contract-expand", "5.4"),
-    _xbfs("scan-free", "CAS on the status, enqueued while traversing", "4.1"),
+    _xbfs("scan-free", "CAS on the status, enqueued while searching", "4.1"),
     _xbfs("single-scan", "plain status writes, then a scan of the status that enqueues", "4.1"),
     _xbfs("double-scan", "bottom-up over a sorted list of the unvisited, by two scans", "4.2"),
     _xbfs("no-queue", "the first top-down level after bottom-up walks bottom-up's list", "4.1"),

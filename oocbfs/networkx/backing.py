@@ -26,7 +26,7 @@ from oocbfs.formats.edges import Declared, Edges
 from oocbfs.graph.stored import StoredGraph
 from oocbfs.kernels.ordered.adjacency import Adjacency
 from oocbfs.kernels.rows import Rows, freeze
-from oocbfs.networkx.names import Names, Node, Objects, name_ids, name_nodes
+from oocbfs.networkx.names import Node, NodeNames, Objects, name_ids, name_nodes
 from oocbfs.search.graph import Graph
 
 _BATCH_EDGES = 1 << 18
@@ -40,7 +40,7 @@ _NO_ORDER = np.empty(0, np.uint32)
 class Backing(Protocol):
     """What the functions need of a graph; vertices are positions."""
 
-    names: Names
+    names: NodeNames
     num_edges: int
     # Whether it was a file from the beginning, whose neighbours are in the order of its ids.
     is_file: bool
@@ -126,7 +126,7 @@ class OpenedBacking:
             tails=freeze(rows.tails, np.uint8),
             shift=rows.shift,
             order=freeze(_NO_ORDER if order is None else order, np.uint32),
-            ranks=freeze(_NO_ORDER if order is None else self._stored.ranks, np.uint32),
+            stored_at=freeze(_NO_ORDER if order is None else self._stored.stored_at, np.uint32),
         )
 
     @property

@@ -16,7 +16,7 @@ Positions = NDArray[np.integer[Any]]
 _PIECE = 1 << 16
 
 
-class Names(Protocol):
+class NodeNames(Protocol):
     """Nodes by their position, and positions by their node."""
 
     def __len__(self) -> int: ...
@@ -30,14 +30,14 @@ class Names(Protocol):
         ...
 
 
-def name_nodes(nodes: list[Node]) -> Names:
+def name_nodes(nodes: list[Node]) -> NodeNames:
     """Name vertices by the nodes of a graph, in their order."""
     if set(map(type, nodes)) <= {int} and nodes == list(range(len(nodes))):
         return Consecutive(0, len(nodes))
     return Objects(nodes)
 
 
-def name_ids(graph: StoredGraph) -> Names:
+def name_ids(graph: StoredGraph) -> NodeNames:
     """Name vertices by the ids of a file, or by its names."""
     if graph.names is not None:
         return Named(graph)
@@ -46,7 +46,7 @@ def name_ids(graph: StoredGraph) -> Names:
     return Listed(graph)
 
 
-def all_nodes(names: Names) -> Iterator[Any]:
+def all_nodes(names: NodeNames) -> Iterator[Any]:
     """Yield all nodes in their order."""
     for first in range(0, len(names), _PIECE):
         yield from names.nodes(np.arange(first, min(first + _PIECE, len(names))))
@@ -63,13 +63,13 @@ class Consecutive:
         return self._count
 
     def position(self, node: Node) -> int | None:
-        """See ``Names``."""
+        """See ``NodeNames``."""
         number = _whole(node)
         known = number is not None and 0 <= number - self._first < self._count
         return number - self._first if number is not None and known else None
 
     def nodes(self, positions: Positions) -> list[Any]:
-        """See ``Names``."""
+        """See ``NodeNames``."""
         return list((positions.astype(np.uint64) + np.uint64(self._first)).tolist())
 
 
@@ -87,7 +87,7 @@ class Listed(_OfFile):
     """The ids of a file, where they are not consecutive."""
 
     def position(self, node: Node) -> int | None:
-        """See ``Names``."""
+        """See ``NodeNames``."""
         number = _whole(node)
         if number is None or not 0 <= number < 2**64:
             return None
@@ -98,7 +98,7 @@ class Listed(_OfFile):
             return place if place < listed.size and int(listed[place]) == number else None
 
     def nodes(self, positions: Positions) -> list[Any]:
-        """See ``Names``."""
+        """See ``NodeNames``."""
         with self._graph.reading():
             listed = self._graph.listed_ids
             assert listed is not None
@@ -109,7 +109,7 @@ class Named(_OfFile):
     """The names of a file, which are strings."""
 
     def position(self, node: Node) -> int | None:
-        """See ``Names``."""
+        """See ``NodeNames``."""
         hash(node)
         if not isinstance(node, str):
             return None
@@ -118,7 +118,7 @@ class Named(_OfFile):
         return place if place >= 0 else None
 
     def nodes(self, positions: Positions) -> list[Any]:
-        """See ``Names``."""
+        """See ``NodeNames``."""
         assert self._graph.names is not None
         return list(self._graph.names.take(positions))
 
@@ -134,7 +134,7 @@ class Objects:
         return len(self._nodes)
 
     def position(self, node: Node) -> int | None:
-        """See ``Names``."""
+        """See ``NodeNames``."""
         return self._positions.get(node)
 
     def positions(self, nodes: Iterator[Node], count: int) -> NDArray[np.int64]:
@@ -142,7 +142,7 @@ class Objects:
         return np.fromiter(map(self._positions.__getitem__, nodes), np.int64, count)
 
     def nodes(self, positions: Positions) -> list[Any]:
-        """See ``Names``."""
+        """See ``NodeNames``."""
         return list(map(self._nodes.__getitem__, positions.tolist()))
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from oocbfs.graph.rows import neighbours, rows_before, span
 from oocbfs.kernels.constants import SEGMENT_BYTES
-from oocbfs.kernels.cuda.source import PARTS
+from oocbfs.kernels.cuda.source import NUM_RANGES
 from oocbfs.kernels.rows import Rows
 
 _SAMPLED_VERTICES = 256
@@ -29,14 +29,14 @@ class Cuts:
 
     def __init__(self, rows: Rows, in_rows: Rows) -> None:
         size = in_rows.tails.size
-        # Equal parts of the tails; cuts lie between words of a bitmap.
-        cuts = rows_before(in_rows, size * np.arange(1, PARTS) // PARTS) // 32 * 32
+        # Equal ranges of the tails; cuts lie between words of a bitmap.
+        cuts = rows_before(in_rows, size * np.arange(1, NUM_RANGES) // NUM_RANGES) // 32 * 32
         self.vertices = cuts.astype(np.uint32)
         self._rows = rows
 
-    def vertex(self, parts: int) -> int:
-        """Return the first vertex after so many parts: 0 for none of them, num_vertices for all."""
-        return int([0, *self.vertices, self._rows.heads.size][parts])
+    def vertex(self, ranges: int) -> int:
+        """Return the first vertex after so many ranges: 0 for none, num_vertices for all."""
+        return int([0, *self.vertices, self._rows.heads.size][ranges])
 
     @cached_property
     def _skipped(self) -> NDArray[np.float64]:
@@ -58,9 +58,9 @@ class Cuts:
     def costs(
         self, search_costs: NDArray[np.int64], expand_cost: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Return what a level costs if no part searches, the first one, and so on to all.
+        """Return what a level costs if no range searches, the first one, and so on to all.
 
-        ``search_costs`` are by part; ``expand_cost`` is what expanding the frontier costs, and how
+        ``search_costs`` are by range; ``expand_cost`` is what expanding the frontier costs, and how
         much of that a cut can save.
         """
         whole, skippable = expand_cost
@@ -71,9 +71,9 @@ class Cuts:
         return total
 
     def choose(self, search_costs: NDArray[np.int64], expand_cost: NDArray[np.int64]) -> int:
-        """Return how many parts should search, so that a level costs the least."""
+        """Return how many ranges should search, so that a level costs the least."""
         # Where some are the same, the more search the better.
-        return int(PARTS - np.argmin(self.costs(search_costs, expand_cost)[::-1]))
+        return int(NUM_RANGES - np.argmin(self.costs(search_costs, expand_cost)[::-1]))
 
 
 def _first_neighbours(tails: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int64]:

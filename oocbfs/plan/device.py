@@ -1,6 +1,6 @@
 """Decide what of a graph lives in which tier: a pure function of its sizes and the budgets.
 
-Device memory always holds what a traversal touches at random: bitmaps, queues, levels, parents if
+Device memory always holds what a search touches at random: bitmaps, queues, levels, parents if
 they are asked for, heads and starts. Where there is room, it then holds the order of the vertices,
 by which results are brought into that of ids: the host takes longer for that than most searches
 take. The rest of it holds one range of the tails, the *device range*. The other tails stay in
@@ -74,7 +74,7 @@ class DevicePlan:
 
     @property
     def mandatory_bytes(self) -> int:
-        """Device memory without which no traversal runs."""
+        """Device memory without which no search runs."""
         return sum(self.device.values())
 
     @property
@@ -84,7 +84,7 @@ class DevicePlan:
 
     @property
     def copied_bytes(self) -> int:
-        """What is copied to the device before a traversal: heads, starts, order, device ranges."""
+        """What is copied to the device before a search: heads, starts, order, device ranges."""
         rows = self.device["heads"] + self.device["starts"]
         return rows + self.order_bytes + self.resident_bytes
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oocbfs.kernels.bfs.traverse import MAX_RECORDS
+from oocbfs.kernels.bfs.search import MAX_RECORDS
 from oocbfs.kernels.disk.small_level import QUEUE_SIZE, SMALL_BYTES
 from oocbfs.kernels.disk.stream import BUFFER_BYTES
 from oocbfs.kernels.gather import BATCH
@@ -18,29 +18,29 @@ DEFAULT_CACHE_BYTES = 256 << 20
 _SEARCHER_BYTES = _READER_BYTES + 8 * BATCH
 # What does not depend on the graph: readers, ids, queue, a row, and records with a column for the
 # disk.
-TRAVERSAL_BYTES = (
+SEARCH_BYTES = (
     READERS * _SEARCHER_BYTES
     + 8 * QUEUE_SIZE
     + SMALL_BYTES
     + (LEVEL_RECORD.itemsize + 8) * MAX_RECORDS
 )
 COMPONENTS_BYTES = READERS * _READER_BYTES
-# Of traversals from many sources: readers, ids and sums.
+# Of searches from many sources: readers, ids and sums.
 MANY_BYTES = READERS * (_READER_BYTES + 4 * BATCH + 8 * 64 * 4)
-# How many sources may be traversed together.
+# How many sources may be searched together.
 WIDTHS = (64, 32, 16, 8)
 
 
 def more_threads_bytes(threads: int) -> int:
-    """Return what a traversal takes besides with more threads than readers."""
+    """Return what a search takes besides with more threads than readers."""
     return max(0, threads - READERS) * _SEARCHER_BYTES
 
 
 def bitmap_bytes(num_vertices: int) -> int:
-    """Return what the four bitmaps of a traversal take."""
+    """Return what the four bitmaps of a search take."""
     return 4 * 8 * ((num_vertices + 63) // 64 + 1)
 
 
 def words_bytes(num_vertices: int, width: int) -> int:
-    """Return what the words of a traversal from so many sources take."""
+    """Return what the words of a search from so many sources take."""
     return 2 * num_vertices * width // 8

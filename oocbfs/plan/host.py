@@ -54,7 +54,7 @@ class Needs:
     """What a search takes beside the graph, on the mapping or from disk.
 
     From disk it holds ``held_bytes`` all the time, ``kept_bytes`` of result arrays that are written
-    at random, ``search_bytes`` and a cache while it searches, and ``naming_bytes`` while it brings
+    at random, ``search_bytes`` and a cache while it searches, and ``to_ids_bytes`` while it brings
     its results into the order of the ids.
     """
 
@@ -64,7 +64,7 @@ class Needs:
     held_bytes: int
     kept_bytes: int
     search_bytes: int
-    naming_bytes: int
+    to_ids_bytes: int
     least_cache_bytes: int = 0
     default_cache_bytes: int = 0
 
@@ -72,13 +72,11 @@ class Needs:
     def disk_bytes(self) -> int:
         """The least that this takes from disk."""
         searching = self.search_bytes + self.least_cache_bytes
-        return self.held_bytes + self.kept_bytes + max(searching, self.naming_bytes + PIECE_BYTES)
+        return self.held_bytes + self.kept_bytes + max(searching, self.to_ids_bytes + PIECE_BYTES)
 
 
-def traversal_needs(
-    graph: StoredGraph, *, with_parents: bool, validate: bool, threads: int
-) -> Needs:
-    """Return what a traversal from one source takes."""
+def search_needs(graph: StoredGraph, *, with_parents: bool, validate: bool, threads: int) -> Needs:
+    """Return what a search from one source takes."""
     n = graph.num_vertices
     check_bytes = (4 * n + PIECE_BYTES + graph.sizes.fast_bytes) * validate
     queue_bytes = 4 * n
@@ -91,7 +89,7 @@ def traversal_needs(
     # Who has no budget for the graph itself looks vertices up in memory.
     ranks_bytes = 4 * n * (graph.is_reordered and graph.budget_bytes is None)
     return Needs(
-        what="a traversal",
+        what="a search",
         results_bytes=stored_bytes + named_bytes,
         mapped_bytes=stored_bytes
         + named_bytes
@@ -103,10 +101,10 @@ def traversal_needs(
         + scratch_bytes,
         held_bytes=ranks_bytes,
         kept_bytes=stored_bytes,
-        search_bytes=disk.bitmap_bytes(n) + disk.TRAVERSAL_BYTES + disk.more_threads_bytes(threads),
+        search_bytes=disk.bitmap_bytes(n) + disk.SEARCH_BYTES + disk.more_threads_bytes(threads),
         # Degrees are read, and then the order with the ids of parents; pages are let go of in
         # between. A check looks at what is handed out.
-        naming_bytes=max(4 * n, _order_bytes(graph, with_ids=with_parents)) + check_bytes,
+        to_ids_bytes=max(4 * n, _order_bytes(graph, with_ids=with_parents)) + check_bytes,
         least_cache_bytes=disk.LEAST_CACHE_BYTES,
         default_cache_bytes=disk.DEFAULT_CACHE_BYTES,
     )
@@ -127,7 +125,7 @@ def components_needs(graph: StoredGraph, *, validate: bool) -> Needs:
         held_bytes=labels_bytes,
         kept_bytes=counts_bytes,
         search_bytes=disk.COMPONENTS_BYTES,
-        naming_bytes=_order_bytes(graph, with_ids=True) + check_bytes,
+        to_ids_bytes=_order_bytes(graph, with_ids=True) + check_bytes,
     )
 
 
@@ -247,7 +245,7 @@ def _cold_share(graph: StoredGraph) -> float | None:
 def _refuse_compressed(graph: StoredGraph, mapped_bytes: int) -> None:
     if graph.sizes.unpacked_bytes:
         raise BudgetError(
-            f"{graph.path}: a compressed graph cannot be traversed from disk, and takes "
+            f"{graph.path}: a compressed graph cannot be searched from disk, and takes "
             f"{memory.format_size(graph.sizes.unpacked_bytes)} of memory unpacked: allow more, or "
             "convert it without --zstd",
             mapped_bytes,
@@ -255,7 +253,7 @@ def _refuse_compressed(graph: StoredGraph, mapped_bytes: int) -> None:
 
 
 def pinnable_bytes(graph: AnyStored, budget_bytes: int | None, *, with_parents: bool) -> int:
-    """Return how much host memory a traversal on a device may pin; without a budget, all free."""
+    """Return how much host memory a search on a device may pin; without a budget, all free."""
     if budget_bytes is None:
         return memory.available_bytes()
     # Levels of stored vertices, as they come from the device, and of ids; the same of parents.

@@ -1,8 +1,8 @@
 """How much one launch does, so that no watchdog ends it.
 
 Drivers end a kernel after 2 seconds (Windows, WSL) or some more (a screen under Linux). Where a
-device has such a watchdog, vertices and segments of hubs are dealt to several launches. What reads
-device memory alone is not cut: it takes milliseconds. Nor is one row, which a few lanes search.
+device has such a watchdog, vertices and segments of hubs are divided between several launches. What
+reads device memory alone is not cut: it takes milliseconds. Nor is one row, which few lanes search.
 """
 
 from __future__ import annotations

@@ -24,6 +24,10 @@ class StepLimits:
     # A heads pass pays where expanding the frontier costs at least this many of them.
     heads_passes: float = 1.0
 
+    def worth_asking(self, heads_cost: int) -> int:
+        """Return what expanding a frontier costs at least where heads are asked first."""
+        return int(self.heads_passes * heads_cost)
+
 
 def limits_of(rates: Rates) -> StepLimits:
     """Return the limits for a device with these rates."""

@@ -1,6 +1,6 @@
-"""Plan the memory of traversals from many sources: how many at a time, and from where.
+"""Plan the memory of searches from many sources: how many at a time, and from where.
 
-As for one source, a graph whose file is within the budget is traversed from its mapping, if the
+As for one source, a graph whose file is within the budget is searched from its mapping, if the
 arrays have room too: 64 sources at a time, or else one per core. Otherwise tails stay on disk, and
 as many sources share what is read as their words have room: 64, 32, 16 or 8, or else one after the
 other.
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from oocbfs.errors import BudgetError, QueryError
 from oocbfs.formats.io.ordered import available_threads
-from oocbfs.kernels.many import traverse as kernels
+from oocbfs.kernels.many import search as kernels
 from oocbfs.memory import expect_addresses, format_size, parse_size
 from oocbfs.plan import disk
 from oocbfs.plan.device import parse_resident
-from oocbfs.plan.host import PIECE_BYTES, fast_bytes, mapping_bytes, plan_memory, traversal_needs
+from oocbfs.plan.host import PIECE_BYTES, fast_bytes, mapping_bytes, plan_memory, search_needs
 from oocbfs.settings import Emit, Engine, ManyEngine, Settings, Strategy, check_choice
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ DEEP = 64
 
 @dataclass(frozen=True)
 class DiskShare:
-    """What traversals from disk may take: sources at a time, and memory all in all."""
+    """What searches from disk may take: sources at a time, and memory all in all."""
 
     width: int
     budget_bytes: int
@@ -38,7 +38,7 @@ class DiskShare:
 
 @dataclass(frozen=True)
 class ManyPlan:
-    """How to traverse: rows of levels at a time on the mapping, from disk, or on a device."""
+    """How to search: rows of levels at a time on the mapping, from disk, or on a device."""
 
     strategy: Strategy
     threads: int
@@ -76,7 +76,7 @@ class Loaders(NamedTuple):
 def plan_many(
     graph: StoredGraph, emit: Emit, strategy: Strategy, settings: Settings, loaders: Loaders
 ) -> ManyPlan:
-    """Decide how traversals keep within a budget for the whole process.
+    """Decide how searches keep within a budget for the whole process.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def plan_many(
         loaders.mapped()
         free_bytes = budget_bytes - mapping_bytes(graph) - _check_bytes(graph, plan)
         if emit == "levels" and graph.is_reordered:
-            free_bytes -= 4 * graph.num_vertices  # the ranks of positions
+            free_bytes -= 4 * graph.num_vertices  # the stored vertices of positions
         mapped = from_mapping(graph.num_vertices, emit, free_bytes, plan)
         if mapped is not None:
             return mapped
@@ -138,7 +138,7 @@ def from_mapping(n: int, emit: Emit, free_bytes: int, plan: ManyPlan) -> ManyPla
         return None
     reason = plan.reason
     if plan.strategy == "auto":
-        reason = f"traversing 64 at a time takes {format_size(together)}"
+        reason = f"searching 64 at a time takes {format_size(together)}"
     return replace(plan, strategy="one-per-core", reason=reason, most_alone=at_once)
 
 
@@ -147,7 +147,7 @@ def _from_disk(
 ) -> ManyPlan:
     """Fit the words beside heads and starts, which are loaded here if they have room."""
     # What does not fit one source fits no group of them.
-    needs = traversal_needs(graph, with_parents=False, validate=False, threads=plan.threads)
+    needs = search_needs(graph, with_parents=False, validate=False, threads=plan.threads)
     plan_memory(graph, needs, Settings(engine="disk", memory=budget_bytes), loaders.single)
     graph.disk_rows.load()
     non_isolated = graph.num_non_isolated

@@ -1,6 +1,6 @@
 """Predict what machines that share a graph tell each other: formulas, and what follows from them.
 
-A graph of n vertices is cut into p parts, and a traversal goes level by level. A level is found in
+A graph of n vertices is cut into p parts, and a search goes level by level. A level is found in
 one of two ways. *Up*: everybody gets to know the frontier, and searches for it. *Down*: everybody
 expands its own part of the frontier, and tells the owners what it found. Both send a set of
 vertices, as a bitmap of n bits or, where few are named, in a code of known length (``set_bytes``).
@@ -37,7 +37,7 @@ QUICK_BITS, CODED_BITS = 40, 4
 # two workers of Dask on a quiet machine. Networks add their own.
 MPI_LATENCY = 0.2e-3
 DASK_LATENCY = 22e-3
-# A traversal whose levels wait longer than this for nothing but messages is called deep.
+# A search whose levels wait longer than this for nothing but messages is called deep.
 DEEP_SECONDS = 10.0
 # A level that takes longer than this to pass through one link cannot be meant.
 _SLOW_LEVEL_SECONDS = 1.0
@@ -170,7 +170,7 @@ def uniform_frontiers(num_vertices: int, num_arcs: int) -> list[Frontier]:
 
 
 def sampled_frontiers(sizes: Sequence[int], edges: Sequence[float]) -> list[Frontier]:
-    """Take levels from a traversal."""
+    """Take levels from a search."""
     return [Frontier(*pair) for pair in zip(sizes, edges, strict=True)]
 
 
@@ -245,7 +245,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class MessagePlan:
-    """What a traversal on several machines sends, what a worker holds, and what that means."""
+    """What a search on several machines sends, what a worker holds, and what that means."""
 
     levels: list[LevelMessages]
     exchanges: list[Exchange]
@@ -263,7 +263,7 @@ def plan_messages(
 ) -> MessagePlan:
     """Follow the levels; see MODEL.
 
-    Steps up and down name one of so many vertices (``named``), if not one of all.
+    Steps name one of so many vertices (``named``), if not one of all.
     """
     parts = machines.workers
     up_of, down_of = named or (num_vertices, num_vertices)
@@ -291,13 +291,13 @@ def plan_messages(
             )
         )
     exchanges = _exchanges(num_vertices, levels, machines)
-    part_bytes = (file_bytes or _BYTES_PER_EDGE * num_arcs) / parts
+    shard_bytes = (file_bytes or _BYTES_PER_EDGE * num_arcs) / parts
     return MessagePlan(
         levels=levels,
         exchanges=exchanges,
         worker_bytes={
             "program": _PROGRAM_BYTES,
-            "part of the file": part_bytes,
+            "part of the file": shard_bytes,
             "bitmaps": 3 * num_vertices / 8,
             "levels": 4 * num_vertices / parts,
         },

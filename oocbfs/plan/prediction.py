@@ -1,4 +1,4 @@
-"""Predict what a traversal on a GPU reads from disk and over PCIe, and how long it takes.
+"""Predict what a search on a GPU reads from disk and over PCIe, and how long it takes.
 
 Nothing in this module is a measurement of a GPU: see MODEL.
 """
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from oocbfs.arrays import fresh
 from oocbfs.errors import FormatError
 from oocbfs.formats.io.ordered import available_threads
-from oocbfs.kernels.bfs import traverse as cpu
-from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES, PARTS, SMALL_BYTES_PER_VERTEX
+from oocbfs.kernels.bfs import search as cpu
+from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES, NUM_RANGES, SMALL_BYTES_PER_VERTEX
 from oocbfs.kernels.results import prediction as kernels
 from oocbfs.plan.costs import Costs, costs_of, large_level_seconds, small_level_seconds
 from oocbfs.plan.cuts import Cuts
@@ -40,8 +40,9 @@ MODEL = (
     "these a heads pass, three launches (4 µs each) and a "
     "read-back (12 µs) for each large frontier; and 10 µs for each small one. How many reads a GPU "
     "keeps under way is not modelled. All rates are published or assumed. Results: where the "
-    "device has the order, ranks in order and a sector at random for each vertex; a byte a level "
-    "and 4 bytes a parent at the rate for copies; meanwhile all threads of this machine write "
+    "device has the order, stored vertices in order and a sector at random for each vertex; a "
+    "byte a level and 4 bytes a parent at the rate for copies; meanwhile all threads of this "
+    "machine write "
     "them, at the rate of another one."
 )
 
@@ -64,7 +65,7 @@ class LevelSample:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What one traversal is expected to take: bytes over PCIe and from disk, and its levels.
+    """What one search is expected to take: bytes over PCIe and from disk, and its levels.
 
     ``work_seconds`` are those of all sectors but the disk's, and of heads passes.
     """
@@ -79,19 +80,19 @@ class Forecast:
 def sample_levels(
     graph: StoredGraph, count: int, phases: Phases, seed: int = 1
 ) -> list[LevelSample]:
-    """Traverse on the CPU from random vertices that have neighbours."""
+    """Search on the CPU from random vertices that have neighbours."""
     rows, in_rows = graph.rows, graph.in_rows
     candidates = np.flatnonzero(rows.degrees)
     chosen = np.random.default_rng(seed).choice(
         candidates, min(count, candidates.size), replace=False
     )
     samples = []
-    with phases("sample", chosen.size, "traversals") as bar:
+    with phases("sample", chosen.size, "searches") as bar:
         for source in chosen:
             levels = fresh(graph.num_vertices, np.int32)
             sources = np.array([source], np.uint32)
             with graph.reading():
-                done = cpu.traverse(rows, in_rows, sources, levels, threads=available_threads())
+                done = cpu.search(rows, in_rows, sources, levels, threads=available_threads())
                 if done.malformed:
                     raise FormatError(f"{graph.path}: a row is damaged: run 'oocbfs verify'")
             samples.append(LevelSample(levels, np.bincount(levels[levels >= 0])))
@@ -100,11 +101,11 @@ def sample_levels(
 
 
 def predict(graph: StoredGraph, decided: DevicePlan, sample: LevelSample, rates: Rates) -> Forecast:
-    """Predict what a traversal with this plan would read, on a device with these rates."""
+    """Predict what a search with this plan would read, on a device with these rates."""
     rows, in_rows = map(_read_only, graph.non_isolated_rows)
     cuts, costs = Cuts(rows, in_rows), costs_of(rates, rows)
     expanded = np.zeros((sample.num_levels, 5), np.int64)
-    waiting, found = (np.zeros((sample.num_levels + 1, 2 * PARTS), np.int64) for _ in range(2))
+    waiting, found = (np.zeros((sample.num_levels + 1, 2 * NUM_RANGES), np.int64) for _ in range(2))
     levels = sample.levels[: rows.heads.size]
     levels.flags.writeable = False
     kernels.count_expanded(
@@ -127,7 +128,7 @@ def predict(graph: StoredGraph, decided: DevicePlan, sample: LevelSample, rates:
     tail_bytes, expanded = expanded[:, 4], expanded[:, :4]
     heads = costs.bitmaps + costs.head * (rows.heads.size - np.cumsum(sample.sizes))
     later = np.cumsum(waiting[::-1], axis=0)[::-1]
-    searched = np.concatenate([found[1:-1] + later[2:], waiting[-1:]]).reshape(-1, 2, PARTS)
+    searched = np.concatenate([found[1:-1] + later[2:], waiting[-1:]]).reshape(-1, 2, NUM_RANGES)
     if decided.disk_bytes:
         from_disk = predict_blocks(graph, decided.host_ranges, sample)
         return _follow_from_disk(costs, heads, expanded, searched.sum(axis=2), *from_disk)
@@ -171,7 +172,7 @@ def predict_blocks(
 
 
 def predict_disk_bytes(graph: StoredGraph, sample: LevelSample) -> int:
-    """Predict what a traversal on the CPU would read with all tails on disk."""
+    """Predict what a search on the CPU would read with all tails on disk."""
     return int(np.minimum(*predict_blocks(graph, ((0, 0),), sample)).sum())
 
 
@@ -224,9 +225,9 @@ def _follow(
             continue
         slow, fast = SECTOR_BYTES * searched[level]
         search_costs = costs.search(slow, fast)
-        parts = cuts.choose(search_costs, expand_cost)
-        moved += int(cuts.costs(slow, SECTOR_BYTES * expanded[level, ::2])[parts])
-        work += float(cuts.costs(search_costs, expand_cost)[parts]) + int(heads[level])
+        ranges = cuts.choose(search_costs, expand_cost)
+        moved += int(cuts.costs(slow, SECTOR_BYTES * expanded[level, ::2])[ranges])
+        work += float(cuts.costs(search_costs, expand_cost)[ranges]) + int(heads[level])
     return Forecast(
         slow_bytes=int(moved),
         large_levels=small.size - num_small,
@@ -236,7 +237,7 @@ def _follow(
 
 
 def predict_seconds(rates: Rates, forecast: Forecast, num_vertices: int) -> float:
-    """Predict how long a traversal would take without its results; MODEL explains."""
+    """Predict how long a search would take without its results; MODEL explains."""
     return (
         forecast.disk_bytes / rates.disk_bandwidth
         + forecast.work_seconds

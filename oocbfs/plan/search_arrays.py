@@ -1,4 +1,4 @@
-"""The arrays that a traversal on a device works on: how large they are, and what they are for."""
+"""The arrays that a search on a device works on: how large they are, and what they are for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from oocbfs.kernels.cuda.source import (
     CONTROL_WORDS,
     DISK_BLOCK_BYTES,
     MAX_SMALL_LEVELS,
-    PARTS,
+    NUM_RANGES,
 )
 from oocbfs.plan.shape import Shape
 
@@ -24,7 +24,7 @@ UNIT_BYTES = 512
 RESULT_SLOTS = 2
 RESULT_SLOT_BYTES = 4 << 20
 
-# What the arrays of a traversal are for.
+# What the arrays of a search are for.
 _PURPOSES = {
     "levels": "levels",
     "parents": "parents",
@@ -58,7 +58,7 @@ class ArrayShape(NamedTuple):
 def search_arrays(
     num_vertices: int, tail_bytes: tuple[int, ...], *, with_parents: bool
 ) -> dict[str, ArrayShape]:
-    """List the arrays of a traversal from one source; tails are out and, if directed, in."""
+    """List the arrays of a search from one source; tails are out and, if directed, in."""
     words = (num_vertices + 31) // 32
     num_hubs = tail_bytes[0] // (SEGMENT_BYTES + 1) + 1
     return {
@@ -75,32 +75,32 @@ def search_arrays(
         "control": ArrayShape(CONTROL_WORDS + MAX_SMALL_LEVELS // 2, np.uint64),
         "expanded_blocks": ArrayShape(block_words(tail_bytes[0]), np.uint32),
         "searched_blocks": ArrayShape(block_words(tail_bytes[-1]), np.uint32),
-        "cuts": ArrayShape(PARTS - 1, np.uint32),
+        "cuts": ArrayShape(NUM_RANGES - 1, np.uint32),
         "cache_tags": ArrayShape(cached_sectors(tail_bytes[0]), np.uint64),
         "cache_data": ArrayShape(cached_sectors(tail_bytes[0]) * 32, np.uint8),
     }
 
 
-def part_arrays(
-    cut: Cut, part: int, tail_bytes: tuple[int, ...], *, with_parents: bool
+def shard_arrays(
+    cut: Cut, shard: int, tail_bytes: tuple[int, ...], *, with_parents: bool
 ) -> dict[str, ArrayShape]:
-    """List the arrays of a part of the vertices; bitmaps of all parts are of one size."""
-    arrays = search_arrays(cut.rows_of(part), tail_bytes, with_parents=with_parents)
+    """List the arrays of a part of the vertices; bitmaps of all shards are of one size."""
+    arrays = search_arrays(cut.rows_of(shard), tail_bytes, with_parents=with_parents)
     bitmap = ArrayShape(2 * cut.words_of(0), np.uint32)
     return {**arrays, "visited": bitmap, "claimed": bitmap}
 
 
-def dealt_arrays(cut: Cut) -> dict[str, ArrayShape]:
-    """List the bitmaps of all vertices that every part has besides, and its messages."""
+def exchange_arrays(cut: Cut) -> dict[str, ArrayShape]:
+    """List the bitmaps of all vertices that every shard has besides, and its messages."""
     bitmap, message = (
-        ArrayShape(size, np.uint64) for size in (cut.num_words, cut.parts * cut.words_of(0))
+        ArrayShape(size, np.uint64) for size in (cut.num_words, cut.num_shards * cut.words_of(0))
     )
     return {"reached": bitmap, "marked": bitmap, "sent": message, "received": message}
 
 
-def dealt_bytes(cut: Cut) -> int:
-    """Return how much device memory these take, and what pads the bitmaps of a part."""
-    messages = sum(allocated_bytes(array.num_bytes) for array in dealt_arrays(cut).values())
+def exchange_bytes(cut: Cut) -> int:
+    """Return how much device memory these take, and what pads the bitmaps of a shard."""
+    messages = sum(allocated_bytes(array.num_bytes) for array in exchange_arrays(cut).values())
     return messages + 4 * UNIT_BYTES
 
 
@@ -115,7 +115,7 @@ def result_slot_bytes(num_results: int) -> int:
 
 
 def order_bytes(shape: Shape, *, with_parents: bool) -> int:
-    """Return what brings results into the order of ids: ranks, and for parents the order itself."""
+    """Return what brings results into the order of ids: for parents the order, too."""
     if not shape.ordered:
         return 0
     order = allocated_bytes(4 * shape.num_vertices) if with_parents else 0

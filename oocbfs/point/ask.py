@@ -25,7 +25,7 @@ _CALLS = 256
 
 
 class PartsSearch:
-    """Searches pairs of a graph in parts, each by a search of the whole graph."""
+    """Searches pairs of a sharded graph, each by a search of the whole graph."""
 
     from_disk = False
     edges = rows = disk_bytes = num_shared = 0
@@ -127,8 +127,8 @@ def all_shortest_paths(
     """Return all shortest paths, as a graph of levels."""
     if graph.is_sharded:
         raise QueryError(
-            f"{graph.path}: is in parts, of which one path is found, not all: ask the graph that "
-            "they were cut from"
+            f"{graph.path}: is sharded, and of shards one path is found, not all: ask the "
+            "graph that they were cut from"
         )
     asked = asking(graph, settings)
     with graph.reading():

@@ -1,4 +1,4 @@
-"""Pairs that take a search of the whole graph: what is left over, and all of a graph in parts."""
+"""Pairs that take a search of the whole graph: what is left over, and all of a sharded graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a traversal found, in input ids."""
+"""What a search found, in input ids."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Stats:
-    """How a traversal went; ``seconds`` is the whole call, but for compiling.
+    """How a search went; ``seconds`` is the whole call, but for compiling.
 
     Its parts are ``load_seconds``, ``traversal_seconds`` and ``naming_seconds``. Kernels are
     compiled once on a machine: ``compile_seconds`` are what that took besides.
@@ -53,7 +53,7 @@ class Stats:
 
     @property
     def counts(self) -> Counts | None:
-        """What a device counted in the whole traversal; None where nothing is counted."""
+        """What a device counted in the whole search; None where nothing is counted."""
         levels = [level.counts for level in self.levels if level.counts is not None]
         around = [] if self.around is None else [self.around]
         return sum_counts(around + levels) if levels else None
@@ -124,7 +124,7 @@ class BfsResult(tables.Tabular):
 
         Where vertices have names, it is the position of the parent's name in ``graph.names``.
 
-        Where the traversal was not asked for parents, this traverses once more.
+        Where the search was not asked for parents, this searches once more.
         """
         return self._again().parents if self._parents is None else self._parents
 
@@ -179,7 +179,7 @@ class BfsResult(tables.Tabular):
         return paths.paths_to(self, vertices)
 
     def about(self) -> dict[str, str]:
-        """Say what the table of this search is about."""
+        """Return what the table of this search is about."""
         found = {"sources": self.sources, "reached": self.reached, "depth": self.depth}
         return tables.about(self._stored, **found, engine=self.stats.engine)
 
@@ -223,7 +223,7 @@ class BfsResult(tables.Tabular):
         return tables.to_dask(self.levels, chunk)
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures of the traversal, for JSON."""
+        """Return the figures of the search, for JSON."""
         counts = self.stats.counts
         return {
             "graph": self._stored.path,

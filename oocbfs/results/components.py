@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.formats.edges import Ids
-from oocbfs.kernels.components.connect import Step
+from oocbfs.kernels.components.connect import ComponentStep
 from oocbfs.results import tables
 from oocbfs.settings import file_name
 
@@ -37,7 +37,7 @@ class ComponentsRun(NamedTuple):
 
     engine: str
     threads: int
-    steps: list[Step]
+    steps: list[ComponentStep]
     seconds: float
     slow_bytes_by_tier: dict[str, int]
     # What is not as it was planned.
@@ -59,7 +59,7 @@ class ComponentsStats:
     load_seconds: float
     traversal_seconds: float
     naming_seconds: float
-    steps: list[Step] = field(repr=False)
+    steps: list[ComponentStep] = field(repr=False)
     tail_bytes: int
     slow_bytes_by_tier: dict[str, int] = field(default_factory=dict)
     fallback: str | None = None

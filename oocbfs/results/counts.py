@@ -1,4 +1,4 @@
-"""What a traversal on a device did, as far as somebody counts it."""
+"""What a search on a device did, as far as somebody counts it."""
 
 from __future__ import annotations
 
@@ -90,20 +90,20 @@ _SUMMED = tuple(
 )
 
 
-def sum_counts(parts: Iterable[Counts]) -> Counts:
+def sum_counts(all_counts: Iterable[Counts]) -> Counts:
     """Sum up; what a part did not count is not counted in the sum."""
-    parts = list(parts)
+    all_counts = list(all_counts)
     sums: dict[str, Any] = {}
-    for name in _SUMMED if parts else ():
-        values = [getattr(part, name) for part in parts]
+    for name in _SUMMED if all_counts else ():
+        values = [getattr(one, name) for one in all_counts]
         sums[name] = None if None in values else sum(values)
-    by_array = [part.atomics_by_array for part in parts]
-    if parts and None not in by_array:
+    by_array = [one.atomics_by_array for one in all_counts]
+    if all_counts and None not in by_array:
         total = Counter[str]()
         for found in by_array:
             total.update(found or {})
         sums["atomics_by_array"] = dict(total)
-    words = [part.hottest_word for part in parts if part.hottest_word is not None]
+    words = [one.hottest_word for one in all_counts if one.hottest_word is not None]
     hottest = max(words, key=lambda word: word.atomics, default=None)
     return Counts(**sums, hottest_word=hottest)
 
@@ -120,5 +120,5 @@ def with_work(counts: Counts, edges: int = 0, lost: int = 0, found: int = 0) -> 
     )
 
 
-def _ratio(part: float | None, whole: float | None) -> float | None:
-    return part / whole if part is not None and whole else None
+def _ratio(share: float | None, whole: float | None) -> float | None:
+    return share / whole if share is not None and whole else None

@@ -1,4 +1,4 @@
-"""The work of each level of a traversal."""
+"""The work of each level of a search."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from oocbfs.kernels.record import DIRECTIONS, LEVEL_RECORD
 from oocbfs.results.counts import Counts
 
-# The direction of a level that was found but not expanded, because the traversal was to stop there.
+# The direction of a level that was found but not expanded, because the search was to stop there.
 STOPPED = "stopped"
 
 
@@ -21,11 +21,11 @@ STOPPED = "stopped"
 class Level:
     """The work of one level: expanding its frontier; edges are None where they are not counted.
 
-    The last level of a traversal that stops at a depth or a target took no work: it is ``STOPPED``.
+    The last level of a search that stops at a depth or a target took no work: it is ``STOPPED``.
     GPUs run several small levels at once: then this sums up ``num_levels``. ``slow_bytes`` are the
     bytes that came from slower memory, by tier ("disk"), where they are counted by level.
     ``counts`` are what a device counted, ``link_bytes`` what devices sent each other, by link
-    ("0>1"), ``exchange`` the messages of a graph in parts.
+    ("0>1"), ``exchange`` the messages of a sharded graph.
     """
 
     direction: str
@@ -137,7 +137,7 @@ class LevelTable(Sequence[Level]):
 
     @property
     def _unexpanded(self) -> int:
-        """Vertices of the level at which the traversal was to stop."""
+        """Vertices of the level at which the search was to stop."""
         return int(self._sizes[-1]) if self._sizes.size > self._depth else 0
 
     def __len__(self) -> int:

@@ -224,7 +224,7 @@ def asked_for(
     emit: Emit,
     targets: Iterable[Iterable[Vertex]] | None,
 ) -> tuple[list[Vertex], list[NDArray[np.int64]] | None]:
-    """List sources, and stored targets of each; unknown ids are refused before any traversal.
+    """List sources, and stored targets of each; unknown ids are refused before any search.
 
     Raises
     ------

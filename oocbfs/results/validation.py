@@ -32,7 +32,7 @@ _NO_IDS = np.empty(0, np.uint64)
 
 
 class Levels(NamedTuple):
-    """What a traversal found, by position: levels, ids of parents if there are any, level sizes.
+    """What a search found, by position: levels, ids of parents if there are any, level sizes.
 
     Vertices at ``last_level`` were not expanded.
     """
@@ -46,7 +46,7 @@ class Levels(NamedTuple):
 def validate(
     graph: AnyStored, sources: Ids, found: Levels, *, threads: int, bounded: bool = False
 ) -> None:
-    """Check a traversal by the rules of Graph500; if memory is ``bounded``, keep few pages.
+    """Check a search by the rules of Graph500; if memory is ``bounded``, keep few pages.
 
     1. the sources are on level 0, alone, and their own parents;
     2. every other vertex reached has a parent one level up, to which an edge leads;
@@ -160,14 +160,14 @@ def _names(graph: AnyStored) -> tuple[NDArray[np.uint32], Ids]:
 
 def _pieces(graph: AnyStored, *, bounded: bool) -> Iterator[tuple[tuple[Any, ...], int, int]]:
     """Yield all rows of out-neighbours: what kernels take of them, the first one and the end."""
-    for rows, part in graph.rows_by_part():
+    for rows, shard in graph.rows_by_shard():
         columns = rows.heads, rows.bases, rows.starts, rows.shift, rows.tails
         bounds = [0, rows.heads.size]
         if bounded:
             # Of so many tails, pages are let go before the next are read.
             bounds[1:1] = rows_before(rows, np.arange(PIECE_BYTES, rows.tails.size, PIECE_BYTES))
         for first, stop in pairwise(bounds):
-            yield (*columns, (part, graph.num_parts)), first, stop
+            yield (*columns, (shard, graph.num_shards)), first, stop
             if bounded:
                 graph.release()
 

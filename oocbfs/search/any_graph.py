@@ -1,4 +1,4 @@
-"""The graph that users open, in one file or in parts: its searches, declared once for both."""
+"""The graph that users open, in one file or in shards: its searches, declared once for both."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class AnyGraph(NearGraph):
             GPU where CuPy finds one that can take the graph, else the CPU; ``stats.fallback`` says
             why. With ``memory`` it is the CPU, or the disk where the file is larger. Without, it is
             the disk for the first search of a large file that is not in memory yet;
-            ``stats.engine_reason`` says so. Of a graph in parts, ``"auto"`` is never a GPU. What a
+            ``stats.engine_reason`` says so. Of a sharded graph, ``"auto"`` is never a GPU. What a
             search brings to a device stays there for the next with the same options, until
             ``close`` or ``release_device``.
         memory
@@ -104,12 +104,12 @@ class AnyGraph(NearGraph):
         ------
         QueryError
             If an id does not name a vertex, there is no such method, it does not run on the engine,
-            its queues overflow (``QueueError``), the result does not pass validation, or a graph in
-            parts is too deep.
+            its queues overflow (``QueueError``), the result does not pass validation, or a sharded
+            graph is too deep.
         FormatError
             If the graph is damaged, or cannot be read any more.
         ClusterError
-            If the worker of a part is lost again and again; names the part.
+            If the worker of a shard is lost again and again; names the shard.
         BudgetError
             If device or host memory, or ``memory``, is too small; says how much is needed.
         """
@@ -165,7 +165,7 @@ class AnyGraph(NearGraph):
         strategy
             ``"together"`` shares one pass over the graph between 64 sources, ``"one-per-core"``
             runs each by itself, or one after the other from disk; ``"auto"`` takes the latter for
-            few sources and for long thin graphs. All parts of a graph in parts work on one source
+            few sources and for long thin graphs. All shards of a sharded graph work on one source
             at a time: there is no other strategy.
         options
             As for ``bfs``.
@@ -332,7 +332,7 @@ class AnyGraph(NearGraph):
     ) -> ComponentsResult:
         """Find the connected components; of a directed graph the weakly connected ones.
 
-        Each process that searches a graph in parts needs 4 bytes for each vertex of the graph.
+        Each process that searches a sharded graph needs 4 bytes for each vertex of the graph.
 
         Parameters
         ----------

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from oocbfs.kernels.bfs import traverse as bfs
+from oocbfs.kernels.bfs import search as bfs
 from oocbfs.kernels.compiling import Code, code_of
 from oocbfs.kernels.components import connect
+from oocbfs.kernels.many import search as many
 from oocbfs.kernels.many import spread
-from oocbfs.kernels.many import traverse as many
 from oocbfs.kernels.results import checking, components, levels, validation
 from oocbfs.settings import Emit, Settings
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
 
 
-def traversal_code(graph: StoredGraph, parents: bool, settings: Settings) -> Iterator[Code]:
-    """Yield the code of a traversal from one source, or from the nearest of several."""
+def search_code(graph: StoredGraph, parents: bool, settings: Settings) -> Iterator[Code]:
+    """Yield the code of a search from one source, or from the nearest of several."""
     from oocbfs.disk import bfs as disk
 
     yield from _engines(bfs.CODE, disk.CODE, settings)
@@ -37,13 +37,13 @@ def components_code(graph: StoredGraph, settings: Settings) -> Iterator[Code]:
     checks = [validation.join_rows, validation.check_labels] if settings.checks else []
     yield from _used(
         graph,
-        [components.count_members, components.name_components, *checks],
+        [components.count_members, components.components_to_ids, *checks],
         reordering=[components.find_least, components.replace_labels],
     )
 
 
 def many_code(graph: StoredGraph, emit: Emit, settings: Settings) -> Iterator[Code]:
-    """Yield the code of traversals from many sources on the mapping, together or each alone."""
+    """Yield the code of searches from many sources on the mapping, together or each alone."""
     yield from (*many.CODE, *bfs.CODE)
     spreading = [spread.spread_bytes, spread.spread_deep] if emit == "levels" else []
     checks = [validation.check_levels] if settings.checks else []

@@ -12,7 +12,7 @@ from oocbfs.formats.io.ordered import available_threads
 from oocbfs.kernels.compiling import clock, compile_seconds
 from oocbfs.plan.host import why_disk
 from oocbfs.results.components import ComponentsResult, ComponentsStats
-from oocbfs.results.naming import name_components
+from oocbfs.results.to_ids import components_to_ids
 from oocbfs.results.validation import validate_components
 from oocbfs.search.decision import decide_components
 from oocbfs.search.run import only_engine, refuse
@@ -48,7 +48,7 @@ def components(graph: AnyStored, settings: Settings) -> ComponentsResult:
             )
         threads = available_threads(settings.threads)
         found_at = clock()
-        named, counts = name_components(graph, labels, memory_plan.arrays, threads)
+        named, counts = components_to_ids(graph, labels, memory_plan.arrays, threads)
         end = clock()
         if settings.checks:
             validate_components(graph, named, counts, bounded=settings.memory is not None)

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 from oocbfs.errors import BudgetError, QueryError
 from oocbfs.formats.io.ordered import available_threads
-from oocbfs.kernels.bfs import traverse
+from oocbfs.kernels.bfs import search as bfs
 from oocbfs.kernels.components import connect
 from oocbfs.plan.host import (
     MemoryPlan,
     components_needs,
     expect_code,
     plan_memory,
-    traversal_needs,
+    search_needs,
     unbounded_plan,
 )
-from oocbfs.search.code import components_code, traversal_code
+from oocbfs.search.code import components_code, search_code
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
@@ -56,10 +56,10 @@ def decide_bfs(graph: StoredGraph, parents: bool, settings: Settings) -> MemoryP
     graph.expect_unpacking()
     if not settings.on_host:
         return unbounded_plan(graph, settings.engine)
-    expect_code(graph.path, traversal_code(graph, parents, settings), settings.memory)
-    traverse.load()
+    expect_code(graph.path, search_code(graph, parents, settings), settings.memory)
+    bfs.load()
     threads = available_threads(settings.threads)
-    needs = traversal_needs(graph, with_parents=parents, validate=settings.checks, threads=threads)
+    needs = search_needs(graph, with_parents=parents, validate=settings.checks, threads=threads)
     return plan_memory(graph, needs, settings, load_disk)
 
 

@@ -57,7 +57,7 @@ def open(
 def open(
     path: str | os.PathLike[str], *, memory: str | int | None = None, cluster: str | None = None
 ) -> AnyGraph:
-    """Open a graph for reading: a file, or the folder of a graph in parts.
+    """Open a graph for reading: a file, or the folder of a sharded graph.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def open(
     memory
         Bound for the process while it searches, as ``"4G"``; see ``AnyGraph.bfs``.
     cluster
-        Where the parts of a graph are searched, such as ``"local:4"``: four processes of this
+        Where the shards of a graph are searched, such as ``"local:4"``: four processes of this
         machine. None is this process.
 
     Raises
@@ -75,14 +75,14 @@ def open(
         If the file is not a graph, is damaged, or comes from another version.
     """
     if os.path.isdir(path):
-        from oocbfs.search.sharded import open_parts
+        from oocbfs.search.sharded import open_sharded
 
-        return open_parts(path, memory=memory, cluster=cluster)
+        return open_sharded(path, memory=memory, cluster=cluster)
     graph = open_file(path, memory=memory)
     if cluster is not None:
         graph.close()
         raise QueryError(
-            f"{graph.path}: is in one file, and a cluster wants parts: cut it with 'oocbfs shard'"
+            f"{graph.path}: is in one file, and a cluster wants shards: cut it with 'oocbfs shard'"
         )
     return graph
 

@@ -1,4 +1,4 @@
-"""Traverse from many sources: 64 at a time where they share their work, one per core where not."""
+"""Search from many sources: 64 at a time where they share their work, one per core where not."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.arrays import fresh
-from oocbfs.cluster.many import PartTraversals, check_strategy
-from oocbfs.cluster.stored_parts import StoredParts
+from oocbfs.cluster.many import ShardedSearches, check_strategy
+from oocbfs.cluster.stored_shards import StoredShards
 from oocbfs.engines.base import Engine
 from oocbfs.engines.choice import run_on_best
 from oocbfs.errors import FormatError
 from oocbfs.formats.io.ordered import ordered_map
 from oocbfs.graph.stored import StoredGraph
-from oocbfs.kernels.bfs import traverse as single
+from oocbfs.kernels.bfs import search as single
 from oocbfs.kernels.cuda.source import MOST_MANY_LEVELS
+from oocbfs.kernels.many import search as kernels
 from oocbfs.kernels.many import spread as many_spread
-from oocbfs.kernels.many import traverse as kernels
 from oocbfs.kernels.results import levels as results
 from oocbfs.plan.host import expect_code
 from oocbfs.plan.many import DEEP, Loaders, ManyPlan, plan_many
 from oocbfs.results.source import Levels, SourceResult, SourceResults, asked_for, smallest
 from oocbfs.results.validation import checked
-from oocbfs.search.code import many_code, traversal_code
+from oocbfs.search.code import many_code, search_code
 from oocbfs.search.decision import load_disk
-from oocbfs.search.many_disk import DiskTraversals, Group
+from oocbfs.search.many_disk import DiskSearches, Group
 from oocbfs.settings import Emit, Settings, Strategy, check_choice
 
 if TYPE_CHECKING:
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 WIDTH = kernels.WIDTH
 # With fewer sources, nothing is gained by sharing.
 _FEW = 8
-_NO_RANKS = np.empty(0, np.uint32)
+_NO_ORDER = np.empty(0, np.uint32)
 _PIECE = 1 << 18
 
 
-class Traversals:
-    """Traversals of a graph from many sources, as their memory was planned.
+class Searches:
+    """Searches of a graph from many sources, as their memory was planned.
 
     A context manager, because a device holds on to the graph.
     """
@@ -61,7 +61,7 @@ class Traversals:
         self._rows_at_once = plan.rows_at_once
         self._disk = None
         if plan.disk is not None:
-            self._disk = DiskTraversals(graph, emit, plan.threads, plan.disk)
+            self._disk = DiskSearches(graph, emit, plan.threads, plan.disk)
         self.strategy: Strategy = plan.strategy
         self.reason = plan.reason
         self.fallback: str | None = None
@@ -97,7 +97,7 @@ class Traversals:
 
     @property
     def width(self) -> int:
-        """Sources that are traversed at a time, if they are together."""
+        """Sources that are searched at a time, if they are together."""
         return WIDTH if self._disk is None else self._disk.width
 
     @property
@@ -137,7 +137,7 @@ class Traversals:
     def _run_group(self, group: Group) -> Iterator[SourceResult]:
         many = len(group.sources) >= _FEW or self._device is not None
         if self.strategy == "together" or (self.strategy == "auto" and many):
-            found = self._traverse_together(group)
+            found = self._search_together(group)
             if found is not None:
                 yield from found
                 return
@@ -145,16 +145,16 @@ class Traversals:
             self.reason = f"the graph has more than {DEEP} levels"
         elif self.strategy == "auto":
             self.reason = f"{len(group.sources)} sources share too little"
-        yield from self._traverse_alone(group)
+        yield from self._search_alone(group)
 
-    def _traverse_together(self, group: Group) -> Iterator[SourceResult] | None:
-        """Traverse from all sources at once; None if the graph is too deep for that."""
+    def _search_together(self, group: Group) -> Iterator[SourceResult] | None:
+        """Search from all sources at once; None if the graph is too deep for that."""
         if self._disk is not None:
             results = self._disk.run_together(group)
         else:
             block = self._block(len(group.sources))
             if self._device is None:
-                found = self._traverse_mapped(group.stored, block)
+                found = self._search_mapped(group.stored, block)
             else:
                 most = DEEP if self.strategy == "auto" else MOST_MANY_LEVELS
                 found = self._device.run(group.stored.astype(np.uint32), max_levels=most)
@@ -170,16 +170,16 @@ class Traversals:
         whole = self._emit == "levels" and count <= self._rows_at_once
         return np.zeros((count if whole else 0, self._graph.num_vertices), np.int8)
 
-    def _traverse_mapped(
+    def _search_mapped(
         self, stored: NDArray[np.int64], block: NDArray[np.int8]
     ) -> kernels.ManyFound:
-        """Traverse; the words live where levels will be, because fresh memory is expensive."""
+        """Search; the words live where levels will be, because fresh memory is expensive."""
         kernels.load()
         sets = None
         shape = kernels.num_words(self._threads), self._graph.num_vertices
         if block.nbytes >= 8 * shape[0] * shape[1]:
             sets = block.reshape(-1)[: 8 * shape[0] * shape[1]].view(np.uint64).reshape(shape)
-        return kernels.traverse_many(
+        return kernels.search_many(
             self._graph.rows,
             self._graph.in_rows,
             stored.astype(np.uint32),
@@ -217,40 +217,42 @@ class Traversals:
         """Yield the levels of each source: from the block, or as many at a time as fit."""
         assert found.planes is not None
         n = self._graph.num_vertices
-        ranks = _NO_RANKS if self._graph.order is None else self._graph.ranks
+        stored_at = _NO_ORDER if self._graph.order is None else self._graph.stored_at
         if found.planes.shape[0] > many_spread.BYTE_PLANES:
             for number in range(count):
                 deep = fresh(n, np.int32)
-                many_spread.spread_deep(deep, found.planes, ranks, number)
+                many_spread.spread_deep(deep, found.planes, stored_at, number)
                 yield smallest(deep, int(deep.max(initial=0)))
             return
         if block.size:
-            yield from self._spread(block, found.planes, ranks, 0)
+            yield from self._spread(block, found.planes, stored_at, 0)
             return
         for source in range(0, count, self._rows_at_once):
             part = fresh((min(self._rows_at_once, count - source), n), np.int8)
-            yield from self._spread(part, found.planes, ranks, source)
+            yield from self._spread(part, found.planes, stored_at, source)
             del part
 
     def _spread(
         self,
         block: NDArray[np.int8],
         planes: NDArray[np.uint64],
-        ranks: NDArray[np.uint32],
+        stored_at: NDArray[np.uint32],
         source: int,
     ) -> NDArray[np.int8]:
         """Fill a block with the levels of the sources from ``source`` on."""
         n = block.shape[1]
 
         def work(first: int) -> None:
-            many_spread.spread_bytes(block, planes, ranks, source, first, min(first + _PIECE, n))
+            many_spread.spread_bytes(
+                block, planes, stored_at, source, first, min(first + _PIECE, n)
+            )
 
         for _ in ordered_map(work, range(0, n, _PIECE), self._threads):
             pass
         return block
 
-    def _traverse_alone(self, group: Group) -> Iterator[SourceResult]:
-        """Traverse from each source on one core, as many at a time as there are threads."""
+    def _search_alone(self, group: Group) -> Iterator[SourceResult]:
+        """Search from each source on one core, as many at a time as there are threads."""
         if self._disk is not None:
             yield from self._disk.run_alone(group)
             return
@@ -260,7 +262,7 @@ class Traversals:
 
         def work(number: int) -> SourceResult:
             levels = fresh(graph.num_vertices, np.int32)
-            done = single.traverse(
+            done = single.search(
                 graph.rows, graph.in_rows, stored[number : number + 1].astype(np.uint32), levels
             )
             if done.malformed:
@@ -296,10 +298,10 @@ def _look_up(
     return values - 1
 
 
-def plan_traversals(
+def plan_searches(
     graph: StoredGraph, emit: Emit, strategy: Strategy, settings: Settings
 ) -> ManyPlan:
-    """Decide how traversals from many sources keep within a budget; see ``plan.many``."""
+    """Decide how searches from many sources keep within a budget; see ``plan.many``."""
     budget_bytes = settings.memory
 
     def load_mapped() -> None:
@@ -308,7 +310,7 @@ def plan_traversals(
 
     def load_single() -> None:
         alone = replace(settings, engine="disk")
-        expect_code(graph.path, traversal_code(graph, False, alone), budget_bytes)
+        expect_code(graph.path, search_code(graph, False, alone), budget_bytes)
         load_disk()
 
     def load_many(width: int) -> None:
@@ -345,7 +347,7 @@ def bfs_many(
 
 def searches_of(
     graph: AnyStored, emit: Emit, strategy: Strategy, settings: Settings
-) -> Callable[[], Traversals | PartTraversals]:
+) -> Callable[[], Searches | ShardedSearches]:
     """Decide how a graph is searched from many sources; calling what it returns begins.
 
     Raises
@@ -355,9 +357,9 @@ def searches_of(
     BudgetError
         If the memory is not enough.
     """
-    if isinstance(graph, StoredParts):
+    if isinstance(graph, StoredShards):
         graph.check_settings(settings)
         check_strategy(graph, strategy)
-        return partial(PartTraversals, graph, emit, settings)
+        return partial(ShardedSearches, graph, emit, settings)
     assert isinstance(graph, StoredGraph)
-    return partial(Traversals, graph, emit, plan_traversals(graph, emit, strategy, settings))
+    return partial(Searches, graph, emit, plan_searches(graph, emit, strategy, settings))

@@ -1,4 +1,4 @@
-"""Traverse from many sources with the tails on disk, within a budget."""
+"""Search from many sources with the tails on disk, within a budget."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from oocbfs.arrays import ResultArrays, fresh
 from oocbfs.disk import many as disk_many
 from oocbfs.plan.many import DEEP, DiskShare
-from oocbfs.results.naming import name_levels
 from oocbfs.results.source import SourceResult, smallest
+from oocbfs.results.to_ids import levels_to_ids
 from oocbfs.search.run import bfs
 from oocbfs.settings import Emit, Settings
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class Group(NamedTuple):
-    """Sources that are traversed together: ids, stored vertices, and those of their targets."""
+    """Sources that are searched together: ids, stored vertices, and those of their targets."""
 
     sources: Sequence[Vertex]
     stored: NDArray[np.int64]
     targets: Sequence[NDArray[np.int64]] | None
 
 
-class DiskTraversals:
+class DiskSearches:
     """Groups of sources that share what is read, or sources one after the other."""
 
     def __init__(self, graph: StoredGraph, emit: Emit, threads: int, share: DiskShare) -> None:
@@ -41,17 +41,17 @@ class DiskTraversals:
 
     @property
     def width(self) -> int:
-        """Sources that are traversed together."""
+        """Sources that are searched together."""
         return self._share.width
 
     def run_together(self, group: Group) -> Iterator[SourceResult] | None:
-        """Traverse from all sources at once; None if the graph is too deep for that."""
+        """Search from all sources at once; None if the graph is too deep for that."""
         graph = self._graph
         levels = None
         if self._emit != "summary":
             levels = fresh((len(group.sources), graph.num_vertices), np.int8)
         with graph.disk_rows.lock:
-            found = disk_many.traverse_many(
+            found = disk_many.search_many(
                 graph.disk_rows,
                 group.stored,
                 levels,
@@ -64,7 +64,7 @@ class DiskTraversals:
 
     def _share_out(
         self,
-        found: disk_many.DiskManyTraversal,
+        found: disk_many.DiskManySearch,
         group: Group,
         levels: NDArray[np.int8] | None,
     ) -> Iterator[SourceResult]:
@@ -75,12 +75,12 @@ class DiskTraversals:
             if levels is not None and targets is not None:
                 distances = levels[number, targets[number]].astype(np.int32)
             if levels is not None and self._emit == "levels":
-                row = name_levels(graph, levels[number], ResultArrays(), self._threads)
+                row = levels_to_ids(graph, levels[number], ResultArrays(), self._threads)
             sizes = np.trim_zeros(found.sizes[:, number], "b")
             yield SourceResult(source, graph, sizes, "together", row, distances)
 
     def run_alone(self, group: Group) -> Iterator[SourceResult]:
-        """Traverse from one source after the other, on all cores."""
+        """Search from one source after the other, on all cores."""
         graph, targets = self._graph, group.targets
         for number, source in enumerate(group.sources):
             settings = Settings(

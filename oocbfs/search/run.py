@@ -27,13 +27,13 @@ from oocbfs.plan.host import why_disk
 from oocbfs.query import ById, Output, Query, Reached, Run
 from oocbfs.results.bfs import BfsResult, Stats
 from oocbfs.results.levels import LevelTable
-from oocbfs.results.naming import count_sizes, name_levels, name_parents
+from oocbfs.results.to_ids import count_sizes, levels_to_ids, parents_to_ids
 from oocbfs.results.validation import Levels, validate
 from oocbfs.search.decision import decide_bfs
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
-    from oocbfs.cluster.stored_parts import StoredParts
+    from oocbfs.cluster.stored_shards import StoredShards
     from oocbfs.graph.any_stored import AnyStored
     from oocbfs.graph.stored import StoredGraph
     from oocbfs.graph.vertices import Vertex
@@ -58,7 +58,7 @@ def bfs(
     with graph.reading():
         sources = graph.as_ids(source)
         if not sources.size:
-            raise QueryError("a traversal needs at least one source")
+            raise QueryError("a search needs at least one source")
         memory_plan = (
             decide_bfs(cast("StoredGraph", graph), parents, settings)
             if only is None
@@ -153,9 +153,9 @@ def _to_ids(graph: AnyStored, out: Output, run: Run, settings: Settings) -> ById
         # Pages of the file count as memory, and the file has no room there.
         graph.release()
     parents = None
-    levels = name_levels(graph, out.room, out.arrays, out.threads)
+    levels = levels_to_ids(graph, out.room, out.arrays, out.threads)
     if out.parents is not None:
-        parents = name_parents(graph, out.parents, out.arrays, out.threads)
+        parents = parents_to_ids(graph, out.parents, out.arrays, out.threads)
     return ById(levels, parents, reached, clock() - start)
 
 
@@ -176,7 +176,7 @@ def _stats(
     seconds: float,
     compiling: float,
 ) -> Stats:
-    """Say how a search went."""
+    """Return how a search went."""
     sizes, arcs = by_id.reached
     return Stats(
         engine=run.engine,
@@ -214,9 +214,9 @@ def _result(
 
             stored = cast("StoredGraph", graph)
             return ReachedResult(stored, known, run.kept, sizes, stats, again)
-        from oocbfs.cluster.part_result import PartResult
+        from oocbfs.cluster.sharded_result import ShardedResult
 
-        return PartResult(cast("StoredParts", graph), known, run.kept, sizes, stats, again)
+        return ShardedResult(cast("StoredShards", graph), known, run.kept, sizes, stats, again)
     return BfsResult(graph, known, by_id.levels, sizes, stats, by_id.parents, again)
 
 

@@ -51,7 +51,7 @@ class DaskExchange(TaskCoordinator):
             raise
 
     def _place(self) -> None:
-        """Say which worker should have which shard, where workers came or went."""
+        """Pin shards to workers anew, where workers came or went."""
         if time.monotonic() < self._next_look:
             return
         workers = sorted(self._cluster.workers())
@@ -63,7 +63,7 @@ class DaskExchange(TaskCoordinator):
         self._place()
         return self._cluster.map(
             [
-                Call(f"oocbfs-{task.name}", answer_here, (task,), self._places[task.ref.part])
+                Call(f"oocbfs-{task.name}", answer_here, (task,), self._places[task.ref.number])
                 for task in tasks
             ]
         )
@@ -75,18 +75,18 @@ class DaskExchange(TaskCoordinator):
         self._cluster.close()
 
 
-def place(parts: int, workers: Sequence[str], before: Sequence[str]) -> list[str]:
-    """Deal parts to workers evenly; a part stays where it was, if it can."""
-    most = -(-parts // len(workers))
+def place(num_shards: int, workers: Sequence[str], before: Sequence[str]) -> list[str]:
+    """Place shards on workers evenly; a shard stays where it was, if it can."""
+    most = -(-num_shards // len(workers))
     load: Counter[str] = Counter()
     places: list[str | None] = []
-    for part in range(parts):
-        stays = part < len(before) and before[part] in workers and load[before[part]] < most
-        places.append(before[part] if stays else None)
-        load[before[part] if stays else ""] += 1
-    for part, old in enumerate(places):
+    for shard in range(num_shards):
+        stays = shard < len(before) and before[shard] in workers and load[before[shard]] < most
+        places.append(before[shard] if stays else None)
+        load[before[shard] if stays else ""] += 1
+    for shard, old in enumerate(places):
         if old is None:
-            places[part] = chosen = min(workers, key=lambda worker: (load[worker], worker))
+            places[shard] = chosen = min(workers, key=lambda worker: (load[worker], worker))
             load[chosen] += 1
     return [str(worker) for worker in places]
 
@@ -97,7 +97,7 @@ def see_shards(refs: Sequence[ShardRef]) -> None:
         container = Container(ref.path)
         container.close()
         if int(container.header["checksum"]) != ref.checksum:
-            raise FormatError(f"{ref.path}: is not the part {ref.part} that the manifest names")
+            raise FormatError(f"{ref.path}: is not the shard {ref.number} that the manifest names")
 
 
 # A worker does one task at a time, with all its threads.
@@ -119,7 +119,7 @@ def answer_here(task: Task) -> Reply:
             task.ref,
             threads=worker.state.nthreads,
             memory=min(limits, default=None),
-            shards=len(_paths),
+            held=len(_paths),
         )
         try:
             return answer(replace(task, ref=ref))

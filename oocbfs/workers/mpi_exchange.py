@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.cluster.driver import Outcome, traverse
+from oocbfs.cluster.driver import Outcome
+from oocbfs.cluster.driver import search as run_levels
 from oocbfs.cluster.exchange import Exchange, ShardQuery
 from oocbfs.cluster.levels import Watch
 from oocbfs.cluster.messages import pack, unpack
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class MpiExchange(Exchange):
-    """The shards of a graph, dealt to the ranks of an MPI job in turn, as rank 0 sees them."""
+    """The shards of a graph, in turn on the ranks of an MPI job, as rank 0 sees them."""
 
     name = "mpi"
     level_seconds = 0.0005
@@ -70,7 +71,7 @@ class MpiExchange(Exchange):
             on_all(close_shards, None)
 
 
-# The shards of this rank, by part, its side of searches, and its own levels.
+# The shards of this rank, by shard, its side of searches, and its own levels.
 _shards: dict[int, Shard] = {}
 _peers: list[Peers] = []
 _levels: list[NDArray[np.uint8]] = []
@@ -83,8 +84,8 @@ def open_shards(comm: Comm, refs: Sequence[ShardRef], _: None) -> None:
     def work() -> None:
         mine = refs[comm.Get_rank() :: comm.Get_size()]
         for ref in mine:
-            here = replace(ref, threads=min(ref.threads, cores), shards=len(mine))
-            _shards[ref.part] = shard_of(here)
+            here = replace(ref, threads=min(ref.threads, cores), held=len(mine))
+            _shards[ref.number] = shard_of(here)
         cut = Cut(refs[0].num_vertices, len(refs))
         threads = min(refs[0].threads, cores)
         _peers.append(Peers(comm, cut, list(_shards.values()), threads))
@@ -104,7 +105,7 @@ def own_heads(comm: Comm, shared: None, _: None) -> list[tuple[int, VertexArray]
     """Return the heads of the shards of this rank."""
 
     def work() -> list[tuple[int, VertexArray]]:
-        return [(part, heads) for part, shard in _shards.items() for heads in shard.heads()]
+        return [(number, heads) for number, shard in _shards.items() for heads in shard.heads()]
 
     return gather(comm, attempt(work))
 
@@ -136,7 +137,7 @@ def search(
     own = Results(_levels[0], parents)
     outcome, error = None, None
     try:
-        outcome = traverse(peers, query, own, watch if rooted is None else rooted[1])
+        outcome = run_levels(peers, query, own, watch if rooted is None else rooted[1])
     except PeerError:
         pass  # which says itself how
     except OocbfsError as raised:
@@ -161,14 +162,14 @@ def _deep_levels(results: AllResults) -> NDArray[np.int32]:
 
 
 def _bring(comm: Comm, own: NDArray[Any], whole: NDArray[Any] | None) -> None:
-    """Bring numbers of vertices, which ranks have one part after the other, to rank 0."""
+    """Bring numbers of vertices, which ranks have one shard after the other, to rank 0."""
     cut, size = _peers[-1].cut, comm.Get_size()
     if size == 1:
         assert whole is not None
         whole[:] = own[: whole.size]
         return
     counts = [
-        64 * sum(cut.words_of(part) for part in range(rank, cut.parts, size))
+        64 * sum(cut.words_of(number) for number in range(rank, cut.num_shards, size))
         for rank in range(size)
     ]
     every = np.empty(0 if whole is None else sum(counts), own.dtype)
@@ -179,10 +180,10 @@ def _bring(comm: Comm, own: NDArray[Any], whole: NDArray[Any] | None) -> None:
     by_word, rest = np.split(whole, [whole.size // 64 * 64])
     by_word = by_word.reshape(-1, 64)
     end = 0
-    for part in sorted(range(cut.parts), key=lambda part: part % size):
-        mine = every[end : end + 64 * cut.words_of(part)].reshape(-1, 64)
+    for number in sorted(range(cut.num_shards), key=lambda number: number % size):
+        mine = every[end : end + 64 * cut.words_of(number)].reshape(-1, 64)
         end += mine.size
-        theirs = by_word[part :: cut.parts]
+        theirs = by_word[number :: cut.num_shards]
         theirs[:] = mine[: len(theirs)]
-        if rest.size and len(by_word) % cut.parts == part:
+        if rest.size and len(by_word) % cut.num_shards == number:
             rest[:] = mine[len(theirs), : rest.size]

@@ -1,7 +1,8 @@
-"""Equal ranks of an MPI job: each holds its own parts, and all drive the same search.
+"""Equal ranks of an MPI job: each holds its own shards, and all drive the same search.
 
-A level takes three collectives at most, on buffers: the frontier to all (up), or what was found to
-its owners (down), and then the counts of every part, from which every rank decides how to go on.
+A level takes three collectives at most, on buffers: the frontier to all (bottom-up), or what was
+found to its owners (top-down), and then the counts of every shard, from which every rank decides
+how to go on.
 Messages have no headers: who gets one knows how many vertices it names, and with that its length,
 see ``plan.messages``. An error on one rank is among the counts, so that all end together.
 """
@@ -28,7 +29,7 @@ from oocbfs.plan.messages import QUICK_BITS, set_bytes
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
 
-# What a rank tells of each of its parts after a level, after the counts of the step: bytes from
+# What a rank tells of each of its shards after a level, after the counts of the step: bytes from
 # disk, vertices of the next frontier that lead on, vertices and bytes that it told others, whether
 # it failed, and whether the target was reached.
 _DISK, _SENT, _NAMED, _BYTES, _FAILED, _REACHED = range(words.COUNTS, words.COUNTS + 6)
@@ -42,15 +43,15 @@ class PeerError(ClusterError):
 
 
 class Peers(Steps):
-    """The parts of one rank, and what it hears of the others."""
+    """The shards of one rank, and what it hears of the others."""
 
     def __init__(self, comm: Comm, cut: Cut, shards: Sequence[Shard], threads: int) -> None:
         super().__init__(cut)
         self._comm, self._rank, self._size = comm, comm.Get_rank(), comm.Get_size()
         self._holder = Holder(cut, shards, threads)
-        self._parts = [shard.part for shard in shards]
-        # Parts of the rank that has most.
-        self._most = -(-cut.parts // self._size)
+        self._numbers = [shard.number for shard in shards]
+        # Shards of the rank that has most.
+        self._most = -(-cut.num_shards // self._size)
         self.num_words = self._holder.num_words
 
     def begin(self, query: ShardQuery, results: Results) -> None:
@@ -59,8 +60,8 @@ class Peers(Steps):
         self._shape, self._results, self._target = shape, results, query.target
         self._error: Exception | None = None
         self._has_reached = query.target in sources.tolist()
-        # Vertices of each part's frontier that may lead on.
-        self._sent = np.bincount(self.cut.part_of(sources), minlength=self.cut.parts)
+        # Vertices of each shard's frontier that may lead on.
+        self._sent = np.bincount(self.cut.shard_of(sources), minlength=self.cut.num_shards)
         # Sources are sent, even if nothing but their only edge leads to them.
         self._useful = shape.non_isolated
         if sources.size and int(sources.max()) >= shape.non_isolated:
@@ -75,16 +76,16 @@ class Peers(Steps):
         """Return whether the target has a level, as its owner said."""
         return self._has_reached
 
-    def up(self, level: int) -> Found:
+    def bottom_up(self, level: int) -> Found:
         """Let all vertices that are not visited look for the frontier."""
         traffic = self._gather_frontier()
-        self._attempt(lambda: self._holder.up(level))
+        self._attempt(lambda: self._holder.bottom_up(level))
         return self._tell(traffic)
 
-    def down(self, level: int) -> Found:
+    def top_down(self, level: int) -> Found:
         """Let the frontier look for all vertices that are not visited."""
         traffic = self._gather_frontier() if self._results.parents.size else Traffic()
-        self._attempt(lambda: self._holder.down(level))
+        self._attempt(lambda: self._holder.top_down(level))
         told = self._send_marks()
         self._attempt(lambda: self._holder.take(level))
         return self._tell(traffic, told)
@@ -97,21 +98,25 @@ class Peers(Steps):
             except Exception as error:  # noqa: BLE001 - raised when all ranks know
                 self._error = error
 
-    def _words(self, part: int, vertices: int) -> int:
-        """Count the words of a part that hold one of the first vertices."""
-        return Cut(vertices, self.cut.parts).words_of(part)
+    def _words(self, number: int, vertices: int) -> int:
+        """Count the words of a shard that hold one of the first vertices."""
+        return Cut(vertices, self.cut.num_shards).words_of(number)
 
-    def _parts_by_rank(self) -> list[int]:
-        """Return all parts, those of the first rank first."""
+    def _shards_by_rank(self) -> list[int]:
+        """Return all shards, those of the first rank first."""
         return [
-            part for rank in range(self._size) for part in range(rank, self.cut.parts, self._size)
+            number
+            for rank in range(self._size)
+            for number in range(rank, self.cut.num_shards, self._size)
         ]
 
     def _gather_frontier(self) -> Traffic:
         """Let everybody know the whole frontier; returns what went from rank to rank."""
         sent, size = self._sent.tolist(), self._size
-        words_of = {part: self._words(part, self._useful) for part in self._parts_by_rank()}
-        lengths = {part: set_bytes(64 * n, sent[part], QUICK_BITS) for part, n in words_of.items()}
+        words_of = {number: self._words(number, self._useful) for number in self._shards_by_rank()}
+        lengths = {
+            number: set_bytes(64 * n, sent[number], QUICK_BITS) for number, n in words_of.items()
+        }
         total = sum(lengths.values())
         traffic = Traffic(
             sent=(size - 1) * total,
@@ -123,19 +128,19 @@ class Peers(Steps):
         if size == 1:
             return traffic
         mine = [
-            put_set(self._holder.own_words(number)[: words_of[part]], sent[part], QUICK_BITS)
-            for number, part in enumerate(self._parts)
+            put_set(self._holder.own_words(place)[: words_of[number]], sent[number], QUICK_BITS)
+            for place, number in enumerate(self._numbers)
         ]
         every = np.empty(total, np.uint8)
         by_rank = [sum(lengths[p] for p in lengths if p % size == rank) for rank in range(size)]
         self._comm.Allgatherv(_joined(mine), [every, by_rank])
         end = 0
-        for part, num_words in words_of.items():
-            message = every[end : end + lengths[part]]
-            own = self.cut.own(self._holder.frontier, part)
-            own[:num_words] = take_set(message, num_words, sent[part], QUICK_BITS)
+        for number, num_words in words_of.items():
+            message = every[end : end + lengths[number]]
+            own = self.cut.own(self._holder.frontier, number)
+            own[:num_words] = take_set(message, num_words, sent[number], QUICK_BITS)
             own[num_words:] = 0
-            end += lengths[part]
+            end += lengths[number]
         return traffic
 
     def _send_marks(self) -> Traffic:
@@ -146,25 +151,30 @@ class Peers(Steps):
         for row in marks[1:]:
             marks[0] |= row
             row[:] = 0
-        words_of = {part: self._words(part, self._shape.non_isolated) for part in range(cut.parts)}
+        words_of = {
+            number: self._words(number, self._shape.non_isolated)
+            for number in range(cut.num_shards)
+        }
         given, got = np.zeros((2, size, self._most), np.int64)
         out, out_lengths = [], [0] * size
-        for part in self._parts_by_rank():
-            if part % size == self._rank:
+        for number in self._shards_by_rank():
+            if number % size == self._rank:
                 continue
-            theirs = cut.own(marks[0], part)
-            own = np.ascontiguousarray(theirs[: words_of[part]])
+            theirs = cut.own(marks[0], number)
+            own = np.ascontiguousarray(theirs[: words_of[number]])
             theirs[:] = 0
             count = int(count_bits(own))
-            given[part % size, part // size] = count
+            given[number % size, number // size] = count
             out.append(put_set(own, count, QUICK_BITS))
-            out_lengths[part % size] += out[-1].size
+            out_lengths[number % size] += out[-1].size
         self._comm.Alltoall(given, got)
         got[self._rank] = 0
         lengths = {
-            (rank, part): set_bytes(64 * words_of[part], int(got[rank, part // size]), QUICK_BITS)
+            (rank, number): set_bytes(
+                64 * words_of[number], int(got[rank, number // size]), QUICK_BITS
+            )
             for rank in range(size)
-            for part in self._parts
+            for number in self._numbers
             if rank != self._rank
         }
         in_lengths = [
@@ -173,15 +183,15 @@ class Peers(Steps):
         found = np.empty(sum(in_lengths), np.uint8)
         self._comm.Alltoallv([_joined(out), out_lengths], [found, in_lengths])
         end = 0
-        for (rank, part), length in lengths.items():
-            count, message = int(got[rank, part // size]), found[end : end + length]
-            own = cut.own(marks[0], part)[: words_of[part]]
-            own |= take_set(message, words_of[part], count, QUICK_BITS)
+        for (rank, number), length in lengths.items():
+            count, message = int(got[rank, number // size]), found[end : end + length]
+            own = cut.own(marks[0], number)[: words_of[number]]
+            own |= take_set(message, words_of[number], count, QUICK_BITS)
             end += length
         return Traffic(sent=sum(out_lengths), named=(int(given.sum()),))
 
     def _tell(self, traffic: Traffic, told: Traffic | None = None) -> Found:
-        """Send all ranks the counts of own parts, and hear those of theirs.
+        """Send all ranks the counts of own shards, and hear those of theirs.
 
         Raises
         ------
@@ -191,7 +201,7 @@ class Peers(Steps):
         mine = np.zeros((self._most, _COLUMNS), np.int64)
         mine[0, _FAILED] = self._error is not None
         if self._error is None:
-            counts, holder = mine[: len(self._parts)], self._holder
+            counts, holder = mine[: len(self._numbers)], self._holder
             counts[:, : words.COUNTS] = holder.counts
             for number, work in enumerate(holder.work()):
                 counts[number, [words.EDGES, words.HEADS, words.TESTED]] = work[:3]
@@ -208,16 +218,16 @@ class Peers(Steps):
         if every[:, :, _FAILED].any():
             raise PeerError("another rank failed")
         self._has_reached = bool(every[:, :, _REACHED].any())
-        by_part = every.transpose(1, 0, 2).reshape(-1, _COLUMNS)[: self.cut.parts]
-        self._sent, self._useful = by_part[:, _SENT].copy(), self._shape.useful
+        by_shard = every.transpose(1, 0, 2).reshape(-1, _COLUMNS)[: self.cut.num_shards]
+        self._sent, self._useful = by_shard[:, _SENT].copy(), self._shape.useful
         if told is not None:
             traffic.sent += int(every[:, :, _BYTES].sum())
             traffic.named = tuple(every[:, 0, _NAMED].tolist())
             traffic.plain += (self._size - 1) * 8 * self.cut.num_words
             traffic.messages += self._size * (self._size - 1)
-        by_work = [Work(*row) for row in by_part[:, _WORK_COLUMNS].tolist()]
+        by_work = [Work(*row) for row in by_shard[:, _WORK_COLUMNS].tolist()]
         size, edges = (
-            int(by_part[:, column].sum()) for column in (words.FOUND, words.FRONTIER_EDGES)
+            int(by_shard[:, column].sum()) for column in (words.FOUND, words.FRONTIER_EDGES)
         )
         return Found(size, edges, by_work, traffic)
 
@@ -225,7 +235,7 @@ class Peers(Steps):
         """Return whether the target is here, and has a level."""
         assert self._target is not None
         target = np.array([self._target], np.uint32)
-        if int(self.cut.part_of(target)[0]) not in self._parts:
+        if int(self.cut.shard_of(target)[0]) not in self._numbers:
             return False
         return self._results.reached(int(self._holder.placed(target)[0]))
 

@@ -105,7 +105,7 @@ def test_engines_write_the_same(graph: Path, tmp_path: Path) -> None:
         (["--random", "3", "-o", "none/x"], "there is no folder"),
         (["--random", "3", "-o", "bad.txt"], "is not a folder"),
         (["--random", "3", "-o", "full"], "is not empty"),
-        (["--random", "3", "-o", "x", "--memory", "1K"], "a traversal needs"),
+        (["--random", "3", "-o", "x", "--memory", "1K"], "a search needs"),
     ],
 )
 def test_refusals_are_one_line(
@@ -192,7 +192,7 @@ def test_a_bad_job_stops_all_before_they_start(
 
 
 def test_a_failed_job_does_not_stop_the_others(graph: Path, tmp_path: Path) -> None:
-    """The second graph's rows are damaged, which only its traversal notices."""
+    """The second graph's rows are damaged, which only its search notices."""
     from oocbfs.formats.container.layout import Kind
     from tests.support.crafting import rewrite
 

@@ -16,7 +16,7 @@ from oocbfs.formats.io.ordered import ordered_map
 from oocbfs.generate import generators
 from oocbfs.memory import format_size, parse_size, read_bytes
 from oocbfs.search.graph import Graph, open_file
-from oocbfs.search.many import Traversals, plan_traversals
+from oocbfs.search.many import Searches, plan_searches
 from oocbfs.settings import Settings, Strategy
 from tests.benchmarks.common import show
 from tests.benchmarks.outofcore import drop_cache
@@ -65,13 +65,13 @@ def measure_disk(graph: Graph, options: argparse.Namespace) -> None:
     strategies: dict[str, Strategy] = {"together": "together", "one by one": "one-per-core"}
     for name, strategy in strategies.items():
         with open_file(graph.path, memory=budget) as cold:
-            plan = plan_traversals(
+            plan = plan_searches(
                 cold._stored,
                 "summary",
                 strategy,
                 Settings(threads=options.threads, memory=cold._stored.budget_bytes),
             )
-            work = Traversals(cold._stored, "summary", plan)
+            work = Searches(cold._stored, "summary", plan)
             drop_cache(Path(graph.path))
             before, start = read_bytes(), time.perf_counter()
             for _ in work.run(sources):

@@ -1,4 +1,4 @@
-"""Traversals of one graph within memory budgets, each in a control group, the file cold."""
+"""Searches of one graph within memory budgets, each in a control group, the file cold."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def main(arguments: Sequence[str]) -> None:
     runs: dict[str, list[dict[str, Any]]] = {budget: [] for budget in budgets}
     for source in choose_sources(options.graph, options.sources, options.seed):
         for budget in budgets:
-            runs[budget].append(traverse(options.graph, source, budget))
+            runs[budget].append(search(options.graph, source, budget))
     show(
         f"{options.sources} sources, a process each, the file's pages dropped; median (worst)",
-        ("memory", "engine", "traversal, s", "whole process, s", "read from disk", "peak resident"),
+        ("memory", "engine", "search, s", "whole process, s", "read from disk", "peak resident"),
         [row(budget, runs[budget]) for budget in budgets],
     )
 
@@ -65,8 +65,8 @@ print(json.dumps(found))
 """
 
 
-def traverse(graph: Path, source: int, budget: str) -> dict[str, Any]:
-    """Traverse in a process of its own."""
+def search(graph: Path, source: int, budget: str) -> dict[str, Any]:
+    """Search in a process of its own."""
     limited = budget != "all"
     options = ["--memory", budget] if limited else []
     python = oocbfs()[0]

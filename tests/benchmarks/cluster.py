@@ -1,4 +1,4 @@
-"""Graphs in parts: what shards and exchanges cost beside the engine, and what they send."""
+"""Sharded graphs: what shards and exchanges cost beside the engine, and what they send."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ import numpy as np
 import oocbfs
 from oocbfs.arrays import ResultArrays
 from oocbfs.cluster.coordinator import Packed
-from oocbfs.cluster.driver import Outcome, traverse
+from oocbfs.cluster.driver import Outcome, search
 from oocbfs.cluster.exchange import ShardQuery
 from oocbfs.cluster.results import AllResults
 from oocbfs.cluster.sharding import shard
 from oocbfs.generate import generators
 from oocbfs.plan.messages import down_bytes, up_bytes
 from oocbfs.search.graph import Graph, open_file
-from oocbfs.search.sharded import ShardedGraph, open_parts
+from oocbfs.search.sharded import ShardedGraph, open_sharded
 from oocbfs.settings import Settings
 from tests.benchmarks.common import show
 from tests.support.clusters.mpi import MISSING, run_on_ranks
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="scripts/bench cluster", description=__doc__)
     parser.add_argument("--scale", type=int, default=22, help="Kronecker scale (default 22)")
     parser.add_argument("--graph", type=Path, help="an .ocg instead of a Kronecker graph")
-    parser.add_argument("--parts", default="2,4", help="numbers of parts (default 2,4)")
+    parser.add_argument("--parts", default="2,4", help="numbers of shards (default 2,4)")
     parser.add_argument("--clusters", default=",".join(CLUSTERS), help="as for --cluster")
     parser.add_argument("--sources", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=5, help="so many, in turns")
@@ -66,10 +66,12 @@ def measure(graph: Graph, folder: Path, options: argparse.Namespace) -> None:
     ).tolist()
     with ExitStack() as stack:
         opened = {
-            name: stack.enter_context(open_parts(folder, cluster=None if name == "here" else name))
+            name: stack.enter_context(
+                open_sharded(folder, cluster=None if name == "here" else name)
+            )
             for name in options.clusters.split(",")
         }
-        title = f"{Path(graph.path).name} in {folder.name.partition('-')[2]} parts"
+        title = f"{Path(graph.path).name} in {folder.name.partition('-')[2]} shards"
         _time(title, graph, opened, sources, options)
         parts = next(iter(opened.values()))
         _count(title, parts, sources)
@@ -137,7 +139,7 @@ def packed_search(graph: ShardedGraph, source: int) -> Outcome:
     stored = graph._stored.stored(source).astype(np.uint32)
     results = AllResults(graph._stored.shape.cut, ResultArrays())
     query = ShardQuery(graph._stored.shape, stored, int(graph._stored.stored_degrees[stored].sum()))
-    return traverse(
+    return search(
         Packed(graph._stored.refs(Settings(threads=1)), graph._stored.stored_degrees),
         query,
         results,
@@ -159,7 +161,7 @@ def mpi_search(folder: Path, ranks: int, source: int) -> list[dict[str, Any]] | 
 def formula(graph: ShardedGraph, level: dict[str, Any]) -> float:
     """Return the bytes of one machine in a level, on paper, of as many vertices as it named."""
     shape, told = graph._stored.shape, level["exchange"]
-    p = shape.cut.parts
+    p = shape.cut.num_shards
     if level["direction"] == "bottom-up":
         return up_bytes(shape.useful, told["vertices"], p)
     # On paper, a machine finds its own vertices, too, as many as of each other one; the edges that
@@ -171,12 +173,12 @@ def formula(graph: ShardedGraph, level: dict[str, Any]) -> float:
 def _count(title: str, graph: ShardedGraph, sources: list[int]) -> None:
     """Print the messages of one search, and the totals of all."""
     outcomes = [packed_search(graph, source) for source in sources]
-    p = graph._stored.shape.cut.parts
+    p = graph._stored.shape.cut.num_shards
     among = mpi_search(Path(graph.path), p, sources[0])
     rows = []
     for number, level in enumerate(outcomes[0].levels):
         traffic = level.exchange or {}
-        frontier_edges, by_part = traffic["frontier_edges"], traffic["edges_by_part"]
+        frontier_edges, by_shard = traffic["frontier_edges"], traffic["edges_by_part"]
         is_up = level.direction == "bottom-up"
         machine = ["-", "-", "-"]
         if among is not None:
@@ -196,7 +198,7 @@ def _count(title: str, graph: ShardedGraph, sources: list[int]) -> None:
                 *machine,
                 f"{traffic['sent'] + traffic['received']:,}",
                 f"{traffic['plain']:,}",
-                f"{max(by_part) * len(by_part) / max(1, sum(by_part)):.2f}",
+                f"{max(by_shard) * len(by_shard) / max(1, sum(by_shard)):.2f}",
             ]
         )
     show(
@@ -222,5 +224,5 @@ def _count(title: str, graph: ShardedGraph, sources: list[int]) -> None:
     mean = sum(float(np.mean(traffic["edges_by_part"])) for traffic in told)
     print(
         f"\n{len(outcomes)} searches: {sent / plain:.3f} of plain bitmaps through the client; "
-        f"slowest ÷ mean part {most / max(1e-9, mean):.2f} by edges examined"
+        f"slowest ÷ mean shard {most / max(1e-9, mean):.2f} by edges examined"
     )

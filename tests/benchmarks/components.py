@@ -64,7 +64,7 @@ def measure(graph: Graph, folder: Path, options: argparse.Namespace) -> None:
         )
     show(
         f"{Path(graph.path).name}, {options.threads} threads where a peer has them, "
-        "milliseconds; ours is the whole call, with naming and counting, which peers do not do",
+        "milliseconds; ours is the whole call, with ids and counting, which peers do not do",
         ("who", "each round", "oocbfs / who, median", "each round"),
         rows,
     )

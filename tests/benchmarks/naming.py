@@ -23,7 +23,6 @@ from oocbfs.formats.io.ordered import over_ranges
 from oocbfs.graph.stored import StoredGraph
 from oocbfs.kernels.results import levels as kernels
 from oocbfs.plan.device import plan
-from oocbfs.plan.naming import predict_naming
 from oocbfs.plan.prediction import (
     USABLE_SHARE,
     Forecast,
@@ -33,8 +32,9 @@ from oocbfs.plan.prediction import (
 )
 from oocbfs.plan.rates import KNOWN_GPUS, Rates
 from oocbfs.plan.shape import shape_of
+from oocbfs.plan.to_ids import predict_to_ids
 from oocbfs.progress import Phases
-from oocbfs.results.naming import count_sizes
+from oocbfs.results.to_ids import count_sizes
 from oocbfs.search.graph import open_file
 from tests.benchmarks.common import show
 
@@ -112,7 +112,7 @@ def print_model(graph: StoredGraph, scale: int, before_seconds: float, threads: 
         decided = plan(shape_of(graph), vram_bytes=usable)
         forecasts = [predict(graph, decided, sample, gpu.rates) for sample in samples]
         search = median(_scaled(gpu.rates, forecast, num_vertices, scale) for forecast in forecasts)
-        naming = predict_naming(
+        to_ids = predict_to_ids(
             gpu.rates,
             num_vertices,
             on_device=decided.order_bytes > 0,
@@ -125,10 +125,10 @@ def print_model(graph: StoredGraph, scale: int, before_seconds: float, threads: 
             copied,
             before_seconds,
             search + copied + before_seconds,
-            naming.device_seconds,
-            naming.copy_seconds,
-            naming.host_seconds,
-            search + naming.seconds,
+            to_ids.device_seconds,
+            to_ids.copy_seconds,
+            to_ids.host_seconds,
+            search + to_ids.seconds,
         ]
         rows.append([gpu.name, *(f"{1000 * part:.1f}" for part in milliseconds)])
     before = ("before: copied", "host, one thread", "in all")

@@ -1,4 +1,4 @@
-"""Cold traversals from disk against reading the file once; warm ones against memory."""
+"""Cold searches from disk against reading the file once; warm ones against memory."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def make_graphs(folder: Path, options: argparse.Namespace) -> list[Path]:
 
 
 def measure(path: Path, options: argparse.Namespace) -> list[list[str]]:
-    """Traverse one graph in every way, in turns; all in one child, because of what stays loaded."""
+    """Search one graph in every way, in turns; all in one child, because of what stays loaded."""
     memory = [] if options.memory is None else [options.memory]
     done = subprocess.run(
         [sys.executable, "-c", _CHILD, str(path), str(options.sources), *memory],

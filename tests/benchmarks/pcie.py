@@ -1,4 +1,4 @@
-"""Bytes over PCIe per traversal, as a share of the graph's heads and tails.
+"""Bytes over PCIe per search, as a share of the graph's heads and tails.
 
 The table is the independent count of tests/support/gpu/sector_count.py, which takes the level
 loop's decisions itself and keeps queue and pending list ascending, because emulating every case
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 import oocbfs
 from oocbfs.generate import generators
 from oocbfs.gpu.bfs import GpuBfs
-from oocbfs.kernels.cuda.source import SMALL_BYTES_PER_VERTEX, KernelOptions
+from oocbfs.kernels.cuda.source import NUM_RANGES, SMALL_BYTES_PER_VERTEX, KernelOptions
 from oocbfs.kernels.rows import Rows
 from oocbfs.plan.costs import costs_of
 from oocbfs.plan.cuts import Cuts
@@ -83,6 +83,8 @@ class Policy(Enum):
     EDGES = "edges of the frontier"
     # GSWITCH: bottom-up unless the frontier has less than a fifth of the edges that are left.
     SHARES = "shares of edges"
+    # The cut of each level that moves the fewest bytes, by trying all: no prices do better.
+    HINDSIGHT = "the best cuts in hindsight"
 
     def is_bottom_up(self, frontier_edges: int, left_edges: int, all_edges: int) -> bool:
         """Return whether a policy that looks at edges would go bottom-up."""
@@ -165,7 +167,7 @@ def _sources(graph: Graph, count: int) -> NDArray[np.int64]:
 
 
 def share(graph: Graph, source: int, case: Case, policy: Policy = Policy.COSTS) -> float:
-    """Return the bytes of one traversal from a stored vertex over those of heads and tails."""
+    """Return the bytes of one search from a stored vertex over those of heads and tails."""
     rows = graph._stored.rows
     levels = graph.bfs(int(graph._stored.ids_of(np.array([source]))[0])).levels
     stored = levels if graph._stored.order is None else levels[np.asarray(graph._stored.order)]
@@ -180,7 +182,7 @@ def count_bytes(
     device_range: ByteRange,
     policy: Policy = Policy.COSTS,
 ) -> int:
-    """Count the bytes of a traversal of an undirected graph that found these levels."""
+    """Count the bytes of a search of an undirected graph that found these levels."""
     limits = limits_of(KNOWN_GPUS[0].rates)
     n = levels.size
     index = (rows.bases, rows.starts, rows.shift)
@@ -195,6 +197,18 @@ def count_bytes(
     sectors = 0
     left_edges = rows.num_edges
     known, by_heads = True, 0
+    count, frontier = 0, np.empty(0, np.int64)
+
+    def moved(cut: int) -> int:
+        """Count the sectors of a level whose pending vertices search before a cut."""
+        total = 0
+        if cut:
+            searching = (pending[:count], visited, fast, case.probe_bytes, cut)
+            total += sector_count.count_bottom_up(*index, tails, *searching)
+        if cut < n:
+            total += sector_count.count_top_down(*index, tails, frontier, fast, cut)
+        return total
+
     for level in range(1, ends.size):
         frontier = by_level[ends[level - 1] : ends[level]]
         # Of a frontier that was not read back yet, the host knows what a heads pass found.
@@ -212,35 +226,35 @@ def count_bytes(
         looks = not (small and known) and expand_cost[0] >= costs.heads(n - num_visited)
         edges = int(rows.degrees[frontier].sum(dtype=np.int64))
         left_edges -= edges
-        if policy is not Policy.COSTS:
+        if policy in (Policy.EDGES, Policy.SHARES):
             looks = policy.is_bottom_up(edges, left_edges, rows.num_edges)
         known = small and not looks
         cut = 0
         if looks:
             expected_search = 32 + tails.size // (frontier_bytes + 1)
-            count, by_part = sector_count.look_at_heads(
+            count, by_range = sector_count.look_at_heads(
                 rows.heads, *index, visited, fast, expected_search, pending, cuts.vertices
             )
-            parts = cuts.choose(costs.search(*by_part), expand_cost)
-            cut = cuts.vertex(parts) if policy is Policy.COSTS else n
+            if policy is Policy.COSTS:
+                cut = cuts.vertex(cuts.choose(costs.search(*by_range), expand_cost))
+            elif policy is Policy.HINDSIGHT:
+                cut = min(map(cuts.vertex, range(NUM_RANGES + 1)), key=moved)
+            else:
+                cut = n
             heads = np.minimum(rows.heads, n - 1)
             by_heads = int((visited[heads] & (rows.heads < n) & ~visited).sum())
             sectors += 0 if case.heads else sector_count.count_heads_pass(visited)
-        if cut:
-            sectors += sector_count.count_bottom_up(
-                *index, tails, pending[:count], visited, fast, case.probe_bytes, cut
-            )
         if small and not looks:
             sectors += count_small_level(*index, frontier, fast, cache)
-        elif cut < n:
-            sectors += sector_count.count_top_down(*index, tails, frontier, fast, cut)
+        else:
+            sectors += moved(cut)
         if cut < n:
             sectors += 0 if case.heads else sector_count.count_frontier_heads(frontier)
     return 32 * sectors
 
 
 def _emulate(name: str, graph: Graph, source: int) -> list[str]:
-    """Count one traversal in the emulator, and twice without it."""
+    """Count one search in the emulator, and twice without it."""
     device = RecordingDevice(KernelOptions())
     with GpuBfs(device, graph._stored.rows) as bfs:
         device.bfs, device.pending = bfs, []

@@ -14,7 +14,7 @@ Runner = Callable[[list[int]], list[float]]
 
 @dataclass
 class Peer:
-    """Something that traverses from each source and tells the seconds of each."""
+    """Something that searches from each source and tells the seconds of each."""
 
     name: str
     run: Runner
@@ -84,7 +84,7 @@ def _graphblas(graphblas: Any, matrix: Any, threads: int) -> Runner:
     graph = graphblas.io.from_scipy_sparse(matrix.astype(bool))
     any_pair = graphblas.semiring.any_pair
 
-    def traverse(source: int) -> None:
+    def search(source: int) -> None:
         levels = graphblas.Vector(int, graph.nrows)
         frontier = graphblas.Vector(bool, graph.nrows)
         frontier[source] = True
@@ -94,4 +94,4 @@ def _graphblas(graphblas: Any, matrix: Any, threads: int) -> Runner:
             frontier(~levels.S, replace=True) << any_pair(frontier @ graph)
             depth += 1
 
-    return lambda sources: timed_each(traverse, sources)
+    return lambda sources: timed_each(search, sources)

@@ -1,4 +1,4 @@
-"""Graphs in parts on Dask and MPI: what a level costs, a lost worker, and the memory of workers."""
+"""Sharded graphs on Dask and MPI: what a level costs, a lost worker, and the memory of workers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from oocbfs.cluster.sharding import shard
 from oocbfs.generate import generators
 from oocbfs.memory import format_size
 from oocbfs.search.graph import Graph, open_file
-from oocbfs.search.sharded import ShardedGraph, open_parts
+from oocbfs.search.sharded import ShardedGraph, open_sharded
 from tests.benchmarks.common import show
 from tests.support.clusters.dask_processes import (
     Killer,
@@ -76,7 +76,7 @@ def measure(
 ) -> None:
     """Search in turns on the engine, in this process and on MPI; then in this process and Dask."""
     how = {"threads": options.threads}
-    with open_parts(manifest.folder) as here:
+    with open_sharded(manifest.folder) as here:
         ways = {
             "engine": lambda: search(graph, sources, **how),
             "here": lambda: search(here, sources, **how),
@@ -99,7 +99,7 @@ def measure(
 def _on_ranks(manifest: Manifest, sources: list[int]) -> dict[str, float]:
     """Search on MPI, in processes that are there for that only: ranks that wait take a core."""
     words = ["-m", "tests.benchmarks", "workers", "--on-ranks", manifest.folder, *sources]
-    done = run_on_ranks(len(manifest.parts), *words)
+    done = run_on_ranks(len(manifest.shards), *words)
     if done.returncode:
         raise SystemExit(f"MPI failed:\n{done.stderr}")
     measured: dict[str, float] = json.loads(done.stdout)
@@ -150,7 +150,7 @@ def _show_rows(
         row = [name, f"{1e3 * seconds[name] / options.sources:.1f}"]
         rows.append([*row, f"{seconds[name] / seconds['engine']:.2f}", f"{beside:.2f}"])
     show(
-        f"{Path(graph.path).name} in {options.parts} parts on as many workers of one thread, "
+        f"{Path(graph.path).name} in {options.parts} shards on as many workers of one thread, "
         f"engine with {options.threads}; medians of {options.rounds} rounds in turns",
         ("who", "ms a search", "÷ engine", "ms a level more than here"),
         rows,
@@ -159,7 +159,7 @@ def _show_rows(
 
 def _show_workers(manifest: Manifest, recovered: list[float], peaks: list[int]) -> None:
     """Print what a lost worker costs, and what workers take."""
-    part = max(file.bytes for file in manifest.parts)
+    part = max(file.bytes for file in manifest.shards)
     bound = (200 << 20) + part + 3 * manifest.num_vertices // 8
     show(
         "Dask",
@@ -171,7 +171,7 @@ def _show_workers(manifest: Manifest, recovered: list[float], peaks: list[int]) 
                 f"{max(recovered):.2f}",
             ],
             [
-                f"memory of a worker; 200 MB + its part + 3·n/8 is {format_size(bound)}",
+                f"memory of a worker; 200 MB + its shard + 3·n/8 is {format_size(bound)}",
                 format_size(float(np.median(peaks))),
                 format_size(max(peaks)),
             ],

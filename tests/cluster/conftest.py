@@ -1,4 +1,4 @@
-"""Graphs in parts and clusters that several test modules share."""
+"""Sharded graphs and clusters that several test modules share."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def social(shared_graphs: SharedGraphs) -> Path:
 
 @pytest.fixture
 def folder(social: Path, tmp_path: Path) -> Path:
-    """Return the same graph in three parts, which a test may change."""
+    """Return the same graph in three shards, which a test may change."""
     shard(social, tmp_path / "parts", parts=3)
     return tmp_path / "parts"
 

@@ -1,4 +1,4 @@
-"""The cut: every vertex has one part and one row there."""
+"""The cut: every vertex has one shard and one row there."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def test_parts_hold_every_vertex_once(num_vertices: int, parts: int) -> None:
     found = [cut.vertex_of(part, np.arange(cut.rows_of(part))) for part in range(parts)]
     np.testing.assert_array_equal(np.sort(np.concatenate(found)), np.arange(num_vertices))
     for part, vertices in enumerate(found):
-        assert (cut.part_of(vertices) == part).all()
+        assert (cut.shard_of(vertices) == part).all()
         np.testing.assert_array_equal(cut.row_of(vertices), np.arange(vertices.size))
     assert sum(cut.words_of(part) for part in range(parts)) == cut.num_words
 

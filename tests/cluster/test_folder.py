@@ -1,4 +1,4 @@
-"""Folders of parts: whole or not at all, and nothing but what the manifest names."""
+"""Folders of shards: whole or not at all, and nothing but what the manifest names."""
 
 from __future__ import annotations
 
@@ -109,11 +109,11 @@ def test_impossible_parts_are_refused(folder: Path, fields: dict[str, int]) -> N
 
 
 def test_a_part_alone_is_no_graph(folder: Path) -> None:
-    with pytest.raises(FormatError, match="is a part of a graph: name its folder"):
+    with pytest.raises(FormatError, match="is a shard of a graph: name its folder"):
         oocbfs.open(folder / "part-0.ocg")
-    with pytest.raises(FormatError, match="is a part of a graph: verify its folder"):
+    with pytest.raises(FormatError, match="is a shard of a graph: verify its folder"):
         verifier.verify(folder / "part-0.ocg")
-    with pytest.raises(QueryError, match="is a part of a graph already"):
+    with pytest.raises(QueryError, match="is a shard of a graph already"):
         shard(folder / "part-0.ocg", folder / "more", parts=2)
 
 
@@ -186,8 +186,8 @@ def test_a_part_of_another_graph_is_refused(
         ({"parts": [{"name": "../x", "bytes": 1, "checksum": 1, "arcs": 1}]}, "is damaged"),
         ({"useful": 1 << 40}, "is damaged"),
         ({"directed": 1}, "is damaged"),
-        ({"num_vertices": 2999}, "is not part 3 of 3"),
-        ({"directed": False}, "is not part 3 of 3"),
+        ({"num_vertices": 2999}, "is not shard 3 of 3"),
+        ({"directed": False}, "is not shard 3 of 3"),
     ],
 )
 def test_a_manifest_that_is_wrong_is_refused(

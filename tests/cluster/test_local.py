@@ -19,18 +19,18 @@ from oocbfs.cluster import levels as watching
 from oocbfs.cluster.local import MAX_RETRIES, LocalProcesses
 from oocbfs.cluster.sharding import shard
 from oocbfs.errors import ClusterError, QueryError
-from oocbfs.search.sharded import ShardedGraph, open_parts
+from oocbfs.search.sharded import ShardedGraph, open_sharded
 from oocbfs.settings import Settings
 from tests.support.exhaustive import ALL
 from tests.support.strategies import DIRECTIONS
 
-# What a worker occupies beside its part and its bitmaps, as the design allows.
+# What a worker occupies beside its shard and its bitmaps, as the design allows.
 _WORKER_BYTES = 200 << 20
 
 
 @pytest.fixture
 def graph(folder: Path) -> Iterator[ShardedGraph]:
-    """Return the graph of three parts on two processes."""
+    """Return the graph of three shards on two processes."""
     with oocbfs.open(folder, cluster="local:2") as graph:
         yield graph
 
@@ -97,7 +97,7 @@ def test_a_worker_killed_in_the_middle_of_every_level(
             for order in worker.waiting.values():
                 if order.level not in hit and state(worker.process.pid) == "T":
                     worker.process.send_signal(signal.SIGKILL)
-                    hit[order.level] = order.ref.part
+                    hit[order.level] = order.ref.number
             worker.process.send_signal(signal.SIGCONT)
         return collect(self, count)
 
@@ -189,7 +189,7 @@ def test_deep_graphs_are_refused_where_levels_are_slow(
     path = np.stack([np.arange(5000), np.arange(1, 5001)], axis=1)
     oocbfs.convert(path, tmp_path / "g.ocg")
     shard(tmp_path / "g.ocg", tmp_path / "parts", parts=2)
-    with open_parts(tmp_path / "parts") as graph:
+    with open_sharded(tmp_path / "parts") as graph:
         assert graph.bfs(0).depth == 5000
         graph._stored.exchange(Settings()).level_seconds = 0.02
         with pytest.raises(QueryError, match=r"is deep: about 4,9\d\d levels.*20 ms.*force=True"):
@@ -212,7 +212,7 @@ def test_a_worker_takes_its_part_and_three_bitmaps(tmp_path: Path) -> None:
         with oocbfs.open(tmp_path / "g.ocg") as whole:
             np.testing.assert_array_equal(graph.bfs(source).levels, whole.bfs(source).levels)
         peaks = [peak_bytes(process) for process in workers(graph)]
-    allowed = [_WORKER_BYTES + part.bytes + 3 * num_vertices // 8 for part in manifest.parts]
+    allowed = [_WORKER_BYTES + part.bytes + 3 * num_vertices // 8 for part in manifest.shards]
     print(f"workers took {peaks}, {allowed} are allowed")
     assert all(peak <= most for peak, most in zip(peaks, allowed, strict=True))
 

@@ -16,12 +16,12 @@ from oocbfs import memory
 from oocbfs.arrays import ResultArrays
 from oocbfs.cluster import budget
 from oocbfs.cluster.coordinator import Packed
-from oocbfs.cluster.driver import traverse
+from oocbfs.cluster.driver import search
 from oocbfs.cluster.exchange import ShardQuery
 from oocbfs.cluster.results import AllResults
 from oocbfs.cluster.sharding import shard
 from oocbfs.errors import BudgetError, QueryError
-from oocbfs.search.sharded import ShardedGraph, open_parts
+from oocbfs.search.sharded import ShardedGraph, open_sharded
 from oocbfs.settings import Settings
 from tests.support.exhaustive import ALL, crossing
 from tests.support.keywords import keywords
@@ -35,8 +35,8 @@ PARTS = (1, 2, 3, 7)
 
 
 def check_parts(path: Path, folder: Path, sources: list[Any], **options: Any) -> None:
-    """Compare a graph in parts with the same graph in one file, from these sources."""
-    with oocbfs.open(path) as whole, open_parts(folder) as parts:
+    """Compare a sharded graph with the same graph in one file, from these sources."""
+    with oocbfs.open(path) as whole, open_sharded(folder) as parts:
         for source in sources:
             wanted = whole.bfs(source, engine="cpu")
             # Which checks parents and levels, edge by edge.
@@ -59,7 +59,7 @@ def packed_levels(graph: ShardedGraph, source: Any, direction: str = "auto") -> 
     exchange = Packed(graph._stored.refs(Settings(threads=2)), graph._stored.stored_degrees)
     edges = int(graph._stored.stored_degrees[stored].sum())
     query = ShardQuery(graph._stored.shape, stored, edges, parents=True, direction=direction)
-    outcome = traverse(exchange, query, results)
+    outcome = search(exchange, query, results)
     parents = results.parents
     levels = np.empty(graph.num_vertices, np.int32)
     results.fill(levels, graph._stored.stored_degrees, graph.num_arcs, outcome.sizes)
@@ -153,7 +153,7 @@ def test_tails_on_disk(
         f"cluster-disk-{order}-{directed}", hubs, order=order, directed=directed
     )
     shard(path, tmp_path / "parts", parts=parts)
-    with oocbfs.open(path) as whole, open_parts(tmp_path / "parts") as cut:
+    with oocbfs.open(path) as whole, open_sharded(tmp_path / "parts") as cut:
         for direction in DIRECTIONS:
             wanted = whole.bfs(3, engine="cpu").levels
             found = cut.bfs(
@@ -171,10 +171,10 @@ def test_a_budget_decides_where_tails_are(
 ) -> None:
     path = shared_graphs.make("cluster-disk-degree-False", hubs, order="degree", directed=False)
     manifest = shard(path, tmp_path / "parts", parts=3)
-    needed = sum(part.bytes for part in manifest.parts)
+    needed = sum(part.bytes for part in manifest.shards)
     monkeypatch.setattr(memory, "used_bytes", lambda: 0)
-    monkeypatch.setattr(budget, "TRAVERSAL_BYTES", 0)
-    with oocbfs.open(path) as whole, open_parts(tmp_path / "parts") as cut:
+    monkeypatch.setattr(budget, "SEARCH_BYTES", 0)
+    with oocbfs.open(path) as whole, open_sharded(tmp_path / "parts") as cut:
         wanted = whole.bfs(3).levels
         for allowed, on_disk in ((2 * needed, False), (needed, True)):
             found = cut.bfs(3, memory=allowed, options=Settings(direction="top-down"))
@@ -182,12 +182,12 @@ def test_a_budget_decides_where_tails_are(
             assert ("disk" in found.stats.slow_bytes_by_tier) == on_disk
         with pytest.raises(BudgetError, match=r"part-0\.ocg: a search needs .* of memory"):
             cut.bfs(3, memory=60_000)
-        with pytest.raises(BudgetError, match="a traversal needs"):
+        with pytest.raises(BudgetError, match="a search needs"):
             cut.bfs(3, memory=1000, engine="cpu")
 
 
 def test_stops_where_it_is_told_to(social: Path, folder: Path) -> None:
-    with oocbfs.open(social) as whole, open_parts(folder) as parts:
+    with oocbfs.open(social) as whole, open_sharded(folder) as parts:
         stops: list[dict[str, Any]] = [{"max_depth": 0}, {"max_depth": 2}, {"target": 77}]
         for options in stops:
             wanted, found = whole.bfs(5, **options), parts.bfs(5, validate=True, **options)
@@ -200,7 +200,7 @@ def test_stops_where_it_is_told_to(social: Path, folder: Path) -> None:
 
 
 def test_what_no_part_knows_is_refused(folder: Path) -> None:
-    with open_parts(folder) as graph:
+    with open_sharded(folder) as graph:
         with pytest.raises(QueryError, match="has no vertex 9999"):
             graph.bfs(9999)
         with pytest.raises(QueryError, match="at least one source"):
@@ -229,7 +229,7 @@ def test_validation_finds_what_is_wrong(folder: Path, monkeypatch: pytest.Monkey
 
         return filled
 
-    with open_parts(folder) as graph:
+    with open_sharded(folder) as graph:
         for what in ("level", "parent"):
             monkeypatch.setattr(AllResults, "fill", wrong(what))
             with pytest.raises(QueryError, match="validation failed at vertex"):

@@ -1,4 +1,4 @@
-"""Graphs in parts on a Dask cluster: the engine's answers, whatever happens to workers."""
+"""Sharded graphs on a Dask cluster: the engine's answers, whatever happens to workers."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_what_workers_cannot_see_is_refused(
     monkeypatch.chdir(tmp_path)
     with Client(dask_cluster.scheduler_address, set_as_default=False) as client:
         client.run(os.chdir, str(elsewhere))
-    for message in ("part-1.ocg: .*No such file", "part-1.ocg: is not the part 1"):
+    for message in ("part-1.ocg: .*No such file", "part-1.ocg: is not the shard 1"):
         with (
             oocbfs.open(
                 f"/proc/self/cwd/{folder.name}", cluster=dask_cluster.scheduler_address

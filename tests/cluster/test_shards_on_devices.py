@@ -1,4 +1,4 @@
-"""Parts of a graph on devices: a shard of CUDA kernels behind every exchange, and --devices."""
+"""Shards of a graph on devices: a shard of CUDA kernels behind every exchange, and --devices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from oocbfs.cluster.shards.gpu import GpuShard
 from oocbfs.cluster.tasks import open_shard
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.container.layout import Kind
-from oocbfs.search.sharded import open_parts
+from oocbfs.search.sharded import open_sharded
 from oocbfs.settings import Settings
 from tests.support.command_line import call, said
 from tests.support.strategies import DIRECTIONS, ORDERS, Pairs, edge_lists, pair_array
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.skipif(
     directed=st.booleans(),
     parts=st.sampled_from([1, 2, 3]),
     direction=st.sampled_from(DIRECTIONS),
-    dealt=st.booleans(),
+    own_devices=st.booleans(),
     data=st.data(),
 )
 def test_any_graph(
@@ -44,15 +44,15 @@ def test_any_graph(
     directed: bool,
     parts: int,
     direction: Any,
-    dealt: bool,
+    own_devices: bool,
     data: st.DataObject,
 ) -> None:
-    """Driven by an exchange, part by part, and by the devices themselves."""
+    """Driven by an exchange, shard by shard, and by the devices themselves."""
     with tempfile.TemporaryDirectory() as name:
         path, folder = Path(name) / "g.ocg", Path(name) / "parts"
         oocbfs.convert(pair_array(edges), path, order=order, directed=directed, ids="compact")
         shard(path, folder, parts=parts)
-        with oocbfs.open(path) as whole, open_parts(folder) as graph:
+        with oocbfs.open(path) as whole, open_sharded(folder) as graph:
             ids = whole.ids().tolist()
             if not ids:
                 return
@@ -65,7 +65,7 @@ def test_any_graph(
                 options=Settings(
                     direction=direction,
                     resident_tails=data.draw(st.sampled_from([None, "50%"])),
-                    devices=list(range(parts)) if dealt else None,
+                    devices=list(range(parts)) if own_devices else None,
                 ),
             )
             expected = whole.bfs(source, engine="cpu")
@@ -77,7 +77,7 @@ def test_any_graph(
 def test_a_device_answers_as_the_cpu_does(folder: Path) -> None:
     """Both steps, from any frontier, with anything visited."""
     rng = np.random.default_rng(3)
-    with open_parts(folder) as graph:
+    with open_sharded(folder) as graph:
         refs = {
             engine: graph._stored.refs(Settings(engine=engine, threads=1))
             for engine in ("cpu", "emulator")
@@ -92,21 +92,21 @@ def test_a_device_answers_as_the_cpu_does(folder: Path) -> None:
             full = [np.packbits(side, bitorder="little").view(np.uint64) for side in bits]
             frontier = np.append(full[0], np.uint64(0))
             visited = np.ascontiguousarray(cut.own(np.append(full[1], np.uint64(0)), part))
-            ups = [one.up(frontier, visited, parents=True) for one in shards]
+            ups = [one.bottom_up(frontier, visited, parents=True) for one in shards]
             np.testing.assert_array_equal(ups[0].found, ups[1].found)
-            for up in ups:
-                assert up.parents is not None
-                assert bits[0][up.parents].all()
+            for bottom_up in ups:
+                assert bottom_up.parents is not None
+                assert bits[0][bottom_up.parents].all()
             own = np.ascontiguousarray(cut.own(frontier, part))
-            downs = [one.down(own, parents=False) for one in shards]
+            downs = [one.top_down(own, parents=False) for one in shards]
             marked = []
-            for down in downs:
+            for top_down in downs:
                 words = np.zeros(64 * cut.num_words + 64, np.bool_)
-                if down.ids is not None:
-                    words[down.ids] = True
+                if top_down.ids is not None:
+                    words[top_down.ids] = True
                 else:
-                    assert down.words is not None
-                    words |= np.unpackbits(down.words.view(np.uint8), bitorder="little") > 0
+                    assert top_down.words is not None
+                    words |= np.unpackbits(top_down.words.view(np.uint8), bitorder="little") > 0
                 marked.append(words)
             np.testing.assert_array_equal(marked[0], marked[1])
         for one in shards:
@@ -138,7 +138,7 @@ def test_devices_on_the_command_line(folder: Path, levels: np.ndarray, tmp_path:
     found = [np.load(path) for path in sorted((tmp_path / "parts.npy").iterdir())]
     np.testing.assert_array_equal(np.concatenate(found), levels)
     for more, message in (
-        (["--devices", "0,1", "--engine", "emulator"], "has 3 parts, and each takes a device"),
+        (["--devices", "0,1", "--engine", "emulator"], "has 3 shards, and each takes a device"),
         ([*devices, "--cluster", "local:2"], "leave out --cluster"),
         (["--vram", "1G"], "knows no --vram"),
     ):
@@ -157,19 +157,19 @@ def test_without_a_gpu_one_line_says_so(folder: Path) -> None:
 
 
 def test_damaged_rows_are_refused_on_a_device(folder: Path) -> None:
-    with open_parts(folder) as graph:
-        tails = graph._stored.part(1).sections[Kind.TAILS]
+    with open_sharded(folder) as graph:
+        tails = graph._stored.shard(1).sections[Kind.TAILS]
     first, size = int(tails["offset"]), int(tails["stored_bytes"])
     part = folder / "part-1.ocg"
     content = bytearray(part.read_bytes())
     content[first : first + size] = b"\xff" * size
     part.write_bytes(content)
     with (
-        open_parts(folder) as graph,
+        open_sharded(folder) as graph,
         pytest.raises(FormatError, match=r"part-1\.ocg"),
     ):
         graph.bfs(5, engine="emulator")
-    with open_parts(folder) as graph, pytest.raises(FormatError, match="damaged"):
+    with open_sharded(folder) as graph, pytest.raises(FormatError, match="damaged"):
         graph.bfs(5, engine="emulator", options=Settings(devices=[0, 1, 2]))
-    with open_parts(folder) as graph, pytest.raises(QueryError, match="method"):
+    with open_sharded(folder) as graph, pytest.raises(QueryError, match="method"):
         graph.bfs(5, engine="emulator", options=Settings(method="v3.3"))

@@ -1,4 +1,4 @@
-"""Graphs in parts on the ranks of an MPI job."""
+"""Sharded graphs on the ranks of an MPI job."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import oocbfs
 from oocbfs.cluster.sharding import shard
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
-from oocbfs.search.sharded import open_parts
+from oocbfs.search.sharded import open_sharded
 from tests.benchmarks.cluster import formula, mpi_search
 from tests.support.clusters.mpi import MISSING, StartedRanks, run_on_ranks
 from tests.support.exhaustive import ALL
@@ -64,11 +64,11 @@ def test_the_first_rank_speaks_for_all(kron: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     with oocbfs.open(kron) as whole:
         assert json.loads(done.stdout)["reached"] == whole.bfs(1).reached
-    # What only the rank of this part reads, so that the error has to travel.
+    # What only the rank of this shard reads, so that the error has to travel.
     part = folder / "part-1.ocg"
     content = bytearray(part.read_bytes())
-    with open_parts(folder) as graph_in_parts:
-        tails = graph_in_parts._stored.part(1).sections[Kind.TAILS]
+    with open_sharded(folder) as sharded_graph:
+        tails = sharded_graph._stored.shard(1).sections[Kind.TAILS]
     first, size = int(tails["offset"]), int(tails["stored_bytes"])
     content[first : first + size] = b"\xff" * size
     part.write_bytes(content)
@@ -84,13 +84,13 @@ def test_the_first_rank_speaks_for_all(kron: Path, tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_bytes_are_those_of_the_formulas(kron: Path, tmp_path: Path, ranks: int) -> None:
-    """What ranks send is what is on paper, but for what rounds up the message of each part."""
+    """What ranks send is what is on paper, but for what rounds up the message of each shard."""
     folder = tmp_path / "parts"
     shard(kron, folder, parts=ranks)
     levels = mpi_search(folder, ranks, 1)
     assert levels is not None
     assert {level["direction"] for level in levels} == {"top-down", "bottom-up"}
-    with open_parts(folder) as graph:
+    with open_sharded(folder) as graph:
         for level in levels:
             told = level["exchange"]
             assert told["sent"] / ranks == pytest.approx(formula(graph, level), rel=0.01, abs=ranks)
@@ -98,7 +98,7 @@ def test_bytes_are_those_of_the_formulas(kron: Path, tmp_path: Path, ranks: int)
 
 @pytest.fixture(scope="module")
 def deep(shared_graphs: SharedGraphs, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return two parts of a graph of so many levels that ranks tell each other for minutes."""
+    """Return two shards of a graph of so many levels that ranks tell each other for minutes."""
     folder = tmp_path_factory.mktemp("deep") / "parts"
     whole = shared_graphs.make("mpi-deep", lambda: generators.grid2d(2, 200_000), order="natural")
     shard(whole, folder, parts=2)

@@ -54,9 +54,9 @@ def test_four_workers_keep_their_limits(tmp_path: Path, shared_graphs: SharedGra
     graph = shared_graphs.make("cluster-kron20", lambda: generators.kron(20))
     four = tmp_path / "four"
     manifest = shard(graph, four, parts=4)
-    part_bytes = max(part.bytes for part in manifest.parts)
+    shard_bytes = max(part.bytes for part in manifest.shards)
     # A worker that has loaded all it needs counts for some 210 MB.
-    limit = int((222 * MB + 5 * part_bytes // 2) / 0.8)
+    limit = int((222 * MB + 5 * shard_bytes // 2) / 0.8)
     with (
         started_cluster(tmp_path, n_workers=4, memory_limit=limit) as cluster,
         Client(cluster.scheduler_address, set_as_default=False) as client,
@@ -70,7 +70,7 @@ def test_four_workers_keep_their_limits(tmp_path: Path, shared_graphs: SharedGra
         assert "disk" not in result.stats.slow_bytes_by_tier
         peaks = client.run(most_memory)
     assert len(peaks) == 4
-    most = 200 * MB + part_bytes + 3 * manifest.num_vertices // 8
+    most = 200 * MB + shard_bytes + 3 * manifest.num_vertices // 8
     assert max(peaks.values()) <= most
 
 
@@ -117,7 +117,7 @@ def test_what_one_worker_cannot_hold_four_can(
             small.bfs(1, threads=1)
             (program,) = said_of(small, "VmPeak")
     # Room for the program and for two thirds of the graph.
-    limit(program + one.parts[0].bytes * 2 // 3)
+    limit(program + one.shards[0].bytes * 2 // 3)
     with (
         oocbfs.open(tmp_path / "one", cluster="local:1") as alone,
         pytest.raises(OocbfsError, match=r"part-0\.ocg.* memory") as refused,
@@ -129,7 +129,7 @@ def test_what_one_worker_cannot_hold_four_can(
         np.testing.assert_array_equal(result.levels, whole.bfs(1).levels)
         assert result.reached > 1 << 20
         peaks = said_of(parts, "VmHWM")
-    most = 200 * MB + max(part.bytes for part in four.parts) + 3 * four.num_vertices // 8
-    print(f"workers took {peaks}, {most} are allowed; one part is {one.parts[0].bytes}")
+    most = 200 * MB + max(part.bytes for part in four.shards) + 3 * four.num_vertices // 8
+    print(f"workers took {peaks}, {most} are allowed; one shard is {one.shards[0].bytes}")
     assert len(peaks) == 4
     assert max(peaks) <= most

@@ -136,9 +136,9 @@ def test_degree_order_puts_equals_by_the_size_of_heads(tmp_path: Path, directed:
         ids = graph.ids()[position].tolist()
         near = {v: set(graph.in_neighbors(v).tolist()) for v in ids}
         degree = {v: len(near[v]) + (len(graph.neighbors(v)) if directed else 0) for v in ids}
-    # The rank that decides is that of degree and id alone.
-    rank = {v: i for i, v in enumerate(sorted(ids, key=lambda v: (-degree[v], v)))}
-    head = {v: min((rank[u] for u in near[v]), default=len(ids)) for v in ids}
+    # The order that decides is that of degree and id alone.
+    place = {v: i for i, v in enumerate(sorted(ids, key=lambda v: (-degree[v], v)))}
+    head = {v: min((place[u] for u in near[v]), default=len(ids)) for v in ids}
     assert ids == sorted(ids, key=lambda v: (-degree[v], head[v].bit_length(), v))
 
 

@@ -40,7 +40,7 @@ pytestmark = [
 @cache
 def library() -> Library:
     """Return the kernels of searches with parents, which all tests with doubles ask for."""
-    made = Library(KernelOptions(dealt=True), sources=sources(DEVICES_KERNELS))
+    made = Library(KernelOptions(block_cyclic=True), sources=sources(DEVICES_KERNELS))
     made.configure(1, 2, 1 / 16)
     return made
 

@@ -1,4 +1,4 @@
-"""Real graphs dealt to several devices of the emulator: the same levels as on the CPU."""
+"""Real graphs cut for several devices of the emulator: the same levels as on the CPU."""
 
 from __future__ import annotations
 

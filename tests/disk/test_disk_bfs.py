@@ -1,4 +1,4 @@
-"""Traversals with the tails on disk: the same levels, no more bytes than they say, clear errors."""
+"""Searches with the tails on disk: the same levels, no more bytes than they say, clear errors."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ from oocbfs.formats.container.layout import Kind
 from oocbfs.formats.io.direct import DirectFile
 from oocbfs.generate import generators
 from oocbfs.graph.rows import span
-from oocbfs.kernels.bfs import traverse as cpu
+from oocbfs.kernels.bfs import search as cpu
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.disk.small_level import BLOCK_BYTES
 from oocbfs.kernels.disk.stream import CHUNK_BYTES
@@ -27,16 +27,14 @@ from oocbfs.settings import Settings
 from tests.support.crafting import section_place, sign
 
 
-def traverse(
+def search(
     graph: Graph, source: int, *, with_parents: bool = True, **options: Any
-) -> tuple[NDArray[np.int32], NDArray[np.uint32] | None, disk_bfs.DiskTraversal]:
-    """Traverse a graph in natural order, whose ids are its stored vertices."""
+) -> tuple[NDArray[np.int32], NDArray[np.uint32] | None, disk_bfs.DiskSearch]:
+    """Search a graph in natural order, whose ids are its stored vertices."""
     levels = np.empty(graph.num_vertices, np.int32)
     parents = np.empty(graph.num_vertices, np.uint32) if with_parents else None
     options = {"cache_bytes": 0, "threads": 2, **options}
-    done = disk_bfs.traverse(
-        graph._stored.disk_rows, np.array([source]), levels, parents, **options
-    )
+    done = disk_bfs.search(graph._stored.disk_rows, np.array([source]), levels, parents, **options)
     return levels, parents, done
 
 
@@ -46,9 +44,7 @@ def test_hubs_that_cross_chunks(hub_graph: Path, cache_bytes: int, direction: in
     with open_file(hub_graph) as graph:
         assert span(graph._stored.rows, 5)[1] > CHUNK_BYTES
         for source in (5, 6, 599_999):
-            levels, parents, _ = traverse(
-                graph, source, cache_bytes=cache_bytes, direction=direction
-            )
+            levels, parents, _ = search(graph, source, cache_bytes=cache_bytes, direction=direction)
             expected = graph.bfs(source, engine="cpu")
             np.testing.assert_array_equal(levels, expected.levels)
             assert parents is not None
@@ -67,16 +63,16 @@ def oocbfs_check(
 
 
 def test_every_kind_of_level_is_met(tmp_path: Path) -> None:
-    """Small, large and top-down, bottom-up: one traversal of a Kronecker graph has them all."""
+    """Small, large and top-down, bottom-up: one search of a Kronecker graph has them all."""
     oocbfs.convert(generators.kron(17), tmp_path / "g.ocg", order="natural")
     with open_file(tmp_path / "g.ocg") as graph:
         source = int(np.flatnonzero(graph._stored.stored_degrees == 1)[0])
         expected = graph.bfs(source, engine="cpu")
-        levels, _, done = traverse(graph, source)
+        levels, _, done = search(graph, source)
         np.testing.assert_array_equal(levels, expected.levels)
         assert set(done.records["direction"]) == {0, 1}
         assert done.records["frontier"].tolist() == expected.level_sizes.tolist()
-        levels, _, down = traverse(graph, source, direction=cpu.TOP_DOWN)
+        levels, _, down = search(graph, source, direction=cpu.TOP_DOWN)
         np.testing.assert_array_equal(levels, expected.levels)
         assert down.records["edges"].sum() == graph._stored.stored_degrees[levels >= 0].sum()
         assert done.records["disk_bytes"].sum() < down.records["disk_bytes"].sum()
@@ -92,7 +88,7 @@ def test_long_thin_graphs(tmp_path: Path, cache_bytes: int) -> None:
         with open_file(tmp_path / f"{name}.ocg") as graph:
             # Where nothing is kept, every vertex is a read of its own: a few thousand will do.
             depth = -1 if cache_bytes else 3000
-            levels, _, done = traverse(graph, source, cache_bytes=cache_bytes, max_depth=depth)
+            levels, _, done = search(graph, source, cache_bytes=cache_bytes, max_depth=depth)
             expected = graph.bfs(source, engine="cpu", max_depth=None if cache_bytes else 3000)
             np.testing.assert_array_equal(levels, expected.levels)
             if cache_bytes == 1 << 24:
@@ -107,10 +103,10 @@ def test_counted_bytes_are_those_read(hub_graph: Path, direction: int, cache_byt
     with open_file(hub_graph) as graph:
         if not graph._stored.disk_rows.file.direct:
             pytest.skip("this file system knows no direct reads, so that some come from its cache")
-        traverse(graph, 5)
+        search(graph, 5)
         for source in (5, 77_777):
             before = read_bytes()
-            _, _, done = traverse(graph, source, direction=direction, cache_bytes=cache_bytes)
+            _, _, done = search(graph, source, direction=direction, cache_bytes=cache_bytes)
             counted = int(done.records["disk_bytes"].sum())
             assert counted > 0
             assert read_bytes() - before == counted

@@ -23,8 +23,8 @@ from oocbfs.plan import disk as plan_disk
 from oocbfs.plan.host import fast_bytes
 from oocbfs.plan.many import DEEP, DiskShare
 from oocbfs.search.graph import Graph, open_file
-from oocbfs.search.many import plan_traversals
-from oocbfs.search.many_disk import DiskTraversals, Group
+from oocbfs.search.many import plan_searches
+from oocbfs.search.many_disk import DiskSearches, Group
 from oocbfs.settings import Settings
 from tests.support import children
 from tests.support.answers import check_against_single
@@ -39,8 +39,8 @@ WIDTHS = plan_disk.WIDTHS
 
 def from_disk(
     graph: Graph, sources: list[int], width: int, *, emit: Any = "levels"
-) -> DiskTraversals:
-    return DiskTraversals(graph._stored, emit, 2, DiskShare(width, 4 << 30))
+) -> DiskSearches:
+    return DiskSearches(graph._stored, emit, 2, DiskShare(width, 4 << 30))
 
 
 def run_group(graph: Graph, sources: list[int], width: int, **options: Any) -> list[Any]:
@@ -88,21 +88,21 @@ def some_sources(graph: Graph, count: int) -> NDArray[np.int64]:
 
 
 def test_what_is_read_is_read_for_all(kron: Path) -> None:
-    """The kernel counts these bytes; they are about a tenth of what single traversals read."""
+    """The kernel counts these bytes; they are about a tenth of what single searches read."""
     with open_file(kron) as graph:
         stored = some_sources(graph, 64)
         graph._stored.disk_rows.load()
         before = read_bytes()
-        found = disk_many.traverse_many(graph._stored.disk_rows, stored, None, width=64, threads=2)
+        found = disk_many.search_many(graph._stored.disk_rows, stored, None, width=64, threads=2)
         if before:
             assert read_bytes() - before == found.disk_bytes
         singles = [graph.bfs(int(id_), engine="disk") for id_ in graph._stored.ids_of(stored)]
         alone = sum(single.stats.slow_bytes or 0 for single in singles)
         assert 0 < found.disk_bytes < 0.15 * alone
         # Both directions in one step, and steps in which some wait.
-        assert any(found.pushing)
-        assert any(found.pulling)
-        moving = [push | pull for push, pull in zip(found.pushing, found.pulling, strict=True)]
+        assert any(found.top_down)
+        assert any(found.bottom_up)
+        moving = [a | b for a, b in zip(found.top_down, found.bottom_up, strict=True)]
         assert any(later & ~now for now, later in pairwise(moving))
         for number, single in enumerate(singles):
             sizes = np.trim_zeros(found.sizes[:, number], "b")
@@ -132,7 +132,7 @@ def test_deep_graphs_are_given_up(tmp_path: Path) -> None:
     with open_file(tmp_path / "path.ocg") as graph:
         graph._stored.disk_rows.load()
         for levels, too_deep in ((200, False), (199, True)):
-            found = disk_many.traverse_many(
+            found = disk_many.search_many(
                 graph._stored.disk_rows,
                 graph._stored.stored([0]),
                 None,
@@ -153,7 +153,7 @@ def test_damaged_tails_are_noticed(kron: Path, tmp_path: Path) -> None:
     for offset in range(100, 105):
         rewrite(damaged, Kind.TAILS, offset, 0x7F | 0x80)
     with open_file(damaged) as graph, pytest.raises(FormatError, match="verify"):
-        disk_many.traverse_many(graph._stored.disk_rows, np.arange(8), None, width=8, threads=2)
+        disk_many.search_many(graph._stored.disk_rows, np.arange(8), None, width=8, threads=2)
 
 
 @pytest.mark.parametrize("path", real_graphs(), ids=lambda path: path.name)
@@ -177,17 +177,15 @@ def check_widths(path: str) -> None:
         non_isolated = graph._stored.disk_rows.num_non_isolated
         for width in WIDTHS:
             disk_many.load(width)
-        plan_traversals(graph._stored, "summary", "auto", Settings(memory=8 << 30))
-        with pytest.raises(BudgetError, match="a traversal needs"):
+        plan_searches(graph._stored, "summary", "auto", Settings(memory=8 << 30))
+        with pytest.raises(BudgetError, match="a search needs"):
             graph.bfs_many([0], memory="1M", strategy="together")
         for width in (64, 32, 16):
             # Levels of all sources and two rows of them are in memory, and pages of the order.
             levels = (width + 2 + 4) * graph.num_vertices
             scratch = plan_disk.MANY_BYTES + plan_disk.words_bytes(non_isolated, width) + levels
             budget = fast_bytes(graph._stored) + scratch + (2 << 20)
-            share = plan_traversals(
-                graph._stored, "levels", "together", Settings(memory=budget)
-            ).disk
+            share = plan_searches(graph._stored, "levels", "together", Settings(memory=budget)).disk
             assert share is not None
             assert share.width == width, (share, width)
 

@@ -147,7 +147,10 @@ def test_pcie(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert all(emulated == counted != "0" for emulated, counted in counts)
     assert list(tmp_path.iterdir()) == [plot]
     pcie.main(["--scale", "11", "--graphs", "kron", "--sources", "2", "--policies"])
-    assert capsys.readouterr().out.count("| kron 11 |") == len(pcie.Policy)
+    shares = re.findall(r"\| kron 11 \| (.+) \| [\d.]+% \| ([\d.]+)%", capsys.readouterr().out)
+    worst = {policy: float(share) for policy, share in shares}
+    assert set(worst) == {policy.value for policy in pcie.Policy}
+    assert 0 < worst[pcie.Policy.HINDSIGHT.value] <= worst[pcie.Policy.COSTS.value]
 
 
 def test_outofcore(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

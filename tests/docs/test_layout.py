@@ -60,7 +60,7 @@ def test_wheel_holds_every_module_and_source(tmp_path: Path) -> None:
     assert {"oocbfs/py.typed", "oocbfs/formats/FORMAT.md"} <= names
 
 
-def test_rooms_import_one_way() -> None:
+def test_folders_import_one_way() -> None:
     graph = import_graph()
     assert len(graph) > 20
     layers(graph)  # which refuses circles

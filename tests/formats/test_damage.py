@@ -14,10 +14,10 @@ from oocbfs.errors import FormatError, OocbfsError
 from oocbfs.formats.container import layout
 from oocbfs.formats.container.layout import Kind
 from oocbfs.kernels import varint
-from oocbfs.kernels.bfs import traverse as bfs
+from oocbfs.kernels.bfs import search as bfs
 from oocbfs.kernels.components import connect as components
 from oocbfs.kernels.constants import NO_HEAD, SLACK_BYTES
-from oocbfs.kernels.many import traverse as many
+from oocbfs.kernels.many import search as many
 from oocbfs.kernels.results import checking as check
 from oocbfs.kernels.results import prediction as kernels
 from oocbfs.kernels.results import validation
@@ -28,7 +28,7 @@ from oocbfs.plan.many import DiskShare, ManyPlan
 from oocbfs.plan.prediction import sample_levels
 from oocbfs.progress import Phases
 from oocbfs.search.graph import open_file
-from oocbfs.search.many import Traversals
+from oocbfs.search.many import Searches
 from oocbfs.settings import Settings
 from tests.support import children
 from tests.support.crafting import overwrite, rewrite
@@ -62,14 +62,14 @@ def in_a_child(call: str) -> None:
     assert done.returncode == 0, (done.returncode, done.stderr[-2000:])
 
 
-def traverse_without_heads(path: str) -> None:
+def search_without_heads(path: str) -> None:
     with open_file(path) as graph, pytest.raises(FormatError, match="it has a tail but no head"):
         graph.bfs(0, options=Settings(direction="top-down"))
 
 
 def test_heads_lost_to_ones_do_not_crash(path: Path) -> None:
     overwrite(path, Kind.HEADS, 0, b"\xff" * layout.PAGE_BYTES)
-    in_a_child(f"traverse_without_heads({str(path)!r})")
+    in_a_child(f"search_without_heads({str(path)!r})")
 
 
 def overwritten(path: str, **fields: int) -> Rows:
@@ -96,17 +96,17 @@ def run_kernels(path: str, **fields: int) -> None:
             for tree in (None, parents):
                 for source in (0, n - 1):
                     sources[0] = source
-                    bfs.traverse(
+                    bfs.search(
                         rows, rows, sources, levels, tree, threads=threads, direction=direction
                     )
                     assert levels.max() < n
     for threads in (1, 2):
         for alpha in (1e-9, 1e9):
-            many.traverse_many(rows, rows, sources, levels=True, threads=threads, alpha=alpha)
+            many.search_many(rows, rows, sources, levels=True, threads=threads, alpha=alpha)
         components.connect(rows, None, parents, threads=threads)
         components.connect(rows, rows, parents, threads=threads)
         assert parents.max() < n
-    bfs.traverse(sound, sound, sources, levels, parents)
+    bfs.search(sound, sound, sources, levels, parents)
     index = rows.bases, rows.starts
     stored = rows.heads, *index, rows.shift, rows.tails, (0, 1)
     no_order, no_ids = np.empty(0, np.uint32), np.empty(0, np.uint64)
@@ -121,15 +121,15 @@ def run_kernels(path: str, **fields: int) -> None:
     )  # fmt: skip
     ends = np.empty((2, 4 * n), np.uint64)
     for row in (0, n - 1):
-        for ranks in (no_order, np.arange(n, dtype=np.uint32)[::-1].copy()):
+        for stored_at in (no_order, np.arange(n, dtype=np.uint32)[::-1].copy()):
             varint.decode_rows(
-                *ends, rows.heads, *index, rows.shift, rows.tails, rows.degrees, n, no_order, ranks,
-                row, False,
+                *ends, rows.heads, *index, rows.shift, rows.tails, rows.degrees, n, no_order,
+                stored_at, row, False,
             )  # fmt: skip
     words = np.zeros((2, n // 64 + 2), np.uint64)
     words[:, 0], words[:, n // 64] = 1, 1 << (n - 1) % 64
     for threads in (1, 2):
-        team = shards.Team([shards.HeldPart(0, n // 64 + 1, rows, rows)], 1, threads)
+        team = shards.Team([shards.HeldShard(0, n // 64 + 1, rows, rows)], 1, threads)
         marks = team.make_marks(n // 64 + 2)
         for task in (BOTTOM_UP, TOP_DOWN, TAKE, SMALL):
             visited, found = np.zeros((2, n // 64 + 2), np.uint64)
@@ -179,7 +179,7 @@ RUNS: dict[str, Callable[[oocbfs.Graph], object]] = {
     "together": lambda g: list(g.bfs_many([0, 3], emit="levels", strategy="together")),
     "one-per-core": lambda g: list(g.bfs_many([0, 3], emit="levels", strategy="one-per-core")),
     "many from disk": lambda g: list(
-        Traversals(g._stored, "levels", ManyPlan("together", 2, disk=DiskShare(8, 1 << 30))).run(
+        Searches(g._stored, "levels", ManyPlan("together", 2, disk=DiskShare(8, 1 << 30))).run(
             [0, 3]
         )
     ),
@@ -261,10 +261,10 @@ def test_neighbours_beyond_32_bits_are_damage(num_bytes: bytes) -> None:
     levels = np.empty(5, np.int32)
     for direction, source in ((bfs.TOP_DOWN, 3), (bfs.BOTTOM_UP, 0)):
         sources = np.array([source], np.uint32)
-        assert bfs.traverse(rows, rows, sources, levels, direction=direction).malformed
+        assert bfs.search(rows, rows, sources, levels, direction=direction).malformed
     for alpha, source in ((1e-9, 3), (1e9, 0)):
         sources = np.array([source], np.uint32)
-        assert many.traverse_many(rows, rows, sources, alpha=alpha).malformed
+        assert many.search_many(rows, rows, sources, alpha=alpha).malformed
     assert components.connect(rows, None, np.empty(5, np.uint32)).malformed
 
 

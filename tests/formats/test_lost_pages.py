@@ -27,7 +27,7 @@ def kron(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 @pytest.mark.parametrize("share", [0.01, 0.3, 0.6, 0.95])
 @pytest.mark.parametrize("engine", ["cpu", "disk"])
 @pytest.mark.parametrize("before", [False, True], ids=["cold", "used"])
-def test_traversal(tmp_path: Path, kron: bytes, share: float, engine: Any, before: bool) -> None:
+def test_search(tmp_path: Path, kron: bytes, share: float, engine: Any, before: bool) -> None:
     path = tmp_path / "g.ocg"
     path.write_bytes(kron)
     with oocbfs.open(path) as graph:

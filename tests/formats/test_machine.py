@@ -51,7 +51,7 @@ def test_cores_and_memory_are_told_without_linux() -> None:
 
 
 @pytest.mark.usefixtures("like_macos")
-def test_a_graph_is_traversed_without_linux(tmp_path: Path) -> None:
+def test_a_graph_is_searched_without_linux(tmp_path: Path) -> None:
     with open_graph(WORKED) as graph:
         expected = graph.bfs(10).levels
         assert np.array_equal(graph.bfs(10, engine="disk", tmp=tmp_path).levels, expected)

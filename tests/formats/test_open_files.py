@@ -62,7 +62,7 @@ def refuse(*arguments: object) -> int:
     raise OSError(22, "Invalid argument")
 
 
-def test_close_lets_a_traversal_finish(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_close_lets_a_search_finish(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It neither waits for the other thread nor takes away its descriptor, which others may get."""
     graph = open_file(path)
     expected = graph.bfs(0, engine="disk").levels
@@ -108,7 +108,7 @@ def test_threads_load_a_part_once(path: Path, monkeypatch: pytest.MonkeyPatch) -
         return load_rows(*arguments, **options)
 
     monkeypatch.setattr("oocbfs.graph.rows.load_rows", load)
-    for name in ("rows", "in_rows", "order", "ranks", "disk_rows", "kept_search"):
+    for name in ("rows", "in_rows", "order", "stored_at", "disk_rows", "kept_search"):
         assert not isinstance(getattr(StoredGraph, name), cached_property)
     assert not any(isinstance(p, cached_property) for p in vars(disk_rows.DiskRows).values())
     with open_file(path) as opened:

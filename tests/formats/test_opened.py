@@ -140,10 +140,10 @@ def test_many_sources_from_disk_stop_at_the_change(path: Path) -> None:
     with open_file(path) as graph:
         sources = graph.ids()[:16].tolist()
         from oocbfs.plan.many import DiskShare, ManyPlan
-        from oocbfs.search.many import Traversals
+        from oocbfs.search.many import Searches
 
         plan = ManyPlan("together", 2, disk=DiskShare(8, 1 << 40))
-        with Traversals(graph._stored, "summary", plan) as work:
+        with Searches(graph._stored, "summary", plan) as work:
             results = work.run(sources)
             next(results)
             overwrite(path)

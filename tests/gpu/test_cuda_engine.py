@@ -194,7 +194,7 @@ def test_ctrl_c_unpins_nothing_that_kernels_read(
 
 
 def test_a_graph_that_is_kept_makes_room(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a traversal kept on the device is in the way of components and of batches."""
+    """What a search kept on the device is in the way of components and of batches."""
     runtime = Runtime(offset=0)
     use(monkeypatch, runtime)
     source = source_of(graph)
@@ -218,15 +218,13 @@ def test_a_graph_that_is_kept_makes_room(graph: Graph, monkeypatch: pytest.Monke
     registered = [call[1] for call in runtime.calls if call[0] == "hostRegister"]
     assert len(registered) == runtime.names().count("hostUnregister")
     assert not runtime.pinned
-    # A traversal with other options replaces what is kept.
+    # A search with other options replaces what is kept.
     keep()
     graph.bfs(source, engine="cuda", parents=False, options=Settings(resident_tails="0%"))
     assert len(runtime.pinned) == 2 + RESULT_SLOTS
 
 
-def test_a_traversal_in_the_middle_of_a_batch(
-    graph: Graph, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_in_the_middle_of_a_batch(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both want the same pages registered, and neither may take them from the other."""
     runtime = Runtime(offset=0, free_bytes=RESERVED_BYTES + least_for_many(graph))
     use(monkeypatch, runtime)

@@ -1,4 +1,4 @@
-"""What a traversal on a device says it did: levels sum up, and kernels count what they look at."""
+"""What a search on a device says it did: levels sum up, and kernels count what they look at."""
 
 from __future__ import annotations
 

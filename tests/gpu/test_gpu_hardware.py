@@ -1,4 +1,4 @@
-"""The same traversals on a real GPU; skipped where there is none."""
+"""The same searches on a real GPU; skipped where there is none."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from oocbfs.kernels.cuda.source import MANY_KERNELS
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.plan.many import ManyPlan
 from oocbfs.search.graph import Graph, open_file
-from oocbfs.search.many import Traversals, plan_traversals
+from oocbfs.search.many import Searches, plan_searches
 from oocbfs.settings import Settings
 from tests.support.gpu import emulated
 from tests.support.gpu.cuda_double import Runtime
@@ -40,7 +40,7 @@ from tests.support.gpu.gpu_graphs import (
 )
 from tests.support.shared import SharedGraphs
 
-# All pushed, as it comes, all pulled.
+# All top-down, as it comes, all bottom-up.
 ALPHAS = (1e-9, 30.0, 1e9)
 
 
@@ -61,7 +61,7 @@ def test_levels_under_ten_schedules(seed: int, alpha: float, directed: bool) -> 
 def test_sources_go_both_ways_at_once() -> None:
     matrix = mixed_graph(1)
     found = check_many(device(), matrix, some_sources(9000))
-    assert any(record["pushing"] and record["pulling"] for record in found.records)
+    assert any(record["top_down"] and record["bottom_up"] for record in found.records)
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -155,7 +155,7 @@ def test_resident_tails(tmp_path: Path, directed: bool) -> None:
         moved = []
         for share in ("0%", "50%", "100%"):
             plan = plan_many(opened, share)
-            with Traversals(opened._stored, "levels", plan) as work:
+            with Searches(opened._stored, "levels", plan) as work:
                 found = [one.levels for one in work.run(range(9))]
                 assert work._device is not None
                 moved.append(work._device.device.usage.slow_bytes or 0)
@@ -170,7 +170,7 @@ def test_resident_tails(tmp_path: Path, directed: bool) -> None:
 def plan_many(graph: Graph, share: str) -> ManyPlan:
     """Divide as bfs_many does."""
     settings = Settings(engine="emulator", resident_tails=share)
-    return plan_traversals(graph._stored, "levels", "together", settings)
+    return plan_searches(graph._stored, "levels", "together", settings)
 
 
 def test_engine_cuda(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:

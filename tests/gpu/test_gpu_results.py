@@ -21,7 +21,7 @@ from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES, LEVEL_PERIOD, MAX_SMALL
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.plan.device import plan
 from oocbfs.plan.shape import shape_of
-from oocbfs.results.naming import count_sizes, name_levels
+from oocbfs.results.to_ids import count_sizes, levels_to_ids
 from oocbfs.search.graph import Graph, open_file
 from oocbfs.settings import Schedule
 from tests.support.gpu.cuda_double import Runtime
@@ -94,15 +94,15 @@ def same(graph: Graph, **how: Any) -> Any:
     return found
 
 
-def record_naming(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def record_to_ids(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return a list that gets the number of threads whenever the host names levels."""
     recorded: list[int] = []
 
     def name(*arguments: Any) -> Any:
         recorded.append(arguments[-1])
-        return name_levels(*arguments)
+        return levels_to_ids(*arguments)
 
-    monkeypatch.setattr("oocbfs.search.run.name_levels", name)
+    monkeypatch.setattr("oocbfs.search.run.levels_to_ids", name)
     return recorded
 
 
@@ -121,7 +121,7 @@ def test_every_order_and_all_kinds_of_ids(
 def test_an_order_that_has_no_room_is_followed_by_the_host(
     folder: Path, parents: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    named_by_host = record_naming(monkeypatch)
+    named_by_host = record_to_ids(monkeypatch)
     with opened(folder, "compact", "degree", directed=False) as graph:
         decided = plan(shape_of(graph._stored), vram_bytes=None, with_parents=parents)
         assert decided.order_bytes
@@ -136,7 +136,7 @@ def test_an_order_that_has_no_room_is_followed_by_the_host(
 def test_all_threads_name_what_other_ways_to_search_find(
     folder: Path, how: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    named_by_host = record_naming(monkeypatch)
+    named_by_host = record_to_ids(monkeypatch)
     with opened(folder, "compact", "degree", directed=False) as graph:
         same(graph, parents=True, threads=2, **how)
     assert named_by_host == [2]
@@ -184,10 +184,10 @@ def check_in_order(matrix: Matrix, limits: Any, checks: Checks = Checks.NONE) ->
     np.testing.assert_array_equal(into.levels, expected)
     assert into.parents is not None
     assert (into.parents[expected < 0] == 0xFFFFFFFF).all()
-    ranks = np.argsort(order)
+    stored_at = np.argsort(order)
     parents = np.full(n, 0xFFFFFFFF, np.uint32)
     reached = np.flatnonzero(expected >= 0)
-    parents[ranks[reached]] = ranks[into.parents[reached]]
+    parents[stored_at[reached]] = stored_at[into.parents[reached]]
     check_parents(matrix, [0], expected[order[:n]], parents)
     assert sum(result.level_sizes) == reached.size
 
@@ -287,8 +287,8 @@ def test_results_are_copied_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(result.levels[order], levels_by_scipy(matrix, [0]))
     sizes = [call[3] for call in runtime.calls if call[0] == "memcpyAsync"]
     assert sum(sizes) == 2 * 4 * order.size
-    names = [entry[0] for entry in launched if entry[0] in ("wait", "name_deep_levels")]
-    assert names[:5] == ["name_deep_levels", *["name_deep_levels", "wait"] * 2]
+    names = [entry[0] for entry in launched if entry[0] in ("wait", "deep_levels_to_ids")]
+    assert names[:5] == ["deep_levels_to_ids", *["deep_levels_to_ids", "wait"] * 2]
     assert not runtime.pinned
 
 

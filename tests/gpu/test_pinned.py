@@ -72,7 +72,7 @@ def test_a_copy_is_the_last_choice(mapped: np.ndarray) -> None:
 
 @pytest.mark.parametrize("second", [Route.PRIVATE, Route.COPY])
 def test_pages_that_others_registered_stay_so(mapped: np.ndarray, second: Route) -> None:
-    """A batch and a traversal may want the same pages; the second takes another route."""
+    """A batch and a search may want the same pages; the second takes another route."""
     runtime = Runtime()
     if second is Route.COPY:
         mapped = page_aligned(mapped.size)
@@ -170,7 +170,7 @@ def test_decompressed_tails_are_pinned_in_place(tmp_path: Path) -> None:
         assert all(call[3] == 2 for call in runtime.calls if call[0] == "hostRegister")
 
 
-def test_everything_is_undone_when_the_traversal_fails(mapped: np.ndarray) -> None:
+def test_everything_is_undone_when_the_search_fails(mapped: np.ndarray) -> None:
     for runtime in (Runtime(), Runtime(read_only=False), Runtime(refused=("hostRegister",))):
         with pytest.raises(ZeroDivisionError), map_pinned(runtime, mapped, 0, lambda _: None):
             raise ZeroDivisionError

@@ -44,7 +44,7 @@ def distinct_sectors(rows: Rows) -> int:
 
 
 def moved_by(rows: Rows, seed: int = 1, device_range: tuple[int, int] = (0, 0)) -> tuple[int, int]:
-    """Traverse by small levels; return the sectors moved, and those of an independent count."""
+    """Search by small levels; return the sectors moved, and those of an independent count."""
     made = RecordingDevice(library=library(), seed=seed)
     with GpuBfs(made, rows, limits=SMALL, device_ranges=(device_range,)) as bfs:
         made.bfs, made.pending = bfs, []

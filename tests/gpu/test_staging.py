@@ -73,7 +73,7 @@ def disks_of(graph: Graph) -> tuple[DiskTails, DiskTails]:
     return DiskTails(rows.file, rows.out_disk.offset), DiskTails(rows.file, rows.in_disk.offset)
 
 
-def traverse(
+def search(
     graph: Graph,
     host_ranges: tuple[ByteRange, ...],
     direction: DeviceDirection,
@@ -128,7 +128,7 @@ def test_the_graph_crosses_pieces(graph: Graph) -> None:
 def test_all_on_disk_under_ten_schedules(
     graph: Graph, seed: int, direction: DeviceDirection
 ) -> None:
-    result, _ = traverse(graph, ((0, 0),), direction, seed=seed)
+    result, _ = search(graph, ((0, 0),), direction, seed=seed)
     check(graph, result)
     if direction is DeviceDirection.TOP_DOWN:
         assert int(result.control[Control.HUB_ROWS]) >= 1
@@ -159,7 +159,7 @@ def test_host_and_device_ranges(
         (host_range[0], min(host_range[1], side.tails.size))
         for side in (graph._stored.rows, graph._stored.in_rows)
     )
-    result, _ = traverse(graph, host_ranges, direction, device_ranges=(device_range,))
+    result, _ = search(graph, host_ranges, direction, device_ranges=(device_range,))
     check(graph, result)
 
 
@@ -174,7 +174,7 @@ def test_a_search_from_disk_is_checked(graph: Graph, host_range: ByteRange) -> N
         assert bfs.staging.take_bytes() == 0
         levels = bfs.device.download(bfs.memory["levels"])
         for vertex in (int(np.flatnonzero(levels == 1)[0]), int(np.flatnonzero(levels > 1)[-1])):
-            part = bfs.memory["levels"].part(vertex, vertex + 1)
+            part = bfs.memory["levels"].slice(vertex, vertex + 1)
             bfs.device.upload(part, levels[vertex : vertex + 1] + np.int32(1))
             assert count_broken(bfs) > 0
             bfs.device.upload(part, levels[vertex : vertex + 1])
@@ -182,7 +182,7 @@ def test_a_search_from_disk_is_checked(graph: Graph, host_range: ByteRange) -> N
 
 @pytest.mark.parametrize("direction", [DeviceDirection.TOP_DOWN, DeviceDirection.BOTTOM_UP])
 def test_no_races(graph: Graph, direction: DeviceDirection) -> None:
-    result, made = traverse(graph, ((60_000, 90_000),), direction, checks=Checks.RACES)
+    result, made = search(graph, ((60_000, 90_000),), direction, checks=Checks.RACES)
     check(graph, result)
     assert made.library.counters().accesses > 100_000
 
@@ -200,7 +200,7 @@ def blocks_of(graph: Graph, vertices: Any, *, searched: bool) -> set[int]:
 
 
 def test_bytes_are_those_of_the_blocks_needed(graph: Graph) -> None:
-    result, _ = traverse(graph, ((0, 0),), DeviceDirection.TOP_DOWN)
+    result, _ = search(graph, ((0, 0),), DeviceDirection.TOP_DOWN)
     pieces = -(-graph._stored.rows.tails.size // (2 * DISK_BLOCK_BYTES))
     for level, step in numbered(result):
         frontier = np.flatnonzero(result.levels == level - 1)
@@ -210,10 +210,10 @@ def test_bytes_are_those_of_the_blocks_needed(graph: Graph) -> None:
 
 
 def test_every_level_takes_the_cheaper_direction(graph: Graph) -> None:
-    result, _ = traverse(graph, ((0, 0),), DeviceDirection.AUTO)
+    result, _ = search(graph, ((0, 0),), DeviceDirection.AUTO)
     assert {step.direction for step in result.steps} >= {"heads, top-down"}
     forced = [
-        sum(step.slow_bytes["disk"] for step in traverse(graph, ((0, 0),), direction)[0].steps)
+        sum(step.slow_bytes["disk"] for step in search(graph, ((0, 0),), direction)[0].steps)
         for direction in (DeviceDirection.TOP_DOWN, DeviceDirection.BOTTOM_UP)
     ]
     assert sum(step.slow_bytes["disk"] for step in result.steps) <= min(forced)

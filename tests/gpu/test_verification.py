@@ -70,7 +70,7 @@ def test_one_wrong_word_is_noticed(name: str, level: int, value: int) -> None:
     with searched(device(), mixed_graph(1), [300]) as bfs:
         assert count_broken(bfs) == 0
         vertex = int(np.flatnonzero(bfs.device.download(bfs.memory["levels"]) == level)[-1])
-        memory = bfs.memory[name].part(vertex, vertex + 1)
+        memory = bfs.memory[name].slice(vertex, vertex + 1)
         bfs.device.upload(memory, np.array([value], memory.dtype))
         assert count_broken(bfs) > 0
 
@@ -86,7 +86,7 @@ def test_every_class_of_row_is_looked_at() -> None:
         levels = bfs.device.download(bfs.memory["levels"])
         for to in ends.values():
             vertex = int(rng.choice(to))
-            part = bfs.memory["levels"].part(vertex, vertex + 1)
+            part = bfs.memory["levels"].slice(vertex, vertex + 1)
             for wrong in (levels[vertex] + 1, levels[vertex] - 1):
                 bfs.device.upload(part, np.array([wrong], np.uint8))
                 assert count_broken(bfs) > 0

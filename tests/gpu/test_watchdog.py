@@ -20,7 +20,7 @@ from oocbfs.kernels.cuda.source import (
 )
 from oocbfs.plan.launches import most_segments, pieces, rows_a_launch
 from oocbfs.plan.shape import Tails, tails_of
-from tests.support.gpu.dealt import check_dealt
+from tests.support.gpu.block_cyclic import check_block_cyclic
 from tests.support.gpu.device_checks import check, check_components, check_many
 from tests.support.gpu.emulated import SMALL, library
 from tests.support.gpu.gpu_graphs import grid_graph, long_hub_graph, mixed_graph, rows_of
@@ -31,8 +31,8 @@ BOUNDS = {
     "top_down": 2,
     "top_down_hubs": 3,
     "bottom_up_tails": 3,
-    "many_push": 2,
-    "many_push_hubs": 2,
+    "many_top_down": 2,
+    "many_top_down_hubs": 2,
     "many_tails": 2,
     "components_firsts": 3,
     "components_tails": 3,
@@ -83,7 +83,7 @@ def test_searches(direction: DeviceDirection) -> None:
 def test_many(alpha: float) -> None:
     made, matrix = Watched(MANY_KERNELS), mixed_graph(2)
     check_many(made, matrix, [17, 300, 5], alpha)
-    kernels = ("many_push", "many_push_hubs") if alpha < 1 else ("many_tails",)
+    kernels = ("many_top_down", "many_top_down_hubs") if alpha < 1 else ("many_tails",)
     made.check_bounds(rows_of_a_launch(matrix), *kernels)
 
 
@@ -95,9 +95,9 @@ def test_components() -> None:
 
 @pytest.mark.parametrize("direction", [DeviceDirection.TOP_DOWN, DeviceDirection.BOTTOM_UP])
 def test_several_devices(monkeypatch: pytest.MonkeyPatch, direction: DeviceDirection) -> None:
-    before = check_dealt(mixed_graph(4), [17], 2, direction).counts.launches
+    before = check_block_cyclic(mixed_graph(4), [17], 2, direction).counts.launches
     monkeypatch.setattr(EmulatorDevice, "launch_bytes", 4 * LAUNCH_BYTES)
-    assert check_dealt(mixed_graph(4), [17], 2, direction).counts.launches > 1.2 * before
+    assert check_block_cyclic(mixed_graph(4), [17], 2, direction).counts.launches > 1.2 * before
 
 
 def test_small_levels(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The traversal kernels against a plain search, on rows that a plain encoder wrote."""
+"""The search kernels against a plain search, on rows that a plain encoder wrote."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from numba import njit
 
 from oocbfs.kernels import atomics
+from oocbfs.kernels.bfs import search as bfs
 from oocbfs.kernels.bfs import state
-from oocbfs.kernels.bfs import traverse as bfs
 from oocbfs.kernels.bfs.plain import plain_bfs
-from oocbfs.kernels.bfs.traverse import AUTO, BOTTOM_UP, TOP_DOWN, BfsScratch, Names, traverse
+from oocbfs.kernels.bfs.search import AUTO, BOTTOM_UP, TOP_DOWN, BfsScratch, ToIds, search
 from oocbfs.kernels.bitmaps import UNREACHED
 from oocbfs.kernels.gather import take_varint
 from tests.support.plain_rows import (
@@ -45,8 +45,8 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every level worth sharing and every long row a hub, however small the graph is."""
     monkeypatch.setattr(bfs, "ALONE_EDGES", -1)
     monkeypatch.setattr(bfs, "WAKE_EDGES", -1)
-    monkeypatch.setattr(bfs, "PARTS_LIMIT", 64)
-    monkeypatch.setattr(bfs, "FIRST_PARTS", 0)
+    monkeypatch.setattr(bfs, "MOST_LOCAL_EDGES", 64)
+    monkeypatch.setattr(bfs, "FIRST_LOCAL_QUEUES", 0)
     monkeypatch.setattr(state, "SHARED_SEGMENTS", 1)
 
 
@@ -60,7 +60,7 @@ def check(
     for rows_out, rows_in in (encoded, both_decoded(*encoded)):
         for wanted in (None, parents):
             levels.fill(77)
-            done = traverse(
+            done = search(
                 rows_out,
                 rows_in,
                 np.array(sources),
@@ -135,7 +135,7 @@ def test_the_plain_twin_finds_the_same_levels(directed: bool) -> None:
         for alpha, beta in ((15.0, 18.0), (1e-9, 1.0), (1e9, 1e9)):
             assert plain_bfs(rows_out, rows_in, sources, alpha=alpha, beta=beta) == expected
         for direction in DIRECTIONS:
-            traverse(rows_out, rows_in, np.array(sources), levels, threads=2, direction=direction)
+            search(rows_out, rows_in, np.array(sources), levels, threads=2, direction=direction)
             assert levels.tolist() == plain_bfs(rows_out, rows_in, sources)
 
 
@@ -210,7 +210,7 @@ def test_wide_ids_and_a_long_path() -> None:
     rows = make_rows(path, [0] * n)
     for threads in (1, 2):
         levels.fill(77)
-        done = traverse(rows, rows, np.array([0]), levels, threads=threads)
+        done = search(rows, rows, np.array([0]), levels, threads=threads)
         assert levels.tolist() == list(range(n))
         assert done.depth == n
         assert len(done.records) == bfs.MAX_RECORDS
@@ -221,7 +221,7 @@ def test_without_a_transpose_every_level_is_top_down() -> None:
     graph = random_graph(5, 500, 4000, directed=True)
     rows, _ = both_ways(graph, True)
     levels = np.empty(500, np.int32)
-    done = traverse(rows, None, np.array([3]), levels, direction=BOTTOM_UP)
+    done = search(rows, None, np.array([3]), levels, direction=BOTTOM_UP)
     assert levels.tolist() == plain_levels(graph, [3])
     assert not done.records["direction"].any()
 
@@ -233,17 +233,17 @@ def test_depth_and_target_stop_early(direction: int) -> None:
     expected = plain_levels(graph, [0])
     levels = np.empty(400, np.int32)
     for depth in range(4):
-        done = traverse(rows, rows, np.array([0]), levels, direction=direction, max_depth=depth)
+        done = search(rows, rows, np.array([0]), levels, direction=direction, max_depth=depth)
         assert levels.tolist() == plain_levels(graph, [0], depth)
         assert done.depth == depth
     for target in (0, expected.index(2), expected.index(3)):
-        done = traverse(rows, rows, np.array([0]), levels, direction=direction, target=target)
+        done = search(rows, rows, np.array([0]), levels, direction=direction, target=target)
         assert done.depth == levels[target] == expected[target]
         assert levels.max() == expected[target]
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_what_few_reach_is_clear_for_the_next_traversal(threads: int) -> None:
+def test_what_few_reach_is_clear_for_the_next_search(threads: int) -> None:
     """Where few are reached, only they are named and cleared, so that any one left behind shows."""
     rng = np.random.default_rng(17)
     sizes = [1, 2, 5, 40, 300, 2000]
@@ -258,7 +258,7 @@ def test_what_few_reach_is_clear_for_the_next_traversal(threads: int) -> None:
     order = rng.permutation(len(graph)).astype(np.uint32)
     ids = np.cumsum(rng.integers(1, 9, order.size)).astype(np.uint64)
     levels, parents = np.empty(order.size, np.int32), np.empty(order.size, np.int64)
-    names = Names(np.argsort(order).astype(np.uint32), order, ids, 0)
+    to_ids = ToIds(np.argsort(order).astype(np.uint32), order, ids, 0)
     kept: list[BfsScratch] = []
     were_clear = []
     for _ in range(60):
@@ -268,13 +268,13 @@ def test_what_few_reach_is_clear_for_the_next_traversal(threads: int) -> None:
         wanted = parents if rng.random() < 0.5 else None
         levels.fill(77)
         parents.fill(77)
-        done = traverse(
+        done = search(
             rows_out,
             rows_in,
             np.array([source]),
             levels,
             wanted,
-            names=names,
+            to_ids=to_ids,
             threads=threads,
             max_depth=max_depth,
             kept=kept,
@@ -285,7 +285,7 @@ def test_what_few_reach_is_clear_for_the_next_traversal(threads: int) -> None:
         assert done.edges == sum(len(graph[v]) for v in np.flatnonzero(expected >= 0))
         if wanted is not None:
             known = np.where(parents < 0, NONE, np.searchsorted(ids, parents))[order]
-            stored = np.append(names.ranks, NONE)[np.minimum(known, order.size)]
+            stored = np.append(to_ids.stored_at, NONE)[np.minimum(known, order.size)]
             check_parents(graph, [source], expected.astype(np.int32), stored)
         (scratch,) = kept
         were_clear.append(bool((scratch.levels == UNREACHED).all()))
@@ -298,13 +298,13 @@ def test_one_graph_serves_many_threads_at_once() -> None:
     rows, _ = both_ways(graph, False)
     wrong: list[int] = []
 
-    def search(source: int) -> None:
+    def search_once(source: int) -> None:
         levels = np.empty(2000, np.int32)
-        traverse(rows, rows, np.array([source]), levels, threads=2)
+        search(rows, rows, np.array([source]), levels, threads=2)
         if levels.tolist() != plain_levels(graph, [source]):
             wrong.append(source)
 
-    searches = [threading.Thread(target=search, args=(source,)) for source in range(8)]
+    searches = [threading.Thread(target=search_once, args=(source,)) for source in range(8)]
     for thread in searches:
         thread.start()
     for thread in searches:
@@ -329,7 +329,7 @@ def test_any_tail_bytes_end_without_harm(direction: int, threads: int) -> None:
         levels = np.empty(3000, np.int32)
         parents = np.empty(3000, np.uint32)
         bad = rows._replace(tails=tails, max_degree=1, degrees=rows.degrees // 50)
-        done = traverse(
+        done = search(
             bad, bad, np.array([0]), levels, parents, threads=threads, direction=direction
         )
         malformed += done.malformed
@@ -343,6 +343,6 @@ def test_a_bad_id_is_reported() -> None:
     tails[0] = 3
     levels = np.empty(3, np.int32)
     for direction in (TOP_DOWN, AUTO):
-        assert traverse(
+        assert search(
             rows._replace(tails=tails), None, np.array([0]), levels, direction=direction
         ).malformed

@@ -31,7 +31,7 @@ def test_every_kernel_belongs_to_a_part() -> None:
 
 
 def test_nothing_is_left_to_compile(tmp_path: Path) -> None:
-    """A traversal after the parts finds all kernels in the cache."""
+    """A search after the parts finds all kernels in the cache."""
     code = """
 import sys
 from oocbfs.kernels.cache import _KernelCache

@@ -58,9 +58,9 @@ def test_kernels_compile_without_spills(kernel: str, architecture: str) -> None:
     if kernel in PLAIN and architecture != compared_on(kernel):
         variants.pop()
     elif kernel not in BFS_KERNELS and kernel in DEVICES_KERNELS:
-        variants = [replace(options, dealt=True) for options in variants]
+        variants = [replace(options, block_cyclic=True) for options in variants]
     elif kernel in DEVICES_KERNELS:
-        variants.append(KernelOptions(dealt=True))
+        variants.append(KernelOptions(block_cyclic=True))
     if not ALL and kernel not in PLAIN:
         turn = KERNELS.index(kernel) + ARCHITECTURES.index(architecture)
         variants = [variants[turn % len(variants)]]

@@ -1,4 +1,4 @@
-"""Workers that spin for the next traversal, and results that are too large for caches."""
+"""Workers that spin for the next search, and results that are too large for caches."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pytest
 from numba import njit
 
 from oocbfs.kernels import region
-from oocbfs.kernels.bfs import traverse as bfs
-from oocbfs.kernels.bfs.finish import Names
-from oocbfs.kernels.bfs.state import NUM_PARTS
-from oocbfs.kernels.bfs.traverse import BfsScratch, traverse
+from oocbfs.kernels.bfs import search as bfs
+from oocbfs.kernels.bfs.finish import ToIds
+from oocbfs.kernels.bfs.search import BfsScratch, search
+from oocbfs.kernels.bfs.state import NUM_LOCAL_QUEUES
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.parking import BUSY, EMPTY, SPINNING, WOKEN, Parking, cancel_wake, wake
 from oocbfs.kernels.rows import Rows, read_only
@@ -43,7 +43,7 @@ def rows_of(graph: Graph) -> Rows:
 
 def levels_from(rows: Rows, source: int, kept: list[BfsScratch], threads: int) -> NDArray[Any]:
     levels = np.full(rows.heads.size, 77, np.int32)
-    traverse(rows, rows, np.array([source], np.uint32), levels, threads=threads, kept=kept)
+    search(rows, rows, np.array([source], np.uint32), levels, threads=threads, kept=kept)
     return levels
 
 
@@ -85,7 +85,7 @@ def test_a_small_search_wakes_nobody(
 
 
 @pytest.mark.usefixtures("eager")
-def test_a_worker_waits_for_the_next_traversal_and_then_goes(rows: Rows) -> None:
+def test_a_worker_waits_for_the_next_search_and_then_goes(rows: Rows) -> None:
     kept: list[BfsScratch] = []
     expected = levels_from(rows, 1, [], 1)
     woken = False
@@ -96,7 +96,7 @@ def test_a_worker_waits_for_the_next_traversal_and_then_goes(rows: Rows) -> None
             woken = scratch.parking.absent("arguments", 2) == []
         if woken:
             break
-    assert woken, "no worker ever waited for the next traversal"
+    assert woken, "no worker ever waited for the next search"
     mailbox = kept[0].parking.mailbox
     assert wait_until(lambda: mailbox[SLOT] == EMPTY), "a worker waits for ever"
 
@@ -142,12 +142,12 @@ def test_a_forked_process_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> N
 def test_fewer_threads_use_the_memory_of_more_in_as_many_parts_as_they_are(rows: Rows) -> None:
     made = BfsScratch.take([], rows, rows, 4)
     assert BfsScratch.take([made], rows, rows, 2) is made
-    assert made.control[NUM_PARTS] == 2
+    assert made.control[NUM_LOCAL_QUEUES] == 2
     assert BfsScratch.take([made], rows, rows, 5) is not made
 
 
 @pytest.mark.usefixtures("eager")
-def test_many_traversals_one_after_the_other(rows: Rows) -> None:
+def test_many_searches_one_after_the_other(rows: Rows) -> None:
     expected = [levels_from(rows, source, [], 1) for source in range(40)]
     kept: list[BfsScratch] = []
 
@@ -176,21 +176,21 @@ def test_results_that_are_written_past_the_caches(threads: int, first_id: int) -
     few = rows_of(random_graph(11, 500, 900))
     num_vertices = (1 << 21) + 77
     order = np.random.default_rng(1).permutation(num_vertices).astype(np.uint32)
-    ranks = np.empty_like(order)
-    ranks[order] = np.arange(num_vertices, dtype=np.uint32)
-    names = Names(ranks, order, np.empty(0, np.uint64), first_id)
+    stored_at = np.empty_like(order)
+    stored_at[order] = np.arange(num_vertices, dtype=np.uint32)
+    to_ids = ToIds(stored_at, order, np.empty(0, np.uint64), first_id)
     levels, parents = np.empty(num_vertices, np.int32), np.empty(num_vertices, np.int64)
     source = np.array([0], np.uint32)
-    traverse(few, few, source, levels, parents, names=names, threads=threads)
+    search(few, few, source, levels, parents, to_ids=to_ids, threads=threads)
     stored, stored_parents = np.empty(500, np.int32), np.empty(500, np.uint32)
-    traverse(few, few, source, stored, stored_parents)
+    search(few, few, source, stored, stored_parents)
     np.testing.assert_array_equal(levels[order[:500]], stored)
     assert (levels[order[500:]] == -1).all()
     found = parents[order[:500]]
     reached = stored >= 0
     assert (found[~reached] == -1).all()
     assert (parents[order[500:]] == -1).all()
-    by_rank = ranks[found[reached] - first_id]
+    by_position = stored_at[found[reached] - first_id]
     # Which parent is found may differ from run to run, its level may not.
-    np.testing.assert_array_equal(stored[by_rank], np.maximum(stored[reached] - 1, 0))
+    np.testing.assert_array_equal(stored[by_position], np.maximum(stored[reached] - 1, 0))
     assert (stored_parents[~reached] == NO_HEAD).all()

@@ -12,11 +12,11 @@ import pytest
 from numba import njit
 
 from oocbfs.graph.rows import decode_rows
+from oocbfs.kernels.bfs import search as bfs
 from oocbfs.kernels.bfs import state
-from oocbfs.kernels.bfs import traverse as bfs
 from oocbfs.kernels.bfs.plain import plain_bfs
+from oocbfs.kernels.bfs.search import search
 from oocbfs.kernels.bfs.state import BfsScratch
-from oocbfs.kernels.bfs.traverse import traverse
 from oocbfs.kernels.gather import BATCH, NOT_BEGUN, gather_rows
 from oocbfs.kernels.region import ALONE, DONE, REGION_WORDS, STARTED, wait_for
 from oocbfs.kernels.rows import Rows, read_only
@@ -102,7 +102,7 @@ def test_communities_are_not_searched_again_and_again(threads: int) -> None:
     levels = np.empty(len(graph), np.int32)
     scratch: list[BfsScratch] = []
     for source in range(0, len(graph), 700):
-        done = traverse(rows, rows, np.array([source]), levels, threads=threads, kept=scratch)
+        done = search(rows, rows, np.array([source]), levels, threads=threads, kept=scratch)
         assert levels.tolist() == plain_bfs(rows, rows, [source])
         assert done.records["edges"].sum() <= 1.2 * rows.num_edges / number
         assert done.edges == sum(len(graph[u]) for u in np.flatnonzero(levels >= 0))
@@ -116,7 +116,7 @@ def test_levels_beyond_the_records_are_counted_though_parts_found_some_twice(
     """On a long grid, whose parts meet, and with memory that a shorter one has used before."""
     monkeypatch.setattr(bfs, "ALONE_EDGES", -1)
     monkeypatch.setattr(bfs, "WAKE_EDGES", -1)
-    monkeypatch.setattr(bfs, "FIRST_PARTS", 0)
+    monkeypatch.setattr(bfs, "FIRST_LOCAL_QUEUES", 0)
     monkeypatch.setattr(state, "MAX_RECORDS", 40)
     width, length = 40, 300
     graph: Graph = [[] for _ in range(width * length)]
@@ -130,7 +130,7 @@ def test_levels_beyond_the_records_are_counted_though_parts_found_some_twice(
     kept: list[BfsScratch] = []
     for source in (0, len(graph) // 2, 7):
         expected = plain_bfs(rows, rows, [source])
-        done = traverse(rows, rows, np.array([source]), levels, threads=2, kept=kept)
+        done = search(rows, rows, np.array([source]), levels, threads=2, kept=kept)
         assert levels.tolist() == expected
         assert done.records.size == 40
         assert done.sizes.tolist() == np.bincount(expected).tolist()

@@ -32,12 +32,12 @@ def largest_source(graph: Graph) -> int:
 
 
 def counted(graph: Graph, method: str, schedule: Schedule = DEFAULT_SCHEDULE) -> Counts:
-    done = traversed(graph, method, schedule)
+    done = searched(graph, method, schedule)
     assert done.stats.counts is not None
     return done.stats.counts
 
 
-def traversed(graph: Graph, method: str, schedule: Schedule = DEFAULT_SCHEDULE) -> BfsResult:
+def searched(graph: Graph, method: str, schedule: Schedule = DEFAULT_SCHEDULE) -> BfsResult:
     return graph.bfs(
         largest_source(graph), engine="emulator", options=Settings(method=method, schedule=schedule)
     )
@@ -81,7 +81,7 @@ def test_v33_has_no_pass_over_all_vertices_besides_the_search(shared_graphs: Sha
         launches = {
             method: {
                 level.direction: level.counts.launches
-                for level in traversed(graph, method).stats.levels
+                for level in searched(graph, method).stats.levels
                 if level.counts is not None
             }
             for method in ("v3.2", "v3.3")
@@ -147,7 +147,7 @@ def test_launches_and_read_backs(shared_graphs: SharedGraphs) -> None:
     launches = {"simple": 1, "harish": 2, "queue": 1, "v1": 1, "two-phase": 2, "scan": 4}
     with open_file(kronecker(shared_graphs, 10)) as graph:
         for method, number in launches.items():
-            levels = traversed(graph, method).stats.levels
+            levels = searched(graph, method).stats.levels
             for level in levels:
                 assert level.counts is not None
                 assert level.counts.launches == number, method
@@ -160,7 +160,7 @@ def test_plain_claims_count_duplicates_and_atomics_none(shared_graphs: SharedGra
             counts = counted(graph, method)
             assert counts.atomics == 0
             assert (counts.duplicates or 0) > 0
-        exact = traversed(graph, "v1")
+        exact = searched(graph, "v1")
         total = exact.stats.counts
         assert total is not None
         assert total.duplicates == 0

@@ -117,7 +117,7 @@ def test_memory_does_not_grow_with_the_graph(
     path = shared_graphs.make("rows-kron17", lambda: generators.kron(17), order="degree")
     with open_file(path) as graph:
         # What 4 bytes for each vertex are for, and kernels, come before.
-        assert graph._stored.ranks.size == graph.num_vertices
+        assert graph._stored.stored_at.size == graph.num_vertices
         next(iter(graph._stored.natural_rows()))
         tracemalloc.start()
         try:

@@ -1,4 +1,4 @@
-"""Budgets that hold: under the kernel's limit no traversal is killed, small ones are refused."""
+"""Budgets that hold: under the kernel's limit no search is killed, small ones are refused."""
 
 import itertools
 import json
@@ -90,7 +90,7 @@ def test_what_a_refusal_asks_for_is_enough(graphs: dict[str, Path], engine: str)
 
 
 def check_mapped_results(path: str) -> None:
-    """Traverse with hardly more memory than is needed."""
+    """Search with hardly more memory than is needed."""
     with oocbfs.open(path) as graph:
         expected = graph.bfs(7, parents=True)
         with pytest.raises(BudgetError, match="needs") as refusal:
@@ -121,13 +121,13 @@ def test_results_without_room_are_mapped(graphs: dict[str, Path]) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_budget_of_a_graph_and_of_one_traversal(graphs: dict[str, Path]) -> None:
+def test_budget_of_a_graph_and_of_one_search(graphs: dict[str, Path]) -> None:
     with oocbfs.open(graphs["kron20"], memory="8G") as graph:
         assert graph.bfs(1).stats.engine == "cpu"
         assert graph.bfs(1, engine="disk").stats.engine == "disk"
         for engine in ("auto", "cpu", "disk"):
             with pytest.raises(
-                BudgetError, match=r"kron20\.ocg: a traversal needs .* may take 1.0 MB"
+                BudgetError, match=r"kron20\.ocg: a search needs .* may take 1.0 MB"
             ):
                 graph.bfs(1, engine=engine, memory="1M")
         with pytest.raises(BudgetError, match="cannot read"):

@@ -16,7 +16,7 @@ from oocbfs.gpu.device import Argument
 from oocbfs.gpu.emulator_device import EmulatorDevice, align_tails
 from oocbfs.gpu.result import NOT_REACHED, DeviceDirection
 from oocbfs.graph.rows import neighbours, span
-from oocbfs.kernels.cuda.source import PARTS, Control
+from oocbfs.kernels.cuda.source import NUM_RANGES, Control
 from oocbfs.kernels.rows import Rows
 from oocbfs.plan.cuts import Cuts
 from oocbfs.search.graph import open_file
@@ -63,11 +63,11 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Rows:
 
 def test_cuts_divide_the_tails(rows: Rows) -> None:
     cuts = Cuts(rows, rows).vertices.tolist()
-    assert len(cuts) == PARTS - 1
+    assert len(cuts) == NUM_RANGES - 1
     for k, cut in enumerate(cuts, 1):
         assert cut % 32 == 0
-        # The row that crosses the border of a part may be the last one before the cut.
-        border = k * rows.tails.size / PARTS
+        # The row that crosses the border of a range may be the last one before the cut.
+        border = k * rows.tails.size / NUM_RANGES
         assert span(rows, max(cut - 1, 0))[0] <= border <= span(rows, cut + 32)[1]
 
 
@@ -76,8 +76,8 @@ def test_cuts_of_next_to_nothing(n: int) -> None:
     rows = rows_of(matrix_of(n, np.array([(0, v) for v in range(1, n)])))
     cuts = Cuts(rows, rows)
     assert set(cuts.vertices.tolist()) <= {0, 32}
-    assert cuts.choose(np.zeros(PARTS, np.int64), np.array([100, 0])) == PARTS
-    assert cuts.choose(np.full(PARTS, 100), np.array([100, 0])) == 0
+    assert cuts.choose(np.zeros(NUM_RANGES, np.int64), np.array([100, 0])) == NUM_RANGES
+    assert cuts.choose(np.full(NUM_RANGES, 100), np.array([100, 0])) == 0
 
 
 def hub_and_clique(hub: int) -> object:
@@ -114,7 +114,7 @@ def test_a_graph_of_one_row_has_no_cut() -> None:
     assert not cuts.vertices.any()
     assert cuts.vertex(0) == 0
     assert cuts.vertex(3) == 0
-    assert cuts.vertex(PARTS) == rows.heads.size
+    assert cuts.vertex(NUM_RANGES) == rows.heads.size
 
 
 def saved(rows: Rows, hub: int, cut: int) -> int:
@@ -138,7 +138,7 @@ def test_savings_are_near_those_of_all_hubs(rows: Rows) -> None:
         sum(saved(rows, int(hub), cut) * rows.degrees[hub] for hub in hubs) for cut in cuts.vertices
     ]
     frontier = np.array([1_000_000, 1_000_000])
-    predicted = cuts.costs(np.zeros(PARTS, np.int64), frontier)[:-1]
+    predicted = cuts.costs(np.zeros(NUM_RANGES, np.int64), frontier)[:-1]
     shares = (predicted[0] - predicted[1:]) / (1_000_000 * (1 + 1 / 32))
     np.testing.assert_allclose(shares, np.array(before) / segments, atol=0.05)
 
@@ -178,12 +178,12 @@ def test_the_device_sums_up_what_decides(matrix: object, device_range: tuple[int
         frontier = np.flatnonzero(result.levels == level)
         sectors = frontier_sectors(*index, frontier, fast)
         expected_search = 32 + rows.tails.size // (32 * int(sectors[:2].sum()) + 1)
-        count, by_part = look_at_heads(
+        count, by_range = look_at_heads(
             rows.heads, *index, visited, fast, expected_search, pending, cuts
         )
         assert growth[Control.PENDING] == count
-        parts = pending_bytes_from(growth)
-        np.testing.assert_array_equal(parts, by_part)
+        ranges = pending_bytes_from(growth)
+        np.testing.assert_array_equal(ranges, by_range)
         by_heads = visited[np.minimum(rows.heads, rows.heads.size - 1)] & ~visited
         by_heads &= rows.heads < rows.heads.size
         found = sectors_from(growth, Control.HEADS_FOUND_SECTORS)

@@ -205,7 +205,7 @@ def test_a_graph_in_parts(tmp_path: Path, searched: tuple[Path, Path, dict[str, 
 def test_a_star_sends_less_than_its_formula(
     tmp_path: Path, searched: tuple[Path, Path, dict[str, Any]], parts: int
 ) -> None:
-    """Messages of a search in parts, packed as they would travel, beside plain bitmaps."""
+    """Messages of a sharded search, packed as they would travel, beside plain bitmaps."""
     folder = tmp_path / "parts"
     assert call("shard", searched[0], "-o", folder, "--parts", parts).returncode == 0
     with oocbfs.open(folder, cluster=None) as graph:

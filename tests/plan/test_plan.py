@@ -103,8 +103,8 @@ def test_the_order_goes_before_tails_that_nobody_asked_for(
 ) -> None:
     without_limit = plan(shape, vram_bytes=None, with_parents=with_parents)
     least, order = without_limit.mandatory_bytes, without_limit.order_bytes
-    ranks, placed = (-(-4 * n // 512) * 512 for n in (shape.num_results, shape.num_vertices))
-    assert order == (ranks + with_parents * placed if shape.ordered else 0)
+    stored_at, placed = (-(-4 * n // 512) * 512 for n in (shape.num_results, shape.num_vertices))
+    assert order == (stored_at + with_parents * placed if shape.ordered else 0)
     found = plan(shape, vram_bytes=least + free, with_parents=with_parents)
     assert found.order_bytes == (order if order <= free else 0)
     tails_first = plan(

@@ -18,7 +18,6 @@ from oocbfs.kernels.rows import Rows
 from oocbfs.plan.costs import costs_of
 from oocbfs.plan.cuts import Cuts
 from oocbfs.plan.device import DevicePlan, plan
-from oocbfs.plan.naming import NamingForecast
 from oocbfs.plan.prediction import (
     LevelSample,
     predict,
@@ -30,6 +29,7 @@ from oocbfs.plan.prediction import (
 from oocbfs.plan.rates import KNOWN_GPUS
 from oocbfs.plan.search_arrays import RESULT_SLOTS, result_slot_bytes
 from oocbfs.plan.shape import shape_of
+from oocbfs.plan.to_ids import ToIdsForecast
 from oocbfs.progress import Phases
 from oocbfs.search.graph import Graph, open_file
 from oocbfs.settings import Settings
@@ -69,8 +69,8 @@ def plain_count(graph: Graph, decided: DevicePlan, sample: LevelSample) -> int:
         alone = fits and (alone or not large)
         if large and not alone:
             slow, fast = 32 * searched(in_rows, levels, level, decided.device_ranges[-1], cuts)
-            parts = cuts.choose(costs.search(slow, fast), expand_cost)
-            total += int(cuts.costs(slow, 32 * expanded[::2])[parts])
+            ranges = cuts.choose(costs.search(slow, fast), expand_cost)
+            total += int(cuts.costs(slow, 32 * expanded[::2])[ranges])
         else:
             total += 32 * int(expanded[0])
     return total
@@ -92,9 +92,9 @@ def searched(rows: Rows, levels: Any, level: int, device_range: tuple[int, int],
         if here == level:
             end = hit_end(rows, levels, begin, end, level - 1)
         touched = sectors(begin, end, device_range)
-        part = int((cuts.vertices <= u).sum())
+        number = int((cuts.vertices <= u).sum())
         shared = {begin // 32} if last.get(here) == begin // 32 else set()
-        count[:, part] += [len(memory - shared) for memory in touched]
+        count[:, number] += [len(memory - shared) for memory in touched]
         last[here] = (end - 1) // 32
     return count
 
@@ -219,8 +219,8 @@ def test_plan_verb(tmp_path: Path) -> None:
         assert entry["predicted"]["seconds"] > 0
         assert entry["pinned_bytes"] == RESULT_SLOTS * result_slot_bytes(found["vertices"])
         assert entry["order_bytes"] == 4 * found["vertices"]
-        parts = entry["predicted"]["results_by_part"]
-        results = NamingForecast(**parts).seconds
+        by_step = entry["predicted"]["results_by_part"]
+        results = ToIdsForecast(**by_step).seconds
         searched = entry["predicted"]["search_seconds"]
         assert entry["predicted"]["seconds"] == pytest.approx(searched + results)
     shown = run("plan", path, "--vram", "280K").stdout

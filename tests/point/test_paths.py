@@ -180,10 +180,10 @@ def test_passes_over_the_order_end_in_turning_it_around(tmp_path: Path) -> None:
             stored: Any = graph._stored
             wanted = [rng.integers(0, graph.num_vertices, size) for size in (1, 2, 3, 1000)] * 6
             found = [stored.lookup.stored(some, from_disk=from_disk) for some in wanted[:8]]
-            assert "ranks" not in stored.__dict__
+            assert "stored_at" not in stored.__dict__
             found += [stored.lookup.stored(some, from_disk=from_disk) for some in wanted[8:]]
-            assert "ranks" in stored.__dict__
+            assert "stored_at" in stored.__dict__
             for some, vertices in zip(wanted, found, strict=True):
-                assert stored.ranks[some].tolist() == vertices.tolist()
+                assert stored.stored_at[some].tolist() == vertices.tolist()
                 ids = stored.lookup.ids_of(vertices.astype(np.uint32))
                 assert ids.tolist() == stored.ids_at_positions(some).tolist()

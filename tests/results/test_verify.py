@@ -47,7 +47,7 @@ def ask_many(**options: Any) -> Ask:
     return ask
 
 
-def ask_parts(cluster: str | None = None, **options: Any) -> Ask:
+def ask_sharded(cluster: str | None = None, **options: Any) -> Ask:
     def ask(_: Path, folder: Path) -> object:
         with oocbfs.open(folder, cluster=cluster) as graph:
             return graph.bfs(0, **keywords(options))
@@ -55,7 +55,7 @@ def ask_parts(cluster: str | None = None, **options: Any) -> Ask:
     return ask
 
 
-def ask_many_parts(emit: Any) -> Ask:
+def ask_many_sharded(emit: Any) -> Ask:
     def ask(_: Path, folder: Path) -> object:
         with oocbfs.open(folder, cluster=None) as graph:
             return list(graph.bfs_many(ALL_SOURCES, emit=emit))
@@ -87,12 +87,12 @@ SEARCHES: dict[str, Ask] = {
     "pairs": ask_many(**TARGETS),
     "one-per-core": ask_many(strategy="one-per-core"),
     "many-memory": ask_many(memory="2G"),
-    "parts": ask_parts(),
-    "not-gathered": ask_parts(gather=False, parents=True),
-    "processes": ask_parts("local:2"),
-    "parts-devices": ask_parts(engine="emulator", devices=[0, 1]),
-    "parts-summary": ask_many_parts("summary"),
-    "parts-levels": ask_many_parts("levels"),
+    "parts": ask_sharded(),
+    "not-gathered": ask_sharded(gather=False, parents=True),
+    "processes": ask_sharded("local:2"),
+    "parts-devices": ask_sharded(engine="emulator", devices=[0, 1]),
+    "parts-summary": ask_many_sharded("summary"),
+    "parts-levels": ask_many_sharded("levels"),
     "networkx": ask_networkx(lambda graph: list(nx.bfs_edges(graph, 0))),
     "networkx-path": ask_networkx(lambda graph: nx.shortest_path(graph, 0, 9)),
 }
@@ -100,7 +100,7 @@ SEARCHES: dict[str, Ask] = {
 
 @pytest.fixture(scope="module")
 def path_and_folder(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Return a path of ten vertices, damaged, in one file and in two parts."""
+    """Return a path of ten vertices, damaged, in one file and in two shards."""
     folder = tmp_path_factory.mktemp("verify")
     edges = np.array([(u, u + 1) for u in range(SIZE - 1)])
     oocbfs.convert(edges, folder / "g.ocg", order="natural")
@@ -121,16 +121,16 @@ def test_a_wrong_search_is_refused(
         ask(*path_and_folder)
 
 
-@pytest.mark.parametrize("in_parts", [False, True])
+@pytest.mark.parametrize("is_sharded", [False, True])
 def test_a_batch_writes_nothing_wrong(
-    in_parts: bool,
+    is_sharded: bool,
     path_and_folder: tuple[Path, Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OOCBFS_VERIFY", "1")
     out = tmp_path / "out"
-    done = call("batch", path_and_folder[in_parts], "--random", SIZE, "-o", out)
+    done = call("batch", path_and_folder[is_sharded], "--random", SIZE, "-o", out)
     assert done.returncode == 1
     (line,) = said(done)
     assert "validation failed" in line
@@ -147,11 +147,11 @@ def test_wrong_components_are_refused(
     oocbfs.convert(edges, path, order="natural", directed=True)
     rewrite(path, Kind(Kind.HEADS + TRANSPOSED), 4, 2)
     shard(path, folder, parts=2)
-    in_parts = engine == "parts"
-    options: dict[str, Any] = {} if in_parts else {"engine": engine}
+    is_sharded = engine == "parts"
+    options: dict[str, Any] = {} if is_sharded else {"engine": engine}
 
     def ask() -> int:
-        with oocbfs.open(folder if in_parts else path) as graph:
+        with oocbfs.open(folder if is_sharded else path) as graph:
             return graph.components(**options).num_components
 
     monkeypatch.delenv("OOCBFS_VERIFY", raising=False)

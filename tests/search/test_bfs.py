@@ -1,4 +1,4 @@
-"""Traversals against SciPy and published answers."""
+"""Searches against SciPy and published answers."""
 
 import itertools
 import threading
@@ -234,7 +234,7 @@ def test_consecutive_ids_that_need_64_bits(tmp_path: Path, engine: Any) -> None:
         assert found.labels.tolist() == [first] * 3
 
 
-def test_concurrent_traversals_of_one_graph(kron: Path) -> None:
+def test_concurrent_searches_of_one_graph(kron: Path) -> None:
     with open_file(kron) as graph:
         sources = [int(i) for i in np.random.default_rng(1).integers(0, graph.num_vertices, 12)]
         expected = {source: graph.bfs(source, threads=1).levels for source in sources}

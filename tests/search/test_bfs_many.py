@@ -1,4 +1,4 @@
-"""Traversals from many sources at once against single ones, SciPy and networkx."""
+"""Searches from many sources at once against single ones, SciPy and networkx."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,11 +14,11 @@ import oocbfs
 from oocbfs.errors import BudgetError, FormatError, QueryError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.generate import generators
+from oocbfs.kernels.many import search as kernels
 from oocbfs.kernels.many import spread as many_spread
-from oocbfs.kernels.many import traverse as kernels
 from oocbfs.plan.many import ManyPlan, from_mapping
 from oocbfs.search.graph import open_file
-from oocbfs.search.many import Traversals
+from oocbfs.search.many import Searches
 from tests.support.answers import check_against_single, scipy_levels
 from tests.support.crafting import rewrite
 from tests.support.real_graphs import real_graphs
@@ -70,11 +70,11 @@ def kron(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("threads", [1, 2, 6])
 @pytest.mark.parametrize("alpha", [1e-9, 30.0, 1e9])
 def test_every_direction(kron: Path, threads: int, alpha: float) -> None:
-    """All pushed, as it comes, all pulled: the same levels."""
+    """All top-down, as it comes, all bottom-up: the same levels."""
     with open_file(kron) as graph:
         rng = np.random.default_rng(threads)
         sources = rng.integers(0, graph.num_vertices, 64).astype(np.uint32)
-        found = kernels.traverse_many(
+        found = kernels.search_many(
             graph._stored.rows,
             graph._stored.in_rows,
             sources,
@@ -84,24 +84,24 @@ def test_every_direction(kron: Path, threads: int, alpha: float) -> None:
         )
         assert found.planes is not None
         matrix = graph.to_scipy()
-        ranks = np.empty(0, np.uint32)
+        stored_at = np.empty(0, np.uint32)
         for number, source in enumerate(graph._stored.ids_of(sources).tolist()):
             levels = np.empty(graph.num_vertices, np.int32)
-            many_spread.spread_deep(levels, found.planes, ranks, number)
+            many_spread.spread_deep(levels, found.planes, stored_at, number)
             expected = scipy_levels(matrix, graph._stored.position(source), directed=False)
             np.testing.assert_array_equal(levels, expected[graph._stored.order])
-        both = [(int(r["pushing"]), int(r["pulling"])) for r in found.records]
+        both = [(int(r["top_down"]), int(r["bottom_up"])) for r in found.records]
         if alpha == 30.0:
-            assert any(pushing and pulling for pushing, pulling in both)
+            assert any(top_down and bottom_up for top_down, bottom_up in both)
         elif alpha < 1:
-            assert not any(pulling for _, pulling in both)
+            assert not any(bottom_up for _, bottom_up in both)
 
 
-def test_one_traversal_examines_few_edges(kron: Path) -> None:
+def test_one_search_examines_few_edges(kron: Path) -> None:
     with open_file(kron) as graph:
         rng = np.random.default_rng(5)
         sources = rng.choice(np.flatnonzero(graph._stored.rows.degrees), 64, replace=False)
-        found = kernels.traverse_many(
+        found = kernels.search_many(
             graph._stored.rows, graph._stored.in_rows, sources.astype(np.uint32)
         )
         assert found.records["edges"].sum() < graph.num_arcs
@@ -162,7 +162,7 @@ def test_many_levels(tmp_path: Path, num_levels: int, strategy: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("num_vertices", "others", "pulled"),
+    ("num_vertices", "others", "bottom_up"),
     [
         (1600, 1400, True),  # 100 edges of 3,000: as many as alpha, which is 30, asks for
         (1600, 1401, False),
@@ -170,8 +170,8 @@ def test_many_levels(tmp_path: Path, num_levels: int, strategy: str) -> None:
         (3200, 0, False),  # 100 edges are a frontier worth no look at all vertices
     ],
 )
-def test_when_a_source_is_pulled(
-    tmp_path: Path, num_vertices: int, others: int, pulled: bool
+def test_when_a_source_goes_bottom_up(
+    tmp_path: Path, num_vertices: int, others: int, bottom_up: bool
 ) -> None:
     """A star of 100 rays, a path of other edges, and vertices without any."""
     rays = np.stack((np.zeros(100, np.int64), np.arange(1, 101)), axis=1)
@@ -180,11 +180,11 @@ def test_when_a_source_is_pulled(
     oocbfs.convert(edges, tmp_path / "g.ocg", ids="dense", order="natural")
     with open_file(tmp_path / "g.ocg") as graph:
         assert (graph.num_vertices, graph.num_edges) == (num_vertices, 100 + others)
-        found = kernels.traverse_many(
+        found = kernels.search_many(
             graph._stored.rows, graph._stored.in_rows, np.zeros(1, np.uint32)
         )
-    assert bool(found.records["pulling"][0]) == pulled
-    assert bool(found.records["pushing"][0]) != pulled
+    assert bool(found.records["bottom_up"][0]) == bottom_up
+    assert bool(found.records["top_down"][0]) != bottom_up
 
 
 @pytest.mark.parametrize("depth", [126, 127, 128])
@@ -235,7 +235,7 @@ def test_budget(kron: Path) -> None:
             replace(whole, rows_at_once=3),
             replace(whole, strategy="one-per-core", most_alone=1),
         ):
-            with Traversals(graph._stored, "levels", fitted) as work:
+            with Searches(graph._stored, "levels", fitted) as work:
                 check_against_single(graph, list(work.run(sources)), sources)
         for strategy in STRATEGIES:
             with pytest.raises(BudgetError, match="needs"):
@@ -265,7 +265,7 @@ def test_damaged_tails_are_noticed(kron: Path, tmp_path: Path, alpha: float) -> 
     with open_file(damaged) as graph:
         sources = np.arange(64, dtype=np.uint32)
         rows = graph._stored.rows
-        assert kernels.traverse_many(rows, rows, sources, alpha=alpha, threads=2).malformed
+        assert kernels.search_many(rows, rows, sources, alpha=alpha, threads=2).malformed
         with pytest.raises(FormatError, match="verify"):
             list(graph.bfs_many(graph._stored.ids_of(sources).tolist()))
 

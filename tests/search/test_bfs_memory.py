@@ -1,4 +1,4 @@
-"""How much memory a traversal takes beyond the file."""
+"""How much memory a search takes beyond the file."""
 
 import sys
 from pathlib import Path
@@ -44,8 +44,8 @@ print((peak - before) / graph.num_vertices)
 def test_memory_beyond_the_file(tmp_path: Path) -> None:
     """At most 14 bytes a vertex for levels, 26 with parents, on top of a fixed amount.
 
-    Levels are 4 and parents 8, both of ids. Ranks of vertices are 4, the queue and stored parents,
-    too, and levels as bytes 1; bitmaps come to less than one.
+    Levels are 4 and parents 8, both of ids. Stored vertices by position are 4, the queue and stored
+    parents, too, and levels as bytes 1; bitmaps come to less than one.
     """
     num_vertices = 8_000_000 if ALL else 4_000_000
     stream = generators.uniform(vertices=num_vertices, edges=num_vertices * 3 // 2)

@@ -1,4 +1,4 @@
-"""Traversals of real graphs against SciPy and published answers."""
+"""Searches of real graphs against SciPy and published answers."""
 
 import re
 from contextlib import ExitStack

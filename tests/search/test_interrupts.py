@@ -13,7 +13,7 @@ import oocbfs
 from oocbfs.generate import generators
 from tests.support import children
 
-# What both programs share: a graph, ways to traverse it, and what they must find.
+# What both programs share: a graph, ways to search it, and what they must find.
 BEGIN = """
 import os, signal, sys, threading, time
 import numpy as np
@@ -130,7 +130,7 @@ def test_ctrl_c_while_threads_are_started(graph: Path) -> None:
 
 
 def interrupt(graph: Path, count: int, seed: int, patience: float) -> int:
-    """Send signals at random moments; return how many of them interrupted a traversal."""
+    """Send signals at random moments; return how many of them interrupted a search."""
     command = [sys.executable, "-c", RANDOM, str(graph)]
     rng = random.Random(seed)
     with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""What users may use of an open graph, in one file and in parts."""
+"""What users may use of an open graph, in one file and in shards."""
 
 import inspect
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ NAMES = [
 
 @pytest.fixture(params=[False, True], ids=["undirected", "directed"])
 def both(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Graph, ShardedGraph]]:
-    """One graph, in one file and in parts; its ids have gaps, and one vertex has no edge."""
+    """One graph, in one file and in shards; its ids have gaps, and one vertex has no edge."""
     rng = np.random.default_rng(5)
     edges = rng.integers(0, 300, (900, 2)) * 7
     path, folder = tmp_path / "g.ocg", tmp_path / "parts"
@@ -41,7 +41,7 @@ def test_names(both: tuple[Graph, ShardedGraph]) -> None:
     whole, parts = both
     whole.bfs(oocbfs.LARGEST_COMPONENT)  # which loads what is loaded late
     assert public(whole) == NAMES
-    assert public(parts) == sorted([*NAMES, "cluster", "num_parts"])
+    assert public(parts) == sorted([*NAMES, "cluster", "num_shards"])
 
 
 def test_both_answer_the_same(both: tuple[Graph, ShardedGraph]) -> None:
@@ -69,7 +69,7 @@ def test_both_answer_the_same(both: tuple[Graph, ShardedGraph]) -> None:
     source = oocbfs.LARGEST_COMPONENT
     np.testing.assert_array_equal(whole.bfs(source).levels, parts.bfs(source).levels)
     assert whole.components().largest_component == parts.components().largest_component
-    with pytest.raises(QueryError, match="is in parts: turn around the graph"):
+    with pytest.raises(QueryError, match="is in shards: turn around the graph"):
         parts.reversed()
 
 

@@ -50,7 +50,7 @@ GROUPS = {
             "tests/support/mutants/*.py",
         ),
         (
-            "tests/devices/test_dealt.py",
+            "tests/devices/test_block_cyclic.py",
             "tests/devices/test_devices_engine.py::test_cuda",
             "tests/devices/test_devices_real.py",
             "tests/first_contact/test_caught.py",
@@ -103,7 +103,7 @@ GROUPS = {
             "kernels/convert/*.py",
             "kernels/names/*.py",
             "oocbfs/conversion/*.py",
-            "oocbfs/conversion/naming/*.py",
+            "oocbfs/conversion/names/*.py",
         ),
         (
             "tests/conversion/test_convert_budget.py",
@@ -148,7 +148,7 @@ GROUPS = {
         ),
         (
             "tests/batch/test_resume.py::test_killed",
-            "tests/cluster/test_batch_in_parts.py::test_groups_on_ranks",
+            "tests/cluster/test_batch_of_shards.py::test_groups_on_ranks",
             "tests/cluster/test_batch_on_dask.py",
             "tests/cluster/test_local.py::test_a_worker",
             "tests/cluster/test_shards_on_dask.py",

@@ -99,7 +99,7 @@ def run_limited(command: Sequence[object], limit_bytes: int) -> subprocess.Compl
         )
 
 
-def needed_bytes(message: str, what: str = "a traversal") -> int:
+def needed_bytes(message: str, what: str = "a search") -> int:
     """Return what a refusal says is needed, a little more because it is rounded."""
     needed = re.search(rf"{what} needs ([\d.]+ [MG]B) of memory", message)
     assert needed, message

@@ -15,7 +15,7 @@ from typing import Any
 from oocbfs.cli import main
 from oocbfs.disk import bfs as disk
 from oocbfs.disk import components as disk_components
-from oocbfs.kernels.bfs import traverse as cpu
+from oocbfs.kernels.bfs import search as cpu
 from oocbfs.kernels.compiling import prepare_module
 from oocbfs.kernels.components import connect as cpu_components
 from oocbfs.memory import format_size

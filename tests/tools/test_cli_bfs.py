@@ -156,7 +156,7 @@ def test_thousands_of_levels_fit_on_a_screen(tmp_path: Path) -> None:
         (["--source", "1", "--levels", "x.txt"], "name it .npy, .csv, .tsv"),
         (["--source", "1", "--plot", "x.gif"], ".svg"),
         (["--source", "1", "--levels", "none/x.npy"], "no folder"),
-        (["--source", "1", "--memory", "1M"], "a traversal needs"),
+        (["--source", "1", "--memory", "1M"], "a search needs"),
     ],
 )
 def test_refusals_are_one_line(
@@ -222,7 +222,7 @@ def test_data_frame(graph: Path) -> None:
 
 @pytest.mark.parametrize("engine", ["cpu", "disk", "emulator"])
 @pytest.mark.parametrize("stop", [("--max-depth", 0), ("--max-depth", 1), ("--target", 8)])
-def test_levels_of_a_traversal_that_stops_early(
+def test_levels_of_a_search_that_stops_early(
     tmp_path: Path, engine: str, stop: tuple[str, int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The last level is shown by itself: it was found, and not expanded."""

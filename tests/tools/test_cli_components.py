@@ -152,7 +152,7 @@ def test_refusals_are_one_line(
     assert not list(tmp_path.iterdir())
 
 
-def test_traversal_from_the_largest(graph: Path) -> None:
+def test_search_from_the_largest(graph: Path) -> None:
     found = json.loads(call("bfs", graph, "--source", "@largest", "--json").stdout)
     assert (found["source"], found["reached"]) == (30, 6)
 

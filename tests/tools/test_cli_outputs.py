@@ -126,7 +126,7 @@ def test_batch_prints_rows(graph: Path, tmp_path: Path) -> None:
     done = call("batch", graph, "--random", 7, "-o", "-")
     assert done.returncode == 0
     assert done.stdout == (tmp_path / "a" / "summary.csv").read_text()
-    assert "traversed" in done.stderr
+    assert "searched" in done.stderr
     (tmp_path / "pairs.csv").write_text("1,10\n50,60\n1,60\n")
     pairs = call(
         *("batch", graph, "--emit", "pairs", tmp_path / "pairs.csv"), *("-o", "-", "--table", "tsv")

@@ -1,4 +1,4 @@
-"""Graphs in parts on the command line."""
+"""Sharded graphs on the command line."""
 
 import json
 from pathlib import Path
@@ -80,11 +80,11 @@ def test_tables_of_messages(edges: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("bfs", "g.ocg", "--source", 1, "--cluster", "local:2"), "a cluster wants parts"),
+        (("bfs", "g.ocg", "--source", 1, "--cluster", "local:2"), "a cluster wants shards"),
         (("bfs", "parts", "--source", 1, "--cluster", "nowhere"), "there is no cluster 'nowhere'"),
         (("bfs", "parts", "--source", 1, "--method", "v3.3"), "knows no --method"),
         (("bfs", "parts", "--source", 1, "--vram", "1G"), "knows no --vram"),
-        (("bfs", "parts/part-0.ocg", "--source", 1), "is a part of a graph"),
+        (("bfs", "parts/part-0.ocg", "--source", 1), "is a shard of a graph"),
         (("info", "."), "is a folder without a manifest.json"),
         (("shard", "g.ocg", "-o", "parts", "--parts", 2), "already exists; use --force"),
         (("shard", "g.ocg", "-o", "edges.txt", "--parts", 2), "is a file; name a folder"),

@@ -182,9 +182,9 @@ def test_json_of_every_verb(tmp_path: Path) -> None:
         "graph500 --scale 6 --roots 2 --engine cpu",
         "plan g.ocg --samples 2",
         "report g.ocg -o report.html --sources 1",
-        "shard g.ocg -o parts --parts 2",
-        "info parts",
-        "bfs parts --source @largest",
+        "shard g.ocg -o shards --parts 2",
+        "info shards",
+        "bfs shards --source @largest",
         "doctor",
     ]
     if shutil.which("g++"):
@@ -225,7 +225,7 @@ def test_report_of_a_batch(graph: Path, tmp_path: Path) -> None:
     assert first["sources_by_strategy"] == {"together": 9}
     again = call(*line, "--resume").stdout
     assert re.search(r"done before +9\n", again)
-    assert re.search(r"traversed +nothing was left to do\n", again)
+    assert re.search(r"searched +nothing was left to do\n", again)
     assert re.search(r"seconds +\d+\.\d\d\n", again)
 
 

@@ -1,4 +1,4 @@
-"""Say what makes a command slow."""
+"""Lines about what makes a command slow."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _log = logging.getLogger(__name__)
 
 
 def announce() -> None:
-    """Say what makes a command slow: compiling kernels, unpacking a graph."""
+    """Log what makes a command slow: compiling kernels, unpacking a graph."""
     announce_compilation()
     announce_unpacking()
 
 
 def announce_unpacking() -> None:
-    """Say, once per file, how much memory a compressed graph takes."""
+    """Log, once per file, how much memory a compressed graph takes."""
     from oocbfs import memory
 
     @cache
@@ -32,7 +32,7 @@ def announce_unpacking() -> None:
 
 
 def announce_compilation() -> None:
-    """Say once in a command that kernels are being compiled, if they are, and show progress."""
+    """Log once in a command that kernels are being compiled, if they are, and show progress."""
     _announcer().is_first = None
 
 

@@ -15,7 +15,7 @@ from typing import Any, get_args
 
 from oocbfs import console
 from oocbfs.errors import BudgetError, QueryError, shown
-from oocbfs.formats.io.limits import MAX_PARTS
+from oocbfs.formats.io.limits import MAX_SHARDS
 from oocbfs.memory import read_size
 from oocbfs.options import (
     Option,
@@ -98,14 +98,14 @@ def declared(one: Field[Any]) -> dict[str, Any]:
 _DECLARED: dict[str, dict[str, Any]] = {
     "graph": {"type": path, "metavar": "GRAPH.ocg", "help": "a graph, made by oocbfs convert"},
     "--parts": {
-        "type": whole(1, MAX_PARTS),
+        "type": whole(1, MAX_SHARDS),
         "metavar": "N",
-        "help": "cut the graph into so many parts",
+        "help": "cut the graph into so many shards",
     },
     "--cluster": {
         "type": path,
         "metavar": "WHERE",
-        "help": "search a graph in parts there: local:4 (processes of this machine), "
+        "help": "search a sharded graph there: local:4 (processes of this machine), "
         "tcp://HOST:PORT or the file of a scheduler (Dask), or mpi (default: in this process)",
     },
     "--output": {"type": path, "required": True, "metavar": "FILE", "help": "the file to write"},

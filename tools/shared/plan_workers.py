@@ -56,7 +56,7 @@ def is_wanted(options: argparse.Namespace) -> bool:
         from oocbfs.cluster.manifest import MANIFEST
 
         if os.path.exists(os.path.join(options.graph, MANIFEST)):
-            raise QueryError(f"{options.graph}: is a graph in parts: plan it with --workers")
+            raise QueryError(f"{options.graph}: is a sharded graph: plan it with --workers")
         return False
     for name in ("gpu", "vram", "memory", "resident_tails", "source"):
         if getattr(options, name) is not None:
@@ -120,12 +120,12 @@ def _graph(options: argparse.Namespace) -> tuple[Planned, list[Frontier], str]:
 
 
 def _sampled(path: str, samples: int) -> tuple[Planned, list[Frontier]]:
-    """Traverse from random sources; return the levels of the deepest."""
+    """Search from random sources; return the levels of the deepest."""
     from oocbfs.cluster.manifest import is_sharded
     from oocbfs.graph.stored import open_stored
 
     if is_sharded(path):
-        return _sampled_parts(path, samples)
+        return _sampled_shards(path, samples)
     import numpy as np
 
     from oocbfs.plan.messages import Planned, sampled_frontiers
@@ -144,15 +144,15 @@ def _sampled(path: str, samples: int) -> tuple[Planned, list[Frontier]]:
         return Planned(*sizes), sampled_frontiers(deepest.sizes.tolist(), edges.tolist())
 
 
-def _sampled_parts(path: str, samples: int) -> tuple[Planned, list[Frontier]]:
-    """Traverse a graph in parts, in this process; it says itself which levels went up."""
+def _sampled_shards(path: str, samples: int) -> tuple[Planned, list[Frontier]]:
+    """Search a sharded graph, in this process; it says itself which levels went up."""
     import numpy as np
 
     from oocbfs.plan.messages import Frontier, Planned
-    from oocbfs.search.sharded import open_parts
+    from oocbfs.search.sharded import open_sharded
     from oocbfs.settings import Settings
 
-    with open_parts(path) as opened:
+    with open_sharded(path) as opened:
         stored = opened._stored
         shape = stored.shape
         graph = Planned(
@@ -197,7 +197,7 @@ def _lines(summary: dict[str, Any], found: MessagePlan) -> Iterator[str]:
     yield ""
     for exchange in found.exchanges:
         yield (
-            f"{exchange.name:<20} {format_size(exchange.num_bytes):>10} a traversal, "
+            f"{exchange.name:<20} {format_size(exchange.num_bytes):>10} a search, "
             f"{exchange.seconds:,.3f} s of messages, of which {exchange.latency_seconds:,.3f} wait"
         )
     if summary["depths"] is not None:

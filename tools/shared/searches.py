@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 def open_graph(options: argparse.Namespace) -> AnyGraph:
-    """Open a graph, in one file or in parts; both answer the same questions.
+    """Open a graph, in one file or in shards; both answer the same questions.
 
     What only one of them knows is refused where it is asked for.
     """
@@ -32,8 +32,8 @@ def open_graph(options: argparse.Namespace) -> AnyGraph:
     return opened
 
 
-def is_in_parts(options: argparse.Namespace) -> bool:
-    """Return whether the graph is a folder of parts."""
+def is_sharded(options: argparse.Namespace) -> bool:
+    """Return whether the graph is a folder of shards."""
     return os.path.isdir(options.graph)
 
 
@@ -48,20 +48,20 @@ def durations(stats: Stats | ComponentsStats) -> Iterator[tuple[str, str]]:
 
 
 def tell_engine(stats: Stats | ComponentsStats) -> None:
-    """Say why the CPU was used, if a GPU could have been, and why the disk."""
+    """Log why the CPU was used, if a GPU could have been, and why the disk."""
     tell_fallback(stats.fallback)
     if stats.engine_reason and stats.engine == "disk":  # a GPU has said it itself
         _log.info("reading from disk: %s", stats.engine_reason)
 
 
 def tell_fallback(reason: str | None) -> None:
-    """Say why the CPU was used, if a GPU could have been."""
+    """Log why the CPU was used, if a GPU could have been."""
     if reason:
         _log.warning("using the CPU: %s", reason)
 
 
 def tell_written(*names: str | None) -> None:
-    """Say which files were written."""
+    """Log which files were written."""
     for name in names:
         if name not in (None, "-"):
             _log.info("wrote %s", name)

@@ -21,7 +21,7 @@ def add_vector(parser: argparse.ArgumentParser, name: str, what: str) -> None:
     """Add a file with a number for each vertex, or standard output."""
     forms = (
         ".npy, .csv, .tsv (also .csv.gz, .csv.zst …) or .parquet; a folder of them with a file "
-        "for each part of the graph, such as out.parquet/; - prints .csv"
+        "for each shard of the graph, such as out.parquet/; - prints .csv"
     )
     text = f"write {what} as {forms} (default: nothing)"
     parser.add_argument(name, type=shared.path, metavar="FILE", help=text)
@@ -88,4 +88,4 @@ def write_column(
         write_vector(path, name, graph.id_column, values(0, graph.num_vertices), **manner)
         return
     size = graph.num_vertices
-    write_parts(path, graph.num_parts, name, size, graph.id_column, values, **manner)
+    write_parts(path, graph.num_shards, name, size, graph.id_column, values, **manner)

@@ -1,1 +1,1 @@
-"""Shards on each engine: what answers for a part of a graph."""
+"""Shards on each engine: what answers for a shard of a graph."""

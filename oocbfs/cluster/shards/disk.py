@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.cluster.shard import Bitmap, Down, Forest, Up, VertexArray, Work, full_bitmap
+from oocbfs.cluster.shard import Bitmap, BottomUp, Forest, TopDown, VertexArray, Work, full_bitmap
 from oocbfs.cluster.shards.file import FileShard
 from oocbfs.disk.step import Readers, make_buffers
 from oocbfs.formats.container.reader import Container
@@ -27,7 +27,7 @@ _NO_WORDS = np.empty(0, np.uint64)
 
 
 class DiskShard(FileShard):
-    """A part of a graph, searched with its tails on disk."""
+    """A shard of a graph, searched with its tails on disk."""
 
     in_memory = False
 
@@ -46,20 +46,20 @@ class DiskShard(FileShard):
         self._control = np.zeros(words.CONTROL_WORDS, np.int64)
         self._readers = Readers(self._rows.file, self._control, self._num_threads)
 
-    def up(self, frontier: Bitmap, visited: Bitmap, *, parents: bool) -> Up:
+    def bottom_up(self, frontier: Bitmap, visited: Bitmap, *, parents: bool) -> BottomUp:
         """Find own vertices that are not visited and have an in-neighbour in a full frontier."""
         start = time.perf_counter()
-        found, wanted = np.zeros((2, self.cut.words_of(self.part)), np.uint64)
-        by_row = np.empty(self.cut.rows_of(self.part), np.uint32) if parents else _NO_PARENTS
+        found, wanted = np.zeros((2, self.cut.words_of(self.number)), np.uint64)
+        by_row = np.empty(self.cut.rows_of(self.number), np.uint32) if parents else _NO_PARENTS
         state = self._state(found, wanted, frontier, visited, by_row)
         rows, disk = self._rows.in_rows, self._rows.in_disk
         with self._container.file.reading():
             self._run(steps.BOTTOM_UP_HEADS, rows, disk, state, self._threads)
             self._run(steps.BOTTOM_UP_TAILS, rows, disk, state, READERS)
         listed = by_row[list_vertices(found)] if parents else None
-        return Up(found, listed, self._work(start))
+        return BottomUp(found, listed, self._work(start))
 
-    def down(self, frontier: Bitmap, *, parents: bool) -> Down:
+    def top_down(self, frontier: Bitmap, *, parents: bool) -> TopDown:
         """Find the neighbours of an own frontier, always as a bitmap."""
         start = time.perf_counter()
         found = full_bitmap(self.cut)
@@ -68,7 +68,7 @@ class DiskShard(FileShard):
         with self._container.file.reading():
             self._run(steps.TOP_DOWN_HEADS, rows, disk, state, self._threads)
             self._run(steps.TOP_DOWN_TAILS, rows, disk, state, READERS)
-        return Down(None, found, None, self._work(start))
+        return TopDown(None, found, None, self._work(start))
 
     def forest(self, largest: Bitmap) -> Forest:
         """Join own vertices outside a full bitmap with all their neighbours."""

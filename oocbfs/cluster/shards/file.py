@@ -1,4 +1,4 @@
-"""What shards of all engines do with the file of their part: on the host, whatever searches it."""
+"""What shards of all engines do with the file of their shard: on the host, whatever searches it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from oocbfs.kernels.shards.forest import compress_range, link_rows
 
 
 class FileShard:
-    """A part of a graph in a file; its rows are of one or of both directions."""
+    """A shard of a graph in a file; its rows are of one or of both directions."""
 
     _sides: tuple[Rows, ...]
 
     def __init__(self, container: Container, threads: int) -> None:
-        self.cut, self.part = _part_of(container)
+        self.cut, self.number = _shard_of(container)
         self.path = str(container.path)
         self._container, self._threads = container, threads
 
@@ -46,26 +46,26 @@ class FileShard:
             return _find_forest(self._container, self._sides, largest, self._threads)
 
 
-def _part_of(container: Container) -> tuple[Cut, int]:
-    """Return the cut and the number of a part that has rows."""
-    if container.part is None or container.part.is_names:
-        raise FormatError(f"{container.path}: is not a part of a graph")
-    return container.part.cut, container.part.number
+def _shard_of(container: Container) -> tuple[Cut, int]:
+    """Return the cut and the number of a shard that has rows."""
+    if container.shard is None or container.shard.is_names:
+        raise FormatError(f"{container.path}: is not a shard of a graph")
+    return container.shard.cut, container.shard.number
 
 
 def _find_forest(
     container: Container, sides: tuple[Rows, ...], largest: Bitmap, threads: int
 ) -> Forest:
-    """Join the vertices of a part that are outside a full bitmap with all their neighbours."""
+    """Join the vertices of a shard that are outside a full bitmap with all their neighbours."""
     start = time.perf_counter()
-    assert container.part is not None
+    assert container.shard is not None
     labels = np.arange(container.num_ids, dtype=np.uint32)
-    deal = (container.part.number, container.part.cut.parts)
+    cut = (container.shard.number, container.shard.cut.num_shards)
     edges = tail_bytes = 0
     for rows in sides:
         index = (rows.heads, rows.bases, rows.starts, rows.shift, rows.tails)
         for looked, num_bytes in over_ranges(
-            link_rows, rows.heads.size, threads, labels, largest, *index, deal
+            link_rows, rows.heads.size, threads, labels, largest, *index, cut
         ):
             if looked < 0:
                 raise damaged(str(container.path))

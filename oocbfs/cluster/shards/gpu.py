@@ -1,4 +1,4 @@
-"""A shard on a device: the CUDA kernels of several GPUs, driven by an exchange, part by part.
+"""A shard on a device: the CUDA kernels of several GPUs, driven by an exchange, shard by shard.
 
 The emulator runs them on the CPU. A GPU never has: see the page on several GPUs. Every call brings
 its bitmaps to the device and back, and keeps nothing there but rows and scratch.
@@ -13,10 +13,10 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.cluster.shard import Bitmap, Down, ShardRef, Up, Work, full_bitmap
+from oocbfs.cluster.shard import Bitmap, BottomUp, ShardRef, TopDown, Work, full_bitmap
 from oocbfs.cluster.shards.file import FileShard, damaged
-from oocbfs.devices.load import make_device, place
-from oocbfs.devices.part import PartKernels
+from oocbfs.devices.load import make_shard_device, place
+from oocbfs.devices.shard import ShardKernels
 from oocbfs.formats.container.reader import Container
 from oocbfs.gpu.emulator_device import EmulatorDevice
 from oocbfs.graph.rows import load_rows
@@ -33,31 +33,31 @@ _LEVEL = 1
 
 
 class GpuShard(FileShard):
-    """A part of a graph, searched by the kernels of a device that holds it."""
+    """A shard of a graph, searched by the kernels of a device that holds it."""
 
     in_memory = False
 
     def __init__(self, container: Container, ref: ShardRef) -> None:
         super().__init__(container, ref.threads)
-        options = KernelOptions(with_parents=True, dealt=True)
+        options = KernelOptions(with_parents=True, block_cyclic=True)
         if ref.engine == "cuda":
             # The current one, which all shards of a process share.
-            device = make_device("cuda", None, options)
+            device = make_shard_device("cuda", None, options)
         else:
-            device = make_device("emulator", None, options, library=_library(options))
+            device = make_shard_device("emulator", None, options, library=_library(options))
         settings = Settings(vram=ref.vram, resident_tails=ref.resident_tails)
         with container.file.reading():
             rows = load_rows(container)
             self._sides = (
                 (rows, load_rows(container, transposed=True)) if container.directed else (rows,)
             )
-            self._rows = place(device, self._sides, self.cut, self.part, settings, options)
-        self._device, self._kernels = device, PartKernels(self._rows)
+            self._rows = place(device, self._sides, self.cut, self.number, settings, options)
+        self._device, self._kernels = device, ShardKernels(self._rows)
 
-    def up(self, frontier: Bitmap, visited: Bitmap, *, parents: bool) -> Up:
+    def bottom_up(self, frontier: Bitmap, visited: Bitmap, *, parents: bool) -> BottomUp:
         """Find own vertices that are not visited and have an in-neighbour in a full frontier."""
         start = time.perf_counter()
-        kernels, words = self._kernels, self.cut.words_of(self.part)
+        kernels, words = self._kernels, self.cut.words_of(self.number)
         with self._container.file.reading():
             kernels.start(_NO_ROWS)
             before = self._full_words(visited)
@@ -74,11 +74,11 @@ class GpuShard(FileShard):
             found = (self._device.download(kernels.visited) & ~before)[:words]
             work = self._work(done, start)
             if not parents:
-                return Up(found, None, work)
+                return BottomUp(found, None, work)
             by_row = self._device.download(self._rows.memory["parents"], self._rows.num_vertices)
-        return Up(found, by_row[list_vertices(found)], work)
+        return BottomUp(found, by_row[list_vertices(found)], work)
 
-    def down(self, frontier: Bitmap, *, parents: bool) -> Down:
+    def top_down(self, frontier: Bitmap, *, parents: bool) -> TopDown:
         """Find the neighbours of an own frontier, always as a bitmap."""
         start = time.perf_counter()
         kernels, rows = self._kernels, list_vertices(np.ascontiguousarray(frontier))
@@ -89,7 +89,7 @@ class GpuShard(FileShard):
             kernels.mark(_LEVEL, (0, rows.size))
             done = self._read() - begun
             found[:-1] = self._device.download(self._rows.messages["marked"])
-        return Down(None, found, None, self._work(done, start))
+        return TopDown(None, found, None, self._work(done, start))
 
     def _full_words(self, visited: Bitmap) -> Bitmap:
         """Return visited words as a device has them: what is no vertex is visited."""
@@ -126,4 +126,4 @@ class GpuShard(FileShard):
 @cache
 def _library(options: KernelOptions) -> Library:
     """Load the emulator once for all shards of this process."""
-    return cast(EmulatorDevice, make_device("emulator", None, options)).library
+    return cast(EmulatorDevice, make_shard_device("emulator", None, options)).library

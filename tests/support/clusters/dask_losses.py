@@ -23,7 +23,7 @@ from oocbfs.errors import OocbfsError
 from oocbfs.generate import generators
 from tests.support.clusters.dask_processes import Killer, started_cluster, wait_for_workers
 
-# Tasks of a search in two parts that come before its end for certain.
+# Tasks of a search in two shards that come before its end for certain.
 _TASKS = 10
 
 

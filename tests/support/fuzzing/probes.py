@@ -20,7 +20,7 @@ from oocbfs.errors import OocbfsError
 from oocbfs.graph.verifier import verify
 from oocbfs.plan.many import DiskShare, ManyPlan
 from oocbfs.search.graph import open_file
-from oocbfs.search.many import Traversals
+from oocbfs.search.many import Searches
 from oocbfs.settings import Strategy
 from tests.support.fuzzing.plain import PlainGraph
 from tests.support.keywords import keywords
@@ -87,7 +87,7 @@ class Case:
 
 
 def _bfs(**options: Any) -> Callable[[Case], None]:
-    """Traverse, perhaps from several sources, to a depth or a target, with parents and checks."""
+    """Search, perhaps from several sources, to a depth or a target, with parents and checks."""
 
     def probe(case: Case) -> None:
         rng = case.rng
@@ -137,12 +137,12 @@ def _path(case: Case) -> None:
 
 
 def _many(plan: Callable[[], ManyPlan]) -> Callable[[Case], None]:
-    """Traverse from many sources, and take summaries, levels or pairs."""
+    """Search from many sources, and take summaries, levels or pairs."""
 
     def probe(case: Case) -> None:
         emit: Any = case.rng.choice(("summary", "levels", "pairs"))
         sources = case.pick(case.rng.choice((1, 3, 9)))
-        with case.graph() as graph, Traversals(graph._stored, emit, plan()) as work:
+        with case.graph() as graph, Searches(graph._stored, emit, plan()) as work:
             wanted = case.pick(4)
             targets = [graph._stored.stored(wanted)] * len(sources) if emit == "pairs" else None
             for source, found in zip(sources, work.run(sources, targets), strict=True):

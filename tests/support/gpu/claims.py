@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from oocbfs.ablation.figures import contributions
-from oocbfs.ablation.paper import XBFS_PARTS
+from oocbfs.ablation.paper import XBFS_SHARES
 from oocbfs.ablation.plan import Plan
 from oocbfs.ablation.runs import Row
 from oocbfs.ablation.table import COLUMNS
@@ -173,7 +173,7 @@ CLAIMS = {
     "xbfs": [
         *(
             Claim(f"part of the gain: {part}", f"{share:g}%", _saved(part, share / 100))
-            for part, share in XBFS_PARTS.items()
+            for part, share in XBFS_SHARES.items()
         ),
         Claim("edges, xbfs ÷ async", "1.3x (1.01 – 2.04)", _ratio(_ASYNC, "edge_ratio", 1, 2.04)),
         Claim("busiest warp, stride ÷ fetch32", "1.6x in time", _ratio(_FETCH, _BUSIEST, 1)),

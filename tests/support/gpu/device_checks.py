@@ -9,9 +9,9 @@ from oocbfs.gpu.components import GpuComponents
 from oocbfs.gpu.device import Device
 from oocbfs.gpu.many import GpuMany
 from oocbfs.gpu.result import DeviceDirection, GpuResult
-from oocbfs.kernels.components.connect import Step
+from oocbfs.kernels.components.connect import ComponentStep
+from oocbfs.kernels.many.search import ManyFound
 from oocbfs.kernels.many.spread import spread_deep
-from oocbfs.kernels.many.traverse import ManyFound
 from oocbfs.plan.limits import StepLimits
 from oocbfs.plan.ranges import ByteRange
 from tests.support.answers import scipy_components
@@ -29,7 +29,7 @@ def check(
     device_range: ByteRange = (0, 0),
     limits: StepLimits = LARGE,
 ) -> GpuResult:
-    """Traverse, and compare levels, level sizes and parents."""
+    """Search, and compare levels, level sizes and parents."""
     rows = rows_of(matrix)
     in_rows = rows_of(matrix.T.tocsr()) if directed else None
     with GpuBfs(device, rows, in_rows, device_ranges=(device_range,), limits=limits) as bfs:
@@ -51,7 +51,7 @@ def check_many(
     directed: bool = False,
     device_range: ByteRange = (0, 0),
 ) -> ManyFound:
-    """Traverse from many sources, and compare levels and level sizes."""
+    """Search from many sources, and compare levels and level sizes."""
     rows = rows_of(matrix)
     in_rows = rows_of(matrix.T.tocsr()) if directed else None
     with GpuMany(device, rows, in_rows, device_ranges=(device_range,)) as many:
@@ -75,7 +75,7 @@ def check_components(
     directed: bool = False,
     device_range: ByteRange = (0, 0),
     weights_seed: int | None = None,
-) -> list[Step]:
+) -> list[ComponentStep]:
     """Find the components and compare; with a seed, heads are any neighbours: tails matter more."""
     weights = None
     if weights_seed is not None:

@@ -108,7 +108,7 @@ def doubled(count: int = 1, **trouble: Any) -> Maker:
         variants = [kernel for kernel in kernels if not isinstance(kernel, str)]
         library = Library(options, sources=sources(named), variants=variants)
         runtimes = [Runtime(offset=0, library=library, **trouble) for _ in range(count)]
-        runtime = cast(Runtime, Devices(runtimes)) if options.dealt else runtimes[0]
+        runtime = cast(Runtime, Devices(runtimes)) if options.block_cyclic else runtimes[0]
         return _small(fake_cupy(runtime, []))
 
     def make(options: KernelOptions, kernels: Sequence[Kernel], number: int | None) -> Device:

@@ -87,7 +87,7 @@ def check_method(
     seed: int = 1,
     checks: Checks = CHECKS,
 ) -> GpuResult:
-    """Traverse, and compare levels and parents."""
+    """Search, and compare levels and parents."""
     rows = rows_of(matrix)
     in_rows = rows_of(matrix.T.tocsr()) if directed else rows
     with search(text, rows, in_rows, seed=seed, checks=checks) as made:

@@ -1,4 +1,4 @@
-"""Count the sectors a traversal moves without running its kernels.
+"""Count the sectors a search moves without running its kernels.
 
 From the order of queue and pending list, this follows which lanes load together: a sector that
 several lanes of one instruction touch is moved once, a sector that two instructions touch twice.
@@ -156,9 +156,9 @@ def count_top_down(bases, starts, shift, tails, frontier, fast, cut=0):
     each = min(32, max(1, frontier.size // 256))  # vertices of a warp
     begins, ends = np.empty(32, np.int64), np.empty(32, np.int64)
     for first in range(0, frontier.size, each):
-        part = frontier[first : first + each]
-        for i in range(part.size):
-            begins[i], ends[i] = span(bases, starts, shift, part[i])
+        piece = frontier[first : first + each]
+        for i in range(piece.size):
+            begins[i], ends[i] = span(bases, starts, shift, piece[i])
             if ends[i] - begins[i] > SHORT_BYTES:
                 begin = begins[i]
                 if cut > 0:
@@ -166,7 +166,7 @@ def count_top_down(bases, starts, shift, tails, frontier, fast, cut=0):
                     moved += probed
                 for segment in range(begin, ends[i], SEGMENT_BYTES):
                     moved += whole(segment, min(segment + SEGMENT_BYTES, ends[i]), fast)
-        moved += _staged(begins[: part.size], ends[: part.size], fast)
+        moved += _staged(begins[: piece.size], ends[: piece.size], fast)
     return moved
 
 
@@ -221,21 +221,23 @@ def count_bottom_up(bases, starts, shift, tails, pending, visited, fast, probe, 
     begins, ends = np.empty(32, np.int64), np.empty(32, np.int64)
     together = np.empty(4 * groups, np.int64)
     for first in range(0, pending.size, 32):
-        part = pending[first : first + 32]
-        for i in range(part.size):
-            begins[i], ends[i] = span(bases, starts, shift, part[i])
-            if part[i] >= cut:
+        piece = pending[first : first + 32]
+        for i in range(piece.size):
+            begins[i], ends[i] = span(bases, starts, shift, piece[i])
+            if piece[i] >= cut:
                 ends[i] = begins[i]
-        moved += _staged_search(begins[: part.size], ends[: part.size], fast, tails, visited)
-        dealt = 0
-        for i in range(part.size + 1):
-            if i < part.size and ends[i] - begins[i] > SHORT_BYTES:
-                counts[dealt] = _probes(tails, begins[i], ends[i], visited, probe, chunks[dealt])
-                dealt += 1
-            if dealt == groups or (i == part.size and dealt):
-                for step in range(counts[:dealt].max()):
+        moved += _staged_search(begins[: piece.size], ends[: piece.size], fast, tails, visited)
+        waiting = 0
+        for i in range(piece.size + 1):
+            if i < piece.size and ends[i] - begins[i] > SHORT_BYTES:
+                counts[waiting] = _probes(
+                    tails, begins[i], ends[i], visited, probe, chunks[waiting]
+                )
+                waiting += 1
+            if waiting == groups or (i == piece.size and waiting):
+                for step in range(counts[:waiting].max()):
                     total = 0
-                    for g in range(dealt):
+                    for g in range(waiting):
                         if step < counts[g]:
                             low, high = chunks[g, step, 0], chunks[g, step, 1]
                             for sector in range(low >> 5, (high - 1 >> 5) + 1):
@@ -243,7 +245,7 @@ def count_bottom_up(bases, starts, shift, tails, pending, visited, fast, probe, 
                                     together[total] = sector
                                     total += 1
                     moved += distinct(together, total)
-                dealt = 0
+                waiting = 0
     return moved
 
 
@@ -282,7 +284,7 @@ def tail_bytes(bases, starts, shift, frontier):
 @njit(cache=True)
 def look_at_heads(heads, bases, starts, shift, visited, fast, expected_search, pending, cuts):
     """Count pending vertices; estimate the bytes that searching reads, by memory, between cuts."""
-    count = part = 0
+    count = number = 0
     read = np.zeros((2, cuts.size + 1), np.int64)
     last_word = left_first = left_last = np.int64(-1)
     for u in range(heads.size):
@@ -291,8 +293,8 @@ def look_at_heads(heads, bases, starts, shift, visited, fast, expected_search, p
         begin, end = span(bases, starts, shift, u)
         if begin == end:
             continue
-        while part < cuts.size and u >= cuts[part]:
-            part += 1
+        while number < cuts.size and u >= cuts[number]:
+            number += 1
         pending[count] = u
         count += 1
         if u >> 5 != last_word:  # lanes see what is pending in their word of the bitmap alone
@@ -304,7 +306,7 @@ def look_at_heads(heads, bases, starts, shift, visited, fast, expected_search, p
             shared = 32 if first == left_first else 16 if first == left_last else 0
             row_bytes = 32 - shared + 16 * (last - first)
             left_first, left_last = first, last
-        read[np.int64(fast[0] <= first < fast[1]), part] += row_bytes
+        read[np.int64(fast[0] <= first < fast[1]), number] += row_bytes
         last_word = np.int64(u >> 5)
     return count, read
 

@@ -1,4 +1,4 @@
-"""Follow a traversal in the emulator and count what its steps must have moved."""
+"""Follow a search in the emulator and count what its steps must have moved."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def expected_sectors(
     device_range: tuple[int, int],
     probe: int,
 ) -> int:
-    """Count what the steps of a traversal must have moved."""
+    """Count what the steps of a search must have moved."""
     ends = np.cumsum([0, *result.level_sizes])
     queue = device.queue
     fast = np.array(device_range, np.int64) // 32

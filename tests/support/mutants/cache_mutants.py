@@ -15,7 +15,7 @@ _SECTORS = (
 
 CACHE_MUTANTS = [
     Mutant(
-        "segments are dealt before all longer rows are listed",
+        "segments are shared before all longer rows are listed",
         "bfs/small_levels.cu",
         "if (__syncthreads_or(row.begin < row.end)) {",
         "if (row.begin < row.end || longer.counts) {",

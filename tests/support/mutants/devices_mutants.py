@@ -5,7 +5,7 @@ from __future__ import annotations
 from oocbfs.kernels.emulator.build import Checks
 from tests.support.mutants.mutant import Mutant
 
-_LEVELS = "devices/test_dealt.py::test_levels_under_ten_schedules[{}]"
+_LEVELS = "devices/test_block_cyclic.py::test_levels_under_ten_schedules[{}]"
 DOWN = _LEVELS.format("3-DeviceDirection.TOP_DOWN-2")
 DOWN_OF_THREE = _LEVELS.format("4-DeviceDirection.TOP_DOWN-3")
 UP = _LEVELS.format("5-DeviceDirection.BOTTOM_UP-2")
@@ -15,38 +15,38 @@ DEVICES_MUTANTS = [
     Mutant(
         "words gathered as they arrived",
         "devices/gather_words.cu",
-        "deal.received[w % deal.devices * deal.stride + w / deal.devices]",
-        "deal.received[w]",
+        "cut.received[w % cut.devices * cut.stride + w / cut.devices]",
+        "cut.received[w]",
         UP,
         _WRONG_LEVELS,
     ),
     Mutant(
         "own marks sent away",
-        "devices/deal_words.cu",
-        "owner == deal.device ? deal.received : deal.sent",
-        "deal.sent",
+        "devices/scatter_words.cu",
+        "owner == cut.device ? cut.received : cut.sent",
+        "cut.sent",
         DOWN,
         _WRONG_LEVELS,
     ),
     Mutant(
-        "marks dealt by neighbouring words",
-        "devices/deal_words.cu",
-        "pieces[owner * deal.stride + w / deal.devices] = deal.marked[w];",
-        "pieces[owner * deal.stride + w / deal.devices] = deal.marked[w ^ 1];",
+        "marks sorted by neighbouring words",
+        "devices/scatter_words.cu",
+        "pieces[owner * cut.stride + w / cut.devices] = cut.marked[w];",
+        "pieces[owner * cut.stride + w / cut.devices] = cut.marked[w ^ 1];",
         DOWN,
         _WRONG_LEVELS,
     ),
     Mutant(
         "the last device alone is heard",
-        "devices/unite_words.cu",
-        "fresh |= received[2 * deal.stride * device + mine];",
-        "fresh = received[2 * deal.stride * device + mine];",
+        "devices/merge_words.cu",
+        "fresh |= received[2 * cut.stride * device + mine];",
+        "fresh = received[2 * cut.stride * device + mine];",
         DOWN_OF_THREE,
         _WRONG_LEVELS,
     ),
     Mutant(
         "old marks are found again",
-        "devices/unite_words.cu",
+        "devices/merge_words.cu",
         "fresh &= ~visited;",
         "",
         DOWN,
@@ -55,7 +55,7 @@ DEVICES_MUTANTS = [
     ),
     Mutant(
         "a whole word is found",
-        "devices/unite_words.cu",
+        "devices/merge_words.cu",
         "const bool found = word >> lane_id() & 1u;",
         "const bool found = vertex < out_rows.num_vertices && word;",
         DOWN,

@@ -8,8 +8,8 @@ from tests.support.mutants.mutant import Mutant
 LABELS = "gpu/test_gpu_components.py::test_labels_under_ten_schedules[1]"
 LABEL_RACES = "gpu/test_gpu_components.py::test_no_races[1]"
 _MANY = "gpu/test_gpu_many.py::test_levels_under_ten_schedules[{}]"
-PUSHED = _MANY.format("1-1e-09-False")
-PULLED = _MANY.format("5-1000000000.0-False")
+TOP_DOWN = _MANY.format("1-1e-09-False")
+BOTTOM_UP = _MANY.format("5-1000000000.0-False")
 
 OTHER_MUTANTS = [
     Mutant(
@@ -91,7 +91,7 @@ OTHER_MUTANTS = [
         "many/heads.cu",
         "missed = got != wanted &&",
         "missed = !got &&",
-        PULLED,
+        BOTTOM_UP,
         "assert np.array_equal(spread, levels)",
     ),
     Mutant(
@@ -99,15 +99,15 @@ OTHER_MUTANTS = [
         "many/tails.cu",
         "found |= join_words(met);",
         "join_words(met);\n    found |= __shfl_sync(FULL_WARP, met, 0);",
-        PULLED,
+        BOTTOM_UP,
         "assert np.array_equal(spread, levels)",
     ),
     Mutant(
         "segments of later hubs taken for those of the first",
-        "many/push_hubs.cu",
+        "many/top_down_hubs.cu",
         "segment - many.hub_segments[hub]",
         "segment",
-        PUSHED,
+        TOP_DOWN,
         "assert|Error",
     ),
     Mutant(

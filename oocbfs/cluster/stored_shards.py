@@ -1,4 +1,4 @@
-"""A graph in parts that is open, and the way to those who search its parts."""
+"""A sharded graph that is open, and the way to those who search its shards."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from oocbfs.cluster.budget import ON_DEVICES
 from oocbfs.cluster.connect import connect
-from oocbfs.cluster.folder import PartFolder
+from oocbfs.cluster.folder import ShardFolder
 from oocbfs.cluster.shard import ShardRef
 from oocbfs.errors import QueryError
 from oocbfs.formats.io.ordered import available_threads
@@ -17,12 +17,12 @@ from oocbfs.version import __version__
 if TYPE_CHECKING:
     from oocbfs.cluster.exchange import Exchange
 
-# Where parts are searched in any process: in the mapped file, with tails on disk, or on a device.
+# Where shards are searched in any process: in the mapped file, with tails on disk, or on a device.
 _ENGINES = ("auto", "cpu", "disk", *ON_DEVICES)
 
 
-class StoredParts(PartFolder):
-    """The storage of a graph in parts; ``cluster`` says where these are searched."""
+class StoredShards(ShardFolder):
+    """The storage of a sharded graph; ``cluster`` says where these are searched."""
 
     is_sharded = True
 
@@ -37,7 +37,7 @@ class StoredParts(PartFolder):
         self._exchange: tuple[tuple[Any, ...], Exchange] | None = None
 
     def refusal(self, settings: Settings) -> str | None:
-        """Return what was asked for that graphs in parts do not have."""
+        """Return what was asked for that sharded graphs do not have."""
         default = Settings()
         for name in ("engine", "vram", "resident_tails", "method"):
             if name == "engine" and settings.engine in _ENGINES:
@@ -46,11 +46,11 @@ class StoredParts(PartFolder):
                 continue
             if getattr(settings, name) != getattr(default, name):
                 option = name.replace("_", "-")
-                return f"{self.path}: a graph in parts knows no --{option}: leave it out"
+                return f"{self.path}: a sharded graph knows no --{option}: leave it out"
         return None
 
     def check_settings(self, settings: Settings) -> None:
-        """Refuse what graphs in parts do not have."""
+        """Refuse what sharded graphs do not have."""
         if (reason := self.refusal(settings)) is not None:
             raise QueryError(reason)
 
@@ -58,9 +58,9 @@ class StoredParts(PartFolder):
         """Return where each shard is, and how to open it."""
         return [
             ShardRef(
-                path=os.path.abspath(self.manifest.path_of(part)),
-                part=part,
-                parts=len(self.manifest.parts),
+                path=os.path.abspath(self.manifest.path_of(number)),
+                number=number,
+                num_shards=len(self.manifest.shards),
                 num_vertices=self.num_vertices,
                 checksum=file.checksum,
                 version=__version__,
@@ -70,7 +70,7 @@ class StoredParts(PartFolder):
                 vram=settings.vram,
                 resident_tails=settings.resident_tails,
             )
-            for part, file in enumerate(self.manifest.parts)
+            for number, file in enumerate(self.manifest.shards)
         ]
 
     def exchange(self, settings: Settings) -> Exchange:
@@ -79,8 +79,8 @@ class StoredParts(PartFolder):
         key = (settings.engine, settings.threads, settings.memory, *device)
         if self._exchange is None or self._exchange[0] != key:
             self.release_device()
-            for number in range(self.shape.cut.parts):
-                self.part(number)  # all of them are there, and are what the manifest says
+            for number in range(self.shape.cut.num_shards):
+                self.shard(number)  # all of them are there, and are what the manifest says
             self._exchange = key, connect(self.cluster, self.refs(settings), self.stored_degrees)
         return self._exchange[1]
 

@@ -1,4 +1,4 @@
-"""Levels, parents and labels in folders with a file for each part: what others read back."""
+"""Levels, parents and labels in folders with a file for each shard: what others read back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 import oocbfs
-from oocbfs.cluster.part_result import PartResult
+from oocbfs.cluster.sharded_result import ShardedResult
 from oocbfs.cluster.sharding import shard
 from oocbfs.errors import OutputError, QueryError
 from oocbfs.settings import Settings
@@ -74,7 +74,7 @@ def test_arrays_in_parts_are_the_whole_array(
     found = [np.load(path) for path in sorted(out.iterdir())]
     assert [part.size for part in found] == [levels.size // 3] * 3
     np.testing.assert_array_equal(np.concatenate(found), levels)
-    # A graph in one file has one part.
+    # A graph in one file has one shard.
     written("bfs", social, "--source", 5, "--levels", f"{tmp_path}/one.npy/")
     np.testing.assert_array_equal(np.load(tmp_path / "one.npy" / "part-00000.npy"), levels)
 
@@ -91,7 +91,7 @@ def test_levels_that_are_not_gathered(
     ):
         expected = whole.bfs(1)
         result = parts.bfs(1, options=Settings(gather=False))
-        assert isinstance(result, PartResult)
+        assert isinstance(result, ShardedResult)
         array = result.to_dask(tmp_path / "levels.npy")
         with Client(dask_cluster.scheduler_address, set_as_default=False) as client:
             total, most = client.gather(client.compute([array.sum(), array.max()]))

@@ -20,7 +20,7 @@ from oocbfs.kernels.cuda.source import Control
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.plan.messages import down_bytes, up_bytes
 from tests.support.exhaustive import crossing
-from tests.support.gpu.dealt import check_dealt, emulated
+from tests.support.gpu.block_cyclic import check_block_cyclic, emulated
 from tests.support.gpu.emulated import LARGE, NORMAL, device, schedules
 from tests.support.gpu.gpu_graphs import (
     grid_graph,
@@ -43,7 +43,7 @@ DIRECTIONS = (DeviceDirection.AUTO, DeviceDirection.TOP_DOWN, DeviceDirection.BO
 def test_more_levels_than_a_byte_holds() -> None:
     path = np.random.default_rng(2).permutation(300)
     matrix = matrix_of(300, np.stack([path[:-1], path[1:]], axis=1))
-    found = check_dealt(matrix, [int(path[0])], 2, limits=NORMAL)
+    found = check_block_cyclic(matrix, [int(path[0])], 2, limits=NORMAL)
     assert len(found.level_sizes) == 300
 
 
@@ -69,26 +69,26 @@ def test_every_row_is_cut_out_once(n: int, count: int, seed: int) -> None:
 
 @pytest.mark.parametrize(("seed", "direction", "count"), schedules(DIRECTIONS, (2, 3)))
 def test_levels_under_ten_schedules(seed: int, direction: DeviceDirection, count: int) -> None:
-    check_dealt(mixed_graph(1), [300], count, direction, seed=seed)
+    check_block_cyclic(mixed_graph(1), [300], count, direction, seed=seed)
 
 
 @pytest.mark.parametrize(("direction", "count"), crossing(DIRECTIONS, [1, 2, 3, 7]))
 def test_directed(direction: DeviceDirection, count: int) -> None:
-    check_dealt(mixed_graph(2, directed=True), [17], count, direction, directed=True)
+    check_block_cyclic(mixed_graph(2, directed=True), [17], count, direction, directed=True)
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_hubs_of_several_segments(direction: DeviceDirection) -> None:
     """Their segments are shared by warps of one device, and lead to vertices of all."""
     matrix = long_hub_graph(1)
-    result = check_dealt(matrix, [int(matrix[3].indices[5])], 3, direction)
+    result = check_block_cyclic(matrix, [int(matrix[3].indices[5])], 3, direction)
     if direction is DeviceDirection.TOP_DOWN:
         assert int(result.control[Control.HUB_ROWS]) == 6
 
 
 @pytest.mark.parametrize(("seed", "direction"), crossing([1, 2], DIRECTIONS))
 def test_no_races(seed: int, direction: DeviceDirection) -> None:
-    check_dealt(mixed_graph(1), [300], 2, direction, seed=seed, checks=Checks.RACES)
+    check_block_cyclic(mixed_graph(1), [300], 2, direction, seed=seed, checks=Checks.RACES)
 
 
 @given(
@@ -111,15 +111,15 @@ def test_any_graph(
     kept = [(u % n, v % n) for u, v in edges]
     matrix = matrix_of(n, np.array(kept, np.int64), directed=directed)
     sources = data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=3))
-    check_dealt(matrix, sources, count, direction, directed=directed)
+    check_block_cyclic(matrix, sources, count, direction, directed=directed)
 
 
 def test_auto_uses_every_kind_of_step() -> None:
     """And decides as one device does: by the slow bytes of all."""
     kinds = set()
-    result = check_dealt(random_graph(1, 20_000, 160_000), [200], 2, limits=NORMAL)
+    result = check_block_cyclic(random_graph(1, 20_000, 160_000), [200], 2, limits=NORMAL)
     kinds |= {step.direction for step in result.steps}
-    kinds |= {step.direction for step in check_dealt(mixed_graph(1), [300], 2).steps}
+    kinds |= {step.direction for step in check_block_cyclic(mixed_graph(1), [300], 2).steps}
     assert kinds == {"top-down", "heads", "bottom-up", "heads, top-down"}
 
 
@@ -128,7 +128,7 @@ def test_heads_answer_as_on_one_device(count: int) -> None:
     matrix = mixed_graph(1)
     with GpuBfs(device(), rows_of(matrix), limits=LARGE) as bfs:
         alone = bfs.run(np.array([300], np.uint32), DeviceDirection.BOTTOM_UP)
-    found = check_dealt(matrix, [300], count, DeviceDirection.BOTTOM_UP)
+    found = check_block_cyclic(matrix, [300], count, DeviceDirection.BOTTOM_UP)
     for one, other in zip(alone.steps, found.steps, strict=False):
         assert (one.frontier, one.heads_answered) == (other.frontier, other.heads_answered)
 
@@ -136,7 +136,7 @@ def test_heads_answer_as_on_one_device(count: int) -> None:
 @pytest.mark.parametrize("count", [2, 3, 4])
 def test_bytes_of_links_are_those_of_the_formulas(count: int) -> None:
     """Bitmaps: (p-1)/p · n/8 bytes of each device, but for what rounds its words up."""
-    matrix = random_graph(1, 64 * 12 * 10, 50_000)  # all parts have as many words
+    matrix = random_graph(1, 64 * 12 * 10, 50_000)  # all shards have as many words
     n, rows = matrix.shape[0], rows_of(matrix)
     for direction in (DeviceDirection.TOP_DOWN, DeviceDirection.BOTTOM_UP):
         with emulated(rows, None, count) as bfs:
@@ -155,7 +155,7 @@ def test_bytes_of_links_are_those_of_the_formulas(count: int) -> None:
 
 
 def test_one_device_sends_nothing() -> None:
-    result = check_dealt(mixed_graph(1), [300], 1)
+    result = check_block_cyclic(mixed_graph(1), [300], 1)
     assert all(step.link_bytes == {} for step in result.steps)
 
 
@@ -163,7 +163,7 @@ def test_fewer_words_than_devices() -> None:
     """Some devices have no vertex at all."""
     matrix = matrix_of(70, np.array([(v, v + 1) for v in range(69)]))
     for direction in DIRECTIONS:
-        result = check_dealt(matrix, [50], 4, direction)
+        result = check_block_cyclic(matrix, [50], 4, direction)
         assert len(result.steps) == 51
 
 

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.errors import FormatError
-from oocbfs.gpu.control import pending_bytes_from, sectors_from
+from oocbfs.gpu.control import bytes_of, pending_bytes_from, read_control, sectors_from
 from oocbfs.gpu.result import NOT_REACHED, DeviceDirection, GpuResult
 from oocbfs.gpu.results import Into
 from oocbfs.gpu.search_kernels import SearchKernels
@@ -28,12 +27,11 @@ from oocbfs.kernels.cuda.source import (
     CONTROL_WORDS,
     LEVEL_PERIOD,
     MAX_SMALL_LEVELS,
-    PARTS,
+    NUM_RANGES,
     SECTOR_WORDS,
     SMALL_BYTES_PER_VERTEX,
     Control,
 )
-from oocbfs.plan.rates import SECTOR_BYTES
 from oocbfs.results.counts import Counts, sum_counts, with_work
 from oocbfs.results.levels import Beside, LevelLog
 
@@ -42,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class LevelLoop:
-    """One traversal: what the host keeps between two levels."""
+    """One search: what the host keeps between two levels."""
 
     def __init__(
         self,
@@ -123,7 +121,7 @@ class LevelLoop:
         return self._target is not None and self._at("levels", self._target) != NOT_REACHED
 
     def _at(self, name: str, vertex: int) -> int:
-        return int(self._device.download(self._memory[name].part(vertex, vertex + 1))[0])
+        return int(self._device.download(self._memory[name].slice(vertex, vertex + 1))[0])
 
     def _may_be_small(self) -> bool:
         return self._direction is not DeviceDirection.BOTTOM_UP and self._staging is None
@@ -142,7 +140,7 @@ class LevelLoop:
     @property
     def _bytes(self) -> int:
         """The sectors of the frontier's rows, in any memory."""
-        return SECTOR_BYTES * int(self._sectors[:2].sum())
+        return bytes_of(self._sectors)
 
     @property
     def _expand_cost(self) -> NDArray[np.int64]:
@@ -152,10 +150,10 @@ class LevelLoop:
     def _look(self, known: bool, *, with_heads: bool) -> NDArray[np.uint64]:
         """Run the heads pass unless it is not worth it; read back what the level needs to know."""
         # What rows cost that are on disk is known after the heads pass only.
-        passes = 0 if self._staging else self._limits.heads_passes
-        worthwhile = int(passes * self._bfs.costs.heads(self._num_vertices - self._num_visited))
-        if self._direction is DeviceDirection.BOTTOM_UP:
-            worthwhile = 0
+        worthwhile = 0
+        if not self._staging and self._direction is not DeviceDirection.BOTTOM_UP:
+            heads_cost = self._bfs.costs.heads(self._num_vertices - self._num_visited)
+            worthwhile = self._limits.worth_asking(heads_cost)
         may_ask = with_heads and self._direction is not DeviceDirection.TOP_DOWN
         if may_ask and not (known and self._expand_cost[0] < worthwhile):
             self._ask_heads(known, skip_cost=worthwhile)
@@ -200,7 +198,7 @@ class LevelLoop:
         }
         self._kernels.swap_bitmaps()
         search_costs = self._bfs.costs.search(slow, fast)
-        cut = self._bfs.cuts.vertex(self._choose_parts(search_costs)) if pending else 0
+        cut = self._bfs.cuts.vertex(self._choose_ranges(search_costs)) if pending else 0
         if not pending:
             self._note("heads", **counted)
         elif 0 < cut < self._num_vertices:
@@ -216,17 +214,17 @@ class LevelLoop:
         else:
             self._expand("heads, top-down", **counted)
 
-    def _choose_parts(self, search_costs: NDArray[np.int64]) -> int:
-        """Return how many parts of the vertices should search."""
+    def _choose_ranges(self, search_costs: NDArray[np.int64]) -> int:
+        """Return how many ranges of vertices should search."""
         if self._direction is DeviceDirection.BOTTOM_UP:
-            return PARTS
+            return NUM_RANGES
         if self._staging:
             disk_byte = self._bfs.costs.disk_byte
             search_cost = search_costs.sum() + disk_byte * self._staging.in_side.marked_bytes
             expand_cost = self._expand_cost[0] + disk_byte * self._staging.out_side.marked_bytes
-            return PARTS if search_cost <= expand_cost else 0
+            return NUM_RANGES if search_cost <= expand_cost else 0
         if self._direction is DeviceDirection.SPLIT:
-            return 3 * PARTS // 4
+            return 3 * NUM_RANGES // 4
         return self._bfs.cuts.choose(search_costs, self._expand_cost)
 
     def _expand(self, kind: str, **counted: int) -> None:
@@ -270,10 +268,8 @@ class LevelLoop:
     def _read(self, words: int = CONTROL_WORDS) -> NDArray[np.uint64]:
         """Read the control words back; give how much each grew."""
         before = self._control
-        read = self._device.download(self._memory["control"], words)
+        read = read_control(self._device, self._memory["control"], words)
         self._control, self._level_ends = read[:CONTROL_WORDS], read[CONTROL_WORDS:].view(np.uint32)
-        if self._control[Control.DAMAGED]:
-            raise FormatError("a row is damaged: run 'oocbfs verify'")
         return self._control - before
 
     def _note(self, kind: str, **counted: int) -> None:

@@ -1,4 +1,4 @@
-"""The end of a search in parts: levels by position and the edges of what was reached.
+"""The end of a sharded search: levels by position and the edges of what was reached.
 
 All threads take part, by the same steps as those of a search on one file.
 """
@@ -13,13 +13,13 @@ from numba import types
 from oocbfs.kernels.array_types import I32, I64, READ_U32, U8, U32
 from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.finish import (
-    NAMES,
     RESULTS,
-    Names,
+    TO_IDS,
     Results,
+    ToIds,
     finish_all,
-    names_at,
     results_at,
+    to_ids_at,
 )
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.region import run_together
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _STATE = StructType(
-    "NamingState",
+    "ToIdsState",
     {"levels": U8, "deep_levels": I32, "parents": U32, "degrees": READ_U32, "control": I64},
 )
 _state_at = at_address(_STATE)
@@ -42,24 +42,24 @@ _SHARED = 1 << 16
 
 
 @compiled(types.int64(*[types.int64] * 4), _nrt=False)
-def run_naming(state, names, results, thread):
+def run_to_ids(state, to_ids, results, thread):
     """Do one thread's part; arguments are addresses, but for the thread."""
     state = _state_at(state)
-    finish_all(state, names_at(names), results_at(results), state.degrees, thread)
+    finish_all(state, to_ids_at(to_ids), results_at(results), state.degrees, thread)
     return _DONE
 
 
-def _name_structs(state: Struct, names: Struct, results: Struct, thread: int) -> int:
+def _structs_to_ids(state: Struct, to_ids: Struct, results: Struct, thread: int) -> int:
     """Run the compiled function; this call keeps its structs alive."""
-    outcome: int = run_naming(state.address, names.address, results.address, thread)
+    outcome: int = run_to_ids(state.address, to_ids.address, results.address, thread)
     return outcome
 
 
-def name_levels(
+def levels_to_ids(
     out: NDArray[np.int32],
     levels: NDArray[np.uint8],
     deep_levels: NDArray[np.int32],
-    ranks: NDArray[np.uint32] | None,
+    stored_at: NDArray[np.uint32] | None,
     degrees: NDArray[np.uint32],
     num_edges: int,
     sizes: list[int],
@@ -67,23 +67,23 @@ def name_levels(
 ) -> int:
     """Write whole levels, -1 of what was not reached, and sum up the degrees of what was.
 
-    ``ranks`` are the vertices at positions; None stands for the order in which they are stored.
+    ``stored_at`` are the vertices at positions; None stands for the order in which they are stored.
     ``num_edges`` are all degrees in sum.
     ``sizes`` says how many vertices each level has. Vertices for which there are no degrees have no
     level.
     """
     control = np.zeros(words.CONTROL_WORDS, np.int64)
     control[words.DEPTH], control[words.NUM_FOUND] = len(sizes), sum(sizes)
-    ranks = _NONE if ranks is None else ranks
+    stored_at = _NONE if stored_at is None else stored_at
     state = (levels, deep_levels, _NONE.copy(), freeze(degrees, np.uint32), control)
-    names = Names(freeze(ranks, np.uint32), _NONE, np.empty(0, np.uint64), 0)
+    to_ids = ToIds(freeze(stored_at, np.uint32), _NONE, np.empty(0, np.uint64), 0)
     structs = (
         Struct(_STATE, state),
-        Struct(NAMES, names),
+        Struct(TO_IDS, to_ids),
         Struct(RESULTS, Results(out, _NO_IDS, np.empty((1, 0), np.uint32))),
     )
     others = range(1, threads if levels.size >= _SHARED else 1)
-    run_together(_name_structs, structs, others, control, paused=_PAUSED, wait=False)
+    run_together(_structs_to_ids, structs, others, control, paused=_PAUSED, wait=False)
     summed = int(control[words.SUMMED_EDGES])
     # The degrees of the fewer ones were summed up.
     few_found = 2 * sum(sizes) < degrees.size

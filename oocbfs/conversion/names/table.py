@@ -17,7 +17,7 @@ _FIRST_SLOTS = 1 << 12
 # Of the slots, at most so many parts of 8 are taken.
 _FULL, _EIGHTHS = 5, 8
 _SLOT_BYTES = 8
-# For each name while it is sorted: where it is, eight of its bytes, its rank.
+# For each name while it is sorted: where it is, eight of its bytes, its position.
 _SORT_BYTES = 8 + 8 + 4
 _WRITE_BYTES = 1 << 18
 # A number has 32 bits, in which it comes times the number of tables.
@@ -28,23 +28,28 @@ _MOST_NAMES = 1 << 31
 class Run:
     """The names of a table, sorted, in a spill file.
 
-    Records begin at ``start``; the rank of each number is at ``ranks_start`` of the other file.
+    Records begin at ``start``; the positions of the numbers at ``positions_start`` of the other
+    file.
     """
 
     num_names: int
     start: int
     num_bytes: int
     longest: int
-    ranks_start: int
+    positions_start: int
 
 
 class NameTable:
-    """The names of one part of all hashes; ``budget_bytes`` are for it, and for sorting it."""
+    """The names of one partition of all hashes; ``budget_bytes`` are for it, and for sorting it."""
 
-    def __init__(self, budget_bytes: int, seed: np.uint64, part: int, parts: int) -> None:
+    def __init__(self, budget_bytes: int, seed: np.uint64, partition: int, partitions: int) -> None:
         self._budget_bytes = budget_bytes
-        self._seed, self._part, self._parts = seed, np.uint64(part), np.uint64(parts)
-        self._most_names = _MOST_NAMES // parts
+        self._seed, self._partition, self._partitions = (
+            seed,
+            np.uint64(partition),
+            np.uint64(partitions),
+        )
+        self._most_names = _MOST_NAMES // partitions
         # Pages are taken as they are filled. There is always room for the two names of an edge.
         most_bytes = min(max(budget_bytes, 4 * MAX_NAME_BYTES), 1 << kernels.OFFSET_BITS)
         self._arena = np.empty(most_bytes + kernels.ARENA_SLACK, np.uint8)
@@ -75,7 +80,7 @@ class NameTable:
     def number(
         self, numbers: NDArray[np.uint32], hashes: NDArray[np.uint64], edges: NamedEdges
     ) -> None:
-        """Assign numbers to the names of this part; there must be room."""
+        """Assign numbers to the names of this partition; there must be room."""
         num_slots = self._slots_for(self.num_names + edges.starts.size)
         if num_slots > self._slots.size:
             del self._slots  # its memory is for the larger one
@@ -91,27 +96,27 @@ class NameTable:
             self._slots,
             self._arena,
             self._state,
-            self._part,
-            self._parts,
+            self._partition,
+            self._partitions,
         )
 
-    def write_run(self, records: SpillFile, ranks_file: SpillFile) -> Run:
-        """Sort the names, write them and their ranks, and begin anew."""
+    def write_run(self, records: SpillFile, positions_file: SpillFile) -> Run:
+        """Sort the names, write them and their positions, and begin anew."""
         del self._slots
         count, filled = self.num_names, int(self._state[kernels.FILLED])
         offsets, keys = np.empty(count, np.uint64), np.empty(count, np.uint64)
         sort_kernels.list_names(offsets, self._arena, filled)
         sort_kernels.sort_names(offsets, keys, self._arena)
         del keys
-        ranks = np.empty(count, np.uint32)
+        positions = np.empty(count, np.uint32)
         out = np.empty(_WRITE_BYTES + MAX_NAME_BYTES, np.uint8)
         start = records.reserve(filled - (kernels.RECORD_BYTES - 2) * count)
         place, number = start, 0
         while number < count:
-            size, number = sort_kernels.put_records(out, ranks, offsets, self._arena, number)
+            size, number = sort_kernels.put_records(out, positions, offsets, self._arena, number)
             records.write_at(out[:size], place)
             place += size
-        ranks_start = ranks_file.append(ranks)
-        run = Run(count, start, place - start, int(self._state[kernels.LONGEST]), ranks_start)
+        positions_start = positions_file.append(positions)
+        run = Run(count, start, place - start, int(self._state[kernels.LONGEST]), positions_start)
         self._begin()
         return run

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from oocbfs import memory
 from oocbfs.conversion.edge_log import EdgeLog
 from oocbfs.conversion.ids import check_count
-from oocbfs.conversion.naming.merge import Merge, least_bytes
-from oocbfs.conversion.naming.table import NameTable, Run
+from oocbfs.conversion.names.merge import Merge, least_bytes
+from oocbfs.conversion.names.table import NameTable, Run
 from oocbfs.conversion.resources import Resources
 from oocbfs.conversion.spill import SpillFile
 from oocbfs.formats.container.layout import Kind
@@ -49,8 +49,8 @@ class _Generation:
     batches: range
 
 
-class Naming(Closing):
-    """The edges of a stream of names, as a stream of numbers: the ranks of the names.
+class Numbering(Closing):
+    """The edges of a stream of names, as a stream of numbers: the positions of the names.
 
     First ``read``, then ``merge``; then it is an ``EdgeStream``, and ``write`` writes the names.
     """
@@ -62,13 +62,18 @@ class Naming(Closing):
         self._threads = resources.plan.threads
         held = resources.plan.held_bytes
         self._log = EdgeLog(resources.folder, held // 8)
-        self._records, self._ranks, self._vertices, self._names, self._starts = (
+        self._records, self._positions, self._vertices, self._names, self._starts = (
             SpillFile(resources.folder) for _ in range(5)
         )
         self._seed = np.uint64(secrets.randbits(64))
         share = held // 2
-        self._parts = parts = max(1, min(self._threads, _MOST_TABLES, share // _TABLE_BYTES))
-        self._tables = [NameTable(share // parts, self._seed, part, parts) for part in range(parts)]
+        self._partitions = partitions = max(
+            1, min(self._threads, _MOST_TABLES, share // _TABLE_BYTES)
+        )
+        self._tables = [
+            NameTable(share // partitions, self._seed, partition, partitions)
+            for partition in range(partitions)
+        ]
         self._runs: list[Run] = []
         self._generations: list[_Generation] = []
         self.name, self.declared = stream.name, Declared()
@@ -85,7 +90,7 @@ class Naming(Closing):
             for edges in stream.named_batches():
                 for first in range(0, edges.num_edges, _PIECE_EDGES):
                     stop = min(first + _PIECE_EDGES, edges.num_edges)
-                    self._add(edges.part(first, stop))
+                    self._add(edges.slice(first, stop))
                 self._resources.plan.watch.is_over()
                 bar.update(stream.done - bar.n)
             self._end_generation()
@@ -99,24 +104,28 @@ class Naming(Closing):
             self._end_generation()
             if not self._have_room(edges, num_bytes) and edges.num_edges > 1:
                 half = edges.num_edges // 2
-                self._add(edges.part(0, half))
-                self._add(edges.part(half, edges.num_edges))
+                self._add(edges.slice(0, half))
+                self._add(edges.slice(half, edges.num_edges))
                 return
         hashes = np.empty(edges.starts.size, np.uint64)
         numbers = np.empty(edges.starts.size, np.uint32)
         step = -(-hashes.size // len(self._tables))
 
         def mix(first: int) -> None:
-            part = slice(first, first + step)
+            piece = slice(first, first + step)
             words.hash_names(
-                hashes[part], edges.text, edges.starts[part], edges.lengths[part], self._seed
+                hashes[piece],
+                edges.text,
+                edges.starts[piece],
+                edges.lengths[piece],
+                self._seed,
             )
 
         def number(table: NameTable) -> None:
             table.number(numbers, hashes, edges)
 
-        list(ordered_map(mix, range(0, hashes.size, step), self._parts))
-        list(ordered_map(number, self._tables, self._parts))
+        list(ordered_map(mix, range(0, hashes.size, step), self._partitions))
+        list(ordered_map(number, self._tables, self._partitions))
         ends = numbers.astype(np.uint64)
         self._log.append(Edges(ends[0::2].copy(), ends[1::2].copy()))
 
@@ -131,10 +140,10 @@ class Naming(Closing):
         if first == len(self._log):
             return
         self._generations.append(_Generation(len(self._runs), range(first, len(self._log))))
-        self._runs += ordered_map(self._write_run, self._tables, self._parts)
+        self._runs += ordered_map(self._write_run, self._tables, self._partitions)
 
     def _write_run(self, table: NameTable) -> Run:
-        return table.write_run(self._records, self._ranks)
+        return table.write_run(self._records, self._positions)
 
     # 2. Merge
 
@@ -155,13 +164,13 @@ class Naming(Closing):
     @property
     def spilled_bytes(self) -> int:
         """Bytes that went to disk."""
-        files = (self._records, self._ranks, self._vertices, self._names, self._starts)
+        files = (self._records, self._positions, self._vertices, self._names, self._starts)
         return self._log.spilled_bytes + sum(file.size for file in files)
 
     # 3. An edge stream
 
     def batches(self) -> Iterator[Edges]:
-        """Yield the edges between ranks of names."""
+        """Yield the edges between positions of names."""
         for generation in self._generations:
             vertices = self._vertices_of(generation)
 
@@ -177,21 +186,21 @@ class Naming(Closing):
                 yield edges
             del vertices, renamed
         self._log.close()
-        self._ranks.close()
+        self._positions.close()
         self._vertices.close()
 
     def _vertices_of(self, generation: _Generation) -> NDArray[np.uint32]:
         """Return the vertex of each number of a generation."""
-        parts = self._parts
-        runs = self._runs[generation.first_run : generation.first_run + parts]
-        vertices = np.zeros(parts * max(run.num_names for run in runs), np.uint32)
-        for part, run in enumerate(runs):
-            ranks = np.empty(run.num_names, np.uint32)
-            self._ranks.read_into(ranks, run.ranks_start)
-            by_rank = np.empty(run.num_names, np.uint32)
-            place = self._vertices_starts[generation.first_run + part]
-            self._vertices.read_into(by_rank, place)
-            vertices[part::parts][: run.num_names] = by_rank[ranks]
+        partitions = self._partitions
+        runs = self._runs[generation.first_run : generation.first_run + partitions]
+        vertices = np.zeros(partitions * max(run.num_names for run in runs), np.uint32)
+        for partition, run in enumerate(runs):
+            positions = np.empty(run.num_names, np.uint32)
+            self._positions.read_into(positions, run.positions_start)
+            by_position = np.empty(run.num_names, np.uint32)
+            place = self._vertices_starts[generation.first_run + partition]
+            self._vertices.read_into(by_position, place)
+            vertices[partition::partitions][: run.num_names] = by_position[positions]
         return vertices
 
     # 4. The names
@@ -210,5 +219,5 @@ class Naming(Closing):
         """Release memory and disk space."""
         self._tables.clear()
         self._log.close()
-        for file in (self._records, self._ranks, self._vertices, self._names, self._starts):
+        for file in (self._records, self._positions, self._vertices, self._names, self._starts):
             file.close()

@@ -5,19 +5,19 @@
 // lanes then visit the 32 vertices of one word after the other. Bits after the last vertex are
 // visited from the start.
 #include "bfs/expand.cuh"
-#include "devices/dealt.cuh"
+#include "devices/block_cyclic.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
-unite_words(Search search, Rows out_rows, Deal deal, u32 level) {
+merge_words(Search search, Rows out_rows, BlockCyclic cut, u32 level) {
   const u64 num_words = ((u64)out_rows.num_vertices + 31) / 32;
-  const u32* received = (const u32*)deal.received;
+  const u32* received = (const u32*)cut.received;
   RowSectors found_sectors = {};
   for (u64 first : warp_stride((num_words + 31) / 32)) {
     const u64 mine = first * 32 + lane_id();
     u32 fresh = 0;
     if (mine < num_words) {
-      for (u32 device = 0; device < deal.devices; device++)
-        fresh |= received[2 * deal.stride * device + mine];
+      for (u32 device = 0; device < cut.devices; device++)
+        fresh |= received[2 * cut.stride * device + mine];
       const u32 visited = search.visited[mine];
       fresh &= ~visited;
       if (fresh) search.visited[mine] = visited | fresh;

@@ -18,7 +18,7 @@ _LOOK_UP_SECONDS = 3e-9
 _ORDER_SECONDS = 40e-9
 
 
-class NamingForecast(NamedTuple):
+class ToIdsForecast(NamedTuple):
     """Seconds of results by part: the device names a piece and copies it, the host takes it.
 
     The host is busy with one piece while the device works on the next. ``order_seconds`` follow, if
@@ -42,9 +42,9 @@ class NamingForecast(NamedTuple):
         return max(self.device_seconds + self.copy_seconds, self.host_seconds) + self.order_seconds
 
 
-def predict_naming(
+def predict_to_ids(
     rates: Rates, num_vertices: int, *, on_device: bool, with_parents: bool, threads: int
-) -> NamingForecast:
+) -> ToIdsForecast:
     """Predict how long results take; ``on_device``: whether it has the order, or needs none."""
     # A byte for each level; four for the position of each parent.
     result_bytes = (5 if with_parents else 1) * num_vertices
@@ -54,7 +54,7 @@ def predict_naming(
     sectors = arrays * num_vertices if on_device else 0
     to_write = _WIDEN_SECONDS + (_LOOK_UP_SECONDS if with_parents else 0)
     to_order = 0 if on_device else arrays * _ORDER_SECONDS
-    return NamingForecast(
+    return ToIdsForecast(
         device_seconds=(read_bytes + result_bytes) / rates.device_bandwidth
         + sectors / rates.device_sectors,
         copy_seconds=result_bytes / rates.copy_bandwidth,

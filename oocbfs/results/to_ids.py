@@ -40,7 +40,7 @@ def count_sizes(levels: NDArray[np.int32], depth: int, threads: int) -> NDArray[
     return np.sum(parts, axis=0, initial=0, dtype=np.int64) if parts else count(0, 0)
 
 
-def name_levels(
+def levels_to_ids(
     graph: AnyStored, levels: NDArray[LevelType], arrays: ResultArrays, threads: int
 ) -> NDArray[LevelType]:
     """Levels by natural position."""
@@ -61,7 +61,7 @@ def check_parents(graph: AnyStored) -> None:
         )
 
 
-def name_parents(
+def parents_to_ids(
     graph: AnyStored, parents: NDArray[np.uint32], arrays: ResultArrays, threads: int
 ) -> NDArray[np.int64]:
     """Parents by natural position, as input ids."""
@@ -73,7 +73,7 @@ def name_parents(
     return out
 
 
-def name_components(
+def components_to_ids(
     graph: AnyStored, labels: NDArray[np.uint32], arrays: ResultArrays, threads: int
 ) -> tuple[Ids, NDArray[np.uint32]]:
     """Smallest id of each vertex's component, and its size, both by natural position.
@@ -96,7 +96,7 @@ def name_components(
     order = _NO_ORDER if graph.order is None else graph.order
     ids = _NO_IDS if graph.listed_ids is None else graph.listed_ids
     first_id = np.uint64(graph.first_id)
-    _fill(out, components_names.name_components, threads, labels, order, ids, first_id)
+    _fill(out, components_names.components_to_ids, threads, labels, order, ids, first_id)
     return out, counts
 
 

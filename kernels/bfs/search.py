@@ -18,15 +18,15 @@ from oocbfs.kernels.atomics import kernel, nanoseconds, store_release
 from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.bottom_up import bottom_up
 from oocbfs.kernels.bfs.finish import (
-    NAMES,
     RESULTS,
     SMALL_RESULTS,
-    Names,
+    TO_IDS,
     Results,
+    ToIds,
     finish,
-    names_at,
     plan_finish,
     results_at,
+    to_ids_at,
 )
 from oocbfs.kernels.bfs.frontier import (
     bitmap_to_queue,
@@ -36,18 +36,18 @@ from oocbfs.kernels.bfs.frontier import (
     sweep,
 )
 from oocbfs.kernels.bfs.levels import FINISHED, PAUSED, SHARED, lead, worker_loop
-from oocbfs.kernels.bfs.small_levels import expand_parts, parts_to_queue
+from oocbfs.kernels.bfs.small_levels import expand_local_queues, merge_local_queues
 from oocbfs.kernels.bfs.state import (
     AUTO,
     BITMAP_TO_QUEUE,
     BOTTOM_UP,
     BOTTOM_UP_STEP,
     DENSE_STEP,
+    LOCAL_LIMIT,
+    LOCAL_STEP,
     MAX_RECORDS,
+    MERGE_LOCAL_QUEUES,
     OPTIONS,
-    PARTS_EDGES,
-    PARTS_STEP,
-    PARTS_TO_QUEUE,
     QUEUE_TO_BITMAP,
     SPARSE_STEP,
     STATE,
@@ -76,18 +76,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AUTO", "BOTTOM_UP", "CODE", "MAX_RECORDS", "TOP_DOWN", "BfsFound", "BfsScratch",
-    "Names", "load", "traverse",
+    "ToIds", "load", "search",
 ]  # fmt: skip
 
-# A frontier with fewer edges is not worth waking the workers for. Before level FIRST_PARTS, all
-# threads together need bitmaps, which takes longer than parts.
+# A frontier with fewer edges is not worth waking the workers for. Before level
+# FIRST_LOCAL_QUEUES, all threads together need bitmaps, which takes longer than local queues.
 ALONE_EDGES, EARLY_EDGES = 512, 4096
 # Workers are called when a search has looked at so many edges and its frontier is worth sharing.
 WAKE_EDGES = 1 << 15
-# A frontier with fewer edges is expanded in parts, one a thread.
-PARTS_LIMIT = PARTS_EDGES
+# A frontier with fewer edges is expanded in local queues, one a thread.
+MOST_LOCAL_EDGES = LOCAL_LIMIT
 # But not before this level: only meshes, roads and the like have many middling levels.
-FIRST_PARTS = 32
+FIRST_LOCAL_QUEUES = 32
 # A frontier with more edges than n / 32 is expanded densely.
 DENSE_SHIFT = 5
 # After one that waited for a worker, so many are left to the leader; deep ones wait at each level.
@@ -105,10 +105,10 @@ def _do_work(rows_out, rows_in, state, thread):
         top_down_dense(rows_out, state, thread)
     elif task == SPARSE_STEP:
         top_down_sparse(rows_out, state, thread)
-    elif task == PARTS_STEP:
-        expand_parts(rows_out, state, thread)
-    elif task == PARTS_TO_QUEUE:
-        parts_to_queue(state, thread)
+    elif task == LOCAL_STEP:
+        expand_local_queues(rows_out, state, thread)
+    elif task == MERGE_LOCAL_QUEUES:
+        merge_local_queues(state, thread)
     elif task == SWEEP:
         sweep(rows_out, state)
     elif task == SUM_DEGREES:
@@ -123,7 +123,7 @@ def _do_work(rows_out, rows_in, state, thread):
 
 
 @kernel
-def _lead(rows_out, rows_in, state, options, names, results):
+def _lead(rows_out, rows_in, state, options, to_ids, results):
     """Run levels until Python must do something, or to the end; then name the results."""
     rows_out, rows_in, state = rows_at(rows_out), rows_at(rows_in), state_at(state)
     control, options, results = state.control, options_at(options), results_at(results)
@@ -133,44 +133,44 @@ def _lead(rows_out, rows_in, state, options, names, results):
     if results.levels.size > SMALL_RESULTS and options.threads > 1 and control[words.WOKEN] == 0:
         control[words.WOKEN] = 1
         return SHARED
-    control[words.NAMING_BEGAN] = nanoseconds(options.clock)
+    control[words.TO_IDS_BEGAN] = nanoseconds(options.clock)
     plan_finish(state, rows_out.heads.size)
     store_release(control, GATE, FINISH)
-    finish(state, names_at(names), results, rows_out.degrees, np.int64(0))
+    finish(state, to_ids_at(to_ids), results, rows_out.degrees, np.int64(0))
     return FINISHED
 
 
 @kernel
-def _follow(rows_out, rows_in, state, names, results, thread):
-    """Take part in regions until the leader is done, and in the naming."""
+def _follow(rows_out, rows_in, state, to_ids, results, thread):
+    """Take part in regions until the leader is done, and in bringing results to ids."""
     rows_out, rows_in, state = rows_at(rows_out), rows_at(rows_in), state_at(state)
     worker_loop(rows_out, rows_in, state, thread)
-    finish(state, names_at(names), results_at(results), rows_out.degrees, thread)
+    finish(state, to_ids_at(to_ids), results_at(results), rows_out.degrees, thread)
 
 
 @compiled(types.int64(*[types.int64] * 7), _nrt=False)
-def _run(rows_out, rows_in, state, options, names, results, thread):
+def _run(rows_out, rows_in, state, options, to_ids, results, thread):
     """Run levels on thread 0, and tasks of their regions on the others; all name the results.
 
     But for the thread, arguments are the addresses of structs. A worker then waits for the next
-    traversal for a while.
+    search for a while.
     """
     if thread == 0:
         mailbox = state_at(state).mailbox
         if state_at(state).control[words.WOKEN]:
-            wake(mailbox, rows_out, rows_in, state, options, names, results)
-        outcome = _lead(rows_out, rows_in, state, options, names, results)
+            wake(mailbox, rows_out, rows_in, state, options, to_ids, results)
+        outcome = _lead(rows_out, rows_in, state, options, to_ids, results)
         if outcome == FINISHED:
             cancel_wake(mailbox)
         return outcome
     is_owner = False
     while True:
-        _follow(rows_out, rows_in, state, names, results, thread)
+        _follow(rows_out, rows_in, state, to_ids, results, thread)
         mailbox = state_at(state).mailbox
         if not spin_then_park(mailbox, thread, is_owner):
             return FINISHED
         is_owner = True
-        rows_out, rows_in, state, options, names, results = read_arguments(mailbox, thread)
+        rows_out, rows_in, state, options, to_ids, results = read_arguments(mailbox, thread)
 
 
 def _run_structs(parking: Parking, *structs_and_thread: Any) -> int:  # noqa: ANN401
@@ -183,17 +183,17 @@ def _run_structs(parking: Parking, *structs_and_thread: Any) -> int:  # noqa: AN
 _ADDRESS = attrgetter("address")
 _NONE = np.empty(0, np.uint32)
 _NO_IDS = np.empty(0, np.int64)
-_STORED = Names(_NONE, _NONE, np.empty(0, np.uint64), 0)
+_STORED = ToIds(_NONE, _NONE, np.empty(0, np.uint64), 0)
 
 
-def traverse(
+def search(
     rows_out: Rows,
     rows_in: Rows | None,
     sources: NDArray[np.uint32],
     levels: NDArray[np.int32],
     parents: NDArray[Any] | None = None,
     *,
-    names: Names | None = None,
+    to_ids: ToIds | None = None,
     threads: int = 1,
     direction: int = AUTO,
     max_depth: int = -1,
@@ -223,7 +223,7 @@ def traverse(
     max_depth, target
         Stop after this level, or after the level that holds this vertex; -1 for neither.
     kept
-        Memory of earlier traversals of the same rows, which saves asking the system for it.
+        Memory of earlier searches of the same rows, which saves asking the system for it.
     """
     sources = np.asarray(sources, np.uint32)
     if sources.size > 1:
@@ -235,7 +235,7 @@ def traverse(
     scratch.control[words.WORK_ADDRESS] = address_of(_do_work)
     if scratch.calls_alone > 0:
         threads = 1
-    state = _make_state(scratch, sources, levels, parents, rows_out, names, threads)
+    state = _make_state(scratch, sources, levels, parents, rows_out, to_ids, threads)
     control = state.control
     options = BfsOptions(
         threads=threads,
@@ -246,13 +246,13 @@ def traverse(
         unexplored_edges=rows_out.num_edges - WAKE_EDGES,
         early_edges=EARLY_EDGES,
         alone_edges=ALONE_EDGES,
-        parts_edges=PARTS_LIMIT,
-        first_parts=FIRST_PARTS,
+        local_edges=MOST_LOCAL_EDGES,
+        first_local_queues=FIRST_LOCAL_QUEUES,
         dense_edges=rows_out.heads.size >> DENSE_SHIFT,
     )
-    ids = _NO_IDS if names is None or parents is None else parents
+    ids = _NO_IDS if to_ids is None or parents is None else parents
     results = Results(levels, ids, scratch.counts)
-    structs = _make_structs(scratch, (state, names or _STORED, results))
+    structs = _make_structs(scratch, (state, to_ids or _STORED, results))
     rows_and_state = (scratch.rows_out, scratch.rows_in, structs[0])
     together = (*rows_and_state, _options_struct(options), *structs[1:])
     parking = scratch.parking
@@ -264,13 +264,13 @@ def traverse(
         run_together(_run_structs, arguments, workers, control, paused=PAUSED, wait=False)
     # Workers that are late find nothing to do, and may hold the struct for long.
     structs[-1].release()
-    naming_seconds = (time.monotonic_ns() - int(control[words.NAMING_BEGAN])) * 1e-9
+    naming_seconds = (time.monotonic_ns() - int(control[words.TO_IDS_BEGAN])) * 1e-9
     if control[ALONE]:
         scratch.calls_alone = CALLS_ALONE if control[words.DEPTH] < DEEP else DEEP_CALLS_ALONE
     else:
         scratch.calls_alone = max(0, scratch.calls_alone - 1)
     scratch.control[words.LEVELS_CLEAR] = control[words.LEVELS_CLEAR]
-    if names is not None:
+    if to_ids is not None:
         scratch.control[words.PARENTS_CLEAR] = control[words.PARENTS_CLEAR]
     found = scratch.sum_up(control, levels, naming_seconds)
     if kept is not None:
@@ -284,9 +284,9 @@ def _options_struct(options: BfsOptions) -> Struct:
 
 
 def _make_structs(scratch: BfsScratch, tuples: tuple[Any, ...]) -> tuple[Struct, ...]:
-    """Make structs of the tuples, from those of the last traversal if there was one."""
+    """Make structs of the tuples, from those of the last search if there was one."""
     if scratch.structs is None:
-        scratch.structs = tuple(map(Struct, (STATE, NAMES, RESULTS), tuples))
+        scratch.structs = tuple(map(Struct, (STATE, TO_IDS, RESULTS), tuples))
     else:
         scratch.structs = tuple(map(Struct.with_values, scratch.structs, tuples))
     return scratch.structs
@@ -298,7 +298,7 @@ def _make_state(
     levels: NDArray[np.int32],
     parents: NDArray[Any] | None,
     rows: Rows,
-    names: Names | None,
+    to_ids: ToIds | None,
     threads: int,
 ) -> BfsState:
     """Put together what threads share. Control words are new: a late worker may still read them."""
@@ -310,21 +310,21 @@ def _make_state(
     scratch.queue[: sources.size] = sources
     if parents is None:
         parents = _NONE
-    elif names is not None:
+    elif to_ids is not None:
         parents = scratch.parents
     else:
         control[words.PARENTS_CLEAR] = 0
         parents[rows.heads.size :] = NO_HEAD
     return BfsState(
         levels=scratch.levels,
-        deep_levels=levels if names is None else scratch.deep_levels,
+        deep_levels=levels if to_ids is None else scratch.deep_levels,
         parents=parents,
         queue=scratch.queue,
         bitmaps=scratch.bitmaps,
         ids=scratch.ids,
         probing=scratch.probing,
         finds=scratch.finds,
-        parts=scratch.parts,
+        local_queues=scratch.local_queues,
         hubs=scratch.hubs,
         records=scratch.records,
         mailbox=scratch.parking.mailbox if threads > 1 else _NO_IDS,
@@ -337,7 +337,7 @@ CODE = (code_of(_do_work), code_of(_run))
 
 @cache
 def load() -> None:
-    """Compile the kernels or load them from the cache, so that no traversal's time includes it."""
+    """Compile the kernels or load them from the cache, so that no search's time includes it."""
     prepare_together(_do_work, _run)
     rows = one_row()
-    traverse(rows, rows, np.zeros(1, np.uint32), np.empty(1, np.int32))
+    search(rows, rows, np.zeros(1, np.uint32), np.empty(1, np.int32))

@@ -1,4 +1,4 @@
-"""Results of a search in parts that stay as the driver has them, until somebody wants numbers.
+"""Results of a sharded search that stay as the driver has them, until somebody wants numbers.
 
 A driver keeps a byte for each vertex, and four with parents, in the order of the file. Named
 results take four and eight more. Here they are named a range of positions at a time: to write them
@@ -22,28 +22,28 @@ from oocbfs.formats.edges import Ids
 from oocbfs.formats.output.part_files import bounds_of, write_parts
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.results.bfs import BfsResult, Stats
-from oocbfs.results.naming import name_parents
 from oocbfs.results.tables import dask_of_files
+from oocbfs.results.to_ids import parents_to_ids
 
 if TYPE_CHECKING:
     from oocbfs.cluster.results import AllResults
-    from oocbfs.cluster.stored_parts import StoredParts
+    from oocbfs.cluster.stored_shards import StoredShards
 
 _PIECE = 1 << 20
 
 
-class PartResult(BfsResult):
-    """Levels of a graph in parts, not gathered; the graph must be open while they are asked for.
+class ShardedResult(BfsResult):
+    """Levels of a sharded graph, not gathered; the graph must be open while they are asked for.
 
     ``levels`` and ``parents`` gather all of them, once.
     """
 
-    _stored: StoredParts
+    _stored: StoredShards
     _results: AllResults
 
     def __init__(
         self,
-        stored: StoredParts,
+        stored: StoredShards,
         sources: list[Any],
         results: AllResults,
         level_sizes: NDArray[np.int64],
@@ -70,7 +70,7 @@ class PartResult(BfsResult):
         stored = self._results.parents
         if not stored.size:
             return self._again().parents
-        return name_parents(self._stored, stored, ResultArrays(), self.stats.threads)
+        return parents_to_ids(self._stored, stored, ResultArrays(), self.stats.threads)
 
     @property
     def has_parents(self) -> bool:
@@ -105,7 +105,7 @@ class PartResult(BfsResult):
         return self._stored.ids_of(parents)
 
     def write_levels(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write levels into a folder with a file for each part, such as ``levels.parquet/``.
+        """Write levels into a folder with a file for each shard, such as ``levels.parquet/``.
 
         Raises
         ------
@@ -128,7 +128,7 @@ class PartResult(BfsResult):
     ) -> None:
         write_parts(
             os.path.join(path, ""),
-            self._stored.num_parts,
+            self._stored.num_shards,
             name,
             self._stored.num_vertices,
             self._stored.id_column,
@@ -140,10 +140,10 @@ class PartResult(BfsResult):
         )
 
     def to_dask(self, chunk: int | str | os.PathLike[str] = "") -> Any:  # noqa: ANN401
-        """Return the levels as a Dask array with a chunk for each part.
+        """Return the levels as a Dask array with a chunk for each shard.
 
         ``chunk`` is a folder that workers see and that is made here, such as ``"levels.npy/"``:
-        whoever computes with a part reads it there. This process never holds all levels.
+        whoever computes with a shard reads it there. This process never holds all levels.
         """
         if isinstance(chunk, int) or Path(chunk).suffix != ".npy":
             raise QueryError(
@@ -152,18 +152,18 @@ class PartResult(BfsResult):
             )
         path = Path(chunk)
         self.write_levels(path)
-        bounds = bounds_of(self._stored.num_vertices, self._stored.num_parts)
+        bounds = bounds_of(self._stored.num_vertices, self._stored.num_shards)
         sizes = [stop - first for first, stop in bounds]
         return dask_of_files(sorted(os.path.abspath(name) for name in path.iterdir()), sizes)
 
 
-def stored_between(graph: StoredParts, first: int, stop: int) -> NDArray[np.uint32]:
+def stored_between(graph: StoredShards, first: int, stop: int) -> NDArray[np.uint32]:
     """Return the stored vertices at positions first … stop-1, without those of all others."""
     with graph.reading():
         if graph.order is None:
             return np.arange(first, stop, dtype=np.uint32)
-        if "ranks" in graph.__dict__:
-            return graph.ranks[first:stop]
+        if "stored_at" in graph.__dict__:
+            return graph.stored_at[first:stop]
         found = np.empty(stop - first, np.uint32)
         for begin in range(0, graph.num_vertices, _PIECE):
             positions = graph.order[begin : begin + _PIECE]

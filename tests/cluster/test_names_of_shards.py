@@ -1,4 +1,4 @@
-"""Graphs whose vertices have names, in parts: users give names and get names."""
+"""Graphs whose vertices have names, in shards: users give names and get names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PEOPLE = 'alice,bob\nbob,carol\ncarol,dave\nerin,frank\nfrank,grace\n"o, hara",e
 
 @pytest.fixture(scope="module")
 def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a graph of names, and of some hundred more, so that every part has some."""
+    """Return a graph of names, and of some hundred more, so that every shard has some."""
     folder = tmp_path_factory.mktemp("people")
     more = "".join(f"n{k:03d},n{k * 7 % 300:03d}\n" for k in range(1, 300))
     (folder / "people.csv").write_text(PEOPLE + more, encoding="utf-8")

@@ -1,7 +1,7 @@
 """Top-down steps: the rows of the frontier hand their words to their neighbours.
 
-Only sources that go top-down are handed on. A dense push marks neighbours, each thread in a set
-of its own, and ``pull`` commits them. A sparse one is the leader's alone; it lists what it marks
+Only sources that go top-down are handed on. A dense step marks neighbours, each thread in a set
+of its own, and ``bottom_up`` commits them. A sparse one is the leader's; it lists what it marks
 and commits it itself.
 """
 
@@ -13,7 +13,7 @@ from oocbfs.kernels.atomics import atomic_add, inlined, kernel, prefetch, traili
 from oocbfs.kernels.constants import SEGMENT_BYTES
 from oocbfs.kernels.gather import gather_segment
 from oocbfs.kernels.many import state as words
-from oocbfs.kernels.many.state import CHUNK, FIRST_OWN, PUSHING, SEEN, frontiers, other_row
+from oocbfs.kernels.many.state import CHUNK, FIRST_OWN, SEEN, TOP_DOWN_SOURCES, frontiers, other_row
 from oocbfs.kernels.region import CURSOR, ONE, ZERO, take_chunk
 from oocbfs.kernels.rows import row_begin
 
@@ -24,22 +24,22 @@ _AHEAD = 6
 
 @kernel
 def list_frontier(state):
-    """List the vertices that have something to push."""
+    """List the vertices that have something to hand on."""
     control = state.control
     frontier, vertices = frontiers(state)[0], state.lists[control[words.LIST]]
-    pushing = state.masks[PUSHING]
+    top_down = state.masks[TOP_DOWN_SOURCES]
     while True:
         begin, end = take_chunk(control, CURSOR, CHUNK, frontier.size)
         if begin == end:
             return
         count = 0
         for v in range(begin, end):
-            count += np.int64(frontier[v] & pushing != ZERO)
+            count += np.int64(frontier[v] & top_down != ZERO)
         if count == 0:
             continue
         position = atomic_add(control, words.LIST_END, count)
         for v in range(begin, end):
-            if frontier[v] & pushing != ZERO:
+            if frontier[v] & top_down != ZERO:
                 vertices[position] = v
                 position += 1
 
@@ -56,14 +56,14 @@ def _mark(marks, listed, num_listed, v, word, sparse):
 
 
 @kernel
-def _push_rows(rows, state, marks, listed, sparse, thread, begin, end):
-    """Push along the rows of the list's vertices begin … end-1.
+def _top_down_rows(rows, state, marks, listed, sparse, thread, begin, end):
+    """Go top-down along the rows of the list's vertices begin … end-1.
 
     Returns how many vertices are listed (-1 if a tail is malformed), the edges, and the bytes.
     """
     heads, tails = rows.heads, rows.tails
     frontier, vertices = frontiers(state)[0], state.lists[state.control[words.LIST]]
-    pushing = state.masks[PUSHING]
+    top_down = state.masks[TOP_DOWN_SOURCES]
     ids = state.ids[thread]
     n = heads.size
     num_listed = np.int64(0)
@@ -76,7 +76,7 @@ def _push_rows(rows, state, marks, listed, sparse, thread, begin, end):
         prefetch(heads, ahead)
         prefetch(tails, row_begin(rows, np.int64(vertices[min(i + _AHEAD, end - 1)])))
         u = np.int64(vertices[i])
-        word = frontier[u] & pushing
+        word = frontier[u] & top_down
         head = heads[u]
         if word == ZERO or head >= n:
             continue
@@ -98,7 +98,7 @@ def _push_rows(rows, state, marks, listed, sparse, thread, begin, end):
 
 
 @kernel
-def push(rows, state, thread):
+def top_down(rows, state, thread):
     """Mark neighbours in this thread's own set; threads that have none do nothing."""
     control, sets = state.control, state.sets
     own = np.int64(FIRST_OWN + thread - 1)
@@ -112,7 +112,7 @@ def push(rows, state, thread):
         begin, end = take_chunk(control, CURSOR, _LIST_CHUNK, control[words.LIST_END])
         if begin == end:
             break
-        outcome, more_edges, more_bytes = _push_rows(
+        outcome, more_edges, more_bytes = _top_down_rows(
             rows, state, sets[own], state.lists[0], False, thread, begin, end
         )
         edges += more_edges
@@ -124,15 +124,17 @@ def push(rows, state, thread):
 
 
 @kernel
-def push_sparse(rows, state):
-    """Push along the whole list on the leading thread, list what is marked, commit and count it."""
+def top_down_sparse(rows, state):
+    """Go top-down along the whole list on the leading thread; list, commit and count the marked."""
     control, seen = state.control, state.sets[SEEN]
     frontier, next_frontier = frontiers(state)
     vertices, listed = state.lists[control[words.LIST]], state.lists[1 - control[words.LIST]]
     planes, depth = state.planes, control[words.DEPTH]
     counts, degree_sums = state.counts[0], state.degree_sums[0]
     end = control[words.LIST_END]
-    num_listed, edges, num_bytes = _push_rows(rows, state, next_frontier, listed, True, 0, 0, end)
+    num_listed, edges, num_bytes = _top_down_rows(
+        rows, state, next_frontier, listed, True, 0, 0, end
+    )
     if num_listed < 0:
         control[words.FAILED] = 1
         return

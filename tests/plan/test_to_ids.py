@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from oocbfs.plan.naming import NamingForecast, predict_naming
 from oocbfs.plan.rates import published
+from oocbfs.plan.to_ids import ToIdsForecast, predict_to_ids
 
 RATES = published(300e9, 12e9)
 
 
 def test_the_host_works_while_the_device_does() -> None:
-    assert NamingForecast(2.0, 1.0, 2.5, 0.0).seconds == 3.0
-    assert NamingForecast(2.0, 1.0, 4.0, 0.5).seconds == 4.5
+    assert ToIdsForecast(2.0, 1.0, 2.5, 0.0).seconds == 3.0
+    assert ToIdsForecast(2.0, 1.0, 4.0, 0.5).seconds == 4.5
 
 
 def test_parts_are_written_in_milliseconds() -> None:
-    assert str(NamingForecast(0.002, 0.001, 0.0045, 0.0)) == (
+    assert str(ToIdsForecast(0.002, 0.001, 0.0045, 0.0)) == (
         "named 2.0 ms, copied 1.0 ms, written meanwhile 4.5 ms"
     )
 
@@ -25,7 +25,7 @@ def test_parts_are_written_in_milliseconds() -> None:
 def test_who_brings_results_into_order(with_parents: bool) -> None:
     n = 1_000_000
     here, there = (
-        predict_naming(RATES, n, on_device=on_device, with_parents=with_parents, threads=1)
+        predict_to_ids(RATES, n, on_device=on_device, with_parents=with_parents, threads=1)
         for on_device in (False, True)
     )
     sent = 5 * n if with_parents else n
@@ -36,7 +36,7 @@ def test_who_brings_results_into_order(with_parents: bool) -> None:
 
 def test_all_threads_help() -> None:
     one, two = (
-        predict_naming(RATES, 1000, on_device=False, with_parents=True, threads=threads)
+        predict_to_ids(RATES, 1000, on_device=False, with_parents=True, threads=threads)
         for threads in (1, 2)
     )
     assert one.host_seconds == 2 * two.host_seconds

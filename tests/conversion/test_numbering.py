@@ -13,7 +13,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import oocbfs
-from oocbfs.conversion.naming.naming import Naming
+from oocbfs.conversion.names.numbering import Numbering
 from oocbfs.conversion.plan import ConvertPlan, MemoryWatch
 from oocbfs.conversion.resources import Resources
 from oocbfs.errors import BudgetError, InputError
@@ -90,10 +90,10 @@ def test_text_that_python_writes(edges: Pairs) -> None:
         assert stored(path) == expected(edges)
 
 
-def naming(folder: Path, edges: Pairs, held_bytes: int, threads: int = 2) -> Naming:
+def numbering(folder: Path, edges: Pairs, held_bytes: int, threads: int = 2) -> Numbering:
     """Number names with little memory; all parts are those of a conversion."""
     plan = ConvertPlan(threads=threads, held_bytes=held_bytes, watch=MemoryWatch())
-    return Naming(Resources(folder, plan, Phases(show=False)), MemoryNames(edges))
+    return Numbering(Resources(folder, plan, Phases(show=False)), MemoryNames(edges))
 
 
 @pytest.mark.parametrize("held_bytes", [3 << 20, 4 << 20, 20 << 20])
@@ -104,17 +104,17 @@ def test_names_that_do_not_fit_are_merged(tmp_path: Path, held_bytes: int, threa
         rng.choice("aä") * rng.randrange(12) + str(rng.randrange(10**6)) for _ in range(80_000)
     ]
     edges = [(rng.choice(known), rng.choice(known)) for _ in range(80_000)]
-    with naming(tmp_path, edges, held_bytes, threads) as numbered:
+    with numbering(tmp_path, edges, held_bytes, threads) as numbered:
         numbered.read()
         if held_bytes < 20 << 20:
             assert len(numbered._generations) > 2
         elif threads > 1:
             assert len(numbered._runs) > 1
         numbered.merge()
-        ranks = sorted({name for edge in edges for name in edge})
-        assert numbered.num_names == len(ranks)
+        positions = sorted({name for edge in edges for name in edge})
+        assert numbered.num_names == len(positions)
         found = [
-            (ranks[u], ranks[v])
+            (positions[u], positions[v])
             for batch in numbered.batches()
             for u, v in zip(batch.sources.tolist(), batch.targets.tolist(), strict=True)
         ]
@@ -131,7 +131,7 @@ def test_long_names_among_many_runs(tmp_path: Path) -> None:
     oocbfs.convert(edges, path, ids="names")
     verify(path)
     assert stored(path) == expected(edges)
-    with naming(tmp_path, edges, 3 << 19) as numbered:
+    with numbering(tmp_path, edges, 3 << 19) as numbered:
         numbered.read()
         with pytest.raises(BudgetError, match="runs of names need"):
             numbered.merge()

@@ -1,18 +1,18 @@
-// Sources that push: the rows of the frontier give their words to their neighbours.
+// Sources that go top-down: the rows of the frontier give their words to their neighbours.
 //
 // A warp takes 32 vertices of queue[begin:end]. One lane handles a head and a short row, the whole
-// warp a long row. Hubs are listed for many_push_hubs. Two lanes may find one vertex: mark uses an
+// warp a long row. Hubs are for many_top_down_hubs. Two lanes may find one vertex: mark uses an
 // atomic.
 #include "cuda/hubs.cuh"
 #include "many/many.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR)
-many_push(Many many, Rows out_rows, u64 begin, u64 end, u64 pushing) {
+many_top_down(Many many, Rows out_rows, u64 begin, u64 end, u64 top_down) {
   __shared__ Scratch scratch[BLOCK_THREADS / 32];
   const u32 n = out_rows.num_vertices;
   for (u64 first : warp_stride((end - begin + 31) / 32)) {
     const u32 vertex = lane_vertex(many.queue, begin, end, first);
-    const u64 sources = vertex < n ? many.frontier[vertex] & pushing : 0;
+    const u64 sources = vertex < n ? many.frontier[vertex] & top_down : 0;
     Span span = {0, 0};
     if (sources) {
       const u32 head = out_rows.heads[vertex];
@@ -37,7 +37,7 @@ many_push(Many many, Rows out_rows, u64 begin, u64 end, u64 pushing) {
     for (; lanes; lanes &= lanes - 1) {
       const int owner = __ffs((int)lanes) - 1;
       const Span longer = share_span(span, owner);
-      push_span(many, out_rows, longer, __shfl_sync(FULL_WARP, sources, owner));
+      top_down_span(many, out_rows, longer, __shfl_sync(FULL_WARP, sources, owner));
     }
   }
 }

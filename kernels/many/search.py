@@ -38,19 +38,19 @@ __all__ = [
     "bytes_per_vertex",
     "load",
     "num_words",
-    "traverse_many",
+    "search_many",
 ]
 
 # A frontier whose edges are at most n / 32 touches only its own vertices.
 _SPARSE_SHIFT = 5
-# Threads that push at a time: each but the first needs a word a vertex for what it marks.
-_MAX_PUSHING = 4
+# Threads that go top-down at a time: each but the first needs a word a vertex for what it marks.
+_MAX_TOP_DOWN_THREADS = 4
 # Enough for levels 0 … 14; more are added when they are needed.
 _FIRST_PLANES = 4
 
 
 class ManyFound(NamedTuple):
-    """What a traversal found.
+    """What a search found.
 
     sizes
         Vertices of each level, one row a level, one column a source.
@@ -58,9 +58,9 @@ class ManyFound(NamedTuple):
         Bits of each vertex's level plus 1, one plane a bit, one bit of a word a source; None unless
         they were asked for.
     records
-        What each level did: its sources that pushed and those that were pulled, as bits.
+        What each level did: its sources that went top-down and those that went bottom-up, as bits.
     malformed, too_deep
-        Whether tails were bad, and whether the traversal was given up; then the rest means nothing.
+        Whether tails were bad, and whether the search was given up; then the rest means nothing.
     """
 
     sizes: NDArray[np.int64]
@@ -79,8 +79,8 @@ def _run(rows_out, rows_in, state, options, thread):
 
 
 def num_words(threads: int) -> int:
-    """Words that a vertex takes: seen, frontier, and one for each thread that pushes."""
-    return 2 + min(threads, _MAX_PUSHING)
+    """Words that a vertex takes: seen, frontier, and one for each thread that goes top-down."""
+    return 2 + min(threads, _MAX_TOP_DOWN_THREADS)
 
 
 def bytes_per_vertex(threads: int, *, levels: bool) -> int:
@@ -88,7 +88,7 @@ def bytes_per_vertex(threads: int, *, levels: bool) -> int:
     return 8 * num_words(threads) + 8 + (8 * (2 * _FIRST_PLANES + 1) if levels else 0)
 
 
-def traverse_many(
+def search_many(
     rows_out: Rows,
     rows_in: Rows,
     sources: NDArray[np.uint32],
@@ -112,7 +112,7 @@ def traverse_many(
     threads
         Threads to use, this one included.
     alpha
-        A source is pulled when its frontier has more edges than its unexplored ones / alpha.
+        A source goes bottom-up when its frontier has more edges than its unexplored ones / alpha.
     max_levels
         Give up a graph that has more levels; -1 for never.
     sets
@@ -170,7 +170,7 @@ def traverse_many(
 
 
 def _run_until_full(rows_out: Rows, rows_in: Rows, state: ManyState, options: ManyOptions) -> int:
-    """Run levels until the traversal is over or a result has no more room."""
+    """Run levels until the search is over or a result has no more room."""
     state.control[GATE] = 0
     together = (rows_out, rows_in, state, options)
     others = range(1, options.threads)
@@ -192,6 +192,6 @@ CODE = (Code(_run, __name__, "load"),)
 
 @cache
 def load() -> None:
-    """Compile the kernels or load them from the cache, so that no traversal's time includes it."""
+    """Compile the kernels or load them from the cache, so that no search's time includes it."""
     rows = one_row()
-    traverse_many(rows, rows, np.zeros(1, np.uint32))
+    search_many(rows, rows, np.zeros(1, np.uint32))

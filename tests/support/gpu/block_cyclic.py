@@ -1,4 +1,4 @@
-"""Vertices dealt to several devices of the emulator, and what they find compared with SciPy."""
+"""Vertices cut for several devices of the emulator, and what they find compared with SciPy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from oocbfs.cluster.devices import DevicesBfs
 from oocbfs.devices.cutting import cut_rows
 from oocbfs.devices.links import EmulatorLinks
-from oocbfs.devices.part import DevicePart
+from oocbfs.devices.shard import DeviceShard
 from oocbfs.formats.container.cut import Cut
 from oocbfs.gpu.emulator_device import EmulatorDevice
 from oocbfs.gpu.result import DeviceDirection, GpuResult
@@ -20,7 +20,7 @@ from oocbfs.plan.limits import StepLimits
 from tests.support.gpu.emulated import CHECKS, LARGE, library
 from tests.support.gpu.gpu_graphs import Matrix, check_parents, levels_by_scipy, rows_of
 
-OPTIONS = KernelOptions(count_rows=True, dealt=True)
+OPTIONS = KernelOptions(count_rows=True, block_cyclic=True)
 
 
 def emulated(
@@ -32,18 +32,18 @@ def emulated(
     checks: Checks = CHECKS,
     limits: StepLimits = LARGE,
 ) -> DevicesBfs:
-    """Deal rows to some devices."""
+    """Cut rows for some devices."""
     cut = Cut(rows.heads.size, count)
     built = library(DEVICES_KERNELS, checks=checks, options=OPTIONS)
     with ExitStack() as stack:
         parts = [
             stack.enter_context(
-                DevicePart(
+                DeviceShard(
                     EmulatorDevice(seed=seed + part, library=built),
                     cut_rows(rows, cut, part),
                     None if in_rows is None else cut_rows(in_rows, cut, part),
                     cut=cut,
-                    part=part,
+                    number=part,
                 )
             )
             for part in range(count)
@@ -51,7 +51,7 @@ def emulated(
         return DevicesBfs(parts, EmulatorLinks(range(count)), stack.pop_all(), limits=limits)
 
 
-def check_dealt(
+def check_block_cyclic(
     matrix: Matrix,
     sources: list[int],
     count: int,
@@ -62,7 +62,7 @@ def check_dealt(
     checks: Checks = CHECKS,
     limits: StepLimits = LARGE,
 ) -> GpuResult:
-    """Traverse, and compare levels, level sizes, parents, and the bytes of each link."""
+    """Search, and compare levels, level sizes, parents, and the bytes of each link."""
     rows = rows_of(matrix)
     in_rows = rows_of(matrix.T.tocsr()) if directed else None
     with emulated(rows, in_rows, count, seed=seed, checks=checks, limits=limits) as bfs:

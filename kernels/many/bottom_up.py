@@ -1,6 +1,6 @@
 """The dense half of a level: every vertex asks its neighbours for the sources it still wants.
 
-Only sources that go bottom-up are asked for; what others pushed is already in the next frontier.
+Only sources that go bottom-up are asked for; what others found is already in the next frontier.
 A thread owns the vertices of the chunk it took: all heads first, then the tails of those for whom
 the head was not enough, in rounds of one neighbour each (as in bottom_up/step.py), until nothing
 is wanted or the row is over. Then what is new in the chunk's next frontier becomes seen and is
@@ -15,14 +15,23 @@ from oocbfs.kernels.atomics import atomic_add, inlined, kernel, prefetch
 from oocbfs.kernels.constants import SEGMENT_BYTES
 from oocbfs.kernels.gather import make_tail_walk, take_varint
 from oocbfs.kernels.many import state as words
-from oocbfs.kernels.many.state import ALL, BLOCK, CHUNK, FIRST_OWN, PULLING, SEEN, WIDTH, frontiers
+from oocbfs.kernels.many.state import (
+    ALL,
+    BLOCK,
+    BOTTOM_UP_SOURCES,
+    CHUNK,
+    FIRST_OWN,
+    SEEN,
+    WIDTH,
+    frontiers,
+)
 from oocbfs.kernels.region import CURSOR, ZERO, take_chunk
 from oocbfs.kernels.rows import row_begin
 from oocbfs.kernels.vectors import add_where
 
 
 @kernel
-def _ask_heads(rows, state, pulling, ids, wanted, pending, begin, end):
+def _ask_heads(rows, state, bottom_up, ids, wanted, pending, begin, end):
     """Ask the heads of a block; return how many vertices were asked, and how many want more."""
     heads, seen = rows.heads, state.sets[SEEN]
     frontier, next_frontier = frontiers(state)
@@ -31,7 +40,7 @@ def _ask_heads(rows, state, pulling, ids, wanted, pending, begin, end):
     for v in range(begin, end):
         head = np.uint64(heads[v])
         # A vertex without a head wants nothing, and one that wants nothing looks at no head.
-        want = pulling & ~seen[v] if head < n else ZERO
+        want = bottom_up & ~seen[v] if head < n else ZERO
         got = frontier[head if want != ZERO else ZERO] & want
         next_frontier[v] |= got
         asked += np.int64(want != ZERO)
@@ -138,9 +147,9 @@ def _ask_tails(rows, state, frontier, next_frontier, ids, wanted, offsets, pendi
 
 
 @kernel
-def _collect(sets, next_frontier, pushed, first, end):
-    """Bring together what the threads pushed to a block, and clear what is not the first's."""
-    if not pushed:
+def _collect(sets, next_frontier, top_down, first, end):
+    """Collect what the threads found top-down in a block, and clear what is not the first's."""
+    if not top_down:
         next_frontier[first:end] = ZERO
         return
     for row in range(FIRST_OWN, sets.shape[0]):
@@ -198,13 +207,13 @@ def _count_sources(state, next_frontier, mean_degree, thread, first, end):
 
 
 @kernel
-def pull(rows_out, rows_in, state, thread):
+def bottom_up(rows_out, rows_in, state, thread):
     """Take chunks until none are left."""
     control, common = state.control, state.common
     frontier, next_frontier = frontiers(state)
     ids, wanted, offsets = state.ids[thread], state.wanted[thread], state.offsets[thread]
-    pulling = state.masks[PULLING]
-    pushed = control[words.PUSHED] != 0
+    bottom_up = state.masks[BOTTOM_UP_SOURCES]
+    top_down = control[words.WENT_TOP_DOWN] != 0
     found = 0
     asked = 0
     edges = 0
@@ -218,10 +227,10 @@ def pull(rows_out, rows_in, state, thread):
             if state.idle[first // BLOCK]:
                 continue
             block_end = min(first + BLOCK, end)
-            _collect(state.sets, next_frontier, pushed, first, block_end)
-            if pulling & ~common[first // BLOCK] != ZERO:
+            _collect(state.sets, next_frontier, top_down, first, block_end)
+            if bottom_up & ~common[first // BLOCK] != ZERO:
                 more, pending = _ask_heads(
-                    rows_in, state, pulling, ids, wanted, pending, first, block_end
+                    rows_in, state, bottom_up, ids, wanted, pending, first, block_end
                 )
                 asked += more
         if pending != 0:
@@ -233,7 +242,7 @@ def pull(rows_out, rows_in, state, thread):
         for first in range(begin, end, BLOCK):
             if state.idle[first // BLOCK]:
                 continue
-            if not pushed and pulling & ~common[first // BLOCK] == ZERO:
+            if not top_down and bottom_up & ~common[first // BLOCK] == ZERO:
                 continue
             block_end = min(first + BLOCK, end)
             found += _commit(state, rows_out.degrees, next_frontier, thread, first, block_end)

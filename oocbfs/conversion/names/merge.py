@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.conversion.naming.table import Run
+from oocbfs.conversion.names.table import Run
 from oocbfs.conversion.spill import SpillFile
 from oocbfs.kernels.names import merge as kernels
 from oocbfs.kernels.names.words import MAX_NAME_BYTES

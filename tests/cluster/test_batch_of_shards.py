@@ -1,4 +1,4 @@
-"""Batches on a graph in parts, and on the ranks of MPI: the bytes of a graph in one process."""
+"""Batches on a sharded graph, and on the ranks of MPI: the bytes of a graph in one process."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_what_parts_cannot_do_is_refused_before_anything_is_written(
 def test_groups_on_ranks(
     kron: Path, social: Path, folder: Path, pairs: Path, tmp_path: Path
 ) -> None:
-    """Of a whole graph, groups are dealt to the ranks; a graph in parts is searched by all."""
+    """Of a whole graph, ranks take groups in turn; a sharded graph is searched by all."""
     jobs = tmp_path / "jobs.toml"
     text = ""
     for number, (graph, plain, sources, more) in enumerate(
