@@ -61,6 +61,14 @@ class NameColumn:
             for begin, end in pairwise(bounds):
                 yield text[begin:end].decode() or None
 
+    def keep(self, wanted: NDArray[np.bool_]) -> NameColumn:
+        """Return the rows that are wanted."""
+        lengths = np.diff(self.bounds)
+        bounds = np.zeros(int(np.count_nonzero(wanted)) + 1, np.int64)
+        np.cumsum(lengths[wanted], out=bounds[1:])
+        first, last = int(self.bounds[0]), int(self.bounds[-1])
+        return NameColumn(self.text[first:last][np.repeat(wanted, lengths)], bounds)
+
     def tolist(self) -> list[str | None]:
         """Return all names as strings."""
         return list(self)

@@ -15,7 +15,7 @@ from itertools import pairwise
 from types import FrameType
 
 from oocbfs import console
-from oocbfs.errors import OocbfsError
+from oocbfs.errors import OocbfsError, in_shell
 from oocbfs.memory import expect_addresses
 from oocbfs.version import __version__
 
@@ -29,6 +29,9 @@ VERBS = (
     "export",
     "bfs",
     "batch",
+    "path",
+    "pairs",
+    "near",
     "components",
     "distances",
     "report",
@@ -106,7 +109,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     console.prepare()
     try:
-        return _run(arguments)
+        with in_shell():
+            return _run(arguments)
     except BrokenPipeError:
         # The reader of our output is gone. Not an error; the code is that of other programs.
         console.silence()

@@ -228,6 +228,8 @@ _COMPILED: tuple[tuple[Target, ...], ...] = (
     ),
     _modules("convert.webgraph", "ordered.search"),
     _modules("components.strong", "distances.bounds", "distances.walks"),
+    _modules("point.pairs", "point.lookup"),
+    _modules("point.near", "point.edges", "point.listing"),
     _modules("convert.cluster", "convert.generate", "varint", "many.spread", "methods.sequential"),
     _modules(*(f"results.{name}" for name in _RESULTS)),
     _modules(*(f"names.{name}" for name in _NAMES)),

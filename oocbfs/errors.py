@@ -16,8 +16,47 @@ there is a FormatError and a FileNotFoundError. ``FileError.like`` makes them.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import product
 from typing import Any, Self
+
+# Messages are written for the command line; in Python, its options are arguments.
+_OPTION = re.compile(
+    r"(?<![\w/-])--(?P<no>no-)?(?P<name>[a-z][a-z-]*[a-z])"
+    r"(?: (?P<value>(?<=ids )\w+|(?<=engine )\w+|(?<=columns )\w+,\w+|(?<=format )\w+))?"
+)
+# What is said of a shell is left alone: commands stand in such quotes.
+_COMMAND = re.compile(r"('oocbfs [^']*')")
+_FLAGS = frozenset(("force", "header", "allow-empty", "validate", "parents", "directed"))
+_speaks_shell = False
+
+
+@contextmanager
+def in_shell() -> Iterator[None]:
+    """Let messages name options of the command line inside this block."""
+    global _speaks_shell
+    before, _speaks_shell = _speaks_shell, True
+    try:
+        yield
+    finally:
+        _speaks_shell = before
+
+
+def spoken(message: str) -> str:
+    """Return a message as who reads it speaks: ``--force`` is ``force=True`` in Python."""
+    if _speaks_shell or "--" not in message:
+        return message
+    parts = _COMMAND.split(message)
+    return "".join(part if i % 2 else _OPTION.sub(_argument, part) for i, part in enumerate(parts))
+
+
+def _argument(option: re.Match[str]) -> str:
+    name, value = option["name"].replace("-", "_"), option["value"]
+    if value is not None:
+        return f'{name}="{value}"'
+    return f"{name}={not option['no']}" if option["name"] in _FLAGS else name
 
 
 def shown(value: object) -> str:
@@ -28,6 +67,9 @@ def shown(value: object) -> str:
 
 class OocbfsError(Exception):
     """Base of all errors that oocbfs explains in one line."""
+
+    def __init__(self, message: str = "", *more: object) -> None:
+        super().__init__(spoken(str(message)), *more)
 
 
 class FileError(OocbfsError):

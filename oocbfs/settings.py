@@ -17,7 +17,7 @@ from oocbfs.formats.io.ordered import MAX_THREADS
 from oocbfs.memory import read_size
 from oocbfs.options import is_whole, option, read_folder, read_whole
 
-Engine = Literal["auto", "cpu", "disk", "cuda", "emulator"]
+Engine = Literal["auto", "cpu", "disk", "cuda", "emulator", "point"]
 # Where many sources are searched at a time; whether from disk is decided by the memory they may
 # take.
 ManyEngine = Literal["auto", "cpu", "cuda", "emulator"]
@@ -129,9 +129,9 @@ class Settings:
         default="auto",
         metadata=option(
             "cpu: all cores, on the mapped file; disk: read tails as needed; cuda: a GPU; "
-            "emulator: its kernels on the CPU, counting bytes; auto: a GPU if one is usable, else "
-            "the CPU, or the disk while a large file is not in memory yet; with --memory cpu or "
-            "disk",
+            "emulator: its kernels on the CPU, counting bytes; point: only what is touched, for "
+            "few levels; auto: a GPU if one is usable, else the CPU, or the disk while a large "
+            "file is not in memory yet; with --memory cpu or disk",
             values=get_args(Engine),
         ),
     )
@@ -258,6 +258,10 @@ class Settings:
 
     def for_largest(self) -> Settings:
         """Return how the largest component is found: where from matters little to it."""
+        return Settings(memory=self.memory, threads=self.threads, tmp=self.tmp)
+
+    def for_pairs(self) -> Settings:
+        """Return how single rows are read: where is decided by the memory."""
         return Settings(memory=self.memory, threads=self.threads, tmp=self.tmp)
 
     @property

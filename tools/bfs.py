@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import accumulate
@@ -55,6 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     for name in ("levels", "parents"):
         vectors.add_vector(parser, f"--{name}", name)
+    text = "write no rows of vertices that were not reached; .npy has no ids to tell rows apart"
+    shared.add_flag(parser, "--reached-only", text)
     shared.add(parser, "--target", type=vertices)
     shared.add(parser, "--max-depth")
     shared.add_engine_options(parser)
@@ -126,9 +129,12 @@ def run(options: argparse.Namespace) -> None:
     announcements.announce()
 
     with searches.open_graph(options) as opened:
-        target = _target(opened, options.target)
+        target, sources = _target(opened, options.target), _sources(opened, options.source)
+        if isinstance(sources, list) and len(sources) == 1 and _wants_path_only(options):
+            _print_path(opened, sources[0], target, options)
+            return
         result = opened.bfs(
-            _sources(opened, options.source),
+            sources,
             parents=options.parents is not None,
             progress=True,
             target=target,
@@ -153,6 +159,39 @@ def run(options: argparse.Namespace) -> None:
     shared.print_report(options, summary, rows, above=_levels(result))
     if not options.json:
         searches.tell_written(options.levels, options.parents, options.plot)
+
+
+def _wants_path_only(options: argparse.Namespace) -> bool:
+    """Return whether nobody asked for more than the path to one target: levels take longer."""
+    others = ("levels", "parents", "plot", "validate", "json", "cluster", "devices")
+    return (
+        options.target is not None
+        and not any(getattr(options, name) for name in others)
+        and (options.engine, options.method, options.direction) == ("auto", "auto", "auto")
+        and options.vram is options.resident_tails is None
+        and not searches.is_sharded(options)
+        and not is_verifying()
+    )
+
+
+def _print_path(
+    opened: AnyGraph,
+    source: Any,  # noqa: ANN401
+    target: Any,  # noqa: ANN401
+    options: argparse.Namespace,
+) -> None:
+    """Search from both ends, and print the path."""
+    start = time.perf_counter()
+    path = opened.shortest_path(
+        source, target, max_depth=options.max_depth, options=Settings(threads=options.threads)
+    )
+    seconds = f"{time.perf_counter() - start:.6f} searching from both ends; --json has all levels"
+    shared.print_report(options, {}, (_path_row(options.target, path), ("seconds", seconds)))
+
+
+def _path_row(target: str, path: list[Any] | None) -> tuple[str, str]:
+    steps = " → ".join(map(called, path or []))
+    return f"path to {target}", f"{len(path) - 1} steps: {steps}" if path else "not reached"
 
 
 def _path(result: BfsResult, target: Any) -> list[Any] | None:  # noqa: ANN401
@@ -213,9 +252,7 @@ def _rows(
     if options.validate:
         yield "validated", "levels and parents" if options.parents else "levels"
     if options.target is not None:
-        steps = " → ".join(map(called, path or []))
-        found = f"{len(path) - 1} steps: {steps}" if path else "not reached"
-        yield f"path to {options.target}", found
+        yield _path_row(options.target, path)
 
 
 def _numbers(first: int, level: Level) -> str:

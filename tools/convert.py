@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, get_args
 
 from oocbfs.errors import OutputError
-from oocbfs.formats.readers.table import FORMATS, NAMES, UNMARKED
-from oocbfs.formats.tables.columns import make_options
+from oocbfs.formats.readers.table import FORMATS, UNMARKED
 from oocbfs.memory import format_size
 from oocbfs.settings import IdNames
-from oocbfs.tools.shared import announcements
+from oocbfs.tools.shared import announcements, tables
 from oocbfs.tools.shared import options as shared
 
 if TYPE_CHECKING:
@@ -25,23 +24,8 @@ _DESCRIPTION = (
 
 
 # Options of this verb alone, by their names in Python.
-_READING = ("ids", "format", "columns", "delimiter", "header", "where", "allow_empty")
+_READING = ("ids", "format", *tables.COLUMNS, "where", "allow_empty")
 _REMOVING = ("remove", "remove_vertices")
-
-
-def columns(text: str) -> str:
-    """Check which columns are asked for."""
-    return shared.checked(text, lambda text: make_options(columns=text))
-
-
-def delimiter(text: str) -> str:
-    """Check a delimiter."""
-    return shared.checked(text, lambda text: make_options(delimiter=text))
-
-
-def where(text: str) -> str:
-    """Check a condition."""
-    return shared.checked(text, lambda text: make_options(where=text))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,24 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
     """Declare how edges are read."""
-    parser.add_argument(
-        "--format", choices=NAMES, help="format of the inputs (default: recognised by content)"
-    )
-    shared.add_value(
-        parser,
-        "--columns",
-        columns,
-        "SOURCE,TARGET",
-        "which columns of a table hold the edges, by name or number, from 1 (default: those with "
-        "usual names, or the first two of a text without names)",
-    )
-    ends = "what ends a field of a text, such as ';' or '\\t' (default: by the first line)"
-    shared.add_value(parser, "--delimiter", delimiter, "CHARACTER", ends)
-    parser.add_argument(
-        "--header",
-        action=argparse.BooleanOptionalAction,
-        help="the first line of a text has, or has not, the names of columns (default: looked at)",
-    )
+    tables.add_columns(parser)
     parser.add_argument(
         "--ids",
         choices=get_args(IdNames),
@@ -94,15 +61,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         help="vertices are all ids up to the largest, or those that occur (default: auto, by "
         "density); names: ids are text, or numbers of any size",
     )
-
-    shared.add_value(
-        parser,
-        "--where",
-        where,
-        "CONDITION",
-        "rows of tables that are edges, such as \"type = 'friend' and since >= '2025-06-01'\" "
-        "(default: all)",
-    )
+    tables.add_where(parser)
 
 
 def add_removing(parser: argparse.ArgumentParser) -> None:

@@ -46,6 +46,13 @@ def arrow_schema(types: Mapping[str, Any], about: Mapping[str, str]) -> Any:  # 
     return arrow.schema(fields, {f"oocbfs.{name}": value for name, value in about.items()})
 
 
+def record_batch(schema: Any, columns: Sequence[Column]) -> Any:  # noqa: ANN401
+    """Make a batch of rows of columns, in the order and with the types of a schema."""
+    arrow = import_arrow()
+    arrays = [arrow.array(one, field.type) for one, field in zip(columns, schema, strict=True)]
+    return arrow.record_batch(arrays, schema)
+
+
 class ParquetRows:
     """A Parquet file that takes rows in any portions, and writes them in groups of equal size.
 
@@ -78,11 +85,7 @@ class ParquetRows:
 
     def write(self, columns: Sequence[Column]) -> None:
         """Take some rows, given as columns."""
-        arrays = [
-            self._arrow.array(column, field.type)
-            for column, field in zip(columns, self._schema, strict=True)
-        ]
-        batch = self._arrow.record_batch(arrays, self._schema)
+        batch = record_batch(self._schema, columns)
         self._waiting.append(batch)
         self._num_waiting += batch.num_rows
         while self._num_waiting >= ROW_GROUP:

@@ -29,10 +29,12 @@ def is_folder(path: str | os.PathLike[str]) -> bool:
     return os.fspath(path).endswith("/")
 
 
-def check_parts(path: str | os.PathLike[str], *, force: bool) -> None:
+def check_parts(
+    path: str | os.PathLike[str], *, known_only: bool = False, force: bool = False
+) -> None:
     """Refuse a folder that cannot be written, before any work is done."""
     name = os.fspath(path).rstrip("/")
-    check_name(name if endings(name)[0] else f"{name}{_DEFAULT}")
+    check_name(name if endings(name)[0] else f"{name}{_DEFAULT}", known_only=known_only)
     check_folder(path, force=force, may_replace=_holds_parts)
 
 
@@ -51,6 +53,7 @@ def write_parts(
     *,
     as_column: Callable[[NDArray[Any]], Column] = lambda values: values,
     about: Mapping[str, str] | None = None,
+    known_only: bool = False,
     threads: int = 1,
     force: bool = False,
 ) -> None:
@@ -58,7 +61,7 @@ def write_parts(
 
     All else is as for ``vectors.write_vector``.
     """
-    check_parts(path, force=force)
+    check_parts(path, known_only=known_only, force=force)
     ending = _ending(path)
     with atomic_folder(path, force=force, may_replace=_holds_parts) as folder:
         for number, (first, stop) in enumerate(bounds_of(size, parts)):
@@ -73,6 +76,7 @@ def write_parts(
                 values_at(first, stop),
                 as_column=as_column,
                 about={**(about or {}), "part": str(number), "parts": str(parts)},
+                known_only=known_only,
                 threads=threads,
             )
 

@@ -26,13 +26,21 @@ _SEPARATORS = {"csv": ",", "tsv": "\t"}
 _ROWS_PER_PIECE = 1 << 16
 
 
-def check_name(path: str | os.PathLike[str]) -> None:
-    """Refuse a name whose ending is not known, before any work is done."""
+def check_name(path: str | os.PathLike[str], *, known_only: bool = False) -> None:
+    """Refuse a name whose ending is not known, before any work is done.
+
+    With ``known_only`` also what has no ids beside the numbers, of which some are left out.
+    """
     form, compression = _form(path)
     if form not in ("npy", "parquet", *_SEPARATORS) or (compression and form not in _SEPARATORS):
         raise OutputError(
             f"{path}: name it .npy, .csv, .tsv (or .csv.gz, .csv.zst …) or .parquet, which says "
             "how to write it"
+        )
+    if form == "npy" and known_only:
+        raise OutputError(
+            f"{path}: holds numbers without their ids, so that none can be left out; name it .csv, "
+            ".tsv or .parquet"
         )
     if form == "parquet":
         import_arrow()
@@ -50,20 +58,28 @@ def write_vector(
     *,
     as_column: Callable[[NDArray[Any]], Column] = lambda values: values,
     about: Mapping[str, str] | None = None,
+    known_only: bool = False,
     threads: int = 1,
     force: bool = False,
 ) -> None:
     """Write values, and the ids they belong to; the file appears when it is complete.
 
+    With ``known_only``, there are no rows of values below 0.
+
     ``ids_at(first, stop)`` gives the ids of the values first … stop-1, as all may be too many;
     ``as_column`` turns such a part of the values into what a table shows, as values may be ids too.
     """
-    check_name(path)
+    check_name(path, known_only=known_only)
     form, compression = _form(path)
 
     def piece(first: int) -> tuple[Column, Column]:
         part = values[first : first + _ROWS_PER_PIECE]
-        return ids_at(first, first + part.size), as_column(part)
+        ids = ids_at(first, first + part.size)
+        if known_only:
+            known = part >= 0
+            ids = ids.keep(known) if isinstance(ids, NameColumn) else ids[known]
+            part = part[known]
+        return ids, as_column(part)
 
     starts = range(0, values.size, _ROWS_PER_PIECE)
     with opened(path, force=force, streams=False) as file:

@@ -317,7 +317,7 @@ def _explain(line: bytes, grammar: Grammar) -> str:
             return "a quoted field does not end on its line, and rows of several lines are not read"
         if len(split(line, layout.delimiter)) <= max(layout.pair.source, layout.pair.target):
             return "too few columns"
-    for field in _id_fields(line, grammar):
+    for field in id_fields(line, grammar):
         shown = field[:40].decode("utf-8", "replace")
         if re.fullmatch(rb"-\d+", field):
             return f"negative vertex id {shown}"
@@ -332,7 +332,7 @@ def _explain(line: bytes, grammar: Grammar) -> str:
     return "too few columns" if grammar.layout is None else "no vertex id in one of the columns"
 
 
-def _id_fields(line: bytes, grammar: Grammar) -> list[bytes]:
+def id_fields(line: bytes, grammar: Grammar) -> list[bytes]:
     """Return the fields of a line that should be ids."""
     if (layout := grammar.layout) is not None:
         columns = split(line, layout.delimiter)

@@ -7,8 +7,8 @@ The first line that is not a comment may be a header:
 - ``n m``, the numbers of vertices and edges, unless a comment has them (``Nodes: n Edges: m``).
 
 The last may as well be an edge. It is held back, and taken as a header if the rest agrees with it.
-Nobody looks for the last two if it was said how the columns are. Comments may say whether the graph
-is directed.
+Nobody looks for the last two if it was said how the columns are, or that rows have an order.
+Comments may say whether the graph is directed.
 """
 
 from __future__ import annotations
@@ -23,9 +23,16 @@ from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges
 from oocbfs.formats.io.streams import Source, plain_name
 from oocbfs.formats.readers.chosen_lines import read_chosen
-from oocbfs.formats.readers.chunks import MAX_ID, Grammar, Lines, open_lines, parse
-from oocbfs.formats.tables.columns import TableOptions
-from oocbfs.formats.tables.delimited import BLANK, Layout, has_numbered_names, lay_out
+from oocbfs.formats.readers.chunks import MAX_ID, Grammar, Lines, id_fields, open_lines, parse
+from oocbfs.formats.tables.columns import TableOptions, TextIds
+from oocbfs.formats.tables.delimited import (
+    BLANK,
+    Layout,
+    has_numbered_names,
+    has_text,
+    lay_out,
+    split,
+)
 from oocbfs.kernels.convert.parse import HASH, PERCENT, SLASHES
 
 COMMENTS = (b"#", b"%", b"//")
@@ -91,6 +98,7 @@ def read(
         if counts is None:
             layout = lay_out(line, lines.comment, table, source.name)
             declared.columns = layout.pair.note
+            _refuse_text(line, lines, layout)
         if counts is not None or (layout is not None and layout.has_header):
             lines.drop()
         if layout is not None and table.where is not None:
@@ -116,6 +124,28 @@ def read(
     elif counts is not None:
         ends = np.array([[counts.num_vertices], [counts.num_edges]], np.uint64)
         yield Edges(ends[0], ends[1])
+
+
+def _refuse_text(line: bytes, lines: Lines, layout: Layout) -> None:
+    """Refuse names, which may be read in another way.
+
+    The first two lines must have as many fields: prose has not, and is refused where it is parsed.
+    """
+    second = lines.second()
+    rows = [split(row, layout.delimiter) for row in (line, second)]
+    if len(rows[0]) != len(rows[1]) if second else layout.has_header:
+        return
+    if len(rows[0]) <= max(layout.pair.source, layout.pair.target):
+        return
+    ends = id_fields(second if layout.has_header else line, _grammar(layout))
+    if all(ends) and has_text(ends):
+        name = next(end for end in ends if has_text([end])).decode("utf-8", "replace")
+        raise TextIds(
+            f"vertex id {name[:40]!r} is not a whole decimal number; if ids are names, use --ids "
+            "names",
+            path=lines.name,
+            line=lines.number + layout.has_header,
+        )
 
 
 def _grammar(layout: Layout | None) -> Grammar:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges
+from oocbfs.formats.tables.columns import TextIds
 
 _BATCH_EDGES = 1 << 18
 
@@ -45,8 +46,10 @@ class MemoryEdges:
             if ends.ndim != 1 or ends.size != self._sources.size:
                 raise InputError("sources and targets must be two flat arrays of the same length")
             if ends.dtype.kind not in "iu" and ends.size:
-                hint = '; for names, give ids="names"' if ends.dtype.kind in "OTU" else ""
-                raise InputError(f"vertex ids must be integers, not {ends.dtype}{hint}")
+                if ends.dtype.kind in "OTU":
+                    found = f"vertex ids must be integers, not {ends.dtype}"
+                    raise TextIds(f"{found}; for names, use --ids names")
+                raise InputError(f"vertex ids must be integers, not {ends.dtype}")
             if ends.dtype.kind == "i" and ends.size and ends.min() < 0:
                 raise InputError(f"vertex ids cannot be negative: {ends.min()}")
         self.total: int | None = self._sources.size
@@ -74,7 +77,7 @@ class NetworkxEdges:
         nodes = list(graph)
         for node in nodes:
             if not isinstance(node, (int, np.integer)) or not 0 <= node < 2**64:
-                raise InputError(
+                raise (TextIds if isinstance(node, str) else InputError)(
                     f"node {str(node)[:40]!r}: vertex ids are whole numbers, such as those of "
                     "networkx.convert_node_labels_to_integers",
                     path=self.name,

@@ -19,7 +19,7 @@ from oocbfs.formats.io.streams import Source
 from oocbfs.formats.readers.archive import Archive
 from oocbfs.formats.readers.merge import Merged
 from oocbfs.formats.readers.table import FORMATS, NAMES, by_name
-from oocbfs.formats.tables.columns import TableOptions
+from oocbfs.formats.tables.columns import TableOptions, TextIds
 
 _COMPRESSED = r"(\.(gz|zst|zstd|xz|bz2))?$"
 _NPY = ".npy"
@@ -234,6 +234,10 @@ class InputEdges:
                             yield edges
                 before += entry.stored_bytes()
                 self.done = before
+            except TextIds as error:
+                if self.done:  # others had numbers
+                    raise InputError(str(error)) from error
+                raise
             finally:
                 entry.close()
         if merged is not None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges, Ids, NamedEdges
-from oocbfs.formats.tables.columns import Pair, TableOptions, choose
+from oocbfs.formats.tables.columns import Pair, TableOptions, TextIds, choose
 from oocbfs.kernels.names.parse import PROBLEMS
 from oocbfs.kernels.names.words import GOOD, MAX_NAME_BYTES, TOO_LONG, check_names
 
@@ -160,19 +160,25 @@ def _check_type(kind: Any, name: str, path: str) -> None:  # noqa: ANN401
     import pyarrow as pa
 
     if not pa.types.is_integer(kind):
-        raise InputError(
+        raise (TextIds if _is_text(kind) else InputError)(
             f"column {name!r} holds {kind}: vertex ids are whole numbers, so cast it before, "
             "choose others with --columns, or use --ids names for names",
             path=path,
         )
 
 
-def _check_name_type(kind: Any, name: str, path: str) -> None:  # noqa: ANN401
+def _is_text(kind: Any) -> bool:  # noqa: ANN401
+    """Return whether a column holds strings."""
     import pyarrow as pa
 
     views = getattr(pa.types, "is_string_view", lambda kind: False)
-    texts = (pa.types.is_string, pa.types.is_large_string, views, pa.types.is_integer)
-    if not any(is_kind(kind) for is_kind in texts):
+    return any(one(kind) for one in (pa.types.is_string, pa.types.is_large_string, views))
+
+
+def _check_name_type(kind: Any, name: str, path: str) -> None:  # noqa: ANN401
+    import pyarrow as pa
+
+    if not (_is_text(kind) or pa.types.is_integer(kind)):
         raise InputError(
             f"column {name!r} holds {kind}: names are text or whole numbers, so cast it before, or "
             "choose others with --columns",
@@ -231,7 +237,11 @@ class ArrowEdges:
     ) -> None:
         self.name = kind_of(table)
         self._reader = load(self.name).RecordBatchReader.from_stream(table)
-        self._schema = Schema(self._reader.schema, self.name, table=options, named=named)
+        try:
+            self._schema = Schema(self._reader.schema, self.name, table=options, named=named)
+        except TextIds as error:
+            error.stream = self._reader
+            raise
         self.declared = Declared(columns=self._schema.pair.note)
         self.total: int | None = None
         self.done = 0

@@ -5,11 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from oocbfs.errors import InputError, QueryError
 from oocbfs.formats.tables.where import Where, read_where
 
 Column = str | int
+
+
+class TextIds(InputError):  # noqa: N818 - an input that may be read in another way
+    """An input whose ids are text, which is known before any edge is read.
+
+    ``stream`` is the input where it can be asked for its rows only once.
+    """
+
+    stream: Any = None
+
 
 # What the two ends of an edge are usually called, without capitals, blanks and signs.
 USUAL_PAIRS = (
@@ -30,6 +41,23 @@ USUAL_PAIRS = (
     ("vertex1", "vertex2"),
     ("person1", "person2"),
     ("user1", "user2"),
+    ("user", "friend"),
+    ("userid", "friendid"),
+    ("user", "follower"),
+    ("follower", "followed"),
+    ("follower", "following"),
+    ("followerid", "followeeid"),
+    ("person", "friend"),
+    ("person1id", "person2id"),
+    ("nodeid1", "nodeid2"),
+    ("node1id", "node2id"),
+    ("idfrom", "idto"),
+    ("nodefrom", "nodeto"),
+    ("fromuser", "touser"),
+    ("fromaddress", "toaddress"),
+    ("author1", "author2"),
+    ("entity1", "entity2"),
+    ("item1", "item2"),
     ("name1", "name2"),
     ("protein1", "protein2"),
     ("gene1", "gene2"),
@@ -64,6 +92,7 @@ class TableOptions:
     delimiter: str | None = None
     header: bool | None = None
     where: Where | None = None
+    rows: bool = False
 
     def given(self) -> list[str]:
         """Name the options that were given, as they are called on the command line."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from oocbfs.errors import spoken
 from oocbfs.formats.tables.columns import (
     Pair,
     TableOptions,
@@ -23,6 +24,9 @@ _LOOKED_AT_BYTES = 1 << 16
 _TWO_IDS = re.compile(rb'\s*"?\d+"?[ \t]*[ \t,][ \t]*"?\d+"?(?=[ \t,]|$)')
 _AFTER_TWO = "1 and 2; what follows them is left out"
 _NUMBERED = re.compile(r"(\D{2,})(\d)")
+# Text has a letter that does not belong to a number such as 1e5; so have what stand for no number.
+_TEXT = re.compile(rb"(?![+-]?[0-9.]+([eE][+-]?[0-9]+)?$).*[^\W\d_]|(?s:.*)[\x80-\xff]")
+_NO_NUMBER = re.compile(rb"(?i:nan|null|none|n/a|na|[+-]?inf(inity)?|)")
 _NAME = re.compile(r"[^\W\d]|[:~@$]")
 
 
@@ -96,6 +100,11 @@ def split(line: bytes, delimiter: str) -> list[bytes]:
     return fields
 
 
+def has_text(fields: list[bytes]) -> bool:
+    """Return whether one of the fields is a name rather than a number, or something for one."""
+    return any(_TEXT.match(field) and not _NO_NUMBER.fullmatch(field) for field in fields)
+
+
 def split_names(line: bytes, delimiter: str) -> list[str]:
     """Split a line that may have names."""
     return [field.decode("utf-8", "replace") for field in split(line, delimiter)]
@@ -156,7 +165,7 @@ def _told(pair: Pair, fields: list[str], *, has_header: bool) -> Pair:
         if has_header
         else f"{first} is an edge (--header if it has the names of columns)"
     )
-    return replace(pair, note="; ".join(filter(None, (pair.note, taken))))
+    return replace(pair, note="; ".join(filter(None, (pair.note, spoken(taken)))))
 
 
 def _names_above(comment: bytes, line: bytes, options: TableOptions) -> list[str] | None:

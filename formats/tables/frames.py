@@ -10,7 +10,7 @@ import numpy as np
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges, Ids, NamedEdges
 from oocbfs.formats.tables.arrow import BATCH_NAMES, BATCH_ROWS, kind_of, load
-from oocbfs.formats.tables.columns import TableOptions, choose
+from oocbfs.formats.tables.columns import TableOptions, TextIds, choose
 from oocbfs.formats.tables.memory_names import as_bytes, pack_names
 
 
@@ -97,10 +97,11 @@ class FrameEdges:
             yield columns.partitions[number].compute()
 
     def _check_type(self, kind: Any, name: str) -> None:  # noqa: ANN401
-        from pandas.api.types import is_integer_dtype
+        from pandas.api.types import is_integer_dtype, is_object_dtype, is_string_dtype
 
         if not is_integer_dtype(kind):
-            raise InputError(
+            is_text = is_string_dtype(kind) or is_object_dtype(kind)
+            raise (TextIds if is_text else InputError)(
                 f"column {name!r} holds {kind}: vertex ids are whole numbers, so cast it before, "
                 "or choose others with columns=",
                 path=self.name,

@@ -20,7 +20,7 @@ _TAB, _NEWLINE, _RETURN, _SPACE, _QUOTE, _HASH, _PERCENT, _SLASH = (
 # What may be taken for what delimits fields.
 _COMMA, _SEMICOLON, _BAR = (np.uint8(code) for code in b",;|")
 # Most that is written beside a name whose every byte is doubled: quotes, a separator, a line end.
-_BESIDE_BYTES = 4
+BESIDE_BYTES = 4
 _NUMBER_BYTES = 20
 
 
@@ -42,7 +42,7 @@ def _needs_quotes(text, begin, end, separator):
 
 
 @kernel
-def _put_name(out, place, text, begin, end, separator):
+def put_name(out, place, text, begin, end, separator):
     """Write one name and return where it ends."""
     quoted = _needs_quotes(text, begin, end, separator)
     if quoted:
@@ -65,7 +65,7 @@ def _put_values(out, text, bounds, values, separator):
     """Write a line for each name and its value, and return the number of bytes."""
     place = 0
     for i in range(values.size):
-        place = _put_name(out, place, text, bounds[i], bounds[i + 1], separator)
+        place = put_name(out, place, text, bounds[i], bounds[i + 1], separator)
         out[place] = separator
         place = put_line_end(out, place + 1, values[i])
     return place
@@ -76,9 +76,9 @@ def _put_pairs(out, text, bounds, other_text, other_bounds, separator):
     """Write a line for each pair of names, and return the number of bytes."""
     place = 0
     for i in range(bounds.size - 1):
-        place = _put_name(out, place, text, bounds[i], bounds[i + 1], separator)
+        place = put_name(out, place, text, bounds[i], bounds[i + 1], separator)
         out[place] = separator
-        place = _put_name(
+        place = put_name(
             out, place + 1, other_text, other_bounds[i], other_bounds[i + 1], separator
         )
         out[place] = _NEWLINE
@@ -90,7 +90,7 @@ def format_named_values(
     text: Text, bounds: Bounds, values: NDArray[np.int64], separator: str
 ) -> Text:
     """Text of all names and their values, one line each, as bytes."""
-    out = np.empty(2 * text.size + (_BESIDE_BYTES + _NUMBER_BYTES) * values.size, np.uint8)
+    out = np.empty(2 * text.size + (BESIDE_BYTES + _NUMBER_BYTES) * values.size, np.uint8)
     return out[: _put_values(out, text, bounds, values, np.uint8(ord(separator)))]
 
 
@@ -98,7 +98,7 @@ def format_named_pairs(
     text: Text, bounds: Bounds, other_text: Text, other_bounds: Bounds, separator: str
 ) -> Text:
     """Text of all pairs of names, one line each, as bytes; a name that is missing is empty."""
-    size = 2 * (text.size + other_text.size) + 2 * _BESIDE_BYTES * bounds.size
+    size = 2 * (text.size + other_text.size) + 2 * BESIDE_BYTES * bounds.size
     out = np.empty(size, np.uint8)
     length = _put_pairs(out, text, bounds, other_text, other_bounds, np.uint8(ord(separator)))
     return out[:length]

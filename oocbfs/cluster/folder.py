@@ -16,7 +16,6 @@ from oocbfs.cluster.manifest import Manifest
 from oocbfs.formats.container.layout import TRANSPOSED, Kind
 from oocbfs.formats.edges import Edges, Ids
 from oocbfs.graph.any_stored import AnyStored
-from oocbfs.graph.vertices import Vertex
 from oocbfs.memory import parse_size
 
 if TYPE_CHECKING:
@@ -79,11 +78,6 @@ class ShardFolder(AnyStored):
         if number not in self._parts:
             self._parts[number] = self.manifest.open(number)
         return self._parts[number]
-
-    def degree(self, vertex: Vertex) -> int:
-        """Count the neighbours of a vertex; out-neighbours if the graph is directed."""
-        with self.reading():
-            return int(self.stored_degrees[self.stored_one(vertex)])
 
     def neighbor_ids(self, vertex: int, *, inward: bool) -> Ids:
         """Ids of the neighbours of an id, also where users know vertices by names."""

@@ -55,7 +55,8 @@ class Results:
 
     def reached(self, vertex: int) -> bool:
         """Return whether a vertex has a level."""
-        return bool(self.levels[vertex] != UNREACHED)
+        # One without edges may have no place.
+        return vertex < self.levels.size and bool(self.levels[vertex] != UNREACHED)
 
     def add(self, level: int, words: Bitmap, pairs: list[tuple[VertexArray, VertexArray]]) -> None:
         """Keep the level of what is in a full bitmap, and parents."""

@@ -73,8 +73,13 @@ class ShardedResult(BfsResult):
         return parents_to_ids(self._stored, stored, ResultArrays(), self.stats.threads)
 
     @property
+    def has_parents(self) -> bool:
+        """Whether parents were asked for."""
+        return bool(self._results.parents.size)
+
+    @property
     def _parents(self) -> NDArray[np.int64] | None:
-        return self.parents if self._results.parents.size else None
+        return self.parents if self.has_parents else None
 
     def levels_between(self, first: int, stop: int) -> NDArray[np.int32]:
         """Levels at positions first … stop-1."""
@@ -94,6 +99,10 @@ class ShardedResult(BfsResult):
     def _levels_of(self, ids: Ids) -> NDArray[np.int32]:
         stored = self._stored.stored(ids).astype(np.uint32)
         return self._results.levels_of(stored)
+
+    def _parents_of(self, ids: Ids) -> Ids:
+        parents = self._results.parents[self._stored.stored(ids)]
+        return self._stored.ids_of(parents)
 
     def write_levels(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write levels into a folder with a file for each shard, such as ``levels.parquet/``.

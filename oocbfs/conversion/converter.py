@@ -24,10 +24,11 @@ from oocbfs.errors import InputError, QueryError
 from oocbfs.formats.container.reader import Container, bits_per_arc
 from oocbfs.formats.container.writer import ContainerWriter, compress_container
 from oocbfs.formats.edges import Declared, EdgeStream
+from oocbfs.formats.io.folders import find_files
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.formats.io.temporary import explained_writes, unnamed_file
 from oocbfs.formats.output.atomic import atomic_output, check_outputs
-from oocbfs.formats.tables.columns import make_options
+from oocbfs.formats.tables.columns import TableOptions, TextIds, make_options
 from oocbfs.progress import Phases
 from oocbfs.settings import (
     ZSTD_LEVELS,
@@ -126,7 +127,7 @@ def convert(
         ``"dense"`` makes every id from 0 to the largest a vertex, ``"compact"`` those that occur;
         ``"auto"`` is dense where the largest is below 4 × the number that occur. With ``"names"``
         ids are strings, or numbers of any size, which the graph keeps; vertices are in the order of
-        their names.
+        their names. ``"auto"`` takes names where the columns hold text.
     memory
         Bound for the whole process, such as ``"4G"``; None is half of what is available.
     format
@@ -154,17 +155,64 @@ def convert(
     in_place
         Let the output be a graph among the inputs; see `update`, which looks after others.
     """
+    check_choice("ids", ids, IdNames)
+    settings: dict[str, Any] = {
+        "directed": directed,
+        "order": order,
+        "memory": memory,
+        "threads": threads,
+        "format": format,
+        "table": make_options(columns, delimiter, header, where),
+        "allow_empty": allow_empty,
+        "remove": remove,
+        "remove_vertices": remove_vertices,
+        "zstd": zstd,
+        "tmp": tmp,
+        "force": force,
+        "in_place": in_place,
+        "progress": progress,
+    }
+    given = sort_out(inputs)
+    try:
+        return _convert(given, output, ids, **settings)
+    except TextIds as error:
+        again = _can_be_read_again(given, error)
+        if ids != "auto" or again is None:
+            raise
+    _log.info("ids are text, and taken as names, as --ids names does")
+    return _convert(again, output, "names", **settings)
+
+
+def _convert(
+    given: Inputs,
+    output: str | os.PathLike[str],
+    ids: IdNames,
+    *,
+    directed: bool | None,
+    order: KeptOrderName,
+    memory: str | int | None,
+    threads: int | None,
+    format: str | None,
+    table: TableOptions,
+    allow_empty: bool,
+    remove: Any,  # noqa: ANN401
+    remove_vertices: Any,  # noqa: ANN401
+    zstd: int | None,
+    tmp: str | os.PathLike[str] | None,
+    force: bool,
+    in_place: bool,
+    progress: bool,
+) -> Report:
+    """Convert with one kind of ids; see ``convert``."""
     start = time.perf_counter()
     check_choice("order", order, KeptOrderName)
-    check_choice("ids", ids, IdNames)
     check_whole("zstd", zstd, ZSTD_LEVELS)
-    table = make_options(columns, delimiter, header, where)
     threads = available_threads(threads)
     budget_bytes = memory_.available_bytes() // 2 if memory is None else memory_.parse_size(memory)
     target = Path(output)
     folder = Path(os.path.realpath(target)).parent if tmp is None else Path(tmp)
-    given, gone = sort_out(inputs), Inputs() if remove is None else sort_out(remove)
-    if where is not None and not (given.files or given.objects):
+    gone = Inputs() if remove is None else sort_out(remove)
+    if table.where is not None and not (given.files or given.objects):
         raise QueryError("--where is about rows of tables: name one")
     if order == "keep" and not given.graphs:
         raise QueryError("order keep is that of a graph: name one among the inputs")
@@ -203,7 +251,10 @@ def convert(
             every = replace(reading, table=replace(table, where=None))
             removed = gone.stream(every, graphs=gone_graphs)
             vertices = wanted_vertices(remove_vertices, named=ids == "names")
-            conversion.read_removal(removed, vertices)
+            try:
+                conversion.read_removal(removed, vertices)
+            except TextIds as error:  # the edges are read already, with numbers
+                raise InputError(str(error)) from error
         declared = stream.declared
         if given.of_files and not (
             allow_empty or conversion.counts.edges_read or graphs or _has_vertices(declared)
@@ -266,9 +317,14 @@ def convert(
 
 
 def convert_unnamed(
-    edges: EdgeStream, folder: str, *, order: OrderName = "auto", threads: int | None = None
+    edges: EdgeStream,
+    folder: str,
+    *,
+    ids: IdNames = "dense",
+    order: OrderName = "auto",
+    threads: int | None = None,
 ) -> BinaryIO:
-    """Write the graph of a stream, with all ids up to the largest, to a file without a name.
+    """Write the graph of a stream, whose ids are numbers, to a file without a name.
 
     It is gone when it is closed, or with the process, however that ends.
     """
@@ -280,7 +336,7 @@ def convert_unnamed(
             Conversion(Resources(folder, plan, Phases(show=False))) as conversion,
         ):
             conversion.read(edges)
-            conversion.name_vertices(edges.declared, "dense")
+            conversion.name_vertices(edges.declared, ids)
             conversion.sort(directed=_direction(None, edges.declared)[0])
             conversion.choose_order(order)
             container = ContainerWriter(file)
@@ -313,3 +369,11 @@ def _has_vertices(declared: Declared) -> bool:
     return bool(declared.num_vertices) or bool(
         declared.vertex_ids is not None and declared.vertex_ids.size
     )
+
+
+def _can_be_read_again(given: Inputs, error: TextIds) -> Inputs | None:
+    """Return inputs that are there still when they were looked at, or None: pipes are not."""
+    if error.stream is not None:
+        return Inputs(objects=[error.stream]) if len(given.all) == 1 else None
+    is_there = all(os.path.isfile(file.path) for file in find_files(given.files))
+    return given if is_there else None

@@ -26,7 +26,7 @@ def columns_of(
     assert sources is not None
     of_all = sources.is_all and sources.done > 0
     if answer.eccentricities is None and not (of_all and answer.with_closeness):
-        columns = found._columns()
+        columns = found.columns()
         types: dict[str, Any] = {name: np.asarray(column).dtype for name, column in columns.items()}
         return (
             {name: np.asarray(one).tolist() for name, one in columns.items()},

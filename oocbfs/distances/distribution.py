@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class DistanceDistribution(tables.Tabular):
+class DistanceDistribution(tables.Table, tables.Drawn):
     """The distances of all ordered pairs of different vertices of a scope.
 
     ``pairs[d]`` counts pairs at distance d whose first vertex was searched from; pairs that do not
@@ -167,7 +168,14 @@ class DistanceDistribution(tables.Tabular):
         }
         return tables.about(self._stored, **found)
 
-    def _columns(self) -> tables.Columns:
+    def _types(self) -> tables.Types:
+        return {name: column.dtype for name, column in self.columns().items()}
+
+    def _batches(self, *, reached_only: bool = False) -> Iterator[tables.Columns]:
+        yield self.columns()
+
+    def columns(self) -> tables.Columns:
+        """Return the table as columns by their names: a row for each distance."""
         return {
             "distance": np.arange(1, self.pairs.size),
             "pairs": self.pairs[1:],

@@ -10,6 +10,7 @@ from oocbfs.engines.base import Engine
 MODULES = {
     "cpu": "cpu",
     "disk": "disk",
+    "point": "point",
     "cuda": "gpu",
     "emulator": "gpu",
     "devices": "devices",

@@ -20,6 +20,10 @@ from oocbfs.results.components import ComponentsRun
 from oocbfs.settings import Settings
 
 
+class ReachesTooMuch(Exception):  # noqa: N818 - nothing is wrong
+    """An engine for small reaches has found out that this one is none: another has to search."""
+
+
 class Engine(ABC):
     """A place where searches run."""
 

@@ -72,7 +72,8 @@ class AnyStored(Vertices, Closing, ABC):
     @property
     def graph(self) -> OpenGraph:
         """What users see: the graph that was opened, or another one if they dropped it."""
-        return self._shown() or self._show(self)
+        shown = self._shown()
+        return self._show(self) if shown is None else shown
 
     @property
     def num_edges(self) -> int:
@@ -138,9 +139,11 @@ class AnyStored(Vertices, Closing, ABC):
             "loops": int(header["input_loops"]),
         }
 
-    @abstractmethod
-    def degree(self, vertex: Vertex) -> int:
-        """Count the neighbours of a vertex; out-neighbours if the graph is directed."""
+    def degrees_of(self, vertices: Any) -> NDArray[np.uint32]:  # noqa: ANN401
+        """Count the neighbours of some vertices; out-neighbours if the graph is directed."""
+        with self.reading():
+            found: NDArray[np.uint32] = self.stored_degrees[self.stored(vertices)]
+            return found
 
     @abstractmethod
     def rows_by_shard(self) -> Iterator[tuple[Rows, int]]:
@@ -154,6 +157,11 @@ class AnyStored(Vertices, Closing, ABC):
     def result_pool(self) -> ResultPool:
         """Memory of earlier results, for the next ones."""
         return ResultPool()
+
+    @cached_property
+    def kept_questions(self) -> dict[Any, Any]:
+        """What was decided for questions about a few vertices, by settings; see ``point.ask``."""
+        return {}
 
     @lazy
     def kept_search(self) -> KeptSearch:

@@ -78,15 +78,22 @@ class Names(Sequence[str]):
 
     def find(self, names: Sequence[str]) -> NDArray[np.int64]:
         """Find the positions of names, -1 where no vertex has the name."""
-        from oocbfs.kernels.names import stored as kernels
         from oocbfs.kernels.names.words import MAX_NAME_BYTES
 
         # What is no Unicode text, or too long, is the name of no vertex; nor is "".
         encoded = [name.encode("utf-8", "surrogatepass") for name in names]
         encoded = [name if len(name) <= MAX_NAME_BYTES else b"" for name in encoded]
-        found = np.empty(len(encoded), np.int64)
+        return self.find_packed(*pack(encoded))
+
+    def find_packed(
+        self, text: NDArray[np.uint8], starts: NDArray[np.uint32], lengths: NDArray[np.uint16]
+    ) -> NDArray[np.int64]:
+        """Find the positions of names that lie one after the other, as ``formats.names.pack``."""
+        from oocbfs.kernels.names import stored as kernels
+
+        found = np.empty(starts.size, np.int64)
         with self._container.file.reading():
-            kernels.find_names(found, *pack(encoded), *self._sections(), len(self))
+            kernels.find_names(found, text, starts, lengths, *self._sections(), len(self))
             self._refuse_if((found == kernels.DAMAGED).any())
         return found
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from oocbfs.formats.edges import Edges
 from oocbfs.formats.io.closing import Closing
 from oocbfs.graph.names import Names
-from oocbfs.graph.vertices import Vertex
+from oocbfs.graph.vertices import Vertex, are_several
 from oocbfs.settings import file_name
 
 # Storage knows what users see of it, and is known by that.
@@ -97,9 +97,20 @@ class OpenGraph(Closing, ABC):
         """
         return self._stored.positions(ids)
 
-    def degree(self, vertex: Vertex) -> int:
-        """Return the number of neighbours of a vertex; of out-neighbours if directed."""
-        return self._stored.degree(vertex)
+    @overload
+    def degree(self, vertex: Vertex) -> int: ...  # type: ignore[overload-overlap]
+    @overload
+    def degree(self, vertex: Iterable[Vertex]) -> NDArray[np.uint32]: ...
+    def degree(self, vertex: Vertex | Iterable[Vertex]) -> int | NDArray[np.uint32]:
+        """Return how many neighbours a vertex has, or each of several; outward if directed."""
+        found = self._stored.degrees_of(vertex)
+        return found if are_several(vertex) else int(found[0])
+
+    def __len__(self) -> int:
+        return self.num_vertices
+
+    def __contains__(self, vertex: object) -> bool:
+        return vertex in self._stored
 
     @property
     def degrees(self) -> NDArray[np.uint32]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterator
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -20,13 +21,14 @@ from oocbfs.formats.edges import Edges, Ids
 from oocbfs.formats.io.page_cache import cached_share
 from oocbfs.graph.any_stored import AnyStored
 from oocbfs.graph.sizes import Sizes
-from oocbfs.graph.vertices import Vertex
 from oocbfs.lazy import lazy
 from oocbfs.memory import allow_unpacking, available_bytes, parse_size
 
 # Kernels are imported when they are asked for: what a file says about itself needs none.
 if TYPE_CHECKING:
     from oocbfs.graph.disk_rows import DiskRows
+    from oocbfs.graph.lookup import Lookup
+    from oocbfs.graph.single_rows import RowsReader, Work
     from oocbfs.kernels.rows import Rows
 
 _log = logging.getLogger(__name__)
@@ -122,6 +124,32 @@ class StoredGraph(AnyStored):
         """Memory of searches on the CPU, for the next one; see ``kernels.bfs.search``."""
         return []
 
+    @cached_property
+    def lookup(self) -> Lookup:
+        """Finds a few vertices without arrays as large as the graph."""
+        from oocbfs.graph.lookup import Lookup
+
+        return Lookup(self)
+
+    @lazy
+    def single_rows(self) -> RowsReader:
+        """Rows that are read by themselves, from the mapped file; nothing is checked or loaded."""
+        from oocbfs.graph.single_rows import RowsReader
+
+        return RowsReader(self._container, from_disk=False)
+
+    @lazy
+    def single_disk_rows(self) -> RowsReader:
+        """The same, read from disk one by one."""
+        from oocbfs.graph.single_rows import RowsReader
+
+        return RowsReader(self._container, from_disk=True)
+
+    @cached_property
+    def kept_work(self) -> deque[Work]:
+        """Memory of searches of small reaches, for the next ones: one for each thread."""
+        return deque()
+
     @lazy
     def disk_rows(self) -> DiskRows:
         """Heads and starts in memory of their own, and the way to the tails on disk."""
@@ -162,15 +190,15 @@ class StoredGraph(AnyStored):
         degrees: NDArray[np.uint32] = self._container.section(Kind.DEGREES)
         return degrees
 
+    def degrees_at(self, stored: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Numbers of neighbours of a few stored vertices, which are read alone."""
+        degrees: NDArray[np.uint32] = self._container.section(Kind.DEGREES)[stored]
+        return degrees
+
     @cached_property
     def sizes(self) -> Sizes:
         """How much memory which parts take."""
         return Sizes.of(self._container)
-
-    def degree(self, vertex: Vertex) -> int:
-        """Count the neighbours of a vertex; out-neighbours if the graph is directed."""
-        with self.reading():
-            return int(self.rows.degrees[self.stored_one(vertex)])
 
     def neighbor_ids(self, vertex: int, *, inward: bool) -> Ids:
         """Ids of the neighbours of an id, also where users know vertices by names."""
@@ -279,7 +307,8 @@ class StoredGraph(AnyStored):
 
     def _drop(self) -> None:
         self.release_device()
-        kept = ("kept_scratch", "result_pool")
+        kept = ("kept_scratch", "result_pool", "kept_work", "kept_questions")
+        rows = ("single_rows", "single_disk_rows")
         for name in (
             "rows",
             "in_rows",
@@ -288,6 +317,7 @@ class StoredGraph(AnyStored):
             "order",
             "stored_at",
             *kept,
+            *rows,
         ):
             self.__dict__.pop(name, None)
         if "disk_rows" in self.__dict__:

@@ -148,6 +148,11 @@ class Vertices:
         """Return one id as a user knows it."""
         return int(vertex) if self.names is None else self.names[int(vertex)]
 
+    def ids_at_positions(self, positions: NDArray[np.int64]) -> Ids:
+        """Ids at any natural positions."""
+        with self.reading():
+            return self._natural_ids(positions.astype(np.uint64))
+
     def id_column(self, first: int, stop: int) -> NDArray[Any] | NameColumn:
         """Ids or names at natural positions first … stop-1, as tables show them."""
         if self.names is not None:
@@ -184,12 +189,26 @@ class Vertices:
             If an id does not name a vertex.
         """
         wanted = self.as_ids(ids)
-        listed = self.listed_ids
-        if listed is None and wanted.size == 1:
+        if self.listed_ids is None and wanted.size == 1:
             # What follows gives the same, and takes longer.
             position = int(wanted[0]) - self.first_id
             if 0 <= position < self.num_vertices:
                 return np.array([position])
+        found = self.find_positions(wanted)
+        if (found < 0).any():
+            raise self.unknown(int(wanted[np.flatnonzero(found < 0)[0]]))
+        return found
+
+    def find_positions(self, wanted: Ids) -> NDArray[np.int64]:
+        """Find the natural positions of ids; -1 where an id names no vertex."""
+        found, known = self._seek(wanted)
+        if not known.all():
+            self.check_ids()
+        return np.where(known, found, -1)
+
+    def _seek(self, wanted: Ids) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return natural positions, and which of the ids are those of vertices."""
+        listed = self.listed_ids
         if listed is None:
             # Below the first, it wraps around.
             found: NDArray[Any] = wanted - np.uint64(self.first_id)
@@ -199,10 +218,15 @@ class Vertices:
                 found = np.searchsorted(listed, wanted)
                 known = found < listed.size
                 known[known] = listed[found[known]] == wanted[known]
-        if not known.all():
-            self.check_ids()
-            raise self._unknown(int(wanted[np.flatnonzero(~known)[0]]))
-        return found.astype(np.int64)
+        return found.astype(np.int64), known
+
+    def __contains__(self, vertex: object) -> bool:
+        with self.reading():
+            if self.names is not None:
+                return vertex in self.names
+            if not is_whole(vertex) or not 0 <= index(vertex) < 2**64:  # type: ignore[arg-type]
+                return False
+            return bool(self._seek(np.array([vertex], np.uint64))[1][0])
 
     def as_ids(self, ids: Any) -> Ids:  # noqa: ANN401
         """Make an array of one id or several; where there are names, of names.
@@ -224,9 +248,9 @@ class Vertices:
                 raise QueryError(f"ids come in one row, not as {shown(ids)}")
             wanted = ids.reshape(-1)
             if wanted.size and (least := int(wanted.min())) < 0:
-                raise self._unknown(least)
+                raise self.unknown(least)
             return wanted.astype(np.uint64)
-        listed = list(ids) if _are_several(ids) else [ids]
+        listed = list(ids) if are_several(ids) else [ids]
         if self.names is not None:
             return self._find(self.names, listed)
         if set(map(type, listed)) != {int} or min(listed) < 0 or max(listed) >= 2**64:
@@ -258,7 +282,7 @@ class Vertices:
                 f"{self.path}: {shown(vertex)} is not an id: its vertices have whole numbers"
             )
         if not 0 <= index(vertex) < 2**64:
-            raise self._unknown(index(vertex))
+            raise self.unknown(index(vertex))
         return index(vertex)
 
     def one(self, vertex: Any) -> int:  # noqa: ANN401
@@ -269,14 +293,15 @@ class Vertices:
         QueryError
             If it is not one id.
         """
-        if _are_several(vertex):
+        if are_several(vertex):
             raise QueryError(
                 f"one id is wanted, not {shown(vertex)}: ask for one at a time, "
                 "or take the positions of several in a result from graph.positions(ids)"
             )
         return self._as_id(vertex)
 
-    def _unknown(self, vertex: int) -> QueryError:
+    def unknown(self, vertex: int) -> QueryError:
+        """Return why an id is refused that names no vertex."""
         return QueryError(f"{self.path}: has no vertex {vertex}; {self._describe_ids()}")
 
     def position(self, vertex: Vertex) -> int:
@@ -297,9 +322,13 @@ class Vertices:
                 return self._search_order(self.order, natural)
             return self.stored_at[natural].astype(np.int64)
 
+    def as_one(self, vertex: Any) -> Ids:  # noqa: ANN401
+        """Make an array of one id or name; see ``one``."""
+        return np.array([self.one(vertex)], np.uint64)
+
     def stored_one(self, vertex: Vertex) -> int:
         """Find the stored vertex that one id names."""
-        return int(self.stored(np.array([self.one(vertex)], np.uint64))[0])
+        return int(self.stored(self.as_one(vertex))[0])
 
     def _search_order(
         self, order: NDArray[np.uint32], natural: NDArray[np.int64]
@@ -337,7 +366,7 @@ class Vertices:
         return natural + np.uint64(self.first_id) if listed is None else listed[natural]
 
 
-def _are_several(ids: Any) -> bool:  # noqa: ANN401
+def are_several(ids: Any) -> bool:  # noqa: ANN401
     """Return whether these are ids, not one id; text is neither, though it can be taken apart."""
     if isinstance(ids, np.ndarray):
         return ids.ndim > 0

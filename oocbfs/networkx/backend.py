@@ -1,94 +1,91 @@
-"""The backend as networkx loads it: functions by their names, and whether to call them."""
+"""The backend as networkx loads it: functions by their names, and whether to call them.
+
+What runs a function is imported when it is called first: asking whether it can run costs nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
-from oocbfs.networkx.components import (
-    connected_components,
-    is_connected,
-    is_weakly_connected,
-    node_connected_component,
-    number_connected_components,
-    number_weakly_connected_components,
-    weakly_connected_components,
-)
-from oocbfs.networkx.distances import (
-    center,
-    closeness_centrality,
-    diameter,
-    eccentricity,
-    harmonic_centrality,
-    periphery,
-    radius,
-)
-from oocbfs.networkx.graphs import BACKEND, convert_from_nx, convert_to_nx, is_backed
-from oocbfs.networkx.paths import (
-    all_pairs_shortest_path,
-    all_pairs_shortest_path_length,
-    bidirectional_shortest_path,
-    has_path,
-    shortest_path,
-    shortest_path_length,
-    single_source_shortest_path,
-    single_source_shortest_path_length,
-    single_target_shortest_path,
-    single_target_shortest_path_length,
-)
-from oocbfs.networkx.traversal import (
-    ancestors,
-    bfs_edges,
-    bfs_layers,
-    bfs_predecessors,
-    bfs_successors,
-    bfs_tree,
-    descendants,
-    descendants_at_distance,
-)
+from oocbfs.networkx.info import FUNCTIONS, ON_FILES
+
+BACKEND = "oocbfs"
+# The modules of the functions.
+_MODULES = {
+    "components": (
+        "connected_components",
+        "is_connected",
+        "is_weakly_connected",
+        "node_connected_component",
+        "number_connected_components",
+        "number_weakly_connected_components",
+        "weakly_connected_components",
+    ),
+    "distances": (
+        "center",
+        "closeness_centrality",
+        "diameter",
+        "eccentricity",
+        "harmonic_centrality",
+        "periphery",
+        "radius",
+    ),
+    "near": (
+        "all_shortest_paths",
+        "average_shortest_path_length",
+        "degree_centrality",
+        "ego_graph",
+        "to_pandas_edgelist",
+    ),
+    "paths": (
+        "all_pairs_shortest_path",
+        "all_pairs_shortest_path_length",
+        "bidirectional_shortest_path",
+        "has_path",
+        "shortest_path",
+        "shortest_path_length",
+        "single_source_shortest_path",
+        "single_source_shortest_path_length",
+        "single_target_shortest_path",
+        "single_target_shortest_path_length",
+    ),
+    "traversal": (
+        "ancestors",
+        "bfs_edges",
+        "bfs_layers",
+        "bfs_predecessors",
+        "bfs_successors",
+        "bfs_tree",
+        "descendants",
+        "descendants_at_distance",
+    ),
+}
+_HOMES = {name: home for home, names in _MODULES.items() for name in names}
+
+
+def _later(name: str, home: str) -> Callable[..., Any]:
+    """Return a function that is imported from its home when it is called."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return getattr(import_module(f"oocbfs.networkx.{home}"), name)(*args, **kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    return call
+
 
 # What networkx finds here: these functions, ours for its own, and nothing that is called like one.
-__all__ = [
-    "all_pairs_shortest_path",
-    "all_pairs_shortest_path_length",
-    "ancestors",
-    "bfs_edges",
-    "bfs_layers",
-    "bfs_predecessors",
-    "bfs_successors",
-    "bfs_tree",
-    "bidirectional_shortest_path",
-    "can_run",
-    "center",
-    "closeness_centrality",
-    "connected_components",
-    "convert_from_nx",
-    "convert_to_nx",
-    "descendants",
-    "descendants_at_distance",
-    "diameter",
-    "eccentricity",
-    "harmonic_centrality",
-    "has_path",
-    "is_connected",
-    "is_weakly_connected",
-    "node_connected_component",
-    "number_connected_components",
-    "number_weakly_connected_components",
-    "periphery",
-    "radius",
-    "shortest_path",
-    "shortest_path_length",
-    "should_run",
-    "single_source_shortest_path",
-    "single_source_shortest_path_length",
-    "single_target_shortest_path",
-    "single_target_shortest_path_length",
-    "weakly_connected_components",
-]
+__all__ = ["can_run", "convert_from_nx", "convert_to_nx", "should_run"]
+__all__ += list(FUNCTIONS)
+convert_from_nx = _later("convert_from_nx", "graphs")
+convert_to_nx = _later("convert_to_nx", "graphs")
+globals().update({name: _later(name, home) for name, home in _HOMES.items()})
 
 # Parameters that only networkx itself understands, where they are not None: their places.
 REFUSED = {
+    "all_shortest_paths": {"weight": 3},
+    "average_shortest_path_length": {"weight": 1},
     "bfs_edges": {"sort_neighbors": 4},
     "bfs_predecessors": {"sort_neighbors": 3},
     "bfs_successors": {"sort_neighbors": 3},
@@ -97,11 +94,13 @@ REFUSED = {
     "closeness_centrality": {"distance": 2},
     "diameter": {"e": 1, "weight": 3},
     "eccentricity": {"sp": 2, "weight": 3},
+    "ego_graph": {"undirected": 4, "distance": 5},
     "harmonic_centrality": {"distance": 2},
     "periphery": {"e": 1, "weight": 3},
     "radius": {"e": 1, "weight": 3},
     "shortest_path": {"weight": 3},
     "shortest_path_length": {"weight": 3},
+    "to_pandas_edgelist": {"nodelist": 3, "edge_key": 5},
 }
 # Functions that may look at a few nodes only: converting a graph for one call takes longer.
 _NEAR = {"bidirectional_shortest_path", "descendants_at_distance", "has_path"}
@@ -134,8 +133,10 @@ _LEAST_EDGES_OF = {
 def can_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool | str:
     """Return whether a function knows its arguments; a text says why not."""
     for parameter, place in REFUSED.get(name, {}).items():
-        if _given(args, kwargs, parameter, place) is not None:
+        if _given(args, kwargs, parameter, place) not in (None, False):
             return f"{parameter} is left to networkx"
+    if name in ON_FILES and not _is_file(args[0] if args else kwargs["G"]):
+        return "of graphs that were not opened from a file, networkx looks at rows itself"
     return True
 
 
@@ -143,7 +144,7 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> b
     """Return whether converting a graph of networkx pays; a text says why not."""
     graph = args[0] if args else kwargs["G"]
     cache = getattr(graph, "__networkx_cache__", None) or {}
-    if is_backed(graph) or cache.get("backends", {}).get(BACKEND):
+    if _is_backed(graph) or cache.get("backends", {}).get(BACKEND):
         return True
     num_ends = None
     if name in ("shortest_path", "shortest_path_length"):
@@ -153,6 +154,16 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> b
         return "a search from one node to another takes less time than converting the graph"
     least = _ALL_PAIRS if num_ends == 0 else _LEAST_EDGES_OF.get(name, _LEAST_EDGES)
     return graph.number_of_edges() >= least or f"the graph has fewer than {least:,} edges"
+
+
+def _is_backed(graph: object) -> bool:
+    """Return whether a graph has a file or arrays behind it."""
+    return getattr(graph, "__networkx_backend__", None) == BACKEND
+
+
+def _is_file(graph: Any) -> bool:
+    """Return whether a graph was opened from a file."""
+    return _is_backed(graph) and graph._backing.is_file
 
 
 def _given(args: tuple[Any, ...], kwargs: Mapping[str, Any], name: str, place: int) -> object:

@@ -42,6 +42,8 @@ class Backing(Protocol):
 
     names: NodeNames
     num_edges: int
+    # Whether it was a file from the beginning, whose neighbours are in the order of its ids.
+    is_file: bool
 
     @property
     def engine(self) -> Graph:
@@ -91,6 +93,8 @@ class Backing(Protocol):
 
 class OpenedBacking:
     """A graph in an ``.ocg`` file."""
+
+    is_file = True
 
     def __init__(self, graph: Graph) -> None:
         self.engine = graph
@@ -156,6 +160,7 @@ class OpenedBacking:
 class ConvertedBacking:
     """A graph of networkx, as arrays."""
 
+    is_file = False
     max_degree = 0
 
     def __init__(self, graph: Any) -> None:

@@ -29,7 +29,7 @@ def closeness_centrality(
     """Return the closeness of all nodes or of one, by the distances to it."""
     nodes = list(G) if u is None else [u]
     found = {}
-    for node, result in zip(nodes, _searches(G, nodes, inward=True), strict=True):
+    for node, result in zip(nodes, searches(G, nodes, inward=True), strict=True):
         total = int(result.level_sizes @ np.arange(result.level_sizes.size))
         # In the order of networkx, so that the last digit is the same.
         closeness = 0.0
@@ -48,7 +48,7 @@ def harmonic_centrality(
     nodes = set(G.nbunch_iter(nbunch) if nbunch is not None else G.nodes)
     starts = set(G.nbunch_iter(sources) if sources is not None else G.nodes)
     if len(starts) == len(G):
-        results = _searches(G, nodes, inward=True)
+        results = searches(G, nodes, inward=True)
         return {node: result.harmonic or 0 for node, result in zip(nodes, results, strict=True)}
     wanted, begins = (
         np.array([G._backing.names.position(node) for node in some], np.int64)
@@ -56,11 +56,11 @@ def harmonic_centrality(
     )
     # The smaller side is searched from.
     if len(nodes) < len(starts):
-        results = _searches(G, nodes, inward=True, levels=True)
+        results = searches(G, nodes, inward=True, levels=True)
         sums = [float(_inverse(result, begins).sum()) for result in results]
     else:
         total = np.zeros(len(nodes))
-        for result in _searches(G, starts, levels=True):
+        for result in searches(G, starts, levels=True):
             total += _inverse(result, wanted)
         sums = total.tolist()
     return {node: value or 0 for node, value in zip(nodes, sums, strict=True)}
@@ -80,7 +80,7 @@ def eccentricity(G: Any, v: Any = None, sp: None = None, weight: None = None) ->
         return dict(zip(G, found.tolist(), strict=True))
     nodes = list(G.nbunch_iter(v))
     eccentricities = {}
-    for node, result in zip(nodes, _searches(G, nodes), strict=True):
+    for node, result in zip(nodes, searches(G, nodes), strict=True):
         if result.reached != len(G):
             raise nx.NetworkXError(_NOT_STRONG if G.is_directed() else _NOT_CONNECTED)
         eccentricities[node] = result.eccentricity
@@ -134,7 +134,7 @@ def _bounded(graph: Any, wanted: str, usebounds: bool = False) -> Eccentricities
     return found
 
 
-def _searches(
+def searches(
     graph: Any, nodes: Iterable[Node], *, inward: bool = False, levels: bool = False
 ) -> Iterator[SourceResult]:
     """Search from each node, 64 at a time."""

@@ -93,6 +93,14 @@ class _Backed:
             return self._backing.num_edges if weight is None else float(self._backing.num_edges)
         return super().size(weight)  # type: ignore[misc,no-any-return]
 
+    def subgraph(self, nodes: Any) -> Any:
+        """Return the subgraph of some nodes; of a file it is made of their rows."""
+        if not is_backed(self) or not self._backing.is_file:
+            return super().subgraph(nodes)  # type: ignore[misc]
+        from oocbfs.networkx.near import induced
+
+        return induced(self, nodes)
+
     @property
     def ocg(self) -> Graph:
         """The same graph as ``oocbfs.open`` gives it; vertices of a converted one are positions."""

@@ -7,13 +7,16 @@ from typing import Any
 _UNWEIGHTED = "Without weights only."
 _NO_SORT = "Without ``sort_neighbors`` only."
 _BOUNDS = "Without ``e`` and weights only. Undirected graphs are always searched with bounds."
+_ON_FILES = "On opened files only."
 _FROM_64 = "Without weights only. 64 nodes are searched from at a time."
 
 # Each function that is implemented, with what its documentation says besides.
 FUNCTIONS = {
     "all_pairs_shortest_path": "",
     "all_pairs_shortest_path_length": "",
+    "all_shortest_paths": f"{_ON_FILES} {_UNWEIGHTED}",
     "ancestors": "",
+    "average_shortest_path_length": f"{_ON_FILES} {_FROM_64}",
     "bfs_edges": _NO_SORT,
     "bfs_layers": "",
     "bfs_predecessors": _NO_SORT,
@@ -23,10 +26,12 @@ FUNCTIONS = {
     "center": _BOUNDS,
     "closeness_centrality": _FROM_64,
     "connected_components": "",
+    "degree_centrality": _ON_FILES,
     "descendants": "",
     "descendants_at_distance": "",
     "diameter": _BOUNDS,
     "eccentricity": "Without ``sp`` and weights only.",
+    "ego_graph": f"{_ON_FILES} Without ``undirected`` and ``distance`` only.",
     "harmonic_centrality": _FROM_64,
     "has_path": "",
     "is_connected": "",
@@ -42,8 +47,12 @@ FUNCTIONS = {
     "single_source_shortest_path_length": "",
     "single_target_shortest_path": "",
     "single_target_shortest_path_length": "",
+    "to_pandas_edgelist": f"{_ON_FILES} Without ``nodelist`` and ``edge_key`` only.",
     "weakly_connected_components": "",
 }
+
+# Functions on opened files only: of other graphs, networkx has what they need at hand.
+ON_FILES = {name for name, docs in FUNCTIONS.items() if docs.startswith(_ON_FILES)}
 
 
 def get_info() -> dict[str, Any]:

@@ -221,15 +221,25 @@ def why_disk(graph: StoredGraph) -> str | None:
     search of an open graph is from the mapping anyway, if the file has room in memory: then all the
     later ones are faster.
     """
-    file_bytes = graph.sizes.file_bytes
-    if graph.sizes.unpacked_bytes or file_bytes < _LEAST_COLD_BYTES or not graph.is_by_degree:
+    if graph.sizes.unpacked_bytes or not graph.is_by_degree:
         return None
-    if graph.has_disk_rows and file_bytes < memory.available_bytes():
+    if graph.has_disk_rows and graph.sizes.file_bytes < memory.available_bytes():
+        return None
+    share = _cold_share(graph)
+    return None if share is None else f"{share:.0%} of the file is not in memory yet"
+
+
+def is_cold(graph: StoredGraph) -> bool:
+    """Return whether a file is large and mostly not in memory."""
+    return _cold_share(graph) is not None
+
+
+def _cold_share(graph: StoredGraph) -> float | None:
+    """Return which share of a large file is not in memory; None if that is little or unknown."""
+    if graph.sizes.file_bytes < _LEAST_COLD_BYTES:
         return None
     share = graph.cached_share()
-    if share is None or share > _WARM_SHARE:
-        return None
-    return f"{1 - share:.0%} of the file is not in memory yet"
+    return None if share is None or share > _WARM_SHARE else 1 - share
 
 
 def _refuse_compressed(graph: StoredGraph, mapped_bytes: int) -> None:

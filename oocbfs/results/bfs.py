@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.errors import FormatError, QueryError
 from oocbfs.formats.edges import Ids
-from oocbfs.results import tables
+from oocbfs.graph.vertices import Vertex, are_several
+from oocbfs.results import paths, tables
 from oocbfs.results.call import CallStats, LevelResult
 from oocbfs.results.counts import Counts, sum_counts
 from oocbfs.results.levels import Level
@@ -22,7 +22,6 @@ from oocbfs.settings import file_name
 
 if TYPE_CHECKING:
     from oocbfs.graph.any_stored import AnyStored
-    from oocbfs.graph.vertices import Vertex
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ class Stats(CallStats):
         return {name: 1e9 * seconds / edges for name, (edges, seconds) in sums.items()}
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class BfsResult(LevelResult, tables.Tabular):
     """Levels from the nearest source.
 
@@ -96,6 +95,11 @@ class BfsResult(LevelResult, tables.Tabular):
         """
         return self._again().parents if self._parents is None else self._parents
 
+    @property
+    def has_parents(self) -> bool:
+        """Whether parents were asked for."""
+        return self._parents is not None
+
     def levels_between(self, first: int, stop: int) -> NDArray[np.int32]:
         """Levels at positions first … stop-1."""
         return self.levels[first:stop]
@@ -104,51 +108,61 @@ class BfsResult(LevelResult, tables.Tabular):
         """Parents at positions first … stop-1, as ids."""
         return self.parents[first:stop]
 
-    def level_of(self, vertex: Vertex) -> int:
-        """Distance of a vertex from the nearest source, -1 if it was not reached."""
-        return int(self._levels_of(np.array([self._stored.one(vertex)], np.uint64))[0])
+    @overload
+    def level_of(self, vertex: Vertex) -> int: ...  # type: ignore[overload-overlap]
+    @overload
+    def level_of(self, vertex: Iterable[Vertex]) -> NDArray[np.int32]: ...
+    def level_of(self, vertex: Vertex | Iterable[Vertex]) -> int | NDArray[np.int32]:
+        """Distance of a vertex from the nearest source, or of each of several; -1: not reached."""
+        found = self._levels_of(self._stored.as_ids(vertex))
+        return found if are_several(vertex) else int(found[0])
 
     def _levels_of(self, ids: Ids) -> NDArray[np.int32]:
         """Levels of some ids."""
         found: NDArray[np.int32] = self.levels[self._stored.positions(ids)]
         return found
 
+    def _parents_of(self, ids: Ids) -> Ids:
+        """Parents of some ids that were reached; the search was asked for them."""
+        assert self._parents is not None
+        found: NDArray[np.int64] = self._parents[self._stored.positions(ids)]
+        return found.astype(np.uint64)
+
     def path_to(self, vertex: Vertex) -> list[Any]:
         """Ids, or names, on a shortest path from a source to a vertex, both included.
+
+        Of a search with parents it goes from parent to parent. That works when the graph is closed,
+        too, unless ids or names have to be looked up in its file. Without parents, it reads rows.
 
         Raises
         ------
         QueryError
-            If the vertex was not reached.
+            If the vertex was not reached, or the graph is closed and needed.
         """
-        level = self.level_of(vertex)
-        if level < 0:
-            raise QueryError(f"vertex {vertex} was not reached from {listed(self.sources)}")
-        path = [self._stored.one(vertex)]
-        while level > 0:
-            before = self._stored.neighbor_ids(path[-1], inward=True)
-            levels = self._levels_of(before)
-            level -= 1
-            nearer = np.flatnonzero(levels == level)
-            if nearer.size == 0:
-                raise FormatError(
-                    f"{self._stored.path}: no edge leads to vertex "
-                    f"{self._stored.given_one(path[-1])} from one level nearer: run 'oocbfs verify'"
-                )
-            path.append(int(before[nearer[0]]))
-        return list(self._stored.given(np.array(path[::-1], np.uint64)).tolist())
+        return paths.path_to(self, vertex)
+
+    def paths_to(self, vertices: Iterable[Vertex]) -> list[list[Any]]:
+        """Return ``path_to`` of each of several vertices; an empty list where none is reached."""
+        return paths.paths_to(self, vertices)
 
     def about(self) -> dict[str, str]:
         """Return what the table of this search is about."""
         found = {"sources": self.sources, "reached": self.reached, "depth": self.depth}
         return tables.about(self._stored, **found, engine=self.stats.engine)
 
-    def _columns(self) -> tables.Columns:
-        ids = self._stored.id_column(0, self._stored.num_vertices)
-        columns: tables.Columns = {"id": ids, "level": self.levels}
-        if self._parents is not None:
-            columns["parent"] = self._stored.as_column(self._parents)
+    def _columns_between(self, first: int, stop: int) -> tables.Columns:
+        ids = self._stored.id_column(first, stop)
+        columns: tables.Columns = {"id": ids, "level": self.levels_between(first, stop)}
+        if self.has_parents:
+            columns["parent"] = self._stored.as_column(self.parents_between(first, stop))
         return columns
+
+    def _reached_between(self, first: int, stop: int) -> NDArray[np.bool_]:
+        return self.levels_between(first, stop) >= 0
+
+    @property
+    def _values(self) -> NDArray[np.int32]:
+        return self.levels
 
     def _draw(self, path: str | os.PathLike[str] | None, *, force: bool) -> Any:  # noqa: ANN401
         from oocbfs.results.plots import plot_levels

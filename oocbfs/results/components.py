@@ -60,7 +60,7 @@ class ComponentsStats(CallStats):
         return sum(step.tail_bytes for step in self.steps)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ComponentsResult(OfGraph, tables.Tabular):
     """Connected components; of a directed graph the weakly or the strongly connected ones.
 
@@ -183,9 +183,13 @@ class ComponentsResult(OfGraph, tables.Tabular):
         found = {"components": self.num_components, "engine": self.stats.engine}
         return tables.about(self._stored, **found)
 
-    def _columns(self) -> tables.Columns:
-        ids = self._stored.id_column(0, self._stored.num_vertices)
-        return {"id": ids, "component": self._stored.as_column(self.labels)}
+    def _columns_between(self, first: int, stop: int) -> tables.Columns:
+        labels = self._stored.as_column(self.labels_between(first, stop))
+        return {"id": self._stored.id_column(first, stop), "component": labels}
+
+    @property
+    def _values(self) -> Ids:
+        return self.labels
 
     def _draw(self, path: str | os.PathLike[str] | None, *, force: bool) -> Any:  # noqa: ANN401
         from oocbfs.results.plots import plot_components

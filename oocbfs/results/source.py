@@ -6,6 +6,7 @@ import os
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from oocbfs.graph.vertices import Vertex
 
 Levels = NDArray[np.int8] | NDArray[np.int16] | NDArray[np.int32]
+# Sources that are searched before their rows go into a table.
+_AT_A_TIME = 64
 # What is said of each source, and the types of tables; a list holds others.
 COLUMNS: dict[str, Any] = {
     "source": np.int64,
@@ -33,6 +36,13 @@ COLUMNS: dict[str, Any] = {
 }
 
 
+def largest_called(graph: AnyStored) -> int | str:
+    """Return what ``column_types`` wants to know of a graph: its largest id, or a name."""
+    if graph.names is not None:
+        return ""
+    return graph.largest_id if graph.num_vertices else 0
+
+
 def column_types(largest_id: int | str) -> dict[str, Any]:
     """Return the types of columns, with a type for sources that holds the largest id or name."""
     if isinstance(largest_id, str):
@@ -40,7 +50,7 @@ def column_types(largest_id: int | str) -> dict[str, Any]:
     return COLUMNS | {"source": np.int64 if largest_id < 2**63 else np.uint64}
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class SourceResult(LevelResult, tables.Tabular):
     """Distances from one source.
 
@@ -93,10 +103,18 @@ class SourceResult(LevelResult, tables.Tabular):
         found = {"sources": [self.source], "reached": self.reached, "depth": self.depth}
         return tables.about(self._stored, **found)
 
-    def _columns(self) -> tables.Columns:
+    @property
+    def _values(self) -> Levels:
         if self.levels is None:
             raise QueryError('there are no levels to show: ask for them with emit="levels"')
-        return {"id": self._stored.id_column(0, self.num_vertices), "level": self.levels}
+        return self.levels
+
+    def _columns_between(self, first: int, stop: int) -> tables.Columns:
+        levels = self._values[first:stop]
+        return {"id": self._stored.id_column(first, stop), "level": levels}
+
+    def _reached_between(self, first: int, stop: int) -> NDArray[np.bool_]:
+        return self._values[first:stop] >= 0
 
     def _draw(self, path: str | os.PathLike[str] | None, *, force: bool) -> Any:  # noqa: ANN401
         from oocbfs.results.plots import plot_sources
@@ -117,15 +135,16 @@ class SourceResult(LevelResult, tables.Tabular):
         return sources_html(self._stored, [self])
 
 
-class SourceResults(OfGraph, Iterator[SourceResult]):
+class SourceResults(OfGraph, tables.Table, Iterator[SourceResult]):
     """Results of many sources, each searched when it is asked for; all at once as a table.
 
     A table, or a picture, takes those that were not taken before: it can be made once.
     """
 
-    def __init__(self, graph: AnyStored, results: Generator[SourceResult]) -> None:
+    def __init__(self, graph: AnyStored, results: Generator[SourceResult], emit: Emit) -> None:
         self._stored = graph
         self._results = results
+        self._emit = emit
 
     def __next__(self) -> SourceResult:
         return next(self._results)
@@ -137,26 +156,26 @@ class SourceResults(OfGraph, Iterator[SourceResult]):
     def __repr__(self) -> str:
         return f"<SourceResults of {file_name(self._stored.path)}, searched as they are taken>"
 
-    def _columns(self) -> dict[str, list[Any]]:
-        columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
-        for result in self:
-            for name, value in result.row().items():
-                columns[name].append(value)
-            if result.distances is not None:
-                columns.setdefault("distances", []).append(result.distances.tolist())
+    def about(self) -> dict[str, str]:
+        """Return what the table is about."""
+        return tables.about(self._stored)
+
+    def _types(self) -> tables.Types:
+        types = column_types(largest_called(self._stored))
+        return types | {"distances": [np.int32]} if self._emit == "pairs" else types
+
+    def _batches(self, *, reached_only: bool = False) -> Iterator[tables.Columns]:
+        while rows := list(islice(self, _AT_A_TIME)):
+            yield self._rows(rows)
+
+    def _rows(self, results: list[SourceResult]) -> dict[str, Any]:
+        """Return the figures of some sources as columns."""
+        rows = [result.row() for result in results]
+        columns: dict[str, Any] = {name: [row[name] for row in rows] for name in COLUMNS}
+        if self._emit == "pairs":
+            lists = [result.distances for result in results]
+            columns["distances"] = [[] if one is None else one.tolist() for one in lists]
         return columns
-
-    def to_pandas(self) -> Any:  # noqa: ANN401
-        """Return a row of figures for each source, and its targets' distances if asked for."""
-        return tables.to_pandas(self._columns())
-
-    def to_arrow(self) -> Any:  # noqa: ANN401
-        """Return the same as a pyarrow table; its schema says what it is about."""
-        columns = self._columns()
-        types = column_types(max(columns["source"], default=0))
-        if "distances" in columns:
-            types["distances"] = [np.int32]
-        return tables.to_arrow(columns, tables.about(self._stored), types)
 
     def plot(
         self,

@@ -11,6 +11,7 @@ from oocbfs.distances.measures import Measures
 from oocbfs.errors import QueryError
 from oocbfs.graph.vertices import Vertex
 from oocbfs.memory import parse_size
+from oocbfs.search.near_graph import NearGraph
 from oocbfs.settings import (
     LARGEST_COMPONENT,
     Emit,
@@ -24,12 +25,14 @@ from oocbfs.settings import (
 
 # Results hold on to graphs, and graphs make results.
 if TYPE_CHECKING:
+    from oocbfs.point.pairs import PairResults
+    from oocbfs.point.paths import ShortestPaths
     from oocbfs.results.bfs import BfsResult
     from oocbfs.results.components import ComponentsResult
     from oocbfs.results.source import SourceResults
 
 
-class AnyGraph(Measures):
+class AnyGraph(Measures, NearGraph):
     """An open graph, as ``oocbfs.open`` gives it: a ``Graph`` or a ``ShardedGraph``.
 
     Both answer the same questions; where their rows are is known to those who derive from this.
@@ -181,6 +184,142 @@ class AnyGraph(Measures):
         from oocbfs.search.many import bfs_many
 
         return bfs_many(self._stored, sources, targets, emit, strategy, settings)
+
+    def distance(
+        self,
+        source: Vertex,
+        target: Vertex,
+        *,
+        max_depth: int | None = None,
+        memory: str | int | None = None,
+        options: Settings | None = None,
+    ) -> int:
+        """Return the number of steps on a shortest path between two vertices; -1 if there is none.
+
+        It is searched from both ends, and only what that touches is read: on graphs in which
+        everything is near to everything, microseconds from memory, milliseconds from disk.
+
+        Parameters
+        ----------
+        source, target
+            Ids, or names where the graph has names; in a directed graph, from source to target.
+        max_depth
+            Give up after so many steps.
+        memory, options
+            As for ``bfs``. Rows are read from disk one by one where ``memory`` has no room for the
+            file, with ``engine="disk"`` in the options, and from a large file that is not in memory
+            yet.
+
+        Raises
+        ------
+        QueryError
+            If an id does not name a vertex.
+        FormatError
+            If the graph is damaged, or cannot be read any more.
+        """
+        from oocbfs.point import ask
+
+        settings = self._settings(options, memory, max_depth=max_depth)
+        return ask.distance(self._stored, source, target, settings)
+
+    def shortest_path(
+        self,
+        source: Vertex,
+        target: Vertex,
+        *,
+        max_depth: int | None = None,
+        memory: str | int | None = None,
+        options: Settings | None = None,
+    ) -> list[Any] | None:
+        """Return the ids on a shortest path, both ends included; None if there is no path.
+
+        Parameters
+        ----------
+        source, target, max_depth, memory, options
+            As for ``distance``.
+        """
+        from oocbfs.point import ask
+
+        settings = self._settings(options, memory, max_depth=max_depth)
+        return ask.shortest_path(self._stored, source, target, settings)
+
+    def all_shortest_paths(
+        self,
+        source: Vertex,
+        target: Vertex,
+        *,
+        max_depth: int | None = None,
+        memory: str | int | None = None,
+        options: Settings | None = None,
+    ) -> ShortestPaths:
+        """Return all shortest paths between two vertices, counted and not listed.
+
+        ``count`` is exact, however many there are; iterating gives one path after the other;
+        ``edges()`` are those on any of them.
+
+        Parameters
+        ----------
+        source, target, max_depth, memory, options
+            As for ``distance``.
+        """
+        from oocbfs.point import ask
+
+        settings = self._settings(options, memory, max_depth=max_depth)
+        return ask.all_shortest_paths(self._stored, source, target, settings)
+
+    def distances(
+        self,
+        pairs: Any,  # noqa: ANN401
+        *,
+        max_depth: int | None = None,
+        memory: str | int | None = None,
+        threads: int | None = None,
+        options: Settings | None = None,
+    ) -> PairResults:
+        """Find the distances of many pairs of vertices, -1 where there is no path.
+
+        Pairs are searched on all cores; where one source has many targets, sources are searched 64
+        at a time.
+
+        Parameters
+        ----------
+        pairs
+            A data frame, a table of Arrow's, an array of two columns, two arrays, or any iterable
+            of pairs; of a table with more columns than two, those that are called as the ends of
+            edges usually are.
+        max_depth, memory, threads, options
+            As for ``distance``.
+
+        Raises
+        ------
+        QueryError
+            If an id does not name a vertex; names the row.
+        """
+        from oocbfs.point.pairs import results_of
+
+        settings = self._settings(options, memory, max_depth=max_depth, threads=threads)
+        return results_of(self._stored, pairs, settings, paths=False)
+
+    def paths(
+        self,
+        pairs: Any,  # noqa: ANN401
+        *,
+        max_depth: int | None = None,
+        memory: str | int | None = None,
+        threads: int | None = None,
+        options: Settings | None = None,
+    ) -> PairResults:
+        """Find a shortest path for each of many pairs of vertices.
+
+        Parameters
+        ----------
+        pairs, max_depth, memory, threads, options
+            As for ``distances``.
+        """
+        from oocbfs.point.pairs import results_of
+
+        settings = self._settings(options, memory, max_depth=max_depth, threads=threads)
+        return results_of(self._stored, pairs, settings, paths=True)
 
     def components(
         self,

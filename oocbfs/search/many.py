@@ -342,7 +342,7 @@ def bfs_many(
         with searches() as work:
             yield from work.run(listed, stored_targets)
 
-    return SourceResults(graph, run())
+    return SourceResults(graph, run(), emit)
 
 
 def searches_of(

@@ -7,13 +7,15 @@ engine runs, what it found is brought into the order of ids and checked, and bec
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from oocbfs.engines import engine_named
-from oocbfs.engines.base import Engine
+from oocbfs.engines.base import Engine, ReachesTooMuch
 from oocbfs.engines.choice import Choice, run_on_best
 from oocbfs.errors import QueryError
 from oocbfs.formats.edges import Ids
@@ -37,6 +39,11 @@ if TYPE_CHECKING:
     from oocbfs.graph.vertices import Vertex
 
 
+# A search of so few levels of so many vertices may reach few of them.
+_FEW_LEVELS = 8
+_MANY_VERTICES = 1 << 17
+
+
 def bfs(
     graph: AnyStored, source: Vertex | Iterable[Vertex], *, parents: bool, settings: Settings
 ) -> BfsResult:
@@ -58,11 +65,13 @@ def bfs(
             else only.needs(graph, settings)
         )
         query = Query(
-            graph.stored(sources).astype(np.uint32),
+            _stored(graph, sources, only).astype(np.uint32),
             parents,
             settings.direction,
             settings.max_depth,
-            None if settings.target is None else graph.stored_one(settings.target),
+            None
+            if settings.target is None
+            else int(_stored(graph, graph.as_one(settings.target), only)[0]),
         )
         threads = available_threads(settings.threads)
         out = Output(graph.num_vertices, memory_plan, threads, parents)
@@ -84,7 +93,25 @@ def only_engine(graph: AnyStored, settings: Settings) -> Engine | None:
         return engine_named("shards" if graph.is_sharded else "lab")
     if settings.devices is not None:
         return engine_named("devices")
+    if settings.engine == "point" or reaches_little(graph, settings):
+        return engine_named("point")
     return engine_named("shards") if graph.is_sharded else None
+
+
+def reaches_little(graph: AnyStored, settings: Settings) -> bool:
+    """Return whether a search may reach so little that tables are better than arrays.
+
+    Where it does not, the engine ``point`` notices that soon.
+    """
+    return (
+        settings.engine == "auto"
+        and settings.max_depth is not None
+        and settings.max_depth <= _FEW_LEVELS
+        and settings.direction == "auto"
+        and graph.num_vertices >= _MANY_VERTICES
+        and not graph.is_sharded
+        and not settings.checks
+    )
 
 
 def refuse(engine: Engine, graph: AnyStored, settings: Settings) -> None:
@@ -93,12 +120,23 @@ def refuse(engine: Engine, graph: AnyStored, settings: Settings) -> None:
         raise QueryError(reason)
 
 
+def _stored(graph: AnyStored, ids: Ids, only: Engine | None) -> NDArray[np.int64]:
+    """Return stored vertices; for a few, without turning the order of all around."""
+    if only is None or only.name != "point":
+        return graph.stored(ids)
+    return cast("StoredGraph", graph).lookup.stored(graph.positions(ids))
+
+
 def _run(
     graph: AnyStored, query: Query, out: Output, settings: Settings, only: Engine | None
 ) -> tuple[Run, Choice]:
     """Search on the engine asked for, or on the best there is."""
     if only is not None:
-        return only.run(graph, query, out, settings), Choice(only.name)
+        try:
+            return only.run(graph, query, out, settings), Choice(only.name)
+        except ReachesTooMuch:
+            settings = replace(settings, engine="auto")
+            out.memory_plan = decide_bfs(cast("StoredGraph", graph), query.parents, settings)
     return run_on_best(
         out.memory_plan.engine,
         settings,
@@ -171,6 +209,11 @@ def _result(
     again = partial(bfs, graph, sources, parents=True, settings=settings)
     known, sizes = graph.given(sources).tolist(), by_id.reached.sizes
     if by_id.levels is None:
+        if run.engine == "point":
+            from oocbfs.point.reached import ReachedResult
+
+            stored = cast("StoredGraph", graph)
+            return ReachedResult(stored, known, run.kept, sizes, stats, again)
         from oocbfs.cluster.sharded_result import ShardedResult
 
         return ShardedResult(cast("StoredShards", graph), known, run.kept, sizes, stats, again)

@@ -107,7 +107,7 @@ def test_many_in_python(social: Path, folder: Path) -> None:
         for expected_distances, distances in zip(*told, strict=True):
             np.testing.assert_array_equal(distances, expected_distances)
         assert len(parts.bfs_many(sources).to_pandas()) == 4
-        with pytest.raises(QueryError, match="leave out --strategy"):
+        with pytest.raises(QueryError, match="leave out strategy"):
             parts.bfs_many(sources, strategy="together")
         with pytest.raises(QueryError, match="pairs need targets"):
             parts.bfs_many(sources, emit="pairs")
@@ -128,7 +128,7 @@ def test_what_shards_cannot_do_is_refused_before_anything_is_written(
     folder: Path, tmp_path: Path
 ) -> None:
     for more, message in (
-        (["--strategy", "together"], "leave out --strategy together"),
+        (["--strategy", "together"], "leave out strategy together"),
         (["--cluster", "nowhere"], "there is no cluster 'nowhere'"),
         (["--cluster", "local:0"], "there can be 1 to"),
     ):

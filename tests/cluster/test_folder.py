@@ -224,7 +224,7 @@ def test_verify_finds_what_opening_does_not(folder: Path) -> None:
 
 
 def test_an_existing_folder_is_replaced_by_force_only(social: Path, folder: Path) -> None:
-    with pytest.raises(OutputError, match="already exists; use --force"):
+    with pytest.raises(OutputError, match="already exists; use force=True"):
         shard(social, folder, parts=2)
     shard(social, folder, parts=2, force=True)
     assert sorted(path.name for path in folder.iterdir()) == [

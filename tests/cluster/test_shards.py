@@ -206,7 +206,7 @@ def test_what_no_shard_knows_is_refused(folder: Path) -> None:
             graph.bfs(9999)
         with pytest.raises(QueryError, match="at least one source"):
             graph.bfs([])
-        with pytest.raises(QueryError, match="knows no --method"):
+        with pytest.raises(QueryError, match="knows no method"):
             graph.bfs(5, options=Settings(method="v3.3"))
     with (
         oocbfs.open(folder, cluster="elsewhere") as graph,

@@ -241,7 +241,7 @@ def test_deep_graphs_are_refused(
     folder = parts_of(graphs["deep"], tmp_path, 2)
     with (
         oocbfs.open(folder, cluster=dask_cluster.scheduler_address) as graph,
-        pytest.raises(QueryError, match=r"is deep: about .* levels are to come.*use --force"),
+        pytest.raises(QueryError, match=r"is deep: about .* levels are to come.*use force=True"),
     ):
         graph.bfs(0)
 

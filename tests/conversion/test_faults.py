@@ -109,7 +109,7 @@ def test_full_disk_for_temporary_data(
     monkeypatch.setattr(
         "oocbfs.conversion.converter.make_plan", lambda *_: ConvertPlan(2, 4 << 20, MemoryWatch())
     )
-    with pytest.raises(OutputError, match=r"No space left.*--tmp"):
+    with pytest.raises(OutputError, match=r"No space left.*tmp"):
         oocbfs.convert(str(edges), tmp_path / "g.ocg", tmp=small_disk, ids=ids)
     assert not list(small_disk.iterdir())
     assert not list(tmp_path.glob("*.ocg"))
@@ -124,7 +124,7 @@ def test_full_disk_for_what_is_to_be_compressed(
     code, shown = convert(edges, "-o", tmp_path / "g.ocg", *settings)
     assert code == 1
     line = shown.splitlines()[-1]
-    assert re.search(rf"{small_disk}: cannot write temporary data \(No space left.*--tmp", line)
+    assert re.search(rf"{small_disk}: cannot write temporary data \(No space left.*tmp", line)
     assert not list(tmp_path.glob("*.ocg"))
 
 

@@ -27,6 +27,7 @@ from tests.benchmarks import (
     naming,
     networkx,
     outofcore,
+    pairs,
     pcie,
     resident,
     workers,
@@ -60,6 +61,20 @@ def test_naming(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert "1,000 levels on the host" in shown
     assert "| H100 PCIe |" in shown
+
+
+def test_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "g.ocg"
+    oocbfs.convert(generators.kron(8), path)
+    few = ["--pairs", "9", "--table", "20", "--whole", "5", "--peer-pairs", "5"]
+    pairs.main(["--graph", str(path), *few])
+    shown = capsys.readouterr().out
+    assert "| distance(a, b) | 9 |" in shown
+    assert "20 pairs in one table" in shown
+    pairs.main(["--graph", str(path), "--pairs", "9", "--memory", "2G"])
+    shown = capsys.readouterr().out
+    assert "| cold |" in shown
+    assert "| warm |" in shown
 
 
 def timed_here(command: Sequence[object], **_: str) -> Run:

@@ -116,7 +116,7 @@ def run_line(line: str) -> None:
     words = shlex.split(line, comments=True)
     if not words or any(need in line and not there for need, there in NEEDS.items()):
         return
-    if words[0] == "oocbfs" and not {"|", ">"}.intersection(words):
+    if words[0] == "oocbfs" and not {"|", ">", "<"}.intersection(words):
         assert run_oocbfs(words[1:]) == 0, line
     elif words[0] == "scripts/bench":
         import_module(f"tests.benchmarks.{words[1]}").main(words[2:])

@@ -23,6 +23,7 @@ from tests.support.strategies import pair_array as pairs_of
 WAYS: dict[str, tuple[dict[str, Any], ...]] = {
     "cpu": ({"engine": "cpu"}, {"engine": "cpu", "memory": "2G"}),
     "disk": ({"engine": "disk"}, {"engine": "disk", "memory": "2G"}),
+    "point": ({"engine": "point"}, {"engine": "point", "memory": "2G"}),
     "cuda": ({"engine": "cuda"},),
     "emulator": ({"engine": "emulator"}, {"engine": "emulator", "resident_tails": "0%"}),
     "devices": tuple(
@@ -105,7 +106,7 @@ def test_any_graph_any_question(
 ) -> None:
     if name == "cuda" and (reason := ask_driver().problem) is not None:
         pytest.skip(f"no GPU: {reason}")
-    if name not in ("cpu", "disk", "shards") and shutil.which("g++") is None:
+    if name not in ("cpu", "disk", "point", "shards") and shutil.which("g++") is None:
         pytest.skip("the emulator needs a C++ compiler")
     path = tmp_path / "g.ocg"
     oocbfs.convert(pairs_of(edges), path, directed=directed, order=order, force=True)

@@ -176,7 +176,7 @@ def test_rows_longer_than_a_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert edges_of(path)[0] == [(0, v) for v in range(50_000)] + [(7, 1)]
     for before, line in (("", 1), ("# first\n", 2), ("# first\n" * 40, 41), ("8: 9\n" * 40, 41)):
         (tmp_path / "long").write_text(before + path.read_text())
-        with pytest.raises(InputError, match=rf"long:{line}: a line is longer than .* --memory"):
+        with pytest.raises(InputError, match=rf"long:{line}: a line is longer than .* memory"):
             list(open_edges([tmp_path / "long"], limits=InputLimits(line_bytes=1000)).batches())
 
 

@@ -237,8 +237,8 @@ def test_outputs_are_told_apart_by_what_they_lead_to(tmp_path: Path, link: bool)
     if link:
         name = tmp_path / "out"
         name.symlink_to("in")
-    with pytest.raises(OutputError, match="is an input too; name another file for --levels"):
+    with pytest.raises(OutputError, match="is an input too; name another file for levels"):
         check_outputs({"--levels": name}, inputs=[tmp_path / "in"], force=True)
-    with pytest.raises(OutputError, match="is the file for --levels too"):
+    with pytest.raises(OutputError, match="is the file for levels too"):
         check_outputs({"--levels": tmp_path / "in", "--plot": name}, force=True)
     check_outputs({"--levels": tmp_path / "a", "--plot": None}, inputs=[tmp_path / "in"])

@@ -250,7 +250,7 @@ def test_devices_and_pipes_are_written_and_not_replaced(tmp_path: Path) -> None:
 def test_existing_files_are_kept_without_force(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"old")
-    with pytest.raises(OutputError, match=r"already exists; use --force"):
+    with pytest.raises(OutputError, match=r"already exists; use force=True"):
         write_edges(BATCHES, path)
     assert path.read_bytes() == b"old"
     write_edges(BATCHES, path, force=True)

@@ -138,12 +138,12 @@ def test_compressed_graphs_are_not_read_from_disk(tmp_path: Path) -> None:
     oocbfs.convert(generators.kron(10), tmp_path / "g.ocg", zstd=3)
     with oocbfs.open(tmp_path / "g.ocg") as graph:
         assert graph.bfs(1, memory="8G").reached > 1
-        with pytest.raises(BudgetError, match="without --zstd"):
+        with pytest.raises(BudgetError, match="without zstd"):
             graph.bfs(1, memory="1M")
-        with pytest.raises(BudgetError, match="without --zstd"):
+        with pytest.raises(BudgetError, match="without zstd"):
             graph.bfs(1, engine="disk")
 
 
 def test_no_place_for_results(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match=r"none: no place for 4,000 bytes.*--tmp"):
+    with pytest.raises(OutputError, match=r"none: no place for 4,000 bytes.*tmp"):
         ResultArrays(10, tmp_path / "none").allocate(1000, np.int32)

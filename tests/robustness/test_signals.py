@@ -31,15 +31,21 @@ def burst(started: Started, rng: random.Random) -> None:
         time.sleep(rng.choice((0, 0, 0.0005, 0.01)))
 
 
-@pytest.mark.parametrize("verb", ["bfs", "disk", "batch", "components", "export", "report"])
+@pytest.mark.parametrize(
+    "verb", ["bfs", "disk", "batch", "components", "export", "near", "pairs", "part", "report"]
+)
 def test_a_burst_of_signals_ends_in_one_line(graph: Path, tmp_path: Path, verb: str) -> None:
     out = tmp_path / "out"
+    (tmp_path / "pairs.csv").write_text("".join(f"{i},{i * 7 % 1000}\n" for i in range(1000)))
     words: dict[str, tuple[object, ...]] = {
         "bfs": ("bfs", graph, "--source", 1, "--levels", out / "levels.csv"),
         "disk": ("bfs", graph, "--source", 1, "--engine", "disk", "--parents", out / "p.npy"),
         "batch": ("batch", graph, "--random", 200, "--seed", 1, "-o", out / "batch"),
         "components": ("components", graph, "--labels", out / "labels.npy"),
         "export": ("export", graph, "-o", out / "edges.txt.gz"),
+        "near": ("near", graph, "1,2,3,5,8", "--depth", 3, "-o", out / "near.csv.gz"),
+        "part": ("export", graph, "--near", 1, "--depth", 2, "-o", out / "part.ocg"),
+        "pairs": ("pairs", graph, tmp_path / "pairs.csv", "-o", out / "pairs.csv", "--paths"),
         "report": ("report", graph, "-o", out / "report.html"),
     }
     rng = random.Random(f"{verb} bursts")

@@ -69,5 +69,5 @@ def test_compressed_graphs_are_not_read_from_disk(tmp_path: Path) -> None:
     oocbfs.convert(generators.kron(10), tmp_path / "g.ocg", zstd=3)
     with oocbfs.open(tmp_path / "g.ocg") as opened:
         assert opened.components(memory="8G").num_components > 1
-        with pytest.raises(BudgetError, match="without --zstd"):
+        with pytest.raises(BudgetError, match="without zstd"):
             opened.components(engine="disk")

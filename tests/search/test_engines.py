@@ -94,7 +94,7 @@ def test_budgets_that_do_not_hold_the_graph_are_refused(graph: Graph) -> None:
         graph.bfs(source_of(graph), engine="emulator", options=Settings(vram="10K"))
     least = plan(shape_of(graph._stored), vram_bytes=None).mandatory_bytes
     graph.bfs(source_of(graph), engine="emulator", options=Settings(vram=least))
-    with pytest.raises(BudgetError, match=r"--resident-tails"):
+    with pytest.raises(BudgetError, match=r"resident_tails"):
         graph.bfs(
             source_of(graph), engine="emulator", options=Settings(vram=least, resident_tails="50%")
         )

@@ -11,12 +11,13 @@ import oocbfs
 from oocbfs import AnyGraph, Graph, QueryError, Settings, ShardedGraph
 
 NAMES = [
-    "average_distance", "bfs", "bfs_many", "center", "close", "closeness", "components",
-    "degree", "degree_histogram", "degrees", "diameter", "directed", "distance_distribution",
-    "eccentricities", "eccentricity", "edges", "effective_diameter", "harmonic", "ids",
-    "in_neighbors", "info", "names", "neighbors", "num_arcs", "num_edges", "num_vertices",
-    "path", "positions", "radius", "release_device", "reversed", "title", "to_scipy",
-    "top_central",
+    "all_shortest_paths", "average_distance", "bfs", "bfs_many", "center", "close", "closeness",
+    "components", "degree", "degree_histogram", "degrees", "diameter", "directed", "distance",
+    "distance_distribution", "distances", "eccentricities", "eccentricity", "edges",
+    "effective_diameter", "ego", "harmonic", "has_edge", "ids", "in_neighbors", "info", "names",
+    "neighborhood", "neighbors", "num_arcs", "num_edges", "num_vertices", "path", "paths",
+    "positions", "radius", "release_device", "reversed", "shortest_path", "subgraph", "title",
+    "to_scipy", "top_central",
 ]  # fmt: skip
 
 

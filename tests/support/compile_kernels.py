@@ -24,6 +24,7 @@ PARTS = (
         "oocbfs.kernels.methods",
         "oocbfs.kernels.ordered",
         "oocbfs.kernels.shards",
+        "oocbfs.kernels.point",
     ),
     (
         "oocbfs.kernels.many",

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import networkx as nx
 from hypothesis import strategies as st
+
+import oocbfs
+from oocbfs import Settings
 
 KINDS = (nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph)
 MISSING = "nobody"
@@ -57,3 +64,26 @@ def _ordered(value: Any) -> Any:
         else item
         for item in value
     ]
+
+
+# Rows read from disk one by one.
+DISK = {"options": Settings(engine="disk")}
+
+
+@contextmanager
+def opened(graph: Any, **options: Any) -> Iterator[Any]:
+    """Open what a graph of networkx is converted to."""
+    with TemporaryDirectory() as folder:
+        oocbfs.convert(graph, Path(folder) / "g.ocg", **options)
+        with oocbfs.open(Path(folder) / "g.ocg") as found:
+            yield found
+
+
+@st.composite
+def random_graphs(draw: st.DrawFn) -> Any:
+    """Draw a graph of networkx whose nodes are ids with gaps, or names."""
+    count, directed = draw(st.integers(1, 30)), draw(st.booleans())
+    edges = draw(st.integers(0, 3 * count))
+    graph: Any = nx.gnm_random_graph(count, edges, seed=draw(st.integers(0, 99)), directed=directed)
+    named = draw(st.booleans())
+    return nx.relabel_nodes(graph, {n: f"n{n}" if named else 5 * n + 2 for n in graph})

@@ -7,6 +7,7 @@ import dask.dataframe
 import duckdb
 import igraph
 import networkx as nx
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -129,10 +130,80 @@ def test_what_is_no_name_is_refused(tmp_path: Path, columns: Any, message: str) 
     assert not (tmp_path / "g.ocg").exists()
 
 
-def test_without_names_the_message_says_so(tmp_path: Path) -> None:
-    parquet.write_table(table(), tmp_path / "edges.parquet")
-    with pytest.raises(InputError, match="use --ids names"):
-        oocbfs.convert(tmp_path / "edges.parquet", tmp_path / "g.ocg")
+TEXT = {"source": ["ann", "bob"], "target": ["bob", "1"]}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pa.table(TEXT),
+        pa.table(TEXT).to_reader(),
+        pl.DataFrame(TEXT),
+        pa.table(TEXT).to_pandas(),
+        pa.table(TEXT).to_pandas().astype(object),
+        [("ann", "bob"), ("bob", "1")],
+        np.array([["ann", "bob"], ["bob", "1"]]),
+        nx.Graph([("ann", "bob"), ("bob", "1")]),
+        "edges.parquet",
+        "edges.csv",
+        "edges.txt",
+    ],
+    ids=[
+        "table",
+        "stream",
+        "polars",
+        "pandas",
+        "objects",
+        "pairs",
+        "array",
+        "networkx",
+        "parquet",
+        "csv",
+        "txt",
+    ],
+)
+def test_text_is_names_by_itself(tmp_path: Path, given: Any) -> None:
+    parquet.write_table(pa.table(TEXT), tmp_path / "edges.parquet")
+    (tmp_path / "edges.csv").write_text("source,target\nann,bob\nbob,1\n")
+    (tmp_path / "edges.txt").write_text("# ann knows bob\nann bob\nbob 1\n")
+    report = oocbfs.convert(
+        tmp_path / given if isinstance(given, str) else given, tmp_path / "g.ocg"
+    )
+    assert report.ids == "names"
+    with oocbfs.open(tmp_path / "g.ocg") as graph:
+        assert list(graph.names or ()) == ["1", "ann", "bob"]
+        assert graph.num_edges == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1 2\nann bob\n",  # numbers come first
+        "source,target\n1,2\nann,bob\n",
+        "source,target\n1,nan\n",  # of which some are missing
+        "source,target\n1.5,2\n",
+        "source,target\n1e5,2\n",
+        "once upon\na time there\n",  # prose
+    ],
+)
+def test_what_is_no_text_is_refused_as_numbers(tmp_path: Path, text: str) -> None:
+    (tmp_path / "edges").write_text(text)
+    with pytest.raises(InputError, match="is not a whole decimal number"):
+        oocbfs.convert(tmp_path / "edges", tmp_path / "g.ocg")
+    assert not (tmp_path / "g.ocg").exists()
+
+
+def test_files_of_numbers_and_of_names_are_not_mixed(tmp_path: Path) -> None:
+    (tmp_path / "1.txt").write_text("1 2\n")
+    (tmp_path / "2.txt").write_text("ann bob\nbob cy\n")
+    with pytest.raises(InputError, match='use ids="names"'):
+        oocbfs.convert([tmp_path / "1.txt", tmp_path / "2.txt"], tmp_path / "g.ocg")
+
+
+def test_who_asks_for_numbers_gets_no_names(tmp_path: Path) -> None:
+    for ids in ("dense", "compact"):
+        with pytest.raises(InputError, match='use ids="names"'):
+            oocbfs.convert(pa.table(TEXT), tmp_path / "g.ocg", ids=ids)
 
 
 def test_results_as_parquet(tmp_path: Path) -> None:
@@ -149,13 +220,13 @@ def test_results_as_parquet(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "edges", "said"),
     [
-        ("person1,person2\nalice,bob\n", 1, "--no-header"),
-        ("actor_1 actor_2\nalice bob\n", 1, "--no-header"),
-        ("protein1 protein2 score\nalice bob 3\n", 1, "--no-header"),
-        ("follower,followee\nalice,bob\n", 1, "--no-header"),
-        ("person1,person2\nperson3,person1\n", 2, "--header"),
-        ("v1 v2\nv2 v3\n", 2, "--header"),
-        ("alice,bob\nbob,carol\n", 2, "--header"),
+        ("person1,person2\nalice,bob\n", 1, "header=False"),
+        ("actor_1 actor_2\nalice bob\n", 1, "header=False"),
+        ("protein1 protein2 score\nalice bob 3\n", 1, "header=False"),
+        ("follower,followee\nalice,bob\n", 1, "header=False"),
+        ("person1,person2\nperson3,person1\n", 2, "header=True"),
+        ("v1 v2\nv2 v3\n", 2, "header=True"),
+        ("alice,bob\nbob,carol\n", 2, "header=True"),
     ],
 )
 def test_what_a_first_line_is_taken_for_is_said(

@@ -158,5 +158,5 @@ def test_objects_that_are_refused(edges: Any, message: str) -> None:
 
 
 def test_columns_are_for_tables() -> None:
-    with pytest.raises(QueryError, match="--columns is for tables, not for a ndarray"):
+    with pytest.raises(QueryError, match="columns is for tables, not for a ndarray"):
         taken(ENDS, "1,2")

@@ -81,11 +81,19 @@ def test_counts_of_a_device(graph: Path) -> None:
 
 
 def test_table_and_path(graph: Path) -> None:
-    done = call("bfs", graph, "--source", 1, "--target", 10)
+    words = ("bfs", graph, "--source", 1, "--target")
+    done = call(*words, 10, "--engine", "cpu")
     assert "1 → 2 → 3 → 10" in done.stdout
     assert "direction" in done.stdout
     assert "5 of 7 vertices, depth 3" in done.stdout
-    assert "not reached" in call("bfs", graph, "--source", 1, "--target", 60).stdout
+    assert "not reached" in call(*words, 60, "--engine", "cpu").stdout
+    # Who wants no levels gets the path alone, which both ends are searched for.
+    done = call(*words, 10)
+    assert "3 steps: 1 → 2 → 3 → 10" in done.stdout
+    assert "direction" not in done.stdout
+    assert "not reached" in call(*words, 60).stdout
+    assert "not reached" in call(*words, 10, "--max-depth", 2).stdout
+    assert json.loads(call(*words, 10, "--json").stdout)["reached"] == 5
 
 
 def test_level_and_parent_files(graph: Path, tmp_path: Path) -> None:

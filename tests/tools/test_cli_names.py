@@ -26,12 +26,22 @@ def rows(text: str, delimiter: str = ",") -> list[list[str]]:
     return list(csv.reader(text.splitlines(), delimiter=delimiter))
 
 
-def test_without_names_the_message_says_so(tmp_path: Path) -> None:
+def test_text_is_names_by_itself_but_not_from_a_pipe(tmp_path: Path) -> None:
     (tmp_path / "edges.csv").write_text(EDGES)
-    done = call("convert", "edges.csv", "-o", "g.ocg", cwd=tmp_path)
-    assert done.returncode == 1
-    assert "'bob' is not a whole decimal number" in said(done)[-1]
-    assert "--ids names" in said(done)[-1]
+    done = call("convert", "edges.csv", "-o", "g.ocg", "--json", cwd=tmp_path)
+    assert (json.loads(done.stdout)["ids"], json.loads(done.stdout)["vertices"]) == ("names", 8)
+    with (tmp_path / "edges.csv").open() as file:
+        refused = run("convert", "-", "-o", "h.ocg", cwd=tmp_path, stdin=file)
+    assert refused.returncode == 1
+    assert "--ids names" in said(refused)[-1]
+
+
+@pytest.mark.parametrize("header", ["user,friend", "follower,followee", "person1,person2"])
+@pytest.mark.parametrize("ids", ["auto", "names"])
+def test_usual_headers_are_no_vertices(tmp_path: Path, header: str, ids: str) -> None:
+    (tmp_path / "edges.csv").write_text(f"{header}\nann,bob\nbob,cy\n")
+    done = call("convert", "edges.csv", "-o", "g.ocg", "--ids", ids, "--json", cwd=tmp_path)
+    assert json.loads(done.stdout)["vertices"] == 3
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv"])

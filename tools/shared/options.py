@@ -179,9 +179,10 @@ def add_value(
     unit: str,
     text: str,
     default: object = None,
+    **more: Any,  # noqa: ANN401
 ) -> None:
     """Add an option of one verb that takes a value."""
-    parser.add_argument(name, type=read, metavar=unit, help=text, default=default)
+    parser.add_argument(name, type=read, metavar=unit, help=text, default=default, **more)
 
 
 def add_flag(parser: argparse._ActionsContainer, name: str, text: str) -> None:

@@ -34,17 +34,20 @@ def check_files(options: argparse.Namespace, *vectors: str) -> None:
     from oocbfs.formats.output.vectors import check_name
 
     files = shared.chosen(options, *vectors, "plot")
+    known_only = bool(getattr(options, "reached_only", False))
+    if known_only and not any(files[name] for name in vectors):
+        raise QueryError(f"--reached-only is about the rows of --{' and --'.join(vectors)}")
     folders: list[str] = []
     for name in vectors:
         if files[name] is None:
             continue
         if not is_folder(files[name]):
-            check_name(files[name])
+            check_name(files[name], known_only=known_only)
             continue
         folders.append(os.path.realpath(files[name]))
         if folders.count(folders[-1]) > 1:
             raise QueryError(f"{files[name]}: is named twice; name another folder for --{name}")
-        check_parts(files.pop(name), force=options.force)
+        check_parts(files.pop(name), known_only=known_only, force=options.force)
     if options.plot is not None:
         from oocbfs.plot import check_plot
 
@@ -77,6 +80,7 @@ def write_column(
     manner: dict[str, Any] = {
         "as_column": graph.as_column if are_ids else lambda values: values,
         "about": result.about(),
+        "known_only": bool(getattr(options, "reached_only", False)),
         "threads": result.stats.threads,
         "force": options.force,
     }

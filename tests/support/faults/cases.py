@@ -49,6 +49,7 @@ _BFS = "bfs @/in/g.ocg --source 1 --threads 1 --levels"
 _BATCH = "batch @/in/g.ocg --sources @/in/sources --threads 1 -o @/out/job"
 _LEVELS = f"{_BATCH.replace('/sources', '/few')} --emit levels"
 _PAIRS = f"{_BATCH.replace('--sources @/in/sources', '--emit pairs @/in/pairs')} --table jsonl.gz"
+_NEAR = "near @/in/g.ocg --seeds @/in/few --depth 2 --threads 2"
 _CONVERT = "convert --threads 2 -o @/out/g.ocg"
 
 CASES = {
@@ -120,6 +121,19 @@ CASES = {
         "export @/in/g.ocg -o @/out/e.txt --threads 2 --force",
         before=("export @/in/h.ocg -o @/out/e.txt",),
     ),
+    "export-near": Case("export @/in/g.ocg --near 1 --depth 2 -o @/out/e.csv --threads 2"),
+    "export-near-graph": Case("export @/in/n.ocg --near 1 --depth 2 -o @/out/e.ocg --threads 2"),
+    "export-rows-of-some": Case("export @/in/g.ocg --vertices @/in/few -o @/out/e.npz --threads 2"),
+    "near-csv": Case(f"{_NEAR} -o @/out/n.csv.gz --limit 9"),
+    "near-parquet": Case(f"{_NEAR} -o @/out/n.parquet --parents"),
+    "near-disk": Case(f"{_NEAR} -o @/out/n.csv --engine disk --union"),
+    "near-force": Case(
+        f"{_NEAR} -o @/out/n.csv --force", before=("near @/in/g.ocg 1 --depth 1 -o @/out/n.csv",)
+    ),
+    "pairs-csv": Case("pairs @/in/g.ocg @/in/pairs -o @/out/p.csv.gz --threads 2"),
+    "pairs-parquet": Case("pairs @/in/g.ocg @/in/pairs -o @/out/p.parquet --paths --threads 2"),
+    "pairs-disk": Case("pairs @/in/g.ocg @/in/pairs -o @/out/p.tsv --engine disk --threads 2"),
+    "path": Case("path @/in/g.ocg 1 2 --all --engine disk"),
     "shard": Case("shard @/in/g.ocg -o @/out/parts --parts 3"),
     "shard-force": Case(
         "shard @/in/g.ocg -o @/out/parts --parts 3 --force",

@@ -1,0 +1,177 @@
+"""What a search of a small reach works on: one thread's, and nothing of it as large as the graph.
+
+Entries are vertices in the order in which they were found, which is that of a queue: each level is
+a piece of it. A table leads from vertices to entries.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from oocbfs.kernels.array_types import (
+    I32,
+    I64,
+    I64_2D,
+    READ_U8,
+    READ_U32,
+    READ_U64,
+    U8,
+    U32,
+    U64,
+)
+from oocbfs.kernels.constants import SEGMENT_BYTES, SLACK_BYTES
+from oocbfs.kernels.gather import BATCH
+from oocbfs.kernels.structs import StructType, at_address
+
+# Words of every control array. ENTRIES are those that are there, FOUND how far what is found is
+# filled; EDGES, ROWS and PAGES count what was looked at, until somebody sets them to 0;
+# SYSTEM_ERROR is the number of a read that failed, OUTCOME how a call ended.
+ENTRIES, FOUND, EDGES, ROWS, PAGES, SYSTEM_ERROR, OUTCOME = range(7)
+# The first word that is free for searches.
+FREE_WORD = 8
+CONTROL_WORDS = 32
+
+# How a walk over rows ended: at its end, because it was told to, because there is no room for more
+# entries or for what is found, because a row is damaged, or because the file cannot be read.
+WHOLE, STOPPED, NO_ENTRY_ROOM, NO_ROOM, MALFORMED, READ_FAILED = range(6)
+
+# Rows from disk whose reads are under way at a time.
+ROWS_AHEAD = 128
+# What is read of a long tail at a time.
+BUFFER_SEGMENTS = 64
+BUFFER_BYTES = BUFFER_SEGMENTS * SEGMENT_BYTES
+# How many entries there is room for at first.
+FIRST_ENTRIES = 1 << 10
+FIRST_FOUND = 1 << 12
+# By how much there is more when that is not enough.
+GROWTH = 4
+# Entries have 31 bits in a slot.
+MOST_ENTRIES = 1 << 30
+
+
+class SingleRows(NamedTuple):
+    """One direction of a graph of which a few rows are read, mapped or on disk.
+
+    Nothing was checked: kernels read nothing outside the arrays, and follow no id that is no
+    vertex. ``descriptor`` is -1 where rows are in memory; otherwise arrays are empty, but for
+    bases, and the others say where in the file the sections begin.
+    """
+
+    heads: NDArray[np.uint32]
+    bases: NDArray[np.uint64]
+    starts: NDArray[np.uint32]
+    tails: NDArray[np.uint8]
+    degrees: NDArray[np.uint32]
+    shift: int
+    num_ids: int
+    tail_bytes: int
+    descriptor: int = -1
+    heads_at: int = 0
+    starts_at: int = 0
+    tails_at: int = 0
+
+
+class Reach(NamedTuple):
+    """What was reached, and what one thread needs to go on.
+
+    slots
+        The table: of the vertex of an entry, and which entry; see ``kernels.point.table``.
+    queue, owners, levels
+        Of each entry: its vertex, the entry that it was found from, and its level.
+    found
+        What a search lists: paths, or rows.
+    ids
+        The ids that a walk is at, with room for those of a segment more.
+    buffer, spans
+        Bytes of a tail from disk; head, begin and end of rows that are being read.
+    control
+        The words above, and those of a search.
+    """
+
+    slots: NDArray[np.uint64]
+    queue: NDArray[np.uint32]
+    owners: NDArray[np.uint32]
+    levels: NDArray[np.int32]
+    found: NDArray[np.uint32]
+    ids: NDArray[np.uint32]
+    buffer: NDArray[np.uint8]
+    spans: NDArray[np.int64]
+    control: NDArray[np.int64]
+
+
+SINGLE_ROWS = StructType(
+    "SingleRows",
+    {
+        "heads": READ_U32,
+        "bases": READ_U64,
+        "starts": READ_U32,
+        "tails": READ_U8,
+        "degrees": READ_U32,
+        "shift": types.int64,
+        "num_ids": types.int64,
+        "tail_bytes": types.int64,
+        "descriptor": types.int64,
+        "heads_at": types.int64,
+        "starts_at": types.int64,
+        "tails_at": types.int64,
+    },
+)
+REACH = StructType(
+    "Reach",
+    {
+        "slots": U64,
+        "queue": U32,
+        "owners": U32,
+        "levels": I32,
+        "found": U32,
+        "ids": U32,
+        "buffer": U8,
+        "spans": I64_2D,
+        "control": I64,
+    },
+)
+single_rows_at, reach_at = at_address(SINGLE_ROWS), at_address(REACH)
+
+
+def make_reach(entries: int = FIRST_ENTRIES) -> Reach:
+    """Make an empty reach with room for so many entries, a power of 2."""
+    return Reach(
+        slots=np.zeros(2 * entries, np.uint64),
+        queue=np.empty(entries, np.uint32),
+        owners=np.empty(entries, np.uint32),
+        levels=np.empty(entries, np.int32),
+        found=np.empty(FIRST_FOUND, np.uint32),
+        ids=np.empty(BATCH, np.uint32),
+        buffer=np.zeros(BUFFER_BYTES + SLACK_BYTES, np.uint8),
+        spans=np.zeros((3, ROWS_AHEAD), np.int64),
+        control=np.zeros(CONTROL_WORDS, np.int64),
+    )
+
+
+def grown(reach: Reach, factor: int = GROWTH) -> Reach:
+    """Return a reach with more room for entries, and none of them; all else stays as it is."""
+    entries = factor * reach.queue.size
+    reach.control[ENTRIES] = 0
+    return reach._replace(
+        slots=np.zeros(2 * entries, np.uint64),
+        queue=np.empty(entries, np.uint32),
+        owners=np.empty(entries, np.uint32),
+        levels=np.empty(entries, np.int32),
+    )
+
+
+def with_more_found(reach: Reach, factor: int = GROWTH) -> Reach:
+    """Return a reach with more room for what is found; what is there stays there."""
+    found = np.empty(factor * reach.found.size, np.uint32)
+    filled = int(reach.control[FOUND])
+    found[:filled] = reach.found[:filled]
+    return reach._replace(found=found)
+
+
+def num_bytes(reach: Reach) -> int:
+    """Return the memory that a reach takes."""
+    return sum(array.nbytes for array in reach)

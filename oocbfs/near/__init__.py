@@ -1,0 +1,1 @@
+"""What is near: neighbourhoods of vertices, and the subgraphs that vertices induce."""

@@ -1,0 +1,1 @@
+"""Questions about a few vertices: distances and paths between two, one pair or many."""

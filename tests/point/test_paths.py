@@ -1,0 +1,189 @@
+"""Distances, paths and all shortest paths between two vertices, against networkx."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import oocbfs
+from oocbfs import Settings
+from oocbfs.point import search
+from tests.support.strategies import ORDERS, Pairs, edge_lists, name_edges, pair_array
+
+# From the mapped file, and each row by itself from disk.
+STORAGES: tuple[dict[str, Any], ...] = ({}, {"options": Settings(engine="disk")})
+
+
+@contextmanager
+def opened(edges: Any, **options: Any) -> Iterator[Any]:
+    with TemporaryDirectory() as folder:
+        oocbfs.convert(edges, Path(folder) / "g.ocg", **options)
+        with oocbfs.open(Path(folder) / "g.ocg") as graph:
+            yield graph
+
+
+@contextmanager
+def bounded_to(edges: int) -> Iterator[None]:
+    """Let pairs go over to a search of the whole graph when they look at more edges."""
+    kept = search.ARCS_SHARE, search.LEAST_EDGES
+    search.ARCS_SHARE, search.LEAST_EDGES = 0, edges
+    try:
+        yield
+    finally:
+        search.ARCS_SHARE, search.LEAST_EDGES = kept
+
+
+def networkx_of(edges: Any, *, directed: bool) -> Any:
+    graph: Any = nx.DiGraph() if directed else nx.Graph()
+    graph.add_edges_from((u, v) for u, v in edges if u != v)
+    graph.add_nodes_from(u for pair in edges for u in pair)
+    return graph
+
+
+def check_pair(graph: Any, expected: Any, one: Any, other: Any, **asked: Any) -> None:
+    """Compare all that can be asked about two vertices."""
+    try:
+        paths = sorted(nx.all_shortest_paths(expected, one, other))
+    except nx.NetworkXNoPath:
+        paths = []
+    distance = len(paths[0]) - 1 if paths else -1
+    assert graph.distance(one, other, **asked) == distance
+    path = graph.shortest_path(one, other, **asked)
+    assert (path in paths) if paths else (path is None)
+    every = graph.all_shortest_paths(one, other, **asked)
+    assert (every.distance, every.count, bool(every)) == (distance, len(paths), bool(paths))
+    assert sorted(every) == paths
+    assert every.first(1) == list(every)[:1]
+    steps = {step for path in paths for step in pairwise(path)}
+    found = every.edges()
+    assert set(zip(found["source"].tolist(), found["target"].tolist(), strict=True)) == steps
+    assert every.num_edges == len(steps)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    edges=edge_lists().filter(bool),
+    directed=st.booleans(),
+    order=st.sampled_from(ORDERS),
+    asked=st.sampled_from(STORAGES),
+    named=st.booleans(),
+    bound=st.sampled_from([0, 3, 20, 1 << 20]),
+    data=st.data(),
+)
+def test_paths_are_those_of_networkx(
+    edges: Pairs,
+    directed: bool,
+    order: Any,
+    asked: dict[str, Any],
+    named: bool,
+    bound: int,
+    data: st.DataObject,
+) -> None:
+    given_edges: Any = name_edges(edges) if named else edges
+    expected = networkx_of(given_edges, directed=directed)
+    vertices = sorted(expected)
+    inputs = given_edges if named else pair_array(edges)
+    ids: dict[str, Any] = {"ids": "names"} if named else {}
+    with opened(inputs, directed=directed, order=order, **ids) as graph, bounded_to(bound):
+        for _ in range(4):
+            one, other = (data.draw(st.sampled_from(vertices)) for _ in range(2))
+            check_pair(graph, expected, one, other, **asked)
+        check_pair(graph, expected, vertices[0], vertices[0], **asked)
+        pairs = [(u, v) for u in vertices[:9] for v in vertices[-9:]]
+        results = graph.paths(pairs, **asked)
+        distances = graph.distances(pairs, **asked).distances
+        assert results.distances.tolist() == distances.tolist()
+        for (one, other), distance, path in zip(pairs, distances, results.paths, strict=True):
+            assert distance == graph.distance(one, other, **asked)
+            assert (path is None) == (distance < 0)
+            if path is not None:
+                assert (path[0], path[-1], len(path)) == (one, other, distance + 1)
+                assert all(expected.has_edge(*step) for step in pairwise(path))
+
+
+@pytest.mark.parametrize("asked", STORAGES)
+@pytest.mark.parametrize("bound", [1 << 20, 8])
+def test_paths_are_counted_that_nobody_could_list(asked: dict[str, Any], bound: int) -> None:
+    """A chain of diamonds has 3^k paths: 10^30 of them, and more than 64 bits hold."""
+    length, width = 63, 3
+    edges = []
+    for i in range(length):
+        first = i * (width + 1)
+        edges += [(first, first + 1 + k) for k in range(width)]
+        edges += [(first + 1 + k, first + width + 1) for k in range(width)]
+    last = length * (width + 1)
+    with opened(pair_array(edges)) as graph, bounded_to(bound):
+        every = graph.all_shortest_paths(0, last, **asked)
+        assert every.distance == 2 * length
+        assert every.count == width**length > 10**30
+        assert every.num_edges == 2 * width * length
+        some = every.first(5)
+        assert len({tuple(path) for path in some}) == 5
+        assert all(len(path) == 2 * length + 1 for path in some)
+        back = graph.all_shortest_paths(last, 0, **asked)
+        assert back.count == every.count
+
+
+@pytest.mark.parametrize("asked", STORAGES)
+def test_a_depth_bounds_what_is_found(asked: dict[str, Any]) -> None:
+    path = pair_array([(i, i + 1) for i in range(10)])
+    with opened(path) as graph:
+        for bound in (1 << 20, 0):
+            with bounded_to(bound):
+                for depth in (0, 4, 5, 6):
+                    found = 5 if depth >= 5 else -1
+                    assert graph.distance(2, 7, max_depth=depth, **asked) == found
+                    pairs = [(2, 7), (3, 3), *((i, i + 5) for i in range(4))]
+                    results = graph.distances(pairs, max_depth=depth, **asked)
+                    assert results.distances.tolist() == [found, 0, *[found] * 4]
+
+
+def test_nothing_as_large_as_the_graph_is_allocated(tmp_path: Path) -> None:
+    """Of a graph whose arrays take megabytes, a pair takes some kilobytes, counted by Python."""
+    n = 1 << 19
+    rng = np.random.default_rng(5)
+    edges = rng.integers(0, n, (4 * n, 2)).astype(np.uint64)
+    oocbfs.convert(edges, tmp_path / "g.ocg", order="natural")
+    for asked in STORAGES:
+        with oocbfs.open(tmp_path / "g.ocg") as graph:
+            graph.shortest_path(1, 2, **asked)  # what is imported and compiled
+        with oocbfs.open(tmp_path / "g.ocg") as graph:
+            tracemalloc.start()
+            try:
+                assert graph.shortest_path(5, 7, **asked) is not None
+                assert graph.distance(1, 9, **asked) > 2
+                assert graph.all_shortest_paths(3, 4, **asked).count >= 1
+                peak = tracemalloc.get_traced_memory()[1]
+            finally:
+                tracemalloc.stop()
+        assert peak < n  # a byte for each vertex; a search of the whole graph takes 13
+
+
+def test_passes_over_the_order_end_in_turning_it_around(tmp_path: Path) -> None:
+    """Both ways of finding a stored vertex agree, by one pass for few vertices and for many."""
+    rng = np.random.default_rng(7)
+    edges = rng.integers(0, 90_000, (200_000, 2)).astype(np.uint64)
+    oocbfs.convert(edges, tmp_path / "g.ocg", order="degree")
+    for from_disk in (False, True):
+        with oocbfs.open(tmp_path / "g.ocg") as graph:
+            stored: Any = graph._stored
+            wanted = [rng.integers(0, graph.num_vertices, size) for size in (1, 2, 3, 1000)] * 6
+            found = [stored.lookup.stored(some, from_disk=from_disk) for some in wanted[:8]]
+            assert "stored_at" not in stored.__dict__
+            found += [stored.lookup.stored(some, from_disk=from_disk) for some in wanted[8:]]
+            assert "stored_at" in stored.__dict__
+            for some, vertices in zip(wanted, found, strict=True):
+                assert stored.stored_at[some].tolist() == vertices.tolist()
+                ids = stored.lookup.ids_of(vertices.astype(np.uint32))
+                assert ids.tolist() == stored.ids_at_positions(some).tolist()
