@@ -7,17 +7,51 @@ argument. Indices are never negative and never checked. Little-endian machines o
 # numba calls the code generators by position and reads their annotations nowhere.
 from __future__ import annotations
 
+import hashlib
+
 from numba import config, njit, types
 from numba.extending import intrinsic
 
 from oocbfs.kernels.internals import APART, LINKED, cgutils, host_cpu, ir
 
+
+def _name_of_value(value):
+    """Return what a variable of an enclosing function stands for, the same in every process."""
+    function = getattr(value, "py_func", value)
+    name = getattr(function, "__qualname__", None)
+    return repr(value) if name is None else f"{function.__module__}.{name}"
+
+
+def named_apart(function):
+    """Let the name of a function that another one makes tell what it was made with.
+
+    Compiled code is linked by names, to which numba adds a number that is only unique in a process.
+    Functions that were made with different others, compiled by several processes and loaded from
+    the cache into one, would be taken for each other.
+    """
+    names = []
+    for cell in function.__closure__ or ():
+        try:
+            names.append(_name_of_value(cell.cell_contents))
+        except ValueError:  # is given its value later
+            names.append("")
+    if names:
+        digest = hashlib.blake2b("\n".join(names).encode(), digest_size=6)
+        function.__qualname__ += f".{digest.hexdigest()}"
+    return function
+
+
+def _decorator(options):
+    make = njit(**options)
+    return lambda function: make(named_apart(function))
+
+
 # For functions that only compiled code calls.
-kernel = njit(**LINKED)
+kernel = _decorator(LINKED)
 # For large ones that several functions call: a copy in each takes long to compile.
-apart = njit(**APART)
+apart = _decorator(APART)
 # For the smallest ones, which cost less than a call with all those arrays.
-inlined = njit(**{**LINKED, "forceinline": True})
+inlined = _decorator({**LINKED, "forceinline": True})
 
 _I32 = ir.IntType(32)
 _I64 = ir.IntType(64)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import config, njit, types
 
+from oocbfs.kernels.atomics import named_apart
 from oocbfs.kernels.cache_folder import cache_folder
 from oocbfs.kernels.internals import (
     CacheLocator,
@@ -60,7 +61,7 @@ def compiled(*signatures: object, **options: object) -> Callable[[Callable[..., 
     """
 
     def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401
-        dispatcher = njit(nogil=True, **options)(function)
+        dispatcher = njit(nogil=True, **options)(named_apart(function))
         keep_code_in(dispatcher, _KernelCache(function))
 
         def compile_all() -> None:

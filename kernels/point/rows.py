@@ -36,21 +36,6 @@ def degree_of(rows, u):
     return np.int64(1) if rows.degrees.size == 0 else np.int64(rows.degrees[u])
 
 
-def _kernels_of(visit):
-    """Return what makes kernels that call ``visit``, whose names tell whose they are.
-
-    Compiled code is linked by names. Walks of several modules, compiled in several processes and
-    loaded from the cache into one, would be taken for each other.
-    """
-    place = visit.py_func.__module__.rpartition(".")[2]
-
-    def make(function):
-        function.__qualname__ += f".{place}"
-        return kernel(function)
-
-    return make
-
-
 def make_walk(visit):
     """Make the walk that shows the ids of rows to ``visit``.
 
@@ -58,9 +43,8 @@ def make_walk(visit):
     entry, and gives WHOLE, or how the walk ends. A row comes in pieces of at most
     SEGMENT_BYTES + 1 ids.
     """
-    own_kernel = _kernels_of(visit)
 
-    @own_kernel
+    @kernel
     def show_tail(rows, reach, entry, count, tails, begin, end):
         """Show the ids of tails[begin:end], whole segments, after ``count`` ids that are there."""
         status = np.int64(words.WHOLE)
@@ -77,7 +61,7 @@ def make_walk(visit):
                 return status
             count = np.int64(0)
 
-    @own_kernel
+    @kernel
     def walk_mapped(rows, reach, first, stop):
         """Walk over rows that are in memory."""
         heads, starts, tails, queue = rows.heads, rows.starts, rows.tails, reach.queue
@@ -101,7 +85,7 @@ def make_walk(visit):
                 return status
         return np.int64(words.WHOLE)
 
-    @own_kernel
+    @kernel
     def read_spans(rows, reach, first, stop):
         """Read the heads of rows and where their tails are, and ask for the tails."""
         spans, buffer, descriptor = reach.spans, reach.buffer, rows.descriptor
@@ -130,7 +114,7 @@ def make_walk(visit):
                 expect_bytes(descriptor, rows.tails_at + begin, size)
         return np.int64(words.WHOLE)
 
-    @own_kernel
+    @kernel
     def show_from_disk(rows, reach, entry, i):
         """Show a row whose span is known, a piece of its tail at a time."""
         spans, buffer = reach.spans, reach.buffer
@@ -149,7 +133,7 @@ def make_walk(visit):
                 return status
             count = np.int64(0)
 
-    @own_kernel
+    @kernel
     def walk_disk(rows, reach, first, stop):
         """Walk over rows that are on disk, some of them under way at a time."""
         for begin in range(first, stop, words.ROWS_AHEAD):
@@ -163,7 +147,7 @@ def make_walk(visit):
                     return status
         return np.int64(words.WHOLE)
 
-    @own_kernel
+    @kernel
     def walk(rows, reach, first, stop):
         """Walk over the rows of the entries first … stop-1; say how it ended."""
         reach.control[words.ROWS] += stop - first

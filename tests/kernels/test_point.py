@@ -18,7 +18,6 @@ from oocbfs.errors import FormatError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.graph import single_rows
 from oocbfs.graph.single_rows import RowsReader, Work
-from oocbfs.kernels.point import edges, listing, near, pairs
 from oocbfs.kernels.point import state as words
 from oocbfs.kernels.point.state import make_reach, reach_at
 from oocbfs.kernels.point.table import clear, enter, find, home_of, slot_of
@@ -153,12 +152,3 @@ def test_what_cannot_be_read_row_by_row_is_told_apart(tmp_path: Path) -> None:
     oocbfs.convert(np.array([(0, 1), (1, 2)], np.uint64), tmp_path / "g.ocg", zstd=3)
     with oocbfs.open(tmp_path / "g.ocg") as opened:
         assert not single_rows.RowsReader.can_read_disk(opened._stored._container)
-
-
-def test_walks_of_several_modules_are_told_apart() -> None:
-    """Compiled code is linked by names, also of modules that several processes have compiled.
-
-    Each of these numbers its functions by itself, so that the numbers tell nobody apart.
-    """
-    walks = [module._walk.py_func for module in (edges, listing, near, pairs)]
-    assert len({(walk.__module__, walk.__qualname__) for walk in walks}) == len(walks)
