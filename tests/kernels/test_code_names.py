@@ -48,7 +48,7 @@ def test_functions_that_were_made_alike_have_names_of_their_own() -> None:
 
 def test_what_a_function_is_made_with_is_in_its_name() -> None:
     def made(number: int) -> Any:
-        @kernel
+        @kernel  # type: ignore[untyped-decorator]
         def add(value: int) -> int:
             return value + number
 
