@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from oocbfs.cluster.sharding import shard
     from oocbfs.conversion.converter import convert
     from oocbfs.conversion.update import update
+    from oocbfs.distances.distribution import DistanceDistribution
     from oocbfs.errors import (
         BudgetError,
         ClusterError,
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
         QueryError,
         QueueError,
     )
+    from oocbfs.near.result import Neighborhood
+    from oocbfs.near.subgraph import Subgraph
+    from oocbfs.point.pairs import PairResults
+    from oocbfs.point.paths import ShortestPaths
     from oocbfs.results.bfs import BfsResult
     from oocbfs.results.components import ComponentsResult
     from oocbfs.results.source import SourceResult, SourceResults
@@ -38,19 +43,24 @@ __all__ = [
     "BudgetError",
     "ClusterError",
     "ComponentsResult",
+    "DistanceDistribution",
     "FileError",
     "FormatError",
     "Graph",
     "InputError",
+    "Neighborhood",
     "OocbfsError",
     "OutputError",
+    "PairResults",
     "QueryError",
     "QueueError",
     "Schedule",
     "Settings",
     "ShardedGraph",
+    "ShortestPaths",
     "SourceResult",
     "SourceResults",
+    "Subgraph",
     "__version__",
     "convert",
     "open",
@@ -68,20 +78,25 @@ _HOMES = {
     "BudgetError": "errors",
     "ClusterError": "errors",
     "ComponentsResult": "results.components",
+    "DistanceDistribution": "distances.distribution",
     "FileError": "errors",
     "FormatError": "errors",
     "Graph": "search.graph",
     "InputError": "errors",
     "LARGEST_COMPONENT": "settings",
+    "Neighborhood": "near.result",
     "OocbfsError": "errors",
     "OutputError": "errors",
+    "PairResults": "point.pairs",
     "QueryError": "errors",
     "QueueError": "errors",
     "Schedule": "settings",
     "Settings": "settings",
     "ShardedGraph": "search.sharded",
+    "ShortestPaths": "point.paths",
     "SourceResult": "results.source",
     "SourceResults": "results.source",
+    "Subgraph": "near.subgraph",
     "convert": "conversion.converter",
     "open": "search.graph",
     "shard": "cluster.sharding",

@@ -170,6 +170,7 @@ def test_json_of_every_verb(tmp_path: Path) -> None:
     (tmp_path / "jobs.toml").write_text('[[job]]\ngraph = "g.ocg"\noutput = "j"\nrandom = 2\n')
     lines = [
         "convert edges.txt -o sparse.ocg --ids compact",
+        "update sparse.ocg --add edges.txt",
         "generate kron --scale 6 -o g.ocg",
         "generate kron --scale 6 -o g.txt",
         "info g.ocg",
@@ -180,6 +181,10 @@ def test_json_of_every_verb(tmp_path: Path) -> None:
         "batch g.ocg --random 70 -o b --engine cpu",
         "batch jobs.toml",
         "components g.ocg --engine cpu",
+        "distances g.ocg --samples 2",
+        "path g.ocg 1 2",
+        "pairs g.ocg edges.txt -o pairs.csv",
+        "near g.ocg 1 --depth 1 -o near.csv",
         "graph500 --scale 6 --roots 2 --engine cpu",
         "plan g.ocg --samples 2",
         "report g.ocg -o report.html --sources 1",
