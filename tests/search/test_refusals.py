@@ -167,11 +167,9 @@ def test_ids_of_any_width(graph: Graph, dtype: Any) -> None:
 def test_one_id_means_one(graph: Graph, several: Any) -> None:
     found, components = graph.bfs(0), graph.components()
     for question in (
-        graph.degree,
         graph.neighbors,
         graph.in_neighbors,
         graph._stored.position,
-        found.level_of,
         found.path_to,
         components.label_of,
         components.members,
@@ -185,6 +183,20 @@ def test_one_id_means_one(graph: Graph, several: Any) -> None:
         assert found.level_of(one) == 5
         assert found.path_to(one)[-1] == 5
         assert graph.degree(one) == graph.neighbors(one).size == 3
+
+
+@pytest.mark.parametrize("several", [[5, 6], (5, 6), np.array([5, 6]), range(5, 7)], ids=repr)
+def test_several_ids_have_several_answers(graph: Graph, several: Any) -> None:
+    assert graph.degree(several).tolist() == [graph.degree(5), graph.degree(6)]
+    assert graph.bfs(0).level_of(several).tolist() == [5, 6]
+    assert graph.degree([]).size == graph.bfs(0).level_of([]).size == 0
+
+
+@pytest.mark.parametrize("wrong", NO_IDS[:5], ids=repr)
+def test_no_id_has_no_answer(graph: Graph, wrong: Any) -> None:
+    for question in (graph.degree, graph.bfs(0).level_of):
+        with pytest.raises(QueryError, match="is not an id"):
+            question(wrong)
 
 
 def test_settings_that_are_equal_to_known_ones(graph: Graph) -> None:
