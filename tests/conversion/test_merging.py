@@ -170,7 +170,7 @@ def test_what_does_not_fit_together_is_refused(tmp_path: Path) -> None:
     convert([("a", "b")], names, ids="names")
     for inputs, wish, message in (
         ([plain, arcs], {}, "arcs.ocg: is directed, and .*plain.ocg is undirected: export"),
-        ([plain], {"directed": True}, "plain.ocg: is undirected: leave out --directed"),
+        ([plain], {"directed": True}, "plain.ocg: is undirected: leave out directed=True"),
         ([names, plain], {}, "names.ocg: has names, and .*plain.ocg has numbers"),
         ([names], {"ids": "compact"}, "names.ocg: has names: leave out --ids compact"),
         ([plain], {"ids": "names"}, "plain.ocg: has numbers as ids: leave out --ids names"),

@@ -178,20 +178,20 @@ def test_wrong_columns_and_types(tmp_path: Path) -> None:
             "column 'since' holds date32.*, which is not compared with 'soon'",
         ),
         (path, "since > true", "column 'since' holds date32.*, which is not compared with true"),
-        (csv, "type < 5", "--where cannot be decided: .*as a scalar of type double"),
+        (csv, "type < 5", "where cannot be decided: .*as a scalar of type double"),
         (csv, "type in (5, 'x')", "'type' is compared with numbers or with text, not with both"),
     ):
         with pytest.raises(InputError, match=problem):
             chosen(inputs, where, tmp_path)
-    with pytest.raises(QueryError, match="--where is for tables, not for a list"):
+    with pytest.raises(QueryError, match="where is for tables, not for a list"):
         chosen([(1, 2)], "a = 1", tmp_path)
     oocbfs.convert([(1, 2)], tmp_path / "only.ocg")
-    with pytest.raises(QueryError, match="--where is about rows of tables"):
+    with pytest.raises(QueryError, match="where is about rows of tables"):
         chosen(tmp_path / "only.ocg", "a = 1", tmp_path)
     (tmp_path / "g.mtx").write_text(
         "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n"
     )
-    with pytest.raises(InputError, match="--where is not for this format, Matrix Market"):
+    with pytest.raises(InputError, match="where is not for this format, Matrix Market"):
         chosen(tmp_path / "g.mtx", "a = 1", tmp_path, format="mtx")
 
 
