@@ -21,22 +21,24 @@ from oocbfs.formats.output.packing import STANDARD_OUTPUT, Block, endings, opene
 from oocbfs.formats.output.parquet import import_arrow, parquet_rows
 
 Columns = Mapping[str, NDArray[Any] | NameColumn]
-_SEPARATORS = {"csv": ",", "tsv": "\t"}
+SEPARATORS = {"csv": ",", "tsv": "\t"}
 
 
-def check_table_name(path: str | os.PathLike[str]) -> None:
-    """Refuse a name whose ending is not known, before any work is done."""
-    form, compression = _form(path)
-    if form not in ("parquet", *_SEPARATORS) or (compression and form not in _SEPARATORS):
+def check_table_name(path: str | os.PathLike[str], *, also: tuple[str, ...] = ()) -> None:
+    """Refuse a name whose ending is not known, before any work is done; ``also`` are more forms."""
+    form, compression = form_of(path)
+    if form not in ("parquet", *also, *SEPARATORS) or (compression and form not in SEPARATORS):
+        more = "".join(f".{name}, " for name in also)
         raise OutputError(
-            f"{os.fspath(path)}: name it .csv, .tsv (or .csv.gz, .csv.zst …) or .parquet, which "
-            "says how to write it"
+            f"{os.fspath(path)}: name it {more}.csv, .tsv (or .csv.gz, .csv.zst …) or .parquet, "
+            "which says how to write it"
         )
     if form == "parquet":
         import_arrow()
 
 
-def _form(path: str | os.PathLike[str]) -> tuple[str, str | None]:
+def form_of(path: str | os.PathLike[str]) -> tuple[str, str | None]:
+    """Return the form of an output by its name, and how it is compressed."""
     return ("csv", None) if os.fspath(path) == STANDARD_OUTPUT else endings(path)
 
 
@@ -56,7 +58,7 @@ def write_table(
     of rows.
     """
     check_table_name(path)
-    form, compression = _form(path)
+    form, compression = form_of(path)
     num_rows = 0
     with opened(path, force=force, streams=True) as file:
         if form == "parquet":
@@ -66,7 +68,7 @@ def write_table(
                     advance(size := _num_rows(columns))
                     num_rows += size
             return num_rows
-        separator = _SEPARATORS[form]
+        separator = SEPARATORS[form]
         with packed(file, compression, threads) as (pack, write):
 
             def encode(columns: Columns) -> tuple[int, Block]:

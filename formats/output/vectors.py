@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from oocbfs.errors import OutputError
 from oocbfs.formats.io.ordered import ordered_map
 from oocbfs.formats.names import NameColumn
-from oocbfs.formats.output.packing import STANDARD_OUTPUT, endings, opened, packed
-from oocbfs.formats.output.parquet import import_arrow, parquet_rows
+from oocbfs.formats.output.packing import opened, packed
+from oocbfs.formats.output.parquet import parquet_rows
+from oocbfs.formats.output.table_files import SEPARATORS, check_table_name, form_of
 
 Column = NDArray[Any] | NameColumn
-_SEPARATORS = {"csv": ",", "tsv": "\t"}
 _ROWS_PER_PIECE = 1 << 16
 
 
@@ -31,23 +31,12 @@ def check_name(path: str | os.PathLike[str], *, known_only: bool = False) -> Non
 
     With ``known_only`` also what has no ids beside the numbers, of which some are left out.
     """
-    form, compression = _form(path)
-    if form not in ("npy", "parquet", *_SEPARATORS) or (compression and form not in _SEPARATORS):
-        raise OutputError(
-            f"{path}: name it .npy, .csv, .tsv (or .csv.gz, .csv.zst …) or .parquet, which says "
-            "how to write it"
-        )
-    if form == "npy" and known_only:
+    check_table_name(path, also=("npy",))
+    if form_of(path)[0] == "npy" and known_only:
         raise OutputError(
             f"{path}: holds numbers without their ids, so that none can be left out; name it .csv, "
             ".tsv or .parquet"
         )
-    if form == "parquet":
-        import_arrow()
-
-
-def _form(path: str | os.PathLike[str]) -> tuple[str, str | None]:
-    return ("csv", None) if os.fspath(path) == STANDARD_OUTPUT else endings(path)
 
 
 def write_vector(
@@ -70,7 +59,7 @@ def write_vector(
     ``as_column`` turns such a part of the values into what a table shows, as values may be ids too.
     """
     check_name(path, known_only=known_only)
-    form, compression = _form(path)
+    form, compression = form_of(path)
 
     def piece(first: int) -> tuple[Column, Column]:
         part = values[first : first + _ROWS_PER_PIECE]
@@ -88,7 +77,7 @@ def write_vector(
         elif form == "parquet":
             _write_parquet(file, name, map(piece, starts), piece(0), about or {})
         else:
-            separator = _SEPARATORS[form]
+            separator = SEPARATORS[form]
 
             def text(first: int) -> NDArray[np.uint8]:
                 return _text(*piece(first), separator)

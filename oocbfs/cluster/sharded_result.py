@@ -21,7 +21,7 @@ from oocbfs.errors import QueryError, shown
 from oocbfs.formats.edges import Ids
 from oocbfs.formats.output.part_files import bounds_of, write_parts
 from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.results.bfs import BfsResult, Stats
+from oocbfs.results.later import LaterResult
 from oocbfs.results.tables import dask_of_files
 from oocbfs.results.to_ids import parents_to_ids
 
@@ -32,42 +32,19 @@ if TYPE_CHECKING:
 _PIECE = 1 << 20
 
 
-class ShardedResult(BfsResult):
+class ShardedResult(LaterResult):
     """Levels of a sharded graph, not gathered; the graph must be open while they are asked for.
 
     ``levels`` and ``parents`` gather all of them, once.
     """
 
     _stored: StoredShards
-    _results: AllResults
-
-    def __init__(
-        self,
-        stored: StoredShards,
-        sources: list[Any],
-        results: AllResults,
-        level_sizes: NDArray[np.int64],
-        stats: Stats,
-        again: Callable[[], BfsResult],
-    ) -> None:
-        values = {"_stored": stored, "sources": sources, "level_sizes": level_sizes, "stats": stats}
-        for name, value in {**values, "_results": results, "_again": again}.items():
-            object.__setattr__(self, name, value)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as a result whose levels are gathered: the shards stay where they are."""
-        values = (self._stored, self.sources, self.levels, self.level_sizes, self.stats)
-        return BfsResult, (*values, self._parents, self._again)
-
-    @cached_property
-    def levels(self) -> NDArray[np.int32]:
-        """Level of each vertex, aligned with the ids in ascending order."""
-        return self.levels_between(0, self._stored.num_vertices)
+    _found: AllResults
 
     @cached_property
     def parents(self) -> NDArray[np.int64]:
         """Id of each vertex's parent; see ``BfsResult.parents``."""
-        stored = self._results.parents
+        stored = self._found.parents
         if not stored.size:
             return self._again().parents
         return parents_to_ids(self._stored, stored, ResultArrays(), self.stats.threads)
@@ -75,19 +52,15 @@ class ShardedResult(BfsResult):
     @property
     def has_parents(self) -> bool:
         """Whether parents were asked for."""
-        return bool(self._results.parents.size)
-
-    @property
-    def _parents(self) -> NDArray[np.int64] | None:
-        return self.parents if self.has_parents else None
+        return bool(self._found.parents.size)
 
     def levels_between(self, first: int, stop: int) -> NDArray[np.int32]:
         """Levels at positions first … stop-1."""
-        return self._results.levels_of(stored_between(self._stored, first, stop))
+        return self._found.levels_of(stored_between(self._stored, first, stop))
 
     def parents_between(self, first: int, stop: int) -> NDArray[np.int64]:
         """Parents at positions first … stop-1, as ids."""
-        stored = self._results.parents
+        stored = self._found.parents
         if not stored.size:
             return self._again().parents[first:stop]
         found = stored[stored_between(self._stored, first, stop)]
@@ -98,10 +71,10 @@ class ShardedResult(BfsResult):
 
     def _levels_of(self, ids: Ids) -> NDArray[np.int32]:
         stored = self._stored.stored(ids).astype(np.uint32)
-        return self._results.levels_of(stored)
+        return self._found.levels_of(stored)
 
     def _parents_of(self, ids: Ids) -> Ids:
-        parents = self._results.parents[self._stored.stored(ids)]
+        parents = self._found.parents[self._stored.stored(ids)]
         return self._stored.ids_of(parents)
 
     def write_levels(self, path: str | os.PathLike[str], *, force: bool = False) -> None:

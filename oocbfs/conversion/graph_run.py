@@ -16,6 +16,7 @@ from oocbfs.conversion.ids import IdMap, IdRange
 from oocbfs.conversion.plan import MemoryWatch
 from oocbfs.errors import FormatError
 from oocbfs.formats.edges import Ids
+from oocbfs.graph.rows import columns
 from oocbfs.graph.stored import StoredGraph
 from oocbfs.kernels.convert import graph_keys
 from oocbfs.kernels.rows import Rows
@@ -180,13 +181,7 @@ class GraphRun:
             graph_keys.mark_present(
                 found,
                 *ends,
-                rows.heads,
-                rows.bases,
-                rows.starts,
-                rows.shift,
-                rows.tails,
-                rows.degrees,
-                rows.num_ids,
+                *columns(rows),
                 self._stored_at,
                 rows.max_degree,
                 not self.directed,
@@ -256,17 +251,10 @@ class GraphRun:
             begin += num_rows
 
     def _decode(self, out: NDArray[np.uint64], first: int, stop: int, column_bits: int) -> int:
-        rows = self._rows
         return int(
             graph_keys.decode_keys(
                 out,
-                rows.heads,
-                rows.bases,
-                rows.starts,
-                rows.shift,
-                rows.tails,
-                rows.degrees,
-                rows.num_ids,
+                *columns(self._rows),
                 self._order,
                 self._stored_at,
                 self._vertices,

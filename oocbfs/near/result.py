@@ -15,11 +15,11 @@ from oocbfs.graph.vertices import are_several
 from oocbfs.near.search import Found, NearSearch
 from oocbfs.results import tables
 from oocbfs.results.bfs import listed
+from oocbfs.results.call import OfGraph
 from oocbfs.settings import Settings, file_name
 
 if TYPE_CHECKING:
     from oocbfs.graph.any_stored import AnyStored
-    from oocbfs.graph.open_graph import OpenGraph
     from oocbfs.graph.vertices import Vertex
 
 
@@ -37,7 +37,7 @@ class Near(NamedTuple):
     cut: bool
 
 
-class Neighborhood(tables.Table):
+class Neighborhood(tables.Table, OfGraph):
     """Who is within some steps of seeds, found again whenever it is asked for.
 
     Iterating gives a ``Near`` for each seed, or one for all of them together. As a table it has a
@@ -64,11 +64,6 @@ class Neighborhood(tables.Table):
         graph.positions(self._seeds)  # all of them are there
         self.depth, self.limit = depth, limit
         self._cut: list[Any] | None = None
-
-    @property
-    def graph(self) -> OpenGraph:
-        """The graph that was searched."""
-        return self._stored.graph
 
     @property
     def num_seeds(self) -> int:

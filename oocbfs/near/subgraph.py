@@ -22,12 +22,12 @@ from oocbfs.formats.names import NameColumn
 from oocbfs.graph.vertices import are_several
 from oocbfs.point.search import PairSearch
 from oocbfs.results import tables
+from oocbfs.results.call import OfGraph
 from oocbfs.settings import IdNames, Settings, file_name
 
 if TYPE_CHECKING:
     from oocbfs.conversion.converter import Report
     from oocbfs.graph.any_stored import AnyStored
-    from oocbfs.graph.open_graph import OpenGraph
     from oocbfs.graph.stored import StoredGraph
     from oocbfs.graph.vertices import Vertex
 
@@ -41,7 +41,7 @@ _MOST_ARCS = 1 / 4
 _MANY_VERTICES = 1 / 64
 
 
-class Subgraph(tables.Table):
+class Subgraph(tables.Table, OfGraph):
     """Some vertices of a graph and the edges between them, which are found when they are asked for.
 
     As a table it has a row for each edge, undirected ones once. Ids and names are those of the
@@ -62,11 +62,6 @@ class Subgraph(tables.Table):
         self._stored, self._settings, self._what = graph, settings, what
         self._positions = np.unique(positions)
         self.cut = cut
-
-    @property
-    def graph(self) -> OpenGraph:
-        """The graph that this is a part of."""
-        return self._stored.graph
 
     @property
     def directed(self) -> bool:

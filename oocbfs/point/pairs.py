@@ -277,7 +277,7 @@ def _listed_batches(pairs: Iterator[Any]) -> Iterator[Edges]:
         yield Edges(both[::2].copy(), both[1::2].copy())
 
 
-class PairResults(tables.Table):
+class PairResults(tables.Table, tables.AsArray):
     """The distances of many pairs, and their paths if those were asked for, in the order given."""
 
     def __init__(self, graph: AnyStored, answers: list[Answer], *, paths: bool) -> None:
@@ -292,12 +292,9 @@ class PairResults(tables.Table):
     def __len__(self) -> int:
         return self.distances.size
 
-    def __array__(
-        self,
-        dtype: Any = None,  # noqa: ANN401
-        copy: bool | None = None,
-    ) -> NDArray[Any]:
-        return np.array(self.distances, dtype=dtype, copy=copy)
+    @property
+    def _values(self) -> NDArray[np.int32]:
+        return self.distances
 
     @cached_property
     def paths(self) -> list[list[Any] | None]:

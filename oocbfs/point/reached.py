@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +15,7 @@ from oocbfs.kernels.point import state as words
 from oocbfs.kernels.structs import Struct
 from oocbfs.point.search import NO_PATH, PairSearch
 from oocbfs.query import Query
-from oocbfs.results.bfs import BfsResult, Stats
+from oocbfs.results.later import LaterResult
 from oocbfs.results.levels import LevelLog
 from oocbfs.settings import Settings
 
@@ -136,64 +135,38 @@ class ReachedSet:
         return np.where(self.positions[places] == positions, values[places], -1)
 
 
-class ReachedResult(BfsResult):
+class ReachedResult(LaterResult):
     """Levels of few vertices; ``levels`` and ``parents`` of all are made when asked for."""
 
     _stored: StoredGraph
-    _set: ReachedSet
-
-    def __init__(
-        self,
-        stored: StoredGraph,
-        sources: list[Any],
-        found: ReachedSet,
-        level_sizes: NDArray[np.int64],
-        stats: Stats,
-        again: Callable[[], BfsResult],
-    ) -> None:
-        values = {"_stored": stored, "sources": sources, "level_sizes": level_sizes, "stats": stats}
-        for name, value in {**values, "_set": found, "_again": again}.items():
-            object.__setattr__(self, name, value)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        values = (self._stored, self.sources, self.levels, self.level_sizes, self.stats)
-        return BfsResult, (*values, self._parents, self._again)
-
-    @cached_property
-    def levels(self) -> NDArray[np.int32]:
-        """Level of each vertex, aligned with the ids in ascending order."""
-        return self.levels_between(0, self._stored.num_vertices)
+    _found: ReachedSet
 
     @cached_property
     def parents(self) -> NDArray[np.int64]:
         """Id of each vertex's parent; see ``BfsResult.parents``."""
-        if self._set.parents is None:
+        if self._found.parents is None:
             return self._again().parents
         return self.parents_between(0, self._stored.num_vertices)
 
     @property
-    def _parents(self) -> NDArray[np.int64] | None:
-        return self.parents if self.has_parents else None
-
-    @property
     def has_parents(self) -> bool:
         """Whether parents were asked for."""
-        return self._set.parents is not None
+        return self._found.parents is not None
 
     def levels_between(self, first: int, stop: int) -> NDArray[np.int32]:
         """Levels at positions first … stop-1."""
-        return self._set.between(self._set.levels, first, stop, np.int32)
+        return self._found.between(self._found.levels, first, stop, np.int32)
 
     def parents_between(self, first: int, stop: int) -> NDArray[np.int64]:
         """Parents at positions first … stop-1, as ids."""
-        if self._set.parents is None:
+        if self._found.parents is None:
             return self._again().parents[first:stop]
-        return self._set.between(self._set.parents, first, stop, np.int64)
+        return self._found.between(self._found.parents, first, stop, np.int64)
 
     def _levels_of(self, ids: Ids) -> NDArray[np.int32]:
-        found: NDArray[np.int32] = self._set.at(self._set.levels, self._stored.positions(ids))
+        found: NDArray[np.int32] = self._found.at(self._found.levels, self._stored.positions(ids))
         return found
 
     def _parents_of(self, ids: Ids) -> Ids:
-        assert self._set.parents is not None
-        return self._set.at(self._set.parents, self._stored.positions(ids)).astype(np.uint64)
+        assert self._found.parents is not None
+        return self._found.at(self._found.parents, self._stored.positions(ids)).astype(np.uint64)

@@ -20,7 +20,7 @@ class OfGraph:
 
     @property
     def graph(self) -> OpenGraph:
-        """The graph that was searched."""
+        """The graph that this was found in."""
         return self._stored.graph
 
 

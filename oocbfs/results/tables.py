@@ -197,7 +197,23 @@ class Drawn(ABC):
         return self._draw(path, force=force)
 
 
-class Tabular(Table, Drawn):
+class AsArray(ABC):
+    """Results that numpy takes as one array of numbers."""
+
+    @property
+    @abstractmethod
+    def _values(self) -> NDArray[Any]:
+        """The numbers of all rows, as one array."""
+
+    def __array__(
+        self,
+        dtype: Any = None,  # noqa: ANN401
+        copy: bool | None = None,
+    ) -> NDArray[Any]:
+        return np.array(self._values, dtype=dtype, copy=copy)
+
+
+class Tabular(Table, Drawn, AsArray):
     """Results with a row for each vertex, in the order of the ids."""
 
     _stored: AnyStored
@@ -205,11 +221,6 @@ class Tabular(Table, Drawn):
     @abstractmethod
     def _columns_between(self, first: int, stop: int) -> Columns:
         """Return the columns by their names, at positions first … stop-1."""
-
-    @property
-    @abstractmethod
-    def _values(self) -> NDArray[Any]:
-        """The numbers of all vertices, as one array."""
 
     def _reached_between(self, first: int, stop: int) -> NDArray[np.bool_]:
         """Return which vertices at positions first … stop-1 were reached."""
@@ -232,13 +243,6 @@ class Tabular(Table, Drawn):
     ) -> None:
         """Write the table to a Parquet file; see ``Table.to_parquet``."""
         self._write_parquet(path, reached_only=reached_only, force=force)
-
-    def __array__(
-        self,
-        dtype: Any = None,  # noqa: ANN401
-        copy: bool | None = None,
-    ) -> NDArray[Any]:
-        return np.array(self._values, dtype=dtype, copy=copy)
 
     def __dlpack__(self, **wishes: Any) -> Any:  # noqa: ANN401
         """Return the same array for ``from_dlpack``; it is in host memory, whatever the engine."""

@@ -11,14 +11,12 @@ from typing import Any
 
 import numpy as np
 
-import oocbfs
 from oocbfs.formats.io.ordered import ordered_map
-from oocbfs.generate import generators
 from oocbfs.memory import format_size, parse_size, read_bytes
 from oocbfs.search.graph import Graph, open_file
 from oocbfs.search.many import Searches, plan_searches
 from oocbfs.settings import Settings, Strategy
-from tests.benchmarks.common import show
+from tests.benchmarks.common import make_kron, show
 from tests.benchmarks.outofcore import drop_cache
 from tests.benchmarks.peers import python_peers
 
@@ -43,9 +41,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--folder", type=Path, help="for the files (default: a temporary one)")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        path = options.graph or Path(folder) / f"kron{options.scale}.ocg"
-        if not options.graph:
-            oocbfs.convert(generators.kron(options.scale), path)
+        path = options.graph or make_kron(options.scale, Path(folder))
         with open_file(path) as graph:
             if options.memory:
                 measure_disk(graph, options)

@@ -20,13 +20,12 @@ from oocbfs.cluster.coordinator import Packed
 from oocbfs.cluster.driver import Outcome, search
 from oocbfs.cluster.results import AllResults
 from oocbfs.cluster.sharding import shard
-from oocbfs.generate import generators
 from oocbfs.plan.messages import down_bytes, up_bytes
 from oocbfs.query import Query
 from oocbfs.search.graph import Graph, open_file
 from oocbfs.search.sharded import ShardedGraph, open_sharded
 from oocbfs.settings import Settings
-from tests.benchmarks.common import show
+from tests.benchmarks.common import make_kron, show
 from tests.support.clusters.mpi import MISSING, run_on_ranks
 
 # Clusters that are measured where nothing else is asked for; None is in this process.
@@ -46,10 +45,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--folder", type=Path, help="for the files (default: a temporary one)")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder, ExitStack() as stack:
-        path = options.graph
-        if path is None:
-            path = Path(folder) / f"kron{options.scale}.ocg"
-            oocbfs.convert(generators.kron(options.scale), path)
+        path = options.graph or make_kron(options.scale, Path(folder))
         graph = stack.enter_context(open_file(path))
         for parts in map(int, options.parts.split(",")):
             cut = Path(folder) / f"parts-{parts}"

@@ -51,6 +51,16 @@ def oocbfs(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "oocbfs", *map(str, arguments)]
 
 
+def make_kron(scale: int, folder: Path) -> Path:
+    """Convert a Kronecker graph into a folder; return its path."""
+    from oocbfs.conversion.converter import convert
+    from oocbfs.generate import generators
+
+    path = folder / f"kron{scale}.ocg"
+    convert(generators.kron(scale), path)
+    return path
+
+
 def gapbs(program: str) -> Path | None:
     """Find a GAPBS program, if OOCBFS_GAPBS names the folder of a built one."""
     folder = os.environ.get("OOCBFS_GAPBS")

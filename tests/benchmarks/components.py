@@ -13,11 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-import oocbfs
 from oocbfs.formats.output.row_files import write_rows
-from oocbfs.generate import generators
 from oocbfs.search.graph import Graph, open_file
-from tests.benchmarks.common import gapbs, huge_pages, show
+from tests.benchmarks.common import gapbs, huge_pages, make_kron, show
 
 # Of which the median counts, in each round; SciPy, which takes long, has one.
 _TRIALS = 4
@@ -36,10 +34,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--folder", type=Path, help="for the files (default: a temporary one)")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        path = options.graph
-        if path is None:
-            path = Path(folder) / f"kron{options.scale}.ocg"
-            oocbfs.convert(generators.kron(options.scale), path)
+        path = options.graph or make_kron(options.scale, Path(folder))
         with open_file(path) as graph:
             measure(graph, Path(folder), options)
 

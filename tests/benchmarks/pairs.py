@@ -15,13 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-import oocbfs
-from oocbfs.generate import generators
 from oocbfs.memory import format_size, parse_size
 from oocbfs.point.ask import Asking
 from oocbfs.search.graph import Graph, open_file
 from oocbfs.settings import Settings
-from tests.benchmarks.common import show
+from tests.benchmarks.common import make_kron, show
 from tests.benchmarks.outofcore import drop_cache
 
 _TILES = (0.5, 0.99)
@@ -52,9 +50,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--folder", type=Path, help="for the files (default: a temporary one)")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        path = options.graph or Path(folder) / f"kron{options.scale}.ocg"
-        if not options.graph:
-            oocbfs.convert(generators.kron(options.scale), path)
+        path = options.graph or make_kron(options.scale, Path(folder))
         if options.memory:
             measure_cold(path, options)
         else:

@@ -15,11 +15,10 @@ from distributed import Client, LocalCluster
 import oocbfs
 from oocbfs.cluster.manifest import Manifest
 from oocbfs.cluster.sharding import shard
-from oocbfs.generate import generators
 from oocbfs.memory import format_size
 from oocbfs.search.graph import Graph, open_file
 from oocbfs.search.sharded import ShardedGraph, open_sharded
-from tests.benchmarks.common import show
+from tests.benchmarks.common import make_kron, show
 from tests.support.clusters.dask_processes import (
     Killer,
     most_memory,
@@ -47,9 +46,7 @@ def main(arguments: Sequence[str]) -> None:
         print(json.dumps(search(oocbfs.open(folder, cluster="mpi"), list(map(int, sources)))))
         return
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        path = options.graph or Path(folder) / f"kron{options.scale}.ocg"
-        if not options.graph:
-            oocbfs.convert(generators.kron(options.scale), path)
+        path = options.graph or make_kron(options.scale, Path(folder))
         cut = Path(folder) / "parts"
         manifest = shard(path, cut, parts=options.parts)
         with open_file(path) as graph:

@@ -58,7 +58,7 @@ def path(original: Path, tmp_path: Path) -> Path:
 def in_a_child(call: str) -> None:
     """Run a function of this module where a crash is only a wrong exit code."""
     code = f"import tests.formats.test_damage as module; module.{call}"
-    done = children.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = children.run_python(code, check=False)
     assert done.returncode == 0, (done.returncode, done.stderr[-2000:])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import sys
 import zipfile
 from pathlib import Path
 
@@ -32,7 +31,7 @@ def test_every_format_is_read_when_forced(tmp_path: Path) -> None:
 
 def test_listing_formats_loads_no_compiler() -> None:
     code = "import sys, oocbfs.formats.readers.open; sys.exit('numba' in sys.modules)"
-    children.run([sys.executable, "-c", code], check=True)
+    children.run_python(code)
 
 
 BANNER = "%%MatrixMarket matrix coordinate "

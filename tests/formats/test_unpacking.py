@@ -44,8 +44,24 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where outputs without a folder go."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 def call(path: Path, verb: str, *rest: str) -> int:
     return main([verb, str(path), *rest])
+
+
+def refusal(path: Path, capfd: pytest.CaptureFixture[str], *words: str, at_most: int) -> str:
+    """Return the one line with which a graph is refused, before this takes more memory."""
+    before = peak_bytes()
+    assert call(path, *words) == 1
+    (line,) = (said for said in capfd.readouterr().err.splitlines() if "compiling" not in said)
+    assert peak_bytes() - before < at_most
+    return line
 
 
 def test_the_archive_is_a_sound_graph(small: Path) -> None:
@@ -54,15 +70,11 @@ def test_the_archive_is_a_sound_graph(small: Path) -> None:
         assert graph.bfs(7).reached == 1
 
 
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb[0])
 def test_how_much_is_said_once(
-    small: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    verb: tuple[str, ...],
+    small: Path, capfd: pytest.CaptureFixture[str], verb: tuple[str, ...]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     assert call(small, *verb) == 0
     assert capfd.readouterr().err.count(f"unpacking {small}: 12.0 MB of memory") == 1
 
@@ -78,40 +90,22 @@ def test_info_says_how_much_without_taking_it(
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb[0])
 def test_more_than_the_machine_has_is_refused_before_it_is_taken(
-    large: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    verb: tuple[str, ...],
+    large: Path, here: Path, capfd: pytest.CaptureFixture[str], verb: tuple[str, ...]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    before = peak_bytes()
-    assert call(large, *verb) == 1
-    lines = [line for line in capfd.readouterr().err.splitlines() if "compiling" not in line]
-    assert len(lines) == 1
-    assert "of memory unpacked, and" in lines[0]
-    assert peak_bytes() - before < 1 << 30
-    assert list(tmp_path.iterdir()) == []
+    assert "of memory unpacked, and" in refusal(large, capfd, *verb, at_most=1 << 30)
+    assert list(here.iterdir()) == []
 
 
 @pytest.mark.parametrize(
     "verb", [verb for verb in VERBS if verb[0] in ("bfs", "components", "batch")]
 )
 def test_more_than_the_budget_is_refused_before_it_is_taken(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    verb: tuple[str, ...],
+    here: Path, capfd: pytest.CaptureFixture[str], verb: tuple[str, ...]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "g.ocg"
+    path = here / "g.ocg"
     write_archive(path, 1 << 27)  # 1.5 GB
-    before = peak_bytes()
-    assert call(path, *verb, "--memory", "1G") == 1
-    lines = [line for line in capfd.readouterr().err.splitlines() if "compiling" not in line]
-    assert len(lines) == 1
-    assert "of memory unpacked" in lines[0]
-    assert peak_bytes() - before < 256 << 20
+    line = refusal(path, capfd, *verb, "--memory", "1G", at_most=256 << 20)
+    assert "of memory unpacked" in line
 
 
 def test_from_python(large: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 import shutil
-import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -188,7 +187,7 @@ def test_the_real_cupy_wants_headers_in_the_same_words() -> None:
         "try: core.assemble_cupy_compiler_options(())\n"
         "except RuntimeError as error: print(error)"
     )
-    done = children.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = children.run_python(code)
     assert done.stdout.strip() == NO_HEADERS
 
 

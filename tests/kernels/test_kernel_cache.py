@@ -119,7 +119,7 @@ def test_loading_imports_nothing_that_compiles() -> None:
     oocbfs.open(graph).bfs(
         oocbfs.LARGEST_COMPONENT, parents=True
     )  # compiles what is not compiled yet
-    done = children.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = children.run_python(code)
     assert done.stdout.strip() == "[]"
 
 

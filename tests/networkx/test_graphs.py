@@ -285,7 +285,7 @@ assert [len(nx.ancestors(graph, 7)) for graph in kept] == [7] * len(kept)
 
 
 def test_more_graphs_than_a_process_may_open_files() -> None:
-    children.run([sys.executable, "-c", _MANY], check=True)
+    children.run_python(_MANY)
 
 
 def open_files(folder: Path) -> int:
@@ -348,8 +348,8 @@ def test_networkx_alone_loads_little() -> None:
         "import oocbfs.networkx; assert 'numba' not in sys.modules; "
         "print(nx.has_path(nx.path_graph(3), 0, 2, backend='oocbfs'))"
     )
-    done = children.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
-    assert done.stdout == "True\n", done.stderr
+    done = children.run_python(code)
+    assert done.stdout == "True\n"
 
 
 def test_without_networkx(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,7 +108,7 @@ def test_asking_costs_nothing() -> None:
         "print(nx.shortest_path(nx.path_graph(9), 0, 5), 'numba' in sys.modules)\n"
         "print(nx.has_path(nx.path_graph(3), 0, 2, backend='oocbfs'), 'numba' in sys.modules)\n"
     )
-    done = children.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = children.run_python(program)
     assert done.stdout.splitlines() == ["[0, 1, 2, 3, 4, 5] False", "True True"]
 
 

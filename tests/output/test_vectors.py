@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import json
-import lzma
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +12,13 @@ import polars
 import pyarrow
 import pyarrow.parquet
 import pytest
-import zstandard
 from numpy.typing import NDArray
 
 from oocbfs.errors import OutputError
 from oocbfs.formats.output import parquet
 from oocbfs.formats.output.vectors import check_name, write_vector
+from tests.support.decompress import DECOMPRESS
 
-DECOMPRESS: dict[str, Callable[[bytes], bytes]] = {
-    "": lambda data: data,
-    ".gz": gzip.decompress,
-    ".xz": lzma.decompress,
-    ".bz2": bz2.decompress,
-    ".zst": lambda data: zstandard.ZstdDecompressor().stream_reader(data).read(),
-}
 NUM_ROWS = 150_000  # three pieces
 
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +20,7 @@ from oocbfs.formats.output.writers import choose_format, write_edges
 from oocbfs.generate import generators
 from oocbfs.kernels.results.format_text import format_pairs
 from tests.support import children
+from tests.support.decompress import DECOMPRESS
 
 ROOT = Path(__file__).parents[2]
 BATCHES = [
@@ -33,14 +30,6 @@ BATCHES = [
 ]
 PAIRS = [[0, 10], [1, 0], [99, 100], [2**32 - 1, 5], [7, 2**32 - 1]]
 HUGE = Edges(np.array([2**32], np.uint64), np.array([1], np.uint64))
-
-DECOMPRESS: dict[str, Callable[[bytes], bytes]] = {
-    "": lambda data: data,
-    ".gz": gzip.decompress,
-    ".xz": lzma.decompress,
-    ".bz2": bz2.decompress,
-    ".zst": lambda data: zstandard.ZstdDecompressor().stream_reader(data).read(),
-}
 
 
 def lines(separator: str) -> bytes:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import networkx as nx
@@ -19,18 +18,11 @@ from hypothesis import strategies as st
 import oocbfs
 from oocbfs import Settings
 from oocbfs.point import search
+from tests.support.networkx_graphs import opened
 from tests.support.strategies import ORDERS, Pairs, edge_lists, name_edges, pair_array
 
 # From the mapped file, and each row by itself from disk.
 STORAGES: tuple[dict[str, Any], ...] = ({}, {"options": Settings(engine="disk")})
-
-
-@contextmanager
-def opened(edges: Any, **options: Any) -> Iterator[Any]:
-    with TemporaryDirectory() as folder:
-        oocbfs.convert(edges, Path(folder) / "g.ocg", **options)
-        with oocbfs.open(Path(folder) / "g.ocg") as graph:
-            yield graph
 
 
 @contextmanager

@@ -18,15 +18,12 @@ import pytest
 import oocbfs
 from oocbfs.errors import OocbfsError, QueryError
 from oocbfs.search.graph import Graph, open_file
+from tests.support.small_graph import convert_small
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """1 – 2 – 3 – 10, 2 – 4, and 50 – 60 apart."""
-    made = tmp_path_factory.mktemp("results") / "<g>.ocg"
-    edges = np.array([[1, 2], [2, 3], [3, 10], [2, 4], [50, 60]])
-    oocbfs.convert(edges, made, ids="compact", order="degree")
-    return made
+    return convert_small(tmp_path_factory.mktemp("results") / "<g>.ocg")
 
 
 IDS = [1, 2, 3, 4, 10, 50, 60]

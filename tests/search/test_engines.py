@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -141,7 +140,7 @@ def test_auto_falls_back_and_says_so(graph: Graph) -> None:
     else:
         assert problem in str(stats.fallback)
     code = f"import sys, oocbfs; oocbfs.open({graph.path!r}).bfs(1); print('cupy' in sys.modules)"
-    done = children.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = children.run_python(code)
     assert done.stdout.strip() == "False"
 
 

@@ -6,6 +6,7 @@ import contextlib
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -43,6 +44,12 @@ def run(
         # Unlike subprocess, which keeps what was said to itself.
         raise AssertionError(f"{command} ended with {done.returncode}:\n{err}\n{out}")
     return done
+
+
+def run_python(code: str, *arguments: object, **how: Any) -> subprocess.CompletedProcess[str]:
+    """Run a program in a Python of its own; one that fails is an error, unless ``check`` is off."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return run(command, capture_output=True, text=True, **{"check": True, **how})
 
 
 def finish(

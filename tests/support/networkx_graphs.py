@@ -72,7 +72,7 @@ DISK = {"options": Settings(engine="disk")}
 
 @contextmanager
 def opened(graph: Any, **options: Any) -> Iterator[Any]:
-    """Open what a graph of networkx is converted to."""
+    """Open what edges, or a graph of networkx, are converted to."""
     with TemporaryDirectory() as folder:
         oocbfs.convert(graph, Path(folder) / "g.ocg", **options)
         with oocbfs.open(Path(folder) / "g.ocg") as found:

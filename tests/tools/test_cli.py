@@ -1,7 +1,6 @@
 """The command line as a person or a script uses it."""
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +25,7 @@ def test_help_imports_nothing_heavy() -> None:
         "import sys; from oocbfs.cli import build_parser; build_parser().format_help();"
         "print(sorted({'numpy', 'numba', 'tqdm', 'zstandard', 'cupy'} & set(sys.modules)))"
     )
-    done = children.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = children.run_python(code)
     assert done.stdout.strip() == "[]"
 
 
@@ -143,7 +142,7 @@ def test_info_needs_no_kernels() -> None:
         "assert 'numba' not in sys.modules"
     )
     graph = Path(__file__).parents[1] / "golden" / "worked.ocg"
-    children.run([sys.executable, "-c", program, graph], check=True, capture_output=True)
+    children.run_python(program, graph)
 
 
 def test_empty_input_is_an_empty_graph(tmp_path: Path) -> None:

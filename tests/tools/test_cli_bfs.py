@@ -15,15 +15,12 @@ from oocbfs.generate import generators
 from oocbfs.gpu.nvidia import ask_driver
 from tests.support.command_line import call, run, said
 from tests.support.crafting import rewrite
+from tests.support.small_graph import convert_small
 
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """1 – 2 – 3 – 10, 2 – 4, and 50 – 60 apart."""
-    path = tmp_path_factory.mktemp("cli") / "g.ocg"
-    edges = np.array([[1, 2], [2, 3], [3, 10], [2, 4], [50, 60]])
-    oocbfs.convert(edges, path, ids="compact", order="degree")
-    return path
+    return convert_small(tmp_path_factory.mktemp("cli") / "g.ocg")
 
 
 def test_json_holds_the_contract(graph: Path) -> None:

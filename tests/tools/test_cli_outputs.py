@@ -11,19 +11,15 @@ import polars
 import pytest
 import scipy.sparse
 
-import oocbfs
 from oocbfs.generate import generators
 from tests.support.command_line import call, said
 from tests.support.shared import SharedGraphs
+from tests.support.small_graph import convert_small
 
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """1 – 2 – 3 – 10, 2 – 4, and 50 – 60 apart."""
-    path = tmp_path_factory.mktemp("outputs") / "g.ocg"
-    edges = np.array([[1, 2], [2, 3], [3, 10], [2, 4], [50, 60]])
-    oocbfs.convert(edges, path, ids="compact", order="degree")
-    return path
+    return convert_small(tmp_path_factory.mktemp("outputs") / "g.ocg")
 
 
 LEVELS = [(1, 0), (2, 1), (3, 2), (4, 2), (10, 3), (50, -1), (60, -1)]

@@ -17,8 +17,9 @@ from oocbfs.kernels.cuda.source import DEVICES_KERNELS, KernelOptions
 from oocbfs.kernels.emulator.build import Checks
 from oocbfs.kernels.rows import Rows
 from oocbfs.plan.limits import StepLimits
+from tests.support.gpu.device_checks import check_result
 from tests.support.gpu.emulated import CHECKS, LARGE, library
-from tests.support.gpu.gpu_graphs import Matrix, check_parents, levels_by_scipy, rows_of
+from tests.support.gpu.gpu_graphs import Matrix, rows_of
 
 OPTIONS = KernelOptions(count_rows=True, block_cyclic=True)
 
@@ -67,9 +68,5 @@ def check_block_cyclic(
     in_rows = rows_of(matrix.T.tocsr()) if directed else None
     with emulated(rows, in_rows, count, seed=seed, checks=checks, limits=limits) as bfs:
         result = bfs.run(np.array(sources, np.uint32), direction)
-    expected = levels_by_scipy(matrix, sources)
-    assert np.array_equal(result.levels, expected)
-    assert result.level_sizes == np.bincount(expected[expected >= 0]).tolist()
-    assert result.parents is not None
-    check_parents(matrix, sources, result.levels, result.parents)
+    check_result(result, matrix, sources)
     return result

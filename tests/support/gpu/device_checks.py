@@ -34,12 +34,17 @@ def check(
     in_rows = rows_of(matrix.T.tocsr()) if directed else None
     with GpuBfs(device, rows, in_rows, device_ranges=(device_range,), limits=limits) as bfs:
         result = bfs.run(np.array(sources, np.uint32), direction)
+    check_result(result, matrix, sources)
+    return result
+
+
+def check_result(result: GpuResult, matrix: Matrix, sources: list[int]) -> None:
+    """Compare levels and level sizes with SciPy's, and check the parents."""
     expected = levels_by_scipy(matrix, sources)
     assert np.array_equal(result.levels, expected)
     assert result.level_sizes == np.bincount(expected[expected >= 0]).tolist()
     assert result.parents is not None
     check_parents(matrix, sources, result.levels, result.parents)
-    return result
 
 
 def check_many(
