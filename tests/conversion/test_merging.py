@@ -172,7 +172,7 @@ def test_what_does_not_fit_together_is_refused(tmp_path: Path) -> None:
         ([plain, arcs], {}, "arcs.ocg: is directed, and .*plain.ocg is undirected: export"),
         ([plain], {"directed": True}, "plain.ocg: is undirected: leave out directed=True"),
         ([names, plain], {}, "names.ocg: has names, and .*plain.ocg has numbers"),
-        ([names], {"ids": "compact"}, "names.ocg: has names: leave out --ids compact"),
+        ([names], {"ids": "compact"}, "names.ocg: has names: leave out ids="compact""),
         ([plain], {"ids": "names"}, "plain.ocg: has numbers as ids: leave out --ids names"),
         ([plain, tmp_path / "." / "plain.ocg"], {}, "plain.ocg: is named twice"),
         ([plain], {"remove": arcs}, "arcs.ocg: is directed, and .*plain.ocg is undirected"),
