@@ -34,7 +34,7 @@ _EXTRAS = (
 # How many sources a batch takes at a time where the graph stays on disk.
 _WIDTHS = (8, 16, 32, 64)
 _RESULTS = ("levels", "validation", "prediction", "format_text", "components", "checking", "tuples")
-_NAMES = ("parse", "words", "table", "sort", "merge", "stored", "format")
+_NAMES = ("fields", "parse", "words", "table", "sort", "merge", "stored", "format")
 
 
 @dataclass(frozen=True)
@@ -225,6 +225,7 @@ _COMPILED: tuple[tuple[Target, ...], ...] = (
         "convert.ids",
         "convert.radix",
         "convert.arrange",
+        "convert.graph_keys",
     ),
     _modules("convert.webgraph", "ordered.search"),
     _modules("components.strong", "distances.bounds", "distances.walks"),

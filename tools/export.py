@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_value(
         which, "--component", vertices, "ID", "the component of a vertex; largest: the largest one"
     )
-    depth = "so many steps, along edges that have a direction"
+    depth = "so many steps, along edges that have a direction (no default)"
     shared.add_value(parts, "--depth", shared.whole(1, (1 << 31) - 1), "K", f"with --near: {depth}")
     limit = "with --near: at most N vertices, the nearest (default: all)"
     shared.add_value(parts, "--limit", shared.positive, "N", limit)

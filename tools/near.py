@@ -40,7 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="ids or names, such as 1,2,3",
     )
     shared.add_value(
-        parser, "--seeds", shared.path, "FILE", "a file of them, one a line", dest="file"
+        parser,
+        "--seeds",
+        shared.path,
+        "FILE",
+        "a file of them, one a line (no default)",
+        dest="file",
     )
     parser.add_argument(
         "--depth",

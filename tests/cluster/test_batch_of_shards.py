@@ -128,7 +128,7 @@ def test_what_shards_cannot_do_is_refused_before_anything_is_written(
     folder: Path, tmp_path: Path
 ) -> None:
     for more, message in (
-        (["--strategy", "together"], "leave out strategy together"),
+        (["--strategy", "together"], "leave out --strategy together"),
         (["--cluster", "nowhere"], "there is no cluster 'nowhere'"),
         (["--cluster", "local:0"], "there can be 1 to"),
     ):

@@ -104,7 +104,7 @@ def test_a_header_of_more_than_the_disk_holds(tmp_path: Path) -> None:
     reading = pipe(head)
     said = refusal(f"/dev/fd/{reading}", "sg", tmp_path)
     os.close(reading)
-    assert re.search(r"has 4,294,967,304 MB by its header.* --tmp", said)
+    assert re.search(r"has 4,294,967,304 MB by its header.* with tmp", said)
 
 
 def test_a_copy_has_no_name(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def test_failures_on_the_gpu_are_one_line(error: RuntimeError) -> None:
             },
             "pip install nvidia-cuda-nvrtc-cu12",
         ),
-        ({"uncompiled": CompileException("top_down.cu(3): error")}, "use --engine cpu"),
+        ({"uncompiled": CompileException("top_down.cu(3): error")}, 'use engine="cpu"'),
     ],
     ids=["headers", "NVRTC", "source"],
 )

@@ -159,9 +159,9 @@ def test_queues_that_overflow_say_so() -> None:
     [
         ({"method": "v9"}, "there is no method 'v9'"),
         ({"method": "v1", "engine": "cpu"}, "v1 does not run on cpu"),
-        ({"method": "v1", "engine": "emulator", "direction": "top-down"}, "knows no --direction"),
-        ({"method": "v1", "engine": "emulator", "resident_tails": "5%"}, "knows no --resident-"),
-        ({"method": "v1", "engine": "emulator", "memory": "4G"}, "knows no --memory"),
+        ({"method": "v1", "engine": "emulator", "direction": "top-down"}, "knows no direction"),
+        ({"method": "v1", "engine": "emulator", "resident_tails": "5%"}, "knows no resident_tails"),
+        ({"method": "v1", "engine": "emulator", "memory": "4G"}, "knows no memory"),
         ({"schedule": Schedule(resident_blocks=99)}, "resident_blocks cannot be 99"),
     ],
 )

@@ -56,7 +56,7 @@ def same(ours: Any, theirs: Any, name: str, *args: Any) -> bool:
 
 @pytest.mark.parametrize(
     ("directed", "order", "sparse", "memory"),
-    crossing((False, True), ("natural", "degree", "local"), (False, True), (None, "1G")),
+    crossing((False, True), ("natural", "degree", "local"), (False, True), (None, "16G")),
 )
 def test_all_functions_on_a_file(
     tmp_path: Path, directed: bool, order: Any, sparse: bool, memory: str | None

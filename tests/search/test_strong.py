@@ -72,7 +72,7 @@ SHAPES: dict[str, Any] = {
 def test_shapes(tmp_path: Path, shape: str) -> None:
     oocbfs.convert(SHAPES[shape](), tmp_path / "g.ocg", directed=True)
     with open_file(tmp_path / "g.ocg") as graph:
-        for options in ({}, {"threads": 1}, {"engine": "disk"}, {"memory": "1G"}):
+        for options in ({}, {"threads": 1}, {"engine": "disk"}, {"memory": "16G"}):
             check(graph, **options)
 
 

@@ -21,6 +21,7 @@ PARTS = (
         "oocbfs.kernels.bfs",
         "oocbfs.kernels.components",
         "oocbfs.kernels.convert",
+        "oocbfs.kernels.distances",
         "oocbfs.kernels.methods",
         "oocbfs.kernels.ordered",
         "oocbfs.kernels.shards",
