@@ -62,7 +62,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="largest",
     )
     shared.add_value(
-        parser, "--top", shared.positive, "K", "find the K most central vertices (default: none)", 0
+        parser,
+        "--top",
+        shared.positive,
+        "K",
+        "find the K most central vertices (default: 0, none)",
+        0,
     )
     by = ("harmonic", "closeness")
     parser.add_argument(
