@@ -211,14 +211,16 @@ class Answers:
         """Return why a pair is refused: which row, and which vertex."""
         place = int(np.flatnonzero(positions.reshape(-1) < 0)[0])
         row = self.num_pairs + place // 2 + 1
+        advice = self._advice
         if isinstance(batch, NamedEdges):
             begin, size = int(batch.starts[place]), int(batch.lengths[place])
             vertex: Any = batch.text[begin : begin + size].tobytes().decode()
+            if row == 1:
+                advice += ", or say --header if it names columns"
         else:
             vertex = int((batch.sources, batch.targets)[place % 2][place // 2])
         return QueryError(
-            f"row {row:,} of the pairs: {self._graph.path} has no vertex {shown(vertex)}; "
-            f"{self._advice}"
+            f"row {row:,} of the pairs: {self._graph.path} has no vertex {shown(vertex)}; {advice}"
         )
 
 

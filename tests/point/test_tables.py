@@ -231,3 +231,17 @@ def test_a_graph_in_parts_answers_the_same_or_says_why_not(
         assert len(parts.shortest_path(one, other) or []) == expected[1] + 1
         with pytest.raises(oocbfs.QueryError, match="one path is found, not all"):
             parts.all_shortest_paths(one, other)
+
+
+def test_a_header_that_is_taken_for_names_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    oocbfs.convert([("alice", "bob")], tmp_path / "g.ocg", ids="names")
+    (tmp_path / "pairs.csv").write_text("a,b\nalice,bob\n")
+    ask = ["pairs", str(tmp_path / "g.ocg"), str(tmp_path / "pairs.csv"), "-o", "-"]
+    assert main(ask) == 1
+    assert "no vertex 'a'; leave the row out, or use --keep-going, or say --header" in (
+        capsys.readouterr().err
+    )
+    assert main([*ask, "--header"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["alice,bob,1"]
