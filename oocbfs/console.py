@@ -10,6 +10,7 @@ import codecs
 import io
 import logging
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,6 +20,7 @@ from oocbfs.errors import OutputError
 # What replaces our own signs if an encoding lacks them; other characters become their numbers.
 _PLAIN = {"→": "->", "…": "...", "–": "-", "×": "x", "µ": "u"}
 _HANDLER = "oocbfs.plain"
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
 _LOGGER = logging.getLogger("oocbfs")
 
 
@@ -34,12 +36,17 @@ def _write_plain(error: UnicodeError) -> tuple[str, int]:
 def prepare() -> None:
     """Let both streams write what they can, and exist even if the caller closed them."""
     codecs.register_error(_HANDLER, _write_plain)
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, open(os.devnull, "w", errors=_HANDLER))  # noqa: SIM115
-        elif isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors=_HANDLER)
+    # What a signal raises inside of reconfigure would leave a stream without its encoder.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        for name in ("stdout", "stderr"):
+            stream = getattr(sys, name)
+            if stream is None:
+                setattr(sys, name, open(os.devnull, "w", errors=_HANDLER))  # noqa: SIM115
+            elif isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors=_HANDLER)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def flush() -> None:

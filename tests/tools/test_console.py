@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 import termios
@@ -17,6 +19,7 @@ from typing import TextIO
 import pytest
 
 import oocbfs
+from oocbfs import console
 from oocbfs.cli import VERBS, main
 from oocbfs.generate import generators
 from tests.support import children
@@ -178,3 +181,28 @@ def test_closed_streams(graph: str, tmp_path: Path) -> None:
     done = children.run(command, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"sound" in done.stdout
+
+
+def test_a_signal_leaves_streams_that_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that comes while a stream is between its old and its new encoder."""
+    made = codecs.IncrementalEncoder.__init__
+
+    def interrupted(encoder: codecs.IncrementalEncoder, errors: str = "strict") -> None:
+        monkeypatch.setattr(codecs.IncrementalEncoder, "__init__", made)
+        signal.raise_signal(signal.SIGINT)
+        made(encoder, errors)
+
+    buffer = io.BytesIO()
+    stream = io.TextIOWrapper(buffer, encoding="utf-8")
+    monkeypatch.setattr(sys, "stdout", stream)
+    monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    monkeypatch.setattr(codecs.IncrementalEncoder, "__init__", interrupted)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            console.prepare()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    stream.write("interrupted")
+    stream.flush()
+    assert buffer.getvalue() == b"interrupted"
