@@ -33,6 +33,8 @@ CALLS = {
     "lock": ("EIO", "EINTR"),
 }
 
+_DAY_SECONDS = 86_400
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -66,7 +68,8 @@ def run_preloaded(module: str, words: list[str], folder: Path) -> int:
     before = os.environ.get("LD_PRELOAD")
     environment = os.environ | {"LD_PRELOAD": f"{made}:{before}" if before else str(made)}
     command = [sys.executable, "-m", module, *words, "--folder", str(folder)]
-    return children.run(command, env=environment, check=False).returncode
+    # All faults of all cases take hours; each run of a case has a limit of its own.
+    return children.run(command, env=environment, check=False, timeout=_DAY_SECONDS).returncode
 
 
 @contextmanager
