@@ -51,6 +51,8 @@ _LEVELS = f"{_BATCH.replace('/sources', '/few')} --emit levels"
 _PAIRS = f"{_BATCH.replace('--sources @/in/sources', '--emit pairs @/in/pairs')} --table jsonl.gz"
 _NEAR = "near @/in/g.ocg --seeds @/in/few --depth 2 --threads 2"
 _CONVERT = "convert --threads 2 -o @/out/g.ocg"
+_OLD = f"{_CONVERT} @/in/a.txt"
+_UPDATE = "update @/out/g.ocg --threads 2"
 
 CASES = {
     "convert-text": Case(f"{_CONVERT} @/in/a.txt"),
@@ -69,6 +71,12 @@ CASES = {
         f"{_CONVERT} --order local @/in/a.txt", plan=_little_room_to_convert
     ),
     "convert-force": Case(f"{_CONVERT} @/in/a.txt --force", before=(f"{_CONVERT} @/in/b.txt.gz",)),
+    "convert-merge": Case(f"{_CONVERT} @/in/g.ocg @/in/b.txt.gz @/in/h.ocg --remove @/in/pairs"),
+    "update": Case(f"{_UPDATE} --add @/in/c.parquet --remove @/in/pairs", before=(_OLD,)),
+    "update-keep": Case(f"{_UPDATE} --add @/in/new.txt --order keep", before=(_OLD,)),
+    "update-spill": Case(
+        f"{_UPDATE} --add @/in/new.txt", before=(_OLD,), plan=_little_room_to_convert
+    ),
     "convert-parts": Case("convert @/in/a.txt -o @/out/parts --parts 3 --threads 2"),
     "generate": Case("generate kron --scale 8 -o @/out/k.ocg --threads 2"),
     "bfs-npy": Case(f"{_BFS} @/out/l.npy"),
@@ -117,6 +125,8 @@ CASES = {
         f"export-{form}": Case(f"export @/in/g.ocg -o @/out/e.{form} --threads 2")
         for form in ("txt", "csv.gz", "tsv.zst", "npy", "u32", "parquet", "npz", "metis.xz", "sg")
     },
+    "components-strong": Case("components @/in/d.ocg --strong --labels @/out/c.npy --threads 2"),
+    "distances": Case("distances @/in/d.ocg --samples 9 --top 3 -o @/out/d.parquet --threads 1"),
     "export-force": Case(
         "export @/in/g.ocg -o @/out/e.txt --threads 2 --force",
         before=("export @/in/h.ocg -o @/out/e.txt",),
@@ -157,9 +167,11 @@ def make_inputs(folder: Path) -> None:
     (folder / "sources").write_text("".join(f"{i}\n" for i in range(70)))
     (folder / "few").write_text("1\n2\n3\n")
     (folder / "pairs").write_text("".join(f"{i},{i + 5}\n" for i in range(70)))
+    (folder / "new.txt").write_text("".join(f"{i} {700 + i % 90}\n" for i in range(300)))
     for words in (
         "convert @/a.txt -o @/g.ocg --order degree",
         "convert @/b.txt.gz -o @/h.ocg",
+        "convert @/b.txt.gz -o @/d.ocg --directed",
         "convert @/a.txt -o @/z.ocg --zstd",
         "convert @/a.txt -o @/n.ocg --ids names",
         "export @/h.ocg -o @/c.parquet",
