@@ -51,6 +51,7 @@ _LEVELS = f"{_BATCH.replace('/sources', '/few')} --emit levels"
 _PAIRS = f"{_BATCH.replace('--sources @/in/sources', '--emit pairs @/in/pairs')} --table jsonl.gz"
 _NEAR = "near @/in/g.ocg --seeds @/in/few --depth 2 --threads 2"
 _CONVERT = "convert --threads 2 -o @/out/g.ocg"
+_DISTANCES = "distances @/in/d.ocg --samples 9 --top 3 -o @/out/d.parquet --threads 1"
 _OLD = f"{_CONVERT} @/in/a.txt"
 _UPDATE = "update @/out/g.ocg --threads 2"
 
@@ -126,7 +127,7 @@ CASES = {
         for form in ("txt", "csv.gz", "tsv.zst", "npy", "u32", "parquet", "npz", "metis.xz", "sg")
     },
     "components-strong": Case("components @/in/d.ocg --strong --labels @/out/c.npy --threads 2"),
-    "distances": Case("distances @/in/d.ocg --samples 9 --top 3 -o @/out/d.parquet --threads 1"),
+    "distances": Case(_DISTANCES, again=f"{_DISTANCES} --resume"),
     "export-force": Case(
         "export @/in/g.ocg -o @/out/e.txt --threads 2 --force",
         before=("export @/in/h.ocg -o @/out/e.txt",),
