@@ -16,6 +16,7 @@ from types import FrameType
 
 from oocbfs import console
 from oocbfs.errors import OocbfsError, in_shell
+from oocbfs.formats.output import appearance
 from oocbfs.memory import expect_addresses
 from oocbfs.version import __version__
 
@@ -46,7 +47,6 @@ _SAME_WISH_SECONDS = 2.0
 # When a signal is raised that came where it could not be.
 _LATER_SECONDS = 0.01
 _IMPORTER = "<frozen importlib._bootstrap>"
-_INTERRUPTED = "interrupted; nothing was written"
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -97,7 +97,7 @@ def program(arguments: Sequence[str] | None = None) -> None:
             signal.signal(number, stop)
         code = main(arguments)
     except KeyboardInterrupt:
-        code = _say(_INTERRUPTED, 130)
+        code = _say_interrupted()
     finally:
         # It has said its last word: nothing is left to interrupt.
         for number in numbers:
@@ -108,6 +108,7 @@ def program(arguments: Sequence[str] | None = None) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     console.prepare()
+    appearance.begin()
     try:
         with in_shell():
             return _run(arguments)
@@ -172,7 +173,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except OocbfsError as error:
         return _say(str(error), 1)
     except KeyboardInterrupt:
-        return _say(_INTERRUPTED, 130)
+        return _say_interrupted()
     except MemoryError as error:
         return _say(f"there is not enough memory ({str(error) or 'no size known'})", 1)
     except OSError as error:
@@ -228,6 +229,11 @@ def _complete(parser: argparse.ArgumentParser) -> None:
     except ImportError as error:
         raise OocbfsError("argcomplete is missing: pip install 'oocbfs[completion]'") from error
     argcomplete.autocomplete(parser)
+
+
+def _say_interrupted() -> int:
+    written = ", ".join(appearance.appeared())
+    return _say(f"interrupted; {f'{written}: written' if written else 'nothing was written'}", 130)
 
 
 def _say(message: str, code: int) -> int:

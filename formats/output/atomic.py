@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from oocbfs.errors import OocbfsError, OutputError
+from oocbfs.formats.output.appearance import will_appear
 
 # Files that this process is writing.
 _active: set[Path] = set()
@@ -54,6 +55,7 @@ def atomic_output(
             os.fsync(file.fileno())
             # Once more, because the work may have taken hours.
             _check_target(target, shown, force, streams)
+            will_appear(shown, target, os.fstat(file.fileno()))
             temporary.replace(target)
             sync_folder(target.parent)
 

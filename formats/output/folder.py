@@ -14,6 +14,7 @@ from pathlib import Path
 
 from oocbfs.errors import OutputError
 from oocbfs.formats.io.closing import release
+from oocbfs.formats.output.appearance import will_appear
 from oocbfs.formats.output.atomic import explained, sync_folder
 
 _AT_FDCWD, _EXCHANGE = -100, 2
@@ -55,6 +56,7 @@ def atomic_folder(
             sync_folder(temporary)
             # Once more, because the work may have taken hours.
             check_folder(path, force=force, may_replace=may_replace)
+            will_appear(shown, target, os.fstat(lock))
             _move(temporary, target)
             sync_folder(target.parent)
 

@@ -6,12 +6,13 @@ import os
 import random
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from oocbfs.generate import generators
-from tests.support.command_line import Started, run
+from tests.support.command_line import Started, call, run
 from tests.support.exhaustive import ALL
 from tests.support.shared import SharedGraphs
 
@@ -63,7 +64,9 @@ def test_a_burst_of_signals_ends_in_one_line(graph: Path, tmp_path: Path, verb: 
         assert "Exception ignored" not in said
         assert code in (0, 130, 143), said
         assert len(lines) == (code == 130), said
-        assert code == 0 or verb == "batch" or not list(folder.iterdir()), said
+        left = [str(path) for path in folder.iterdir() if verb != "batch"]
+        assert code != 130 or not left or f"interrupted; {left[0]}: written" in said, said
+        assert all(not Path(path).name.startswith(".") for path in left), left
 
 
 @pytest.mark.parametrize(("number", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
@@ -78,3 +81,41 @@ def test_a_signal_while_numpy_is_imported(
     done = run("bfs", graph, "--source", 1, env=os.environ | {"PYTHONPATH": str(tmp_path)})
     assert done.returncode == code, done.stderr
     assert done.stderr == ("oocbfs: interrupted; nothing was written\n" if code == 130 else "")
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("verb", ["bfs", "shard"])
+def test_what_has_its_name_already_is_not_denied(
+    graph: Path, tmp_path: Path, verb: str, late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signal right before and right after a rename, of a file and of a folder."""
+    out = tmp_path / "out"
+    words, module = {
+        "bfs": (("bfs", graph, "--source", 1, "--levels", out.with_suffix(".npy")), "atomic"),
+        "shard": (("shard", graph, "--parts", 2, "-o", out), "folder"),
+    }[verb]
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    place = f"oocbfs.formats.output.{module}"
+    if late:
+        monkeypatch.setattr(f"{place}.sync_folder", interrupted if verb == "bfs" else _second())
+    else:
+        monkeypatch.setattr(f"{place}.os.fsync" if verb == "bfs" else f"{place}._move", interrupted)
+    done = call(*words)
+    written = f"{words[-1]}: written" if late else "nothing was written"
+    assert done.returncode == 130
+    assert done.stderr.splitlines()[-1] == f"oocbfs: interrupted; {written}"
+    assert [path.name for path in tmp_path.iterdir()] == [Path(words[-1]).name] * late
+
+
+def _second() -> Callable[..., None]:
+    """Return what passes the first call and interrupts the second: that after the rename."""
+    calls = iter(range(2))
+
+    def interrupted(*_: object) -> None:
+        if next(calls):
+            raise KeyboardInterrupt
+
+    return interrupted

@@ -92,8 +92,9 @@ class Run:
         self._tally[words[0], str(column)] += 1
         made = {path.name for path in set(self._folder.iterdir()) - before}
         left = [path.name for path in (self._folder / "tmp").iterdir()]
-        # Who is interrupted says that nothing was written; others may have been ready just before.
-        may_write = end.code not in (1, *ENDS[signal.SIGINT]) or command.again
+        # Who is interrupted says what was written; others may have been ready just before.
+        said = f"interrupted; {command.output}: written" in "\n".join(end.said)
+        may_write = end.code not in (1, *ENDS[signal.SIGINT]) or command.again or said
         allowed = {command.output} if may_write else set()
         if end.code == -signal.SIGKILL:
             allowed |= {name for name in made if LEFT_BY_KILL.fullmatch(name)}
