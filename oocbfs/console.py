@@ -35,6 +35,7 @@ def _write_plain(error: UnicodeError) -> tuple[str, int]:
 
 def prepare() -> None:
     """Let both streams write what they can, and exist even if the caller closed them."""
+    _occupy()
     codecs.register_error(_HANDLER, _write_plain)
     # What a signal raises inside of reconfigure would leave a stream without its encoder.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
@@ -47,6 +48,18 @@ def prepare() -> None:
                 stream.reconfigure(errors=_HANDLER)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _occupy() -> None:
+    """Let no file that is opened get the number of a stream that the caller closed.
+
+    Reading this one fails, as it would if it were closed.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_WRONLY)
 
 
 def flush() -> None:

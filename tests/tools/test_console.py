@@ -183,6 +183,17 @@ def test_closed_streams(graph: str, tmp_path: Path) -> None:
     assert b"sound" in done.stdout
 
 
+def test_an_open_graph_is_no_standard_input(tmp_path: Path) -> None:
+    """Not even where standard input was closed, and the graph is what is opened first."""
+    oocbfs.convert([(0, 1)], tmp_path / "g.ocg")
+    (tmp_path / "add.txt").write_text("1 2\n")
+    command = ["sh", "-c", '"$0" -m oocbfs update g.ocg --add add.txt <&-', sys.executable]
+    done = children.run(command, cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    with oocbfs.open(tmp_path / "g.ocg") as updated:
+        assert updated.num_edges == 2
+
+
 def test_a_signal_leaves_streams_that_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also one that comes while a stream is between its old and its new encoder."""
     made = codecs.IncrementalEncoder.__init__

@@ -15,6 +15,7 @@ from itertools import count
 from pathlib import Path
 
 from tests.support.command_line import tree
+from tests.support.soak.drawing import Command
 from tests.support.soak.plain import draw_graph
 from tests.support.soak.process import (
     ENDS,
@@ -26,7 +27,7 @@ from tests.support.soak.process import (
     run,
     wrong,
 )
-from tests.support.soak.verbs import Asker, Command
+from tests.support.soak.verbs import Asker
 
 _SIGNALS = signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGKILL
 _COLUMNS = "done", "refused", "SIGINT", "SIGTERM", "SIGKILL", "unread"
@@ -59,6 +60,8 @@ class Run:
 
     def _follow(self, command: Command) -> None:
         """Run a command, disturbed or not, and again to its end if it was not let end."""
+        for name, text in command.inputs.items():
+            (self._folder / name).write_text(text)
         disturbance = self._draw()
         end = self._run(command.words, command, disturbance)
         if end.code in (0, 1):
@@ -96,6 +99,7 @@ class Run:
         said = f"interrupted; {command.output}: written" in "\n".join(end.said)
         may_write = end.code not in (1, *ENDS[signal.SIGINT]) or command.again or said
         allowed = {command.output} if may_write else set()
+        allowed |= {command.keeps} if end.code else set()
         if end.code == -signal.SIGKILL:
             allowed |= {name for name in made if LEFT_BY_KILL.fullmatch(name)}
         if made - allowed or left:
@@ -120,7 +124,8 @@ class Run:
         words = command.words
         if end.code == 1:
             (line,) = (line for line in end.said if "compiling" not in line)
-            if not ("--memory" in words and "allow" in line) and "has no vertex" not in line:
+            by_budget = "--memory" in words and ("allow" in line or "no memory budget" in line)
+            if not by_budget and "has no vertex" not in line:
                 raise wrong(f"was refused: {line}", words, disturbance)
             if words[0] == "convert":
                 place = words.index("--memory")

@@ -4,74 +4,38 @@ from __future__ import annotations
 
 import csv
 import json
-import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import oocbfs
+from tests.support.soak.drawing import BUDGETS, ORDERS, Command, edges_of
 from tests.support.soak.plain import PlainGraph
 from tests.support.soak.process import End
+from tests.support.soak.questions import Questions
 
 ENGINES = "auto", "cpu", "disk", "emulator"
-ORDERS = "auto", "natural", "degree", "dbg", "local"
-BUDGETS = "200M", "300M", "600M", "2G"
 _NO_LEVEL = -1
 
 
-@dataclass(frozen=True)
-class Command:
-    """Words for the command line, what it makes, and what must hold if it ends well."""
-
-    words: list[str]
-    check: Callable[[Path, End], None]
-    output: str | None = None
-    # A word with which the same command goes on after it was killed.
-    again: list[str] = field(default_factory=list)
-
-
-class Asker:
+class Asker(Questions):
     """Draws commands about one graph; ``parts`` are there once it was cut."""
-
-    def __init__(self, rng: random.Random, graph: PlainGraph, ids: str) -> None:
-        self._rng, self._graph, self._ids = rng, graph, ids
-        self._count = 0
-        self.parts: str | None = None
 
     def commands(self) -> Iterator[Command]:
         """Yield the conversion, then a few questions."""
         yield self._convert()
         verbs = [
             self._bfs, self._bfs, self._batch, self._components, self._export, self._shard,
-            self._verify, self._plan, self._info, self._unknown,
+            self._verify, self._plan, self._info, self._unknown, self._update, self._path,
+            self._pairs, self._near, self._part, self._strong, self._distances,
         ]  # fmt: skip
-        for verb in self._rng.choices(verbs, k=self._rng.randint(1, 4)):
+        for verb in self._rng.choices(verbs, k=self._rng.randint(1, 6)):
             yield verb()
-
-    def _name(self, *endings: str) -> str:
-        self._count += 1
-        return f"out{self._count}{self._rng.choice(endings)}"
-
-    def _some(self, option: str, *values: object, likely: float = 0.5) -> list[str]:
-        return [option, str(self._rng.choice(values))] if self._rng.random() < likely else []
-
-    def _shared(self) -> list[str]:
-        return [
-            *self._some("--threads", 1, 2, 3, 8),
-            *self._some("--memory", *BUDGETS, likely=0.3),
-        ]
 
     def _where(self) -> str:
         return self.parts if self.parts and self._rng.random() < 0.5 else "g.ocg"
-
-    def _engine(self, where: str, *engines: str) -> list[str]:
-        chosen = self._rng.choice(engines)
-        if where != "g.ocg" and chosen == "emulator":
-            chosen = "cpu"
-        return [] if chosen == "auto" else ["--engine", chosen]
 
     def _convert(self) -> Command:
         words = ["convert", "edges.tsv", "-o", "g.ocg", "--ids", self._ids, "--allow-empty"]
@@ -80,7 +44,7 @@ class Asker:
 
         def check(folder: Path, _: End) -> None:
             with oocbfs.open(folder / "g.ocg") as graph:
-                assert _edges(graph) == self._graph.distinct, "other edges"
+                assert edges_of(graph) == self._graph.distinct, "other edges"
 
         return Command(words, check, "g.ocg")
 
@@ -149,7 +113,7 @@ class Asker:
             directed = self._graph.directed
             oocbfs.convert(folder / out, again, directed=directed, allow_empty=True, **options)
             with oocbfs.open(again) as graph:
-                assert _edges(graph) == self._graph.distinct, "other edges"
+                assert edges_of(graph) == self._graph.distinct, "other edges"
             again.unlink()
 
         return Command(words, check, out)
@@ -160,7 +124,7 @@ class Asker:
         def check(folder: Path, _: End) -> None:
             self.parts = out
             with oocbfs.open(folder / out, cluster=None) as graph:
-                assert _edges(graph) == self._graph.distinct, "other edges"
+                assert edges_of(graph) == self._graph.distinct, "other edges"
 
         return Command(["shard", "g.ocg", "-o", out, "--parts", "3"], check, out)
 
@@ -191,15 +155,6 @@ class Asker:
 
 def _nothing(_: Path, __: End) -> None:
     """Expect nothing but a good end."""
-
-
-def _edges(graph: Any) -> set[tuple[Any, Any]]:
-    found: set[tuple[Any, Any]] = set()
-    for batch in graph.edges():
-        found |= set(zip(batch.sources.tolist(), batch.targets.tolist(), strict=True))
-    if not graph.directed:
-        found = {(min(edge), max(edge)) for edge in found}
-    return found
 
 
 def _values(folder: Path, name: str) -> dict[Any, Any]:
