@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Unpack
 
 from oocbfs.distances.measures import Measures
 from oocbfs.errors import QueryError
 from oocbfs.graph.vertices import Vertex
 from oocbfs.memory import parse_size
+from oocbfs.search.keywords import PairKeywords, PairsKeywords, check_keywords, spelled_out
 from oocbfs.search.near_graph import NearGraph
 from oocbfs.settings import (
     LARGEST_COMPONENT,
@@ -185,15 +186,8 @@ class AnyGraph(Measures, NearGraph):
 
         return bfs_many(self._stored, sources, targets, emit, strategy, settings)
 
-    def distance(
-        self,
-        source: Vertex,
-        target: Vertex,
-        *,
-        max_depth: int | None = None,
-        memory: str | int | None = None,
-        options: Settings | None = None,
-    ) -> int:
+    @spelled_out(PairKeywords)
+    def distance(self, source: Vertex, target: Vertex, **how: Unpack[PairKeywords]) -> int:
         """Return the number of steps on a shortest path between two vertices; -1 if there is none.
 
         It is searched from both ends, and only what that touches is read: on graphs in which
@@ -219,17 +213,11 @@ class AnyGraph(Measures, NearGraph):
         """
         from oocbfs.point import ask
 
-        settings = self._settings(options, memory, max_depth=max_depth)
-        return ask.distance(self._stored, source, target, settings)
+        return ask.distance(self._stored, source, target, self._settings_of(PairKeywords, how))
 
+    @spelled_out(PairKeywords)
     def shortest_path(
-        self,
-        source: Vertex,
-        target: Vertex,
-        *,
-        max_depth: int | None = None,
-        memory: str | int | None = None,
-        options: Settings | None = None,
+        self, source: Vertex, target: Vertex, **how: Unpack[PairKeywords]
     ) -> list[Any] | None:
         """Return the ids on a shortest path, both ends included; None if there is no path.
 
@@ -240,17 +228,11 @@ class AnyGraph(Measures, NearGraph):
         """
         from oocbfs.point import ask
 
-        settings = self._settings(options, memory, max_depth=max_depth)
-        return ask.shortest_path(self._stored, source, target, settings)
+        return ask.shortest_path(self._stored, source, target, self._settings_of(PairKeywords, how))
 
+    @spelled_out(PairKeywords)
     def all_shortest_paths(
-        self,
-        source: Vertex,
-        target: Vertex,
-        *,
-        max_depth: int | None = None,
-        memory: str | int | None = None,
-        options: Settings | None = None,
+        self, source: Vertex, target: Vertex, **how: Unpack[PairKeywords]
     ) -> ShortestPaths:
         """Return all shortest paths between two vertices, counted and not listed.
 
@@ -264,17 +246,14 @@ class AnyGraph(Measures, NearGraph):
         """
         from oocbfs.point import ask
 
-        settings = self._settings(options, memory, max_depth=max_depth)
+        settings = self._settings_of(PairKeywords, how)
         return ask.all_shortest_paths(self._stored, source, target, settings)
 
+    @spelled_out(PairsKeywords)
     def distances(
         self,
         pairs: Any,  # noqa: ANN401
-        *,
-        max_depth: int | None = None,
-        memory: str | int | None = None,
-        threads: int | None = None,
-        options: Settings | None = None,
+        **how: Unpack[PairsKeywords],
     ) -> PairResults:
         """Find the distances of many pairs of vertices, -1 where there is no path.
 
@@ -297,17 +276,14 @@ class AnyGraph(Measures, NearGraph):
         """
         from oocbfs.point.pairs import results_of
 
-        settings = self._settings(options, memory, max_depth=max_depth, threads=threads)
+        settings = self._settings_of(PairsKeywords, how)
         return results_of(self._stored, pairs, settings, paths=False)
 
+    @spelled_out(PairsKeywords)
     def paths(
         self,
         pairs: Any,  # noqa: ANN401
-        *,
-        max_depth: int | None = None,
-        memory: str | int | None = None,
-        threads: int | None = None,
-        options: Settings | None = None,
+        **how: Unpack[PairsKeywords],
     ) -> PairResults:
         """Find a shortest path for each of many pairs of vertices.
 
@@ -318,7 +294,7 @@ class AnyGraph(Measures, NearGraph):
         """
         from oocbfs.point.pairs import results_of
 
-        settings = self._settings(options, memory, max_depth=max_depth, threads=threads)
+        settings = self._settings_of(PairsKeywords, how)
         return results_of(self._stored, pairs, settings, paths=True)
 
     def components(
@@ -360,8 +336,8 @@ class AnyGraph(Measures, NearGraph):
 
     def _settings(
         self,
-        options: Settings | None,
-        memory: str | int | None,
+        options: Settings | None = None,
+        memory: str | int | None = None,
         **given: Any,  # noqa: ANN401
     ) -> Settings:
         """Put settings together; without a bound for memory it is that of ``open``."""
@@ -369,6 +345,10 @@ class AnyGraph(Measures, NearGraph):
             memory = options.memory
         budget = self._stored.budget_bytes if memory is None else parse_size(memory)
         return settings_of(options, memory=budget, **given)
+
+    def _settings_of(self, kind: type, how: Mapping[str, Any]) -> Settings:
+        check_keywords(kind, how)
+        return self._settings(**how)
 
     def _largest(self, parents: bool, settings: Settings) -> Vertex:
         """Return the smallest id of the largest component."""

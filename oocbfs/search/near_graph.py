@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.graph.open_graph import OpenGraph
 from oocbfs.graph.vertices import Vertex, are_several
+from oocbfs.search.keywords import SharedKeywords, spelled_out
 from oocbfs.settings import Settings
 
 # Results hold on to graphs, and graphs make results.
@@ -23,13 +24,8 @@ class NearGraph(OpenGraph):
     """The questions to a graph whose answers are near some of its vertices."""
 
     @abstractmethod
-    def _settings(
-        self,
-        options: Settings | None,
-        memory: str | int | None,
-        **given: Any,  # noqa: ANN401
-    ) -> Settings:
-        """Put settings together."""
+    def _settings_of(self, kind: type, how: Mapping[str, Any]) -> Settings:
+        """Put settings together from keywords of a kind; without any, those of ``open``."""
 
     @overload
     def has_edge(  # type: ignore[overload-overlap]
@@ -48,9 +44,10 @@ class NearGraph(OpenGraph):
         """
         from oocbfs.near.edges import has_edges
 
-        found = has_edges(self._stored, source, target, self._settings(None, None))
+        found = has_edges(self._stored, source, target, self._settings_of(SharedKeywords, {}))
         return found if are_several(source) or are_several(target) else bool(found[0])
 
+    @spelled_out(SharedKeywords)
     def neighborhood(
         self,
         seeds: Vertex | Iterable[Vertex],
@@ -59,9 +56,7 @@ class NearGraph(OpenGraph):
         limit: int | None = None,
         union: bool = False,
         parents: bool = False,
-        memory: str | int | None = None,
-        threads: int | None = None,
-        options: Settings | None = None,
+        **how: Unpack[SharedKeywords],
     ) -> Neighborhood:
         """Find who is within some steps of seeds: of each by itself, or of any of them.
 
@@ -83,9 +78,7 @@ class NearGraph(OpenGraph):
         parents
             Give the vertex before each on a shortest path, too.
         memory, threads, options
-            As for ``bfs``. Rows are read from disk one by one where ``memory`` has no room for the
-            file, with ``engine="disk"`` in the options, and from a large file that is not in memory
-            yet.
+            As for ``distance``.
 
         Raises
         ------
@@ -94,7 +87,7 @@ class NearGraph(OpenGraph):
         FormatError
             If the graph is damaged, or cannot be read any more.
         """
-        settings = self._settings(options, memory, threads=threads)
+        settings = self._settings_of(SharedKeywords, how)
         from oocbfs.near.result import Neighborhood
 
         return Neighborhood(
@@ -107,14 +100,8 @@ class NearGraph(OpenGraph):
             parents=parents,
         )
 
-    def subgraph(
-        self,
-        vertices: Iterable[Vertex],
-        *,
-        memory: str | int | None = None,
-        threads: int | None = None,
-        options: Settings | None = None,
-    ) -> Subgraph:
+    @spelled_out(SharedKeywords)
+    def subgraph(self, vertices: Iterable[Vertex], **how: Unpack[SharedKeywords]) -> Subgraph:
         """Return the subgraph that some vertices induce: they, and all edges between them.
 
         ``to_networkx``, ``to_igraph``, ``to_scipy``, ``to_arrow`` and others hand it to other
@@ -133,20 +120,18 @@ class NearGraph(OpenGraph):
         QueryError
             If an id does not name a vertex, or there are none.
         """
-        settings = self._settings(options, memory, threads=threads)
         from oocbfs.near.subgraph import subgraph
 
-        return subgraph(self._stored, vertices, settings)
+        return subgraph(self._stored, vertices, self._settings_of(SharedKeywords, how))
 
+    @spelled_out(SharedKeywords)
     def ego(
         self,
         vertex: Vertex | Iterable[Vertex],
         depth: int = 1,
         *,
         limit: int | None = None,
-        memory: str | int | None = None,
-        threads: int | None = None,
-        options: Settings | None = None,
+        **how: Unpack[SharedKeywords],
     ) -> Subgraph:
         """Return the subgraph of all that is within some steps of a vertex, or of any of several.
 
@@ -156,7 +141,7 @@ class NearGraph(OpenGraph):
             As for ``neighborhood``; ``cut`` of what is returned says whether the limit has cut
             something off.
         """
-        settings = self._settings(options, memory, threads=threads)
         from oocbfs.near.subgraph import ego
 
+        settings = self._settings_of(SharedKeywords, how)
         return ego(self._stored, vertex, depth, limit, settings)

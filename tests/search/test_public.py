@@ -97,6 +97,24 @@ def test_users_decide_a_few_things() -> None:
     assert set(inspect.signature(AnyGraph.bfs).parameters) - {"self"} == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("distance", {"source", "target", "max_depth", "memory", "options"}),
+        ("paths", {"pairs", "max_depth", "memory", "threads", "options"}),
+        ("subgraph", {"vertices", "memory", "threads", "options"}),
+    ],
+)
+def test_shared_keywords_are_shown_and_no_others_taken(
+    both: tuple[Graph, ShardedGraph], name: str, expected: set[str]
+) -> None:
+    assert set(inspect.signature(getattr(AnyGraph, name)).parameters) - {"self"} == expected
+    whole, _ = both
+    for other in ("engine", "max_dept"):
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{other}'"):
+            getattr(whole, name)(*[1] * (2 if name == "distance" else 1), **{other: "disk"})
+
+
 def test_options(both: tuple[Graph, ShardedGraph]) -> None:
     """What is given beside options wins; what is not given is theirs."""
     for graph in both:
