@@ -80,6 +80,61 @@ class Report:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class _Target:
+    """The file to write, and how; see ``convert``."""
+
+    output: str | os.PathLike[str]
+    tmp: str | os.PathLike[str] | None
+    zstd: int | None
+    force: bool
+    in_place: bool
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return Path(self.output)
+
+    @property
+    def folder(self) -> Path:
+        """Where temporary data go."""
+        return Path(os.path.realpath(self.path)).parent if self.tmp is None else Path(self.tmp)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is asked for besides inputs and ids; see ``convert``."""
+
+    target: _Target
+    remove: Any
+    remove_vertices: Any
+    format: str | None
+    table: TableOptions
+    allow_empty: bool
+    directed: bool | None
+    order: KeptOrderName
+    budget_bytes: int
+    threads: int
+    progress: bool
+
+    def check(self, given: Inputs, gone: Inputs) -> None:
+        """Check that inputs have what is asked for, and that none of them is written over."""
+        if self.table.where is not None and not (given.files or given.objects):
+            raise QueryError("--where is about rows of tables: name one")
+        if self.order == "keep" and not given.graphs:
+            raise QueryError("order keep is that of a graph: name one among the inputs")
+        files = given.paths + gone.paths
+        vertices = self.remove_vertices
+        of_vertices = [vertices] if isinstance(vertices, (str, os.PathLike)) else []
+        kept = files[len(given.graphs) :] if self.target.in_place else files
+        outputs = {"the graph": self.target.output}
+        check_outputs(outputs, inputs=[*kept, *of_vertices], force=self.target.force)
+        if files:
+            from oocbfs.formats.readers import open as readers
+
+            readers.load(files)
+
+
 def convert(
     inputs: Any,  # noqa: ANN401
     output: str | os.PathLike[str],
@@ -156,119 +211,84 @@ def convert(
         Let the output be a graph among the inputs; see `update`, which looks after others.
     """
     check_choice("ids", ids, IdNames)
-    settings: dict[str, Any] = {
-        "directed": directed,
-        "order": order,
-        "memory": memory,
-        "threads": threads,
-        "format": format,
-        "table": make_options(columns, delimiter, header, where),
-        "allow_empty": allow_empty,
-        "remove": remove,
-        "remove_vertices": remove_vertices,
-        "zstd": zstd,
-        "tmp": tmp,
-        "force": force,
-        "in_place": in_place,
-        "progress": progress,
-    }
     given = sort_out(inputs)
+    check_choice("order", order, KeptOrderName)
+    check_whole("zstd", zstd, ZSTD_LEVELS)
+    half = memory_.available_bytes() // 2
+    asked = _Asked(
+        _Target(output, tmp, zstd, force=force, in_place=in_place),
+        remove,
+        remove_vertices,
+        format,
+        make_options(columns, delimiter, header, where),
+        allow_empty=allow_empty,
+        directed=directed,
+        order=order,
+        budget_bytes=half if memory is None else memory_.parse_size(memory),
+        threads=available_threads(threads),
+        progress=progress,
+    )
     try:
-        return _convert(given, output, ids, **settings)
+        return _convert(given, ids, asked)
     except TextIds as error:
         again = _can_be_read_again(given, error)
         if ids != "auto" or again is None:
             raise
     _log.info("ids are text, and taken as names, as --ids names does")
-    return _convert(again, output, "names", **settings)
+    return _convert(again, "names", asked)
 
 
-def _convert(
-    given: Inputs,
-    output: str | os.PathLike[str],
-    ids: IdNames,
-    *,
-    directed: bool | None,
-    order: KeptOrderName,
-    memory: str | int | None,
-    threads: int | None,
-    format: str | None,
-    table: TableOptions,
-    allow_empty: bool,
-    remove: Any,  # noqa: ANN401
-    remove_vertices: Any,  # noqa: ANN401
-    zstd: int | None,
-    tmp: str | os.PathLike[str] | None,
-    force: bool,
-    in_place: bool,
-    progress: bool,
-) -> Report:
+def _convert(given: Inputs, ids: IdNames, asked: _Asked) -> Report:
     """Convert with one kind of ids; see ``convert``."""
     start = time.perf_counter()
-    check_choice("order", order, KeptOrderName)
-    check_whole("zstd", zstd, ZSTD_LEVELS)
-    threads = available_threads(threads)
-    budget_bytes = memory_.available_bytes() // 2 if memory is None else memory_.parse_size(memory)
-    target = Path(output)
-    folder = Path(os.path.realpath(target)).parent if tmp is None else Path(tmp)
-    gone = Inputs() if remove is None else sort_out(remove)
-    if table.where is not None and not (given.files or given.objects):
-        raise QueryError("--where is about rows of tables: name one")
-    if order == "keep" and not given.graphs:
-        raise QueryError("order keep is that of a graph: name one among the inputs")
-    files = given.paths + gone.paths
-    of_vertices = [remove_vertices] if isinstance(remove_vertices, (str, os.PathLike)) else []
-    kept = files[len(given.graphs) :] if in_place else files
-    check_outputs({"the graph": output}, inputs=[*kept, *of_vertices], force=force)
-    if files:
-        from oocbfs.formats.readers import open as readers
-
-        readers.load(files)
+    gone = Inputs() if asked.remove is None else sort_out(asked.remove)
+    asked.check(given, gone)
+    target, folder, zstd = asked.target, asked.target.folder, asked.target.zstd
     with ExitStack() as stack:
-        graphs = given.open_graphs(stack, budget_bytes)
-        gone_graphs = gone.open_graphs(stack, budget_bytes)
+        graphs = given.open_graphs(stack, asked.budget_bytes)
+        gone_graphs = gone.open_graphs(stack, asked.budget_bytes)
         ids = reconcile_ids(ids, [*graphs, *gone_graphs])
-        fixed = reconcile_direction(directed, [*graphs, *gone_graphs])
+        fixed = reconcile_direction(asked.directed, [*graphs, *gone_graphs])
         if ids == "names":
             numbering.load()
-        plan = make_plan(budget_bytes, threads)
+        plan = make_plan(asked.budget_bytes, asked.threads)
         threads = plan.threads
-        _log.debug("%s of memory, %d threads", memory_.format_size(budget_bytes), threads)
-        reading = Reading(format, table, threads, plan.limits(os.fspath(folder)), ids == "names")
+        _log.debug("%s of memory, %d threads", memory_.format_size(asked.budget_bytes), threads)
+        limits = plan.limits(os.fspath(folder))
+        reading = Reading(asked.format, asked.table, threads, limits, ids == "names")
         stream = given.stream(reading)
-        final = stack.enter_context(atomic_output(target, force=force))
-        phases = Phases(show=progress)
+        final = stack.enter_context(atomic_output(target.path, force=target.force))
+        phases = Phases(show=asked.progress)
         phases.seconds["load"] = time.perf_counter() - start
         resources = Resources(folder, plan, phases)
         removal = None
-        if remove is not None or remove_vertices is not None:
+        if asked.remove is not None or asked.remove_vertices is not None:
             removal = stack.enter_context(Removal(resources))
         conversion = stack.enter_context(Conversion(resources, graphs, removal))
         if ids == "names":
             stream = conversion.number_names(stream)
         conversion.read(stream)
         if removal is not None:
-            every = replace(reading, table=replace(table, where=None))
+            every = replace(reading, table=replace(asked.table, where=None))
             removed = gone.stream(every, graphs=gone_graphs)
-            vertices = wanted_vertices(remove_vertices, named=ids == "names")
+            vertices = wanted_vertices(asked.remove_vertices, named=ids == "names")
             try:
                 conversion.read_removal(removed, vertices)
             except TextIds as error:  # the edges are read already, with numbers
                 raise InputError(str(error)) from error
         declared = stream.declared
-        if given.of_files and not (
-            allow_empty or conversion.counts.edges_read or graphs or _has_vertices(declared)
-        ):
+        found_any = conversion.counts.edges_read or graphs or _has_vertices(declared)
+        if given.of_files and not (asked.allow_empty or found_any):
             raise InputError("no edges in it: --allow-empty takes it as it is", path=stream.name)
         conversion.name_vertices(declared, ids)
         if fixed is not None:
             known = (graphs or gone_graphs)[0]
-            check_declared(known, declared, stream.name, directed)
+            check_declared(known, declared, stream.name, asked.directed)
             directed, directed_why = fixed, f"{known.path} is"
         else:
-            directed, directed_why = _direction(directed, declared)
-        conversion.sort(directed=directed, keep_order=order == "keep")
-        choice = conversion.choose_order(order)
+            directed, directed_why = _direction(asked.directed, declared)
+        conversion.sort(directed=directed, keep_order=asked.order == "keep")
+        choice = conversion.choose_order(asked.order)
         _log.debug("order %s: %s", choice.order.name.lower(), choice.why)
         raw = final if zstd is None else stack.enter_context(unnamed_file(folder))
         with nullcontext() if zstd is None else explained_writes(folder):
@@ -276,7 +296,7 @@ def _convert(
             fields = conversion.write(container)
             file_bytes = container.finish(**fields)
         memory_.give_back()
-        with Container(target, raw.fileno()) as written:
+        with Container(target.path, raw.fileno()) as written:
             if zstd is not None:
                 with phases("compress", file_bytes, "B") as bar:
                     file_bytes = compress_container(final, written, zstd, threads, bar.update)
@@ -286,7 +306,7 @@ def _convert(
     # Most of it brings the file to disk.
     phases.seconds["finish"] = seconds - sum(phases.seconds.values())
     return Report(
-        output=str(target),
+        output=str(target.path),
         vertices=fields["num_vertices"],
         edges=fields["num_arcs"] // (1 if directed else 2),
         arcs=fields["num_arcs"],
