@@ -49,7 +49,7 @@ _LATER_SECONDS = 0.01
 _IMPORTER = "<frozen importlib._bootstrap>"
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser(names: Sequence[str] = VERBS) -> argparse.ArgumentParser:
     """Assemble the parser from the verbs' modules, which import nothing heavy until they run."""
     parser = argparse.ArgumentParser(
         prog="oocbfs",
@@ -58,7 +58,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"oocbfs {__version__}")
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
-    for name in VERBS:
+    for name in names:
         module = import_module(f"oocbfs.tools.{name}")
         summary = (module.__doc__ or "").splitlines()[0]
         verb = verbs.add_parser(name, help=summary, description=module.__doc__)
@@ -193,10 +193,13 @@ def _serves_another(words: Sequence[str]) -> bool:
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = build_parser()
-    if "_ARGCOMPLETE" in os.environ:
-        _complete(parser)
     words = sys.argv[1:] if arguments is None else arguments
+    # Who names a verb needs no other; who completes a line has not named it yet.
+    is_completing = "_ARGCOMPLETE" in os.environ
+    is_named = bool(words) and words[0] in VERBS and not is_completing
+    parser = build_parser(words[:1] if is_named else VERBS)
+    if is_completing:
+        _complete(parser)
     _refuse_unknown(parser, words)
     options, unknown = parser.parse_known_args(words)
     if unknown:
