@@ -35,7 +35,7 @@ class _Xbfs:
         self.edges = int((offsets[run.sources + 1] - offsets[run.sources]).sum())
         while self.alive and run.wants_more():
             run.reset()
-            if self.edges >= XBFS_SHARE * run.num_edges and self.edges:
+            if self.edges >= XBFS_SHARE * run.num_arcs and self.edges:
                 self._bottom_up()
             else:
                 self._top_down()
@@ -62,7 +62,7 @@ class _Xbfs:
             run.reset()
         count = self.listed if by_list else run.frontier
         growth = self.edges / self.edges_before if self.edges_before else 1.0
-        if self.early or (self.with_mark and self.edges * growth >= XBFS_SHARE * run.num_edges):
+        if self.early or (self.with_mark and self.edges * growth >= XBFS_SHARE * run.num_arcs):
             run.launch("mark_list" if by_list else "mark", count)
             run.compact("queue", run.num_vertices, run.level)
             kind = "top-down, scan"
@@ -110,10 +110,10 @@ def gswitch(run: Run) -> None:
     """Choose direction, form of the frontier, balance and fusion by shares."""
     offsets = run.search.out_rows.offsets
     edges = int((offsets[run.sources + 1] - offsets[run.sources]).sum())
-    unvisited, unvisited_edges = run.num_vertices - run.frontier, run.num_edges - edges
+    unvisited, unvisited_edges = run.num_vertices - run.frontier, run.num_arcs - edges
     while run.frontier and run.wants_more():
         run.reset()
-        push, pull = (part / max(1, run.num_edges) for part in (edges, unvisited_edges))
+        push, pull = (part / max(1, run.num_arcs) for part in (edges, unvisited_edges))
         if push + pull < _FUSED_SHARE:
             run.launch("fused", run.frontier)
             kind, claims = "top-down, fused", True

@@ -24,7 +24,7 @@ class Sizes(NamedTuple):
     """What arrays are as large as."""
 
     num_vertices: int
-    num_edges: int
+    num_arcs: int
     largest_block: int
 
 

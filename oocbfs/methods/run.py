@@ -42,7 +42,7 @@ class Run:
         self.search = search
         self.device = search.device
         self.num_vertices = search.num_vertices
-        self.num_edges = search.num_edges
+        self.num_arcs = search.num_arcs
         self.arguments = search.arguments.copy()
         # The level that the next step finds, and the number of vertices in the queue, or of edges.
         self.level = 1
@@ -171,12 +171,10 @@ class Run:
                 f"and its queue has room for {capacity:,}: filter more, or use --method auto"
             )
 
-    def swap(self, *names: str) -> None:
+    def swap(self, name: str) -> None:
         """Let the next queue take the place of the present one."""
-        for name in names:
-            other = f"next_{name}"
-            mine, theirs = int(self.arguments[name]), int(self.arguments[other])
-            self.arguments[name], self.arguments[other] = theirs, mine
+        mine, theirs = int(self.arguments[name]), int(self.arguments[f"next_{name}"])
+        self.arguments[name], self.arguments[f"next_{name}"] = theirs, mine
 
     def memory(self, name: str) -> Memory:
         """Return an array."""

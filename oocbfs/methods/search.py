@@ -40,13 +40,13 @@ class MethodSearch:
             self.out_rows = self.in_rows = MethodRows(device, rows, choice.method.rows, stack)
             if program.pulls and in_rows is not rows:
                 self.in_rows = MethodRows(device, in_rows, choice.method.rows, stack)
-            self.num_edges = int(self.out_rows.offsets[-1])
+            self.num_arcs = int(self.out_rows.offsets[-1])
             self._prepare()
             self._stack = stack.pop_all()
 
     def _prepare(self) -> None:
         largest_block = self.program.largest_block(self.in_rows.offsets)
-        sizes = Sizes(self.num_vertices, self.num_edges, largest_block)
+        sizes = Sizes(self.num_vertices, self.num_arcs, largest_block)
         shapes = self.program.arrays(sizes)
         self.memory: dict[str, Memory] = {
             # The emulator does not count the atomics of what counts.
