@@ -51,15 +51,14 @@ def write_parts(
     ids_at: Callable[[int, int], Column],
     values_at: Callable[[int, int], NDArray[Any]],
     *,
-    as_column: Callable[[NDArray[Any]], Column] = lambda values: values,
-    about: Mapping[str, str] | None = None,
     known_only: bool = False,
-    threads: int = 1,
     force: bool = False,
+    about: Mapping[str, str] | None = None,
+    **manner: Any,  # noqa: ANN401
 ) -> None:
     """Write values in so many files; ``values_at(first, stop)`` gives those of one.
 
-    All else is as for ``vectors.write_vector``.
+    All else is as for ``vectors.write_vector``, which takes the rest of the ``manner``.
     """
     check_parts(path, known_only=known_only, force=force)
     ending = _ending(path)
@@ -74,10 +73,9 @@ def write_parts(
                 name,
                 own_ids,
                 values_at(first, stop),
-                as_column=as_column,
-                about={**(about or {}), "part": str(number), "parts": str(parts)},
                 known_only=known_only,
-                threads=threads,
+                about={**(about or {}), "part": str(number), "parts": str(parts)},
+                **manner,
             )
 
 
