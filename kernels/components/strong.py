@@ -48,9 +48,29 @@ def _keep_fellow(end, context, v):
     return end, False
 
 
-_find_fellow = make_tail_walk(_is_fellow)
-_count_fellows = make_tail_walk(_count_fellow)
-_keep_fellows = make_tail_walk(_keep_fellow)
+def _make_row_walk(look):
+    """Make a walk over the fellows of a vertex, its head first; see ``make_tail_walk``."""
+    walk_tail = make_tail_walk(look)
+
+    @inlined
+    def walk(heads, bases, starts, shift, tails, v, carry, context):
+        """Return the last carry, and the bytes looked at; -1 if the tail is malformed."""
+        head, n = np.int64(heads[v]), context[0].size
+        enough = False
+        if head < n:
+            carry, enough = look(carry, context, head)
+        if enough:
+            return carry, np.int64(0)
+        begin, end = row_span(bases, starts, shift, tails.size, v)
+        carry, count, num_bytes = walk_tail(tails, begin, end, n, carry, context)
+        return carry, np.int64(-1) if count < 0 else num_bytes
+
+    return walk
+
+
+_find_fellow = _make_row_walk(_is_fellow)
+_count_fellows = _make_row_walk(_count_fellow)
+_keep_fellows = _make_row_walk(_keep_fellow)
 
 
 @compiled(types.UniTuple(_I64, 2)(U8, *_ROWS, _I64, _I64))
@@ -60,23 +80,18 @@ def trim(parts, heads, bases, starts, shift, tails, first, stop):
     Returns how many that were, -1 if a tail is malformed, and the bytes of tails looked at. Other
     threads do the same: a vertex that is done meanwhile is a component of its own either way.
     """
-    trimmed = np.int64(0)
-    total_bytes = np.int64(0)
+    trimmed = total_bytes = np.int64(0)
     for v in range(first, stop):
         part = parts[v]
-        if part == DONE:
-            continue
-        head = np.int64(heads[v])
-        if head < parts.size and parts[head] == part:
-            continue
-        begin, end = row_span(bases, starts, shift, tails.size, v)
-        found, edges, num_bytes = _find_fellow(tails, begin, end, parts.size, False, (parts, part))
-        if edges < 0:
-            return np.int64(-1), total_bytes
-        total_bytes += num_bytes
-        if not found:
-            parts[v] = DONE
-            trimmed += 1
+        if part != DONE:
+            context = (parts, part)
+            found, num_bytes = _find_fellow(heads, bases, starts, shift, tails, v, False, context)
+            if num_bytes < 0:
+                return np.int64(-1), total_bytes
+            total_bytes += num_bytes
+            if not found:
+                parts[v] = DONE
+                trimmed += 1
     return trimmed, total_bytes
 
 
@@ -88,19 +103,14 @@ def count(counts, numbers, parts, heads, bases, starts, shift, tails, first, sto
     """
     total_bytes = np.int64(0)
     for v in range(first, stop):
-        part = parts[v]
-        if part == DONE:
-            continue
-        head = np.int64(heads[v])
-        found = np.int64(head < parts.size and parts[head] == part)
-        begin, end = row_span(bases, starts, shift, tails.size, v)
-        found, edges, num_bytes = _count_fellows(
-            tails, begin, end, parts.size, found, (parts, part)
-        )
-        if edges < 0:
-            return np.int64(-1), total_bytes
-        total_bytes += num_bytes
-        counts[numbers[v]] = found
+        if parts[v] != DONE:
+            context = (parts, parts[v])
+            counts[numbers[v]], num_bytes = _count_fellows(
+                heads, bases, starts, shift, tails, v, np.int64(0), context
+            )
+            if num_bytes < 0:
+                return np.int64(-1), total_bytes
+            total_bytes += num_bytes
     return np.int64(0), total_bytes
 
 
@@ -109,22 +119,14 @@ def copy(targets, firsts, numbers, parts, heads, bases, starts, shift, tails, fi
     """Copy the out-neighbours in the same part; return as ``count`` does."""
     total_bytes = np.int64(0)
     for v in range(first, stop):
-        part = parts[v]
-        if part == DONE:
-            continue
-        end_of_row = firsts[numbers[v]]
-        head = np.int64(heads[v])
-        if head < parts.size and parts[head] == part and end_of_row < targets.size:
-            targets[end_of_row] = numbers[head]
-            end_of_row += 1
-        begin, end = row_span(bases, starts, shift, tails.size, v)
-        context = (parts, part, numbers, targets)
-        end_of_row, edges, num_bytes = _keep_fellows(
-            tails, begin, end, parts.size, end_of_row, context
-        )
-        if edges < 0 or end_of_row != firsts[numbers[v] + 1]:
-            return np.int64(-1), total_bytes
-        total_bytes += num_bytes
+        if parts[v] != DONE:
+            context = (parts, parts[v], numbers, targets)
+            end, num_bytes = _keep_fellows(
+                heads, bases, starts, shift, tails, v, firsts[numbers[v]], context
+            )
+            if num_bytes < 0 or end != firsts[numbers[v] + 1]:
+                return np.int64(-1), total_bytes
+            total_bytes += num_bytes
     return np.int64(0), total_bytes
 
 
