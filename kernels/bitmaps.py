@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from oocbfs.kernels.atomics import inlined, kernel, trailing_zeros
-from oocbfs.kernels.region import ONE, ZERO
+from oocbfs.kernels.atomics import atomic_or, inlined, kernel, trailing_zeros
+from oocbfs.kernels.constants import ONE, ZERO
 from oocbfs.kernels.vectors import store_where
 
 # Levels are bytes, which leaves most of them in the caches: these say that a vertex was not
@@ -57,3 +57,49 @@ def next_bit(bitmap, u, end):
             return end
         bits = bitmap[w]
     return min(w * 64 + trailing_zeros(bits), end)
+
+
+def make_sieve(is_new):
+    """Make the step that moves new ids to the begin of ``ids``, and their owners likewise.
+
+    ``is_new(seen, v)`` is 1 or 0. Most ids are not new, and reads alone tell: without writes to
+    what is seen, reads need not wait for them.
+    """
+
+    @inlined
+    def sieve(seen, ids, owners, count, with_owners):
+        """Return how many of ids[:count] are new; one may be there twice."""
+        kept = ZERO
+        for i in range(count):
+            v = ids[i]
+            ids[kept] = v
+            if with_owners:
+                owners[kept] = owners[i]
+            kept += is_new(seen, v)
+        return kept
+
+    return sieve
+
+
+@inlined
+def _has_no_bit(bitmap, v):
+    return ~bitmap[v >> 6] >> np.uint64(v & 63) & ONE
+
+
+keep_unset = make_sieve(_has_no_bit)
+
+
+@inlined
+def set_bits(bitmap, ids, count):
+    """Set the bits of ids[:count] in a bitmap that no other thread writes."""
+    for i in range(count):
+        v = ids[i]
+        bitmap[v >> 6] |= ONE << np.uint64(v & 63)
+
+
+@inlined
+def set_shared_bits(bitmap, ids, count):
+    """Set the bits of ids[:count], which other threads may do, too."""
+    for i in range(count):
+        v = ids[i]
+        atomic_or(bitmap, np.int64(v >> 6), ONE << np.uint64(v & 63))

@@ -1,4 +1,14 @@
-"""Numbers of the row format that Python, numba and CUDA share; formats/FORMAT.md explains them."""
+"""Numbers that kernels share."""
+
+import numpy as np
+
+# Beside a uint64, numba takes no other integer: of both together it makes a float.
+ZERO, ONE, ALL_ONES = np.uint64(0), np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
+HALF_BITS, LOW_HALF = np.uint64(32), np.uint64(0xFFFFFFFF)
+# 2^64 divided by the golden ratio, and odd: products with it have random upper halves.
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+# Of the row format, for Python, numba and CUDA; formats/FORMAT.md explains them.
 
 SEGMENT_BYTES = 1024
 NO_HEAD = 0xFFFFFFFF

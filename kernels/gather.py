@@ -16,7 +16,7 @@ from oocbfs.kernels.atomics import (
     prefetch,
     trailing_zeros,
 )
-from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.constants import ONE, SEGMENT_BYTES, ZERO
 from oocbfs.kernels.rows import row_begin
 from oocbfs.kernels.vectors import (
     copy_ids,
@@ -54,8 +54,6 @@ _AHEAD = 6
 _FAR_AHEAD = 48
 # Instead of an offset in the tails: the row has not been begun.
 NOT_BEGUN = -1
-_ZERO = np.uint64(0)
-_ONE = np.uint64(1)
 
 
 @inlined
@@ -69,7 +67,7 @@ def take_varint(tails, offset):
     """
     word = load_word(tails, offset)
     stops = ~word & _STOPS
-    word &= stops ^ (stops - _ONE)
+    word &= stops ^ (stops - ONE)
     return np.int64(pack_sevens(word)), offset + (trailing_zeros(stops) + 8 >> 3)
 
 
@@ -84,18 +82,18 @@ def take_word(ids, count, tails, offset, end, v):
     varint has one byte or two.
     """
     num_bytes = min(end - offset, 8)
-    word = load_word(tails, offset) & ~_ZERO >> np.uint64(64 - 8 * num_bytes)
-    stops = ~word & _STOPS & ~_ZERO >> np.uint64(64 - 8 * num_bytes)
-    if stops == _ZERO:
+    word = load_word(tails, offset) & ~ZERO >> np.uint64(64 - 8 * num_bytes)
+    stops = ~word & _STOPS & ~ZERO >> np.uint64(64 - 8 * num_bytes)
+    if stops == ZERO:
         delta, offset = take_varint(tails, offset)
         ids[count] = v + delta + 1
         return count + 1, offset, v + delta + 1
     num_bits = np.uint64(64 - leading_zeros(stops))
-    word &= ~_ZERO >> np.uint64(64) - num_bits
+    word &= ~ZERO >> np.uint64(64) - num_bits
     longer = word & _STOPS
-    if _EXTRACTS_FAST and longer & longer << _BYTE == _ZERO:
+    if _EXTRACTS_FAST and longer & longer << _BYTE == ZERO:
         ones = extract_bits(longer, _STOPS)
-        firsts = ~(ones << _ONE) & ~_ZERO >> np.uint64(64) - (num_bits >> np.uint64(3))
+        firsts = ~(ones << ONE) & ~ZERO >> np.uint64(64) - (num_bits >> np.uint64(3))
         twos = extract_bits(ones, firsts)
         low = _LANES[twos & np.uint64(15)]
         high = _LANES[twos >> np.uint64(4)]
@@ -106,13 +104,13 @@ def take_word(ids, count, tails, offset, end, v):
         return count + num_ids, offset + np.int64(num_bits >> np.uint64(3)), v - 8 + num_ids
     # The word stays in a register: going back to memory would take twice as long.
     offset += np.int64(num_bits >> np.uint64(3))
-    while stops != _ZERO:
+    while stops != ZERO:
         bits = np.uint64(trailing_zeros(stops))
-        v += np.int64(pack_sevens(word & (stops ^ (stops - _ONE)))) + 1
+        v += np.int64(pack_sevens(word & (stops ^ (stops - ONE)))) + 1
         ids[count] = v
         count += 1
-        word = word >> bits >> _ONE
-        stops = stops >> bits >> _ONE
+        word = word >> bits >> ONE
+        stops = stops >> bits >> ONE
     return count, offset, v
 
 
@@ -253,20 +251,20 @@ def _take_short_tail(ids, count, tails, begin, end):
     ids[count] = v
     count += has_tail
     half = np.uint64(4 * min(max(end - offset, 0), 8) * has_tail)
-    inside = ~(~_ZERO << half << half)
+    inside = ~(~ZERO << half << half)
     word = load_word(tails, offset) & inside
     stops = ~word & _STOPS & inside
     longer = word & _STOPS
     ones = extract_bits(longer, _STOPS)
-    firsts = ~(ones << _ONE) & ~(~_ZERO << (half >> np.uint64(2)))
+    firsts = ~(ones << ONE) & ~(~ZERO << (half >> np.uint64(2)))
     twos = extract_bits(ones, firsts)
     used = np.uint64(4 + count_ones(twos & np.uint64(15))) * _BYTE
     rest = word >> np.uint64(32) >> used - np.uint64(32)
     num_ids = count_ones(stops)
     low, high = _LANES[twos & np.uint64(15)], _LANES[twos >> np.uint64(4)]
     v += store_ids(ids, count, v, spread_bytes(word, low), spread_bytes(rest, high)) - 8 + num_ids
-    ends_well = np.uint64(64 - leading_zeros(stops)) == half << _ONE and offset <= end
-    possible = (longer & longer << _BYTE == _ZERO and ends_well) or has_tail == 0
+    ends_well = np.uint64(64 - leading_zeros(stops)) == half << ONE and offset <= end
+    possible = (longer & longer << _BYTE == ZERO and ends_well) or has_tail == 0
     return count + num_ids, v * has_tail, possible
 
 

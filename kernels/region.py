@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-ONE = np.uint64(1)
-ZERO = np.uint64(0)
-
 # Words of every control array. What several threads write has a cache line (8 words) of its own;
 # the task lies beside the gate, which a worker that joins has just read.
 # ALONE says that the leader shares no more work, because it WAITED too long since it STARTED.

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
-from oocbfs.kernels.array_types import READ_U8, READ_U32, READ_U64
+from oocbfs.kernels.array_types import ReadU8Array, ReadU32Array, ReadU64Array
 from oocbfs.kernels.atomics import inlined
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
-from oocbfs.kernels.structs import StructType, at_address
+from oocbfs.kernels.structs import at_address
 
 _NO_IDS = np.empty(0, np.uint32)
 
@@ -24,46 +23,29 @@ class Rows(NamedTuple):
     number of rows, or, in a part of a graph, that of all parts. A mapped file may be overwritten
     afterwards: kernels follow no head that is no vertex, and read nothing outside the tails.
     Tails may hold anything, with SLACK_BYTES readable bytes after them; where they are on disk,
-    only their size is used. Degrees, num_edges and max_degree only steer: wrong ones cost time,
+    only their size is used. Degrees, num_arcs and max_degree only steer: wrong ones cost time,
     not correctness.
 
     Rows may be decoded besides, and checked: then row u is neighbours[firsts[u] : firsts[u + 1]],
     its head first, and SPARE more elements follow the last row. Otherwise both arrays are empty.
     """
 
-    heads: NDArray[np.uint32]
-    bases: NDArray[np.uint64]
-    starts: NDArray[np.uint32]
-    tails: NDArray[np.uint8]
-    degrees: NDArray[np.uint32]
+    heads: ReadU32Array
+    bases: ReadU64Array
+    starts: ReadU32Array
+    tails: ReadU8Array
+    degrees: ReadU32Array
     shift: int
-    num_edges: int
+    num_arcs: int
     max_degree: int
     num_ids: int
-    firsts: NDArray[np.uint32] = _NO_IDS
-    neighbours: NDArray[np.uint32] = _NO_IDS
+    firsts: ReadU32Array = _NO_IDS
+    neighbours: ReadU32Array = _NO_IDS
     # No row from this one on has a tail; ``read_only`` counts them.
     num_tailed: int = 0
 
 
-ROWS = StructType(
-    "Rows",
-    {
-        "heads": READ_U32,
-        "bases": READ_U64,
-        "starts": READ_U32,
-        "tails": READ_U8,
-        "degrees": READ_U32,
-        "shift": types.int64,
-        "num_edges": types.int64,
-        "max_degree": types.int64,
-        "num_ids": types.int64,
-        "firsts": READ_U32,
-        "neighbours": READ_U32,
-        "num_tailed": types.int64,
-    },
-)
-rows_at = at_address(ROWS)
+rows_at = at_address(Rows)
 
 
 def freeze(array: NDArray[Any], dtype: Any) -> NDArray[Any]:  # noqa: ANN401
@@ -82,7 +64,7 @@ def read_only(rows: Rows) -> Rows:
         tails=freeze(rows.tails, np.uint8),
         degrees=freeze(rows.degrees, np.uint32),
         shift=int(rows.shift),
-        num_edges=int(rows.num_edges),
+        num_arcs=int(rows.num_arcs),
         max_degree=int(rows.max_degree),
         num_ids=int(rows.num_ids),
         firsts=freeze(rows.firsts, np.uint32),
@@ -127,7 +109,7 @@ def one_row() -> Rows:
         tails=np.empty(0, np.uint8),
         degrees=np.zeros(1, np.uint32),
         shift=0,
-        num_edges=0,
+        num_arcs=0,
         max_degree=0,
         num_ids=1,
     )

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import ctypes
 from array import array
-from itertools import compress, count
+from functools import cache
+from itertools import chain, compress, count
 from operator import is_not
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import numpy as np
 from numba import types
@@ -35,21 +36,47 @@ _Expected = tuple[np.dtype[Any], int]
 
 
 class StructType(types.Type):  # type: ignore[misc]
-    """How compiled code sees a struct: the names and types of its fields, arrays or int64."""
+    """How compiled code sees a named tuple: its fields are arrays, as annotated, or int64.
 
-    def __init__(self, name: str, fields: dict[str, Any]) -> None:
-        self.fields = dict(fields)
+    Fields of a named tuple in it are fields of the struct.
+    """
+
+    def __init__(self, kind: type[tuple[Any, ...]]) -> None:
+        hints = get_type_hints(kind, include_extras=True)
+        self.is_nested = any(map(_is_named_tuple, hints.values()))
+        self.fields: dict[str, Any] = {}
+        for name, hint in hints.items():
+            if _is_named_tuple(hint):
+                self.fields |= struct_type(hint).fields
+            else:
+                self.fields[name] = types.int64 if hint is int else hint.__metadata__[0]
         self.places: dict[str, int] = {}
         # The place of each field, and of arrays the dtype and the axes that compiled code expects.
         self.described: list[tuple[int, _Expected | None]] = []
         end = 0
-        for field, kind in self.fields.items():
-            is_array = isinstance(kind, types.Array)
-            expected = (np.dtype(as_dtype(kind.dtype)), kind.ndim) if is_array else None
+        for field, of in self.fields.items():
+            is_array = isinstance(of, types.Array)
+            expected = (np.dtype(as_dtype(of.dtype)), of.ndim) if is_array else None
             self.places[field] = end
             self.described.append((end, expected))
-            end += 1 + (kind.ndim if is_array else 0)
-        super().__init__(f"Struct({name})")
+            end += 1 + (of.ndim if is_array else 0)
+        super().__init__(f"Struct({kind.__name__})")
+
+    def values_of(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the values of a named tuple, and of one in it, in the order of the fields."""
+        if not self.is_nested:
+            return values
+        return (*chain.from_iterable(v if isinstance(v, tuple) else (v,) for v in values),)
+
+
+def _is_named_tuple(hint: Any) -> bool:  # noqa: ANN401
+    return hasattr(hint, "_fields")
+
+
+@cache
+def struct_type(kind: type[tuple[Any, ...]]) -> StructType:
+    """Return how compiled code sees a kind of named tuple."""
+    return StructType(kind)
 
 
 class Struct:
@@ -58,10 +85,10 @@ class Struct:
     Unless ``release`` lets them go.
     """
 
-    def __init__(self, kind: StructType, values: tuple[Any, ...]) -> None:
-        self._kind = kind
-        self._values = values
-        pairs = zip(kind.described, values, strict=True)
+    def __init__(self, values: tuple[Any, ...]) -> None:
+        self._kind = struct_type(type(values))
+        self._values = self._kind.values_of(values)
+        pairs = zip(self._kind.described, self._values, strict=True)
         # Not of NumPy, which takes several times as long for so few.
         self._words = array(
             "q", (word for (_, expected), value in pairs for word in _describe(expected, value))
@@ -73,6 +100,7 @@ class Struct:
 
         It is another block of memory if any differs: a slow worker may still read this one.
         """
+        values = self._kind.values_of(values)
         changed = [*compress(count(), map(is_not, values, self._values))]
         if not changed:
             return self
@@ -145,8 +173,9 @@ def _load_field(context, builder, struct, address, name):
     return view_array(context, builder, kind, load(0), shape, strides, size)
 
 
-def at_address(struct: StructType) -> Any:  # noqa: ANN401
-    """Make the function by which compiled code sees a struct at its address."""
+def at_address(kind: type[tuple[Any, ...]]) -> Any:  # noqa: ANN401
+    """Make the function by which compiled code sees a kind of named tuple at its address."""
+    struct = struct_type(kind)
 
     @intrinsic
     def view(typingctx, address):

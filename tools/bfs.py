@@ -12,7 +12,6 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from oocbfs.errors import QueryError
-from oocbfs.methods import METHODS
 from oocbfs.settings import LARGEST_COMPONENT, Largest, Settings, is_verifying
 from oocbfs.tools.shared import announcements, searches, vectors
 from oocbfs.tools.shared import options as shared
@@ -106,6 +105,8 @@ def _refuse_missing(options: argparse.Namespace) -> None:
 
 def _list_methods(options: argparse.Namespace) -> None:
     """Print every method, what it does, whose it is, and its options."""
+    from oocbfs.engines.lab import METHODS
+
     if options.json:
         shared.print_json({"methods": [asdict(method) for method in METHODS.values()]})
         return

@@ -10,10 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
-from numpy.typing import NDArray
 
-from oocbfs.kernels.array_types import I32, I64, READ_U32, READ_U64, U32_2D
+from oocbfs.kernels.array_types import I32Array, I64Array, ReadU32Array, ReadU64Array, U32Grid
 from oocbfs.kernels.atomics import (
     atomic_add,
     inlined,
@@ -25,9 +23,9 @@ from oocbfs.kernels.atomics import (
 from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.state import IN_LOCAL_QUEUES
 from oocbfs.kernels.bitmaps import DEEP, UNREACHED
-from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.kernels.region import ALONE, ONE, ZERO, chunk_for, take_chunk, wait_for
-from oocbfs.kernels.structs import StructType, at_address
+from oocbfs.kernels.constants import NO_HEAD, ONE, ZERO
+from oocbfs.kernels.region import ALONE, chunk_for, take_chunk, wait_for
+from oocbfs.kernels.structs import at_address
 from oocbfs.kernels.vectors import where_equal
 
 _LEAST_CHUNK, _MOST_CHUNK = 1 << 12, 1 << 14
@@ -55,9 +53,9 @@ class ToIds(NamedTuple):
     the positions, by default consecutive from ``first_id``.
     """
 
-    stored_at: NDArray[np.uint32]
-    order: NDArray[np.uint32]
-    ids: NDArray[np.uint64]
+    stored_at: ReadU32Array
+    order: ReadU32Array
+    ids: ReadU64Array
     first_id: int
 
 
@@ -68,16 +66,12 @@ class Results(NamedTuple):
     thread, if some may have been counted twice.
     """
 
-    levels: NDArray[np.int32]
-    parents: NDArray[np.int64]
-    counts: NDArray[np.uint32]
+    levels: I32Array
+    parents: I64Array
+    counts: U32Grid
 
 
-TO_IDS = StructType(
-    "ToIds", {"stored_at": READ_U32, "order": READ_U32, "ids": READ_U64, "first_id": types.int64}
-)
-RESULTS = StructType("Results", {"levels": I32, "parents": I64, "counts": U32_2D})
-to_ids_at, results_at = at_address(TO_IDS), at_address(RESULTS)
+to_ids_at, results_at = at_address(ToIds), at_address(Results)
 
 
 @kernel
@@ -253,14 +247,14 @@ def _finish_from_queue(state, to_ids, results, degrees, thread):
         return
     chunk = chunk_for(out.size, _LEAST_CHUNK, _MOST_CHUNK)
     while True:
-        first, end = take_chunk(control, words.NAME_CURSOR, chunk, out.size)
+        first, end = take_chunk(control, words.ID_CURSOR, chunk, out.size)
         if first == end:
             break
         _fill(out, first, end)
         if out_parents.size:
             _fill(out_parents, first, end)
-        atomic_add(control, words.NAMED, end - first)
-    wait_for(control, words.NAMED, out.size)
+        atomic_add(control, words.BROUGHT, end - first)
+    wait_for(control, words.BROUGHT, out.size)
     size = control[words.QUEUE_END]
     chunk = chunk_for(size, _LEAST_QUEUED, _MOST_CHUNK)
     while True:
@@ -304,7 +298,7 @@ def finish_all(state, to_ids, results, degrees, thread):
     first_counted = control[words.FIRST_COUNTED]
     chunk = chunk_for(out.size, _LEAST_CHUNK, _MOST_CHUNK)
     while True:
-        first, end = take_chunk(control, words.NAME_CURSOR, chunk, out.size)
+        first, end = take_chunk(control, words.ID_CURSOR, chunk, out.size)
         if first == end:
             break
         if control[words.DEPTH] < _FEW_LEVELS:
@@ -318,9 +312,9 @@ def finish_all(state, to_ids, results, degrees, thread):
                     own[out[i]] += np.uint32(1)
         if out_parents.size:
             _parents_to_ids(out_parents, parents, to_ids, first, end)
-        atomic_add(control, words.NAMED, end - first)
+        atomic_add(control, words.BROUGHT, end - first)
     if thread == 0:
-        wait_for(control, words.NAMED, out.size)
+        wait_for(control, words.BROUGHT, out.size)
         wait_for(control, words.WORDS_SUMMED, (degrees.size + 63) >> 6)
 
 

@@ -16,8 +16,8 @@ from oocbfs.kernels.atomics import (
 from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.state import IN_BITMAP, MAX_DENSE, MAX_HUBS
 from oocbfs.kernels.bitmaps import UNREACHED, mark_levels
-from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
-from oocbfs.kernels.region import CURSOR, ONE, ZERO, chunk_for, take_chunk
+from oocbfs.kernels.constants import NO_HEAD, ONE, SEGMENT_BYTES, ZERO
+from oocbfs.kernels.region import CURSOR, chunk_for, take_chunk
 from oocbfs.kernels.rows import num_segments
 
 _WORD_CHUNK = 512

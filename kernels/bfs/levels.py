@@ -74,7 +74,8 @@ from oocbfs.kernels.bfs.state import (
     SWEEP,
 )
 from oocbfs.kernels.bitmaps import UNREACHED
-from oocbfs.kernels.region import ONE, SLICE_NANOSECONDS, ZERO, make_region
+from oocbfs.kernels.constants import ONE, ZERO
+from oocbfs.kernels.region import SLICE_NANOSECONDS, make_region
 from oocbfs.kernels.structs import call_at
 
 FINISHED, PAUSED, SHARED = range(3)

@@ -31,7 +31,7 @@ def plain_bfs(
     for v in frontier:
         levels[v] = 0
     level = 0
-    unexplored = rows_out.num_edges
+    unexplored = rows_out.num_arcs
     upward = False
     while frontier:
         level += 1

@@ -18,9 +18,7 @@ from oocbfs.kernels.atomics import kernel, nanoseconds, store_release
 from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.bottom_up import bottom_up
 from oocbfs.kernels.bfs.finish import (
-    RESULTS,
     SMALL_RESULTS,
-    TO_IDS,
     Results,
     ToIds,
     finish,
@@ -47,10 +45,8 @@ from oocbfs.kernels.bfs.state import (
     LOCAL_STEP,
     MAX_RECORDS,
     MERGE_LOCAL_QUEUES,
-    OPTIONS,
     QUEUE_TO_BITMAP,
     SPARSE_STEP,
-    STATE,
     SUM_DEGREES,
     SWEEP,
     TOP_DOWN,
@@ -243,7 +239,7 @@ def search(
         max_depth=max_depth,
         target=target if target < rows_out.heads.size else -1,
         clock=time.CLOCK_MONOTONIC,
-        unexplored_edges=rows_out.num_edges - WAKE_EDGES,
+        unexplored_edges=rows_out.num_arcs - WAKE_EDGES,
         early_edges=EARLY_EDGES,
         alone_edges=ALONE_EDGES,
         local_edges=MOST_LOCAL_EDGES,
@@ -264,7 +260,7 @@ def search(
         run_together(_run_structs, arguments, workers, control, paused=PAUSED, wait=False)
     # Workers that are late find nothing to do, and may hold the struct for long.
     structs[-1].release()
-    naming_seconds = (time.monotonic_ns() - int(control[words.TO_IDS_BEGAN])) * 1e-9
+    to_ids_seconds = (time.monotonic_ns() - int(control[words.TO_IDS_BEGAN])) * 1e-9
     if control[ALONE]:
         scratch.calls_alone = CALLS_ALONE if control[words.DEPTH] < DEEP else DEEP_CALLS_ALONE
     else:
@@ -272,7 +268,7 @@ def search(
     scratch.control[words.LEVELS_CLEAR] = control[words.LEVELS_CLEAR]
     if to_ids is not None:
         scratch.control[words.PARENTS_CLEAR] = control[words.PARENTS_CLEAR]
-    found = scratch.sum_up(control, levels, naming_seconds)
+    found = scratch.sum_up(control, levels, to_ids_seconds)
     if kept is not None:
         kept.append(scratch)
     return found
@@ -280,13 +276,13 @@ def search(
 
 @lru_cache(maxsize=64)
 def _options_struct(options: BfsOptions) -> Struct:
-    return Struct(OPTIONS, options)
+    return Struct(options)
 
 
 def _make_structs(scratch: BfsScratch, tuples: tuple[Any, ...]) -> tuple[Struct, ...]:
     """Make structs of the tuples, from those of the last search if there was one."""
     if scratch.structs is None:
-        scratch.structs = tuple(map(Struct, (STATE, TO_IDS, RESULTS), tuples))
+        scratch.structs = tuple(map(Struct, tuples))
     else:
         scratch.structs = tuple(map(Struct.with_values, scratch.structs, tuples))
     return scratch.structs

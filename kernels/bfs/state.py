@@ -7,21 +7,29 @@ Import the module as ``words`` for the control words: control[words.DEPTH].
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numba import from_dtype, types
 from numpy.typing import NDArray
 
-from oocbfs.kernels.array_types import I32, I64, I64_2D, U8, U32, U32_2D, U64_2D
+from oocbfs.kernels.array_types import (
+    I32Array,
+    I64Array,
+    I64Grid,
+    U8Array,
+    U32Array,
+    U32Grid,
+    U64Grid,
+)
 from oocbfs.kernels.bottom_up.probe import PROBE_WORDS
 from oocbfs.kernels.gather import BATCH
 from oocbfs.kernels.parking import Parking
 from oocbfs.kernels.record import LEVEL_RECORD
 from oocbfs.kernels.region import REGION_WORDS
 from oocbfs.kernels.results.levels import count_levels
-from oocbfs.kernels.rows import ROWS, Rows, read_only
-from oocbfs.kernels.structs import Struct, StructType, at_address
+from oocbfs.kernels.rows import Rows, read_only
+from oocbfs.kernels.structs import Struct, at_address
 
 # Control words after those of the region. The queue's end has a cache line of its own.
 QUEUE_END = REGION_WORDS
@@ -43,11 +51,12 @@ WORK_ADDRESS, WOKEN = 62, 63
 # visited bits are set and how many vertices may be in it twice; last, how many were found so far.
 DEPTH, FRONTIER_SIZE, UNEXPLORED_EDGES, BOTTOM_UP_EDGES, FRONTIER_EDGES = range(64, 69)
 NUM_MARKED, NUM_REPEATS, NUM_FOUND = range(69, 72)
-# When levels are named in the end: since when, whether from the queue alone, what is clear then and
-# the next search need not clear, and from which level on vertices are counted because some may
-# have been found twice (0: from none); cursors, and how much is done, a cache line each.
+# When results are brought to ids in the end: since when, whether from the queue alone, what is
+# clear then and the next search need not clear, and from which level on vertices are counted
+# because some may have been found twice (0: from none); cursors, and how much is done, a cache line
+# each.
 TO_IDS_BEGAN, FROM_QUEUE, LEVELS_CLEAR, PARENTS_CLEAR, FIRST_COUNTED = range(72, 77)
-NAME_CURSOR, NAMED, WORD_CURSOR, WORDS_SUMMED, SUMMED_EDGES = range(80, 120, 8)
+ID_CURSOR, BROUGHT, WORD_CURSOR, WORDS_SUMMED, SUMMED_EDGES = range(80, 120, 8)
 PARENT_CURSOR, PARENTS_PLACED = 120, 128
 CONTROL_WORDS = 136
 
@@ -117,41 +126,22 @@ class BfsState(NamedTuple):
         Where workers of the search before wait for this one; see ``kernels.parking``.
     """
 
-    levels: NDArray[np.uint8]
-    deep_levels: NDArray[np.int32]
-    parents: NDArray[np.uint32]
-    queue: NDArray[np.uint32]
-    bitmaps: NDArray[np.uint64]
-    ids: NDArray[np.uint32]
-    probing: NDArray[np.int64]
-    finds: NDArray[np.uint32]
-    local_queues: NDArray[np.int64]
-    hubs: NDArray[np.int64]
-    records: NDArray[np.void]
-    mailbox: NDArray[np.int64]
-    control: NDArray[np.int64]
+    levels: U8Array
+    deep_levels: I32Array
+    parents: U32Array
+    queue: U32Array
+    bitmaps: U64Grid
+    ids: U32Grid
+    probing: I64Grid
+    finds: U32Grid
+    local_queues: I64Grid
+    hubs: I64Array
+    records: Annotated[NDArray[np.void], types.Array(from_dtype(LEVEL_RECORD), 1, "C")]
+    mailbox: I64Array
+    control: I64Array
 
 
-OPTIONS = StructType("BfsOptions", dict.fromkeys(BfsOptions._fields, types.int64))
-STATE = StructType(
-    "BfsState",
-    {
-        "levels": U8,
-        "deep_levels": I32,
-        "parents": U32,
-        "queue": U32,
-        "bitmaps": U64_2D,
-        "ids": U32_2D,
-        "probing": I64_2D,
-        "finds": U32_2D,
-        "local_queues": I64_2D,
-        "hubs": I64,
-        "records": types.Array(from_dtype(LEVEL_RECORD), 1, "C"),
-        "mailbox": I64,
-        "control": I64,
-    },
-)
-options_at, state_at = at_address(OPTIONS), at_address(STATE)
+options_at, state_at = at_address(BfsOptions), at_address(BfsState)
 
 
 class BfsFound(NamedTuple):
@@ -166,7 +156,7 @@ class BfsFound(NamedTuple):
     malformed: bool
     sizes: NDArray[np.int64]
     edges: int
-    naming_seconds: float
+    to_ids_seconds: float
 
 
 class BfsScratch:
@@ -174,8 +164,8 @@ class BfsScratch:
 
     def __init__(self, rows_out: Rows, rows_in: Rows, threads: int) -> None:
         self._made_for = (rows_out, rows_in, threads)
-        self.rows_out = Struct(ROWS, read_only(rows_out))
-        self.rows_in = self.rows_out if rows_in is rows_out else Struct(ROWS, read_only(rows_in))
+        self.rows_out = Struct(read_only(rows_out))
+        self.rows_in = self.rows_out if rows_in is rows_out else Struct(read_only(rows_in))
         num_vertices = rows_out.heads.size
         num_words = (num_vertices + 63) >> 6
         num_local = min(threads, MAX_LOCAL_QUEUES)
@@ -194,7 +184,7 @@ class BfsScratch:
         # Control words as a search begins, but for its sources.
         self.control = np.zeros(CONTROL_WORDS, np.int64)
         self.control[[FRONTIER_BITMAP, NEXT_BITMAP, VISITED_BITMAP]] = 0, 1, 2
-        self.control[UNEXPLORED_EDGES] = rows_out.num_edges
+        self.control[UNEXPLORED_EDGES] = rows_out.num_arcs
         self.control[BOTTOM_UP_EDGES] = -1
         self.control[HUB_SEGMENTS] = SHARED_SEGMENTS
         self.parking = Parking(threads)
@@ -243,7 +233,7 @@ class BfsScratch:
         return np.empty(self._num_vertices + 1, np.uint32)
 
     def sum_up(
-        self, control: NDArray[np.int64], levels: NDArray[np.int32], naming_seconds: float
+        self, control: NDArray[np.int64], levels: NDArray[np.int32], to_ids_seconds: float
     ) -> BfsFound:
         """Return what a search found, and clear what the next one expects to be clear."""
         depth = int(control[DEPTH])
@@ -266,4 +256,4 @@ class BfsScratch:
             edges = int(self.control[UNEXPLORED_EDGES]) - edges
         if sizes[-1] == 0:  # nothing was found any more
             sizes = sizes[:-1]
-        return BfsFound(records, depth, bool(control[FAILED]), sizes, edges, naming_seconds)
+        return BfsFound(records, depth, bool(control[FAILED]), sizes, edges, to_ids_seconds)

@@ -21,7 +21,8 @@ from oocbfs.kernels.atomics import apart, atomic_add, atomic_or, kernel
 from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.frontier import own_bitmap
 from oocbfs.kernels.bfs.state import MAX_DENSE
-from oocbfs.kernels.bitmaps import DEEP
+from oocbfs.kernels.bitmaps import DEEP, keep_unset, set_bits
+from oocbfs.kernels.constants import ONE, ZERO
 from oocbfs.kernels.gather import (
     BATCH,
     FULL,
@@ -30,7 +31,7 @@ from oocbfs.kernels.gather import (
     gather_row_segment,
     gather_rows,
 )
-from oocbfs.kernels.region import CURSOR, HUB_CURSOR, ONE, ZERO, chunk_for, take_chunk
+from oocbfs.kernels.region import CURSOR, HUB_CURSOR, chunk_for, take_chunk
 
 # How much a thread takes at a time.
 _HUB_CHUNK = 4
@@ -43,13 +44,7 @@ def _claim(state, visited, ids, owners, count):
     levels, parents = state.levels, state.parents
     level = state.control[words.LEVEL]
     with_parents = parents.size != 0
-    unseen = ZERO
-    for i in range(count):
-        v = ids[i]
-        ids[unseen] = v
-        if with_parents:
-            owners[unseen] = owners[i]
-        unseen += ~visited[v >> 6] >> np.uint64(v & 63) & ONE
+    unseen = keep_unset(visited, ids, owners, count, with_parents)
     claimed = np.int64(0)
     for i in range(unseen):
         v = ids[i]
@@ -88,15 +83,7 @@ def _visit_dense(state, own, ids, owners, count):
     """Set the bits of ids in the thread's own bitmap."""
     parents = state.parents
     if parents.size == 0:
-        # Most are known already; without writes for them, reads need not wait for writes.
-        unseen = ZERO
-        for i in range(count):
-            v = ids[i]
-            ids[unseen] = v
-            unseen += ~own[v >> 6] >> np.uint64(v & 63) & ONE
-        for i in range(unseen):
-            v = ids[i]
-            own[v >> 6] |= ONE << np.uint64(v & 63)
+        set_bits(own, ids, keep_unset(own, ids, owners, count, False))
     else:
         for i in range(count):
             v = ids[i]

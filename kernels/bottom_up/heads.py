@@ -6,7 +6,7 @@ import numpy as np
 
 from oocbfs.kernels.atomics import count_ones, inlined, kernel, trailing_zeros
 from oocbfs.kernels.bitmaps import take_heads
-from oocbfs.kernels.region import ONE, ZERO
+from oocbfs.kernels.constants import ONE, ZERO
 
 # With fewer open vertices than this in a word, their heads are tested one by one.
 _FEW = 16

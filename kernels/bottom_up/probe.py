@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from oocbfs.kernels.atomics import inlined, kernel, trailing_zeros
-from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.constants import ONE, SEGMENT_BYTES, ZERO
 from oocbfs.kernels.gather import take_varint, take_word
-from oocbfs.kernels.region import ONE, ZERO
 
 # Vertices that one thread probes at a time. Words of its memory for them: where the rest of a row
 # begins, where it ends, the id before, and, for those that hit, itself and what it hit, packed. One

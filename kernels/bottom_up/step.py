@@ -34,9 +34,9 @@ from oocbfs.kernels.bottom_up.probe import (
     probe_pending,
     probe_segments,
 )
-from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.constants import ONE, SEGMENT_BYTES, ZERO
 from oocbfs.kernels.gather import BATCH
-from oocbfs.kernels.region import ONE, ZERO, chunk_for, take_chunk
+from oocbfs.kernels.region import chunk_for, take_chunk
 from oocbfs.kernels.rows import row_begin
 
 _LEAST_WORDS, _MOST_WORDS = 4, 64

@@ -14,6 +14,7 @@ from numba import njit, types
 from numpy.typing import NDArray
 
 from oocbfs.kernels.cache import compiled
+from oocbfs.kernels.constants import GOLDEN, HALF_BITS, LOW_HALF, ONE
 
 Ids = NDArray[np.uint64]
 
@@ -23,14 +24,10 @@ _WORD = (1 << 64) - 1
 _NUM_ROUNDS = 6
 _FIRST_ROUND = 4
 
-# The increment and the multipliers of SplitMix64 (Steele, Lea and Flood 2014).
-_STEP = np.uint64(0x9E3779B97F4A7C15)
+# The multipliers of SplitMix64 (Steele, Lea and Flood 2014), whose increment is GOLDEN.
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
-_ONE = np.uint64(1)
 _TWO = np.uint64(2)
-_HALF_BITS = np.uint64(32)
-_HALF_MASK = np.uint64(0xFFFFFFFF)
 
 
 @njit(inline="always")
@@ -44,26 +41,26 @@ def _mix(z: np.uint64) -> np.uint64:
 @njit(inline="always")
 def _draw(key: np.uint64, counter: np.uint64) -> np.uint64:
     """Return the random word number ``counter`` of the stream ``key``."""
-    word: np.uint64 = _mix(key + counter * _STEP)
+    word: np.uint64 = _mix(key + counter * GOLDEN)
     return word
 
 
 @njit(inline="always")
 def _high_product(x: np.uint64, y: np.uint64) -> np.uint64:
     """Upper word of a product: x random gives a uniform number below y."""
-    x_low, x_high = x & _HALF_MASK, x >> _HALF_BITS
-    y_low, y_high = y & _HALF_MASK, y >> _HALF_BITS
-    middle = x_high * y_low + ((x_low * y_low) >> _HALF_BITS)
-    other = x_low * y_high + (middle & _HALF_MASK)
-    return x_high * y_high + (middle >> _HALF_BITS) + (other >> _HALF_BITS)
+    x_low, x_high = x & LOW_HALF, x >> HALF_BITS
+    y_low, y_high = y & LOW_HALF, y >> HALF_BITS
+    middle = x_high * y_low + ((x_low * y_low) >> HALF_BITS)
+    other = x_low * y_high + (middle & LOW_HALF)
+    return x_high * y_high + (middle >> HALF_BITS) + (other >> HALF_BITS)
 
 
 @njit(inline="always")
 def _round(half: np.uint64, key: np.uint64) -> np.uint64:
     """Return the Feistel round function: 32 random bits of one half and a key."""
     z = (half ^ key) * _MIX_1
-    z = (z ^ (z >> _HALF_BITS)) * _MIX_2
-    return z >> _HALF_BITS
+    z = (z ^ (z >> HALF_BITS)) * _MIX_2
+    return z >> HALF_BITS
 
 
 @njit(inline="always")
@@ -114,15 +111,15 @@ def kronecker(
         source = target = np.uint64(0)
         for _ in range(scale // 2):
             word = _draw(key, counter)
-            counter += _ONE
-            s_high, t_high = _quadrant_bits(word >> _HALF_BITS, a, ab, abc)
-            s_low, t_low = _quadrant_bits(word & _HALF_MASK, a, ab, abc)
-            source = (source << _TWO) | (s_high << _ONE) | s_low
-            target = (target << _TWO) | (t_high << _ONE) | t_low
+            counter += ONE
+            s_high, t_high = _quadrant_bits(word >> HALF_BITS, a, ab, abc)
+            s_low, t_low = _quadrant_bits(word & LOW_HALF, a, ab, abc)
+            source = (source << _TWO) | (s_high << ONE) | s_low
+            target = (target << _TWO) | (t_high << ONE) | t_low
         if scale & 1:
-            s_low, t_low = _quadrant_bits(_draw(key, counter) & _HALF_MASK, a, ab, abc)
-            source = (source << _ONE) | s_low
-            target = (target << _ONE) | t_low
+            s_low, t_low = _quadrant_bits(_draw(key, counter) & LOW_HALF, a, ab, abc)
+            source = (source << ONE) | s_low
+            target = (target << ONE) | t_low
         sources[i] = source
         targets[i] = target
 
@@ -135,7 +132,7 @@ def uniform(
     for i in range(sources.size):
         counter = (first + np.uint64(i)) * _TWO
         sources[i] = _high_product(_draw(key, counter), num_vertices)
-        targets[i] = _high_product(_draw(key, counter + _ONE), num_vertices)
+        targets[i] = _high_product(_draw(key, counter + ONE), num_vertices)
 
 
 @njit(inline="always")
@@ -153,8 +150,8 @@ def _vertex_of_stub(
     classes, so that the class of a random stub is, on average, at most one further.
     """
     c = guide[stub >> shift]
-    while first_stubs[c + _ONE] <= stub:
-        c += _ONE
+    while first_stubs[c + ONE] <= stub:
+        c += ONE
     vertex: np.uint64 = first_vertices[c] + (stub - first_stubs[c]) // degrees[c]
     return vertex
 
@@ -175,7 +172,7 @@ def match_stubs(
     for i in range(sources.size):
         stub = (first + np.uint64(i)) * _TWO
         source = _permuted(stub, stubs)
-        target = _permuted(stub + _ONE, stubs)
+        target = _permuted(stub + ONE, stubs)
         sources[i] = _vertex_of_stub(source, first_stubs, first_vertices, degrees, guide, shift)
         targets[i] = _vertex_of_stub(target, first_stubs, first_vertices, degrees, guide, shift)
 
@@ -190,8 +187,8 @@ def lattice(sources: Ids, targets: Ids, first: np.uint64, shape: Ids, wrap: bool
     """
     num_rows, num_columns = shape[1], shape[2]
     per_plane = num_rows * num_columns
-    along = num_columns if wrap and num_columns > _TWO else num_columns - _ONE
-    rows_leading_on = num_rows if wrap and num_rows > _TWO else num_rows - _ONE
+    along = num_columns if wrap and num_columns > _TWO else num_columns - ONE
+    rows_leading_on = num_rows if wrap and num_rows > _TWO else num_rows - ONE
     inside = num_rows * along + rows_leading_on * num_columns
     per_row = along + num_columns
     for i in range(sources.size):
@@ -203,23 +200,23 @@ def lattice(sources: Ids, targets: Ids, first: np.uint64, shape: Ids, wrap: bool
             column = rest - row * per_row
             next_plane, next_row, next_column = plane, row, column
             if column < along:
-                next_column = column + _ONE if column + _ONE < num_columns else np.uint64(0)
+                next_column = column + ONE if column + ONE < num_columns else np.uint64(0)
             else:
                 column -= along
                 next_column = column
-                next_row = row + _ONE if row + _ONE < num_rows else np.uint64(0)
+                next_row = row + ONE if row + ONE < num_rows else np.uint64(0)
         else:
             row = (rest - inside) // num_columns
             column = rest - inside - row * num_columns
             next_row, next_column = row, column
-            next_plane = plane + _ONE if plane + _ONE < shape[0] else np.uint64(0)
+            next_plane = plane + ONE if plane + ONE < shape[0] else np.uint64(0)
         sources[i] = plane * per_plane + row * num_columns + column
         targets[i] = next_plane * per_plane + next_row * num_columns + next_column
 
 
 def stream_key(seed: int, purpose: int) -> np.uint64:
     """Key of one of the independent random streams of a seed."""
-    z = (seed * int(_MIX_2) + purpose * int(_STEP) + int(_MIX_1)) & _WORD
+    z = (seed * int(_MIX_2) + purpose * int(GOLDEN) + int(_MIX_1)) & _WORD
     for multiplier in (int(_MIX_1), int(_MIX_2)):
         z = ((z ^ (z >> 30)) * multiplier) & _WORD
     return np.uint64(z ^ (z >> 31))

@@ -19,7 +19,7 @@ _I64 = types.int64
     )
 )  # fmt: skip
 def decode_keys(
-    out, heads, bases, starts, shift, tails, degrees, num_ids, order, ranks, vertices, offset,
+    out, heads, bases, starts, shift, tails, degrees, num_ids, order, stored_at, vertices, offset,
     column_bits, first, stop, once,
 ):  # fmt: skip
     """Write the arcs of the rows at natural positions first … stop-1 as keys; returns how many.
@@ -32,7 +32,7 @@ def decode_keys(
     num_keys = 0
     neighbours = np.empty(out.size, np.uint32)
     for p in range(first, stop):
-        stored = np.int64(ranks[p]) if ranks.size else p
+        stored = np.int64(stored_at[p]) if stored_at.size else p
         head = heads[stored]
         if (head >= num_ids) != (degrees[stored] == 0):
             return -1

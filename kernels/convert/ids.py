@@ -7,11 +7,11 @@ from numba import types
 
 from oocbfs.kernels.atomics import count_ones
 from oocbfs.kernels.cache import compiled
+from oocbfs.kernels.constants import ONE
 
 _U32 = types.Array(types.uint32, 1, "C")
 _U64 = types.Array(types.uint64, 1, "C")
 _READ_U64 = types.Array(types.uint64, 1, "C", readonly=True)
-_ONE = np.uint64(1)
 _LOW6 = np.uint64(63)
 
 
@@ -19,7 +19,7 @@ _LOW6 = np.uint64(63)
 def mark(bitmap, ids):
     """Set the bit of every id; all must be inside the bitmap."""
     for x in ids:
-        bitmap[x >> np.uint64(6)] |= _ONE << (x & _LOW6)
+        bitmap[x >> np.uint64(6)] |= ONE << (x & _LOW6)
 
 
 @compiled(types.boolean(_U64, _READ_U64, _READ_U64))
@@ -47,7 +47,7 @@ def position_in_bitmap(out, ids, bitmap, counts):
     """Position of each id among the set bits; every id's bit is set."""
     for i in range(ids.size):
         w = ids[i] >> np.uint64(6)
-        below = (_ONE << (ids[i] & _LOW6)) - _ONE
+        below = (ONE << (ids[i] & _LOW6)) - ONE
         out[i] = counts[w] + count_ones(bitmap[w] & below)
 
 
@@ -60,7 +60,7 @@ def position_in_list(out, ids, listed, first, shift):
     for i in range(ids.size):
         t = ids[i] >> shift
         low = np.int64(first[t])
-        high = np.int64(first[t + _ONE])
+        high = np.int64(first[t + ONE])
         while low < high:
             middle = (low + high) >> 1
             if listed[middle] < ids[i]:

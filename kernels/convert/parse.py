@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from oocbfs.kernels.atomics import inlined
 from oocbfs.kernels.cache import compiled
+from oocbfs.kernels.constants import ALL_ONES
 from oocbfs.kernels.internals import ir
 
 Ids = NDArray[np.uint64]
@@ -44,7 +45,6 @@ _A, _C, _E, _N = (np.uint8(code) for code in b"acen")
 _NUL = np.uint8(0)
 _NINE = np.uint8(9)
 _TEN = np.uint64(10)
-_MAX = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 def _load_byte(typing_context, position):
@@ -103,7 +103,7 @@ def _overflows(first: int, end: int) -> bool:
     value = np.uint64(0)
     for position in range(first, end):
         digit = np.uint64(byte_at(position) - _ZERO)
-        if value > (_MAX - digit) // _TEN:
+        if value > (ALL_ONES - digit) // _TEN:
             return True
         value = value * _TEN + digit
     return False

@@ -6,11 +6,11 @@ import numpy as np
 
 from oocbfs.kernels.atomics import kernel, trailing_zeros
 from oocbfs.kernels.cache import compiled
+from oocbfs.kernels.constants import ONE, ZERO
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.large_level import run_level_step, sweep
 from oocbfs.kernels.disk.level_streams import TOP_DOWN_TAILS
 from oocbfs.kernels.disk.small_level import fill, small_levels
-from oocbfs.kernels.region import ONE, ZERO
 
 # Steps besides those of a level.
 SMALL_LEVELS, FILL_CACHE, SWEEP, TO_QUEUE = range(TOP_DOWN_TAILS + 1, TOP_DOWN_TAILS + 5)

@@ -18,11 +18,11 @@ from oocbfs.kernels.atomics import (
     trailing_zeros,
 )
 from oocbfs.kernels.bottom_up.heads import answer_by_heads
+from oocbfs.kernels.constants import ONE, ZERO
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.level_streams import WORD_CHUNK, Bitmaps, make_level
 from oocbfs.kernels.disk.passes import make_pass
 from oocbfs.kernels.disk.stream import NO_ROWS, add_row
-from oocbfs.kernels.region import ONE, ZERO
 from oocbfs.kernels.rows import row_begin
 
 

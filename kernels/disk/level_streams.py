@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from oocbfs.kernels.atomics import atomic_add, atomic_or, inlined, kernel, trailing_zeros
 from oocbfs.kernels.bitmaps import next_bit
 from oocbfs.kernels.bottom_up.probe import probe_segments
-from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.constants import ONE, SEGMENT_BYTES, ZERO
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.passes import make_pass
 from oocbfs.kernels.disk.stream import make_stream, part_in_buffer
 from oocbfs.kernels.gather import BATCH, FULL, gather_segment
-from oocbfs.kernels.region import ONE, ZERO
 
 # Steps of a level.
 BOTTOM_UP_HEADS, BOTTOM_UP_TAILS, TOP_DOWN_HEADS, TOP_DOWN_TAILS = range(4)

@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 
 from oocbfs.kernels.atomics import atomic_add, atomic_or, inlined, kernel, trailing_zeros
 from oocbfs.kernels.cache import compiled
-from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
+from oocbfs.kernels.constants import NO_HEAD, ONE, SEGMENT_BYTES, ZERO
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.passes import make_pass
 from oocbfs.kernels.disk.stream import NO_ROWS, ReadCost, add_row, make_stream, part_in_buffer
 from oocbfs.kernels.gather import gather_segment, make_tail_walk
-from oocbfs.kernels.region import ONE, ZERO
 from oocbfs.kernels.rows import row_begin
 
 # Where a vertex's words are in its pair.

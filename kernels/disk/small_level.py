@@ -12,12 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from oocbfs.kernels.atomics import atomic_add, kernel, nanoseconds
-from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
+from oocbfs.kernels.constants import NO_HEAD, ONE, SEGMENT_BYTES, ZERO
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.read import PAGE_BYTES, read_pages
 from oocbfs.kernels.disk.stream import NO_ROWS, add_row
 from oocbfs.kernels.gather import BATCH, gather_segment
-from oocbfs.kernels.region import ONE, SLICE_NANOSECONDS, ZERO
+from oocbfs.kernels.region import SLICE_NANOSECONDS
 from oocbfs.kernels.rows import row_begin
 
 # How small levels end: the search is over, the time slice is, blocks are to be read by all

@@ -12,11 +12,10 @@ from __future__ import annotations
 import numpy as np
 
 from oocbfs.kernels.atomics import atomic_add, inlined, kernel, prefetch
-from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.constants import ALL_ONES, SEGMENT_BYTES, ZERO
 from oocbfs.kernels.gather import make_tail_walk, take_varint
 from oocbfs.kernels.many import state as words
 from oocbfs.kernels.many.state import (
-    ALL,
     BLOCK,
     BOTTOM_UP_SOURCES,
     CHUNK,
@@ -25,7 +24,7 @@ from oocbfs.kernels.many.state import (
     WIDTH,
     frontiers,
 )
-from oocbfs.kernels.region import CURSOR, ZERO, take_chunk
+from oocbfs.kernels.region import CURSOR, take_chunk
 from oocbfs.kernels.rows import row_begin
 from oocbfs.kernels.vectors import add_where
 
@@ -167,7 +166,7 @@ def _commit(state, degrees, next_frontier, thread, first, end):
     """
     seen, planes = state.sets[SEEN], state.planes
     some = ZERO
-    common = ALL
+    common = ALL_ONES
     degree = ZERO
     for v in range(first, end):
         fresh = next_frontier[v] & ~seen[v]

@@ -18,11 +18,10 @@ from __future__ import annotations
 import numpy as np
 
 from oocbfs.kernels.atomics import kernel, nanoseconds
-from oocbfs.kernels.constants import NO_HEAD
+from oocbfs.kernels.constants import ALL_ONES, NO_HEAD, ONE, ZERO
 from oocbfs.kernels.many import state as words
 from oocbfs.kernels.many.bottom_up import bottom_up
 from oocbfs.kernels.many.state import (
-    ALL,
     BEGIN,
     BLOCK,
     BOTTOM_UP,
@@ -39,15 +38,7 @@ from oocbfs.kernels.many.state import (
     other_row,
 )
 from oocbfs.kernels.many.top_down import list_frontier, top_down, top_down_sparse
-from oocbfs.kernels.region import (
-    CURSOR,
-    ONE,
-    SLICE_NANOSECONDS,
-    TASK,
-    ZERO,
-    make_region,
-    take_chunk,
-)
+from oocbfs.kernels.region import CURSOR, SLICE_NANOSECONDS, TASK, make_region, take_chunk
 
 FINISHED, PAUSED, NO_ROOM, TOO_DEEP = range(4)
 
@@ -132,10 +123,10 @@ def _begin(rows_in, state):
             for v in range(first, block_end):
                 idle &= heads[v] == NO_HEAD
             state.idle[first // BLOCK] = idle
-            state.common[first // BLOCK] = ALL if idle else ZERO
+            state.common[first // BLOCK] = ALL_ONES if idle else ZERO
             if not idle:
                 for v in range(first, block_end):
-                    seen[v] = ALL if heads[v] == NO_HEAD else ZERO
+                    seen[v] = ALL_ONES if heads[v] == NO_HEAD else ZERO
 
 
 @kernel
@@ -152,7 +143,7 @@ def _visit_sources(rows_out, state):
             state.planes[0, u] |= bit
         state.counts[0, b] = 1
         state.degree_sums[0, b] = rows_out.degrees[u]
-        state.unexplored[b] = rows_out.num_edges
+        state.unexplored[b] = rows_out.num_arcs
         # A source that comes twice has two bits, but is listed once.
         sources[num_listed] = u
         num_listed += np.int64(frontier[u] == ZERO)

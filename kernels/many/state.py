@@ -17,8 +17,6 @@ from oocbfs.kernels.atomics import inlined
 from oocbfs.kernels.record import WORK_FIELDS
 from oocbfs.kernels.region import REGION_WORDS
 
-ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-
 # Control words after those of the region. Sums over a region's threads:
 FOUND, EDGES, HEADS, TAIL_BYTES, FAILED = range(REGION_WORDS, REGION_WORDS + 5)
 # What the leader tells the workers about the open region: which row of the sets is the frontier,

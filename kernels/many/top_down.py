@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from oocbfs.kernels.atomics import atomic_add, inlined, kernel, prefetch, trailing_zeros
-from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.constants import ONE, SEGMENT_BYTES, ZERO
 from oocbfs.kernels.gather import gather_segment
 from oocbfs.kernels.many import state as words
 from oocbfs.kernels.many.state import CHUNK, FIRST_OWN, SEEN, TOP_DOWN_SOURCES, frontiers, other_row
-from oocbfs.kernels.region import CURSOR, ONE, ZERO, take_chunk
+from oocbfs.kernels.region import CURSOR, take_chunk
 from oocbfs.kernels.rows import row_begin
 
 _LIST_CHUNK = 16

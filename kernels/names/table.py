@@ -14,6 +14,7 @@ from numba import types
 from oocbfs.kernels.array_types import I64, READ_U8, READ_U16, READ_U32, READ_U64, U8, U32, U64
 from oocbfs.kernels.atomics import inlined, load_word, prefetch
 from oocbfs.kernels.cache import compiled
+from oocbfs.kernels.constants import HALF_BITS, LOW_HALF, ONE
 from oocbfs.kernels.names.words import compare_names, copy_bytes, hash_name
 
 # What a state holds: names, bytes of the arena in use, bytes of the longest name.
@@ -25,10 +26,7 @@ OFFSET_BITS = 40
 ARENA_SLACK = 8
 
 _OFFSET = np.uint64((1 << OFFSET_BITS) - 1)
-_ONE = np.uint64(1)
-_LOW32 = np.uint64(0xFFFFFFFF)
 _LOW16 = np.uint64(0xFFFF)
-_THIRTY_TWO = np.uint64(32)
 # Names ahead whose slots, and whose bytes in the arena, are asked for.
 _SLOTS_AHEAD, _BYTES_AHEAD = 16, 8
 
@@ -87,12 +85,12 @@ def number_names(
             if (slot ^ tag) <= _OFFSET:
                 offset = np.int64(slot & _OFFSET) - 1
                 header = load_word(arena, offset)
-                if (header >> _THIRTY_TWO) & _LOW16 == np.uint64(size):
+                if (header >> HALF_BITS) & _LOW16 == np.uint64(size):
                     stored = offset + RECORD_BYTES
                     if compare_names(text, begin, begin + size, arena, stored, stored + size) == 0:
-                        number = header & _LOW32
+                        number = header & LOW_HALF
                         break
-            place = (place + _ONE) & mask
+            place = (place + ONE) & mask
         numbers[i] = np.uint32(number * partitions + partition)
     state[COUNT], state[FILLED], state[LONGEST] = count, filled, longest
 
@@ -108,7 +106,7 @@ def fill_slots(slots, arena, filled, seed):
         mixed = hash_name(arena, begin, end, seed)
         place = mixed & mask
         while slots[np.int64(place)] != 0:
-            place = (place + _ONE) & mask
+            place = (place + ONE) & mask
         tag = mixed >> np.uint64(OFFSET_BITS) << np.uint64(OFFSET_BITS)
         slots[np.int64(place)] = tag | np.uint64(offset + 1)
         offset = end

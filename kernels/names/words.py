@@ -13,18 +13,15 @@ from numba.extending import intrinsic
 from oocbfs.kernels.array_types import READ_U8, READ_U16, READ_U32, U64
 from oocbfs.kernels.atomics import inlined, kernel, leading_zeros, load_word
 from oocbfs.kernels.cache import compiled
+from oocbfs.kernels.constants import ALL_ONES, GOLDEN, HALF_BITS, ZERO
 
 # The longest name in bytes, and what is wrong with others.
 MAX_NAME_BYTES = (1 << 16) - 1
 GOOD, EMPTY, TOO_LONG, HAS_NUL, NOT_UTF8 = range(5)
 
-_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-_ZERO = np.uint64(0)
 _HIGH_BITS = np.uint64(0x8080808080808080)
 _LOW_BITS = np.uint64(0x0101010101010101)
-_FIRST_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _SECOND_FACTOR = np.uint64(0xD6E8FEB86659FD93)
-_SHIFT = np.uint64(32)
 
 
 @intrinsic
@@ -44,10 +41,10 @@ def name_word(text, offset, end):
     if rest >= 8:
         return load_word(text, offset)
     if rest <= 0:
-        return _ZERO
+        return ZERO
     if offset + 8 <= text.size:
-        return load_word(text, offset) & (_ALL >> np.uint64(64 - 8 * rest))
-    word = _ZERO
+        return load_word(text, offset) & (ALL_ONES >> np.uint64(64 - 8 * rest))
+    word = ZERO
     for i in range(rest):
         word |= np.uint64(text[offset + i]) << np.uint64(8 * i)
     return word
@@ -60,7 +57,7 @@ def shared_bytes(a, a_begin, a_end, b, b_begin, b_end):
     shared = 0
     while shared < most:
         differing = name_word(a, a_begin + shared, a_end) ^ name_word(b, b_begin + shared, b_end)
-        if differing != _ZERO:
+        if differing != ZERO:
             same = leading_zeros(swap_bytes(differing)) >> 3
             return min(shared + same, most)
         shared += 8
@@ -91,12 +88,12 @@ def copy_bytes(out, place, text, begin, end):
 @inlined
 def hash_name(text, begin, end, seed):
     """Mix the bytes of a name into 64 bits."""
-    mixed = seed ^ (np.uint64(end - begin) * _FIRST_FACTOR)
+    mixed = seed ^ (np.uint64(end - begin) * GOLDEN)
     for offset in range(begin, end, 8):
         mixed = (mixed ^ name_word(text, offset, end)) * _SECOND_FACTOR
-        mixed ^= mixed >> _SHIFT
-    mixed *= _FIRST_FACTOR
-    return mixed ^ (mixed >> _SHIFT)
+        mixed ^= mixed >> HALF_BITS
+    mixed *= GOLDEN
+    return mixed ^ (mixed >> HALF_BITS)
 
 
 @compiled(types.void(U64, READ_U8, READ_U32, READ_U16, types.uint64))
@@ -150,12 +147,12 @@ def name_code(text, begin, end):
         return EMPTY
     if size > MAX_NAME_BYTES:
         return TOO_LONG
-    high = _ZERO
+    high = ZERO
     for offset in range(begin, end, 8):
         word = name_word(text, offset, end)
         high |= word & _HIGH_BITS
         if end - offset < 8:
-            word |= _ALL << np.uint64(8 * (end - offset))
+            word |= ALL_ONES << np.uint64(8 * (end - offset))
         # A byte is zero where taking one from it turns its high bit on.
         if (word - _LOW_BITS) & ~word & _HIGH_BITS:
             return HAS_NUL

@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import types
-from numpy.typing import NDArray
 
-from oocbfs.kernels.array_types import I32, I64, U8, U32
+from oocbfs.kernels.array_types import I32Array, I64Array, U8Array, U32Array
 from oocbfs.kernels.atomics import kernel
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.compiling import code_of
@@ -22,7 +21,7 @@ from oocbfs.kernels.point import state as words
 from oocbfs.kernels.point.rows import make_walk
 from oocbfs.kernels.point.state import reach_at, single_rows_at
 from oocbfs.kernels.point.table import clear, enter, has_room, slot_of
-from oocbfs.kernels.structs import StructType, at_address
+from oocbfs.kernels.structs import at_address
 
 # Words of the control array: bounds of each search, and whether the limit cut something off.
 MAX_DEPTH, LIMIT, MOST_ENTRIES, CUT = range(words.FREE_WORD, words.FREE_WORD + 4)
@@ -37,28 +36,16 @@ class Near(NamedTuple):
     ``parents`` is empty where these are not wanted; seeds are their own.
     """
 
-    seeds: NDArray[np.uint32]
-    seed_ends: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    cut: NDArray[np.uint8]
-    vertices: NDArray[np.uint32]
-    levels: NDArray[np.int32]
-    parents: NDArray[np.uint32]
+    seeds: U32Array
+    seed_ends: I64Array
+    ends: I64Array
+    cut: U8Array
+    vertices: U32Array
+    levels: I32Array
+    parents: U32Array
 
 
-NEAR = StructType(
-    "Near",
-    {
-        "seeds": U32,
-        "seed_ends": I64,
-        "ends": I64,
-        "cut": U8,
-        "vertices": U32,
-        "levels": I32,
-        "parents": U32,
-    },
-)
-near_at = at_address(NEAR)
+near_at = at_address(Near)
 
 
 @kernel

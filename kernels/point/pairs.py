@@ -19,9 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import types
-from numpy.typing import NDArray
 
-from oocbfs.kernels.array_types import I32, I64, U32
+from oocbfs.kernels.array_types import I32Array, I64Array, U32Array
 from oocbfs.kernels.atomics import kernel, prefetch
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.compiling import code_of
@@ -29,7 +28,7 @@ from oocbfs.kernels.point import state as words
 from oocbfs.kernels.point.rows import degree_of, make_walk
 from oocbfs.kernels.point.state import reach_at, single_rows_at
 from oocbfs.kernels.point.table import clear, enter, entry_of, has_room, side_of, slot_of
-from oocbfs.kernels.structs import StructType, at_address
+from oocbfs.kernels.structs import at_address
 
 # Words of the control array: the side that is taken further, and where the two sides met; the
 # bounds of a search, whether there can be more room, and how many levels both sides have together.
@@ -51,14 +50,13 @@ class Pairs(NamedTuple):
         vertex; empty where paths are not wanted. A pair without a path has an empty one.
     """
 
-    sources: NDArray[np.uint32]
-    targets: NDArray[np.uint32]
-    distances: NDArray[np.int32]
-    path_ends: NDArray[np.int64]
+    sources: U32Array
+    targets: U32Array
+    distances: I32Array
+    path_ends: I64Array
 
 
-PAIRS = StructType("Pairs", {"sources": U32, "targets": U32, "distances": I32, "path_ends": I64})
-pairs_at = at_address(PAIRS)
+pairs_at = at_address(Pairs)
 
 
 @kernel

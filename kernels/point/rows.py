@@ -11,13 +11,11 @@ from __future__ import annotations
 import numpy as np
 
 from oocbfs.kernels.atomics import inlined, kernel, load_word, prefetch
-from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.constants import HALF_BITS, LOW_HALF, SEGMENT_BYTES
 from oocbfs.kernels.gather import gather_segment
 from oocbfs.kernels.point import state as words
 from oocbfs.kernels.point.read import expect_bytes, read_bytes
 
-_HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
 _AHEAD = 4
 # Rows of spans.
 _HEAD, _BEGIN, _END = range(3)
@@ -99,12 +97,15 @@ def make_walk(visit):
             at, i = rows.heads_at + 4 * u, entry - first
             if not read_bytes(descriptor, buffer, np.int64(4), at, reach.control):
                 return np.int64(words.READ_FAILED)
-            spans[_HEAD, i] = np.int64(load_word(buffer, 0) & _LOW)
+            spans[_HEAD, i] = np.int64(load_word(buffer, 0) & LOW_HALF)
             at = rows.starts_at + 4 * u
             if not read_bytes(descriptor, buffer, np.int64(8), at, reach.control):
                 return np.int64(words.READ_FAILED)
             word = load_word(buffer, 0)
-            begin, end = tail_begin(rows, u, word & _LOW), tail_begin(rows, u + 1, word >> _HALF)
+            begin, end = (
+                tail_begin(rows, u, word & LOW_HALF),
+                tail_begin(rows, u + 1, word >> HALF_BITS),
+            )
             has_head = spans[_HEAD, i] < rows.num_ids
             if begin > end or (begin < end and not has_head):
                 return np.int64(words.MALFORMED)

@@ -9,23 +9,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
-from numpy.typing import NDArray
 
-from oocbfs.kernels.array_types import (
-    I32,
-    I64,
-    I64_2D,
-    READ_U8,
-    READ_U32,
-    READ_U64,
-    U8,
-    U32,
-    U64,
-)
+from oocbfs.kernels.array_types import I32Array, I64Array, I64Grid, U8Array, U32Array, U64Array
 from oocbfs.kernels.constants import SEGMENT_BYTES, SLACK_BYTES
 from oocbfs.kernels.gather import BATCH
-from oocbfs.kernels.structs import StructType, at_address
+from oocbfs.kernels.rows import Rows
+from oocbfs.kernels.structs import at_address
 
 # Words of every control array. ENTRIES are those that are there, FOUND how far what is found is
 # filled; EDGES, ROWS and PAGES count what was looked at, until somebody sets them to 0;
@@ -56,18 +45,12 @@ MOST_ENTRIES = 1 << 30
 class SingleRows(NamedTuple):
     """One direction of a graph of which a few rows are read, mapped or on disk.
 
-    Nothing was checked: kernels read nothing outside the arrays, and follow no id that is no
-    vertex. ``descriptor`` is -1 where rows are in memory; otherwise arrays are empty, but for
-    bases, and the others say where in the file the sections begin.
+    Of its ``rows`` nothing was checked: kernels read nothing outside the arrays, and follow no id
+    that is no vertex. ``descriptor`` is -1 where rows are in memory; otherwise arrays are empty,
+    but for bases, and the others say where in the file the sections begin.
     """
 
-    heads: NDArray[np.uint32]
-    bases: NDArray[np.uint64]
-    starts: NDArray[np.uint32]
-    tails: NDArray[np.uint8]
-    degrees: NDArray[np.uint32]
-    shift: int
-    num_ids: int
+    rows: Rows
     tail_bytes: int
     descriptor: int = -1
     heads_at: int = 0
@@ -92,49 +75,18 @@ class Reach(NamedTuple):
         The words above, and those of a search.
     """
 
-    slots: NDArray[np.uint64]
-    queue: NDArray[np.uint32]
-    owners: NDArray[np.uint32]
-    levels: NDArray[np.int32]
-    found: NDArray[np.uint32]
-    ids: NDArray[np.uint32]
-    buffer: NDArray[np.uint8]
-    spans: NDArray[np.int64]
-    control: NDArray[np.int64]
+    slots: U64Array
+    queue: U32Array
+    owners: U32Array
+    levels: I32Array
+    found: U32Array
+    ids: U32Array
+    buffer: U8Array
+    spans: I64Grid
+    control: I64Array
 
 
-SINGLE_ROWS = StructType(
-    "SingleRows",
-    {
-        "heads": READ_U32,
-        "bases": READ_U64,
-        "starts": READ_U32,
-        "tails": READ_U8,
-        "degrees": READ_U32,
-        "shift": types.int64,
-        "num_ids": types.int64,
-        "tail_bytes": types.int64,
-        "descriptor": types.int64,
-        "heads_at": types.int64,
-        "starts_at": types.int64,
-        "tails_at": types.int64,
-    },
-)
-REACH = StructType(
-    "Reach",
-    {
-        "slots": U64,
-        "queue": U32,
-        "owners": U32,
-        "levels": I32,
-        "found": U32,
-        "ids": U32,
-        "buffer": U8,
-        "spans": I64_2D,
-        "control": I64,
-    },
-)
-single_rows_at, reach_at = at_address(SINGLE_ROWS), at_address(REACH)
+single_rows_at, reach_at = at_address(SingleRows), at_address(Reach)
 
 
 def make_reach(entries: int = FIRST_ENTRIES) -> Reach:

@@ -10,26 +10,21 @@ from __future__ import annotations
 import numpy as np
 
 from oocbfs.kernels.atomics import inlined, kernel
+from oocbfs.kernels.constants import GOLDEN, HALF_BITS, LOW_HALF, ONE, ZERO
 from oocbfs.kernels.point import state as words
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
-_ZERO = np.uint64(0)
-_ONE = np.uint64(1)
 
 
 @inlined
 def home_of(slots, v):
     """Return the slot where the search for a vertex begins."""
-    return np.int64((np.uint64(v) * _GOLDEN >> _HALF) & np.uint64(slots.size - 1))
+    return np.int64((np.uint64(v) * GOLDEN >> HALF_BITS) & np.uint64(slots.size - 1))
 
 
 @inlined
 def slot_of(slots, v):
     """Return the slot of a vertex, or the free one where it belongs."""
     slot = home_of(slots, v)
-    while slots[slot] != _ZERO and slots[slot] >> _HALF != np.uint64(v):
+    while slots[slot] != ZERO and slots[slot] >> HALF_BITS != np.uint64(v):
         slot = (slot + 1) & (slots.size - 1)
     return slot
 
@@ -37,13 +32,13 @@ def slot_of(slots, v):
 @inlined
 def entry_of(word):
     """Return the entry that a slot leads to; -1 if it is free."""
-    return np.int64((word & _LOW) >> _ONE) - 1
+    return np.int64((word & LOW_HALF) >> ONE) - 1
 
 
 @inlined
 def side_of(word):
     """Return the side from which the entry was found that a slot leads to."""
-    return np.int64(word & _ONE)
+    return np.int64(word & ONE)
 
 
 @inlined
@@ -56,7 +51,7 @@ def find(reach, v):
 def enter(reach, slot, v, owner, level, side):
     """Make an entry of a vertex that has none, in the free slot where it belongs."""
     entry = reach.control[words.ENTRIES]
-    reach.slots[slot] = np.uint64(v) << _HALF | np.uint64(entry + 1) << _ONE | np.uint64(side)
+    reach.slots[slot] = np.uint64(v) << HALF_BITS | np.uint64(entry + 1) << ONE | np.uint64(side)
     reach.queue[entry] = v
     reach.owners[entry] = owner
     reach.levels[entry] = level
@@ -79,11 +74,11 @@ def clear(reach):
     """
     slots, entries = reach.slots, reach.control[words.ENTRIES]
     if 4 * entries > slots.size:
-        slots[:] = _ZERO
+        slots[:] = ZERO
     else:
         for entry in range(entries):
             slot = home_of(slots, reach.queue[entry])
-            while slots[slot] != _ZERO:
-                slots[slot] = _ZERO
+            while slots[slot] != ZERO:
+                slots[slot] = ZERO
                 slot = (slot + 1) & (slots.size - 1)
     reach.control[words.ENTRIES] = 0

@@ -27,7 +27,7 @@ _I64 = types.int64
     types.void(I32, _I64, READ_I32, READ_U32, _I64, _I64),
     types.void(I8, _I64, READ_I8, READ_U32, _I64, _I64),
 )
-def rename_levels(out, base, levels, order, first, stop):
+def levels_to_ids(out, base, levels, order, first, stop):
     """Write the levels of stored vertices first … stop-1 to their natural positions.
 
     ``out`` is a range that begins at position ``base``; what lies outside is left out.
@@ -39,11 +39,11 @@ def rename_levels(out, base, levels, order, first, stop):
 
 
 @compiled(types.void(I64, _I64, READ_U32, READ_U32, READ_U64, _I64, _I64, _I64))
-def rename_parents(out, base, parents, order, ids, first_id, first, stop):
+def parents_to_ids(out, base, parents, order, ids, first_id, first, stop):
     """Write the parents of stored vertices first … stop-1 to their natural positions, as input ids.
 
     An empty ``order`` is the natural one; empty ``ids`` are consecutive from ``first_id``. ``out``
-    is a range as in ``rename_levels``.
+    is a range as in ``levels_to_ids``.
     """
     for v in range(first, stop):
         position = (np.int64(order[v]) if order.size else v) - base

@@ -14,8 +14,8 @@ from oocbfs.kernels.array_types import READ_U8, READ_U32, READ_U64, U32
 from oocbfs.kernels.atomics import inlined
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.components.forest import compress, link
+from oocbfs.kernels.constants import ONE, ZERO
 from oocbfs.kernels.gather import make_tail_walk
-from oocbfs.kernels.region import ONE, ZERO
 from oocbfs.kernels.varint import row_span
 
 _I64 = types.int64

@@ -16,7 +16,7 @@ from oocbfs.kernels.array_types import (
 from oocbfs.kernels.atomics import atomic_or, count_ones
 from oocbfs.kernels.bottom_up.step import SUMMED_WORDS
 from oocbfs.kernels.cache import compiled
-from oocbfs.kernels.region import ONE, ZERO
+from oocbfs.kernels.constants import ONE, ZERO
 
 _I64 = types.int64
 # The edges of more vertices than this are estimated.

@@ -15,7 +15,7 @@ from numba import types
 from oocbfs.kernels.array_types import READ_U64, U64
 from oocbfs.kernels.atomics import count_ones, inlined, trailing_zeros
 from oocbfs.kernels.cache import compiled
-from oocbfs.kernels.region import ONE, ZERO
+from oocbfs.kernels.constants import ONE, ZERO
 
 _I64 = types.int64
 # What can be wrong with a message: nothing, or it is no list of bits of this bitmap.

@@ -14,9 +14,10 @@ from oocbfs.kernels.atomics import kernel, trailing_zeros
 from oocbfs.kernels.bottom_up.probe import PROBE_WORDS
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.compiling import prepare_together
+from oocbfs.kernels.constants import ONE, ZERO
 from oocbfs.kernels.gather import BATCH
-from oocbfs.kernels.region import ONE, STARTED, TASK, ZERO, make_region, run_together
-from oocbfs.kernels.rows import ROWS, Rows, read_only, rows_at
+from oocbfs.kernels.region import STARTED, TASK, make_region, run_together
+from oocbfs.kernels.rows import Rows, read_only, rows_at
 from oocbfs.kernels.shards import state as words
 from oocbfs.kernels.shards.bottom_up import bottom_up
 from oocbfs.kernels.shards.messages import count_bits
@@ -27,7 +28,6 @@ from oocbfs.kernels.shards.state import (
     COUNTS,
     MAX_HUBS,
     SMALL,
-    STATE,
     TAKE,
     TOP_DOWN,
     TOP_DOWN_HUBS,
@@ -167,10 +167,10 @@ class Team:
         self.has_all = len(held) == num_shards
         place = 0
         for row, one in zip(self._shards, held, strict=True):
-            rows = Struct(ROWS, read_only(one.rows_out))
+            rows = Struct(read_only(one.rows_out))
             rows_in = rows
             if one.rows_in is not one.rows_out:
-                rows_in = Struct(ROWS, read_only(one.rows_in))
+                rows_in = Struct(read_only(one.rows_in))
             self._kept += rows, rows_in
             first = one.number if self.has_all else place
             row[:5] = rows.address, rows_in.address, one.number, first, one.num_words
@@ -222,8 +222,8 @@ class Team:
         self.counts[:] = 0
         scratch = {**self._scratch, "control": self.control, "list_ids": ids, "list_owners": owners}
         first = TeamState(even, self._shards, self.counts, **scratch)  # type: ignore[arg-type]
-        turn = Struct(STATE, first.values())
-        other = turn if odd is even else turn.with_values(first._replace(bitmaps=odd).values())
+        turn = Struct(first)
+        other = turn if odd is even else turn.with_values(first._replace(bitmaps=odd))
         self._turns = turn, other
         results: list[Result] = []
 

@@ -5,12 +5,19 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
-from numpy.typing import NDArray
 
-from oocbfs.kernels.array_types import I32, I64, I64_2D, U8, U32, U32_2D, U64, U64_2D
+from oocbfs.kernels.array_types import (
+    I32Array,
+    I64Array,
+    I64Grid,
+    U8Array,
+    U32Array,
+    U32Grid,
+    U64Array,
+    U64Grid,
+)
 from oocbfs.kernels.region import REGION_WORDS
-from oocbfs.kernels.structs import StructType, at_address
+from oocbfs.kernels.structs import at_address
 
 # Control words after those of the region: which of two states counts, the level that is being
 # found, how many hubs wait, one more than the shard where a tail holds what no converter wrote,
@@ -60,15 +67,15 @@ class Bitmaps(NamedTuple):
         Placed, one number a vertex. Levels are as in ``kernels.bfs.state``.
     """
 
-    frontier: NDArray[np.uint64] = _NO_WORDS
-    own: NDArray[np.uint64] = _NO_WORDS
-    known: NDArray[np.uint64] = _NO_WORDS
-    visited: NDArray[np.uint64] = _NO_WORDS
-    found: NDArray[np.uint64] = _NO_WORDS
-    marks: NDArray[np.uint64] = np.empty((0, 0), np.uint64)
-    levels: NDArray[np.uint8] = np.empty(0, np.uint8)
-    deep_levels: NDArray[np.int32] = np.empty(0, np.int32)
-    parents: NDArray[np.uint32] = np.empty(0, np.uint32)
+    frontier: U64Array = _NO_WORDS
+    own: U64Array = _NO_WORDS
+    known: U64Array = _NO_WORDS
+    visited: U64Array = _NO_WORDS
+    found: U64Array = _NO_WORDS
+    marks: U64Grid = np.empty((0, 0), np.uint64)
+    levels: U8Array = np.empty(0, np.uint8)
+    deep_levels: I32Array = np.empty(0, np.int32)
+    parents: U32Array = np.empty(0, np.uint32)
 
 
 class TeamState(NamedTuple):
@@ -85,46 +92,17 @@ class TeamState(NamedTuple):
     """
 
     bitmaps: Bitmaps
-    shards: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    list_ids: NDArray[np.uint32]
-    list_owners: NDArray[np.uint32]
-    ids: NDArray[np.uint32]
-    probing: NDArray[np.int64]
-    queues: NDArray[np.uint32]
-    hubs: NDArray[np.int64]
-    control: NDArray[np.int64]
+    shards: I64Grid
+    counts: I64Grid
+    list_ids: U32Array
+    list_owners: U32Array
+    ids: U32Grid
+    probing: I64Grid
+    queues: U32Grid
+    hubs: I64Grid
+    control: I64Array
     num_shards: int
     stride: int
 
-    def values(self) -> tuple[object, ...]:
-        """Return what STATE describes, in its order."""
-        return (*self.bitmaps, *self[1:])
 
-
-STATE = StructType(
-    "TeamState",
-    {
-        "frontier": U64,
-        "own": U64,
-        "known": U64,
-        "visited": U64,
-        "found": U64,
-        "marks": U64_2D,
-        "levels": U8,
-        "deep_levels": I32,
-        "parents": U32,
-        "shards": I64_2D,
-        "counts": I64_2D,
-        "list_ids": U32,
-        "list_owners": U32,
-        "ids": U32_2D,
-        "probing": I64_2D,
-        "queues": U32_2D,
-        "hubs": I64_2D,
-        "control": I64,
-        "num_shards": types.int64,
-        "stride": types.int64,
-    },
-)
-state_at = at_address(STATE)
+state_at = at_address(TeamState)

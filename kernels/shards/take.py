@@ -6,8 +6,8 @@ import numpy as np
 
 from oocbfs.kernels.atomics import apart, atomic_add, count_ones, inlined, kernel
 from oocbfs.kernels.bitmaps import UNREACHED, mark_levels, sum_degrees
-from oocbfs.kernels.constants import NO_HEAD
-from oocbfs.kernels.region import CURSOR, ZERO, chunk_for, take_chunk
+from oocbfs.kernels.constants import NO_HEAD, ZERO
+from oocbfs.kernels.region import CURSOR, chunk_for, take_chunk
 from oocbfs.kernels.shards import state as words
 
 _LEAST_WORDS, _MOST_WORDS = 64, 512

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from oocbfs.kernels.atomics import apart, atomic_add, atomic_or, inlined, kernel, trailing_zeros
-from oocbfs.kernels.bitmaps import mark_levels
-from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.atomics import apart, atomic_add, inlined, kernel, trailing_zeros
+from oocbfs.kernels.bitmaps import keep_unset, make_sieve, mark_levels, set_bits, set_shared_bits
+from oocbfs.kernels.constants import ONE, SEGMENT_BYTES, ZERO
 from oocbfs.kernels.gather import BATCH, FULL, NOT_BEGUN, gather_row_segment, gather_rows
-from oocbfs.kernels.region import HUB_CURSOR, ONE, ZERO, chunk_for, take_chunk
+from oocbfs.kernels.region import HUB_CURSOR, chunk_for, take_chunk
 from oocbfs.kernels.rows import num_segments, rows_at
 from oocbfs.kernels.shards import state as words
 from oocbfs.kernels.shards.state import HUB_SEGMENTS, MAX_HUBS
@@ -25,14 +25,7 @@ _HUB_CHUNK = 4
 @kernel
 def mark(found, ids, count):
     """Set the bits of ids, which other threads may do, too; most are set already."""
-    unseen = 0
-    for i in range(count):
-        v = ids[i]
-        ids[unseen] = v
-        unseen += np.int64(~found[v >> 6] >> np.uint64(v & 63) & ONE)
-    for i in range(unseen):
-        v = ids[i]
-        atomic_or(found, np.int64(v >> 6), ONE << np.uint64(v & 63))
+    set_shared_bits(found, ids, keep_unset(found, ids, ids, count, False))
 
 
 @inlined
@@ -42,27 +35,26 @@ def _tells_parents(state):
 
 
 @inlined
+def _is_news(seen, v):
+    own, known = seen
+    return ~(own[v >> 6] | known[v >> 6]) >> np.uint64(v & 63) & ONE
+
+
+_keep_news = make_sieve(_is_news)
+
+
+@inlined
 def _mark_found(state, thread, shard, ids, owners, count):
     """Mark ids that are neither marked nor known; their parents are the owners, if wanted."""
     if state.marks.shape[0] == 1 and state.ids.shape[0] > 1 and not _tells_parents(state):
         mark(state.marks[0], ids, count)
         return
     own, known, parents = state.marks[thread % state.marks.shape[0]], state.known, state.parents
-    unseen = 0
-    for i in range(count):
-        v = ids[i]
-        ids[unseen] = v
-        if _tells_parents(state):
-            owners[unseen] = owners[i]
-        unseen += np.int64(~(own[v >> 6] | known[v >> 6]) >> np.uint64(v & 63) & ONE)
+    unseen = _keep_news((own, known), ids, owners, count, _tells_parents(state))
     if state.marks.shape[0] == state.ids.shape[0]:
-        for i in range(unseen):
-            v = ids[i]
-            own[v >> 6] |= ONE << np.uint64(v & 63)
+        set_bits(own, ids, unseen)
     else:
-        for i in range(unseen):
-            v = ids[i]
-            atomic_or(own, np.int64(v >> 6), ONE << np.uint64(v & 63))
+        set_shared_bits(own, ids, unseen)
     if _tells_parents(state):
         number = state.shards[shard, words.NUMBER]
         for i in range(unseen):

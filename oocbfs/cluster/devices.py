@@ -239,7 +239,7 @@ class _Steps(Steps):
         )
         self._links.all_to_all(sent, received)
         for kernels in self._kernels:
-            kernels.unite(level)
+            kernels.merge(level)
 
     def _found(self, direction: str, growth: list[NDArray[np.uint64]]) -> Found:
         """End a level; ``growth`` is what its heads pass counted on each device."""

@@ -38,7 +38,7 @@ class Shape:
     """
 
     cut: Cut
-    num_edges: int
+    num_arcs: int
     non_isolated: int
     useful: int
 
@@ -105,7 +105,7 @@ class Steps(ABC):
     def directions(self, query: ShardQuery) -> Directions:
         """Return what decides on the direction of each level."""
         shape = query.shape
-        return ByEdges(shape.non_isolated, shape.num_edges, num_found=query.asked.sources.size)
+        return ByEdges(shape.non_isolated, shape.num_arcs, num_found=query.asked.sources.size)
 
     @abstractmethod
     def begin(self, query: ShardQuery, results: Results) -> None:

@@ -72,8 +72,8 @@ class ShardedSearches:
         levels: Levels | None = None
         if self._emit == "levels" or settings.checks:
             room = arrays.allocate(graph.num_vertices, np.int32)
-            named, _ = fill_levels(graph, results, outcome.sizes, room, arrays, settings)
-            levels = smallest(np.asarray(named), len(outcome.sizes) - 1)
+            by_id, _ = fill_levels(graph, results, outcome.sizes, room, arrays, settings)
+            levels = smallest(np.asarray(by_id), len(outcome.sizes) - 1)
         distances = None
         if targets is not None:
             distances = results.levels_of(targets)

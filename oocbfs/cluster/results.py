@@ -83,14 +83,14 @@ class AllResults(Results):
     ) -> None:
         room = np.asarray(arrays.allocate(cut.num_vertices, np.uint32)) if parents else _NONE
         self._arrays, self._num_vertices = arrays, cut.num_vertices
-        self._num_named = cut.num_vertices if most is None else most
+        self._most = cut.num_vertices if most is None else most
         # One more word, which stands for all that have no level for sure.
-        size = 64 * Cut(self._num_named, 1).num_words + 64
+        size = 64 * Cut(self._most, 1).num_words + 64
         super().__init__(pool.allocate(size, np.uint8) if pool else np.empty(size, np.uint8), room)
 
     def deepen(self) -> None:
         """Make room for levels of more than a byte, within the budget."""
-        self.deep_levels = np.asarray(self._arrays.allocate(self._num_named, np.int32))
+        self.deep_levels = np.asarray(self._arrays.allocate(self._most, np.int32))
 
     def fill(
         self,
@@ -106,8 +106,7 @@ class AllResults(Results):
         ``sizes`` are those of the levels. Returns the sum of the degrees of what was reached.
         """
         levels = (np.asarray(out), self.levels, self.deep_levels)
-        named = degrees[: self._num_named]
-        return levels_to_ids(*levels, stored_at, named, num_arcs, sizes, threads)
+        return levels_to_ids(*levels, stored_at, degrees[: self._most], num_arcs, sizes, threads)
 
     def levels_of(self, vertices: VertexArray) -> NDArray[np.int32]:
         """Return the levels of some stored vertices, -1 of those that were not reached."""

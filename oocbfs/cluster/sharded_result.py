@@ -1,7 +1,7 @@
 """Results of a sharded search that stay as the driver has them, until somebody wants numbers.
 
-A driver keeps a byte for each vertex, and four with parents, in the order of the file. Named
-results take four and eight more. Here they are named a range of positions at a time: to write them
+A driver keeps a byte for each vertex, and four with parents, in the order of the file. Results
+by id take four and eight more. Here they go to ids a range of positions at a time: to write them
 in files, or to look at some.
 """
 
@@ -64,10 +64,10 @@ class ShardedResult(LaterResult):
         if not stored.size:
             return self._again().parents[first:stop]
         found = stored[stored_between(self._stored, first, stop)]
-        named = np.full(found.size, -1, np.int64)
+        ids = np.full(found.size, -1, np.int64)
         known = found != NO_HEAD
-        named[known] = self._stored.ids_of(found[known]).astype(np.int64)
-        return named
+        ids[known] = self._stored.ids_of(found[known]).astype(np.int64)
+        return ids
 
     def _levels_of(self, ids: Ids) -> NDArray[np.int32]:
         stored = self._stored.stored(ids).astype(np.uint32)

@@ -46,7 +46,7 @@ class GraphRun:
     @property
     def num_arcs(self) -> int:
         """Entries of the rows of one side."""
-        return self._rows.num_edges
+        return self._rows.num_arcs
 
     @property
     def table_bytes(self) -> int:
@@ -160,7 +160,7 @@ class GraphRun:
         """Return all arcs of some rows, spread evenly, about so many."""
         run, every = copy(self), self.stored.num_vertices
         run._once = False
-        share = min(1.0, num_arcs / max(1, self._rows.num_edges))
+        share = min(1.0, num_arcs / max(1, self._rows.num_arcs))
         stride = max(1, every // _SAMPLED_RANGES)
         found = [np.empty(0, np.uint64)]
         for first in range(0, every, stride):
@@ -207,7 +207,7 @@ class GraphRun:
 
     def sample(self, num_keys: int, column_bits: int) -> NDArray[np.uint64]:
         """Return about so many first keys of rows, one for each so many arcs."""
-        stride = max(1, self._rows.num_edges // max(1, num_keys))
+        stride = max(1, self._rows.num_arcs // max(1, num_keys))
         found, before, following = [np.empty(0, np.uint64)], 0, stride // 2
         for first in range(0, self.stored.num_vertices, _PIECE_VERTICES):
             stop = min(first + _PIECE_VERTICES, self.stored.num_vertices)

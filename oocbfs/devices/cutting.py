@@ -41,7 +41,7 @@ def cut_rows(rows: Rows, cut: Cut, shard: int) -> Rows:
         tails=memory[:size],
         degrees=degrees,
         shift=shift,
-        num_edges=int(degrees.sum(dtype=np.int64)),
+        num_arcs=int(degrees.sum(dtype=np.int64)),
         max_degree=int(degrees.max(initial=0)),
         num_ids=cut.num_vertices,
     )

@@ -80,7 +80,7 @@ class ShardKernels(SearchKernels):
         self._expand(level, frontier, int(self.control[Control.HUBS]))
         self._device.launch_threads("scatter_words", (self._cut,), self._shard.cut.num_words)
 
-    def unite(self, level: int) -> None:
+    def merge(self, level: int) -> None:
         """Visit what somebody marked; find parents for it, if they are wanted."""
         self._set_bitmaps(visited=self._visited, claimed=self._visited)
         num_threads = 32 * (self._num_vertices // 1024 + 1)

@@ -124,9 +124,9 @@ class Searches:
                 # Too many to be counted exactly are all.
                 sums[~(sums < _EXACT)] = np.inf
                 before, counts = counts, sums
-                named = np.empty_like(counts)
-                named[slice(None) if stored.order is None else stored.order] = counts
-                yield named
+                by_id = np.empty_like(counts)
+                by_id[slice(None) if stored.order is None else stored.order] = counts
+                yield by_id
 
     def sizes(self, positions: NDArray[np.int64], *, back: bool = False) -> Iterator[Found]:
         """Search for how many vertices are at each distance; with ``back`` the other way round."""

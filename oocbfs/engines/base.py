@@ -8,7 +8,7 @@ a query through every engine in the same way.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from oocbfs.errors import QueryError
 from oocbfs.plan.host import MemoryPlan, unbounded_plan
 from oocbfs.query import Output, Query, Run
-from oocbfs.results.components import ComponentsRun
 from oocbfs.settings import Settings
+
+if TYPE_CHECKING:
+    from oocbfs.results.components import ComponentsRun
 
 
 class ReachesTooMuch(Exception):  # noqa: N818 - nothing is wrong

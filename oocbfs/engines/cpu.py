@@ -12,14 +12,13 @@ from oocbfs.errors import FormatError
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.kernels.bfs import search as kernels
 from oocbfs.kernels.compiling import clock
-from oocbfs.kernels.components import connect as components
 from oocbfs.query import ById, Output, Query, Reached, Run
-from oocbfs.results.components import ComponentsRun
 from oocbfs.results.to_ids import check_parents
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
+    from oocbfs.results.components import ComponentsRun
 
 _NO_ORDER = np.empty(0, np.uint32)
 _NO_IDS = np.empty(0, np.uint64)
@@ -78,16 +77,19 @@ class _Cpu(Engine):
         if done.malformed:
             raise FormatError(f"{graph.path}: a row is damaged: run 'oocbfs verify'")
         run = Run(
-            self.name, out.threads, done.depth, seconds - done.naming_seconds, done.records, {}
+            self.name, out.threads, done.depth, seconds - done.to_ids_seconds, done.records, {}
         )
         if not by_id:
             return run
         reached = Reached(done.sizes, done.edges)
-        return run._replace(by_id=ById(out.levels, parents, reached, done.naming_seconds))
+        return run._replace(by_id=ById(out.levels, parents, reached, done.to_ids_seconds))
 
     def connect(
         self, graph: StoredGraph, labels: NDArray[np.uint32], settings: Settings
     ) -> ComponentsRun:
+        from oocbfs.kernels.components import connect as components
+        from oocbfs.results.components import ComponentsRun
+
         rows, in_rows = graph.non_isolated_rows
         components.load()
         threads = available_threads(settings.threads)

@@ -55,12 +55,12 @@ class _Gpu(Engine):
             searching = partial(search.run, direction=DeviceDirection(query.direction), into=into)
             done, seconds = timed(graph, searching, query)
             verify_first(search)
-        run = run_of(self.name, done, seconds - done.naming_seconds)._replace(note=search.note)
+        run = run_of(self.name, done, seconds - done.to_ids_seconds)._replace(note=search.note)
         start = time.perf_counter()
         reached = Reached(np.array(done.level_sizes), _sum_degrees(graph, done, out.threads))
         if not by_id:
             return run._replace(reached=reached)
-        seconds = done.naming_seconds + time.perf_counter() - start
+        seconds = done.to_ids_seconds + time.perf_counter() - start
         return run._replace(by_id=ById(out.levels, into.parents, reached, seconds))
 
     def connect(

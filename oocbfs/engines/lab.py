@@ -1,4 +1,7 @@
-"""The methods of the papers, on one core, on a GPU or in the emulator: ``--method``."""
+"""The methods of the papers, on one core, on a GPU or in the emulator: ``--method``.
+
+The door to ``oocbfs.methods``: but for ``ablate`` and ``doctor``, the rest knows no other.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from oocbfs.engines.base import Engine
 from oocbfs.engines.choice import choose_engine
-from oocbfs.methods import parse_method
+from oocbfs.methods import METHODS, parse_method
 from oocbfs.query import Output, Query, Run
 from oocbfs.settings import Engine as EngineName
 from oocbfs.settings import Settings
@@ -19,8 +22,9 @@ if TYPE_CHECKING:
 class _Lab(Engine):
     def settle(self, settings: Settings) -> Settings:
         engine = choose_engine(settings.engine, settings).engine
-        parse_method(settings.method).check_engine(engine)
-        return replace(settings, engine=cast(EngineName, engine))
+        method = parse_method(settings.method)
+        method.check_engine(engine)
+        return replace(settings, engine=cast(EngineName, engine), method=str(method))
 
     def refusal(self, graph: StoredGraph, settings: Settings) -> str | None:
         method = parse_method(settings.method)
@@ -45,3 +49,5 @@ class _Lab(Engine):
 
 
 ENGINES = {"lab": _Lab("lab")}
+
+__all__ = ["ENGINES", "METHODS"]

@@ -33,10 +33,10 @@ def by_stored(
     if parents is not None:
         stored_at = np.empty(order.size, np.uint32)
         stored_at[order] = np.arange(order.size, dtype=np.uint32)
-        named = parents[order]
-        known = named < order.size
-        named[known] = stored_at[named[known]]
-        parents = named
+        by_id = parents[order]
+        known = by_id < order.size
+        by_id[known] = stored_at[by_id[known]]
+        parents = by_id
     return levels[order], parents
 
 
@@ -57,10 +57,10 @@ def compare_search(
     if stray.size:
         raise DifferenceError(f"stored vertex {stray[0]} has the parent {parents[stray[0]]}")
     threads, arrays = available_threads(), ResultArrays()
-    named = levels_to_ids(graph, np.ascontiguousarray(levels, np.int32), arrays, threads)
+    by_id = levels_to_ids(graph, np.ascontiguousarray(levels, np.int32), arrays, threads)
     tree = parents_to_ids(graph, parents, arrays, threads)
-    sizes = np.bincount(named[named >= 0])
-    found = Levels(named, tree, sizes, sizes.size)
+    sizes = np.bincount(by_id[by_id >= 0])
+    found = Levels(by_id, tree, sizes, sizes.size)
     validate(graph, graph.ids_of(np.array([source])), found, threads=threads)
 
 

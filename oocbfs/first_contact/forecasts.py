@@ -86,7 +86,7 @@ def _compare(
             raise DifferenceError(
                 f"levels of {graph.num_vertices:,} vertices differ from the CPU's"
             )
-        seconds.append(done.stats.traversal_seconds)
+        seconds.append(done.stats.search_seconds)
     if rates is None:
         return forecast.slow_bytes, done.stats.slow_bytes, None, None
     predicted = predict_seconds(rates, forecast, graph.num_vertices)

@@ -300,7 +300,7 @@ class LevelLoop:
             self._kernels.forget(self._ends[depth], self._ends[-1])
         self._bfs.results.fill(self._kernels.struct, self._into, deep=deep)
         visited = self._kernels.visited_words
-        naming_seconds = time.perf_counter() - start
+        to_ids_seconds = time.perf_counter() - start
         records = self._log.records
         around = self._count_work(found, records)
         records["seconds"] = list(
@@ -316,7 +316,7 @@ class LevelLoop:
             beside=self._log.beside,
             control=self._control,
             around=around,
-            naming_seconds=naming_seconds,
+            to_ids_seconds=to_ids_seconds,
             visited=visited,
         )
 

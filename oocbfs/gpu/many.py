@@ -128,21 +128,25 @@ class GpuMany(OnDevice):
 
     def _expand(self, top_down: int, bottom_up: int, num_queued: int) -> None:
         """Find the next level: first what goes top-down, then what goes bottom-up."""
-        down_mask, up_mask = u64(top_down), u64(bottom_up)
+        top_down_mask, bottom_up_mask = u64(top_down), u64(bottom_up)
         out_rows, in_rows = self.out_rows.struct, self.in_rows.struct
         self._clear()
         if top_down:
             for begin, end in pieces(0, num_queued, self.out_rows.rows_a_launch):
                 bounds = u64(begin), u64(end)
-                self._launch("many_top_down", out_rows, *bounds, down_mask, num_threads=end - begin)
+                self._launch(
+                    "many_top_down", out_rows, *bounds, top_down_mask, num_threads=end - begin
+                )
             for begin, end in self.out_rows.hub_pieces():
-                self._launch("many_top_down_hubs", out_rows, u64(begin), u64(end), down_mask)
+                self._launch("many_top_down_hubs", out_rows, u64(begin), u64(end), top_down_mask)
         if bottom_up:
             n = self.num_vertices
-            self._launch("many_heads", in_rows, up_mask, num_threads=n)
+            self._launch("many_heads", in_rows, bottom_up_mask, num_threads=n)
             for begin, end in pieces(0, n, self.in_rows.rows_a_launch):
                 bounds = u64(begin), u64(end)
-                self._launch("many_tails", in_rows, *bounds, up_mask, num_threads=end - begin)
+                self._launch(
+                    "many_tails", in_rows, *bounds, bottom_up_mask, num_threads=end - begin
+                )
 
     def _clear(self) -> None:
         control = self._memory["control"]

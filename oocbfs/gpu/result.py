@@ -34,7 +34,7 @@ class GpuResult:
     ``records`` are those of launches, each of which finished a level, several, or none; ``tiers``
     those of which bytes are counted. ``around`` are the counts of what belongs to no level.
     ``visited`` is a bitmap of one device's stored vertices, from which results took
-    ``naming_seconds`` to the host.
+    ``to_ids_seconds`` to the host.
     """
 
     levels: NDArray[np.int32]
@@ -46,7 +46,7 @@ class GpuResult:
     beside: list[Beside]
     control: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
     around: Counts = field(default_factory=Counts)
-    naming_seconds: float = 0.0
+    to_ids_seconds: float = 0.0
     visited: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
 
     @property

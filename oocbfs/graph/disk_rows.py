@@ -15,13 +15,12 @@ from oocbfs.formats.container.layout import TRANSPOSED, Kind
 from oocbfs.formats.container.opened import stamp
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.io.direct import DirectFile
-from oocbfs.graph.rows import make_rows
+from oocbfs.graph.rows import checked, no_rows
 from oocbfs.kernels.disk.read import Disk
 from oocbfs.kernels.rows import Rows, read_only
 from oocbfs.kernels.threads import renewed_after_fork
 from oocbfs.lazy import lazy
 
-_NO_DEGREES = np.empty(0, np.uint32)
 _FAST_KINDS = (Kind.HEADS, Kind.BASES, Kind.STARTS)
 
 
@@ -95,8 +94,10 @@ class DiskRows:
             for kind, size in zip(_FAST_KINDS, sizes, strict=True)
         )
         tails = container.section(Kind(Kind.TAILS + side))
-        index = (heads, bases, starts, tails, _NO_DEGREES)
-        return read_only(make_rows(container, *index, self._num_ids))
+        rows = no_rows(container)._replace(
+            heads=heads, bases=bases, starts=starts, tails=tails, num_ids=self._num_ids
+        )
+        return read_only(checked(rows, container.path))
 
     def _section(self, kind: Kind, size: int | None) -> NDArray[Any]:
         """Read the first items of a section into memory of its own, or all of them."""

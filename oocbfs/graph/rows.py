@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +20,9 @@ from oocbfs.kernels.gather import SPARE
 from oocbfs.kernels.results import checking as check
 from oocbfs.kernels.rows import Rows
 
-_NO_ORDER = np.empty(0, np.uint32)
+_NO_IDS = np.empty(0, np.uint32)
+_NO_BASES = np.empty(0, np.uint64)
+_NO_BYTES = np.empty(0, np.uint8)
 _ARCS_PER_PIECE = 1 << 18
 
 
@@ -71,29 +74,23 @@ def neighbours(rows: Rows, vertex: int) -> NDArray[np.uint32]:
     return out
 
 
-def check_index(
-    container: Container,
-    heads: NDArray[np.uint32],
-    bases: NDArray[np.uint64],
-    starts: NDArray[np.uint32],
-    tail_bytes: int,
-    num_ids: int,
-) -> None:
-    """Check what decoders rely on to stay inside the sections.
+def checked(rows: Rows, path: os.PathLike[str]) -> Rows:
+    """Return rows of a file after checking what decoders rely on to stay inside the sections.
 
     Raises
     ------
     FormatError
         If a row leads outside.
     """
-    index = (heads, bases, starts, container.block_shift, tail_bytes, num_ids)
+    index = (rows.heads, rows.bases, rows.starts, rows.shift, rows.tails.size, rows.num_ids)
     # The end of no rows at all is checked too.
-    results = over_ranges(check.check_index, heads.size, available_threads(), *index) or [
+    results = over_ranges(check.check_index, rows.heads.size, available_threads(), *index) or [
         check.check_index(*index, 0, 0)
     ]
     for problem, row in results:
         if problem:
-            raise FormatError(f"{container.path}: row {row} is damaged: {check.PROBLEMS[problem]}")
+            raise FormatError(f"{path}: row {row} is damaged: {check.PROBLEMS[problem]}")
+    return rows
 
 
 def is_permutation(order: NDArray[np.uint32]) -> bool:
@@ -113,33 +110,26 @@ def load_rows(container: Container, *, transposed: bool = False) -> Rows:
     degrees, heads, bases, starts, tails = (
         container.section(Kind(kind + side)) for kind in ROW_KINDS
     )
-    rows = make_rows(container, heads, bases, starts, tails, degrees, container.num_ids)
+    rows = no_rows(container)._replace(
+        heads=heads, bases=bases, starts=starts, tails=tails, degrees=degrees
+    )
     if int(degrees.max(initial=0)) > rows.max_degree:
         raise FormatError(f"{container.path}: a degree is larger than the largest one stated")
-    return rows
+    return checked(rows, container.path)
 
 
-def make_rows(
-    container: Container,
-    heads: NDArray[np.uint32],
-    bases: NDArray[np.uint64],
-    starts: NDArray[np.uint32],
-    tails: NDArray[np.uint8],
-    degrees: NDArray[np.uint32],
-    num_ids: int,
-) -> Rows:
-    """Make rows of what a container holds of them, and check what decoders rely on."""
-    check_index(container, heads, bases, starts, tails.size, num_ids)
+def no_rows(container: Container) -> Rows:
+    """Return what a container says about its rows, without any of them."""
     return Rows(
-        heads=heads,
-        bases=bases,
-        starts=starts,
-        tails=tails,
-        degrees=degrees,
+        heads=_NO_IDS,
+        bases=_NO_BASES,
+        starts=_NO_IDS,
+        tails=_NO_BYTES,
+        degrees=_NO_IDS,
         shift=container.block_shift,
-        num_edges=container.num_arcs,
+        num_arcs=container.num_arcs,
         max_degree=int(container.header["max_degree"]),
-        num_ids=num_ids,
+        num_ids=container.num_ids,
     )
 
 
@@ -198,7 +188,7 @@ def _decode(
     """Yield ranges of rows, as stored or with ``stored_at`` by position, and their edges."""
     row, n = 0, rows.heads.size
     size = max(_ARCS_PER_PIECE, int(rows.degrees.max(initial=0)))
-    order, stored_at = (_NO_ORDER if given is None else given for given in (order, stored_at))
+    order, stored_at = (_NO_IDS if given is None else given for given in (order, stored_at))
     while row < n:
         first = row
         sources, targets = fresh(size, np.uint64), fresh(size, np.uint64)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +10,11 @@ from numpy.typing import NDArray
 from oocbfs.errors import FormatError
 from oocbfs.formats.container.layout import TRANSPOSED, Kind
 from oocbfs.formats.container.reader import Container
+from oocbfs.graph.rows import no_rows
 from oocbfs.kernels.point import state as words
 from oocbfs.kernels.point.listing import list_rows
-from oocbfs.kernels.point.pairs import PAIRS, Pairs
+from oocbfs.kernels.point.pairs import Pairs
 from oocbfs.kernels.point.state import (
-    REACH,
-    SINGLE_ROWS,
     Reach,
     SingleRows,
     grown,
@@ -26,8 +24,6 @@ from oocbfs.kernels.point.state import (
 )
 from oocbfs.kernels.structs import Struct
 
-_NO_BYTES = np.empty(0, np.uint8)
-_NO_IDS = np.empty(0, np.uint32)
 _PAGE_BYTES = 4096
 
 
@@ -43,10 +39,10 @@ class RowsReader:
         self.path = str(container.path)
         self.from_disk = from_disk
         out_rows = _single_rows(container, 0, from_disk=from_disk)
-        self.out_rows = self.in_rows = Struct(SINGLE_ROWS, out_rows)
+        self.out_rows = self.in_rows = Struct(out_rows)
         if container.directed:
             in_rows = _single_rows(container, TRANSPOSED, from_disk=from_disk)
-            self.in_rows = Struct(SINGLE_ROWS, in_rows)
+            self.in_rows = Struct(in_rows)
 
     @staticmethod
     def can_read_disk(container: Container) -> bool:
@@ -79,12 +75,12 @@ class Work:
         # One pair, which is asked for again and again.
         one = np.zeros(1, np.uint32)
         self.pair = Pairs(one, one.copy(), np.zeros(1, np.int32), np.empty(0, np.int64))
-        self.pair_struct = Struct(PAIRS, self.pair)
+        self.pair_struct = Struct(self.pair)
 
     def _set(self, reach: Reach) -> None:
         self.reach = reach
         self.control = reach.control
-        self._struct = Struct(REACH, reach)
+        self._struct = Struct(reach)
         self.address = self._struct.address
 
     @property
@@ -128,33 +124,16 @@ def _single_rows(container: Container, side: int, *, from_disk: bool) -> SingleR
     heads, starts, tails, degrees = (
         Kind(kind + side) for kind in (Kind.HEADS, Kind.STARTS, Kind.TAILS, Kind.DEGREES)
     )
+    tail_bytes = int(container.sections[tails]["raw_bytes"])
     # A number for 2^block_shift rows; mapped, of which only pages that are used count.
-    bases = container.section(Kind(Kind.BASES + side))
-    common: dict[str, Any] = {
-        "bases": bases,
-        "shift": container.block_shift,
-        "num_ids": container.num_ids,
-        "tail_bytes": int(container.sections[tails]["raw_bytes"]),
-    }
+    rows = no_rows(container)._replace(bases=container.section(Kind(Kind.BASES + side)))
     if not from_disk:
-        return SingleRows(
+        rows = rows._replace(
             heads=container.section(heads),
             starts=container.section(starts),
             tails=container.section(tails),
             degrees=container.section(degrees),
-            **common,
         )
-    heads_at, starts_at, tails_at = (
-        int(container.sections[kind]["offset"]) for kind in (heads, starts, tails)
-    )
-    return SingleRows(
-        heads=_NO_IDS,
-        starts=_NO_IDS,
-        tails=_NO_BYTES,
-        degrees=_NO_IDS,
-        descriptor=container.file.descriptor,
-        heads_at=heads_at,
-        starts_at=starts_at,
-        tails_at=tails_at,
-        **common,
-    )
+        return SingleRows(rows, tail_bytes)
+    places = (int(container.sections[kind]["offset"]) for kind in (heads, starts, tails))
+    return SingleRows(rows, tail_bytes, container.file.descriptor, *places)

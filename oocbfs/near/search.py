@@ -165,7 +165,7 @@ class NearSearch:
             np.empty(room, np.int32),
             np.empty(room if self.with_parents else 0, np.uint32),
         )
-        struct, rows = Struct(kernels.NEAR, near), self._small.reader.out_rows.address
+        struct, rows = Struct(near), self._small.reader.out_rows.address
         sizes = np.zeros(count, np.int64)
         pieces: list[tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.uint32]]] = []
         given_up: list[int] = []

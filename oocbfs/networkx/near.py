@@ -101,20 +101,20 @@ def _in_order(found: Any) -> tuple[list[NDArray[Any]], list[list[list[int]]]]:
     """
     levels: list[NDArray[Any]] = [found.levels[0]]
     before = []
-    rank = np.zeros(1, np.int64)
+    place = np.zeros(1, np.int64)
     for step, level in zip(found.steps, found.levels[1:], strict=True):
         first = np.full(level.size, np.iinfo(np.int64).max)
-        np.minimum.at(first, step.heads, rank[step.tails])
+        np.minimum.at(first, step.heads, place[step.tails])
         by_name = np.argsort(np.argsort(level))
         order = np.lexsort((by_name, first))
-        rank_after = np.empty(level.size, np.int64)
-        rank_after[order] = np.arange(level.size)
+        place_after = np.empty(level.size, np.int64)
+        place_after[order] = np.arange(level.size)
         rows: list[list[int]] = [[] for _ in range(level.size)]
-        for tail, head in sorted(zip(rank[step.tails], rank_after[step.heads], strict=True)):
+        for tail, head in sorted(zip(place[step.tails], place_after[step.heads], strict=True)):
             rows[int(head)].append(int(tail))
         levels.append(level[order])
         before.append(rows)
-        rank = rank_after
+        place = place_after
     return levels, before
 
 

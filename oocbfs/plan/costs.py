@@ -92,7 +92,7 @@ def small_level_seconds(rates: Rates) -> float:
 def costs_of(rates: Rates, rows: Rows) -> Costs:
     """Price the steps of levels of a graph, by the rates of a device."""
     slow, fast = _PICOSECONDS / rates.bus_sectors, _PICOSECONDS / rates.device_sectors
-    in_tails = max(0, rows.num_edges - rows.heads.size)
+    in_tails = max(0, rows.num_arcs - rows.heads.size)
     per_sector = SECTOR_BYTES * in_tails / max(1, rows.tails.size)
     tested = _SECTORS_PER_TEST * per_sector * fast
     searched = _SECTORS_PER_SEARCH * fast

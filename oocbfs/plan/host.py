@@ -85,14 +85,14 @@ def search_needs(graph: StoredGraph, *, with_parents: bool, validate: bool, thre
     scratch_bytes = (1 << 20) * threads
     # Levels of stored vertices and of ids, and parents of both.
     stored_bytes = 4 * n * (1 + with_parents)
-    named_bytes = 4 * n * graph.is_reordered + 8 * n * with_parents
+    by_id_bytes = 4 * n * graph.is_reordered + 8 * n * with_parents
     # Who has no budget for the graph itself looks vertices up in memory.
     ranks_bytes = 4 * n * (graph.is_reordered and graph.budget_bytes is None)
     return Needs(
         what="a search",
-        results_bytes=stored_bytes + named_bytes,
+        results_bytes=stored_bytes + by_id_bytes,
         mapped_bytes=stored_bytes
-        + named_bytes
+        + by_id_bytes
         + ranks_bytes
         + check_bytes
         + queue_bytes
@@ -116,12 +116,12 @@ def components_needs(graph: StoredGraph, *, validate: bool) -> Needs:
     labels_bytes = 4 * n
     # Smallest positions come and go before the counts.
     counts_bytes = 4 * n
-    named_bytes = 8 * n
+    by_id_bytes = 8 * n
     check_bytes = (8 * n + PIECE_BYTES + graph.sizes.fast_bytes) * validate
     return Needs(
         what="finding components",
-        results_bytes=counts_bytes + named_bytes,
-        mapped_bytes=labels_bytes + counts_bytes + named_bytes + check_bytes,
+        results_bytes=counts_bytes + by_id_bytes,
+        mapped_bytes=labels_bytes + counts_bytes + by_id_bytes + check_bytes,
         held_bytes=labels_bytes,
         kept_bytes=counts_bytes,
         search_bytes=disk.COMPONENTS_BYTES,

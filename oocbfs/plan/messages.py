@@ -59,7 +59,7 @@ class Frontier(NamedTuple):
 
     vertices: float
     edges: float
-    upward: bool | None = None
+    bottom_up: bool | None = None
     sent: float | None = None
 
 
@@ -114,12 +114,12 @@ def set_bytes(num_bits: int, count: int, coded_bits: int = QUICK_BITS) -> int:
     return -(-(few * (low + 1) + (num_bits >> low)) // 8)
 
 
-def up_bytes(num_vertices: int, frontier: float, parts: int) -> float:
+def bottom_up_bytes(num_vertices: int, frontier: float, parts: int) -> float:
     """Bytes of a frontier that a machine receives from the others."""
     return (parts - 1) / parts * set_bytes(num_vertices, round(min(frontier, num_vertices)))
 
 
-def down_bytes(num_vertices: int, edges: float, parts: int) -> float:
+def top_down_bytes(num_vertices: int, edges: float, parts: int) -> float:
     """Bytes of found vertices that a machine sends to the others: one for each edge at most."""
     found = round(min(edges / parts, num_vertices / 2))
     return (parts - 1) / parts * set_bytes(num_vertices, found)
@@ -183,7 +183,9 @@ def read_frontiers(path: str) -> tuple[int, int, list[Frontier]]:
         degree = num_arcs / max(1, num_vertices)
         known = [one for level in found["levels"] for one in _measured(level, degree)]
         frontiers = [
-            one._replace(vertices=size) if one.edges else Frontier(size, size * degree, one.upward)
+            one._replace(vertices=size)
+            if one.edges
+            else Frontier(size, size * degree, one.bottom_up)
             for size, one in zip(map(int, found["level_sizes"]), known, strict=True)
         ]
     except OSError as error:
@@ -198,10 +200,10 @@ def read_frontiers(path: str) -> tuple[int, int, list[Frontier]]:
 def _measured(level: dict[str, Any], degree: float) -> list[Frontier]:
     """Take one record of a result, which may sum up several levels."""
     count = int(level["num_levels"])
-    upward = level["direction"] in ("bottom-up", "heads", "split")
+    bottom_up = level["direction"] in ("bottom-up", "heads", "split")
     # Only a top-down level looks at all edges of its frontier.
-    examined = 0 if upward else (level["edges_examined"] or 0)
-    return [Frontier(level["frontier"] / count, examined / count, upward)] * count
+    examined = 0 if bottom_up else (level["edges_examined"] or 0)
+    return [Frontier(level["frontier"] / count, examined / count, bottom_up)] * count
 
 
 def scaled(frontiers: Sequence[Frontier], by_vertices: float, by_edges: float) -> list[Frontier]:
@@ -210,7 +212,7 @@ def scaled(frontiers: Sequence[Frontier], by_vertices: float, by_edges: float) -
     return [
         first._replace(edges=first.edges * by_edges / by_vertices),
         *(
-            Frontier(max(1.0, one.vertices * by_vertices), one.edges * by_edges, one.upward)
+            Frontier(max(1.0, one.vertices * by_vertices), one.edges * by_edges, one.bottom_up)
             for one in others
         ),
     ]
@@ -223,14 +225,14 @@ class LevelMessages:
     direction: str
     frontier: float
     edges: float
-    up_bytes: float
-    down_bytes: float
+    bottom_up_bytes: float
+    top_down_bytes: float
     coordinator_bytes: float
 
     @property
     def num_bytes(self) -> float:
         """Bytes of a machine in the direction that is taken."""
-        return self.up_bytes if self.direction == "up" else self.down_bytes
+        return self.bottom_up_bytes if self.direction == "bottom-up" else self.top_down_bytes
 
 
 @dataclass(frozen=True)
@@ -266,27 +268,29 @@ def plan_messages(
     Steps name one of so many vertices (``named``), if not one of all.
     """
     parts = machines.workers
-    up_of, down_of = named or (num_vertices, num_vertices)
+    bottom_up_of, top_down_of = named or (num_vertices, num_vertices)
     levels = []
-    left, before, upward = float(num_arcs), 0.0, False
+    left, before, bottom_up = float(num_arcs), 0.0, False
     for frontier in frontiers:
-        if frontier.upward is not None:
-            upward = frontier.upward
-        elif upward:
-            upward = frontier.vertices > min(before, num_vertices / _BETA)
+        if frontier.bottom_up is not None:
+            bottom_up = frontier.bottom_up
+        elif bottom_up:
+            bottom_up = frontier.vertices > min(before, num_vertices / _BETA)
         else:
-            upward = frontier.edges > left / _ALPHA
+            bottom_up = frontier.edges > left / _ALPHA
         before = frontier.vertices
         left = max(0.0, left - frontier.edges)
         levels.append(
             LevelMessages(
-                direction="up" if upward else "down",
+                direction="bottom-up" if bottom_up else "top-down",
                 frontier=frontier.vertices,
                 edges=frontier.edges,
-                up_bytes=up_bytes(
-                    up_of, frontier.vertices if frontier.sent is None else frontier.sent, parts
+                bottom_up_bytes=bottom_up_bytes(
+                    bottom_up_of,
+                    frontier.vertices if frontier.sent is None else frontier.sent,
+                    parts,
                 ),
-                down_bytes=down_bytes(down_of, frontier.edges, parts),
+                top_down_bytes=top_down_bytes(top_down_of, frontier.edges, parts),
                 coordinator_bytes=coordinator_bytes(num_vertices, parts),
             )
         )
@@ -344,7 +348,7 @@ def _warnings(
             f"a coordinator is out of reach: each level takes {each:,.1f} s through the client's "
             "link: use MPI"
         )
-    bitmap = up_bytes(num_vertices, num_vertices / 2, machines.workers) / machines.bandwidth
+    bitmap = bottom_up_bytes(num_vertices, num_vertices / 2, machines.workers) / machines.bandwidth
     if bitmap > _SLOW_LEVEL_SECONDS / 10:
         found.append(
             f"a bitmap of all vertices takes {bitmap:,.2f} s to reach a worker: "

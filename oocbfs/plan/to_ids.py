@@ -1,7 +1,7 @@
 """Predict how long results take from a device to the host, in the order of ids.
 
 Nothing in this module is a measurement of a GPU. What the host takes for a vertex is rounded from
-``scripts/bench naming`` on a busy machine and a random order, which is the worst: see the page of
+``scripts/bench to_ids`` on a busy machine and a random order, which is the worst: see the page of
 benchmarks. Looking ids up was not measured.
 """
 

@@ -67,7 +67,7 @@ class ReachSearch:
             np.empty(0, np.int32),
             none,
         )
-        struct = Struct(kernels.NEAR, near)
+        struct = Struct(near)
         with self._pairs.borrowed() as work:
             control = work.control
             while True:

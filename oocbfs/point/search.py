@@ -165,7 +165,7 @@ class PairSearch:
         ends = np.zeros(sources.size if paths else 0, np.int64)
         with self.borrowed() as work:
             pairs = kernels.Pairs(sources, targets, distances, ends)
-            self._run(work, Struct(kernels.PAIRS, pairs), sources.size)
+            self._run(work, Struct(pairs), sources.size)
             found = work.reach.found[: int(work.control[words.FOUND])].copy()
         return ends, found
 

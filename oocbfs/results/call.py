@@ -44,8 +44,8 @@ class LevelResult(OfGraph):
 class CallStats:
     """How a call went; ``seconds`` is the whole of it, but for compiling.
 
-    Its parts are ``load_seconds`` (what there was to load first), ``traversal_seconds`` (searching)
-    and ``naming_seconds`` (to ids). Kernels are compiled once on a machine: ``compile_seconds`` are
+    Its parts are ``load_seconds`` (what there was to load first), ``search_seconds`` (searching)
+    and ``to_ids_seconds`` (to ids). Kernels are compiled once on a machine: ``compile_seconds`` are
     what that took besides. ``fallback`` says why the GPU was not used, where one was expected, and
     ``engine_reason`` why ``auto`` read from disk.
     """
@@ -54,8 +54,8 @@ class CallStats:
     threads: int
     seconds: float
     load_seconds: float
-    traversal_seconds: float
-    naming_seconds: float
+    search_seconds: float
+    to_ids_seconds: float
     slow_bytes_by_tier: dict[str, int] = field(default_factory=dict, kw_only=True)
     fallback: str | None = field(default=None, kw_only=True)
     engine_reason: str | None = field(default=None, kw_only=True)

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.formats.edges import Ids
-from oocbfs.kernels.components.connect import ComponentStep
 from oocbfs.results import tables
 from oocbfs.results.call import CallStats, OfGraph
 from oocbfs.settings import file_name
@@ -21,6 +20,7 @@ from oocbfs.settings import file_name
 if TYPE_CHECKING:
     from oocbfs.graph.any_stored import AnyStored
     from oocbfs.graph.vertices import Vertex
+    from oocbfs.kernels.components.connect import ComponentStep
 
 _PIECE = 1 << 18
 
@@ -226,8 +226,8 @@ class ComponentsResult(OfGraph, tables.Tabular):
             "seconds": self.stats.seconds,
             "compile_seconds": self.stats.compile_seconds,
             "load_seconds": self.stats.load_seconds,
-            "traversal_seconds": self.stats.traversal_seconds,
-            "naming_seconds": self.stats.naming_seconds,
+            "search_seconds": self.stats.search_seconds,
+            "to_ids_seconds": self.stats.to_ids_seconds,
             "engine": self.stats.engine,
             "threads": self.stats.threads,
             "fallback": self.stats.fallback,

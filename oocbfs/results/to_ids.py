@@ -47,7 +47,7 @@ def levels_to_ids(
     if graph.order is None:
         return levels
     out = arrays.allocate(levels.size, levels.dtype)
-    _fill(out, kernels.rename_levels, threads, levels, graph.order)
+    _fill(out, kernels.levels_to_ids, threads, levels, graph.order)
     return out
 
 
@@ -69,7 +69,7 @@ def parents_to_ids(
     out = arrays.allocate(parents.size, np.int64)
     order = _NO_ORDER if graph.order is None else graph.order
     ids = _NO_IDS if graph.listed_ids is None else graph.listed_ids
-    _fill(out, kernels.rename_parents, threads, parents, order, ids, graph.first_id)
+    _fill(out, kernels.parents_to_ids, threads, parents, order, ids, graph.first_id)
     return out
 
 

@@ -23,9 +23,9 @@ def search_code(graph: StoredGraph, parents: bool, settings: Settings) -> Iterat
 
     yield from _engines(bfs.CODE, disk.CODE, settings)
     kernels = [levels.count_levels, levels.count_reached]
-    kernels += [levels.rename_parents] if parents else []
+    kernels += [levels.parents_to_ids] if parents else []
     kernels += [validation.check_levels] if settings.checks else []
-    yield from _used(graph, kernels, reordering=[levels.rename_levels])
+    yield from _used(graph, kernels, reordering=[levels.levels_to_ids])
 
 
 def components_code(graph: StoredGraph, settings: Settings) -> Iterator[Code]:
@@ -48,7 +48,7 @@ def many_code(graph: StoredGraph, emit: Emit, settings: Settings) -> Iterator[Co
     spreading = [spread.spread_bytes, spread.spread_deep] if emit == "levels" else []
     checks = [validation.check_levels] if settings.checks else []
     kernels = [levels.count_levels, *spreading, *checks]
-    yield from _used(graph, kernels, reordering=[levels.rename_levels])
+    yield from _used(graph, kernels, reordering=[levels.levels_to_ids])
 
 
 def _engines(on_cpu: tuple[Code, ...], on_disk: tuple[Code, ...], settings: Settings) -> list[Code]:

@@ -55,11 +55,11 @@ def components(graph: AnyStored, settings: Settings, *, strong: bool = False) ->
             )
         threads = available_threads(settings.threads)
         found_at = clock()
-        named, counts = components_to_ids(graph, labels, memory_plan.arrays, threads)
+        by_id, counts = components_to_ids(graph, labels, memory_plan.arrays, threads)
         end = clock()
         if settings.checks:
             bounded = settings.memory is not None
-            validate_components(graph, named, counts, bounded=bounded, strong=strong)
+            validate_components(graph, by_id, counts, bounded=bounded, strong=strong)
         if run.engine == "disk":
             graph.release()
     stats = ComponentsStats(
@@ -68,15 +68,15 @@ def components(graph: AnyStored, settings: Settings, *, strong: bool = False) ->
         seconds=end - start,
         load_seconds=found_at - start - run.seconds,
         compile_seconds=compile_seconds() - compiled,
-        traversal_seconds=run.seconds,
-        naming_seconds=end - found_at,
+        search_seconds=run.seconds,
+        to_ids_seconds=end - found_at,
         steps=run.steps,
         tail_bytes=graph.tail_bytes,
         slow_bytes_by_tier=run.slow_bytes_by_tier,
         fallback=choice.fallback,
         engine_reason=run.note or choice.reason,
     )
-    return ComponentsResult(graph, named, stats, counts, strong)
+    return ComponentsResult(graph, by_id, stats, counts, strong)
 
 
 def _connect_strongly(

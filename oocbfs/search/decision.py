@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from oocbfs.errors import BudgetError, QueryError
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.kernels.bfs import search as bfs
-from oocbfs.kernels.components import connect
 from oocbfs.plan.host import (
     MemoryPlan,
     components_needs,
@@ -20,7 +19,6 @@ from oocbfs.plan.host import (
     search_needs,
     unbounded_plan,
 )
-from oocbfs.search.code import components_code, search_code
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
@@ -56,6 +54,8 @@ def decide_bfs(graph: StoredGraph, parents: bool, settings: Settings) -> MemoryP
     graph.expect_unpacking()
     if not settings.on_host:
         return unbounded_plan(graph, settings.engine)
+    from oocbfs.search.code import search_code
+
     expect_code(graph.path, search_code(graph, parents, settings), settings.memory)
     bfs.load()
     threads = available_threads(settings.threads)
@@ -70,6 +70,9 @@ def decide_components(graph: StoredGraph, settings: Settings) -> MemoryPlan:
         raise QueryError(f"the {settings.engine} engine keeps to no memory budget: leave it out")
     if not settings.on_host:
         return unbounded_plan(graph, settings.engine)
+    from oocbfs.kernels.components import connect
+    from oocbfs.search.code import components_code
+
     expect_code(graph.path, components_code(graph, settings), settings.memory)
     connect.load()
     needs = components_needs(graph, validate=settings.checks)

@@ -273,11 +273,11 @@ class Searches:
             distances = None if targets is None else levels[targets[number]]
             row: Levels | None = None
             if self._emit == "levels":
-                named = levels
+                by_id = levels
                 if graph.order is not None:
-                    named = fresh(levels.size, levels.dtype)
-                    results.rename_levels(named, 0, levels, graph.order, 0, levels.size)
-                row = smallest(named, sizes.size - 1)
+                    by_id = fresh(levels.size, levels.dtype)
+                    results.levels_to_ids(by_id, 0, levels, graph.order, 0, levels.size)
+                row = smallest(by_id, sizes.size - 1)
             return SourceResult(sources[number], graph, sizes, "one-per-core", row, distances)
 
         yield from ordered_map(work, range(len(sources)), self._most_alone)

@@ -22,13 +22,11 @@ from oocbfs.formats.edges import Ids
 from oocbfs.formats.io.ordered import available_threads, over_ranges
 from oocbfs.kernels.compiling import clock, compile_seconds
 from oocbfs.kernels.results import levels as kernels
-from oocbfs.methods import AUTO, parse_method
 from oocbfs.plan.host import why_disk
 from oocbfs.query import ById, Output, Query, Reached, Run
 from oocbfs.results.bfs import BfsResult, Stats
 from oocbfs.results.levels import LevelTable
 from oocbfs.results.to_ids import count_sizes, levels_to_ids, parents_to_ids
-from oocbfs.results.validation import Levels, validate
 from oocbfs.search.decision import decide_bfs
 from oocbfs.settings import Settings
 
@@ -50,7 +48,6 @@ def bfs(
     """Search a graph from one source, or from the nearest of several; see ``AnyGraph.bfs``."""
     began = clock(), compile_seconds()
     settings.check()
-    method = str(parse_method(settings.method))
     only = only_engine(graph, settings)
     if only is not None:
         refuse(only, graph, settings)
@@ -78,7 +75,9 @@ def bfs(
         run, choice = _run(graph, query, out, settings, only)
         by_id = run.by_id or _to_ids(graph, out, run, settings)
         seconds = clock() - began[0]
-        stats = _stats(graph, run, by_id, choice, method, seconds, compile_seconds() - began[1])
+        stats = _stats(
+            graph, run, by_id, choice, settings.method, seconds, compile_seconds() - began[1]
+        )
         result = _result(graph, sources, run, by_id, stats, settings)
         if settings.checks:
             _validate(graph, sources, result, run, parents, settings)
@@ -89,7 +88,7 @@ def bfs(
 
 def only_engine(graph: AnyStored, settings: Settings) -> Engine | None:
     """Return the engine that alone can do what was asked for; None if there is a choice."""
-    if settings.method != AUTO:
+    if settings.method != "auto":
         return engine_named("shards" if graph.is_sharded else "lab")
     if settings.devices is not None:
         return engine_named("devices")
@@ -184,8 +183,8 @@ def _stats(
         seconds=seconds,
         load_seconds=seconds - run.seconds - by_id.seconds,
         compile_seconds=compiling,
-        traversal_seconds=run.seconds,
-        naming_seconds=by_id.seconds,
+        search_seconds=run.seconds,
+        to_ids_seconds=by_id.seconds,
         edges_traversed=arcs if graph.directed else arcs // 2,
         levels=LevelTable(run.records, run.depth, sizes, tuple(run.slow_bytes_by_tier), run.beside),
         slow_bytes_by_tier=run.slow_bytes_by_tier,
@@ -229,6 +228,8 @@ def _validate(
     settings: Settings,
 ) -> None:
     """Check what is handed out; a search that stops early leaves its last level unexpanded."""
+    from oocbfs.results.validation import Levels, validate
+
     every = (0, graph.num_vertices)
     handed_out = Levels(
         result.levels_between(*every),

@@ -216,7 +216,7 @@ def _calls(graph: Graph, ours: Ours | None = None, **options: Any) -> Runner:
             stats = graph.bfs(source, **options).stats
             seconds.append(time.perf_counter() - start)
             if ours is not None:
-                ours.loop.append(stats.traversal_seconds)
+                ours.loop.append(stats.search_seconds)
                 examined = sum(level.edges_examined or 0 for level in stats.levels)
                 ours.edges_examined.append(examined)
                 ours.examined = max(ours.examined, examined / max(1, graph.num_edges))

@@ -20,7 +20,7 @@ from oocbfs.cluster.coordinator import Packed
 from oocbfs.cluster.driver import Outcome, search
 from oocbfs.cluster.results import AllResults
 from oocbfs.cluster.sharding import shard
-from oocbfs.plan.messages import down_bytes, up_bytes
+from oocbfs.plan.messages import bottom_up_bytes, top_down_bytes
 from oocbfs.query import Query
 from oocbfs.search.graph import Graph, open_file
 from oocbfs.search.sharded import ShardedGraph, open_sharded
@@ -97,7 +97,7 @@ def _time(
                 start = time.perf_counter()
                 result = run(source)
                 whole = time.perf_counter() - start
-                seconds[name].append([whole, result.stats.traversal_seconds])
+                seconds[name].append([whole, result.stats.search_seconds])
             levels += len(result.level_sizes)
     medians = {name: np.median(each, axis=0) for name, each in seconds.items()}
     per_level = levels / (options.rounds * len(sources))
@@ -159,11 +159,11 @@ def formula(graph: ShardedGraph, level: dict[str, Any]) -> float:
     shape, told = graph._stored.shape, level["exchange"]
     p = shape.cut.num_shards
     if level["direction"] == "bottom-up":
-        return up_bytes(shape.useful, told["vertices"], p)
+        return bottom_up_bytes(shape.useful, told["vertices"], p)
     # On paper, a machine finds its own vertices, too, as many as of each other one; the edges that
     # lead there are on all machines.
     found = [named * p / (p - 1) for named in told["named"]]
-    return float(np.mean([down_bytes(shape.non_isolated, p * one, p) for one in found]))
+    return float(np.mean([top_down_bytes(shape.non_isolated, p * one, p) for one in found]))
 
 
 def _count(title: str, graph: ShardedGraph, sources: list[int]) -> None:
@@ -179,7 +179,7 @@ def _count(title: str, graph: ShardedGraph, sources: list[int]) -> None:
         machine = ["-", "-", "-"]
         if among is not None:
             told = among[number]["exchange"]
-            bound = down_bytes(graph._stored.shape.non_isolated, frontier_edges, p)
+            bound = top_down_bytes(graph._stored.shape.non_isolated, frontier_edges, p)
             machine = [
                 f"{told['sent'] / p:,.0f}",
                 f"{formula(graph, among[number]):,.0f}",
@@ -188,7 +188,7 @@ def _count(title: str, graph: ShardedGraph, sources: list[int]) -> None:
         rows.append(
             [
                 str(number),
-                "up" if is_up else "down",
+                "bottom-up" if is_up else "top-down",
                 f"{level.frontier:,}",
                 f"{frontier_edges:,}",
                 *machine,

@@ -66,7 +66,7 @@ def measure(graph: Graph, folder: Path, options: argparse.Namespace) -> None:
     result = graph.components(threads=options.threads)
     decoded, whole = result.stats.tail_bytes_decoded, result.stats.tail_bytes
     print(f"\n{decoded:,} of {whole:,} tail bytes decoded ({decoded / max(1, whole):.4%})")
-    print(f"{1e3 * result.stats.naming_seconds:.1f} ms for naming and counting")
+    print(f"{1e3 * result.stats.to_ids_seconds:.1f} ms for bringing labels to ids and counting")
 
 
 def _ways(

@@ -195,7 +195,7 @@ def count_bytes(
     pending = np.empty(n, np.int64)
     cache = empty_cache(tails.size)
     sectors = 0
-    left_edges = rows.num_edges
+    left_edges = rows.num_arcs
     known, by_heads = True, 0
     count, frontier = 0, np.empty(0, np.int64)
 
@@ -227,7 +227,7 @@ def count_bytes(
         edges = int(rows.degrees[frontier].sum(dtype=np.int64))
         left_edges -= edges
         if policy in (Policy.EDGES, Policy.SHARES):
-            looks = policy.is_bottom_up(edges, left_edges, rows.num_edges)
+            looks = policy.is_bottom_up(edges, left_edges, rows.num_arcs)
         known = small and not looks
         cut = 0
         if looks:

@@ -63,7 +63,7 @@ def search(graph: ShardedGraph | Graph, sources: Sequence[int], **how: int) -> d
     seconds, levels = 0.0, 0
     for source in sources:
         result = graph.bfs(source, **how)  # type: ignore[arg-type]
-        seconds += result.stats.traversal_seconds
+        seconds += result.stats.search_seconds
         levels += len(result.stats.levels)
     return {"seconds": seconds, "levels": levels}
 
@@ -126,7 +126,7 @@ def _kill(
 
         with oocbfs.open(manifest.folder, cluster=cluster.scheduler_address) as graph:
             graph.bfs(source)  # on workers that have the shards open
-            usual = graph.bfs(source).stats.traversal_seconds
+            usual = graph.bfs(source).stats.search_seconds
             start = time.perf_counter()
             with Killer(cluster, when) as killer:
                 graph.bfs(source)

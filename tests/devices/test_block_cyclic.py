@@ -18,7 +18,7 @@ from oocbfs.graph.rows import span
 from oocbfs.kernels.constants import NO_HEAD
 from oocbfs.kernels.cuda.source import Control
 from oocbfs.kernels.emulator.build import Checks
-from oocbfs.plan.messages import down_bytes, up_bytes
+from oocbfs.plan.messages import bottom_up_bytes, top_down_bytes
 from tests.support.exhaustive import crossing
 from tests.support.gpu.block_cyclic import check_block_cyclic, emulated
 from tests.support.gpu.emulated import LARGE, NORMAL, device, schedules
@@ -142,9 +142,9 @@ def test_bytes_of_links_are_those_of_the_formulas(count: int) -> None:
         with emulated(rows, None, count) as bfs:
             steps = bfs.run(np.array([200], np.uint32), direction).steps
         # Where parents are wanted, devices tell each other what is visited before they go down.
-        formula = up_bytes(n, n / 2, count)
+        formula = bottom_up_bytes(n, n / 2, count)
         if direction is DeviceDirection.TOP_DOWN:
-            formula += down_bytes(n, 4 * n, count)
+            formula += top_down_bytes(n, 4 * n, count)
         for step in steps:
             assert len(step.link_bytes) == count * (count - 1)
             for number in range(count):

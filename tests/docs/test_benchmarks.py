@@ -24,12 +24,12 @@ from tests.benchmarks import (
     distances,
     methods,
     names,
-    naming,
     networkx,
     outofcore,
     pairs,
     pcie,
     resident,
+    to_ids,
     workers,
 )
 from tests.benchmarks.common import Run
@@ -54,10 +54,10 @@ def test_names(tmp_path: Path, capsys: pytest.CaptureFixture[str], graph: str) -
     assert not list(tmp_path.iterdir())
 
 
-def test_naming(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_to_ids(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "g.ocg"
     oocbfs.convert(generators.rmat(8, seed=1), path, order="degree")
-    naming.main([str(path), "--scale", "2", "--vertices", "1000", "--runs", "1"])
+    to_ids.main([str(path), "--scale", "2", "--vertices", "1000", "--runs", "1"])
     shown = capsys.readouterr().out
     assert "1,000 levels on the host" in shown
     assert "| H100 PCIe |" in shown

@@ -48,7 +48,7 @@ def test_a_search_says_what_compiling_took(
         monkeypatch.setattr(kernels, "count_levels", slow)
         stats = graph.bfs(1, engine="disk").stats
         assert stats.compile_seconds > 0
-        parts = stats.load_seconds, stats.traversal_seconds, stats.naming_seconds
+        parts = stats.load_seconds, stats.search_seconds, stats.to_ids_seconds
         assert sum(parts) == pytest.approx(stats.seconds)
         assert min(parts) >= 0
         assert stats.edges_per_second == stats.edges_traversed / stats.seconds

@@ -18,7 +18,6 @@ from oocbfs.errors import FormatError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.graph import single_rows
 from oocbfs.graph.single_rows import RowsReader, Work
-from oocbfs.kernels.point import state as words
 from oocbfs.kernels.point.state import make_reach, reach_at
 from oocbfs.kernels.point.table import clear, enter, find, home_of, slot_of
 from oocbfs.kernels.structs import Struct
@@ -68,7 +67,7 @@ def colliding(address: int, slots: int) -> list[int]:
 @given(st.lists(st.lists(st.integers(0, 400), max_size=60), max_size=6))
 def test_a_table_finds_what_was_entered_since_it_was_cleared(rounds: list[list[int]]) -> None:
     reach = make_reach(64)
-    struct = Struct(words.REACH, reach)
+    struct = Struct(reach)
     candidates = [*colliding(struct.address, 128), 0, 0xFFFFFFFE][-401:]
     out = np.zeros(len(candidates), np.int64)
     for picked in rounds:

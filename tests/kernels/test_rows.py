@@ -104,7 +104,7 @@ def test_communities_are_not_searched_again_and_again(threads: int) -> None:
     for source in range(0, len(graph), 700):
         done = search(rows, rows, np.array([source]), levels, threads=threads, kept=scratch)
         assert levels.tolist() == plain_bfs(rows, rows, [source])
-        assert done.records["edges"].sum() <= 1.2 * rows.num_edges / number
+        assert done.records["edges"].sum() <= 1.2 * rows.num_arcs / number
         assert done.edges == sum(len(graph[u]) for u in np.flatnonzero(levels >= 0))
         assert done.sizes.tolist() == np.bincount(levels[levels >= 0]).tolist()
     assert len(scratch) == 1

@@ -18,16 +18,16 @@ from oocbfs.plan.messages import (
     CODED_BITS,
     Frontier,
     Machines,
+    bottom_up_bytes,
     coordinator_bytes,
-    down_bytes,
     grid_bytes,
     parse_bandwidth,
     plan_messages,
     read_frontiers,
     scaled,
     set_bytes,
+    top_down_bytes,
     uniform_frontiers,
-    up_bytes,
 )
 from oocbfs.search.sharded import ShardedGraph
 from tests.benchmarks.cluster import packed_search
@@ -40,14 +40,14 @@ def test_formulas_by_hand() -> None:
     """Figures worked out on paper, for 2^20 vertices."""
     n = 1 << 20
     # A bitmap has 131,072 bytes, of which a machine has a quarter itself.
-    assert up_bytes(n, n / 2, 4) == down_bytes(n, 4 * n, 4) == 98_304
+    assert bottom_up_bytes(n, n / 2, 4) == top_down_bytes(n, 4 * n, 4) == 98_304
     # 1,024 vertices: ten low bits and one more each, and 1,024 high parts.
-    assert up_bytes(n, 1024, 4) == 0.75 * (1024 * 11 + 1024) / 8
+    assert bottom_up_bytes(n, 1024, 4) == 0.75 * (1024 * 11 + 1024) / 8
     # 4,096 edges, a quarter of them on each machine, three quarters of what they lead to sent away.
-    assert down_bytes(n, 4096, 4) == up_bytes(n, 1024, 4)
+    assert top_down_bytes(n, 4096, 4) == bottom_up_bytes(n, 1024, 4)
     assert coordinator_bytes(n, 4) == 6 * 131_072
     assert grid_bytes(n, 16) == 2 * 131_072 / 4
-    assert up_bytes(n, 5, 1) == down_bytes(n, 5, 1) == up_bytes(n, 0, 4) == 0
+    assert bottom_up_bytes(n, 5, 1) == top_down_bytes(n, 5, 1) == bottom_up_bytes(n, 0, 4) == 0
 
 
 @given(st.integers(100, 3000), st.data())
@@ -116,9 +116,10 @@ def test_directions_follow_the_edges() -> None:
     ]
     found = plan_messages(10_000, 100_000, frontiers, TEN_GBIT)
     directions = [level.direction for level in found.levels]
-    assert directions == ["down", "down", "up", "up", "up", "down"]
+    assert directions == ["top-down", "top-down", "bottom-up", "bottom-up", "bottom-up", "top-down"]
     sent = [
-        level.up_bytes if level.direction == "up" else level.down_bytes for level in found.levels
+        level.bottom_up_bytes if level.direction == "bottom-up" else level.top_down_bytes
+        for level in found.levels
     ]
     assert found.exchanges[0].num_bytes == sum(sent)
     waits = 6 * TEN_GBIT.latency
@@ -174,7 +175,9 @@ def test_command_line(searched: tuple[Path, Path, dict[str, Any]]) -> None:
         found = json.loads(done.stdout)
         assert found["vertices"] == printed["vertices"]
         assert found["machines"]["bandwidth"] == 25e9 / 8
-        sent = sum(level[f"{level['direction']}_bytes"] for level in found["levels"])
+        sent = sum(
+            level[f"{level['direction'].replace('-', '_')}_bytes"] for level in found["levels"]
+        )
         assert found["exchanges"][0]["num_bytes"] == sent > 0
         shown = call("plan", *arguments, "--workers", 4, "--latency", 5000).stdout
         assert "warning: deep: " in shown
@@ -195,7 +198,7 @@ def test_a_sharded_graph(tmp_path: Path, searched: tuple[Path, Path, dict[str, A
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert (found["vertices"], found["arcs"]) == (printed["vertices"], printed["arcs"])
-    assert {level["direction"] for level in found["levels"]} == {"up", "down"}
+    assert {level["direction"] for level in found["levels"]} == {"bottom-up", "top-down"}
     refused = call("plan", parts)
     assert refused.returncode == 1
     assert "plan it with --workers" in said(refused)[-1]

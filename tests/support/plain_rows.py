@@ -79,7 +79,7 @@ def make_rows(graph: Graph, weights: Sequence[int], shift: int = 3) -> Rows:
         tails=np.frombuffer(bytes(tails) + bytes(16), np.uint8),
         degrees=np.array(degrees, np.uint32),
         shift=shift,
-        num_edges=sum(degrees),
+        num_arcs=sum(degrees),
         max_degree=max(degrees, default=0),
         num_ids=len(heads),
     )

@@ -191,7 +191,9 @@ def _lines(summary: dict[str, Any], found: MessagePlan) -> Iterator[str]:
     parts = ", ".join(f"{name} {format_size(size)}" for name, size in found.worker_bytes.items())
     yield f"a worker holds {format_size(sum(found.worker_bytes.values()))}: {parts}"
     yield ""
-    yield _row("level", "direction", "frontier", "its edges", "up", "down", "coordinator")
+    yield _row(
+        "level", "direction", "frontier", "its edges", "bottom-up", "top-down", "coordinator"
+    )
     lines = [_level(number, level) for number, level in enumerate(found.levels)]
     yield from shared.shortened(lines)
     yield ""
@@ -212,7 +214,7 @@ def _lines(summary: dict[str, Any], found: MessagePlan) -> Iterator[str]:
 
 
 def _level(number: int, level: LevelMessages) -> str:
-    sent = map(format_size, (level.up_bytes, level.down_bytes, level.coordinator_bytes))
+    sent = map(format_size, (level.bottom_up_bytes, level.top_down_bytes, level.coordinator_bytes))
     return _row(number, level.direction, f"{level.frontier:,.0f}", f"{level.edges:,.0f}", *sent)
 
 

@@ -41,8 +41,8 @@ def durations(stats: Stats | ComponentsStats) -> Iterator[tuple[str, str]]:
     """Write how long a search took, with how many threads, on which engine, and its parts."""
     engine = f"{stats.threads} threads on the {stats.engine} engine"
     yield "seconds", f"{stats.seconds:.6f} with {engine}"
-    parts = f"{stats.load_seconds:.6f} loading, {stats.traversal_seconds:.6f} searching"
-    yield "of these", f"{parts}, {stats.naming_seconds:.6f} naming results by id"
+    parts = f"{stats.load_seconds:.6f} loading, {stats.search_seconds:.6f} searching"
+    yield "of these", f"{parts}, {stats.to_ids_seconds:.6f} bringing results to ids"
     if stats.compile_seconds:
         yield "compiling", f"{stats.compile_seconds:.6f} besides, once on this machine"
 

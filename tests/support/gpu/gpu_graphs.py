@@ -49,7 +49,7 @@ def rows_of(matrix: Matrix, shift: int = 4, weights: NDArray[np.uint32] | None =
         tails=align_tails(tails[:size]),
         degrees=degrees,
         shift=shift,
-        num_edges=keys.size,
+        num_arcs=keys.size,
         max_degree=int(degrees.max(initial=0)),
         num_ids=heads.size,
     )

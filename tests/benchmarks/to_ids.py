@@ -45,7 +45,7 @@ _PIECE = 4 << 20
 
 def main(arguments: Sequence[str]) -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(prog="scripts/bench naming", description=__doc__)
+    parser = argparse.ArgumentParser(prog="scripts/bench to_ids", description=__doc__)
     parser.add_argument("graph", nargs="?", type=Path, metavar="GRAPH.ocg")
     parser.add_argument("--scale", type=int, default=1, help="how many times the graph is meant")
     parser.add_argument("--vertices", type=int, default=65_600_000)
@@ -83,7 +83,7 @@ def measure(num_vertices: int, threads: int, runs: int) -> dict[str, float]:
 
     steps: dict[str, Callable[[], Any]] = {
         "bring into order": lambda: over_ranges(
-            kernels.rename_levels, num_vertices, threads, out, 0, levels, order
+            kernels.levels_to_ids, num_vertices, threads, out, 0, levels, order
         ),
         "count levels": lambda: count_sizes(levels, 9, threads),
         "count edges": lambda: over_ranges(
