@@ -133,7 +133,7 @@ def _write_rows(opened: AnyStored, form: str, options: argparse.Namespace) -> in
     from oocbfs.progress import Phases
 
     if not isinstance(opened, StoredGraph):
-        raise QueryError(f"{opened.path}: is in parts, whose rows cannot be written: export edges")
+        raise QueryError(f"{opened.path}: is in shards, whose rows cannot be written: export edges")
     choose_row_format(options.output, opened)
     numbered = f"{options.output}: vertices are numbered from {FIRST[form]} in the order of their"
     lost = "which this format cannot hold"

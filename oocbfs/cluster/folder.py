@@ -32,7 +32,7 @@ class ShardFolder(AnyStored):
         self.num_arcs = self.manifest.num_arcs
         self.directed = self.manifest.directed
         self.num_shards = self.manifest.cut.num_shards
-        self._parts: dict[int, Container] = {}
+        self._shards: dict[int, Container] = {}
 
     @property
     def path(self) -> str:
@@ -75,9 +75,9 @@ class ShardFolder(AnyStored):
 
     def shard(self, number: int) -> Container:
         """Open the file of a shard; kept until ``close``."""
-        if number not in self._parts:
-            self._parts[number] = self.manifest.open(number)
-        return self._parts[number]
+        if number not in self._shards:
+            self._shards[number] = self.manifest.open(number)
+        return self._shards[number]
 
     def neighbor_ids(self, vertex: int, *, inward: bool) -> Ids:
         """Ids of the neighbours of an id, also where users know vertices by names."""
@@ -157,11 +157,11 @@ class ShardFolder(AnyStored):
 
     def release(self) -> None:
         """Let go of mapped pages, so that they count as memory of this process no more."""
-        for container in (self._container, *self._parts.values()):
+        for container in (self._container, *self._shards.values()):
             container.release()
 
     def close(self) -> None:
         """Let go of the files."""
-        while self._parts:
-            self._parts.popitem()[1].close()
+        while self._shards:
+            self._shards.popitem()[1].close()
         self._container.close()

@@ -105,7 +105,7 @@ class Inputs:
 
 
 def sort_out(inputs: Any) -> Inputs:  # noqa: ANN401
-    """Tell what inputs are: one, or a list of them if at least one in it is no edge."""
+    """Sort inputs out: there is one, or a list of them if at least one in it is no edge."""
     if isinstance(inputs, Sequence) and not isinstance(inputs, str) and not len(inputs):
         raise QueryError("nothing to convert: name at least one input")
     several = (isinstance(inputs, (list, tuple)) and any(map(is_alone, inputs))) or _are_paths(

@@ -183,7 +183,7 @@ class Removal(Closing):
         return (keys & self._mask if side else keys >> self._bits).view(np.int64)
 
     def remaining(self, degrees: NDArray[np.uint32], *, declared: bool) -> NDArray[np.bool_]:
-        """Tell of each vertex whether it stays, by its degree after all keys were filtered.
+        """Return for each vertex whether it stays, by its degree after all keys were filtered.
 
         Vertices that were ``declared`` do not follow from edges.
         """

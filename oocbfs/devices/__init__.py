@@ -1,1 +1,1 @@
-"""Searches on several GPUs of one host: a part of the vertices on each, and what they exchange."""
+"""Searches on several GPUs of one host: a shard of the graph on each, and what they exchange."""

@@ -1,4 +1,4 @@
-"""A part of the vertices on one device: its memory, and its kernels."""
+"""A shard of a graph on one device: its memory, and its kernels."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Predict what machines that share a graph tell each other: formulas, and what follows from them.
 
-A graph of n vertices is cut into p parts, and a search goes level by level. A level is found in
-one of two ways. *Up*: everybody gets to know the frontier, and searches for it. *Down*: everybody
-expands its own part of the frontier, and tells the owners what it found. Both send a set of
-vertices, as a bitmap of n bits or, where few are named, in a code of known length (``set_bytes``).
-With a *coordinator*, the client merges: all of it passes through one machine.
+A graph of n vertices is cut into p shards, and a search goes level by level. A level is found in
+one of two ways. *Bottom-up*: everybody gets to know the frontier, and searches for it. *Top-down*:
+everybody expands its own share of the frontier, and tells the owners what it found. Both send a set
+of vertices, as a bitmap of n bits or, where these are few, in a code of known length
+(``set_bytes``). With a *coordinator*, the client merges: all of it passes through one machine.
 Nothing here is a measurement: see MODEL.
 """
 
@@ -20,14 +20,15 @@ from typing import Any, NamedTuple
 from oocbfs.errors import QueryError, shown
 
 MODEL = (
-    "Bytes of one machine. Up: (p-1)/p · S(n, f) for a frontier of f vertices. Down: at most "
-    "(p-1)/p · S(n, m/p) for a frontier with m edges. S(n, k) is n/8 or, if k is below n/40, "
-    "(k·(l+1) + n/2^l)/8 with l = floor(log2(n/k)). In a graph in parts, n are the vertices up to "
-    "the last that leads on (up), or has an edge (down), and f those that lead on. Coordinator: "
-    "(p+2)·n/8 through the client, whatever the frontier. 2-D cut: n/8 for each of its two sides, "
-    "divided by the square root of p. Seconds: bytes over the bandwidth, and the latency of each "
-    "level. Levels go up from where a frontier has more than a fifteenth of the edges that are "
-    "left, until it shrinks below an eighteenth of the vertices. Computing is not modelled."
+    "Bytes of one machine. Bottom-up: (p-1)/p · S(n, f) for a frontier of f vertices. Top-down: at "
+    "most (p-1)/p · S(n, m/p) for a frontier with m edges. S(n, k) is n/8 or, if k is below n/40, "
+    "(k·(l+1) + n/2^l)/8 with l = floor(log2(n/k)). In a sharded graph, n are the vertices up to "
+    "the last that leads on (bottom-up), or has an edge (top-down), and f those that lead on. "
+    "Coordinator: (p+2)·n/8 through the client, whatever the frontier. 2-D cut: n/8 for each of "
+    "its two sides, divided by the square root of p. Seconds: bytes over the bandwidth, and the "
+    "latency of each level. Levels go bottom-up from where a frontier has more than a fifteenth of "
+    "the edges that are left, until it shrinks below an eighteenth of the vertices. Computing is "
+    "not modelled."
 )
 
 # So many vertices there are for each one that a message names, if these are coded. With fewer, the
@@ -114,25 +115,25 @@ def set_bytes(num_bits: int, count: int, coded_bits: int = QUICK_BITS) -> int:
     return -(-(few * (low + 1) + (num_bits >> low)) // 8)
 
 
-def bottom_up_bytes(num_vertices: int, frontier: float, parts: int) -> float:
+def bottom_up_bytes(num_vertices: int, frontier: float, shards: int) -> float:
     """Bytes of a frontier that a machine receives from the others."""
-    return (parts - 1) / parts * set_bytes(num_vertices, round(min(frontier, num_vertices)))
+    return (shards - 1) / shards * set_bytes(num_vertices, round(min(frontier, num_vertices)))
 
 
-def top_down_bytes(num_vertices: int, edges: float, parts: int) -> float:
+def top_down_bytes(num_vertices: int, edges: float, shards: int) -> float:
     """Bytes of found vertices that a machine sends to the others: one for each edge at most."""
-    found = round(min(edges / parts, num_vertices / 2))
-    return (parts - 1) / parts * set_bytes(num_vertices, found)
+    found = round(min(edges / shards, num_vertices / 2))
+    return (shards - 1) / shards * set_bytes(num_vertices, found)
 
 
-def coordinator_bytes(num_vertices: int, parts: int) -> float:
-    """Bytes of a level through the client: the frontier to each part, and what is found back."""
-    return (parts + 2) * num_vertices / 8
+def coordinator_bytes(num_vertices: int, shards: int) -> float:
+    """Bytes of a level through the client: the frontier to each shard, and what is found back."""
+    return (shards + 2) * num_vertices / 8
 
 
-def grid_bytes(num_vertices: int, parts: int) -> float:
+def grid_bytes(num_vertices: int, shards: int) -> float:
     """Bytes that a machine would receive in a level if rows and columns were cut."""
-    return 2 * num_vertices / 8 / math.sqrt(parts)
+    return 2 * num_vertices / 8 / math.sqrt(shards)
 
 
 def depths(depth: int) -> tuple[int, int]:
@@ -267,7 +268,7 @@ def plan_messages(
 
     Steps name one of so many vertices (``named``), if not one of all.
     """
-    parts = machines.workers
+    shards = machines.workers
     bottom_up_of, top_down_of = named or (num_vertices, num_vertices)
     levels = []
     left, before, bottom_up = float(num_arcs), 0.0, False
@@ -288,22 +289,22 @@ def plan_messages(
                 bottom_up_bytes=bottom_up_bytes(
                     bottom_up_of,
                     frontier.vertices if frontier.sent is None else frontier.sent,
-                    parts,
+                    shards,
                 ),
-                top_down_bytes=top_down_bytes(top_down_of, frontier.edges, parts),
-                coordinator_bytes=coordinator_bytes(num_vertices, parts),
+                top_down_bytes=top_down_bytes(top_down_of, frontier.edges, shards),
+                coordinator_bytes=coordinator_bytes(num_vertices, shards),
             )
         )
     exchanges = _exchanges(num_vertices, levels, machines)
-    shard_bytes = (file_bytes or _BYTES_PER_EDGE * num_arcs) / parts
+    shard_bytes = (file_bytes or _BYTES_PER_EDGE * num_arcs) / shards
     return MessagePlan(
         levels=levels,
         exchanges=exchanges,
         worker_bytes={
             "program": _PROGRAM_BYTES,
-            "part of the file": shard_bytes,
+            "shard of the file": shard_bytes,
             "bitmaps": 3 * num_vertices / 8,
-            "levels": 4 * num_vertices / parts,
+            "levels": 4 * num_vertices / shards,
         },
         warnings=_warnings(num_vertices, len(levels), exchanges, machines),
     )

@@ -84,7 +84,7 @@ def search_arrays(
 def shard_arrays(
     cut: Cut, shard: int, tail_bytes: tuple[int, ...], *, with_parents: bool
 ) -> dict[str, ArrayShape]:
-    """List the arrays of a part of the vertices; bitmaps of all shards are of one size."""
+    """List the arrays of a shard; bitmaps of all shards are of one size."""
     arrays = search_arrays(cut.rows_of(shard), tail_bytes, with_parents=with_parents)
     bitmap = ArrayShape(2 * cut.words_of(0), np.uint32)
     return {**arrays, "visited": bitmap, "claimed": bitmap}

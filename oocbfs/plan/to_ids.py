@@ -19,7 +19,7 @@ _ORDER_SECONDS = 40e-9
 
 
 class ToIdsForecast(NamedTuple):
-    """Seconds of results by part: the device names a piece and copies it, the host takes it.
+    """Seconds by step: the device brings a piece to ids and copies it, the host takes it.
 
     The host is busy with one piece while the device works on the next. ``order_seconds`` follow, if
     the host has to bring results into order.
@@ -31,8 +31,8 @@ class ToIdsForecast(NamedTuple):
     order_seconds: float
 
     def __str__(self) -> str:
-        """Write milliseconds by part, those that there are."""
-        names = ("named", "copied", "written meanwhile", "brought into order by the host")
+        """Write milliseconds by step, those that there are."""
+        names = ("brought to ids", "copied", "written meanwhile", "brought into order by the host")
         parts = zip(names, self, strict=True)
         return ", ".join(f"{name} {1000 * seconds:.1f} ms" for name, seconds in parts if seconds)
 

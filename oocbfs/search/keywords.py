@@ -46,7 +46,7 @@ def spelled_out(kind: type) -> Callable[[_Method], _Method]:
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint)
             for name, hint in kind.__annotations__.items()
         ]
-        method.__signature__ = signature.replace(parameters=own + given)  # type: ignore[attr-defined]
+        vars(method)["__signature__"] = signature.replace(parameters=own + given)
         return method
 
     return decorate

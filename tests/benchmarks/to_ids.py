@@ -132,7 +132,7 @@ def print_model(graph: StoredGraph, scale: int, before_seconds: float, threads: 
         ]
         rows.append([gpu.name, *(f"{1000 * part:.1f}" for part in milliseconds)])
     before = ("before: copied", "host, one thread", "in all")
-    now = ("now: named", "copied", "written meanwhile", "in all")
+    now = ("now: to ids", "copied", "written meanwhile", "in all")
     title = f"model of {num_vertices:,} vertices, {scale * graph.num_arcs:,} arcs, in ms"
     show(title, ("GPU", "search", *before, *now), rows)
 

@@ -17,7 +17,7 @@ def test_the_host_works_while_the_device_does() -> None:
 
 def test_parts_are_written_in_milliseconds() -> None:
     assert str(ToIdsForecast(0.002, 0.001, 0.0045, 0.0)) == (
-        "named 2.0 ms, copied 1.0 ms, written meanwhile 4.5 ms"
+        "brought to ids 2.0 ms, copied 1.0 ms, written meanwhile 4.5 ms"
     )
 
 
