@@ -15,7 +15,8 @@ import shlex
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from threading import get_ident
+from typing import Self, TypeVar
 from weakref import WeakMethod, finalize
 
 import numpy as np
@@ -105,7 +106,7 @@ class Opened:
         """Bytes that the file had when it was opened."""
         return self.stamp[2]
 
-    def reading(self) -> Reading:
+    def reading(self) -> Self:
         """Read inside a block, which ends in an error if the file is not what was opened.
 
         That error replaces one of the block itself, because a changed file often looks damaged.
@@ -117,7 +118,25 @@ class Opened:
         FormatError
             If another program changed the file, or it cannot be read any more.
         """
-        return Reading(self)
+        return self
+
+    def __enter__(self) -> None:
+        """Let a reader in, unless the file is closed."""
+        thread = get_ident()
+        with self._lock:
+            depth = self._readers.get(thread, 0)
+            # A thread that is reading already may continue.
+            if self._release is not None and not depth:
+                raise QueryError(f"{self.path}: is closed: open it again")
+            self._readers[thread] = depth + 1
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Let a reader out; the last one closes the file, if close() was called."""
+        try:
+            if error is None or isinstance(error, Exception):
+                self._check(error)
+        finally:
+            self._leave()
 
     def each(self, items: Iterator[Item]) -> Iterator[Item]:
         """Yield items that are made by reading, each checked before it is given out."""
@@ -129,18 +148,8 @@ class Opened:
                     return
             yield item
 
-    def enter(self) -> None:
-        """Let a reader in, unless the file is closed."""
-        thread = threading.get_ident()
-        with self._lock:
-            # A thread that is reading already may continue.
-            if self._release is not None and thread not in self._readers:
-                raise QueryError(f"{self.path}: is closed: open it again")
-            self._readers[thread] = self._readers.get(thread, 0) + 1
-
-    def leave(self) -> None:
-        """Let a reader out; the last one closes the file, if close() was called."""
-        thread = threading.get_ident()
+    def _leave(self) -> None:
+        thread = get_ident()
         with self._lock:
             self._readers[thread] -= 1
             if not self._readers[thread]:
@@ -149,7 +158,7 @@ class Opened:
         if release is not None:
             release()
 
-    def check(self, cause: Exception | None) -> None:
+    def _check(self, cause: Exception | None) -> None:
         """Refuse a file that is not what was opened."""
         if self.descriptor == _NO_DESCRIPTOR:
             return
@@ -185,25 +194,6 @@ class Opened:
         self.bytes = np.empty(0, np.uint8)
         if self.descriptor != _NO_DESCRIPTOR:
             self._close_descriptor()
-
-
-class Reading:
-    """One reader, inside a block."""
-
-    __slots__ = ("_file",)
-
-    def __init__(self, file: Opened) -> None:
-        self._file = file
-
-    def __enter__(self) -> None:
-        self._file.enter()
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        try:
-            if error is None or isinstance(error, Exception):
-                self._file.check(error)
-        finally:
-            self._file.leave()
 
 
 def stamp(descriptor: int) -> tuple[int, int, int, int]:

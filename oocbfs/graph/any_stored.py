@@ -159,9 +159,9 @@ class AnyStored(Vertices, Closing, ABC):
         return ResultPool()
 
     @cached_property
-    def kept_questions(self) -> dict[Any, Any]:
-        """What was decided for questions about a few vertices, by settings; see ``point.ask``."""
-        return {}
+    def kept_questions(self) -> tuple[Any, ...]:
+        """What was decided for questions about a few vertices, latest first; see ``point.ask``."""
+        return ()
 
     @lazy
     def kept_search(self) -> KeptSearch:

@@ -35,7 +35,18 @@ class Lookup:
 
     def __init__(self, graph: StoredGraph) -> None:
         self._graph = graph
+        self._is_reordered = graph.is_reordered
         self._num_passes = 0
+
+    def known_pair(self, one: int, other: int) -> list[int] | None:
+        """Return the stored vertices at two natural positions, if that takes no search.
+
+        What ``stored`` does gives the same, and takes longer.
+        """
+        if not self._is_reordered:
+            return [one, other]
+        stored_at: NDArray[np.uint32] | None = self._graph.__dict__.get("stored_at")
+        return None if stored_at is None else [int(stored_at[one]), int(stored_at[other])]
 
     def stored(self, positions: NDArray[np.int64], *, from_disk: bool = False) -> NDArray[np.int64]:
         """Return the stored vertices at natural positions.
@@ -43,7 +54,7 @@ class Lookup:
         ``from_disk`` reads the order and maps nothing.
         """
         graph = self._graph
-        if not graph.is_reordered or positions.size == 0:
+        if not self._is_reordered or positions.size == 0:
             return positions
         stored_at: NDArray[np.uint32] | None = graph.__dict__.get("stored_at")
         if stored_at is None and self._may_turn(from_disk):
@@ -106,7 +117,7 @@ class Lookup:
     def positions_of(self, stored: NDArray[np.uint32]) -> NDArray[np.int64]:
         """Return the natural positions of stored vertices."""
         graph = self._graph
-        if not graph.is_reordered:
+        if not self._is_reordered:
             return stored.astype(np.int64)
         natural = graph._container.section(Kind.ORDER)[stored]
         if natural.size and int(natural.max()) >= graph.num_vertices:

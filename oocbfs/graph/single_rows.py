@@ -79,7 +79,10 @@ class Work:
 
     def _set(self, reach: Reach) -> None:
         self.reach = reach
+        self.num_entries = reach.queue.size
         self.control = reach.control
+        # The same, as Python reads and writes single words of it fastest.
+        self.words = memoryview(reach.control)
         self._struct = Struct(reach)
         self.address = self._struct.address
 
@@ -91,7 +94,7 @@ class Work:
     @property
     def disk_bytes(self) -> int:
         """Bytes of the pages that were read from disk, or copied from the page cache."""
-        return int(self.control[words.PAGES]) * _PAGE_BYTES
+        return self.words[words.PAGES] * _PAGE_BYTES
 
     def make_room(self, path: str) -> None:
         """Make what a call had too little of larger, so that it can be made again.
@@ -101,7 +104,7 @@ class Work:
         FormatError
             If that is not why the call ended: a row is damaged, or cannot be read.
         """
-        outcome = int(self.control[words.OUTCOME])
+        outcome = self.words[words.OUTCOME]
         if outcome == words.NO_ENTRY_ROOM:
             self._set(grown(self.reach))
         elif outcome == words.NO_ROOM:

@@ -316,6 +316,7 @@ class StoredGraph(AnyStored):
             "decoded_rows",
             "order",
             "stored_at",
+            "listed_ids",
             *kept,
             *rows,
         ):

@@ -99,7 +99,7 @@ class Vertices:
         """Names in ascending order, with which results are aligned; None if ids are numbers."""
         return Names(self._container) if Kind.NAMES in self._container.sections else None
 
-    @property
+    @cached_property
     def first_id(self) -> int:
         """Smallest id, where ids are consecutive."""
         return self._container.first_id
@@ -109,7 +109,7 @@ class Vertices:
         """Largest id of a graph that has vertices."""
         return int(self.ids_at(self.num_vertices - 1, self.num_vertices)[0])
 
-    @property
+    @lazy
     def listed_ids(self) -> Ids | None:
         """Ids in ascending order; None if they are consecutive."""
         if Kind.IDS not in self._container.sections:
@@ -293,6 +293,9 @@ class Vertices:
         QueryError
             If it is not one id.
         """
+        # As most callers give it; what follows gives the same, and takes longer.
+        if type(vertex) is int and self.names is None and 0 <= vertex < 2**64:
+            return vertex
         if are_several(vertex):
             raise QueryError(
                 f"one id is wanted, not {shown(vertex)}: ask for one at a time, "
@@ -305,8 +308,23 @@ class Vertices:
         return QueryError(f"{self.path}: has no vertex {vertex}; {self._describe_ids()}")
 
     def position(self, vertex: Vertex) -> int:
-        """Find the natural position of one id."""
-        return int(self.positions(np.array([self.one(vertex)], np.uint64))[0])
+        """Find the natural position of one id, or name."""
+        with self.reading():
+            return self.position_of(self.one(vertex))
+
+    def position_of(self, wanted: int) -> int:
+        """Do the same with an id that ``one`` gave, inside ``reading()``."""
+        listed = self.listed_ids
+        if listed is None:
+            position = wanted - self.first_id
+            is_known = 0 <= position < self.num_vertices
+        else:
+            position = int(listed.searchsorted(np.uint64(wanted)))
+            is_known = position < listed.size and int(listed[position]) == wanted
+        if not is_known:
+            self.check_ids()
+            raise self.unknown(wanted)
+        return position
 
     def stored(self, ids: Any) -> NDArray[np.int64]:  # noqa: ANN401
         """Find the stored vertices that ids name; refuse ids that name none."""

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
     from oocbfs.graph.vertices import Vertex
 
-# Searches of one graph that are kept with what was decided for them, and for how many calls: a file
-# that was cold may be warm later.
+# Questions to one graph that are kept with what was decided for them, and for how many calls: a
+# file that was cold may be warm later.
 _MOST_KEPT = 4
 _CALLS = 256
 
@@ -60,12 +60,19 @@ class Asking:
 
     def __init__(self, graph: AnyStored, settings: Settings) -> None:
         self.graph, self.settings = graph, settings
+        self.calls_left = _CALLS
         with graph.reading():
             self.search: PairSearch | PartsSearch = (
                 PartsSearch(graph, settings)
                 if graph.is_sharded
                 else PairSearch(cast("StoredGraph", graph), settings)
             )
+
+    def is_for(self, settings: Settings) -> bool:
+        """Return whether this is kept for questions with these settings."""
+        # Settings of the same values are nearly always one object.
+        is_same = settings is self.settings or settings == self.settings
+        return is_same and self.calls_left > 0
 
     def stored(self, positions: NDArray[np.int64]) -> NDArray[np.uint32]:
         """Return the stored vertices at some positions."""
@@ -81,30 +88,36 @@ class Asking:
             return graph.given(graph.ids_of(stored))
         return graph.given(cast("StoredGraph", graph).lookup.ids_of(stored))
 
-    def both(self, source: Vertex, target: Vertex) -> NDArray[np.uint32]:
+    def both(self, source: Vertex, target: Vertex) -> list[int]:
         """Return two stored vertices."""
-        ids = np.array([self.graph.one(source), self.graph.one(target)], np.uint64)
-        return self.stored(self.graph.positions(ids))
+        graph = self.graph
+        one, other = (graph.position_of(graph.one(vertex)) for vertex in (source, target))
+        if not graph.is_sharded:
+            lookup = cast("StoredGraph", graph).lookup
+            if (known := lookup.known_pair(one, other)) is not None:
+                return known
+        found: list[int] = self.stored(np.array([one, other])).tolist()
+        return found
 
 
 def asking(graph: AnyStored, settings: Settings) -> Asking:
     """Return what was asked with the same settings before, or a new one."""
-    kept = graph.kept_questions
-    known = kept.get(settings)
-    if known is None or known[1] <= 0:
-        if len(kept) >= _MOST_KEPT:
-            kept.clear()
-        known = Asking(graph, settings), _CALLS
-    kept[settings] = known[0], known[1] - 1
-    return known[0]
+    kept: tuple[Asking, ...] = graph.kept_questions
+    for known in kept:
+        if known.is_for(settings):
+            known.calls_left -= 1
+            return known
+    new = Asking(graph, settings)
+    # Other threads go through those that there were.
+    graph.kept_questions = (new, *kept[: _MOST_KEPT - 1])
+    return new
 
 
 def distance(graph: AnyStored, source: Vertex, target: Vertex, settings: Settings) -> int:
     """Return the number of steps from one vertex to another; -1 if there is no path."""
     asked = asking(graph, settings)
     with graph.reading():
-        one, other = asked.both(source, target).tolist()
-        return asked.search.one(one, other)
+        return asked.search.one(*asked.both(source, target))
 
 
 def shortest_path(
@@ -113,7 +126,7 @@ def shortest_path(
     """Return the ids on a shortest path, both ends included; None if there is no path."""
     asked = asking(graph, settings)
     with graph.reading():
-        ends = asked.both(source, target)
+        ends = np.array(asked.both(source, target), np.uint32)
         found = asked.search.find(ends[:1], ends[1:], paths=True)
         if found.distances[0] < 0:
             return None
@@ -133,6 +146,6 @@ def all_shortest_paths(
     asked = asking(graph, settings)
     with graph.reading():
         ends = asked.both(source, target)
-        levels, steps = find_all(cast("PairSearch", asked.search), *ends.tolist())
+        levels, steps = find_all(cast("PairSearch", asked.search), *ends)
         named = [asked.ids_of(level) for level in levels]
     return ShortestPaths(graph, source, target, named, steps)

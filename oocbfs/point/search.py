@@ -80,6 +80,8 @@ class PairSearch:
         self.from_disk = reads_from_disk(graph, settings)
         self.reader: RowsReader = graph.single_disk_rows if self.from_disk else graph.single_rows
         self.whole = WholeSearch(graph, settings, graph.lookup.ids_of)
+        depth = settings.max_depth
+        self._max_depth = -1 if depth is None else depth
         self._threads = available_threads(settings.threads)
         self._most_edges = most_edges or max(LEAST_EDGES, int(graph.num_arcs * ARCS_SHARE))
         self._few_edges = min(self._most_edges, _FEW_EDGES)
@@ -183,31 +185,38 @@ class PairSearch:
     @contextmanager
     def borrowed(self) -> Iterator[Work]:
         """Give a thread what it needs to search, with this search's bounds."""
-        kept = self._graph.kept_work
-        try:
-            work = kept.pop()
-        except IndexError:
-            work = Work()
-        control = work.control
-        control[[words.FOUND, words.EDGES, words.ROWS, words.PAGES]] = 0
-        # Where most pairs are far from each other, only the nearest are worth a try.
-        are_far = self.num_gone_over > max(_FEW_GONE_OVER, self.num_pairs // 2)
-        control[kernels.MOST_EDGES] = self._few_edges if are_far else self._most_edges
-        depth = self._settings.max_depth
-        control[kernels.MAX_DEPTH] = -1 if depth is None else depth
-        self._bound(work)
+        work = self._borrow()
         try:
             yield work
         finally:
-            self.edges += int(control[words.EDGES])
-            self.rows += int(control[words.ROWS])
-            self.disk_bytes += work.disk_bytes
-            kept.append(work)
+            self._return(work)
+
+    def _borrow(self) -> Work:
+        try:
+            work = self._graph.kept_work.pop()
+        except IndexError:
+            work = Work()
+        control = work.words
+        for word in (words.FOUND, words.EDGES, words.ROWS, words.PAGES):
+            control[word] = 0
+        # Where most pairs are far from each other, only the nearest are worth a try.
+        gone_over = self.num_gone_over
+        are_far = gone_over > _FEW_GONE_OVER and gone_over > self.num_pairs // 2
+        control[kernels.MOST_EDGES] = self._few_edges if are_far else self._most_edges
+        control[kernels.MAX_DEPTH] = self._max_depth
+        self._bound(work)
+        return work
+
+    def _return(self, work: Work) -> None:
+        control = work.words
+        self.edges += control[words.EDGES]
+        self.rows += control[words.ROWS]
+        self.disk_bytes += work.disk_bytes
+        self._graph.kept_work.append(work)
 
     def _bound(self, work: Work) -> None:
         """Say whether there can be more room for entries."""
-        grown = words.GROWTH * work.reach.queue.size
-        work.control[kernels.CAN_GROW] = grown <= self.most_entries
+        work.words[kernels.CAN_GROW] = words.GROWTH * work.num_entries <= self.most_entries
 
     def _share(
         self,
@@ -256,8 +265,11 @@ class PairSearch:
 
     def one(self, source: int, target: int) -> int:
         """Return the distance of one pair, with as little as possible besides."""
-        with self.borrowed() as work:
+        work = self._borrow()
+        try:
             distance = self.meet(work, source, target)
+        finally:
+            self._return(work)
         if distance == kernels.GIVEN_UP:
             self.num_gone_over += 1
             left = np.array([distance], np.int32)

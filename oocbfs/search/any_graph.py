@@ -211,9 +211,9 @@ class AnyGraph(Measures, NearGraph):
         FormatError
             If the graph is damaged, or cannot be read any more.
         """
-        from oocbfs.point import ask
+        from oocbfs.point.ask import distance
 
-        return ask.distance(self._stored, source, target, self._settings_of(PairKeywords, how))
+        return distance(self._stored, source, target, self._settings_of(PairKeywords, how))
 
     @spelled_out(PairKeywords)
     def shortest_path(
@@ -226,9 +226,9 @@ class AnyGraph(Measures, NearGraph):
         source, target, max_depth, memory, options
             As for ``distance``.
         """
-        from oocbfs.point import ask
+        from oocbfs.point.ask import shortest_path
 
-        return ask.shortest_path(self._stored, source, target, self._settings_of(PairKeywords, how))
+        return shortest_path(self._stored, source, target, self._settings_of(PairKeywords, how))
 
     @spelled_out(PairKeywords)
     def all_shortest_paths(
@@ -244,10 +244,10 @@ class AnyGraph(Measures, NearGraph):
         source, target, max_depth, memory, options
             As for ``distance``.
         """
-        from oocbfs.point import ask
+        from oocbfs.point.ask import all_shortest_paths
 
         settings = self._settings_of(PairKeywords, how)
-        return ask.all_shortest_paths(self._stored, source, target, settings)
+        return all_shortest_paths(self._stored, source, target, settings)
 
     @spelled_out(PairsKeywords)
     def distances(

@@ -141,6 +141,29 @@ def test_a_depth_bounds_what_is_found(asked: dict[str, Any]) -> None:
                     assert results.distances.tolist() == [found, 0, *[found] * 4]
 
 
+@pytest.mark.parametrize("ids", ["dense", "compact"])
+@pytest.mark.parametrize("order", ORDERS)
+def test_vertices_are_found_however_often_they_are_asked_for(
+    tmp_path: Path, ids: Any, order: Any
+) -> None:
+    """Ids that lie apart, in any order; what was decided for some questions is decided anew."""
+    edges = pair_array([(3 * i + 1, 3 * i + 4) for i in range(20)])
+    oocbfs.convert(edges, tmp_path / "g.ocg", ids=ids, order=order)
+    with oocbfs.open(tmp_path / "g.ocg") as graph:
+        for number in range(600):
+            near, depth = 1 + 3 * (number % 20), number % 3 or None
+            expected = number % 20 if depth is None or number % 20 <= depth else -1
+            assert graph.distance(1, near, max_depth=depth) == expected
+        for unknown in (63, 64, 2**63, 2**70, -1):
+            with pytest.raises(oocbfs.QueryError, match=f"has no vertex {unknown}"):
+                graph.distance(1, unknown)
+        if ids == "compact":
+            with pytest.raises(oocbfs.QueryError, match="has no vertex 2; its 21 ids lie between"):
+                graph.shortest_path(2, 1)
+    with pytest.raises(oocbfs.QueryError, match="is closed"):
+        graph.distance(1, 4)
+
+
 def test_nothing_as_large_as_the_graph_is_allocated(tmp_path: Path) -> None:
     """Of a graph whose arrays take megabytes, a pair takes some kilobytes, counted by Python."""
     n = 1 << 19
