@@ -155,15 +155,31 @@ def _visit_sources(rows_out, state):
 
 
 @kernel
+def _drop_found(state):
+    """Drop the targets that their sources have seen, or that no edge leads to."""
+    targets, askers, seen = state.targets, state.askers, state.sets[SEEN]
+    left = 0
+    for i in range(state.control[words.NUM_MISSING]):
+        v, b = targets[i], askers[i]
+        if seen[v] >> np.uint64(b) & ONE:
+            state.missing[b] -= 1
+        else:
+            targets[left], askers[left] = v, b
+            left += 1
+    state.control[words.NUM_MISSING] = left
+
+
+@kernel
 def _choose(state, row, options):
     """Record the frontier's sizes and choose each source's direction; return all its edges."""
     masks, counts, degree_sums, sizes = state.masks, state.counts, state.degree_sums, state.sizes
     active = ZERO
     rising = ZERO
     total = 0.0
+    _drop_found(state)
     for b in range(WIDTH):
         sizes[row, b] = counts[:, b].sum()
-        if sizes[row, b] == 0:
+        if sizes[row, b] == 0 or state.missing[b] == 0:
             continue
         degree_sum = degree_sums[:, b].sum()
         total += degree_sum

@@ -29,6 +29,8 @@ from oocbfs.kernels.region import GATE, run_together
 from oocbfs.kernels.rows import Rows, one_row, read_only
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 __all__ = [
@@ -98,6 +100,7 @@ def search_many(
     alpha: float = 30.0,
     max_levels: int = -1,
     sets: NDArray[np.uint64] | None = None,
+    targets: Sequence[NDArray[np.int64]] | None = None,
 ) -> ManyFound:
     """Find the distance of every vertex from each of up to 64 sources.
 
@@ -117,11 +120,21 @@ def search_many(
         Give up a graph that has more levels; -1 for never.
     sets
         Zeros to work in, ``num_words`` times n; None allocates them.
+    targets
+        What each source looks for: it goes no level further when it has found them, and its
+        ``sizes`` are not all that there are. None searches all that there is.
     """
     n = rows_out.heads.size
     control = np.zeros(CONTROL_WORDS, np.int64)
     control[[words.DEPTH, words.FRONTIER_ROW]] = -1, FIRST_FRONTIER
     control[words.LIST_END] = sources.size
+    missing = np.full(WIDTH, -1, np.int64)
+    looked_for, askers = np.empty(0, np.uint32), np.empty(0, np.uint8)
+    if targets is not None:
+        missing[: sources.size] = [found.size for found in targets]
+        looked_for = np.concatenate(targets).astype(np.uint32)
+        askers = np.repeat(np.arange(sources.size, dtype=np.uint8), missing[: sources.size])
+        control[words.NUM_MISSING] = looked_for.size
     lists = np.empty((2, n + WIDTH), np.uint32)
     lists[0, : sources.size] = sources
     if sets is None:
@@ -140,6 +153,9 @@ def search_many(
         byte_counts=np.zeros((threads, WIDTH), np.uint8),
         masks=np.zeros(2, np.uint64),
         unexplored=np.zeros(WIDTH, np.float64),
+        targets=looked_for,
+        askers=askers,
+        missing=missing,
         sizes=np.zeros((MAX_RECORDS, WIDTH), np.int64),
         records=np.zeros(MAX_RECORDS, MANY_RECORD),
         control=control,

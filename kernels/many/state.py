@@ -23,8 +23,9 @@ FOUND, EDGES, HEADS, TAIL_BYTES, FAILED = range(REGION_WORDS, REGION_WORDS + 5)
 # how deep it is, and whether any source went top-down.
 FRONTIER_ROW, DEPTH, WENT_TOP_DOWN = range(40, 43)
 # What the leader remembers between two levels: whether the frontier is listed, which list it is and
-# where it ends, whether the next frontier is clear, and how many levels Python has taken away.
-IS_LISTED, LIST, LIST_END, IS_CLEAR, NUM_DRAINED = range(48, 53)
+# where it ends, whether the next frontier is clear, how many levels Python has taken away, and how
+# many targets nobody has found.
+IS_LISTED, LIST, LIST_END, IS_CLEAR, NUM_DRAINED, NUM_MISSING = range(48, 54)
 CONTROL_WORDS = 56
 
 # Rows of ManyState.sets: seen, two that take turns, and those of the threads that go top-down.
@@ -83,6 +84,9 @@ class ManyState(NamedTuple):
         Counters of one byte a source, one row a thread.
     unexplored
         Edges of vertices that a source has not seen.
+    targets, askers, missing
+        Vertices that are still looked for, and the source that each is wanted from: the first
+        control[NUM_MISSING]; how many each source misses, -1 if it wants all vertices there are.
     sizes, records
         Vertices of each level by source, and what the level did (MANY_RECORD), one row a level.
     """
@@ -100,6 +104,9 @@ class ManyState(NamedTuple):
     byte_counts: NDArray[np.uint8]
     masks: NDArray[np.uint64]
     unexplored: NDArray[np.float64]
+    targets: NDArray[np.uint32]
+    askers: NDArray[np.uint8]
+    missing: NDArray[np.int64]
     sizes: NDArray[np.int64]
     records: NDArray[np.void]
     control: NDArray[np.int64]

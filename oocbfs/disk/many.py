@@ -13,6 +13,7 @@ frontiers are the cheapest go top-down.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -59,6 +60,7 @@ def search_many(
     width: int,
     threads: int,
     max_levels: int = MOST_LEVELS,
+    targets: Sequence[NDArray[np.int64]] | None = None,
 ) -> DiskManySearch:
     """Find the distance of every vertex from each of up to ``width`` sources.
 
@@ -76,11 +78,15 @@ def search_many(
         Threads that compute; those that read are more.
     max_levels
         Give up a graph that has more levels.
+    targets
+        What each source looks for: it goes no level further when it has found them. This needs
+        ``levels``.
     """
     num_threads = max(READERS, threads)
     state = _make_state(num_threads, rows.num_non_isolated, width, levels)
     with Readers(rows.file, state.control, num_threads) as readers:
-        return _Search(rows, sources, state, readers, threads, max_levels).run()
+        search = _Search(rows, sources, state, readers, threads, max_levels)
+        return search.run(dict(enumerate(targets or ())))
 
 
 class _Search:
@@ -109,12 +115,13 @@ class _Search:
         self._costs = np.zeros(64, np.int64)
         self._sizes = np.zeros((max_levels + 1, 64), np.int64)
 
-    def run(self) -> DiskManySearch:
-        """Run step after step until no source has a frontier."""
+    def run(self, missing: dict[int, NDArray[np.int64]]) -> DiskManySearch:
+        """Run step after step until no source has a frontier, or misses a target."""
         depths = self._state.depths
         went_top_down: list[int] = []
         went_bottom_up: list[int] = []
         self._start()
+        self._drop_found(missing)
         too_deep = False
         while (active := self._frontier > 0).any() and not too_deep:
             cheap = active & (self._costs <= self._heads_worth)
@@ -126,6 +133,7 @@ class _Search:
                 self._run_step(kernels.VISIT_HEADS, self._rows.out_rows, self._threads)
             self._read(top_down, bottom_up)
             self._sweep(moving)
+            self._drop_found(missing)
             went_top_down.append(top_down)
             went_bottom_up.append(bottom_up)
             too_deep = bool((depths[self._frontier > 0] >= self._max_levels).any())
@@ -138,6 +146,15 @@ class _Search:
             disk_bytes=int(self._control[words.DISK_BYTES]),
             too_deep=too_deep,
         )
+
+    def _drop_found(self, missing: dict[int, NDArray[np.int64]]) -> None:
+        """Drop the targets that their sources have found, and sources that miss none."""
+        for source, targets in list(missing.items()):
+            left = targets[self._state.levels[source, targets] < 0]
+            missing[source] = left
+            if left.size == 0:
+                self._frontier[source] = 0
+                del missing[source]
 
     def _start(self) -> None:
         """Make the sources the frontier."""

@@ -47,11 +47,16 @@ _PIECE = 1 << 18
 class Searches:
     """Searches of a graph from many sources, as their memory was planned.
 
-    A context manager, because a device holds on to the graph.
+    A context manager, because a device holds on to the graph. ``until_found`` lets a source go no
+    level further when all its targets are found, so that its other figures mean nothing; on a
+    device, and where results are checked, it goes on.
     """
 
-    def __init__(self, graph: StoredGraph, emit: Emit, plan: ManyPlan) -> None:
+    def __init__(
+        self, graph: StoredGraph, emit: Emit, plan: ManyPlan, *, until_found: bool = False
+    ) -> None:
         self._graph = graph
+        self._until_found = until_found and not plan.checks
         self._asked = emit
         self._emit = emit = plan.found(emit)
         self._checks = plan.checks
@@ -61,7 +66,9 @@ class Searches:
         self._rows_at_once = plan.rows_at_once
         self._disk = None
         if plan.disk is not None:
-            self._disk = DiskSearches(graph, emit, plan.threads, plan.disk)
+            self._disk = DiskSearches(
+                graph, emit, plan.threads, plan.disk, until_found=self._until_found
+            )
         self.strategy: Strategy = plan.strategy
         self.reason = plan.reason
         self.fallback: str | None = None
@@ -154,7 +161,7 @@ class Searches:
         else:
             block = self._block(len(group.sources))
             if self._device is None:
-                found = self._search_mapped(group.stored, block)
+                found = self._search_mapped(group, block)
             else:
                 most = DEEP if self.strategy == "auto" else MOST_MANY_LEVELS
                 found = self._device.run(group.stored.astype(np.uint32), max_levels=most)
@@ -170,9 +177,7 @@ class Searches:
         whole = self._emit == "levels" and count <= self._rows_at_once
         return np.zeros((count if whole else 0, self._graph.num_vertices), np.int8)
 
-    def _search_mapped(
-        self, stored: NDArray[np.int64], block: NDArray[np.int8]
-    ) -> kernels.ManyFound:
+    def _search_mapped(self, group: Group, block: NDArray[np.int8]) -> kernels.ManyFound:
         """Search; the words live where levels will be, because fresh memory is expensive."""
         kernels.load()
         sets = None
@@ -182,11 +187,12 @@ class Searches:
         return kernels.search_many(
             self._graph.rows,
             self._graph.in_rows,
-            stored.astype(np.uint32),
+            group.stored.astype(np.uint32),
             levels=self._emit != "summary",
             threads=self._threads,
             max_levels=-1 if self.strategy == "together" else DEEP,
             sets=sets,
+            targets=group.targets if self._until_found else None,
         )
 
     def _share_out(
@@ -330,13 +336,15 @@ def bfs_many(
     emit: Emit,
     strategy: Strategy,
     settings: Settings,
+    *,
+    until_found: bool = False,
 ) -> SourceResults:
-    """Search from each source; see ``AnyGraph.bfs_many``."""
+    """Search from each source; see ``AnyGraph.bfs_many``, and ``Searches`` for ``until_found``."""
     check_choice("emit", emit, Emit)
     settings.check()
     listed, stored_targets = asked_for(graph, sources, emit, targets)
     with graph.reading():
-        searches = searches_of(graph, emit, strategy, settings)
+        searches = searches_of(graph, emit, strategy, settings, until_found=until_found)
 
     def run() -> Generator[SourceResult]:
         with searches() as work:
@@ -346,7 +354,12 @@ def bfs_many(
 
 
 def searches_of(
-    graph: AnyStored, emit: Emit, strategy: Strategy, settings: Settings
+    graph: AnyStored,
+    emit: Emit,
+    strategy: Strategy,
+    settings: Settings,
+    *,
+    until_found: bool = False,
 ) -> Callable[[], Searches | ShardedSearches]:
     """Decide how a graph is searched from many sources; calling what it returns begins.
 
@@ -362,4 +375,5 @@ def searches_of(
         check_strategy(graph, strategy)
         return partial(ShardedSearches, graph, emit, settings)
     assert isinstance(graph, StoredGraph)
-    return partial(Searches, graph, emit, plan_searches(graph, emit, strategy, settings))
+    plan = plan_searches(graph, emit, strategy, settings)
+    return partial(Searches, graph, emit, plan, until_found=until_found)

@@ -32,8 +32,17 @@ class Group(NamedTuple):
 class DiskSearches:
     """Groups of sources that share what is read, or sources one after the other."""
 
-    def __init__(self, graph: StoredGraph, emit: Emit, threads: int, share: DiskShare) -> None:
+    def __init__(
+        self,
+        graph: StoredGraph,
+        emit: Emit,
+        threads: int,
+        share: DiskShare,
+        *,
+        until_found: bool = False,
+    ) -> None:
         self._graph = graph
+        self._until_found = until_found
         self._emit = emit
         self._threads = threads
         self._share = share
@@ -58,6 +67,7 @@ class DiskSearches:
                 width=self.width,
                 threads=self._threads,
                 max_levels=DEEP,
+                targets=group.targets if self._until_found else None,
             )
         self.disk_bytes += found.disk_bytes
         return None if found.too_deep else self._share_out(found, group, levels)

@@ -38,9 +38,9 @@ WIDTHS = plan_disk.WIDTHS
 
 
 def from_disk(
-    graph: Graph, sources: list[int], width: int, *, emit: Any = "levels"
+    graph: Graph, sources: list[int], width: int, *, emit: Any = "levels", **options: Any
 ) -> DiskSearches:
-    return DiskSearches(graph._stored, emit, 2, DiskShare(width, 4 << 30))
+    return DiskSearches(graph._stored, emit, 2, DiskShare(width, 4 << 30), **options)
 
 
 def run_group(graph: Graph, sources: list[int], width: int, **options: Any) -> list[Any]:
@@ -122,8 +122,30 @@ def test_alone_and_pairs(kron: Path) -> None:
             np.testing.assert_array_equal(one.distances, other.distances)
             np.testing.assert_array_equal(one.level_sizes, other.level_sizes)
         assert work.disk_bytes > shared > 0
+        until = from_disk(graph, sources, 8, emit="pairs", until_found=True)
+        sooner = until.run_together(group)
+        assert sooner is not None
+        for one, other in zip(sooner, work.run_alone(group), strict=True):
+            np.testing.assert_array_equal(one.distances, other.distances)
         alone = from_disk(graph, sources, 8)
         check_against_single(graph, list(alone.run_alone(group._replace(targets=None))), sources)
+
+
+def test_sources_stop_where_their_targets_are_found(kron: Path) -> None:
+    with open_file(kron) as graph:
+        stored = some_sources(graph, 16)
+        graph._stored.disk_rows.load()
+        rows, shape = graph._stored.disk_rows, (16, graph.num_vertices)
+        whole, found = np.empty(shape, np.int8), np.empty(shape, np.int8)
+        asked: dict[str, Any] = {"width": 16, "threads": 2}
+        on = disk_many.search_many(rows, stored, whole, **asked)
+        targets = [np.flatnonzero(whole[number] == number % 3) for number in range(16)]
+        done = disk_many.search_many(rows, stored, found, **asked, targets=targets)
+        for number, wanted in enumerate(targets):
+            assert (found[number, wanted] == number % 3).all()
+            assert found[number].max() == number % 3
+            assert done.sizes[number % 3 + 1 :, number].sum() == 0
+        assert done.disk_bytes < on.disk_bytes
 
 
 def test_deep_graphs_are_given_up(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from oocbfs.kernels.many import search as kernels
 from oocbfs.kernels.many import spread as many_spread
 from oocbfs.plan.many import ManyPlan, from_mapping
 from oocbfs.search.graph import open_file
-from oocbfs.search.many import Searches
+from oocbfs.search.many import Searches, bfs_many
 from tests.support.answers import check_against_single, scipy_levels
 from tests.support.crafting import rewrite
 from tests.support.real_graphs import real_graphs
@@ -67,6 +67,13 @@ def kron(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def levels_of(planes: Any, number: int) -> Any:
+    """Return the levels of stored vertices from one source."""
+    levels = np.empty(planes.shape[1], np.int32)
+    many_spread.spread_deep(levels, planes, np.empty(0, np.uint32), number)
+    return levels
+
+
 @pytest.mark.parametrize("threads", [1, 2, 6])
 @pytest.mark.parametrize("alpha", [1e-9, 30.0, 1e9])
 def test_every_direction(kron: Path, threads: int, alpha: float) -> None:
@@ -82,12 +89,9 @@ def test_every_direction(kron: Path, threads: int, alpha: float) -> None:
             threads=threads,
             alpha=alpha,
         )
-        assert found.planes is not None
         matrix = graph.to_scipy()
-        stored_at = np.empty(0, np.uint32)
         for number, source in enumerate(graph._stored.ids_of(sources).tolist()):
-            levels = np.empty(graph.num_vertices, np.int32)
-            many_spread.spread_deep(levels, found.planes, stored_at, number)
+            levels = levels_of(found.planes, number)
             expected = scipy_levels(matrix, graph._stored.position(source), directed=False)
             np.testing.assert_array_equal(levels, expected[graph._stored.order])
         both = [(int(r["top_down"]), int(r["bottom_up"])) for r in found.records]
@@ -279,3 +283,62 @@ def test_real_graphs(path: Path, shared_graphs: SharedGraphs) -> None:
         if graph.num_vertices <= 100_000:
             found = graph.bfs_many(sources, emit="levels", strategy="together")
             check_against_single(graph, list(found), sources)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("alpha", [1e-9, 30.0, 1e9])
+def test_sources_stop_where_their_targets_are_found(kron: Path, threads: int, alpha: float) -> None:
+    """Each stops by itself; distances are those of searches that go on, -1 of what is isolated."""
+    with open_file(kron) as graph:
+        rng = np.random.default_rng(8)
+        connected = np.flatnonzero(graph._stored.stored_degrees)
+        sources = rng.choice(connected, 64, replace=False)
+        rows = graph._stored.rows, graph._stored.in_rows, sources.astype(np.uint32)
+        whole = kernels.search_many(*rows, levels=True, threads=threads)
+        levels = np.stack([levels_of(whole.planes, number) for number in range(64)])
+        deepest = levels.max(axis=1)
+        # Of some a neighbour, of some the farthest, of some what nobody reaches, of some nothing.
+        isolated = np.flatnonzero(graph._stored.stored_degrees == 0)
+        targets = [
+            (
+                np.flatnonzero(levels[number] == 1)[:3],
+                np.flatnonzero(levels[number] == deepest[number])[:2],
+                isolated[:1],
+                np.empty(0, np.int64),
+            )[number % 4]
+            for number in range(64)
+        ]
+        found = kernels.search_many(
+            *rows, levels=True, threads=threads, alpha=alpha, targets=targets
+        )
+        for number, wanted in enumerate(targets):
+            distances = levels_of(found.planes, number)[wanted]
+            np.testing.assert_array_equal(distances, levels[number, wanted])
+            went_on = (found.records["top_down"] | found.records["bottom_up"]) >> number & 1
+            assert went_on.sum() == max([0, *distances.tolist()])
+
+
+def test_pairs_until_they_are_found(
+    shared_graphs: SharedGraphs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Distances are the same, and whoever checks them searches on."""
+    path = shared_graphs.make("batch-kron12", lambda: generators.kron(12))
+    sources = list(range(9))
+    targets = [list(range(number, 4096, 512)) for number in sources]
+    with oocbfs.open(path) as graph:
+        expected = [
+            one.distances.tolist() for one in graph.bfs_many(sources, targets=targets, emit="pairs")
+        ]
+        settings = oocbfs.Settings()
+
+        def run(strategy: Any) -> Any:
+            return list(
+                bfs_many(
+                    graph._stored, sources, targets, "pairs", strategy, settings, until_found=True
+                )
+            )
+
+        for strategy in STRATEGIES:
+            assert [one.distances.tolist() for one in run(strategy)] == expected
+        monkeypatch.setenv("OOCBFS_VERIFY", "1")
+        assert [one.distances.tolist() for one in run("together")] == expected
