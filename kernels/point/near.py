@@ -14,17 +14,19 @@ import numpy as np
 from numba import types
 
 from oocbfs.kernels.array_types import I32Array, I64Array, U8Array, U32Array
-from oocbfs.kernels.atomics import kernel
+from oocbfs.kernels.atomics import kernel, prefetch
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.compiling import code_of
 from oocbfs.kernels.point import state as words
 from oocbfs.kernels.point.rows import make_walk
 from oocbfs.kernels.point.state import reach_at, single_rows_at
-from oocbfs.kernels.point.table import clear, enter, has_room, slot_of
+from oocbfs.kernels.point.table import clear, enter, has_room, home_of, slot_of
 from oocbfs.kernels.structs import at_address
 
 # Words of the control array: bounds of each search, and whether the limit cut something off.
 MAX_DEPTH, LIMIT, MOST_ENTRIES, CUT = range(words.FREE_WORD, words.FREE_WORD + 4)
+# How many ids ahead a slot is asked for: tables of large reaches are in no cache.
+_AHEAD = 16
 # How a call ended besides: a search touched more than it may, and somebody else has to do it.
 GIVEN_UP = 16
 
@@ -58,6 +60,7 @@ def _visit(rows, reach, entry, count):
         return np.int64(words.NO_ENTRY_ROOM)
     level = reach.levels[entry] + 1
     for i in range(count):
+        prefetch(slots, home_of(slots, ids[min(i + _AHEAD, count - 1)]))
         slot = slot_of(slots, ids[i])
         if slots[slot] == 0:
             if control[words.ENTRIES] == control[LIMIT]:

@@ -164,5 +164,5 @@ class ShardFolder(AnyStored):
         """Let go of the files."""
         while self._shards:
             self._shards.popitem()[1].close()
-        self.__dict__.pop("listed_ids", None)
+        self.__dict__.pop("_id_section", None)
         self._container.close()

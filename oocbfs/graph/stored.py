@@ -316,7 +316,7 @@ class StoredGraph(AnyStored):
             "decoded_rows",
             "order",
             "stored_at",
-            "listed_ids",
+            "_id_section",
             *kept,
             *rows,
         ):

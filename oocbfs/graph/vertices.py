@@ -109,11 +109,17 @@ class Vertices:
         """Largest id of a graph that has vertices."""
         return int(self.ids_at(self.num_vertices - 1, self.num_vertices)[0])
 
-    @lazy
+    @cached_property
+    def _lists_ids(self) -> bool:
+        return Kind.IDS in self._container.sections
+
+    @property
     def listed_ids(self) -> Ids | None:
-        """Ids in ascending order; None if they are consecutive."""
-        if Kind.IDS not in self._container.sections:
-            return None
+        """Ids in ascending order; None if they are consecutive, also of a closed graph."""
+        return self._id_section if self._lists_ids else None
+
+    @lazy
+    def _id_section(self) -> Ids:
         ids: Ids = self._container.section(Kind.IDS)
         return ids
 

@@ -106,6 +106,10 @@ class PairSearch:
             )
         return min(most, each)
 
+    def most_entries_of(self, share: float) -> int:
+        """Return how many entries there may be if they are at most a share of the vertices."""
+        return min(self.most_entries, max(LEAST_ENTRIES, int(self._graph.num_vertices * share)))
+
     def find(
         self, sources: NDArray[np.uint32], targets: NDArray[np.uint32], *, paths: bool = False
     ) -> Found:

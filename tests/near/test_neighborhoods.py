@@ -81,7 +81,7 @@ def test_seeds_that_take_the_whole_graph(most: int, limit: int | None) -> None:
     with opened(graph, order="degree") as ours:
         for union in (False, True):
             near = ours.neighborhood(seeds, 3, limit=limit, parents=True, union=union)
-            near._search._small.most_entries = most
+            near._search._most_entries = most
             found = list(near)
             assert [v for one in found for v in one.seeds] == seeds
             for one in found:
@@ -94,7 +94,7 @@ def test_many_seeds_are_taken_some_at_a_time() -> None:
     seeds = [0, *range(200_001, 203_001), 0, 5]
     with opened(graph, order="natural") as ours:
         near = ours.neighborhood(seeds, 2, threads=2)
-        near._search._small.most_entries = graph.number_of_nodes()
+        near._search._most_entries = graph.number_of_nodes()
         sizes = [one.ids.size for one in near]
         assert sizes == [200_001, *[5] * 3000, 200_001, 200_001]
         small = ours.neighborhood(seeds[1:3001], 2, limit=3)

@@ -29,7 +29,7 @@ def test_a_search_that_reaches_too_much_goes_over(
 ) -> None:
     """Whatever the bound, and wherever rows are, levels and parents are those of all engines."""
     monkeypatch.setattr(reached, "REACH_SHARE", 0)
-    monkeypatch.setattr(reached, "_LEAST_ENTRIES", most)
+    monkeypatch.setattr(search, "LEAST_ENTRIES", most)
     monkeypatch.setattr(search, "is_cold", lambda graph: on_disk)
     used = set()
     with oocbfs.open(graph) as opened:
