@@ -318,6 +318,10 @@ def test_sources_stop_where_their_targets_are_found(kron: Path, threads: int, al
             assert went_on.sum() == max([0, *distances.tolist()])
 
 
+def distances_of(results: Any) -> list[list[int]]:
+    return [result.distances.tolist() for result in results]
+
+
 def test_pairs_until_they_are_found(
     shared_graphs: SharedGraphs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -326,19 +330,12 @@ def test_pairs_until_they_are_found(
     sources = list(range(9))
     targets = [list(range(number, 4096, 512)) for number in sources]
     with oocbfs.open(path) as graph:
-        expected = [
-            one.distances.tolist() for one in graph.bfs_many(sources, targets=targets, emit="pairs")
-        ]
-        settings = oocbfs.Settings()
+        expected = distances_of(graph.bfs_many(sources, targets=targets, emit="pairs"))
 
         def run(strategy: Any) -> Any:
-            return list(
-                bfs_many(
-                    graph._stored, sources, targets, "pairs", strategy, settings, until_found=True
-                )
-            )
+            asked = graph._stored, sources, targets, "pairs", strategy, oocbfs.Settings()
+            return distances_of(bfs_many(*asked, until_found=True))
 
-        for strategy in STRATEGIES:
-            assert [one.distances.tolist() for one in run(strategy)] == expected
+        assert all(run(strategy) == expected for strategy in STRATEGIES)
         monkeypatch.setenv("OOCBFS_VERIFY", "1")
-        assert [one.distances.tolist() for one in run("together")] == expected
+        assert run("together") == expected
