@@ -333,7 +333,7 @@ def test_pairs_until_they_are_found(
         expected = distances_of(graph.bfs_many(sources, targets=targets, emit="pairs"))
 
         def run(strategy: Any) -> Any:
-            asked = graph._stored, sources, targets, "pairs", strategy, oocbfs.Settings()
+            asked: Any = graph._stored, sources, targets, "pairs", strategy, oocbfs.Settings()
             return distances_of(bfs_many(*asked, until_found=True))
 
         assert all(run(strategy) == expected for strategy in STRATEGIES)
