@@ -69,6 +69,11 @@ def file_name(path: str) -> str:
     return as_text(os.path.basename(path))
 
 
+def several(number: int, what: str) -> str:
+    """Write how many there are of something."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def is_verifying() -> bool:
     """Return whether OOCBFS_VERIFY asks to check whatever is found."""
     return os.environ.get("OOCBFS_VERIFY", "0") not in ("", "0")

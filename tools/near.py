@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oocbfs.errors import QueryError
-from oocbfs.settings import Settings
+from oocbfs.settings import Settings, several
 from oocbfs.tools.shared import announcements, searches
 from oocbfs.tools.shared import options as shared
 from oocbfs.tools.shared.vertices import called, read_vertices, vertices
@@ -124,15 +124,15 @@ def _seeds(opened: AnyGraph, options: argparse.Namespace) -> list[Any]:
         return read_vertices(opened, options.seeds)
     from oocbfs.formats.readers.id_lines import read_sources
 
-    return read_sources(Path(options.file), named=opened.names is not None)
+    return read_sources(Path(options.file), named=opened.names is not None, what="seeds")
 
 
 def _rows(
     options: argparse.Namespace, near: Neighborhood, num_rows: int, seconds: float
 ) -> Iterator[tuple[str, str]]:
     kind = "together" if options.union else "each"
-    yield "seeds", f"{near.num_seeds:,} {kind}, within {options.depth:,} steps"
-    yield "near", f"{num_rows:,} rows"
+    yield "seeds", f"{near.num_seeds:,} {kind}, within {several(options.depth, 'step')}"
+    yield "near", several(num_rows, "row")
     yield "seconds", f"{seconds:.6f}"
 
 

@@ -82,6 +82,7 @@ def run(options: argparse.Namespace) -> None:
             settings,
             **shared.chosen(options, "paths", "keep_going"),
             advice="leave the row out, or use --keep-going",
+            first_advice=", or say --header if it names columns",
         )
         try:
             with Phases()("pairs", None, "B") as bar:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from oocbfs.errors import QueryError
-from oocbfs.settings import Settings
+from oocbfs.settings import Settings, several
 from oocbfs.tools.shared import announcements, searches
 from oocbfs.tools.shared import options as shared
 from oocbfs.tools.shared.vertices import called, read_vertices, vertices
@@ -52,14 +52,14 @@ def run(options: argparse.Namespace) -> None:
         if options.all is None:
             path = opened.shortest_path(*ends, **asked)
             values |= {"distance": -1 if path is None else len(path) - 1, "path": path}
-            lines = [_line(path)]
+            lines = [_line(path, options.max_depth)]
         else:
             every = opened.all_shortest_paths(*ends, **asked)
             paths = every.first(options.all)
             edges = every.num_edges
             values |= {"distance": every.distance, "count": every.count, "edges": edges}
             values |= {"paths": paths}
-            lines = list(_lines(paths, every.count))
+            lines = list(_lines(paths, every.count, options.max_depth))
     shared.print_report(options, values, (), above=lines)
 
 
@@ -71,18 +71,18 @@ def _vertex(opened: AnyGraph, text: str) -> Any:  # noqa: ANN401
     return found[0]
 
 
-def _line(path: list[Any] | None) -> str:
+def _line(path: list[Any] | None, max_depth: int | None = None) -> str:
     if path is None:
-        return "no path"
-    steps = "1 step" if len(path) == 2 else f"{len(path) - 1:,} steps"
-    return f"{steps}: {' → '.join(map(called, path))}"
+        bound = "" if max_depth is None else f" of at most {several(max_depth, 'step')}"
+        return f"no path{bound}"
+    return f"{several(len(path) - 1, 'step')}: {' → '.join(map(called, path))}"
 
 
-def _lines(paths: list[list[Any]], count: int) -> Iterator[str]:
+def _lines(paths: list[list[Any]], count: int, max_depth: int | None) -> Iterator[str]:
     if not paths:
-        yield _line(None)
+        yield _line(None, max_depth)
         return
-    yield "1 shortest path" if count == 1 else f"{count:,} shortest paths"
+    yield several(count, "shortest path")
     yield from map(_line, paths)
     if count > len(paths):
         yield f"… and {count - len(paths):,} more"

@@ -22,6 +22,7 @@ from oocbfs.formats.io.limits import LINE_LIMIT_BYTES
 from oocbfs.formats.io.ordered import ordered_map, read_ahead
 from oocbfs.formats.io.streams import Source, Stream
 from oocbfs.formats.readers.detect import BOM, comments_end
+from oocbfs.formats.tables.columns import NAMES_HINT
 from oocbfs.formats.tables.delimited import Layout, split
 from oocbfs.kernels.convert import parse as kernels
 from oocbfs.kernels.convert.parse import Text
@@ -327,7 +328,7 @@ def _explain(line: bytes, grammar: Grammar) -> str:
             if not grammar.low <= int(field) <= grammar.high:
                 return f"vertex id {shown} is outside of {grammar.low} … {grammar.high}"
         elif field:
-            hint = "; if ids are names, use --ids names" if grammar.may_be_names else ""
+            hint = NAMES_HINT if grammar.may_be_names else ""
             return f"vertex id {shown!r} is not a whole decimal number{hint}"
     return "too few columns" if grammar.layout is None else "no vertex id in one of the columns"
 

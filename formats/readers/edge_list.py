@@ -24,7 +24,7 @@ from oocbfs.formats.edges import Declared, Edges
 from oocbfs.formats.io.streams import Source, plain_name
 from oocbfs.formats.readers.chosen_lines import read_chosen
 from oocbfs.formats.readers.chunks import MAX_ID, Grammar, Lines, id_fields, open_lines, parse
-from oocbfs.formats.tables.columns import TableOptions, TextIds
+from oocbfs.formats.tables.columns import NAMES_HINT, TableOptions, TextIds
 from oocbfs.formats.tables.delimited import (
     BLANK,
     Layout,
@@ -141,8 +141,7 @@ def _refuse_text(line: bytes, lines: Lines, layout: Layout) -> None:
     if all(ends) and has_text(ends):
         name = next(end for end in ends if has_text([end])).decode("utf-8", "replace")
         raise TextIds(
-            f"vertex id {name[:40]!r} is not a whole decimal number; if ids are names, use --ids "
-            "names",
+            f"vertex id {name[:40]!r} is not a whole decimal number{NAMES_HINT}",
             path=lines.name,
             line=lines.number + layout.has_header,
         )

@@ -46,7 +46,7 @@ def read_pairs(path: Path, *, named: bool = False) -> list[tuple[Any, Any]]:
     return pairs
 
 
-def read_sources(path: Path, *, named: bool = False) -> list[Any]:
+def read_sources(path: Path, *, named: bool = False, what: str = "sources") -> list[Any]:
     """Read ids, one per line; blank lines and lines that begin with # are skipped.
 
     A name may be in quotes; one that is not may hold commas.
@@ -61,7 +61,7 @@ def read_sources(path: Path, *, named: bool = False) -> list[Any]:
         except ValueError:
             raise InputError("expected one id", path=str(path), line=number, text=line) from None
     if not sources:
-        raise InputError("holds no sources", path=str(path))
+        raise InputError(f"holds no {what}", path=str(path))
     return sources
 
 

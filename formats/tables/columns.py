@@ -22,6 +22,8 @@ class TextIds(InputError):  # noqa: N818 - an input that may be read in another 
     stream: Any = None
 
 
+# What is said of text where ids are numbers.
+NAMES_HINT = "; if ids are names, use --ids names"
 # What the two ends of an edge are usually called, without capitals, blanks and signs.
 USUAL_PAIRS = (
     ("src", "dst"),

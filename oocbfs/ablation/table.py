@@ -12,6 +12,7 @@ from oocbfs.ablation.paper import figure_of
 from oocbfs.ablation.plan import Plan
 from oocbfs.ablation.runs import Row, Run
 from oocbfs.pictures.charts import short
+from oocbfs.settings import several
 
 _SECTOR_BYTES = 32
 _METHOD_WIDTH = 27
@@ -115,15 +116,11 @@ def runs_of(plan: Plan) -> str:
     """Return which runs there were."""
     resident = sorted({schedule.resident_blocks for schedule in plan.schedules})
     return (
-        f"medians of {_several(plan.num_runs, 'run')}, from "
-        f"{_several(len(plan.expected), 'source')} of the largest component, in "
-        f"{_several(len(plan.schedules), 'schedule')} of {plan.schedules[0].blocks} blocks, of "
+        f"medians of {several(plan.num_runs, 'run')}, from "
+        f"{several(len(plan.expected), 'source')} of the largest component, in "
+        f"{several(len(plan.schedules), 'schedule')} of {plan.schedules[0].blocks} blocks, of "
         f"which {' or '.join(map(str, resident))} run at a time; levels equal to the CPU engine's"
     )
-
-
-def _several(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def values(row: Row, plan: Plan) -> dict[str, float | str | None]:

@@ -29,7 +29,7 @@ from oocbfs.formats.output.atomic import atomic_output, explained
 from oocbfs.formats.output.packing import STANDARD_OUTPUT, endings, opened, packed
 from oocbfs.formats.output.parquet import import_arrow, parquet_rows
 from oocbfs.formats.readers.open import InputEdges, open_edges
-from oocbfs.formats.tables.columns import TableOptions
+from oocbfs.formats.tables.columns import NAMES_HINT, TableOptions
 from oocbfs.point.pairs import Answer, Answers, types_of
 from oocbfs.results.tables import Columns, about
 
@@ -130,10 +130,16 @@ def _batches(
         pairs.batches() if graph.names is None else pairs.named_batches()
     )
     before = 0
-    for batch in batches:
-        yield batch
-        advance(pairs.done - before)
-        before = pairs.done
+    try:
+        for batch in batches:
+            yield batch
+            advance(pairs.done - before)
+            before = pairs.done
+    except InputError as error:
+        if NAMES_HINT not in str(error):
+            raise
+        numbers = f", as all ids of {graph.path} are"
+        raise InputError(str(error).replace(NAMES_HINT, numbers)) from error
 
 
 def _manifest(graph: AnyStored, job: PairJob) -> dict[str, Any]:
@@ -227,10 +233,16 @@ def _writer(
             with parquet_rows(file, types, described) as table:
                 yield lambda answer: table.write([*answer.columns(types).values()])
             return
+        # Written with the first answers: of pairs that are refused, nothing is.
+        heading = [] if form == "jsonl" else [_SEPARATORS[form].join(types) + "\n"]
         with packed(file, compression, 1) as (pack, write):
-            if form != "jsonl":
-                write(pack((_SEPARATORS[form].join(types) + "\n").encode()))
-            yield lambda answer: write(pack(_text(answer.columns(types), form).encode()))
+
+            def add(answer: Answer) -> None:
+                lines = "".join(heading) + _text(answer.columns(types), form)
+                heading.clear()
+                write(pack(lines.encode()))
+
+            yield add
 
 
 def _text(named: Columns, form: str) -> str:

@@ -16,7 +16,7 @@ from oocbfs.near.search import Found, NearSearch
 from oocbfs.results import tables
 from oocbfs.results.bfs import listed
 from oocbfs.results.call import OfGraph
-from oocbfs.settings import Settings, file_name
+from oocbfs.settings import Settings, file_name, several
 
 if TYPE_CHECKING:
     from oocbfs.graph.any_stored import AnyStored
@@ -88,7 +88,7 @@ class Neighborhood(tables.Table, OfGraph):
         """What is asked for, in one line."""
         limit = "" if self.limit is None else f", at most {self.limit:,} vertices"
         return (
-            f"{file_name(self._stored.path)}: within {self.depth:,} steps of "
+            f"{file_name(self._stored.path)}: within {several(self.depth, 'step')} of "
             f"{listed(self.seeds)}{limit}"
         )
 

@@ -23,7 +23,7 @@ from oocbfs.graph.vertices import are_several
 from oocbfs.point.search import PairSearch
 from oocbfs.results import tables
 from oocbfs.results.call import OfGraph
-from oocbfs.settings import IdNames, Settings, file_name
+from oocbfs.settings import IdNames, Settings, file_name, several
 
 if TYPE_CHECKING:
     from oocbfs.conversion.converter import Report
@@ -371,7 +371,9 @@ def ego(
     search = NearSearch(graph, settings, depth=depth, limit=limit)
     with closing(search.together(ids)) as parts:
         (found,) = parts
-    what = f"within {depth:,} steps of {', '.join(map(str, graph.given(ids[:3]).tolist()))}"
+    what = (
+        f"within {several(depth, 'step')} of {', '.join(map(str, graph.given(ids[:3]).tolist()))}"
+    )
     what += f" and {ids.size - 3:,} more" if ids.size > 3 else ""
     cut = bool(found.cut[0])
     return Subgraph(graph, graph.positions(found.ids), settings, what=what, cut=cut)

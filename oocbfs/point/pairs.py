@@ -16,6 +16,7 @@ from oocbfs.errors import QueryError, shown
 from oocbfs.formats.edges import Edges, NamedEdges
 from oocbfs.formats.names import NameColumn, join_columns
 from oocbfs.formats.tables.columns import TableOptions
+from oocbfs.formats.tables.memory_names import as_bytes, pack_names
 from oocbfs.point.ask import Asking
 from oocbfs.point.search import NO_PATH
 from oocbfs.results import tables
@@ -115,10 +116,11 @@ class Answers:
         paths: bool,
         keep_going: bool = False,
         advice: str = "leave the row out",
+        first_advice: str = "",
     ) -> None:
         self._graph = graph
-        # What to do about a row that names no vertex.
-        self._advice = advice
+        # What to do about a row that names no vertex, and what else it may be if it is the first.
+        self._advice, self._first_advice = advice, first_advice
         self._paths, self._keep_going = paths, keep_going
         self._asked = Asking(graph, settings)
         self.search = self._asked.search
@@ -216,7 +218,7 @@ class Answers:
             begin, size = int(batch.starts[place]), int(batch.lengths[place])
             vertex: Any = batch.text[begin : begin + size].tobytes().decode()
             if row == 1:
-                advice += ", or say --header if it names columns"
+                advice += self._first_advice
         else:
             vertex = int((batch.sources, batch.targets)[place % 2][place // 2])
         return QueryError(
@@ -242,13 +244,14 @@ def _names_of(batch: NamedEdges, side: int) -> NameColumn:
 
 def batches_in_memory(graph: AnyStored, pairs: Any) -> Iterator[Edges | NamedEdges]:  # noqa: ANN401
     """Return the batches of any object that holds pairs; refuses what holds none."""
-    if isinstance(pairs, (str, bytes, os.PathLike)):
+    if pairs is None or isinstance(pairs, (str, bytes, os.PathLike)):
         raise QueryError(f"pairs are a table or pairs of ids, not {shown(pairs)}")
-    if graph.names is not None:
-        return iter(names_from_memory(pairs, _ANY).named_batches())
+    named = graph.names is not None
     if _is_plain(pairs):
         # Pairs may be any iterable, as of a generator, which is read some at a time.
-        return _listed_batches(iter(pairs))
+        return _listed_batches(iter(pairs), named=named)
+    if named:
+        return iter(names_from_memory(pairs, _ANY).named_batches())
     return iter(from_memory(pairs, _ANY).batches())
 
 
@@ -262,21 +265,35 @@ def _is_plain(pairs: object) -> bool:
     return isinstance(pairs, Iterable) and made_here and not is_two
 
 
-def _listed_batches(pairs: Iterator[Any]) -> Iterator[Edges]:
+def _listed_batches(pairs: Iterator[Any], *, named: bool) -> Iterator[Edges | NamedEdges]:
+    what, is_one = ("a name", _is_name) if named else ("an id", _is_id)
     row = 0
     while some := list(islice(pairs, _PAIRS_AT_ONCE)):
         for pair in some:
             row += 1
             if not isinstance(pair, (tuple, list, np.ndarray)) or len(pair) != 2:
-                raise QueryError(f"row {row:,} of the pairs: {shown(pair)} is not a pair of ids")
+                raise QueryError(
+                    f"row {row:,} of the pairs: {shown(pair)} is not a pair, each end {what}"
+                )
         flat = list(chain.from_iterable(some))
         for place, vertex in enumerate(flat):
-            whole = hasattr(vertex, "__index__") and not isinstance(vertex, bool)
-            if not whole or not 0 <= vertex < 2**64:
+            if not is_one(vertex):
                 number = row - len(some) + place // 2 + 1
-                raise QueryError(f"row {number:,} of the pairs: {shown(vertex)} is not an id")
+                raise QueryError(f"row {number:,} of the pairs: {shown(vertex)} is not {what}")
+        if named:
+            yield pack_names([*map(as_bytes, flat)])
+            continue
         both = np.array(flat, np.uint64)
         yield Edges(both[::2].copy(), both[1::2].copy())
+
+
+def _is_name(vertex: object) -> bool:
+    return isinstance(vertex, str)
+
+
+def _is_id(vertex: Any) -> bool:  # noqa: ANN401
+    is_whole = hasattr(vertex, "__index__") and not isinstance(vertex, bool)
+    return is_whole and 0 <= vertex < 2**64
 
 
 class PairResults(tables.Table, tables.AsArray):

@@ -212,6 +212,14 @@ class AsArray(ABC):
     ) -> NDArray[Any]:
         return np.array(self._values, dtype=dtype, copy=copy)
 
+    def __dlpack__(self, **wishes: Any) -> Any:  # noqa: ANN401
+        """Return the same array for ``from_dlpack``; it is in host memory, whatever the engine."""
+        return self._values.__dlpack__(**wishes)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return where the array is: every engine brings its results to the host."""
+        return self._values.__dlpack_device__()
+
 
 class Tabular(Table, Drawn, AsArray):
     """Results with a row for each vertex, in the order of the ids."""
@@ -243,14 +251,6 @@ class Tabular(Table, Drawn, AsArray):
     ) -> None:
         """Write the table to a Parquet file; see ``Table.to_parquet``."""
         self._write_parquet(path, reached_only=reached_only, force=force)
-
-    def __dlpack__(self, **wishes: Any) -> Any:  # noqa: ANN401
-        """Return the same array for ``from_dlpack``; it is in host memory, whatever the engine."""
-        return self._values.__dlpack__(**wishes)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        """Return where the array is: every engine brings its results to the host."""
-        return self._values.__dlpack_device__()
 
     def _types(self) -> Types:
         return {name: column.dtype for name, column in self._columns_between(0, 0).items()}

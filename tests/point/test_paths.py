@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import oocbfs
 from oocbfs import Settings
+from oocbfs.cli import main
 from oocbfs.point import search
 from tests.support.networkx_graphs import opened
 from tests.support.strategies import ORDERS, Pairs, edge_lists, name_edges, pair_array
@@ -202,3 +203,18 @@ def test_passes_over_the_order_end_in_turning_it_around(tmp_path: Path) -> None:
                 assert stored.stored_at[some].tolist() == vertices.tolist()
                 ids = stored.lookup.ids_of(vertices.astype(np.uint32))
                 assert ids.tolist() == stored.ids_at_positions(some).tolist()
+
+
+def test_a_bound_is_told_where_no_path_is_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    oocbfs.convert([(0, 1), (1, 2), (3, 4)], tmp_path / "g.ocg")
+    for asked, said in (
+        (["0", "2"], "2 steps: 0 → 1 → 2"),
+        (["0", "1", "--all"], "1 shortest path\n1 step: 0 → 1"),
+        (["0", "2", "--max-depth", "1"], "no path of at most 1 step"),
+        (["0", "2", "--max-depth", "0", "--all"], "no path of at most 0 steps"),
+        (["0", "3"], "no path"),
+    ):
+        assert main(["path", str(tmp_path / "g.ocg"), *asked]) == 0
+        assert capsys.readouterr().out.strip() == said

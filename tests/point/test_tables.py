@@ -63,6 +63,7 @@ def test_pairs_are_answered_in_their_order_by_any_way(
             results = opened.distances(given, **asked)
             assert results.distances.tolist() == expected
             assert np.asarray(results).tolist() == expected
+            assert np.from_dlpack(results).tolist() == expected
         frame = results.to_pandas()
         assert frame[["source", "target"]].to_numpy().tolist() == table.tolist()
         paths = opened.paths(table, **asked)
@@ -155,7 +156,8 @@ def test_an_interrupted_table_is_continued(
         ("1,2\n3,99999\n", "row 2 of the pairs: {graph} has no vertex 99999; leave the row out"),
         ("", "holds no"),
         ("1\n2\n", ""),
-        ("1,2\n3,alice\n", "alice"),
+        ("1,2\n3,alice\n", "'alice' is not a whole decimal number, as all ids of {graph} are"),
+        ("alice,bob\ncarol,dave\n", "is not a whole decimal number, as all ids"),
     ],
 )
 def test_bad_pairs_are_refused_in_one_line(
@@ -171,6 +173,9 @@ def test_bad_pairs_are_refused_in_one_line(
     error = capsys.readouterr().err.strip()
     assert message.format(graph=graph) in error
     assert error.count("\n") == 0
+    assert "--ids" not in error
+    assert main(["pairs", str(graph), str(given), "-o", "-"]) == 1
+    assert capsys.readouterr().out == ""
     assert [path.name for path in tmp_path.iterdir()] == ["pairs.csv"]
 
 
@@ -182,6 +187,7 @@ def test_objects_that_hold_no_pairs_are_refused(graph: Path) -> None:
             ([(1, 2), (3, True)], "row 2 of the pairs: True is not an id"),
             ([(1, 2), (3, 5000)], "row 2 of the pairs: .* has no vertex 5000; leave the row out$"),
             ("pairs.csv", "pairs are a table"),
+            (None, "pairs are a table"),
         ):
             with pytest.raises(oocbfs.QueryError, match=message):
                 opened.distances(bad)
@@ -206,6 +212,15 @@ def test_names_are_paired_by_their_names(
         assert list(results.sources) == ["alice", "alice"]
         with pytest.raises(oocbfs.QueryError, match=r"row 1 .* has no vertex 'zoe'"):
             opened.distances([("zoe", "alice")])
+        with pytest.raises(oocbfs.QueryError, match=r"'zoe'; leave the row out$"):
+            opened.distances(pandas.DataFrame({"user": ["zoe"], "friend": ["alice"]}))
+        for bad, message in (
+            ([("alice", "carol"), ("alice", 3)], "row 2 of the pairs: 3 is not a name"),
+            ([("alice", "carol", "dave")], "row 1 of the pairs: .* is not a pair, each end a name"),
+            (["alice"], "row 1 of the pairs: 'alice' is not a pair"),
+        ):
+            with pytest.raises(oocbfs.QueryError, match=message):
+                opened.distances(bad)
     (tmp_path / "p.csv").write_text("alice,carol\nerin,zoe\n")
     call = ["pairs", str(tmp_path / "g.ocg"), str(tmp_path / "p.csv"), "-o", "-"]
     assert main([*call, "--keep-going", "--paths", "-q"]) == 0

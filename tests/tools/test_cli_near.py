@@ -69,7 +69,7 @@ def test_standard_output_has_the_table_alone(folder: Path) -> None:
     head, *lines = done.stdout.splitlines()
     assert (head, lines[:2], lines[4:]) == ("id,distance", ["c,0", "r,0"], ['"q""",1'])
     assert sorted(lines[2:4]) == ['"a,b",1', "d,1"]
-    assert "within 1 steps" in done.stderr
+    assert "together, within 1 step\n" in done.stderr
 
 
 @pytest.mark.parametrize("quiet", [(), ("--quiet",)])
@@ -105,7 +105,7 @@ def test_a_limit_that_cut_is_always_said(
         (("near", "g.ocg", "1"), "--depth", 2),
         (("near", "g.ocg", "--depth", 1), "name seeds", 1),
         (("near", "g.ocg", "1", "--seeds", "seeds", "--depth", 1), "name seeds", 1),
-        (("near", "g.ocg", "--seeds", "empty", "--depth", 1), "holds no sources", 1),
+        (("near", "g.ocg", "--seeds", "empty", "--depth", 1), "holds no seeds", 1),
         (("near", "g.ocg", "--seeds", "missing", "--depth", 1), "cannot be read", 1),
         (("near", "g.ocg", "1,99", "--depth", 1), "has no vertex 99", 1),
         (("near", "g.ocg", "x", "--depth", 1), "is not an id", 1),
@@ -113,7 +113,7 @@ def test_a_limit_that_cut_is_always_said(
         (("near", "missing.ocg", "1", "--depth", 1), "missing.ocg", 1),
         (("export", "g.ocg", "--near", "1"), "--near needs --depth", 1),
         (("export", "g.ocg", "--depth", "1"), "--depth is about --near", 1),
-        (("export", "g.ocg", "--vertices", "empty"), "holds no sources", 1),
+        (("export", "g.ocg", "--vertices", "empty"), "holds no vertices", 1),
         (("export", "g.ocg", "--component", "1,2"), "name one vertex", 1),
         (("export", "g.ocg", "--component", "99"), "has no vertex 99", 1),
         (("export", "g.ocg", "--near", "1", "--component", "1"), "not allowed with", 2),

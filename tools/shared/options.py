@@ -24,7 +24,7 @@ from oocbfs.options import (
     read_path,
     read_whole,
 )
-from oocbfs.settings import ZSTD_LEVELS, KeptOrderName, OrderName, Settings, as_text
+from oocbfs.settings import ZSTD_LEVELS, KeptOrderName, OrderName, Settings, as_text, several
 
 _log = logging.getLogger(__name__)
 
@@ -259,7 +259,7 @@ def print_count(options: argparse.Namespace, num_edges: int, origin: str = "") -
     if options.json:
         print_json({"output": options.output, "edges": num_edges})
     else:
-        _log.info("%s: %s edges%s", options.output, f"{num_edges:,}", origin)
+        _log.info("%s: %s%s", options.output, several(num_edges, "edge"), origin)
 
 
 def kind_of_ids(kind: str, first_id: int) -> str:

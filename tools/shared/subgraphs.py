@@ -49,7 +49,8 @@ def choose(opened: AnyGraph, options: argparse.Namespace) -> Subgraph:
     if options.vertices is not None:
         from oocbfs.formats.readers.id_lines import read_sources
 
-        listed = read_sources(Path(options.vertices), named=opened.names is not None)
+        named = opened.names is not None
+        listed = read_sources(Path(options.vertices), named=named, what="vertices")
         return opened.subgraph(listed, **settings)
     found = opened.components(**settings)
     is_name = opened.names is not None and _LARGEST in opened.names
