@@ -36,7 +36,7 @@ PAGES = (
 # Blocks that cannot run here say why in the line above.
 MARK = re.compile(r"<!-- not run by tests/docs/test_readme.py: (.+) -->")
 # What blocks may be; the others are drawings and what a program prints.
-RUN, SHOWN = ("sh", "bash", "python", "toml"), ("text", "json")
+RUN, SHOWN = ("sh", "bash", "python", "toml", "console"), ("text", "json")
 # The same commands on less.
 SMALLER = {
     "kron --scale 18": "kron --scale 10",
@@ -127,6 +127,15 @@ def run_line(line: str) -> None:
         children.run(["sh", "-c", line], check=True, env={**os.environ, "PATH": path}, cwd=folder)
 
 
+def check_console(text: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """Run the lines that begin with a prompt; each prints on standard output what follows it."""
+    for session in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        line, _, expected = session.partition("\n")
+        capfd.readouterr()
+        run_line(line)
+        assert capfd.readouterr().out.strip() == expected.strip(), line
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_every_block_runs(
     page: str,
@@ -146,6 +155,8 @@ def test_every_block_runs(
         if block.language in ("sh", "bash"):
             for line in text.splitlines():
                 run_line(line)
+        elif block.language == "console":
+            check_console(text, capfd)
         elif block.language == "python":
             Path(f"line{block.line}.py").write_text(text)
             runpy.run_path(f"line{block.line}.py")
