@@ -135,7 +135,7 @@ class Questions(Drawing):
         def check(folder: Path, _: End) -> None:
             rows, after = _rows(folder / out), self._graph.after
             if not few:
-                assert float(rows[-1]["high"]) <= 1
+                assert all(0 <= float(row["low"]) <= float(row["high"]) <= 1 for row in rows)
                 return
             found = {self._id(row["id"]): int(row["eccentricity"]) for row in rows}
             for vertex, eccentricity in found.items():

@@ -111,7 +111,7 @@ class Run:
 
     def _clear(self, command: Command, made: set[str], disturbance: Disturbance) -> None:
         """Make room for another try; what has its name already must be whole."""
-        if command.output in made and not command.again:
+        if command.output in made and (command.keeps or not command.again):
             self._check(command, End(0, "", []), disturbance)
             self._remove(command.output)
 
