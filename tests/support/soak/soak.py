@@ -123,7 +123,7 @@ class Run:
         """Check an answer; only budgets and vertices that there are not may be refused."""
         words = command.words
         if end.code == 1:
-            (line,) = (line for line in end.said if "compiling" not in line)
+            (line,) = (line for line in end.said if not line.startswith("compiling"))
             by_budget = "--memory" in words and ("allow" in line or "no memory budget" in line)
             if not by_budget and "has no vertex" not in line:
                 raise wrong(f"was refused: {line}", words, disturbance)
