@@ -6,11 +6,14 @@ import os
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from io import FileIO
-from typing import Self
+from typing import BinaryIO, Self
 
 
-def release(opened: int | FileIO) -> None:
-    """Close what was opened and whose bytes are known: an error then says nothing about them."""
+def release(opened: int | FileIO | BinaryIO) -> None:
+    """Close what was opened and whose bytes are known, or lost: an error says nothing about them.
+
+    A file that was being written tries to write once more what it could not, and fails again.
+    """
     with suppress(OSError):
         if isinstance(opened, int):
             os.close(opened)

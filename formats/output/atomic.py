@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from oocbfs.errors import OocbfsError, OutputError
+from oocbfs.formats.io.closing import release
 from oocbfs.formats.output.appearance import will_appear
 
 # Files that this process is writing.
@@ -149,7 +150,7 @@ def _temporary_for(target: Path, shown: str) -> Generator[tuple[Path, BinaryIO]]
                 # First, because opening may fail when the file is there already.
                 stack.callback(_remove, temporary)
                 file = temporary.open("x+b")
-                stack.callback(_let_go, file)
+                stack.callback(release, file)
                 if _lock(file):
                     yield temporary, file
                     return
@@ -166,12 +167,6 @@ def _lock(file: BinaryIO) -> bool:
     except OSError:  # this folder has no locks, so that no process removes anything
         return True
     return os.fstat(file.fileno()).st_nlink > 0
-
-
-def _let_go(file: BinaryIO) -> None:
-    """Close a file that has its name already, or will never get it: no error matters any more."""
-    with suppress(OSError):
-        file.close()
 
 
 def _remove(temporary: Path) -> None:

@@ -24,6 +24,7 @@ from oocbfs.errors import InputError, QueryError
 from oocbfs.formats.container.reader import Container, bits_per_arc
 from oocbfs.formats.container.writer import ContainerWriter, compress_container
 from oocbfs.formats.edges import Declared, EdgeStream
+from oocbfs.formats.io.closing import release
 from oocbfs.formats.io.folders import find_files
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.formats.io.temporary import explained_writes, unnamed_file
@@ -361,8 +362,9 @@ def convert_unnamed(
             conversion.choose_order(order)
             container = ContainerWriter(file)
             container.finish(**conversion.write(container))
+            file.flush()
     except BaseException:
-        file.close()
+        release(file)
         raise
     return file
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from oocbfs.errors import QueryError
 from oocbfs.formats.edges import Declared, Edges, Ids, NamedEdges
+from oocbfs.formats.io.closing import release
 from oocbfs.formats.io.ordered import available_threads, ordered_map
 from oocbfs.formats.names import NameColumn
 from oocbfs.graph.vertices import are_several
@@ -194,11 +195,10 @@ class Subgraph(tables.Table, OfGraph):
 
         stream = _Stream(self) if self._stored.names is None else _PlacedStream(self)
         ids: IdNames = "auto" if self._stored.names is None else "dense"
-        with (
-            convert_unnamed(stream, os.fspath(folder), ids=ids, threads=threads) as file,
-            StoredGraph(Container(self._stored.path, file.fileno())) as graph,
-        ):
-            yield graph
+        with ExitStack() as stack:
+            file = convert_unnamed(stream, os.fspath(folder), ids=ids, threads=threads)
+            stack.callback(release, file)
+            yield stack.enter_context(StoredGraph(Container(self._stored.path, file.fileno())))
 
     def _all_local(self) -> tuple[Positions, Positions]:
         """Return the ends of all edges, as places in ``ids()``."""
