@@ -27,6 +27,7 @@ from oocbfs.kernels.internals import (
     CompileResultCacheImpl,
     FunctionCache,
     allow_conversions,
+    answer_calls_meanwhile,
     are_kept,
     at_first_call,
     can_compile,
@@ -82,6 +83,7 @@ def compiled(*signatures: object, **options: object) -> Callable[[Callable[..., 
         if signatures:
             dispatcher.prepare = prepare
             at_first_call(dispatcher, prepare)
+            answer_calls_meanwhile(dispatcher)
         else:
             compile_uninterrupted(dispatcher)
         return dispatcher

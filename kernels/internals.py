@@ -155,6 +155,28 @@ def allow_conversions(dispatcher, given, wanted):
     dispatcher.typingctx.install_possible_conversions(given, wanted)
 
 
+def answer_calls_meanwhile(dispatcher):
+    """Let a call find its code that began while a function still took new signatures.
+
+    Such a call wants code for its very types, and is refused if another thread forbids compiling
+    while numba looks at the arguments. The last that it asks is this: its types are entered then.
+    """
+    search = dispatcher._search_new_conversions
+
+    def enter(*arguments):
+        found = search(*arguments)
+        if found:
+            given = types_of(dispatcher, arguments)
+            signature = dispatcher.typingctx.resolve_overload(
+                dispatcher, dispatcher.nopython_signatures, given, {}
+            )
+            code = dispatcher.overloads[signature.args].entry_point
+            dispatcher._insert([kind._code for kind in given], code, False)
+        return found
+
+    dispatcher._search_new_conversions = enter
+
+
 def address_of_code(kernel):
     """Return the address at which other compiled code can call a kernel with one signature."""
     (compiled,) = kernel.overloads.values()

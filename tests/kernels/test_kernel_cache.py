@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from numba import types
 import oocbfs
 from oocbfs.gpu import cuda_device
 from oocbfs.kernels import cache, cache_folder
+from oocbfs.kernels.array_types import READ_U8
 from tests.support import children
 
 ROOT = Path(__file__).parents[2]
@@ -201,3 +203,23 @@ def test_arrays_that_can_be_written_to_are_taken_at_once(monkeypatch: pytest.Mon
     size.prepare()
     monkeypatch.setattr(size, "_search_new_conversions", lambda *_: False, raising=False)
     assert size(np.zeros((1, 2, 3, 4, 5), np.uint16)) == 120
+
+
+def test_a_call_that_began_before_the_code_was_there_finds_it() -> None:
+    """Another thread may end compiling while numba looks at arguments whose types are new to it."""
+    length = 37  # of a tuple that nobody has: so numba asks Python for its type
+
+    @cache.compiled(types.int64(READ_U8, types.UniTuple(types.int64, length)), _nrt=False)
+    def first(values, more):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        return values[0] + more[0]
+
+    typeof = first.typeof_pyval
+
+    def slow_typeof(value: object) -> object:
+        thread = threading.Thread(target=first.prepare)
+        thread.start()
+        thread.join()
+        return typeof(value)
+
+    first.typeof_pyval = slow_typeof
+    assert first(np.full(1, 2, np.uint8), tuple(range(5, 5 + length))) == 7
