@@ -152,7 +152,7 @@ def run(options: argparse.Namespace) -> None:
         if options.plot:
             result.plot(options.plot, force=options.force)
         path_found = _path(result, target)
-        summary = result.summary()
+        summary = result.summary() if options.json else {}
     searches.tell_engine(result.stats)
     options.validate = options.validate or is_verifying()
     summary |= {"path": path_found, "validated": options.validate}
@@ -212,11 +212,11 @@ def _levels(result: BfsResult) -> Iterator[str]:
     )
     firsts = accumulate((level.num_levels for level in stats.levels), initial=0)
     numbered = list(zip(firsts, stats.levels, strict=False))
-    yield from shared.shortened([_level(*pair, tiers) for pair in numbered])
+    yield from shared.shortened(numbered, lambda pair: _level(*pair, tiers))
     yield ""
     if stats.counts is not None:
         yield "level" + "".join(f"  {title:>{width}}" for title, width in _COUNTS.values())
-        yield from shared.shortened([_counts(_numbers(*pair), pair[1].counts) for pair in numbered])
+        yield from shared.shortened(numbered, lambda pair: _counts(_numbers(*pair), pair[1].counts))
         yield _counts("all", stats.counts)
         yield ""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import repeat
 from typing import Any, overload
 
 import numpy as np
@@ -105,7 +106,7 @@ def moved_by_tier(records: NDArray[np.void], tiers: Sequence[str]) -> dict[str, 
 
 
 class LevelTable(Sequence[Level]):
-    """The work of each level, from records; a ``Level`` is made when it is asked for."""
+    """The work of each level, from records; each ``Level`` is made when one is asked for."""
 
     def __init__(
         self,
@@ -148,26 +149,44 @@ class LevelTable(Sequence[Level]):
     @overload
     def __getitem__(self, number: slice) -> list[Level]: ...
     def __getitem__(self, number: int | slice) -> Level | list[Level]:
-        if isinstance(number, slice):
-            return [self[i] for i in range(*number.indices(len(self)))]
-        number = range(len(self))[number]
-        if number == len(self._records):
-            edges = None if (self._records["edges"] < 0).any() else 0
-            moved = dict.fromkeys(self._tiers, 0)
-            return Level(STOPPED, self._unexpanded, edges, 0, 0, 0.0, slow_bytes=moved)
-        record = self._records[number]
-        begin, end = self._bounds[number : number + 2].tolist()
-        beside = self._beside[number] if self._beside else _NOTHING
-        return Level(
-            direction=beside.way or DIRECTIONS[record["direction"]],
-            frontier=int(self._found[end] - self._found[begin]),
-            edges_examined=None if record["edges"] < 0 else int(record["edges"]),
-            heads_answered=int(record["heads"]),
-            tail_bytes=int(record["tail_bytes"]),
-            seconds=float(record["seconds"]),
-            num_levels=end - begin,
-            slow_bytes={tier: int(record[f"{tier}_bytes"]) for tier in self._tiers},
-            counts=beside.counts,
-            link_bytes=beside.link_bytes,
-            exchange=beside.exchange,
+        return self._levels[number]
+
+    def __iter__(self) -> Iterator[Level]:
+        return iter(self._levels)
+
+    @cached_property
+    def _levels(self) -> list[Level]:
+        """All levels, made column by column: there may be thousands."""
+        records = self._records
+        names = ("direction", "edges", "heads", "tail_bytes", "seconds")
+        moved = [records[f"{tier}_bytes"].tolist() for tier in self._tiers]
+        rows = zip(
+            np.diff(self._found[self._bounds]).tolist(),
+            np.diff(self._bounds).tolist(),
+            zip(*(records[name].tolist() for name in names), strict=True),
+            zip(*moved, strict=True) if moved else repeat(()),
+            self._beside or repeat(_NOTHING),
+            strict=False,
         )
+        levels = [
+            Level(
+                direction=beside.way or DIRECTIONS[direction],
+                frontier=frontier,
+                edges_examined=None if edges < 0 else edges,
+                heads_answered=heads,
+                tail_bytes=tail_bytes,
+                seconds=seconds,
+                num_levels=num_levels,
+                slow_bytes=dict(zip(self._tiers, read, strict=True)),
+                counts=beside.counts,
+                link_bytes=beside.link_bytes,
+                exchange=beside.exchange,
+            )
+            for frontier, num_levels, record, read, beside in rows
+            for direction, edges, heads, tail_bytes, seconds in (record,)
+        ]
+        if self._unexpanded:
+            edges = None if (records["edges"] < 0).any() else 0
+            none = dict.fromkeys(self._tiers, 0)
+            levels.append(Level(STOPPED, self._unexpanded, edges, 0, 0, 0.0, slow_bytes=none))
+        return levels

@@ -7,11 +7,11 @@ import json
 import logging
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, Field
 from functools import partial
 from itertools import chain
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from oocbfs import console
 from oocbfs.errors import BudgetError, QueryError, shown
@@ -26,6 +26,7 @@ from oocbfs.options import (
 )
 from oocbfs.settings import ZSTD_LEVELS, KeptOrderName, OrderName, Settings, as_text, several
 
+Row = TypeVar("Row")
 _log = logging.getLogger(__name__)
 
 # What the bytes from each tier are called in tables.
@@ -293,12 +294,15 @@ def _as_text(value: Any) -> Any:  # noqa: ANN401
     return as_text(value) if isinstance(value, str) else value
 
 
-def shortened(lines: list[str]) -> list[str]:
-    """Leave out the middle of a long table of levels."""
-    hidden, half = len(lines) - _SHOWN_LEVELS, _SHOWN_LEVELS // 2
+def shortened(levels: Sequence[Row], line: Callable[[Row], str]) -> Iterator[str]:
+    """Write a line for each level, but for the middle of a long table."""
+    hidden, half = len(levels) - _SHOWN_LEVELS, _SHOWN_LEVELS // 2
     if hidden <= 0:
-        return lines
-    return [*lines[:half], f"  …    {hidden:,} more levels", *lines[-half:]]
+        yield from map(line, levels)
+        return
+    yield from map(line, levels[:half])
+    yield f"  …    {hidden:,} more levels"
+    yield from map(line, levels[-half:])
 
 
 def in_columns(rows: Iterable[tuple[str, str]]) -> Iterator[str]:

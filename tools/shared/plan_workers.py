@@ -194,8 +194,7 @@ def _lines(summary: dict[str, Any], found: MessagePlan) -> Iterator[str]:
     yield _row(
         "level", "direction", "frontier", "its edges", "bottom-up", "top-down", "coordinator"
     )
-    lines = [_level(number, level) for number, level in enumerate(found.levels)]
-    yield from shared.shortened(lines)
+    yield from shared.shortened(list(enumerate(found.levels)), lambda pair: _level(*pair))
     yield ""
     for exchange in found.exchanges:
         yield (
