@@ -197,12 +197,10 @@ class AnyGraph(Measures, NearGraph):
         ----------
         source, target
             Ids, or names where the graph has names; in a directed graph, from source to target.
-        max_depth
-            Give up after so many steps.
-        memory, options
-            As for ``bfs``. Rows are read from disk one by one where ``memory`` has no room for the
-            file, with ``engine="disk"`` in the options, and from a large file that is not in memory
-            yet.
+        **how
+            ``max_depth``: give up after so many steps. ``memory`` and ``options`` are as for
+            ``bfs``. Rows are read from disk one by one where ``memory`` has no room for the file,
+            with ``engine="disk"`` in the options, and from a large file that is not in memory yet.
 
         Raises
         ------
@@ -223,7 +221,7 @@ class AnyGraph(Measures, NearGraph):
 
         Parameters
         ----------
-        source, target, max_depth, memory, options
+        source, target, **how
             As for ``distance``.
         """
         from oocbfs.point.ask import shortest_path
@@ -241,7 +239,7 @@ class AnyGraph(Measures, NearGraph):
 
         Parameters
         ----------
-        source, target, max_depth, memory, options
+        source, target, **how
             As for ``distance``.
         """
         from oocbfs.point.ask import all_shortest_paths
@@ -266,8 +264,8 @@ class AnyGraph(Measures, NearGraph):
             A data frame, a table of Arrow's, an array of two columns, two arrays, or any iterable
             of pairs; of a table with more columns than two, those that are called as the ends of
             edges usually are.
-        max_depth, memory, threads, options
-            As for ``distance``.
+        **how
+            ``threads`` is as for ``bfs``, all else as for ``distance``.
 
         Raises
         ------
@@ -289,7 +287,7 @@ class AnyGraph(Measures, NearGraph):
 
         Parameters
         ----------
-        pairs, max_depth, memory, threads, options
+        pairs, **how
             As for ``distances``.
         """
         from oocbfs.point.pairs import results_of

@@ -77,8 +77,8 @@ class NearGraph(OpenGraph):
             Find who is near any of the seeds, each vertex once, with the distance from the nearest.
         parents
             Give the vertex before each on a shortest path, too.
-        memory, threads, options
-            As for ``distance``.
+        **how
+            ``threads`` is as for ``bfs``, ``memory`` and ``options`` as for ``distance``.
 
         Raises
         ------
@@ -112,7 +112,7 @@ class NearGraph(OpenGraph):
         ----------
         vertices
             Ids, or names where the graph has names; each counts once.
-        memory, threads, options
+        **how
             As for ``neighborhood``.
 
         Raises
@@ -137,7 +137,7 @@ class NearGraph(OpenGraph):
 
         Parameters
         ----------
-        vertex, depth, limit, memory, threads, options
+        vertex, depth, limit, **how
             As for ``neighborhood``; ``cut`` of what is returned says whether the limit has cut
             something off.
         """
