@@ -136,7 +136,14 @@ class Opened:
             if error is None or isinstance(error, Exception):
                 self._check(error)
         finally:
-            self._leave()
+            thread = get_ident()
+            with self._lock:
+                self._readers[thread] -= 1
+                if not self._readers[thread]:
+                    del self._readers[thread]
+                release = None if self._readers or self._release is None else self._release()
+            if release is not None:
+                release()
 
     def each(self, items: Iterator[Item]) -> Iterator[Item]:
         """Yield items that are made by reading, each checked before it is given out."""
@@ -148,16 +155,6 @@ class Opened:
                     return
             yield item
 
-    def _leave(self) -> None:
-        thread = get_ident()
-        with self._lock:
-            self._readers[thread] -= 1
-            if not self._readers[thread]:
-                del self._readers[thread]
-            release = None if self._readers or self._release is None else self._release()
-        if release is not None:
-            release()
-
     def _check(self, cause: Exception | None) -> None:
         """Refuse a file that is not what was opened."""
         if self.descriptor == _NO_DESCRIPTOR:
@@ -168,6 +165,8 @@ class Opened:
         except OSError as error:
             now, cause = self.stamp, error
             problem = f"cannot be read any more: {error.strerror}; open it again"
+        if problem is None and now == self.stamp and not self._watch.lost:
+            return
         if self._watch.lost or now[:3] != self.stamp[:3]:
             problem = (
                 "cannot be read any more: another program changed its size, or the disk failed; "
@@ -175,8 +174,7 @@ class Opened:
             )
         elif now != self.stamp:
             problem = "was changed by another program while it was open: open it again"
-        if problem is not None:
-            raise FormatError(f"{self.path}: {problem}") from cause
+        raise FormatError(f"{self.path}: {problem}") from cause
 
     def close(self, release: Callable[[], object]) -> None:
         """Refuse new readers; call ``release`` when the last one is out, which may be now."""

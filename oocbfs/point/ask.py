@@ -91,7 +91,8 @@ class Asking:
     def both(self, source: Vertex, target: Vertex) -> list[int]:
         """Return two stored vertices."""
         graph = self.graph
-        one, other = (graph.position_of(graph.one(vertex)) for vertex in (source, target))
+        one = graph.position_of(graph.one(source))
+        other = graph.position_of(graph.one(target))
         if not graph.is_sharded:
             lookup = cast("StoredGraph", graph).lookup
             if (known := lookup.known_pair(one, other)) is not None:

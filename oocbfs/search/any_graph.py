@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
 from oocbfs.distances.measures import Measures
@@ -345,8 +346,14 @@ class AnyGraph(Measures, NearGraph):
         return settings_of(options, memory=budget, **given)
 
     def _settings_of(self, kind: type, how: Mapping[str, Any]) -> Settings:
+        if not how:
+            return self._default_settings
         check_keywords(kind, how)
         return self._settings(**how)
+
+    @cached_property
+    def _default_settings(self) -> Settings:
+        return self._settings()
 
     def _largest(self, parents: bool, settings: Settings) -> Vertex:
         """Return the smallest id of the largest component."""
