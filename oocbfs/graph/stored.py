@@ -307,7 +307,7 @@ class StoredGraph(AnyStored):
 
     def _drop(self) -> None:
         self.release_device()
-        kept = ("kept_scratch", "result_pool", "kept_work", "kept_questions")
+        kept = ("kept_scratch", "result_pool", "kept_work", "kept_questions", "lookup")
         rows = ("single_rows", "single_disk_rows")
         for name in (
             "rows",

@@ -95,6 +95,8 @@ class PairSearch:
         if self._settings.memory is None:
             return most
         free = self._settings.memory - memory.used_bytes()
+        if self.from_disk:
+            free -= self._graph.lookup.parts_bytes(free)
         each = int(free * _TABLES_SHARE) // self._threads // _ENTRY_BYTES
         if each < words.FIRST_ENTRIES:
             needed = 2 * self._threads * _ENTRY_BYTES * words.FIRST_ENTRIES

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import oocbfs
 from oocbfs import Settings
 from oocbfs.cli import main
+from oocbfs.graph import lookup
 from oocbfs.point import search
 from tests.support.networkx_graphs import opened
 from tests.support.strategies import ORDERS, Pairs, edge_lists, name_edges, pair_array
@@ -203,6 +204,40 @@ def test_passes_over_the_order_end_in_turning_it_around(tmp_path: Path) -> None:
                 assert stored.stored_at[some].tolist() == vertices.tolist()
                 ids = stored.lookup.ids_of(vertices.astype(np.uint32))
                 assert ids.tolist() == stored.ids_at_positions(some).tolist()
+
+
+@pytest.mark.parametrize("from_disk", [False, True])
+@pytest.mark.parametrize("size", [1, 255, 256, 257, 5000, 70_000])
+def test_parts_of_the_order_are_looked_at_alone(
+    tmp_path: Path, size: int, from_disk: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a budget has no room for the order turned around, but for a byte of each vertex."""
+    edges = np.stack([np.arange(size), np.roll(np.arange(size), 7)], axis=1)
+    oocbfs.convert(edges, tmp_path / "g.ocg", order="degree", ids="dense")
+    monkeypatch.setattr(lookup, "_SMALL", 0)
+    monkeypatch.setattr(lookup.Lookup, "_may_turn", lambda self, from_disk: False)
+    looked_at: list[int] = []
+    parts = lookup.Lookup._parts
+
+    def counted(self: Any, numbers: Any, from_disk: bool) -> Iterator[Any]:
+        for number, part in parts(self, numbers, from_disk):
+            looked_at.append(part.size)
+            yield number, part
+
+    monkeypatch.setattr(lookup.Lookup, "_parts", counted)
+    with oocbfs.open(tmp_path / "g.ocg", memory="8G") as graph:
+        stored: Any = graph._stored
+        rng = np.random.default_rng(size)
+        for number in range(20):
+            wanted = rng.integers(0, size, 1 + number % 3)
+            looked_at.clear()
+            found = stored.lookup.stored(wanted, from_disk=from_disk)
+            assert stored.order[found].tolist() == wanted.tolist()
+            assert sum(looked_at) <= (size if number < 7 else 2 * size)
+            if number > 8:
+                assert sum(looked_at) <= wanted.size * -(-2 * size // 256)
+        with pytest.raises(oocbfs.FormatError, match="order is damaged"):
+            stored.lookup._check(np.array([size], np.uint32))
 
 
 def test_a_bound_is_told_where_no_path_is_found(
