@@ -24,6 +24,7 @@ from tests.benchmarks import (
     distances,
     methods,
     names,
+    near,
     networkx,
     outofcore,
     pairs,
@@ -75,6 +76,15 @@ def test_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert "| cold |" in shown
     assert "| warm |" in shown
+
+
+def test_near(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "g.ocg"
+    oocbfs.convert(generators.kron(8), path)
+    near.main(["--graph", str(path), "--seeds", "30", "--whole", "20"])
+    shown = capsys.readouterr().out
+    assert "| 30 |" in shown
+    assert "levels of 20 seeds are those of bfs_many" in shown
 
 
 def timed_here(command: Sequence[object], **_: str) -> Run:
