@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -49,6 +50,14 @@ def timed(command: Sequence[object], **environment: str) -> Run:
 def oocbfs(*arguments: object) -> list[str]:
     """Return the command line that runs oocbfs in a child."""
     return [sys.executable, "-m", "oocbfs", *map(str, arguments)]
+
+
+def add_graph_options(parser: argparse.ArgumentParser) -> None:
+    """Declare which graph is measured, and what is chosen of it."""
+    parser.add_argument("--scale", type=int, default=22, help="Kronecker scale (default 22)")
+    parser.add_argument("--graph", type=Path, help="this one instead of a Kronecker graph")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--folder", type=Path, help="for the file (default: a temporary one)")
 
 
 def make_kron(scale: int, folder: Path) -> Path:

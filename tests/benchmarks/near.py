@@ -13,22 +13,19 @@ from numpy.typing import NDArray
 
 from oocbfs.memory import format_size, peak_bytes
 from oocbfs.search.graph import Graph, open_file
-from tests.benchmarks.common import make_kron, show
+from tests.benchmarks.common import add_graph_options, make_kron, show
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(prog="scripts/bench near", description=__doc__)
-    parser.add_argument("--scale", type=int, default=22, help="Kronecker scale (default 22)")
-    parser.add_argument("--graph", type=Path, help="this one instead of a Kronecker graph")
+    add_graph_options(parser)
     parser.add_argument("--seeds", type=int, default=10_000, help="how many (default 10000)")
     parser.add_argument("--depth", type=int, default=2, help="so many steps (default 2)")
     parser.add_argument(
         "--whole", type=int, default=640, help="seeds that are checked (default 640)"
     )
     parser.add_argument("--memory", help="a budget for the process")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--folder", type=Path, help="for the file (default: a temporary one)")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         path = options.graph or make_kron(options.scale, Path(folder))

@@ -19,7 +19,7 @@ from oocbfs.memory import format_size, parse_size
 from oocbfs.point.ask import Asking
 from oocbfs.search.graph import Graph, open_file
 from oocbfs.settings import Settings
-from tests.benchmarks.common import make_kron, show
+from tests.benchmarks.common import add_graph_options, make_kron, show
 from tests.benchmarks.outofcore import drop_cache
 
 _TILES = (0.5, 0.99)
@@ -36,8 +36,7 @@ class Measured(NamedTuple):
 def main(arguments: Sequence[str]) -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(prog="scripts/bench pairs", description=__doc__)
-    parser.add_argument("--scale", type=int, default=22, help="Kronecker scale (default 22)")
-    parser.add_argument("--graph", type=Path, help="this one instead of a Kronecker graph")
+    add_graph_options(parser)
     parser.add_argument("--pairs", type=int, default=10_000, help="one call each (default 10000)")
     parser.add_argument("--table", type=int, default=100_000, help="in one call (default 100000)")
     parser.add_argument("--whole", type=int, default=100, help="by searches of the whole graph")
@@ -46,8 +45,6 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--memory", help="rows from disk within this budget instead, the file cold and warm"
     )
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--folder", type=Path, help="for the files (default: a temporary one)")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         path = options.graph or make_kron(options.scale, Path(folder))
