@@ -166,21 +166,53 @@ __device__ __forceinline__ Span expand_short_tails(const Search& search, Tally& 
   return is_longer ? span : none;
 }
 
-// Tail of one frontier vertex per lane, but for hubs, which are left to the caller.
-__device__ __forceinline__ Span expand_tails(const Search& search, Tally& tally, Scratch& scratch,
-                                             const Rows& rows, u32 vertex, u32 level) {
-  const Span span = expand_short_tails(search, tally, scratch, rows, vertex, level);
-  const u64 begin = span.begin;
-  const bool is_hub = span.end - begin > SEGMENT_BYTES;
-  const u32 length = is_hub ? 0 : (u32)(span.end - begin);
-  u32 lanes = __ballot_sync(FULL_WARP, length != 0);
-  for (; lanes; lanes &= lanes - 1) {
-    const int owner = __ffs((int)lanes) - 1;
-    const u64 first = __shfl_sync(FULL_WARP, begin, owner);
-    const Span row = {first, first + __shfl_sync(FULL_WARP, length, owner)};
-    expand_span(search, tally, rows, row, __shfl_sync(FULL_WARP, vertex, owner), level);
+// A row that waits for a warp of the block lies in its owner's part of the scratch memory.
+__device__ __forceinline__ void keep_row(Scratch* scratch, u32 owner, Span row, u32 vertex) {
+  uint4* kept = &scratch[owner / 32].halves[4 * (owner & 31u)];
+  kept[0] = {(u32)row.begin, (u32)(row.begin >> 32), (u32)row.end, (u32)(row.end >> 32)};
+  kept[1].x = vertex;
+}
+__device__ __forceinline__ Span kept_row(const Scratch* scratch, u32 owner, u32& vertex) {
+  const uint4* kept = &scratch[owner / 32].halves[4 * (owner & 31u)];
+  vertex = kept[1].x;
+  return {kept[0].x | (u64)kept[0].y << 32, kept[0].z | (u64)kept[0].w << 32};
+}
+
+// The threads of the block whose long row waits. Nobody may add before thread 0 has cleared it.
+struct LongRows {
+  u32 count;
+  u32 owners[BLOCK_THREADS];
+
+  __device__ __forceinline__ void clear() {
+    if (threadIdx.x == 0) count = 0;
+    __syncthreads();
   }
+};
+
+// Tail of one frontier vertex per lane, but for hubs, which are left to the caller. All threads of
+// the block call this together, since its warps share the long rows: where ids carry locality,
+// those of one warp may all be long.
+__device__ __forceinline__ Span expand_tails(const Search& search, Tally& tally, Scratch* scratch,
+                                             LongRows& waiting, const Rows& rows, u32 vertex,
+                                             u32 level) {
   const Span none = {0, 0};
+  const Span span =
+      expand_short_tails(search, tally, scratch[warp_in_block()], rows, vertex, level);
+  const bool is_hub = span.end - span.begin > SEGMENT_BYTES;
+  const bool is_long = span.begin < span.end && !is_hub;
+  if (is_long) {
+    keep_row(scratch, threadIdx.x, span, vertex);
+    waiting.owners[atomicAdd(&waiting.count, 1u)] = threadIdx.x;
+  }
+  if (__syncthreads_or(is_long)) {
+    for (u32 i = warp_in_block(); i < waiting.count; i += BLOCK_THREADS / 32) {
+      u32 parent;
+      const Span row = kept_row(scratch, waiting.owners[i], parent);
+      expand_span(search, tally, rows, row, parent, level);
+    }
+    __syncthreads();
+    waiting.clear();
+  }
   return is_hub ? readable_span(rows, vertex) : none;
 }
 

@@ -6,8 +6,10 @@
 // that begins the next level: after it all threads see the same frontier. Both also order the
 // writes and reads of the queue. Then all threads sum up the sectors of the frontier's rows, of
 // which the kernels of large levels do not hear. Which lane owns a vertex is as in top_down, but
-// short rows go through a cache (cached.cuh), and segments of all longer rows are shared by the
-// warps of the block. Stops when the frontier is empty, when it is more work than one block should
+// all warps share even the smallest frontier, short rows go through a cache (cached.cuh), and
+// segments of all longer rows are shared by the warps of the block. Where there are fewer segments
+// than warps, those that have none claim neighbours that others decode: a claim takes longer than
+// what leads to it. Stops when the frontier is empty, when it is more work than one block should
 // do, or after max_levels levels. Records where each level ends in the queue.
 #include "bfs/cached.cuh"
 #include "cuda/hubs.cuh"
@@ -19,20 +21,83 @@
 struct LongerRows {
   u32 owners[SMALL_BLOCK_THREADS], segments[SMALL_BLOCK_THREADS];
   u64 counts;
+  // What each warp has decoded, in the `listed` part of its scratch memory, and whose row it is.
+  u32 num_decoded[SMALL_WARPS], parents[SMALL_WARPS];
 };
 
-__device__ __forceinline__ void expand_longer(const Search& search, WorkTally& tally,
-                                              const Scratch* scratch, const LongerRows& longer,
-                                              const Rows& rows, u32 level) {
-  const u64 num_segments = (u32)longer.counts;
-  for (u64 i = warp_in_block(); i < num_segments; i += SMALL_WARPS) {
-    const u64 number = hub_of_segment(longer.segments, i, 0, longer.counts >> 32);
-    const u32 owner = longer.owners[number];
-    const uint4* kept = &scratch[owner / 32].halves[4 * (owner & 31u)];
-    const Span row = {kept[0].x | (u64)kept[0].y << 32, kept[0].z | (u64)kept[0].w << 32};
-    expand_span(search, tally, rows, segment_span(row, i - longer.segments[number]), kept[1].x,
-                level);
+struct OwnedSpan {
+  Span span;
+  u32 vertex;
+};
+
+__device__ __forceinline__ OwnedSpan longer_segment(const Scratch* scratch,
+                                                    const LongerRows& longer, u64 i) {
+  const u64 number = hub_of_segment(longer.segments, i, 0, longer.counts >> 32);
+  u32 vertex;
+  const Span row = kept_row(scratch, longer.owners[number], vertex);
+  return {segment_span(row, i - longer.segments[number]), vertex};
+}
+
+// Decode the next chunk of a segment into the warp's scratch memory.
+__device__ __forceinline__ void decode_for_others(const Search& search, Scratch& scratch,
+                                                  LongerRows& longer, const Rows& rows,
+                                                  Cursor& cursor) {
+  const u32 warp = warp_in_block();
+  Decoded decoded = {};
+  if (!cursor.done() && !decode_chunk<32>(decoded, cursor, rows, true)) report_damage(search);
+  u32 total;
+  u32 place = first_listed((u32)__popc(decoded.present), total);
+  u32* ids = (u32*)scratch.listed;
+#pragma unroll
+  for (u32 k = 0; k < 4; k++)
+    if (decoded.present >> k & 1u) ids[place++] = decoded.ids[k];
+  if (lane_id() == 0) longer.num_decoded[warp] = total;
+}
+
+// Expand the segments of the longer rows from `first` on, of which there are at most half as many
+// as warps. All threads of the block call this together. A barrier lies between decoding and
+// claiming, and between claiming and decoding what is next.
+__device__ __forceinline__ void expand_together(const Search& search, WorkTally& tally,
+                                                Scratch* scratch, LongerRows& longer,
+                                                const Rows& rows, u64 first, u32 num_segments,
+                                                u32 level) {
+  const u32 warp = warp_in_block(), sharing = SMALL_WARPS / num_segments;
+  const u32 decoder = warp % num_segments, share = warp / num_segments;
+  Cursor cursor = {};
+  if (warp < num_segments) {
+    const OwnedSpan segment = longer_segment(scratch, longer, first + warp);
+    cursor = start_cursor<32>(segment.span);
+    if (lane_id() == 0) longer.parents[warp] = segment.vertex;
   }
+  while (__syncthreads_or(!cursor.done())) {
+    if (warp < num_segments) decode_for_others(search, scratch[warp], longer, rows, cursor);
+    __syncthreads();
+    if (share < sharing) {
+      const u32* decoded = (const u32*)scratch[decoder].listed;
+      const u32 total = longer.num_decoded[decoder], end = total * (share + 1) / sharing;
+      const u32 from = total * share / sharing + 2 * lane_id();
+      u32 ids[2], present = 0;
+#pragma unroll
+      for (u32 k = 0; k < 2; k++) {
+        ids[k] = from + k < end ? decoded[from + k] : 0;
+        present |= (u32)(from + k < end) << k;
+      }
+      claim(search, tally, rows, present, ids, longer.parents[decoder], level);
+    }
+  }
+}
+
+__device__ __forceinline__ void expand_longer(const Search& search, WorkTally& tally,
+                                              Scratch* scratch, LongerRows& longer,
+                                              const Rows& rows, u32 level) {
+  const u64 num_segments = (u32)longer.counts, last = num_segments % SMALL_WARPS;
+  const u64 apart = num_segments - (last <= SMALL_WARPS / 2 ? last : 0);
+  for (u64 i = warp_in_block(); i < apart; i += SMALL_WARPS) {
+    const OwnedSpan segment = longer_segment(scratch, longer, i);
+    expand_span(search, tally, rows, segment.span, segment.vertex, level);
+  }
+  if (apart < num_segments)
+    expand_together(search, tally, scratch, longer, rows, apart, (u32)last, level);
 }
 
 extern "C" __global__ void __launch_bounds__(SMALL_BLOCK_THREADS, 1)
@@ -62,16 +127,16 @@ small_levels(Search search, Rows out_rows, u64 begin, u32 level, u32 max_levels,
         frontier_bytes > max_bytes + (end - begin) * SMALL_BYTES_PER_VERTEX)
       break;
     // Every warp has as many turns, because they share the cache.
-    for (u64 first = 0; first * 32 < end - begin; first += SMALL_WARPS) {
-      const u32 vertex = lane_vertex(search.queue, begin, end, first + warp_in_block());
+    const u64 share = (end - begin + SMALL_WARPS - 1) / SMALL_WARPS;
+    const u32 each = share < 32 ? (u32)share : 32;
+    for (u64 first = 0; first * each < end - begin; first += SMALL_WARPS) {
+      const u32 vertex = lane_vertex(search.queue, begin, end, first + warp_in_block(), each);
       turn++;
       expand_heads(search, tally, out_rows, vertex, level);
       CachedScratch cached = {scratch[warp_in_block()], turn};
       const Span row = expand_short_tails(search, tally, cached, out_rows, vertex, level);
       if (row.begin < row.end) {
-        uint4* kept = &scratch[warp_in_block()].halves[4 * lane_id()];
-        kept[0] = {(u32)row.begin, (u32)(row.begin >> 32), (u32)row.end, (u32)(row.end >> 32)};
-        kept[1].x = vertex;
+        keep_row(scratch, threadIdx.x, row, vertex);
         list_hub(longer.owners, longer.segments, &longer.counts, threadIdx.x, row);
       }
       if (__syncthreads_or(row.begin < row.end)) {

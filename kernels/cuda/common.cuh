@@ -105,10 +105,11 @@ __device__ __forceinline__ Strided<u64> grid_stride(u64 count, u32 lanes = 1) {
 }
 __device__ __forceinline__ Strided<u64> warp_stride(u64 count) { return grid_stride(count, 32u); }
 
-// The same for at most 2^31 turns of a warp, in half as many registers.
-__device__ __forceinline__ Strided<u32> warp_turns(u32 count) {
-  return Strided<u32>((blockIdx.x * blockDim.x + threadIdx.x) / 32u,
-                      gridDim.x * blockDim.x / 32u, count);
+// The same for at most 2^31 turns of a warp, where all warps of a block take equally many: the turn
+// of its first warp; those of the others follow, and may lie past the end.
+__device__ __forceinline__ Strided<u32> block_turns(u32 count) {
+  const u32 warps = blockDim.x / 32u;
+  return Strided<u32>(blockIdx.x * warps, gridDim.x * warps, count);
 }
 
 // How many numbers from `begin` on are before both ends.

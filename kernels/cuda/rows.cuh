@@ -15,9 +15,11 @@ __device__ __forceinline__ Span share_span(Span span, int owner) {
 }
 
 __device__ __forceinline__ Span row_span(const Rows& rows, u32 vertex) {
-  const u64 next = (u64)vertex + 1;
-  return {rows.bases[vertex >> rows.shift] + rows.starts[vertex],
-          rows.bases[next >> rows.shift] + rows.starts[next]};
+  const u64 next = (u64)vertex + 1, base = rows.bases[vertex >> rows.shift];
+  // Most rows end in the block of rows that they begin in.
+  const u64 next_base = next >> rows.shift == vertex >> rows.shift ? base
+                                                                   : rows.bases[next >> rows.shift];
+  return {base + rows.starts[vertex], next_base + rows.starts[next]};
 }
 
 // Where the first segment of a row begins that does not begin before `offset`; the row's end if

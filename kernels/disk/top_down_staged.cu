@@ -11,12 +11,14 @@
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_PER_MULTIPROCESSOR - 1)
 top_down_staged(Search search, Rows out_rows, u64 first_vertex, u64 num_vertices, u32 level) {
   __shared__ Scratch scratch[BLOCK_THREADS / 32];
+  __shared__ LongRows waiting;
+  waiting.clear();
   Tally tally = {};
-  for (u64 first : warp_stride((num_vertices + 31) / 32)) {
-    const u32 vertex =
-        lane_on_level(search, first, first_vertex, num_vertices, level_before(level));
+  for (u32 first : block_turns((u32)((num_vertices + 31) / 32))) {
+    const u32 vertex = lane_on_level(search, first + warp_in_block(), first_vertex, num_vertices,
+                                     level_before(level));
     const Span hub =
-        expand_tails(search, tally, scratch[warp_in_block()], out_rows, vertex, level);
+        expand_tails(search, tally, scratch, waiting, out_rows, vertex, level);
     if (hub.begin < hub.end)
       list_hub(search.hubs, search.hub_segments, &search.control[CONTROL_HUBS], vertex, hub);
   }

@@ -100,6 +100,7 @@ class ShardKernels(SearchKernels):
             sectors_base=sectors_from(self.control, Control.FOUND_SECTORS) - frontier_sectors,
             costs=self._shard.costs,
             skip_cost=0,
+            search_bytes=self._shard.out_rows.tail_bytes,
         )
 
     @property

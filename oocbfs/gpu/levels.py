@@ -32,6 +32,7 @@ from oocbfs.kernels.cuda.source import (
     SMALL_BYTES_PER_VERTEX,
     Control,
 )
+from oocbfs.plan.passes import HeadsPasses
 from oocbfs.results.counts import Counts, sum_counts, with_work
 from oocbfs.results.levels import Beside, LevelLog
 
@@ -73,8 +74,10 @@ class LevelLoop:
         self._num_visited = self._end
         # The same of the rows that the last heads pass found: they belong to the next frontier.
         self._heads_sectors = np.zeros(SECTOR_WORDS, np.int64)
-        # Whether small_levels left this frontier, because it is more than one block should do.
-        self._was_small = False
+        self._passes = HeadsPasses(bfs.costs, bfs.limits, bfs.out_rows.tail_bytes)
+        # Whether this frontier is known to be more than one block should do: small_levels left it,
+        # or the unvisited are cheaper to ask.
+        self._is_large = False
         # What the device counted over the bus before, if it can.
         self._moved = bfs.device.usage.slow_bytes
         tiers = {"disk": self._staging is not None, "host": self._moved is not None}
@@ -110,7 +113,10 @@ class LevelLoop:
             else:
                 self._expand("top-down")
             self._level += 1
-            known = False
+            known = bool(growth[Control.HEADS_RAN] and not growth[Control.PENDING])
+            if known:
+                self._advance(self._num_visited, self._heads_sectors)
+                self._is_large = self._expand_cost[0] >= self._worthwhile
         return self._result()
 
     def _is_done(self) -> bool:
@@ -132,7 +138,7 @@ class LevelLoop:
         most = limits.small_bytes + count * (SMALL_BYTES_PER_VERTEX + 62)
         return (
             self._may_be_small()
-            and not self._was_small
+            and not self._is_large
             and count <= limits.small_vertices
             and self._bytes <= most
         )
@@ -149,11 +155,7 @@ class LevelLoop:
 
     def _look(self, known: bool, *, with_heads: bool) -> NDArray[np.uint64]:
         """Run the heads pass unless it is not worth it; read back what the level needs to know."""
-        # What rows cost that are on disk is known after the heads pass only.
-        worthwhile = 0
-        if not self._staging and self._direction is not DeviceDirection.BOTTOM_UP:
-            heads_cost = self._bfs.costs.heads(self._num_vertices - self._num_visited)
-            worthwhile = self._limits.worth_asking(heads_cost)
+        worthwhile = self._worthwhile
         may_ask = with_heads and self._direction is not DeviceDirection.TOP_DOWN
         if may_ask and not (known and self._expand_cost[0] < worthwhile):
             self._ask_heads(known, skip_cost=worthwhile)
@@ -169,14 +171,27 @@ class LevelLoop:
             self._staging.read_marks()
         if not known:
             found_after = sectors_from(self._control, Control.FOUND_SECTORS)
-            self._begin = self._end
-            self._end = int(self._control[Control.QUEUE_END] - growth[Control.HEADS_FOUND])
-            self._sectors = found_after - found_before + self._heads_sectors
-            self._was_small = False
-            self._ends.append(self._end)
+            end = int(self._control[Control.QUEUE_END] - growth[Control.HEADS_FOUND])
+            self._advance(end, found_after - found_before + self._heads_sectors)
         self._num_visited = self._end + int(growth[Control.HEADS_FOUND])
         self._heads_sectors = sectors_from(growth, Control.HEADS_FOUND_SECTORS)
         return growth
+
+    @property
+    def _worthwhile(self) -> int:
+        """What expanding the frontier costs at least where heads are asked first."""
+        # What rows cost that are on disk is known after the heads pass only.
+        if self._staging or self._direction is DeviceDirection.BOTTOM_UP:
+            return 0
+        return self._passes.worth_asking(self._num_vertices - self._num_visited)
+
+    def _advance(self, end: int, sectors: NDArray[np.int64]) -> None:
+        """Take what was found for the frontier: the queue up to an end."""
+        self._passes.learn(end - self._num_visited)
+        self._begin, self._end = self._end, end
+        self._sectors, self._is_large = sectors, False
+        self._heads_sectors = np.zeros_like(sectors)
+        self._ends.append(end)
 
     def _ask_heads(self, known: bool, skip_cost: int) -> None:
         sectors = self._sectors if known else self._heads_sectors
@@ -186,18 +201,23 @@ class LevelLoop:
             sectors_base=sectors_from(self._control, Control.FOUND_SECTORS) - sectors,
             costs=self._bfs.costs,
             skip_cost=skip_cost,
+            search_bytes=self._passes.search_bytes,
         )
 
     def _finish_after_heads(self, growth: NDArray[np.uint64]) -> None:
         """Find what the heads left, in the direction that costs less."""
         pending = int(growth[Control.PENDING])
-        slow, fast = pending_bytes_from(growth)
-        counted = {
-            "heads": int(growth[Control.HEADS_FOUND]),
-            "edges": int(growth[Control.HEADS_TESTED]),
-        }
+        tested, found = int(growth[Control.HEADS_TESTED]), int(growth[Control.HEADS_FOUND])
+        counted = {"heads": found, "edges": tested}
         self._kernels.swap_bitmaps()
-        search_costs = self._bfs.costs.search(slow, fast)
+        search_costs = self._passes.search_costs(
+            pending_bytes_from(growth),
+            pending=pending,
+            frontier_bytes=self._bytes,
+            expand_cost=int(self._expand_cost[0]),
+            tested=tested,
+            found=found,
+        )
         cut = self._bfs.cuts.vertex(self._choose_ranges(search_costs)) if pending else 0
         if not pending:
             self._note("heads", **counted)
@@ -262,7 +282,7 @@ class LevelLoop:
         self._num_visited = self._end
         self._sectors = sectors_from(self._control, Control.FRONTIER_SECTORS)
         self._heads_sectors[:] = 0
-        self._was_small = num_levels < max_levels
+        self._is_large = num_levels < max_levels
         self._level += num_levels
 
     def _read(self, words: int = CONTROL_WORDS) -> NDArray[np.uint64]:

@@ -20,9 +20,9 @@ from oocbfs.plan.costs import Costs
 from oocbfs.plan.launches import WATCHED_SMALL_LEVELS, pieces
 from oocbfs.plan.limits import StepLimits
 
-# Warps that share a frontier, or a bitmap, before one of them takes 32 vertices, or words; every
-# GPU holds more.
-_SHARING_WARPS = 256
+# Warps that share a frontier, or a bitmap, before one of them takes 32 vertices, or words; nearly
+# every GPU holds more.
+_SHARING_WARPS = 512
 
 
 def level_byte(level: int) -> Argument:
@@ -43,7 +43,6 @@ class SearchKernels:
         self._device = graph.device
         self._out, self._in = graph.out_rows.struct, graph.in_rows.struct
         self._num_vertices = graph.num_vertices
-        self._tail_bytes = graph.out_rows.tail_bytes
         self._queue = memory["queue"]
         control = memory["control"]
         self._hubs = control.slice(Control.HUBS, Control.HUBS + 1)
@@ -72,12 +71,12 @@ class SearchKernels:
         sectors_base: NDArray[np.int64],
         costs: Costs,
         skip_cost: int,
+        search_bytes: int,
     ) -> None:
         """Run the heads pass, which skips itself if expanding the frontier costs less than that."""
         self._set_bitmaps(visited=self._visited, claimed=self._spare)
         num_words = self._num_vertices // 32 + 1
-        # Whole sectors of the bitmap.
-        each = min(32, max(8, num_words // _SHARING_WARPS // 8 * 8))
+        each = min(32, max(4, num_words // _SHARING_WARPS))
         self._launch(
             "bottom_up_heads",
             self._in,
@@ -89,7 +88,7 @@ class SearchKernels:
             u64(costs.expand_slow),
             u64(costs.expand_fast),
             u64(skip_cost),
-            u64(self._tail_bytes),
+            u64(search_bytes),
             num_threads=32 * (num_words // each + 1),
         )
 

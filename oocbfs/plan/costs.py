@@ -37,14 +37,17 @@ _SMALL_LEVEL_ACCESSES = 16
 class Costs:
     """Prices of one graph on one device: a sector that is expanded or searched, by where it lies.
 
-    ``head`` is a vertex that a heads pass asks, ``bitmaps`` what else it takes, and ``disk_byte`` a
-    byte that comes from disk.
+    ``test`` is a neighbour that is tested, of which a sector has ``tests``; ``head`` is a vertex
+    that a heads pass asks, ``bitmaps`` what else it takes, and ``disk_byte`` a byte that comes from
+    disk.
     """
 
     expand_slow: int
     expand_fast: int
     search_slow: int
     search_fast: int
+    test: float
+    tests: float
     head: int
     bitmaps: int
     disk_byte: float
@@ -68,10 +71,23 @@ class Costs:
         return self.bitmaps + num_vertices * self.head
 
     def search(
-        self, slow_bytes: NDArray[np.int64], fast_bytes: NDArray[np.int64]
+        self,
+        slow_bytes: NDArray[np.int64],
+        fast_bytes: NDArray[np.int64],
+        vain_tests: float = 0.0,
     ) -> NDArray[np.int64]:
-        """Price bytes that are searched, by the memory in which their rows begin."""
-        return (slow_bytes * self.search_slow + fast_bytes * self.search_fast) // SECTOR_BYTES
+        """Price bytes that are searched, by the memory in which their rows begin.
+
+        ``vain_tests`` are those of a hit beyond the few that are usual; a sector has no more than
+        its neighbours.
+        """
+        vain = round(self.test * min(vain_tests, self.tests))
+        slow, fast = self.search_slow + vain, self.search_fast + vain
+        return (slow_bytes * slow + fast_bytes * fast) // SECTOR_BYTES
+
+    def neighbours(self, num_bytes: int) -> float:
+        """Return how many neighbours so many bytes of tails hold in the mean."""
+        return num_bytes * self.tests / SECTOR_BYTES
 
     @staticmethod
     def seconds(cost: int) -> float:
@@ -94,13 +110,16 @@ def costs_of(rates: Rates, rows: Rows) -> Costs:
     slow, fast = _PICOSECONDS / rates.bus_sectors, _PICOSECONDS / rates.device_sectors
     in_tails = max(0, rows.num_arcs - rows.heads.size)
     per_sector = SECTOR_BYTES * in_tails / max(1, rows.tails.size)
-    tested = _SECTORS_PER_TEST * per_sector * fast
+    test = _SECTORS_PER_TEST * fast
+    tested = test * per_sector
     searched = _SECTORS_PER_SEARCH * fast
     return Costs(
         expand_slow=round(slow + tested),
         expand_fast=round(fast + tested),
         search_slow=round(slow + searched),
         search_fast=round(fast + searched),
+        test=test,
+        tests=per_sector,
         head=round(_SECTORS_PER_HEAD * fast),
         bitmaps=round(_SECTORS_PER_BIT * fast * rows.heads.size),
         disk_byte=_PICOSECONDS / rates.disk_bandwidth,

@@ -28,6 +28,7 @@ from oocbfs.plan.costs import costs_of
 from oocbfs.plan.cuts import Cuts
 from oocbfs.plan.device import plan
 from oocbfs.plan.limits import limits_of
+from oocbfs.plan.passes import HeadsPasses
 from oocbfs.plan.ranges import LINE_BYTES, ByteRange
 from oocbfs.plan.rates import KNOWN_GPUS
 from oocbfs.plan.shape import shape_of
@@ -187,6 +188,7 @@ def count_bytes(
     n = levels.size
     index = (rows.bases, rows.starts, rows.shift)
     cuts, costs = Cuts(rows, rows), costs_of(KNOWN_GPUS[0].rates, rows)
+    passes = HeadsPasses(costs, limits, rows.tails.size)
     tails = np.asarray(rows.tails)
     fast = np.array(device_range) // 32
     by_level = np.argsort(levels, kind="stable")
@@ -214,6 +216,9 @@ def count_bytes(
         # Of a frontier that was not read back yet, the host knows what a heads pass found.
         num_visited = ends[level] - (0 if known else frontier.size - by_heads)
         visited[frontier] = True
+        # After a large level the device asks heads before the host knows the frontier.
+        search_bytes, worthwhile = passes.search_bytes, passes.worth_asking(int(n - num_visited))
+        passes.learn(frontier.size - by_heads)
         by_heads = 0
         frontier_sectors = sector_count.frontier_sectors(*index, frontier, fast)
         expand_cost = costs.expand(frontier_sectors)
@@ -222,8 +227,7 @@ def count_bytes(
             sector_count.tail_bytes(*index, frontier)
             <= limits.small_bytes + frontier.size * SMALL_BYTES_PER_VERTEX
         )
-        # After a large level the device asks heads before the host knows the frontier's size.
-        looks = not (small and known) and expand_cost[0] >= costs.heads(n - num_visited)
+        looks = not (small and known) and expand_cost[0] >= worthwhile
         edges = int(rows.degrees[frontier].sum(dtype=np.int64))
         left_edges -= edges
         if policy in (Policy.EDGES, Policy.SHARES):
@@ -231,18 +235,27 @@ def count_bytes(
         known = small and not looks
         cut = 0
         if looks:
-            expected_search = 32 + tails.size // (frontier_bytes + 1)
+            expected_search = 32 + search_bytes // (frontier_bytes + 1)
             count, by_range = sector_count.look_at_heads(
                 rows.heads, *index, visited, fast, expected_search, pending, cuts.vertices
             )
+            heads = np.minimum(rows.heads, n - 1)
+            asked = (rows.heads < n) & ~visited
+            by_heads = int((visited[heads] & asked).sum())
+            search_costs = passes.search_costs(
+                by_range,
+                pending=count,
+                frontier_bytes=frontier_bytes,
+                expand_cost=int(expand_cost[0]),
+                tested=int(asked.sum()),
+                found=by_heads,
+            )
             if policy is Policy.COSTS:
-                cut = cuts.vertex(cuts.choose(costs.search(*by_range), expand_cost))
+                cut = cuts.vertex(cuts.choose(search_costs, expand_cost))
             elif policy is Policy.HINDSIGHT:
                 cut = min(map(cuts.vertex, range(NUM_RANGES + 1)), key=moved)
             else:
                 cut = n
-            heads = np.minimum(rows.heads, n - 1)
-            by_heads = int((visited[heads] & (rows.heads < n) & ~visited).sum())
             sectors += 0 if case.heads else sector_count.count_heads_pass(visited)
         if small and not looks:
             sectors += count_small_level(*index, frontier, fast, cache)

@@ -37,6 +37,7 @@ def count_small_level(bases, starts, shift, frontier, fast, cache):
     loaded once. Those without a place are loaded by each warp for itself.
     """
     moved = 0
+    each = min(32, -(-frontier.size * 32 // BLOCK_ROWS))  # vertices of a warp
     listed = np.empty(2 * BLOCK_ROWS, np.int64)
     firsts = np.zeros(BLOCK_ROWS + 1, np.int64)
     largest = np.full(cache.size, -1)
@@ -63,8 +64,8 @@ def count_small_level(bases, starts, shift, frontier, fast, cache):
                 moved += cache[place] != listed[k]
                 cache[place] = listed[k]
                 listed[k] = -1
-        for lane in range(0, part.size, 32):
-            begin, end = firsts[lane], firsts[min(lane + 32, part.size)]
+        for lane in range(0, part.size, each):
+            begin, end = firsts[lane], firsts[min(lane + each, part.size)]
             for k in range(begin, end, SECTORS_PER_INSTRUCTION):
                 alone = listed[k : min(k + SECTORS_PER_INSTRUCTION, end)]
                 alone = alone[alone >= 0]

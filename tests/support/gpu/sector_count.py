@@ -153,7 +153,7 @@ def count_top_down(bases, starts, shift, tails, frontier, fast, cut=0):
     which is no cut.
     """
     moved = 0
-    each = min(32, max(1, frontier.size // 256))  # vertices of a warp
+    each = min(32, max(1, frontier.size // 512))  # vertices of a warp
     begins, ends = np.empty(32, np.int64), np.empty(32, np.int64)
     for first in range(0, frontier.size, each):
         piece = frontier[first : first + each]
@@ -172,51 +172,49 @@ def count_top_down(bases, starts, shift, tails, frontier, fast, cut=0):
 
 @njit(cache=True)
 def _probes(tails, begin, end, visited, probe, out):
-    """Offsets of the chunks that a search of a long row loads, up to its first hit."""
+    """Offsets of the chunks that a search of a segment loads, up to its first hit.
+
+    Return how many there are, and whether there is a hit.
+    """
     count = 0
-    segment = begin
-    while segment < end:
-        segment_end = min(segment + SEGMENT_BYTES, end)
-        chunk = segment // probe * probe
-        offset = segment
-        v = np.int64(-1)
-        hit_chunk = np.int64(-1)
-        while offset < segment_end and hit_chunk < 0:
-            delta = np.int64(0)
-            shift = 0
-            while True:
-                byte = np.int64(tails[offset])
-                offset += 1
-                if shift < 35:
-                    delta |= (byte & 127) << shift
-                shift += 7
-                if byte < 128:
-                    break
-            v += delta + 1
-            if visited[v]:
-                hit_chunk = (offset - 1) // probe * probe
-        last = hit_chunk if hit_chunk >= 0 else (segment_end - 1) // probe * probe
-        while chunk <= last:
-            out[count, 0] = max(chunk, segment)
-            out[count, 1] = min(chunk + probe, segment_end)
-            count += 1
-            chunk += probe
-        if hit_chunk >= 0:
-            break
-        segment = segment_end
-    return count
+    chunk = begin // probe * probe
+    offset = begin
+    v = np.int64(-1)
+    hit_chunk = np.int64(-1)
+    while offset < end and hit_chunk < 0:
+        delta = np.int64(0)
+        shift = 0
+        while True:
+            byte = np.int64(tails[offset])
+            offset += 1
+            if shift < 35:
+                delta |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                break
+        v += delta + 1
+        if visited[v]:
+            hit_chunk = (offset - 1) // probe * probe
+    last = hit_chunk if hit_chunk >= 0 else (end - 1) // probe * probe
+    while chunk <= last:
+        out[count, 0] = max(chunk, begin)
+        out[count, 1] = min(chunk + probe, end)
+        count += 1
+        chunk += probe
+    return count, hit_chunk >= 0
 
 
 @njit(cache=True)
 def count_bottom_up(bases, starts, shift, tails, pending, visited, fast, probe, cut=NO_CUT):
-    """Sectors of searching the tails of pending vertices before the cut for a visited neighbour."""
+    """Sectors of searching the tails of pending vertices before the cut for a visited neighbour.
+
+    A group of lanes searches the first segment of a row. If that holds nothing, a warp searches
+    each of the others, 128 bytes at a time.
+    """
     moved = 0
     groups = 128 // probe
-    longest = 0
-    for p in pending:
-        begin, end = span(bases, starts, shift, p)
-        longest = max(longest, end - begin)
-    chunks = np.empty((groups, 2 * (longest // probe + longest // SEGMENT_BYTES) + 4, 2), np.int64)
+    chunks = np.empty((groups, SEGMENT_BYTES // probe + 1, 2), np.int64)
+    others = np.empty((SEGMENT_BYTES // 128 + 1, 2), np.int64)
     counts = np.zeros(groups, np.int64)
     begins, ends = np.empty(32, np.int64), np.empty(32, np.int64)
     together = np.empty(4 * groups, np.int64)
@@ -230,10 +228,16 @@ def count_bottom_up(bases, starts, shift, tails, pending, visited, fast, probe, 
         waiting = 0
         for i in range(piece.size + 1):
             if i < piece.size and ends[i] - begins[i] > SHORT_BYTES:
-                counts[waiting] = _probes(
-                    tails, begins[i], ends[i], visited, probe, chunks[waiting]
+                first_end = min(begins[i] + SEGMENT_BYTES, ends[i])
+                counts[waiting], hits = _probes(
+                    tails, begins[i], first_end, visited, probe, chunks[waiting]
                 )
                 waiting += 1
+                for segment in range(first_end, ends[i] if not hits else first_end, SEGMENT_BYTES):
+                    segment_end = min(segment + SEGMENT_BYTES, ends[i])
+                    count, _ = _probes(tails, segment, segment_end, visited, 128, others)
+                    for k in range(count):
+                        moved += whole(others[k, 0], others[k, 1], fast)
             if waiting == groups or (i == piece.size and waiting):
                 for step in range(counts[:waiting].max()):
                     total = 0

@@ -7,10 +7,12 @@ from tests.support.mutants.devices_mutants import DEVICES_MUTANTS
 from tests.support.mutants.method_mutants import METHOD_MUTANTS
 from tests.support.mutants.other_mutants import OTHER_MUTANTS
 from tests.support.mutants.result_mutants import RESULT_MUTANTS
+from tests.support.mutants.shared_mutants import SHARED_MUTANTS
 
 MUTANTS = [
     *BFS_MUTANTS,
     *CACHE_MUTANTS,
+    *SHARED_MUTANTS,
     *CHECK_MUTANTS,
     *DEVICES_MUTANTS,
     *OTHER_MUTANTS,
