@@ -66,7 +66,8 @@ class HeadsPasses:
         """
         share = max(frontier_bytes, 1) / max(self._tail_bytes, 1)
         clustering = max(self._clustering, share * tested / max(found, 1))
-        costs = self._costs.search(*pending_bytes, vain_tests=(clustering - 1) / share)
+        slow, fast = pending_bytes
+        costs = self._costs.search(slow, fast, vain_tests=(clustering - 1) / share)
         self._asked, self._share = max(tested, 1), share
         self._search_cost, self._expand_cost = float(costs.sum()), float(expand_cost)
         self._pending = pending
