@@ -55,6 +55,8 @@ class Declared:
     ``directed`` is None if the format does not say. The vertices are declared as a range
     (``first_id``, ``num_vertices``), as a sorted list without duplicates (``vertex_ids``), or not.
 
+    ``is_open`` tells that inputs which follow may still say whether the graph is directed.
+
     For the report only: ``directed_why`` tells where the direction is from, ``columns`` which of
     more than two columns were taken, and ``dispute`` why inputs that contradict each other have no
     common direction.
@@ -64,6 +66,7 @@ class Declared:
     first_id: int = 0
     num_vertices: int | None = None
     vertex_ids: Ids | None = None
+    is_open: bool = field(default=False, compare=False)
     directed_why: str = field(default="", compare=False)
     columns: str = field(default="", compare=False)
     dispute: str = field(default="", compare=False)
@@ -72,7 +75,8 @@ class Declared:
 class EdgeStream(Protocol):
     """A source of edges that is read once, from beginning to end.
 
-    ``declared`` is complete only when ``batches`` is exhausted. Progress is counted in ``unit``:
+    ``declared`` is complete only when ``batches`` is exhausted; with the first batch it says
+    whether the graph is directed, unless it is open. Progress is counted in ``unit``:
     ``total`` is None if it is unknown, ``done`` may be read at any time.
     """
 

@@ -227,33 +227,3 @@ def decode_range(neighbours, firsts, heads, bases, starts, shift, tails, row, en
             if decode_tail(out[1:], tails, begin, tail_end, n) != out.size - 1:
                 return 1
     return 0
-
-
-@compiled(_I64(U8, U64))
-def pack_keys(out, keys):
-    """Write ascending keys as varints of their differences, the first from 0; returns the bytes."""
-    offset = 0
-    previous = np.uint64(0)
-    for k in keys:
-        offset = put_varint(out, offset, k - previous)
-        previous = k
-    return offset
-
-
-@compiled(types.void(U64, READ_U8))
-def unpack_keys(out, data):
-    """Undo ``pack_keys`` for out.size keys."""
-    offset = 0
-    key = np.uint64(0)
-    for i in range(out.size):
-        delta = np.uint64(0)
-        shift = np.uint64(0)
-        while True:
-            byte = np.uint64(data[offset])
-            offset += 1
-            delta |= (byte & np.uint64(127)) << shift
-            shift += np.uint64(7)
-            if byte < 128:
-                break
-        key += delta
-        out[i] = key

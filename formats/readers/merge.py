@@ -33,6 +33,7 @@ class Merged:
 
     def __init__(self, declared: Declared) -> None:
         self._declared = declared
+        declared.is_open = True
         self._pieces: list[_Piece] = []
 
     def begin(self, name: str) -> Declared:
@@ -51,6 +52,7 @@ class Merged:
 
     def finish(self) -> None:
         """Combine the declarations of all inputs."""
+        self._declared.is_open = False
         self._merge_directed()
         self._declared.columns = _listed(p.declared.columns for p in self._pieces)
         listed = [p for p in self._pieces if p.declared.vertex_ids is not None]

@@ -268,7 +268,7 @@ def _convert(given: Inputs, ids: IdNames, asked: _Asked) -> Report:
         conversion = stack.enter_context(Conversion(resources, graphs, removal))
         if ids == "names":
             stream = conversion.number_names(stream)
-        conversion.read(stream)
+        conversion.read(stream, directed if fixed is None else fixed)
         if removal is not None:
             every = replace(reading, table=replace(asked.table, where=None))
             removed = gone.stream(every, graphs=gone_graphs)

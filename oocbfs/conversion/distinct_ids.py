@@ -6,15 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from oocbfs.conversion.edge_log import EdgeLog
+from oocbfs.conversion.edge_runs import SAMPLE_EDGES, EdgeRuns
 from oocbfs.conversion.graph_run import GraphRun
 from oocbfs.conversion.plan import LISTED_BYTES, VERTEX_BYTES
 from oocbfs.conversion.resources import Resources
-from oocbfs.conversion.sorted_edges import SAMPLE_EDGES
 from oocbfs.formats.edges import Ids
 
 
-def distinct_ids(resources: Resources, log: EdgeLog, runs: Sequence[GraphRun]) -> tuple[Ids, int]:
+def distinct_ids(resources: Resources, log: EdgeRuns, runs: Sequence[GraphRun]) -> tuple[Ids, int]:
     """Sort the ids of all edges and graphs; also tells how many bytes went to disk."""
     held_bytes = resources.plan.held_bytes
     sample = log.sample(SAMPLE_EDGES)
@@ -26,12 +25,10 @@ def distinct_ids(resources: Resources, log: EdgeLog, runs: Sequence[GraphRun]) -
     sorter = resources.key_sorter(sample_ids, num_ids, held_bytes // 4)
     chunks, count = [np.empty(0, np.uint64)], 0
     id_bytes = LISTED_BYTES + VERTEX_BYTES[False]
-    with resources.phases("ids", len(log), "batch") as bar:
-        for index in range(len(log)):
-            edges = log.take(index, keep=True)
-            sorter.add(edges.sources)
-            sorter.add(edges.targets)
-            bar.update()
+    with resources.phases("ids", num_ids, "id") as bar:
+        for ids in log.ids():
+            sorter.add(ids)
+            bar.update(ids.size)
         for run in runs:
             for ids in run.named_ids():
                 sorter.add(ids)

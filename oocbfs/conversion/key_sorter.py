@@ -11,9 +11,10 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.conversion.packed import PackedBlocks, sort_in_place
 from oocbfs.conversion.plan import MemoryWatch
-from oocbfs.conversion.spill import SpillFile
-from oocbfs.kernels.convert import radix
+from oocbfs.formats.io.ordered import ordered_map
+from oocbfs.kernels.convert import gaps, radix
 from oocbfs.kernels.threads import Pool, Task, renewed_after_fork
 
 Keys = NDArray[np.uint64]
@@ -25,7 +26,7 @@ _CACHED_KEYS = 1 << 17
 _MANY_BUCKETS, _MAX_BUCKETS = 1 << 11, 1 << 13
 # Most that a worker takes for each key of its bucket: two copies to sort, and what is made of it.
 _BYTES_PER_KEY = 50
-# Keys that are read or written at a time.
+# Keys that are packed, or read, at a time.
 _PIECE_KEYS = 1 << 19
 
 
@@ -58,7 +59,7 @@ class KeySorter:
     """Collect keys in any order, then go through them sorted and distinct, bucket by bucket.
 
     Keys are scattered when they are added, and kept in memory until ``budget_bytes`` are full; then
-    all of them are written out as one run, ordered by bucket. A bucket is one slice of every run.
+    all of them are written out as one run, bucket by bucket, each sorted and packed.
     With ``align_bits`` > 0, keys that agree above their lowest ``align_bits`` bits share a bucket.
 
     Buckets fit a core's cache, and are larger only if there would be too many of them; a quarter of
@@ -93,10 +94,16 @@ class KeySorter:
         self.num_buckets = self._splitters.size + 1
         self._blocks: list[tuple[Keys, NDArray[np.int64]]] = []
         self._blocks_bytes = 0
-        self._spill = SpillFile(folder)
-        self._runs: list[tuple[int, NDArray[np.int64]]] = []
+        self._packed = PackedBlocks(folder)
+        # For each run, the first packed block of each bucket, and how many keys a bucket has.
+        self._runs: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
         self._lock = renewed_after_fork(Lock())
-        self.spilled_bytes = 0
+        self._children_bytes = 0
+
+    @property
+    def spilled_bytes(self) -> int:
+        """Bytes that went to disk."""
+        return self._packed.num_bytes + self._children_bytes
 
     def add(self, keys: Keys) -> None:
         """Take keys, in any order; may be called from several threads."""
@@ -113,23 +120,39 @@ class KeySorter:
 
     def _write_run(self) -> None:
         """Write all blocks in memory as one run, ordered by bucket."""
-        sizes = np.sum([np.diff(bounds) for _, bounds in self._blocks], axis=0)
-        bounds = np.concatenate(([0], np.cumsum(sizes)))
-        start = self._spill.size
-        # Long writes, without holding the run twice.
-        pieces, size = [], 0
-        for bucket in range(self.num_buckets):
-            for block, parts in self._blocks:
-                pieces.append(block[parts[bucket] : parts[bucket + 1]])
-                size += pieces[-1].size
-                if size >= _PIECE_KEYS:
-                    self._spill.append(np.concatenate(pieces))
-                    pieces, size = [], 0
-        self._spill.append(np.concatenate([np.empty(0, np.uint64), *pieces]))
-        self._runs.append((start, bounds))
-        self.spilled_bytes += int(bounds[-1]) * 8
+        firsts = np.empty(self.num_buckets + 1, np.int64)
+        sizes = np.zeros(self.num_buckets, np.int64)
+        firsts[0] = len(self._packed)
+
+        def pack(piece: tuple[int, list[Keys]]) -> tuple[int, Keys, int]:
+            bucket, parts = piece
+            keys = sort_in_place(np.concatenate(parts))
+            return bucket, gaps.packed(keys), keys.size
+
+        last = 0
+        for bucket, packed, size in ordered_map(pack, self._slices(), self._threads):
+            firsts[last + 1 : bucket + 1] = len(self._packed)
+            last = bucket
+            self._packed.append(packed, size)
+            sizes[bucket] += size
+        firsts[last + 1 :] = len(self._packed)
+        self._runs.append((firsts, sizes))
         self._blocks.clear()
         self._blocks_bytes = 0
+
+    def _slices(self) -> Iterator[tuple[int, list[Keys]]]:
+        """Yield the keys in memory by bucket, about ``_PIECE_KEYS`` of one bucket at most."""
+        for bucket in range(self.num_buckets):
+            parts: list[Keys] = []
+            size = 0
+            for block, bounds in self._blocks:
+                parts.append(block[bounds[bucket] : bounds[bucket + 1]])
+                size += parts[-1].size
+                if size >= _PIECE_KEYS:
+                    yield bucket, parts
+                    parts, size = [], 0
+            if size:
+                yield bucket, parts
 
     def drain(self, work: Callable[[Keys], Result]) -> Iterator[Result]:
         """Sort each bucket, apply ``work`` to its distinct keys in a worker, and yield in order."""
@@ -147,7 +170,7 @@ class KeySorter:
                     child = self._split(bucket, size)
                     if child is not None:
                         yield from child.drain(work)
-                        self.spilled_bytes += child.spilled_bytes
+                        self._children_bytes += child.spilled_bytes
                         continue
                 pending.append(pool.submit(self._sort, bucket, size, work))
                 if len(pending) > self._threads + 1:
@@ -159,9 +182,8 @@ class KeySorter:
             self.close()
 
     def _bucket_size(self, bucket: int) -> int:
-        num_keys = sum(
-            int(bounds[bucket + 1] - bounds[bucket]) for _, bounds in (*self._runs, *self._blocks)
-        )
+        num_keys = sum(int(sizes[bucket]) for _, sizes in self._runs)
+        num_keys += sum(int(bounds[bucket + 1] - bounds[bucket]) for _, bounds in self._blocks)
         return num_keys + sum(run.count(*self._rows(bucket)) for run in self._sorted_runs)
 
     def _rows(self, bucket: int) -> tuple[int, int]:
@@ -189,12 +211,12 @@ class KeySorter:
         filled = 0
         for piece in pieces:
             if filled + piece.size > keys.size:  # only where the bucket is full of duplicates
-                filled = radix.sort_unique(keys[:filled], np.empty(filled, np.uint64))
+                filled = sort_in_place(keys[:filled]).size
                 more = max(filled, self._bucket_keys) + piece.size
                 keys = np.concatenate((keys[:filled], np.empty(more, np.uint64)))
             keys[filled : filled + piece.size] = piece
             filled += piece.size
-        return keys[: radix.sort_unique(keys[:filled], np.empty(filled, np.uint64))]
+        return sort_in_place(keys[:filled])
 
     def _pieces(self, bucket: int, piece_keys: int) -> Iterator[Keys]:
         """Yield the keys of a bucket, at most ``piece_keys`` at a time."""
@@ -204,12 +226,8 @@ class KeySorter:
 
     def _added(self, bucket: int, piece_keys: int) -> Iterator[Keys]:
         """Yield the keys of a bucket that were added."""
-        for start, bounds in self._runs:
-            begin, end = int(bounds[bucket]), int(bounds[bucket + 1])
-            for first in range(begin, end, piece_keys):
-                piece = np.empty(min(piece_keys, end - first), np.uint64)
-                self._spill.read_into(piece, start + 8 * first)
-                yield piece
+        for firsts, _ in self._runs:
+            yield from map(self._packed.block, range(firsts[bucket], firsts[bucket + 1]))
         for block, bounds in self._blocks:
             begin, end = int(bounds[bucket]), int(bounds[bucket + 1])
             for first in range(begin, end, piece_keys):
@@ -241,7 +259,7 @@ class KeySorter:
     def close(self) -> None:
         """Release memory and disk space."""
         self._blocks.clear()
-        self._spill.close()
+        self._packed.close()
 
 
 def _splitters(sample: Keys, num_buckets: int, align_bits: int) -> Keys:

@@ -1,7 +1,7 @@
 """The steps of a conversion from top to bottom, each in bounded memory.
 
    number_names    if ids are names: edges between numbers instead, see ``names``
-1. read            edges in input ids, kept as they come, and the ids that occur
+1. read            edges in input ids, sorted by these where they do not fit, and the ids that occur
 2. name_vertices   which ids are vertices, and the number of each
 3. sort            edges as sorted keys of two vertices, without loops and duplicates; exact degrees
 4. choose_order    the vertex order in which a sample of rows takes the least space
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from oocbfs.conversion import ids as ids_
 from oocbfs.conversion.distinct_ids import distinct_ids
-from oocbfs.conversion.edge_log import EdgeLog
+from oocbfs.conversion.edge_runs import SAMPLE_EDGES, EdgeRuns
 from oocbfs.conversion.graph_run import GraphRun
 from oocbfs.conversion.ids import IdBitmap, IdMap, IdRange
 from oocbfs.conversion.key_sorter import Keys
@@ -44,7 +44,7 @@ from oocbfs.conversion.removal import VERTEX_BYTES as REMOVAL_BYTES
 from oocbfs.conversion.removal import Removal
 from oocbfs.conversion.resources import Resources
 from oocbfs.conversion.row_writer import RowWriter, choose_block_shift, encode
-from oocbfs.conversion.sorted_edges import SAMPLE_EDGES, Side, SortedEdges
+from oocbfs.conversion.sorted_edges import Side, SortedEdges
 from oocbfs.formats.container import layout
 from oocbfs.formats.container.layout import Flag, Kind, Order
 from oocbfs.formats.container.writer import ContainerWriter
@@ -118,17 +118,23 @@ class Conversion(Closing):
         self.counts.spilled_bytes += self._names.spilled_bytes
         return self._names
 
-    def read(self, stream: EdgeStream) -> None:
-        """Take all edges from the stream."""
-        edge_log = EdgeLog(self._resources.folder, self._held_bytes // 4)
-        self._log = self._open.enter_context(closing(edge_log))
+    def read(self, stream: EdgeStream, directed: bool | None = None) -> None:
+        """Take all edges from the stream; None is directed if it says so."""
+
+        def direction() -> bool | None:
+            declared = stream.declared
+            if directed is not None or (declared.is_open and declared.directed is None):
+                return directed
+            return bool(declared.directed)
+
+        edge_runs = EdgeRuns(self._resources, self._held_bytes // 4, direction)
+        self._log = self._open.enter_context(closing(edge_runs))
         self._seen = IdBitmap(self._held_bytes // 16)  # twice while it grows
         phase = "read" if self._names is None else "number"
         with self._phases(phase, stream.total, stream.unit) as bar:
             for edges in stream.batches():
                 self._seen.add(edges)
                 self._log.append(edges)
-                self._resources.plan.watch.is_over()
                 bar.update(stream.done - bar.n)
         self._log.finish()
         self.counts.edges_read = self._log.num_edges + sum(run.num_edges for run in self._runs)
@@ -230,8 +236,10 @@ class Conversion(Closing):
         sample = self._sample_keys(directed)
         if self._removal is not None:
             self._removal.prepare(self.ids, sample, self._column_bits, directed=directed)
-        # Graph files are read by whole rows.
-        runs = self._runs if self._base is None else []
+        # Runs are read by whole rows.
+        graphs = self._runs if self._base is None else []
+        id_runs = self._log.sorted_runs(self.ids, directed=directed)
+        runs = [*graphs, *id_runs]
         sorter = self._resources.key_sorter(
             sample,
             num_edges,
@@ -251,13 +259,14 @@ class Conversion(Closing):
             for size, loops in ordered_map(scatter, range(len(self._log)), self._threads):
                 self.counts.loops += loops
                 bar.update(size)
-            self._log.close()
+            self.counts.loops += self._log.loops
             edges.collect(sorter, bar.update)
+            self._log.close()
         in_base = 0
         if self._base is not None:
             self._base.add_degrees(edges.out_degrees, edges.in_degrees)
             in_base = self._base.num_edges
-        for run in runs:
+        for run in graphs:
             run.close()
         removed = 0 if self._removal is None else self._removal.done.edges
         self.counts.edges_read -= removed

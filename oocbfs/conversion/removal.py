@@ -25,7 +25,7 @@ from oocbfs.errors import InputError
 from oocbfs.formats.edges import Edges, EdgeStream, NamedEdgeStream
 from oocbfs.formats.io.closing import Closing
 from oocbfs.formats.names import PackedNames, pack
-from oocbfs.kernels import varint
+from oocbfs.kernels.convert import gaps
 from oocbfs.kernels.convert import ids as id_kernels
 from oocbfs.kernels.names.words import MAX_NAME_BYTES
 from oocbfs.kernels.threads import renewed_after_fork
@@ -141,8 +141,7 @@ class Removal(Closing):
                 sorter.add(keys[:kept])
             for keys in sorter.drain(np.copy):
                 if keys.size:
-                    packed = np.empty(10 * keys.size, np.uint8)
-                    self._blocks.append(packed[: varint.pack_keys(packed, keys)].copy())
+                    self._blocks.append(gaps.packed(keys))
                     self._sizes.append(keys.size)
                     self._firsts.append(int(keys[0]))
         self._starts = np.array(self._firsts, np.uint64)
@@ -158,8 +157,7 @@ class Removal(Closing):
         first = max(0, int(np.searchsorted(self._starts, keys[0], "right")) - 1)
         stop = int(np.searchsorted(self._starts, keys[-1], "right"))
         for block in range(first, stop):
-            wanted = np.empty(self._sizes[block], np.uint64)
-            varint.unpack_keys(wanted, self._blocks.take(block, keep=True))
+            wanted = gaps.unpacked(self._blocks.take(block, keep=True), self._sizes[block])
             low, high = np.searchsorted(wanted, keys[0]), np.searchsorted(wanted, keys[-1], "right")
             wanted = wanted[low:high]
             places = np.searchsorted(keys, wanted)

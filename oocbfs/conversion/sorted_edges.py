@@ -13,18 +13,15 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.conversion.edge_runs import SAMPLE_EDGES
 from oocbfs.conversion.graph_run import GraphRun
 from oocbfs.conversion.key_sorter import Keys, KeySorter
 from oocbfs.conversion.order import RowSample
 from oocbfs.conversion.resources import Resources
 from oocbfs.conversion.spill import BlockLog
 from oocbfs.formats.io.ordered import ordered_map
-from oocbfs.kernels import varint
-from oocbfs.kernels.convert import arrange, graph_keys
+from oocbfs.kernels.convert import arrange, gaps, graph_keys
 from oocbfs.kernels.threads import renewed_after_fork
-
-# Edges of a sample that tells where to cut buckets.
-SAMPLE_EDGES = 1 << 16
 
 
 class Side(IntEnum):
@@ -64,12 +61,10 @@ class SortedEdges:
         lock = renewed_after_fork(Lock())
         stride = max(1, self._num_edges_read // SAMPLE_EDGES)
 
-        def work(keys: Keys) -> tuple[int, NDArray[np.uint8], Keys, Keys]:
+        def work(keys: Keys) -> tuple[int, Keys, Keys, Keys]:
             with lock:
                 arrange.count_degrees(self.out_degrees, self.in_degrees, keys, self._column_bits)
-            packed = np.empty(10 * keys.size, np.uint8)
-            packed = packed[: varint.pack_keys(packed, keys)].copy()
-            return keys.size, packed, self.rows.take(keys), keys[::stride].copy()
+            return keys.size, gaps.packed(keys), self.rows.take(keys), keys[::stride].copy()
 
         samples = [np.empty(0, np.uint64)]
         for size, packed, arcs, some_keys in sorter.drain(work):
@@ -180,8 +175,7 @@ class SortedEdges:
         return heads
 
     def _unpack(self, index: int, *, keep: bool = True) -> Keys:
-        keys = np.empty(self._sizes[index], np.uint64)
-        varint.unpack_keys(keys, self._log.take(index, keep=keep))
+        keys = gaps.unpacked(self._log.take(index, keep=keep), self._sizes[index])
         if self._renumbered is not None:
             graph_keys.renumber_keys(keys, *self._renumbered, self._column_bits)
         return keys

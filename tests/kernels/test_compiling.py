@@ -33,9 +33,9 @@ def run_with_cache(folder: Path, *arguments: str) -> subprocess.CompletedProcess
 def test_what_is_compiled_together_comes_from_two_processes(tmp_path: Path) -> None:
     """The first kernel is found in the cache, where the other process put it."""
     code = (
-        "from oocbfs.kernels import varint;"
+        "from oocbfs.kernels.convert import gaps;"
         "from oocbfs.kernels.compiling import prepare_together;"
-        "kernels = varint.pack_keys, varint.unpack_keys;"
+        "kernels = gaps.pack_keys, gaps.unpack_keys;"
         "prepare_together(*kernels);"
         "print(*(len(kernel.stats.cache_hits) for kernel in kernels))"
     )
@@ -45,10 +45,10 @@ def test_what_is_compiled_together_comes_from_two_processes(tmp_path: Path) -> N
 
 def test_a_helper_that_fails_costs_only_time(tmp_path: Path) -> None:
     code = (
-        "from oocbfs.kernels import compiling, varint;"
+        "from oocbfs.kernels import compiling; from oocbfs.kernels.convert import gaps;"
         "compiling._PROGRAM = 'raise SystemExit(1)';"
-        "compiling.prepare_together(varint.pack_keys, varint.unpack_keys);"
-        "print(len(varint.pack_keys.overloads), len(varint.pack_keys.stats.cache_hits))"
+        "compiling.prepare_together(gaps.pack_keys, gaps.unpack_keys);"
+        "print(len(gaps.pack_keys.overloads), len(gaps.pack_keys.stats.cache_hits))"
     )
     assert run_with_cache(tmp_path, "-c", code).stdout.split() == ["1", "0"]
 
@@ -125,11 +125,11 @@ def test_commands_of_one_process_share_a_listener(tmp_path: Path) -> None:
 def test_what_is_compiled_apart_takes_no_memory_here(tmp_path: Path) -> None:
     """Nothing is compiled in this process, and what another one compiled is missing no more."""
     code = (
-        "from oocbfs.kernels import compiling, varint;"
-        "codes = [compiling.code_of(varint.pack_keys)];"
+        "from oocbfs.kernels import compiling; from oocbfs.kernels.convert import gaps;"
+        "codes = [compiling.code_of(gaps.pack_keys)];"
         "before = len(compiling.missing(codes));"
         "compiling.compile_apart(codes);"
-        "print(before, len(compiling.missing(codes)), len(varint.pack_keys.overloads));"
-        "print(len(varint.pack_keys.prepare().stats.cache_hits))"
+        "print(before, len(compiling.missing(codes)), len(gaps.pack_keys.overloads));"
+        "print(len(gaps.pack_keys.prepare().stats.cache_hits))"
     )
     assert run_with_cache(tmp_path, "-c", code).stdout.split() == ["1", "0", "0", "1"]

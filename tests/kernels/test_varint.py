@@ -83,13 +83,3 @@ def test_decoding_anything_never_crashes(data: bytes, num_vertices: int) -> None
     count = varint.decode_tail(out, np.frombuffer(data, np.uint8), 0, len(data), num_vertices)
     if count >= 0:
         assert (out[:count] < num_vertices).all()
-
-
-@given(st.lists(st.integers(0, 2**64 - 1), max_size=100).map(sorted))
-def test_packed_keys_round_trip(keys: list[int]) -> None:
-    array = np.array(keys, np.uint64)
-    packed = np.empty(10 * array.size, np.uint8)
-    size = varint.pack_keys(packed, array)
-    out = np.empty_like(array)
-    varint.unpack_keys(out, packed[:size])
-    np.testing.assert_array_equal(out, array)
