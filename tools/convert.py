@@ -135,8 +135,13 @@ def table(report: Report) -> tuple[tuple[str, str], ...]:
         ("bits per arc", f"{report.bits_per_arc:.2f}"),
         ("seconds", f"{report.seconds:.2f} with {report.threads} threads ({phases})"),
         ("peak memory", format_size(report.peak_bytes)),
-        ("spilled", format_size(report.spilled_bytes)),
+        ("spilled", f"{format_size(report.spilled_bytes)}{_promised(report)}"),
     )
+
+
+def _promised(report: Report) -> str:
+    most = report.disk_at_most_bytes
+    return "" if most is None else f"; at most {format_size(most)} on disk, with the graph file"
 
 
 def _taken_out(report: Report) -> Iterator[tuple[str, str]]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges
+from oocbfs.formats.readers.expect import Expected
 from oocbfs.formats.tables.columns import TextIds
 
 _BATCH_EDGES = 1 << 18
@@ -54,6 +55,11 @@ class MemoryEdges:
                 raise InputError(f"vertex ids cannot be negative: {ends.min()}")
         self.total: int | None = self._sources.size
         self.done = 0
+
+    def expect(self) -> Expected:
+        """Return how many edges there are, and the bits of their ids."""
+        largest = max(int(ends.max(initial=0)) for ends in (self._sources, self._targets))
+        return Expected(self._sources.size, max(1, largest.bit_length()))
 
     def batches(self) -> Iterator[Edges]:
         """Yield the edges in order."""

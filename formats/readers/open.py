@@ -17,6 +17,7 @@ from oocbfs.formats.io.folders import Input, find_files
 from oocbfs.formats.io.limits import InputLimits
 from oocbfs.formats.io.streams import Source
 from oocbfs.formats.readers.archive import Archive
+from oocbfs.formats.readers.expect import Expected, expect
 from oocbfs.formats.readers.merge import Merged
 from oocbfs.formats.readers.table import FORMATS, NAMES, by_name
 from oocbfs.formats.tables.columns import TableOptions, TextIds
@@ -200,6 +201,19 @@ class InputEdges:
         self.total = None if None in sizes else sum(size or 0 for size in sizes)
         self._entries = entries
         self._threads = threads
+
+    def expect(self) -> Expected | None:
+        """Look at a few places of all inputs; None if one tells nothing before it is read."""
+        total = Expected(0, 1)
+        for entry in self._entries:
+            if not entry.pieces or entry.archive is not None or entry.vertices is not None:
+                return None
+            for source, format in entry.pieces:
+                found = expect(source, format)
+                if found is None:
+                    return None
+                total += found
+        return total
 
     def batches(self) -> Generator[Edges]:
         """Yield the edges in input order."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from oocbfs import memory as memory_
+from oocbfs.conversion.disk import Disk
 from oocbfs.conversion.ids import IdMap, IdRange
 from oocbfs.conversion.inputs import Inputs, Reading, sort_out, wanted_vertices
 from oocbfs.conversion.names import numbering
@@ -71,6 +72,8 @@ class Report:
     bits_per_arc: float
     file_bytes: int
     spilled_bytes: int
+    # What was expected on disk at a time, the graph file and all; None if nothing was.
+    disk_at_most_bytes: int | None
     peak_bytes: int
     threads: int
     seconds: float
@@ -99,7 +102,17 @@ class _Target:
     @property
     def folder(self) -> Path:
         """Where temporary data go."""
-        return Path(os.path.realpath(self.path)).parent if self.tmp is None else Path(self.tmp)
+        return self._output_folder if self.tmp is None else Path(self.tmp)
+
+    @property
+    def _output_folder(self) -> Path:
+        return Path(os.path.realpath(self.path)).parent
+
+    @property
+    def copies_beside(self) -> int:
+        """How often the graph is where temporary data are: raw, and compressed."""
+        beside = os.stat(self.folder).st_dev == os.stat(self._output_folder).st_dev
+        return int(beside) + (self.zstd is not None)
 
 
 @dataclass(frozen=True)
@@ -261,14 +274,16 @@ def _convert(given: Inputs, ids: IdNames, asked: _Asked) -> Report:
         final = stack.enter_context(atomic_output(target.path, force=target.force))
         phases = Phases(show=asked.progress)
         phases.seconds["load"] = time.perf_counter() - start
-        resources = Resources(folder, plan, phases)
+        disk = Disk(folder)
+        resources = Resources(disk, plan, phases)
         removal = None
         if asked.remove is not None or asked.remove_vertices is not None:
             removal = stack.enter_context(Removal(resources))
-        conversion = stack.enter_context(Conversion(resources, graphs, removal))
+        outputs = target.copies_beside
+        conversion = stack.enter_context(Conversion(resources, graphs, removal, outputs))
         if ids == "names":
             stream = conversion.number_names(stream)
-        conversion.read(stream, directed if fixed is None else fixed)
+        conversion.read(stream, asked.directed if fixed is None else fixed)
         if removal is not None:
             every = replace(reading, table=replace(asked.table, where=None))
             removed = gone.stream(every, graphs=gone_graphs)
@@ -330,6 +345,7 @@ def _convert(given: Inputs, ids: IdNames, asked: _Asked) -> Report:
         bits_per_arc=bits_per_arc(file_bytes, fields["num_arcs"], directed=directed),
         file_bytes=file_bytes,
         spilled_bytes=counts.spilled_bytes,
+        disk_at_most_bytes=disk.at_most_bytes,
         peak_bytes=memory_.peak_bytes(),
         threads=threads,
         seconds=seconds,
@@ -354,7 +370,7 @@ def convert_unnamed(
     try:
         with (
             explained_writes(folder),
-            Conversion(Resources(folder, plan, Phases(show=False))) as conversion,
+            Conversion(Resources(Disk(folder), plan, Phases(show=False))) as conversion,
         ):
             conversion.read(edges)
             conversion.name_vertices(edges.declared, ids)

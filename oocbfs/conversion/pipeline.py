@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Any
@@ -19,11 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.conversion import ids as ids_
+from oocbfs.conversion.disk import DiskNeed
 from oocbfs.conversion.distinct_ids import distinct_ids
 from oocbfs.conversion.edge_runs import SAMPLE_EDGES, EdgeRuns
 from oocbfs.conversion.graph_run import GraphRun
 from oocbfs.conversion.ids import IdBitmap, IdMap, IdRange
-from oocbfs.conversion.key_sorter import Keys
+from oocbfs.conversion.key_sorter import Keys, SortedRun
 from oocbfs.conversion.local_order import LocalOrder
 from oocbfs.conversion.names.numbering import Numbering
 from oocbfs.conversion.order import (
@@ -51,6 +52,7 @@ from oocbfs.formats.container.writer import ContainerWriter
 from oocbfs.formats.edges import Declared, Edges, EdgeStream, NamedEdgeStream
 from oocbfs.formats.io.closing import Closing
 from oocbfs.formats.io.ordered import ordered_map
+from oocbfs.formats.readers.expect import Expected
 from oocbfs.graph.stored import StoredGraph
 from oocbfs.kernels.convert import ids as id_kernels
 
@@ -85,10 +87,11 @@ class Conversion(Closing):
         resources: Resources,
         graphs: Sequence[StoredGraph] = (),
         removal: Removal | None = None,
+        outputs: int = 1,
     ) -> None:
         self._resources = resources
         self._runs = [GraphRun(stored, resources.plan.watch) for stored in graphs]
-        self._removal = removal
+        self._removal, self._outputs = removal, outputs
         self._kept = NO_ORDER
         self._base: GraphRun | None = None
         self._phases = resources.phases
@@ -127,6 +130,7 @@ class Conversion(Closing):
                 return directed
             return bool(declared.directed)
 
+        self._expect_edges(stream, directed)
         edge_runs = EdgeRuns(self._resources, self._held_bytes // 4, direction)
         self._log = self._open.enter_context(closing(edge_runs))
         self._seen = IdBitmap(self._held_bytes // 16)  # twice while it grows
@@ -142,6 +146,22 @@ class Conversion(Closing):
             for ids in run.named_ids():
                 self._seen.add_ids(ids)
         self.counts.spilled_bytes += self._log.spilled_bytes
+
+    def _expect_edges(self, stream: EdgeStream, directed: bool | None) -> None:
+        """Refuse what the disk has no room for, as far as that can be told before reading."""
+        look: Callable[[], Expected | None] | None = getattr(stream, "expect", None)
+        expected = None if look is None or self._names or self._removal else look()
+        if expected is None:
+            return
+        ids = [run.stored.largest_id for run in self._runs if run.stored.num_vertices]
+        need = DiskNeed(
+            expected.num_edges + sum(run.num_edges for run in self._runs),
+            max([expected.id_bits, *(id.bit_length() for id in ids)]),
+            self._held_bytes,
+            directed=directed,
+            outputs=self._outputs,
+        )
+        self._resources.folder.expect(need.most_bytes)
 
     def read_removal(self, stream: Any, vertices: Sequence[Any]) -> None:  # noqa: ANN401
         """Read which edges and vertices are taken out again."""
@@ -239,7 +259,7 @@ class Conversion(Closing):
         # Runs are read by whole rows.
         graphs = self._runs if self._base is None else []
         id_runs = self._log.sorted_runs(self.ids, directed=directed)
-        runs = [*graphs, *id_runs]
+        runs: list[SortedRun] = [*graphs, *id_runs]
         sorter = self._resources.key_sorter(
             sample,
             num_edges,
@@ -277,6 +297,15 @@ class Conversion(Closing):
             self.counts.spilled_bytes += self._removal.spilled_bytes
             self._keep_vertices(self._removal)
             self._removal.close()
+        need = DiskNeed(
+            found,
+            self._column_bits,
+            self._held_bytes,
+            directed=directed,
+            outputs=self._outputs,
+            may_be_local=looks_like_mesh(edges.total_degrees),
+        )
+        self._resources.folder.require(edges.spilled_bytes + need.writing_bytes)
         largest = edges.largest_degree
         self._table_bytes += _ROW_BYTES * max(0, largest - _USUAL_ROW)
         self._resources.require(self._table_bytes, f"a row of {largest:,} neighbours")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from oocbfs import memory
+from oocbfs.conversion.disk import Disk
 from oocbfs.conversion.key_sorter import Filter, Keys, KeySorter, SortedRun
 from oocbfs.conversion.plan import ConvertPlan
 from oocbfs.errors import BudgetError
@@ -17,7 +17,7 @@ from oocbfs.progress import Phases
 class Resources:
     """The folder for temporary data, the plan for memory and threads, and the progress bars."""
 
-    folder: str | os.PathLike[str]
+    folder: Disk
     plan: ConvertPlan
     phases: Phases
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from oocbfs.conversion.disk import Disk
 from oocbfs.errors import OutputError
 from oocbfs.formats.io.machine import read_at
 from oocbfs.formats.io.temporary import explained_writes, unnamed_file
@@ -22,6 +23,7 @@ class SpillFile:
     """A temporary file without a name, so that nothing remains however the process ends."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._disk = folder if isinstance(folder, Disk) else Disk(folder)
         self._folder = os.fspath(folder)
         self._file: Any = None
         self._lock = renewed_after_fork(Lock())
@@ -38,6 +40,7 @@ class SpillFile:
         with self._lock:  # several threads may write
             start = self.size
             self.size += num_bytes
+            self._disk.take(num_bytes)
             return start
 
     def write_at(self, data: NDArray[Any], start: int) -> None:
@@ -77,6 +80,7 @@ class SpillFile:
         if self._file is not None:
             self._file.close()
             self._file = None
+            self._disk.take(-self.size)
 
 
 class BlockLog:

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import oocbfs
 from oocbfs.conversion.plan import ConvertPlan, MemoryWatch
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges
-from tests.support.strategies import Pairs
+
+Pairs = NDArray[np.uint64]
 
 RNG = np.random.default_rng(7)
 SIZE = 150_000
@@ -64,7 +66,7 @@ def check(monkeypatch: pytest.MonkeyPatch, folder: Path, make: Any, **settings: 
     assert plain.read_bytes() == spilled.read_bytes()
 
 
-KINDS = {
+KINDS: dict[str, Pairs] = {
     "from 0": edges_between(0, 20_000),
     "from 10^6": edges_between(10**6, 10**6 + 20_000),
     "sorted": np.sort(edges_between(0, 20_000), axis=0),
@@ -90,7 +92,7 @@ def test_inputs_that_follow_may_say_whether_it_is_directed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: bool | None, second: bool | None
 ) -> None:
     one, other = KINDS["from 0"], KINDS["sorted"]
-    asked = {"directed": True} if first is False and second else {}
+    asked: Any = {"directed": True} if first is False and second else {}
     check(monkeypatch, tmp_path, lambda: [Stream(one, first), Stream(other, second)], **asked)
 
 

@@ -87,11 +87,13 @@ def test_killed_at_random_moments(
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 3 MiB, too small for the graph."""
+def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A file system of 512 KiB, too small for the graph, which does not tell how much is free."""
+    silent = os.statvfs_result((4096, 4096, 0, 0, 0, 0, 0, 0, 0, 255))
+    monkeypatch.setattr(os, "statvfs", lambda _: silent)
     folder = tmp_path / "disk"
     folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(folder)]
+    command = ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(folder)]
     if os.geteuid() != 0 or children.run(command, capture_output=True, check=False).returncode:
         pytest.skip("mounting a small tmpfs needs root")
     yield folder
@@ -119,7 +121,7 @@ def test_full_disk_for_what_is_to_be_compressed(
     small_disk: Path, tmp_path: Path, edges: Path
 ) -> None:
     """It is the folder for temporary data that is named, not the output."""
-    (small_disk / "ballast").write_bytes(bytes(2 << 20))
+    (small_disk / "ballast").write_bytes(bytes(1 << 18))
     settings = ["--zstd", "--tmp", small_disk]
     code, shown = convert(edges, "-o", tmp_path / "g.ocg", *settings)
     assert code == 1

@@ -13,6 +13,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import oocbfs
+from oocbfs.conversion.disk import Disk
 from oocbfs.conversion.names.numbering import Numbering
 from oocbfs.conversion.plan import ConvertPlan, MemoryWatch
 from oocbfs.conversion.resources import Resources
@@ -93,7 +94,7 @@ def test_text_that_python_writes(edges: Pairs) -> None:
 def numbering(folder: Path, edges: Pairs, held_bytes: int, threads: int = 2) -> Numbering:
     """Number names with little memory; all parts are those of a conversion."""
     plan = ConvertPlan(threads=threads, held_bytes=held_bytes, watch=MemoryWatch())
-    return Numbering(Resources(folder, plan, Phases(show=False)), MemoryNames(edges))
+    return Numbering(Resources(Disk(folder), plan, Phases(show=False)), MemoryNames(edges))
 
 
 @pytest.mark.parametrize("held_bytes", [3 << 20, 4 << 20, 20 << 20])
