@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from typing import Any, Self
@@ -28,8 +28,11 @@ _log = logging.getLogger(__name__)
 class Lines:
     """What replaces a bar where there is no terminal; counts as one does."""
 
-    def __init__(self, name: str, total: int | None, unit: str) -> None:
+    def __init__(
+        self, name: str, total: int | None, unit: str, note: Callable[[], str] = str
+    ) -> None:
         self.n = 0
+        self._note = note
         self.total = total
         self._name, self._unit = name, unit
         self._start = time.perf_counter()
@@ -75,7 +78,8 @@ class Lines:
         if total and 0 < done < total:
             left = tqdm.format_interval(seconds * (total - done) / done)
             line += f", about {left} left"
-        return line
+        note = self._note()
+        return f"{line}; {note}" if note else line
 
 
 def _watch(watched: ref[Lines], ended: SimpleQueue[object]) -> None:
@@ -92,12 +96,17 @@ def _watch(watched: ref[Lines], ended: SimpleQueue[object]) -> None:
 
 
 def make_bar(
-    name: str, total: int | None, unit: str, *, disable: bool = False
+    name: str,
+    total: int | None,
+    unit: str,
+    *,
+    disable: bool = False,
+    note: Callable[[], str] = str,
 ) -> tqdm[Any] | Lines:
-    """Make a bar that goes away when it is closed, or what replaces one."""
+    """Make a bar that goes away when it is closed, or what replaces one; ``note`` adds a remark."""
     disable = disable or console.is_quiet()
     if not disable and not sys.stderr.isatty():
-        return Lines(name, total, unit)
+        return Lines(name, total, unit, note)
     return tqdm(
         total=total,
         desc=f"{name:>8}",
@@ -106,6 +115,7 @@ def make_bar(
         unit_divisor=1024 if unit == "B" else 1000,
         disable=disable,
         leave=False,
+        postfix=note() or None,
     )
 
 
@@ -114,13 +124,15 @@ class Phases:
 
     def __init__(self, *, show: bool = True) -> None:
         self.seconds: dict[str, float] = {}
+        # What to remark beside every bar.
+        self.note: Callable[[], str] = str
         self._show = show
 
     @contextmanager
     def __call__(self, name: str, total: int | None, unit: str) -> Iterator[tqdm[Any] | Lines]:
         """Run a phase; the block advances the bar it is given."""
         start = time.perf_counter()
-        with make_bar(name, total, unit, disable=not self._show) as bar:
+        with make_bar(name, total, unit, disable=not self._show, note=self.note) as bar:
             yield bar
         seconds = time.perf_counter() - start
         self.seconds[name] = self.seconds.get(name, 0.0) + seconds

@@ -275,6 +275,7 @@ def _convert(given: Inputs, ids: IdNames, asked: _Asked) -> Report:
         phases = Phases(show=asked.progress)
         phases.seconds["load"] = time.perf_counter() - start
         disk = Disk(folder)
+        phases.note = disk.note
         resources = Resources(disk, plan, phases)
         removal = None
         if asked.remove is not None or asked.remove_vertices is not None:

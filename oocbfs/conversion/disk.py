@@ -36,6 +36,14 @@ class Disk:
     def __fspath__(self) -> str:
         return self._folder
 
+    def note(self) -> str:
+        """Return how much is there now, and will be at most; nothing if nothing is."""
+        if not self.used_bytes:
+            return ""
+        most = self.at_most_bytes
+        limit = "" if most is None else f" of at most {format_size(most)}"
+        return f"{format_size(self.used_bytes)}{limit} on disk"
+
     def take(self, num_bytes: int) -> None:
         """Note bytes that are written, or below 0, released."""
         with self._lock:

@@ -19,6 +19,7 @@ from oocbfs.conversion.plan import ConvertPlan, MemoryWatch
 from oocbfs.errors import OutputError
 from oocbfs.formats.readers.open import open_edges
 from oocbfs.graph.verifier import verify
+from oocbfs.progress import Lines
 from tests.support.exhaustive import ALL
 
 Pairs = NDArray[np.uint64]
@@ -110,6 +111,16 @@ def test_room_is_what_is_free_and_what_is_used_already(tmp_path: Path) -> None:
         disk.expect(1 << 20)
         disk.take(-(1 << 19))
         assert (disk.used_bytes, disk.most_bytes) == (0, 1 << 19)
+
+
+def test_progress_tells_what_is_on_disk(tmp_path: Path) -> None:
+    disk = Disk(tmp_path)
+    lines = Lines("sort", 10, "edge", disk.note)
+    with lines:
+        assert "on disk" not in lines.line()
+        disk.expect(1 << 11)
+        disk.take(1 << 10)
+        assert lines.line().endswith("; 1.0 KB of at most 2.0 KB on disk")
 
 
 @pytest.mark.parametrize("lines", [100, 1 << 20])
