@@ -11,6 +11,8 @@ from oocbfs.kernels.cache import compiled
 _U32 = types.Array(types.uint32, 1, "C")
 _U64 = types.Array(types.uint64, 1, "C")
 _I64 = types.int64
+# A row is sampled by its product with this.
+HASH = 0x9E3779B97F4A7C15
 # How many bits a head can have, none included.
 _NUM_SIZES = 33
 
@@ -133,10 +135,10 @@ def sample_arcs(out, keys, column_bits, threshold, both):
     kept = 0
     for k in keys:
         u, v = _ends(k, bits)
-        if (u + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) <= threshold:
+        if (u + np.uint64(1)) * np.uint64(HASH) <= threshold:
             out[kept] = k
             kept += 1
-        if both and (v + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) <= threshold:
+        if both and (v + np.uint64(1)) * np.uint64(HASH) <= threshold:
             out[kept] = v << bits | u
             kept += 1
     return kept

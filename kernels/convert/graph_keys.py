@@ -59,6 +59,39 @@ def decode_keys(
 
 
 @compiled(
+    _I64(
+        U32, READ_U32, READ_U64, READ_U32, _I64, READ_U8, READ_U32, _I64, READ_U32, READ_U32, _I64,
+        _I64,
+    )
+)  # fmt: skip
+def lower_heads(
+    lowest_of, heads, bases, starts, shift, tails, degrees, num_ids, vertices, places, first, stop,
+):  # fmt: skip
+    """Lower what is known of the vertices of rows first … stop-1 to their neighbours' lowest place.
+
+    Rows, ``vertices`` and ``places`` are in the order of the file. Returns -1 if a row is damaged.
+    """
+    longest = np.uint32(0)
+    for row in range(first, stop):
+        longest = max(longest, degrees[row])
+    neighbours = np.empty(np.int64(longest) + 1, np.uint32)
+    for row in range(first, stop):
+        if (heads[row] >= num_ids) != (degrees[row] == 0):
+            return -1
+        if heads[row] >= num_ids:
+            continue
+        begin, end = row_span(bases, starts, shift, tails.size, row)
+        count = decode_tail(neighbours, tails, begin, end, num_ids)
+        if count + 1 != degrees[row]:
+            return -1
+        lowest = min(lowest_of[vertices[row]], places[heads[row]])
+        for i in range(count):
+            lowest = min(lowest, places[neighbours[i]])
+        lowest_of[vertices[row]] = lowest
+    return 0
+
+
+@compiled(
     types.void(
         U8, READ_I64, READ_I64, READ_U32, READ_U64, READ_U32, _I64, READ_U8, READ_U32, _I64,
         READ_U32, _I64, types.boolean,

@@ -304,7 +304,7 @@ def _convert(given: Inputs, ids: IdNames, asked: _Asked) -> Report:
             directed, directed_why = fixed, f"{known.path} is"
         else:
             directed, directed_why = _direction(asked.directed, declared)
-        conversion.sort(directed=directed, keep_order=asked.order == "keep")
+        conversion.sort(asked.order, directed=directed)
         choice = conversion.choose_order(asked.order)
         _log.debug("order %s: %s", choice.order.name.lower(), choice.why)
         raw = final if zstd is None else stack.enter_context(unnamed_file(folder))
@@ -375,7 +375,7 @@ def convert_unnamed(
         ):
             conversion.read(edges)
             conversion.name_vertices(edges.declared, ids)
-            conversion.sort(directed=_direction(None, edges.declared)[0])
+            conversion.sort(order, directed=_direction(None, edges.declared)[0])
             conversion.choose_order(order)
             container = ContainerWriter(file)
             container.finish(**conversion.write(container))

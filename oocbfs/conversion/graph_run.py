@@ -16,12 +16,14 @@ from oocbfs.conversion.ids import IdMap, IdRange
 from oocbfs.conversion.plan import MemoryWatch
 from oocbfs.errors import FormatError
 from oocbfs.formats.edges import Ids
+from oocbfs.formats.io.ordered import over_ranges
 from oocbfs.graph.rows import columns
 from oocbfs.graph.stored import StoredGraph
 from oocbfs.kernels.convert import graph_keys
 from oocbfs.kernels.rows import Rows
 
 _NONE = np.empty(0, np.uint32)
+_NOWHERE = np.uint32(2**32 - 1)
 _PIECE_VERTICES = 1 << 18
 # A sample of rows is taken from so many places.
 _SAMPLED_RANGES = 64
@@ -144,6 +146,65 @@ class GraphRun:
         run._rows = self.stored.in_rows if inward else self.stored.rows
         return run
 
+    def as_placed(self, places: NDArray[np.uint32], *, inward: bool = False) -> GraphRun:
+        """Return the same rows, or those of the transpose, in another order; each arc is one key.
+
+        ``places`` has the new number of each vertex, in the order in which they are stored.
+        """
+        run = copy(self)
+        run._once = False
+        run._rows = self.stored.in_rows if inward else self.stored.rows
+        stored = np.full(int(places.max(initial=0)) + 1, _NOWHERE)
+        stored[places] = np.arange(places.size, dtype=np.uint32)
+        run._vertices = np.flatnonzero(stored != _NOWHERE).astype(np.uint32)
+        run._stored_at = stored[run._vertices]
+        run._order = np.empty_like(places)
+        run._order[run._stored_at] = np.arange(places.size, dtype=np.uint32)
+        return run
+
+    def lower_heads(
+        self,
+        heads: NDArray[np.uint32],
+        vertices: NDArray[np.uint32],
+        places: NDArray[np.uint32],
+        threads: int,
+    ) -> None:
+        """Lower the head of each of its vertices to the lowest place of a neighbour.
+
+        ``vertices`` and ``places`` are in the order in which they are stored. In a directed graph,
+        neighbours are those with an edge to it.
+        """
+        rows = self.stored.in_rows if self.directed else self.stored.rows
+        with self.stored.reading():
+            done = over_ranges(
+                graph_keys.lower_heads,
+                self.stored.num_vertices,
+                threads,
+                heads,
+                *columns(rows),
+                vertices,
+                places,
+            )
+        self._check(min(done, default=0))
+
+    def arcs_of(self, vertices: NDArray[np.int64], column_bits: int) -> NDArray[np.uint64]:
+        """Return all arcs of some vertices, row after row."""
+        positions = self._positions_of(vertices)
+        rows = vertices[positions >= 0].astype(np.uint64)
+        positions = positions[positions >= 0]
+        run = copy(self)
+        run._once = False
+        run._stored_at = (
+            self._stored_at[positions] if self._stored_at.size else positions.astype(np.uint32)
+        )
+        with self.stored.reading():
+            degrees = self._rows.degrees[run._stored_at]
+            arcs = np.empty(int(degrees.sum(dtype=np.int64)), np.uint64)
+            # Rows come out as numbers of the list.
+            self._check(run._decode(arcs, 0, positions.size, column_bits))
+        columns_ = arcs & np.uint64((1 << column_bits) - 1)
+        return np.repeat(rows, degrees) << np.uint64(column_bits) | columns_
+
     def add_degrees(self, out_degrees: NDArray[np.uint32], in_degrees: NDArray[np.uint32]) -> None:
         """Add the degrees of its vertices; those of both directions may be one array."""
         sides = [(self.stored.rows, out_degrees)]
@@ -245,10 +306,14 @@ class GraphRun:
                 count = self._decode(out, begin, begin + num_rows, column_bits)
             if self._watch.is_over():
                 self.stored.release()
-            if count < 0:
-                raise FormatError(f"{self.name}: is damaged: run 'oocbfs verify'")
+            self._check(count)
             yield out[:count]
             begin += num_rows
+
+    def _check(self, code: int) -> None:
+        """Raise an error if a decoder has met a damaged row."""
+        if code < 0:
+            raise FormatError(f"{self.name}: is damaged: run 'oocbfs verify'")
 
     def _decode(self, out: NDArray[np.uint64], first: int, stop: int, column_bits: int) -> int:
         return int(

@@ -23,11 +23,13 @@ NO_ORDER = np.empty(0, np.uint32)
 _WORTHWHILE = 0.03
 # What makes a graph a candidate for the local order.
 _MESH_MEAN_DEGREE = 8
-_MESH_MAX_DEGREE = 64
+MESH_MAX_DEGREE = 64
 # Degree-based grouping: class limits in multiples of the mean degree.
 _GROUPS = (0.5, 1, 2, 4, 8, 16, 32)
 # How many arcs a sample of rows should have, and how many at most, since a row may be long.
 SAMPLE_ARCS, _MAX_ARCS = 1 << 20, 1 << 21
+# That of the kernel that samples.
+_HASH = np.uint64(arrange.HASH)
 # Arcs of whole rows that are encoded at a time, and vertices that are renamed.
 _PIECE_ARCS = 1 << 16
 _PIECE_VERTICES = 1 << 18
@@ -69,6 +71,18 @@ class RowSample:
             self._chunks = [self._pick(chunk, False) for chunk in self._chunks]
             self._size = sum(chunk.size for chunk in self._chunks)
 
+    def rows(self, degrees: Degrees) -> NDArray[np.int64]:
+        """Return the rows of the sample, if they have so many arcs; keeps arcs of no others."""
+        rows = np.arange(degrees.size)
+        while True:
+            hashes = (rows.astype(np.uint64) + np.uint64(1)) * _HASH
+            rows = rows[hashes <= self._threshold]
+            if degrees[rows].sum(dtype=np.int64) <= _MAX_ARCS:
+                break
+            self._threshold >>= np.uint64(1)
+        self._chunks = [self._pick(chunk, False) for chunk in self._chunks]
+        return rows
+
     def arcs(self) -> NDArray[np.uint64]:
         """Return all of them, and keep none."""
         arcs, self._chunks = np.concatenate(self._chunks), []
@@ -85,7 +99,7 @@ def looks_like_mesh(degrees: Degrees) -> bool:
     return (
         degrees.size > 0
         and float(degrees.mean()) <= _MESH_MEAN_DEGREE
-        and int(degrees.max()) <= _MESH_MAX_DEGREE
+        and int(degrees.max()) <= MESH_MAX_DEGREE
     )
 
 

@@ -28,6 +28,7 @@ from oocbfs.conversion.key_sorter import Keys, SortedRun
 from oocbfs.conversion.local_order import LocalOrder
 from oocbfs.conversion.names.numbering import Numbering
 from oocbfs.conversion.order import (
+    MESH_MAX_DEGREE,
     NO_ORDER,
     SAMPLE_ARCS,
     OrderChoice,
@@ -66,6 +67,10 @@ def bits_for(num_vertices: int) -> int:
 # sorted and encoded, in two copies each, and before that a class of its degree.
 _ROW_BYTES = 48
 _USUAL_ROW = 1 << 18
+# For each vertex of a graph whose rows are put into another order.
+_PLACED_BYTES = 20
+# A graph is left as it is if it has so many times as many edges as come to it.
+_FEW_EDGES = 4
 
 
 @dataclass
@@ -227,15 +232,18 @@ class Conversion(Closing):
 
     # 3. Sort
 
-    def sort(self, *, directed: bool, keep_order: bool = False) -> None:
+    def sort(self, order: str, *, directed: bool) -> None:
         """Turn the edges into sorted distinct keys without loops, and count degrees.
 
-        With ``keep_order``, remember how the first graph stores its vertices.
+        Of a graph among them, remember how it stores its vertices if the ``order`` is to be that.
         """
         num_vertices, num_edges = self.ids.num_vertices, self.counts.edges_read
         self._table_bytes = VERTEX_BYTES[directed] * num_vertices + self.ids.num_bytes
         self._table_bytes += sum(run.table_bytes for run in self._runs)
-        self._table_bytes += 4 * num_vertices if keep_order else 0
+        stays = self._stays_in_place(order)
+        self._table_bytes += 4 * num_vertices if stays or order == "keep" else 0
+        if stays and order != "keep":
+            self._table_bytes += _PLACED_BYTES * self._runs[0].stored.num_vertices
         if self._removal is not None:
             self._table_bytes += REMOVAL_BYTES * num_vertices
         self._resources.require(self._table_bytes, f"{num_vertices:,} vertices")
@@ -250,9 +258,11 @@ class Conversion(Closing):
             budget_bytes=(self._held_bytes - self._table_bytes) // 5,
         )
         self._edges = self._open.enter_context(closing(edges))
-        if keep_order:
+        if stays or order == "keep":
             self._kept = self._runs[0].stored_vertices(self.ids)
-            self._base = self._stays_in_place()
+        if stays and self._kept.size == self._runs[0].stored.num_vertices:
+            self._base = self._runs[0]
+            self._base.column_bits = self._column_bits
         sample = self._sample_keys(directed)
         if self._removal is not None:
             self._removal.prepare(self.ids, sample, self._column_bits, directed=directed)
@@ -310,18 +320,20 @@ class Conversion(Closing):
         self._table_bytes += _ROW_BYTES * max(0, largest - _USUAL_ROW)
         self._resources.require(self._table_bytes, f"a row of {largest:,} neighbours")
 
-    def _stays_in_place(self) -> GraphRun | None:
-        """Return the graph whose rows need not be sorted, as all its vertices stay where they are.
+    def _stays_in_place(self, order: str) -> bool:
+        """Tell whether there is one graph whose edges need not be sorted: they are in its rows.
 
         The edges that are sorted are then only those that it does not have.
         """
+        if len(self._runs) != 1 or self._removal is not None:
+            return False
         run = self._runs[0]
-        if len(self._runs) > 1 or self._removal is not None:
-            return None
-        if self._kept.size < run.stored.num_vertices:
-            return None
-        run.column_bits = self._column_bits
-        return run
+        if order == "keep":
+            return True
+        # The local order is made of all neighbours, sorted.
+        if order == "local" or (order == "auto" and run.stored.rows.max_degree <= MESH_MAX_DEGREE):
+            return False
+        return self._log.num_edges <= run.num_edges // _FEW_EDGES
 
     def _sample_keys(self, directed: bool) -> Keys:
         """Return some keys of the log and of all graphs, as many of each as its share."""
@@ -390,7 +402,7 @@ class Conversion(Closing):
                     arcs, self._column_bits, degrees, order, self._stored_at
                 )
             elif choice == "auto":
-                self.order = choose_order(edges.rows.arcs(), self._column_bits, degrees, local)
+                self.order = choose_order(self._sampled_arcs(), self._column_bits, degrees, local)
             else:
                 self.order = OrderChoice(Order[choice.upper()], "as asked for", {})
             if local is not None and self.order.order is Order.LOCAL:
@@ -400,10 +412,22 @@ class Conversion(Closing):
         del edges.rows
         if self.order.order is Order.DEGREE:
             heads = edges.heads(self._stored_at)
+            if self._base is not None:
+                places = self._stored_at[self._kept]
+                self._base.lower_heads(heads, self._kept, places, self._threads)
             self._stored_at = NO_ORDER  # memory for the next ones
             self._stored_at = order_by_heads(degrees, heads)
         self._weights = head_weights(self.order.order, degrees, self._stored_at)
         return self.order
+
+    def _sampled_arcs(self) -> NDArray[np.uint64]:
+        """Return all arcs of a sample of rows."""
+        edges = self._edges
+        if self._base is None:
+            return edges.rows.arcs()
+        degrees = edges.out_degrees if edges.directed else edges.total_degrees
+        in_base = self._base.arcs_of(edges.rows.rows(degrees), self._column_bits)
+        return np.concatenate([edges.rows.arcs(), in_base])
 
     def _order_locally(self) -> NDArray[np.uint32]:
         """Place the vertices in the local order."""
@@ -470,6 +494,15 @@ class Conversion(Closing):
         stored[self._stored_at] = degrees
         return stored
 
+    def _rows_of_base(self, *, inward: bool) -> GraphRun | None:
+        """Return the rows that need not be sorted, in the order that was chosen."""
+        if self._base is None:
+            return None
+        if not self._kept.size:
+            return self._base.as_stored(inward=inward)
+        places = self._stored_at[self._kept] if self._stored_at.size else self._kept
+        return self._base.as_placed(places, inward=inward)
+
     def _write_rows(self, writer: RowWriter, side: Side) -> None:
         """Sort the arcs of a side by row and encode them."""
         # The edges of a directed graph are needed once more, for the transpose.
@@ -480,7 +513,7 @@ class Conversion(Closing):
             self._stored_at,
             budget_bytes=budget_bytes,
             keep=keep,
-            base=self._base,
+            base=self._rows_of_base(inward=side is Side.IN),
         )
         writer.begin_tails()
         num_arcs = self._edges.num_arcs(side) + (self._base.num_arcs if self._base else 0)

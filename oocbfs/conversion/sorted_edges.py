@@ -135,13 +135,13 @@ class SortedEdges:
     ) -> KeySorter:
         """Scatter the arcs of a side by row, as an order stores them; none is the natural one.
 
-        ``keep`` tells whether the edges are needed once more. The rows of the ``base`` are merged
-        with them, in the order in which its file stores them.
+        ``keep`` tells whether the edges are needed once more. The rows of the ``base``, in the same
+        order, are merged with them.
         """
         free_bytes = budget_bytes - self._log.resident_bytes
         sample = self._arcs(self._sample, side, stored_at)
         num_arcs = self.num_arcs(side)
-        runs = [] if base is None else [base.as_stored(inward=side is Side.IN)]
+        runs = [] if base is None else [base]
         for run in runs:
             # Of each as many as its share.
             wanted = SAMPLE_EDGES * num_arcs // max(1, run.num_arcs)
