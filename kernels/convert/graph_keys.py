@@ -6,10 +6,33 @@ import numpy as np
 from numba import types
 
 from oocbfs.kernels.array_types import READ_I64, READ_U8, READ_U32, READ_U64, U8, U32, U64
+from oocbfs.kernels.atomics import kernel
 from oocbfs.kernels.cache import compiled
-from oocbfs.kernels.varint import decode_tail, row_span
+from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.gather import SPARE, gather_segment
+from oocbfs.kernels.varint import decode_tail, get_varint, row_span
 
 _I64 = types.int64
+# A row that the file does not have.
+NOWHERE = np.uint32(0xFFFFFFFF)
+
+
+@kernel
+def _decode_row(ids, tails, begin, end, n, degree):
+    """Decode a tail; returns the number of its ids, -1 if they are not one less than the degree.
+
+    ``ids`` has _ROW_SPARE more elements than a row has.
+    """
+    count = np.int64(0)
+    while begin < end and 0 <= count < degree:
+        stop = min(begin + SEGMENT_BYTES, end)
+        count = gather_segment(ids, count, tails, begin, stop, n)
+        begin = stop
+    return count if begin == end and count + 1 == degree else np.int64(-1)
+
+
+# A damaged segment may hold an id in each of its bytes.
+_ROW_SPARE = SEGMENT_BYTES + SPARE
 
 
 @compiled(
@@ -24,23 +47,31 @@ def decode_keys(
 ):  # fmt: skip
     """Write the arcs of the rows at natural positions first … stop-1 as keys; returns how many.
 
-    It is -1 if a row is damaged. The vertex at position p is vertices[p], or p + offset if there is
-    no such array. The keys of a row ascend if vertices are not reordered, and are in any order if
+    It is -1 if a row is damaged. The row at position p is stored at stored_at[p], or NOWHERE,
+    or at p if there is no such array. The vertex at position p is vertices[p], or p + offset if
+    there is none. The keys of a row ascend if vertices are not reordered, and are in any order if
     they are. With ``once``, only arcs to larger positions.
     """
     bits = np.uint64(column_bits)
     num_keys = 0
-    neighbours = np.empty(out.size, np.uint32)
+    longest = np.int64(0)
     for p in range(first, stop):
         stored = np.int64(stored_at[p]) if stored_at.size else p
+        if stored < heads.size:
+            longest = max(longest, np.int64(degrees[stored]))
+    neighbours = np.empty(longest + _ROW_SPARE, np.uint32)
+    for p in range(first, stop):
+        stored = np.int64(stored_at[p]) if stored_at.size else p
+        if stored >= heads.size:
+            continue
         head = heads[stored]
         if (head >= num_ids) != (degrees[stored] == 0):
             return -1
         if head >= num_ids:
             continue
         begin, end = row_span(bases, starts, shift, tails.size, stored)
-        count = decode_tail(neighbours[:-1], tails, begin, end, num_ids)
-        if count < 0 or count + 1 != degrees[stored] or num_keys + count + 1 > out.size:
+        count = _decode_row(neighbours, tails, begin, end, num_ids, np.int64(degrees[stored]))
+        if count < 0 or num_keys + count + 1 > out.size:
             return -1
         place = count
         if order.size == 0:
@@ -61,32 +92,43 @@ def decode_keys(
 @compiled(
     _I64(
         U32, READ_U32, READ_U64, READ_U32, _I64, READ_U8, READ_U32, _I64, READ_U32, READ_U32, _I64,
-        _I64,
+        _I64, _I64,
     )
 )  # fmt: skip
 def lower_heads(
-    lowest_of, heads, bases, starts, shift, tails, degrees, num_ids, vertices, places, first, stop,
+    lowest_of, heads, bases, starts, shift, tails, degrees, num_ids, vertices, places, more, first,
+    stop,
 ):  # fmt: skip
     """Lower what is known of the vertices of rows first … stop-1 to their neighbours' lowest place.
 
-    Rows, ``vertices`` and ``places`` are in the order of the file. Returns -1 if a row is damaged.
+    Rows, ``vertices`` and ``places`` are in the order of the file. If that is by degree, ``more``
+    is by how many neighbours a vertex may have more than there, and places are by degree, too: a
+    vertex has no lower place than another one that has more neighbours. Otherwise it is below 0.
+    Returns -1 if a row is damaged.
     """
-    longest = np.uint32(0)
     for row in range(first, stop):
-        longest = max(longest, degrees[row])
-    neighbours = np.empty(np.int64(longest) + 1, np.uint32)
-    for row in range(first, stop):
-        if (heads[row] >= num_ids) != (degrees[row] == 0):
+        head = heads[row]
+        if (head >= num_ids) != (degrees[row] == 0):
             return -1
-        if heads[row] >= num_ids:
+        if head >= num_ids:
             continue
-        begin, end = row_span(bases, starts, shift, tails.size, row)
-        count = decode_tail(neighbours, tails, begin, end, num_ids)
-        if count + 1 != degrees[row]:
-            return -1
-        lowest = min(lowest_of[vertices[row]], places[heads[row]])
-        for i in range(count):
-            lowest = min(lowest, places[neighbours[i]])
+        lowest = min(lowest_of[vertices[row]], places[head])
+        enough = np.int64(degrees[head]) - more
+        offset, end = row_span(bases, starts, shift, tails.size, row)
+        while offset < end:
+            segment_end = min(offset + SEGMENT_BYTES, end)
+            v = np.int64(-1)
+            while offset < segment_end:
+                delta, offset = get_varint(tails, offset, segment_end)
+                if offset < 0 or delta >= num_ids:
+                    return -1
+                v += delta + 1
+                if v >= num_ids:
+                    return -1
+                if more >= 0 and np.int64(degrees[v]) < enough:
+                    offset = end
+                    break
+                lowest = min(lowest, places[v])
         lowest_of[vertices[row]] = lowest
     return 0
 

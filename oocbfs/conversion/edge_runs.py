@@ -43,7 +43,7 @@ class EdgeRuns:
         self._resources, self._budget_bytes = resources, budget_bytes
         self._direction = direction
         self._waiting = self._new_log()
-        self._wide = EdgeLog(resources.folder, 0)
+        self._wide = EdgeLog(resources.folder, budget_bytes // 2)
         self._packed = PackedBlocks(resources.folder)
         self._runs: list[IdRun] = []
         # Of runs that were sorted in vain, the first blocks of batches.
@@ -77,6 +77,7 @@ class EdgeRuns:
         is_over = self._resources.plan.watch.is_over()
         # Short runs are slow to read, so there are none, even if little memory is left.
         share = 2 if is_over else 8
+        share = share // 2 if self._wide.num_edges else share
         if 8 * self._waiting.num_edges > self._budget_bytes * share // 8:
             self._write_run()
 

@@ -23,7 +23,6 @@ from oocbfs.kernels.convert import graph_keys
 from oocbfs.kernels.rows import Rows
 
 _NONE = np.empty(0, np.uint32)
-_NOWHERE = np.uint32(2**32 - 1)
 _PIECE_VERTICES = 1 << 18
 # A sample of rows is taken from so many places.
 _SAMPLED_RANGES = 64
@@ -41,7 +40,7 @@ class GraphRun:
         self._stored_at = _NONE if stored.order is None else stored.stored_at
         self._offset, self._vertices = 0, _NONE
         self._once = not stored.directed
-        self.is_disjoint = False
+        self.is_disjoint, self._has_all = False, True
         self.column_bits = 0
         stored.check_ids()
 
@@ -146,20 +145,20 @@ class GraphRun:
         run._rows = self.stored.in_rows if inward else self.stored.rows
         return run
 
-    def as_placed(self, places: NDArray[np.uint32], *, inward: bool = False) -> GraphRun:
+    def as_placed(
+        self, places: NDArray[np.uint32], num_vertices: int, *, inward: bool = False
+    ) -> GraphRun:
         """Return the same rows, or those of the transpose, in another order; each arc is one key.
 
         ``places`` has the new number of each vertex, in the order in which they are stored.
         """
         run = copy(self)
-        run._once = False
+        run._offset, run._once = 0, False
         run._rows = self.stored.in_rows if inward else self.stored.rows
-        stored = np.full(int(places.max(initial=0)) + 1, _NOWHERE)
-        stored[places] = np.arange(places.size, dtype=np.uint32)
-        run._vertices = np.flatnonzero(stored != _NOWHERE).astype(np.uint32)
-        run._stored_at = stored[run._vertices]
-        run._order = np.empty_like(places)
-        run._order[run._stored_at] = np.arange(places.size, dtype=np.uint32)
+        run._vertices, run._order = _NONE, places
+        run._stored_at = np.full(num_vertices, graph_keys.NOWHERE)
+        run._stored_at[places] = np.arange(places.size, dtype=np.uint32)
+        run._has_all = places.size == num_vertices
         return run
 
     def lower_heads(
@@ -167,13 +166,17 @@ class GraphRun:
         heads: NDArray[np.uint32],
         vertices: NDArray[np.uint32],
         places: NDArray[np.uint32],
+        degrees: NDArray[np.uint32],
         threads: int,
     ) -> None:
         """Lower the head of each of its vertices to the lowest place of a neighbour.
 
-        ``vertices`` and ``places`` are in the order in which they are stored. In a directed graph,
-        neighbours are those with an edge to it.
+        ``vertices`` and ``places`` are in the order in which they are stored; places are by
+        ``degrees``. In a directed graph, neighbours are those with an edge to it.
         """
+        more = -1
+        if self.stored.order_name == "degree" and not self.directed:
+            more = int((degrees[vertices] - self._rows.degrees).max(initial=0))
         rows = self.stored.in_rows if self.directed else self.stored.rows
         with self.stored.reading():
             done = over_ranges(
@@ -184,6 +187,7 @@ class GraphRun:
                 *columns(rows),
                 vertices,
                 places,
+                more,
             )
         self._check(min(done, default=0))
 
@@ -270,8 +274,9 @@ class GraphRun:
         """Return about so many first keys of rows, one for each so many arcs."""
         stride = max(1, self._rows.num_arcs // max(1, num_keys))
         found, before, following = [np.empty(0, np.uint64)], 0, stride // 2
-        for first in range(0, self.stored.num_vertices, _PIECE_VERTICES):
-            stop = min(first + _PIECE_VERTICES, self.stored.num_vertices)
+        num_rows = self._stored_at.size or self.stored.num_vertices
+        for first in range(0, num_rows, _PIECE_VERTICES):
+            stop = min(first + _PIECE_VERTICES, num_rows)
             with self.stored.reading():
                 degrees = self._in_order(self._rows.degrees, first, stop)
             ends = before + np.cumsum(degrees, dtype=np.int64)
@@ -333,7 +338,13 @@ class GraphRun:
 
     def _in_order(self, degrees: NDArray[np.uint32], first: int, stop: int) -> NDArray[np.uint32]:
         part = slice(first, stop)
-        return degrees[self._stored_at[part]] if self._stored_at.size else degrees[part]
+        if not self._stored_at.size:
+            return degrees[part]
+        places = self._stored_at[part]
+        if self._has_all:
+            return degrees[places]
+        found = degrees[np.minimum(places, degrees.size - 1)]
+        return np.where(places < degrees.size, found, np.uint32(0))
 
     def _vertex_of(self, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
         found = self._vertices[positions] if self._vertices.size else positions + self._offset
@@ -346,5 +357,5 @@ class GraphRun:
             ends = np.array([first, min(stop, 2**32 - 1)], np.uint32)
             begin, end = np.searchsorted(self._vertices, ends)
             return int(begin), int(end)
-        last = self.stored.num_vertices
+        last = self._stored_at.size or self.stored.num_vertices
         return min(max(0, first - self._offset), last), min(max(0, stop - self._offset), last)

@@ -68,7 +68,7 @@ def bits_for(num_vertices: int) -> int:
 _ROW_BYTES = 48
 _USUAL_ROW = 1 << 18
 # For each vertex of a graph whose rows are put into another order.
-_PLACED_BYTES = 20
+_PLACED_BYTES = 12
 # A graph is left as it is if it has so many times as many edges as come to it.
 _FEW_EDGES = 4
 
@@ -414,7 +414,7 @@ class Conversion(Closing):
             heads = edges.heads(self._stored_at)
             if self._base is not None:
                 places = self._stored_at[self._kept]
-                self._base.lower_heads(heads, self._kept, places, self._threads)
+                self._base.lower_heads(heads, self._kept, places, degrees, self._threads)
             self._stored_at = NO_ORDER  # memory for the next ones
             self._stored_at = order_by_heads(degrees, heads)
         self._weights = head_weights(self.order.order, degrees, self._stored_at)
@@ -501,7 +501,7 @@ class Conversion(Closing):
         if not self._kept.size:
             return self._base.as_stored(inward=inward)
         places = self._stored_at[self._kept] if self._stored_at.size else self._kept
-        return self._base.as_placed(places, inward=inward)
+        return self._base.as_placed(places, self.ids.num_vertices, inward=inward)
 
     def _write_rows(self, writer: RowWriter, side: Side) -> None:
         """Sort the arcs of a side by row and encode them."""

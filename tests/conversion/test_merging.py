@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import oocbfs
 from oocbfs.conversion.plan import ConvertPlan, MemoryWatch
 from oocbfs.errors import FormatError, InputError, OutputError
+from oocbfs.formats.container.layout import Kind
 from oocbfs.graph.verifier import verify
 from tests.support.strategies import (
     ORDERS,
@@ -185,4 +186,53 @@ def test_what_does_not_fit_together_is_refused(tmp_path: Path) -> None:
     (tmp_path / "cut.ocg").write_bytes(plain.read_bytes()[:-1])
     with pytest.raises(FormatError, match="truncated or still being copied"):
         convert([plain, tmp_path / "cut.ocg"], out)
+    assert not out.exists()
+
+
+# Ids of a graph of hubs, and those of the edges that come to it.
+NEW_IDS: dict[str, Any] = {
+    "the same": lambda ids: ids,
+    "larger ones": lambda ids: ids + np.uint64(30_000),
+    "between": lambda ids: ids * np.uint64(1000) + ids % np.uint64(2),
+    "wide": lambda ids: ids + np.uint64(2**40),
+}
+
+
+@pytest.mark.parametrize("name", NEW_IDS)
+@pytest.mark.parametrize("stored", ["natural", "degree", "dbg"])
+@pytest.mark.parametrize("directed", [False, True])
+def test_rows_of_hubs_are_put_into_the_new_order(
+    tmp_path: Path, directed: bool, stored: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The chosen order is that of all edges, whatever order the graph was stored in."""
+    old, new = random_edges(1, 200_000), NEW_IDS[name](random_edges(2, 9_000))
+    new = new[new[:, 0] != new[:, 1]]
+    old = old * np.uint64(1000) if name == "between" else old
+    every = keys_of(old, directed)
+    known = np.stack((every >> np.uint64(32), every & np.uint64(2**32 - 1)), 1)
+    graph, merged, plain = (tmp_path / part for part in ("g.ocg", "merged.ocg", "plain.ocg"))
+    convert(known, graph, directed=directed, order=stored)
+    for order in ("auto", "natural", "degree", "dbg"):
+        all_edges = np.concatenate((known, new))
+        assert convert(all_edges, plain, directed=directed, order=order).spilled_bytes == 0
+        with monkeypatch.context() as little:
+            plan = ConvertPlan(2, 4 << 20, MemoryWatch())
+            little.setattr("oocbfs.conversion.converter.make_plan", lambda *_, plan=plan: plan)
+            report = convert([graph, new], merged, order=order)
+        assert merged.read_bytes() == plain.read_bytes()
+        # Vertices without an edge are none where ids are wide, so that others move up.
+        if name != "wide":
+            assert report.spilled_bytes < 8 * len(new) < known.nbytes / 8
+
+
+def test_a_row_that_is_damaged_is_not_put_elsewhere(tmp_path: Path) -> None:
+    graph, out = tmp_path / "g.ocg", tmp_path / "out.ocg"
+    convert(random_edges(1, 200_000), graph)
+    with oocbfs.open(graph) as opened:
+        section = opened._stored._container.sections[Kind.TAILS]
+    data = bytearray(graph.read_bytes())
+    data[section["offset"] + 5000 : section["offset"] + 5100] = b"\xff" * 100
+    graph.write_bytes(data)
+    with pytest.raises(FormatError, match="verify"):
+        convert([graph, [(1, 2)]], out)
     assert not out.exists()
