@@ -117,9 +117,9 @@ class Top:
             heapq.heappush(self.best, entry)
         else:
             heapq.heappushpop(self.best, entry)
-        if found.forward is None:
+        if found.levels is None:
             return
-        row = np.ascontiguousarray(found.forward)
+        row = np.ascontiguousarray(found.levels)
         each = 0.5 if self._by == "harmonic" else 1.0
         arguments = (self.caps, row, self._degrees, self._table(found.sizes), each)
         over_ranges(kernels.cap, row.size, self._searches.threads, *arguments)

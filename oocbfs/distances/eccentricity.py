@@ -3,8 +3,10 @@
 A search from c that finds v at distance d and has depth e says that the eccentricity of v lies
 between max(d, e - d) and e + d (Takes and Kosters, 2011). In a strongly connected component a
 search from c and one back to it say the same, as ExactSumSweep has it (Borassi et al., 2015).
-Searches start where bounds are extreme, up to 64 at a time, until what is wanted follows. Where
-vertices of a directed graph need not reach each other, no search bounds others: all are searched.
+Searches start where bounds are extreme, of equal ones where the sum of distances is, until what is
+wanted follows: in memory one after the other, unless many are left, and otherwise up to 64 at a
+time, which share what they read. Where vertices of a directed graph need not reach each other, no
+search bounds others: all are searched.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.distances.searches import Found, Searches
+from oocbfs.distances.searches import Around, Searches
 from oocbfs.formats.io.ordered import over_ranges
 from oocbfs.kernels.distances import bounds as kernels
 from oocbfs.plan.many import DEEP
@@ -26,7 +28,13 @@ _MOST_AT_ONCE = 64
 # A group of searches that decides fewer eccentricities than this times its own is not worth its
 # levels: from then on each search decides its own.
 _LEAST_GAIN = 3
+# After so many searches, those that are left are estimated; many share what they read.
+_LOOK_AGAIN = 16
+_MANY = 128
+# A kind of vertex that decided little is tried again after so many others.
+_AGAIN = 8
 UNKNOWN = np.iinfo(np.int32).max
+_NEVER = np.iinfo(np.int64).max
 
 
 @dataclass
@@ -48,10 +56,25 @@ class Extremes:
 
 
 class Side(NamedTuple):
-    """Bounds of the eccentricities in one direction, by position; 0 outside the scope."""
+    """Bounds of the eccentricities in one direction, by position; -1 outside the scope.
+
+    ``sums`` are the distances to all that were searched from.
+    """
 
     lower: NDArray[np.int32]
     upper: NDArray[np.int32]
+    sums: NDArray[np.int32]
+
+
+class Survey(NamedTuple):
+    """What bounds of a side look like; see ``kernels.distances.bounds.survey``."""
+
+    waiting: int
+    far: int
+    near: int
+    most: int
+    least_lower: int
+    least_upper: int
 
 
 class Eccentricities:
@@ -69,24 +92,28 @@ class Eccentricities:
         # Whether a search says anything about others.
         self._spreads = self._scope.is_mutual or not directed
         self._sides = [self._side() for _ in range(2 if directed and self._spreads else 1)]
-        self._degrees = searches.graph.degrees
+        self._degrees = np.ascontiguousarray(searches.graph.degrees)
         # Who leads nowhere is at no distance from anybody.
-        alone = self._degrees == 0
-        if self._scope.inside is not None:
-            alone &= self._scope.inside
+        alone = (self._degrees == 0) & (self.upper >= 0)
         self.upper[alone] = 0
         self.least, self.most = (0, 0) if alone.any() else (UNKNOWN, -1)
         self.searched = 0
         self._at_once = 1
+        # Sums of distances may be up to this.
+        self._summed = 0
+        # Of near and of far vertices: the last search from one, and what it decided.
+        self._turns = np.zeros((1 + len(self._sides), 2), np.int64)
+        # What was decided since searches were last looked at as a group.
+        self._gain = self._grouped = 0
+        self._look()
 
     def _side(self) -> Side:
         n = self._scope.total
-        side = Side(
-            np.zeros(n, np.int32), np.full(n, max(0, self._scope.num_vertices - 1), np.int32)
-        )
+        lower, sums = np.zeros(n, np.int32), np.zeros(n, np.int32)
+        upper = np.full(n, max(0, self._scope.num_vertices - 1), np.int32)
         if self._scope.inside is not None:
-            side.upper[~self._scope.inside] = 0
-        return side
+            lower[~self._scope.inside] = upper[~self._scope.inside] = -1
+        return Side(lower, upper, sums)
 
     @property
     def lower(self) -> NDArray[np.int32]:
@@ -100,158 +127,218 @@ class Eccentricities:
 
     def run(self, after_group: Callable[[Eccentricities], object] = lambda found: None) -> None:
         """Search until all that is wanted is certain."""
-        while sum(map(np.count_nonzero, unresolved := self._unresolved())):
-            self._search_group(unresolved)
+        while self._waiting:
+            self._search_group()
             after_group(self)
 
-    def _search_group(self, unresolved: list[NDArray[np.bool_]]) -> None:
+    @property
+    def _waiting(self) -> int:
+        """How many vertices must still be decided."""
+        return sum(survey.waiting for survey in self._surveys)
+
+    def _look(self) -> None:
+        """Look at all bounds: what they leave open, and where to search next."""
+        thresholds = [[_NEVER, -1] for _ in self._sides]
+        first = thresholds[0]
+        if "diameter" in self._wanted:
+            # One side is enough: the one that takes less.
+            rest = [self._survey(side, self.most, -1).waiting for side in self._sides[1:]]
+            here = self._survey(self._sides[0], self.most, -1).waiting if rest else 0
+            thresholds[1 if rest and rest[0] < here else 0][0] = self.most
+        if "periphery" in self._wanted:
+            first[0] = min(first[0], self.most - 1)
+        if "eccentricities" in self._wanted:
+            first[0] = -1
+        if self._wanted & {"radius", "center"}:
+            first[1] = self.least + ("center" in self._wanted)
+        self._thresholds = thresholds
+        self._surveys = [
+            # Where none waits, the far ones of all are known to others as far.
+            self._survey(side, -1, -1)._replace(waiting=0)
+            if bounds == [_NEVER, -1]
+            else self._survey(side, *bounds)
+            for side, bounds in zip(self._sides, thresholds, strict=True)
+        ]
+
+    def _survey(self, side: Side, above: int, below: int) -> Survey:
+        arguments = (*side, self._degrees, above, below)
+        parts = over_ranges(
+            kernels.survey, side.lower.size, self._searches.threads, *arguments
+        ) or [(0, -1, -1, -1, UNKNOWN, UNKNOWN)]
+        waiting, far, near, most, least_lower, least_upper = zip(*parts, strict=True)
+
+        def best(found: tuple[int, ...], bound: NDArray[np.int32], sign: int) -> int:
+            """Return the best of the best of each range, of equal ones the first."""
+            some = [v for v in found if v >= 0]
+            return max(
+                some,
+                key=lambda v: (sign * bound[v], sign * side.sums[v], self._degrees[v], -v),
+                default=-1,
+            )
+
+        return Survey(
+            sum(waiting),
+            best(far, side.upper, 1),
+            best(near, side.lower, -1),
+            max(most),
+            min(least_lower),
+            min(least_upper),
+        )
+
+    def _search_group(self) -> None:
         """Search from some of those that are waiting."""
-        waiting = [np.flatnonzero(mask) for mask in unresolved]
-        chosen = self._choose(waiting)
+        before = self._waiting
+        kind, chosen = self._choose()
         deepest = 0
         if self._spreads:
-            every = np.unique(np.concatenate(chosen))
-            for position, found in zip(
-                every.tolist(), self._searches.levels(every, back=True), strict=True
-            ):
+            for position, found in zip(chosen.tolist(), self._searches.around(chosen), strict=True):
                 self._narrow(found)
-                self._know(0, position, found.depth)
-                if len(self._sides) > 1:
-                    self._know(1, position, found.back_depth)
+                for number, depth in enumerate((found.depth, found.back_depth)):
+                    self._know(number, position, depth)
                 deepest = max(deepest, found.depth)
-            num_chosen = every.size
         else:
-            num_chosen = sum(some.size for some in chosen)
-            for number, some in enumerate(chosen):
-                results = self._searches.sizes(some, back=number == 1)
-                for position, found in zip(some.tolist(), results, strict=True):
-                    self._know(number, position, found.depth)
-                    deepest = max(deepest, found.depth)
-        self.searched += num_chosen
-        if self._at_once == _MOST_AT_ONCE and self._spreads:
-            before = sum(some.size for some in waiting)
-            left = sum(int(np.count_nonzero(mask)) for mask in self._unresolved())
-            self._spreads = before - left >= _LEAST_GAIN * num_chosen
-        # On long thin graphs searches share nothing, and the next is better chosen than many.
-        most = _MOST_AT_ONCE if deepest <= DEEP or not self._spreads else self._searches.threads
-        self._at_once = min(2 * self._at_once, most)
+            # Those of the other side are only waiting where the diameter is.
+            back = self._surveys[0].waiting == 0
+            results = self._searches.sizes(chosen, back=back)
+            for position, result in zip(chosen.tolist(), results, strict=True):
+                self._know(int(back), position, result.depth)
+        self.searched += chosen.size
+        self._look()
+        self._learn(kind, before - self._waiting, chosen.size, deepest)
 
-    def _narrow(self, found: Found) -> None:
+    def _narrow(self, found: Around) -> None:
         """Take the bounds that follow from one search."""
-        rows = [np.ascontiguousarray(row) for row in (found.forward, found.backward)]
+        rows = [found.forward, found.backward]
         depths = found.depth, found.back_depth
+        self._summed += max(depths)
+        counts = int(self._summed < UNKNOWN)
         for side, depth in zip(self._sides, depths, strict=False):
-            arguments = (*side, *rows, depth)
+            arguments = (*side, *rows, depth, found.alone, counts)
             over_ranges(kernels.narrow, side.lower.size, self._searches.threads, *arguments)
             rows.reverse()
 
     def _know(self, number: int, position: int, depth: int) -> None:
         """Take what is known of a vertex that was searched from."""
-        side = self._sides[number]
-        side.lower[position] = side.upper[position] = depth
-        self.most = max(self.most, depth)
+        if number < len(self._sides):
+            side = self._sides[number]
+            side.lower[position] = side.upper[position] = depth
+            self.most = max(self.most, depth)
         if number == 0:
             self.least = min(self.least, depth)
 
-    def _unresolved(self) -> list[NDArray[np.bool_]]:
-        """Return which vertices must still be searched from, on each side."""
-        lower, upper = self._sides[0]
-        rules: dict[str, Callable[[], Any]] = {
-            "eccentricities": lambda: True,
-            "periphery": lambda: upper >= self.most,
-            "radius": lambda: lower < self.least,
-            "center": lambda: lower <= self.least,
-        }
-        waiting = [np.zeros(lower.size, np.bool_) for _ in self._sides]
-        for name in self._wanted - {"diameter"}:
-            waiting[0] |= rules[name]()
-        if "diameter" in self._wanted:
-            # One side is enough: the one that takes less.
-            rest = [side.upper > self.most for side in self._sides]
-            number = int(np.argmin([np.count_nonzero(mask) for mask in rest]))
-            waiting[number] |= rest[number]
-        for mask, side in zip(waiting, self._sides, strict=True):
-            mask &= side.lower < side.upper
-        return waiting
-
-    def _choose(self, waiting: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
-        """Choose where to search from, of each side: large upper bounds, and small lower bounds.
-
-        Of equal ones those with more neighbours come first.
-        """
+    def _learn(self, kind: int, gain: int, num_searches: int, deepest: int) -> None:
+        """Learn from what a group decided how to search on."""
+        if kind >= 0:
+            self._turns[kind] = self.searched, gain
+        self._gain += gain
+        self._grouped += num_searches
+        is_long = False
+        if self._grouped % _LOOK_AGAIN == 0:
+            is_long = self._waiting * self._grouped > _MANY * self._gain
+        if self._grouped >= _MOST_AT_ONCE and self._spreads:
+            self._spreads = self._gain >= _LEAST_GAIN * self._grouped
+            self._gain = self._grouped = 0
         if not self._spreads:
-            return [
-                some[largest_of(self._key(some, side.upper, 1), self._at_once)]
-                for some, side in zip(waiting, self._sides, strict=True)
-            ]
-        count = self._at_once
-        far = [self._open(side) for side in self._sides]
-        near = waiting[0] if waiting[0].size else waiting[-1]
-        if self._wanted == {"diameter"}:
-            near = far[0]  # those near all others narrow it most, and none of them is waiting
-        if waiting[0].size:
-            far[0] = waiting[0]
-        keys = [(near, self._sides[0].lower, -1)]
-        keys += [(some, side.upper, 1) for some, side in zip(far, self._sides, strict=True)]
-        chosen = []
-        for number, (some, bound, sign) in enumerate(reversed(keys)):
-            share = (count + number) // len(keys)
-            chosen.append(some[largest_of(self._key(some, bound, sign), share)])
-        return chosen
+            self._at_once = _MOST_AT_ONCE
+        elif self._searches.shares or is_long or self._at_once > 1:
+            # On long thin graphs searches share nothing, and the next is better chosen than many.
+            most = _MOST_AT_ONCE if deepest <= DEEP else self._searches.threads
+            self._at_once = most if is_long else min(2 * self._at_once, most)
 
-    def _open(self, side: Side) -> NDArray[np.int64]:
-        """Return the vertices whose eccentricity on a side is not known."""
-        return np.flatnonzero(side.lower < side.upper)
+    def _choose(self) -> tuple[int, NDArray[np.int64]]:
+        """Choose where to search from: large upper bounds, or small lower bounds.
+
+        Returns the kind besides: -1 for several.
+        """
+        if self._at_once > 1 or not self._spreads:
+            return -1, self._choose_many()
+        candidates = [self._surveys[0].near, *(survey.far for survey in self._surveys)]
+        kinds = [kind for kind, candidate in enumerate(candidates) if candidate >= 0]
+        if not self.searched and candidates[0] >= 0:
+            return -1, np.array(candidates[:1])
+        last, gains = self._turns.T.tolist()
+
+        def rank(kind: int) -> tuple[bool, int]:
+            """Take turns, but those less often that decide little where others decide more."""
+            useless = gains[kind] < min(_LEAST_GAIN, max(gains[other] for other in kinds))
+            return not useless or self.searched - last[kind] >= _AGAIN or not last[kind], -last[
+                kind
+            ]
+
+        kind = max(reversed(kinds), key=rank)
+        return kind, np.array(candidates[kind : kind + 1])
+
+    def _choose_many(self) -> NDArray[np.int64]:
+        """Choose as many as are searched at once, from those that wait if these are few."""
+        waiting = [
+            np.flatnonzero(
+                (side.lower < side.upper) & ((side.upper > above) | (side.lower < below))
+            )
+            for side, (above, below) in zip(self._sides, self._thresholds, strict=True)
+        ]
+        number = int(waiting[0].size == 0)
+        count = self._at_once
+        if not self._spreads or sum(some.size for some in waiting) <= count:
+            some = waiting[number]
+            return some[largest_of(self._key(some, self._sides[number].upper, 1), count)]
+        near = np.flatnonzero(self.lower < self.upper)
+        keys = [(near, self.lower, -1)]
+        keys += [(some, side.upper, 1) for some, side in zip(waiting, self._sides, strict=True)]
+        keys = [key for key in keys if key[0].size]
+        chosen = []
+        for turn, (some, bound, sign) in enumerate(reversed(keys)):
+            share = (count + turn) // len(keys)
+            chosen.append(some[largest_of(self._key(some, bound, sign), share)])
+        return np.unique(np.concatenate(chosen))
 
     def _key(
         self, some: NDArray[np.int64], bound: NDArray[np.int32], sign: int
     ) -> NDArray[np.int64]:
-        """Return what is larger where to search first."""
+        """Return what is larger where to search first: of equal ones with more neighbours."""
         return (sign * bound[some].astype(np.int64) << 32) + self._degrees[some]
 
     def eccentricities(self) -> NDArray[np.int32]:
         """Return the eccentricities, -1 outside; all of them were asked for."""
-        found = self.lower.copy()
-        if self._scope.inside is not None:
-            found[~self._scope.inside] = -1
-        return found
+        return self.lower.copy()
 
     def positions_at(self, value: int) -> NDArray[np.int64]:
         """Return the positions whose eccentricity is certain to be this."""
-        known = (self.lower == value) & (self.upper == value)
-        if self._scope.inside is not None:
-            known &= self._scope.inside
-        return np.flatnonzero(known)
+        return np.flatnonzero((self.lower == value) & (self.upper == value))
 
     def extremes(self) -> Extremes:
         """Return what is certain."""
-        inside = slice(None) if self._scope.inside is None else self._scope.inside
-        at_most = min(int(side.upper[inside].max(initial=0)) for side in self._sides)
-        at_least = int(self.lower[inside].min(initial=UNKNOWN))
+        first = self._surveys[0]
+        at_most = min(survey.most for survey in self._surveys)
         return Extremes(
             diameter=(max(self.most, 0), max(at_most, self.most, 0)),
-            radius=(at_least, min(self.least, int(self.upper[inside].min(initial=UNKNOWN)))),
+            radius=(min(first.least_lower, UNKNOWN), min(self.least, first.least_upper)),
             searches=self.searched,
-            waiting=sum(int(np.count_nonzero(mask)) for mask in self._unresolved()),
+            waiting=self._waiting,
         )
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all that it takes to go on later."""
-        known = (self._at_once, self._spreads, self.least, self.most, self.searched)
+        numbers = [getattr(self, name) for name in _NUMBERS]
         bounds = {
             f"{name}{number}": bound
             for number, side in enumerate(self._sides)
             for name, bound in side._asdict().items()
         }
-        return {"known": np.array(known, np.int64), **bounds}
+        return {"known": np.array(numbers, np.int64), "turns": self._turns, **bounds}
 
     def go_on(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take what an earlier run knew."""
         for number, side in enumerate(self._sides):
             for name, bound in side._asdict().items():
                 bound[:] = state[f"{name}{number}"]
-        at_once, spreads, self.least, self.most, self.searched = state["known"].tolist()
-        self._at_once, self._spreads = at_once, bool(spreads)
+        self._turns[:] = state["turns"]
+        for name, value in zip(_NUMBERS, state["known"].tolist(), strict=True):
+            setattr(self, name, value)
+        self._look()
+
+
+# What is known besides bounds.
+_NUMBERS = ("_at_once", "_spreads", "least", "most", "searched", "_summed", "_gain", "_grouped")
 
 
 def largest_of(keys: NDArray[Any], count: int) -> NDArray[np.int64]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from oocbfs.distances.intervals import Figure
     from oocbfs.distances.searches import Searches
     from oocbfs.distances.sources import Sources
+    from oocbfs.results.bfs import BfsResult
     from oocbfs.results.components import ComponentsResult
     from oocbfs.results.source import SourceResults
 
@@ -40,6 +41,10 @@ class Measures(OpenGraph):
     @abstractmethod
     def reversed(self) -> Measures:
         """Open the same graph with every edge turned around."""
+
+    @abstractmethod
+    def bfs(self, *arguments: Any, **settings: Any) -> BfsResult:  # noqa: ANN401
+        """Find the distances from one source."""
 
     @abstractmethod
     def bfs_many(self, *arguments: Any, **settings: Any) -> SourceResults:  # noqa: ANN401

@@ -24,21 +24,36 @@ if TYPE_CHECKING:
     from oocbfs.distances.measures import Measures
 
 
-_KERNELS = (kernels.narrow, kernels.count_mutual, kernels.count_inside, kernels.cap, sum_neighbours)
+_KERNELS = (
+    kernels.narrow,
+    kernels.survey,
+    kernels.depths,
+    kernels.count_inside,
+    kernels.cap,
+    sum_neighbours,
+)
 # Whole numbers below are exact.
 _EXACT = 2.0**52
 
 
-class Found(NamedTuple):
-    """What one search found: vertices of the scope at each distance, and the distances.
+class Around(NamedTuple):
+    """Distances from a vertex and to it, of vertices that reach each other, and the largest.
 
-    ``backward`` are the distances to the vertex that was searched from, ``back_depth`` the largest.
+    ``alone`` is the last of the first levels that hold one vertex each, without directions.
     """
 
+    forward: NDArray[Any]
+    backward: NDArray[Any]
+    depth: int
+    back_depth: int
+    alone: int = 0
+
+
+class Found(NamedTuple):
+    """What one search found: vertices of the scope at each distance, and maybe the distances."""
+
     sizes: NDArray[np.int64]
-    forward: Levels | None = None
-    backward: Levels | None = None
-    back_depth: int = 0
+    levels: Levels | None = None
 
     @property
     def depth(self) -> int:
@@ -76,6 +91,8 @@ class Searches:
         self.scope = scope
         self.threads = available_threads(settings.get("threads"))
         self.searched = 0
+        # Whether many searches at a time take less than one after the other.
+        self.shares = False
         self._settings = settings
         expect_code(graph.path, map(code_of, _KERNELS), self._budget)
         self._turned = graph.reversed() if graph.directed and (inward or scope.is_mutual) else None
@@ -135,49 +152,62 @@ class Searches:
             yield from self._search(self._sides[back], positions, "summary")
             return
         for found in self._search(self._sides[back], positions, "levels"):
-            row, inside = _plain(found.forward), self.scope.inside
+            row, inside = _plain(found.levels), self.scope.inside
             parts = over_ranges(
                 self._counter(kernels.count_inside, row, inside), row.size, self.threads
             )
             yield Found(_summed(parts))
 
-    def levels(self, positions: NDArray[np.int64], *, back: bool = False) -> Iterator[Found]:
-        """Search for the distance of each vertex, with ``back`` also for those to the source."""
+    def levels(self, positions: NDArray[np.int64]) -> Iterator[Found]:
+        """Search for the distance of each vertex, -1 outside the scope."""
+        for found in self._search(self._sides[0], positions, "levels"):
+            if self.graph.directed and self.scope.inside is not None:
+                row = _plain(found.levels)
+                row = np.where(self.scope.inside, row, row.dtype.type(-1))
+                found = Found(np.bincount(row[row >= 0]), row)
+            yield found
+
+    def around(self, positions: NDArray[np.int64]) -> Iterator[Around]:
+        """Search from each vertex and, with directions, back to it."""
         forward = self._search(self._sides[0], positions, "levels")
         if not self.graph.directed:
             for found in forward:
-                yield found._replace(backward=found.forward, back_depth=found.depth)
+                row = _plain(found.levels)
+                alone = int(np.argmin(np.append(found.sizes, 0) == 1)) - 1
+                yield Around(row, row, found.depth, found.depth, alone)
             return
-        if not back:
-            for found in forward:
-                row = _plain(found.forward)
-                if self.scope.inside is not None:
-                    row = np.where(self.scope.inside, row, row.dtype.type(-1))
-                    found = Found(np.bincount(row[row >= 0]), row)
-                yield found
-            return
-        for there, back_again in zip(
-            forward, self._search(self._sides[1], positions, "levels"), strict=True
-        ):
-            one, other = _plain(there.forward), _plain(back_again.forward)
+        backward = self._search(self._sides[1], positions, "levels")
+        for there, back in zip(forward, backward, strict=True):
+            one, other = _plain(there.levels), _plain(back.levels)
             common = np.promote_types(one.dtype, other.dtype)
             one, other = one.astype(common, copy=False), other.astype(common, copy=False)
-            parts = over_ranges(
-                self._counter(kernels.count_mutual, one, other), one.size, self.threads
-            )
-            back_depth = int(np.where(one >= 0, other, -1).max())
-            yield Found(_summed(parts), one, other, back_depth)
+            parts = over_ranges(kernels.depths, one.size, self.threads, one, other)
+            yield Around(one, other, *map(max, zip(*parts, strict=True)))
 
     def _search(
         self, graph: Measures | None, positions: NDArray[np.int64], emit: Emit
     ) -> Iterator[Found]:
         assert graph is not None
-        if not positions.size:
-            return
         ids = ids_at(graph, positions)
-        for result in graph.bfs_many(ids, emit=emit, **self._settings):
+        if positions.size == 1 and emit == "levels":
+            # All threads work on one search, where 64 of few would not share enough.
+            alone = graph.bfs(ids, **self._settings)
+            self.shares = self._pays_to_share(alone.stats.engine)
             self.searched += 1
-            yield Found(result.level_sizes, result.levels)
+            yield Found(alone.level_sizes, alone.levels)
+        elif positions.size:
+            for result in graph.bfs_many(ids, emit=emit, **self._settings):
+                self.searched += 1
+                yield Found(result.level_sizes, result.levels)
+
+    def _pays_to_share(self, engine: str) -> bool:
+        """Return whether searches should share a pass: in memory the next one is better chosen.
+
+        Without a budget, only the first of searches reads a large file.
+        """
+        if self.graph._stored.is_sharded:
+            return False
+        return engine not in ("cpu", "disk") or (engine == "disk" and self._budget is not None)
 
     def _counter(self, kernel: Any, *columns: Any) -> Any:  # noqa: ANN401
         """Return what counts a range of positions by level."""
