@@ -210,6 +210,8 @@ class Eccentricities:
         """Take the bounds that follow from one search."""
         rows = [found.forward, found.backward]
         depths = found.depth, found.back_depth
+        # One of the first levels that hold one vertex each may be nearer to all.
+        self.least = min(self.least, found.depth - min(found.alone, found.depth // 2))
         self._summed += max(depths)
         counts = int(self._summed < UNKNOWN)
         for side, depth in zip(self._sides, depths, strict=False):

@@ -10,6 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import oocbfs
+from oocbfs.distances.eccentricity import Eccentricities
+from oocbfs.distances.scope import scope_of
+from oocbfs.distances.searches import Searches
 from oocbfs.errors import QueryError
 from oocbfs.search.graph import open_file
 from tests.support.strategies import ORDERS
@@ -123,3 +126,37 @@ def test_centralities(tmp_path: Path, case: tuple[Any, dict[str, Any]], inward: 
                 best = sorted(theirs.values(), reverse=True)[:3]
                 assert [value for _, value in top] == pytest.approx(best)
                 assert [theirs[vertex] for vertex, _ in top] == pytest.approx(best)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize(
+    "graph",
+    [
+        nx.path_graph(99),
+        # A path to a clique in the middle: its end tells of all behind the path.
+        nx.lollipop_graph(5, 90),
+        nx.barbell_graph(4, 9),
+        nx.star_graph(7),
+        nx.balanced_tree(2, 5),
+        nx.cycle_graph(31),
+    ],
+    ids=["path", "lollipop", "barbell", "star", "tree", "cycle"],
+)
+def test_ends_of_paths(tmp_path: Path, graph: Any, directed: bool) -> None:
+    """Sources whose first levels hold one vertex each, which is more central than they are."""
+    store(graph.to_directed() if directed else graph, tmp_path / "g.ocg", {"directed": directed})
+    expected = nx.eccentricity(graph)
+    with open_file(tmp_path / "g.ocg") as stored:
+        for wanted in ("center", "periphery", "radius", "diameter", "eccentricities"):
+            with Searches(stored, scope_of(stored)) as searches:
+                found = Eccentricities(searches, {wanted})
+                found.run()
+            extremes = found.extremes()
+            assert extremes.radius[0] <= min(expected.values()) <= extremes.radius[1]
+            assert extremes.diameter[0] <= max(expected.values()) <= extremes.diameter[1]
+            for v, eccentricity in expected.items():
+                assert found.lower[v] <= eccentricity <= found.upper[v]
+            if wanted == "center":
+                assert found.positions_at(found.least).tolist() == sorted(nx.center(graph))
+        assert stored.center().tolist() == sorted(nx.center(graph))
+        assert stored.eccentricities().tolist() == [expected[v] for v in range(len(graph))]
