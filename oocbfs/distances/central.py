@@ -3,7 +3,8 @@
 A search from c says of a vertex v at level i that it is at least |i - j| away from all of level j,
 and of all but its neighbours at least 2 (Bergamini, Borassi, Crescenzi, Marino and Meyerhenke,
 2019). Of a directed graph, j - i. The vertices with the largest bounds are searched from, 64 at a
-time, until no bound is above the last that is on top.
+time, until no bound is above the last that is on top. Where that looks at fewer edges, each is
+first searched by itself until its centrality cannot be large enough.
 """
 
 from __future__ import annotations
@@ -19,9 +20,14 @@ from oocbfs.distances.eccentricity import largest_of
 from oocbfs.distances.searches import Found, Searches
 from oocbfs.formats.io.ordered import over_ranges
 from oocbfs.kernels.distances import bounds as kernels
+from oocbfs.plan.many import DEEP
 
 By = Literal["closeness", "harmonic"]
 _AT_ONCE = 64
+# So many of 64 searches at a time look at an edge together, more or less.
+_SHARED = 8
+# Searches that may be cut, before those that were not are finished.
+_MANY_CUT = 512
 # Searches whose levels are looked at: those that follow narrow little, and are for themselves.
 _MOST_LEVELS = 512
 # How far walks are counted: a pass over all rows for each step.
@@ -46,7 +52,10 @@ class Top:
         self._by = by
         self._count = min(count, self._scope.num_vertices)
         self._degrees = np.ascontiguousarray(searches.degrees)
-        self.searched = 0
+        self.searched = self.cut = 0
+        self._deepest = 0
+        # Whether searches that may be cut look at fewer edges; where reading waits, they do not.
+        self._cuts = searches.may_cut and (by == "harmonic" or self._scope.is_mutual)
         # The best so far: value, and the position below 0, so that of equal ones the first stays.
         self.best: list[tuple[float, int]] = []
         self.caps = self._first_caps()
@@ -79,6 +88,7 @@ class Top:
     def run(self, after_group: Callable[[Top], object] = lambda found: None) -> None:
         """Search until the top is certain."""
         while (chosen := self._choose()).size:
+            chosen = self._cut(chosen)
             spreads = self._by == "harmonic" or self._scope.is_mutual
             if spreads and self.searched < _MOST_LEVELS:
                 results = self._searches.levels(chosen)
@@ -86,8 +96,21 @@ class Top:
                 results = self._searches.sizes(chosen)
             for position, found in zip(chosen.tolist(), results, strict=True):
                 self._learn(position, found)
+                self._deepest = max(self._deepest, found.depth)
             self.searched += chosen.size
             after_group(self)
+
+    @property
+    def waiting(self) -> int:
+        """How many vertices may still be on top, each of which takes a search at most."""
+        return int(np.count_nonzero(self.caps > self._least()))
+
+    def _least(self) -> float:
+        """Return the cap of the last that is on top."""
+        if len(self.best) < self._count:
+            return -np.inf
+        least = self._as_cap(self.best[0][0])
+        return least + _SLACK * abs(least)
 
     def _choose(self) -> NDArray[np.int64]:
         """Choose vertices of the largest caps that may still be on top."""
@@ -95,13 +118,26 @@ class Top:
             return np.empty(0, np.int64)
         # Few at first, so that their levels help to choose the next.
         count = min(_AT_ONCE, max(1, self.searched))
-        least = -np.inf
-        if len(self.best) == self._count:
-            least = self._as_cap(self.best[0][0])
-            least += _SLACK * abs(least)
-        waiting = np.flatnonzero(self.caps > least)
+        waiting = np.flatnonzero(self.caps > self._least())
+        if self._cuts and waiting.size > count:
+            count = _MANY_CUT if self.cut else count
         chosen: NDArray[np.int64] = waiting[np.sort(largest_of(self.caps[waiting], count))]
         return chosen
+
+    def _cut(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Leave out vertices that a search of their own shows not to be on top, if that pays."""
+        if not self._cuts or self.searched < _AT_ONCE or len(self.best) < self._count:
+            return chosen
+        harmonic = self._by == "harmonic"
+        kept, edges = self._searches.above(chosen, self._least(), harmonic=harmonic)
+        self.caps[chosen] = -np.inf
+        self.caps[kept] = np.inf
+        self.cut += chosen.size - kept.size
+        # Searches of deep graphs share nothing.
+        shared = 1 if self._deepest > DEEP else _SHARED
+        self._cuts = edges * shared <= chosen.size * self._searches.graph._stored.num_arcs
+        # The others wait; the next choice takes them.
+        return kept[:_AT_ONCE]
 
     def _as_cap(self, value: float) -> float:
         """Return a value as caps have it."""
@@ -156,11 +192,13 @@ class Top:
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all that it takes to go on later."""
         best = np.array(self.best, np.float64).reshape(-1, 2)
-        return {"caps": self.caps, "best": best, "searched": np.array([self.searched])}
+        known = self.searched, self.cut, self._deepest, self._cuts
+        return {"caps": self.caps, "best": best, "known": np.array(known, np.int64)}
 
     def go_on(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take what an earlier run knew."""
         self.caps = state["caps"].copy()
         self.best = [(value, int(below)) for value, below in state["best"].tolist()]
         heapq.heapify(self.best)
-        self.searched = int(state["searched"][0])
+        self.searched, self.cut, self._deepest, cuts = state["known"].tolist()
+        self._cuts = bool(cuts)

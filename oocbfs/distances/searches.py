@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.distances.scope import Scope
-from oocbfs.formats.io.ordered import available_threads, over_ranges
+from oocbfs.errors import FormatError
+from oocbfs.formats.io.ordered import available_threads, ordered_map, over_ranges
 from oocbfs.graph.passes import pass_over
 from oocbfs.graph.stored import StoredGraph
 from oocbfs.kernels.compiling import code_of
 from oocbfs.kernels.distances import bounds as kernels
+from oocbfs.kernels.distances.cut import cut_searches
 from oocbfs.kernels.distances.walks import sum_neighbours
 from oocbfs.memory import parse_size
 from oocbfs.plan.host import expect_code
@@ -30,8 +32,11 @@ _KERNELS = (
     kernels.depths,
     kernels.count_inside,
     kernels.cap,
+    cut_searches,
     sum_neighbours,
 )
+# Searches that may be cut, of one thread after the other.
+_TOGETHER = 64
 # Whole numbers below are exact.
 _EXACT = 2.0**52
 
@@ -109,6 +114,13 @@ class Searches:
         """Number of neighbours of each vertex, in the direction of the searches, by position."""
         return self._sides[0].degrees  # type: ignore[union-attr]
 
+    @property
+    def may_cut(self) -> bool:
+        """Whether rows can be read one by one: in one file, without a budget and a device."""
+        engine = self._settings.get("engine") or "auto"
+        one_file = isinstance(self.graph._stored, StoredGraph)
+        return one_file and self._budget is None and engine in ("auto", "cpu")
+
     def __enter__(self) -> Self:
         return self
 
@@ -144,6 +156,47 @@ class Searches:
                 by_id = np.empty_like(counts)
                 by_id[slice(None) if stored.order is None else stored.order] = counts
                 yield by_id
+
+    def above(
+        self, positions: NDArray[np.int64], least: float, *, harmonic: bool
+    ) -> tuple[NDArray[np.int64], int]:
+        """Return which of some vertices may be more central than a cap, and the edges looked at.
+
+        Each is searched by one thread until it cannot be; see ``kernels.distances.cut``.
+        """
+        stored = self._sides[0]._stored  # type: ignore[union-attr]
+        assert isinstance(stored, StoredGraph)
+        with stored.reading():
+            sources = positions if stored.order is None else stored.stored_at[positions]
+            inside = np.empty(0, np.bool_)
+            if self.graph.directed and self.scope.inside is not None:
+                inside = self.scope.inside if stored.order is None else self._inside_stored(stored)
+            rows = stored.rows
+            kept = np.zeros(positions.size, np.int64)
+            limits = np.array((self.scope.num_vertices, least))
+            back = int(not self.graph.directed)
+            columns = rows.heads, rows.bases, rows.starts, rows.shift, rows.tails
+
+            def work(first: int) -> tuple[int, int]:
+                n = rows.heads.size
+                # One place more, for what turns out not to be new.
+                queue, seen = np.empty(n + 1, np.uint32), np.zeros(n, np.uint32)
+                many = sources.astype(np.int64), inside, np.asarray(stored.stored_degrees)
+                found: tuple[int, int] = cut_searches(
+                    kept, *many, queue, seen, back, limits, harmonic, *columns,
+                    first, min(first + _TOGETHER, sources.size),
+                )  # fmt: skip
+                return found
+
+            parts = list(ordered_map(work, range(0, sources.size, _TOGETHER), self.threads))
+        if any(failed for failed, _ in parts):
+            raise FormatError(f"{stored.path}: a row is damaged: run 'oocbfs verify'")
+        return positions[kept > 0], sum(edges for _, edges in parts)
+
+    def _inside_stored(self, stored: StoredGraph) -> NDArray[np.bool_]:
+        assert self.scope.inside is not None
+        inside: NDArray[np.bool_] = self.scope.inside[stored.order]
+        return inside
 
     def sizes(self, positions: NDArray[np.int64], *, back: bool = False) -> Iterator[Found]:
         """Search for how many vertices are at each distance; with ``back`` the other way round."""

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import oocbfs
+from oocbfs.distances.central import Top
 from oocbfs.distances.eccentricity import Eccentricities
 from oocbfs.distances.scope import scope_of
 from oocbfs.distances.searches import Searches
@@ -160,3 +161,24 @@ def test_ends_of_paths(tmp_path: Path, graph: Any, directed: bool) -> None:
                 assert found.positions_at(found.least).tolist() == sorted(nx.center(graph))
         assert stored.center().tolist() == sorted(nx.center(graph))
         assert stored.eccentricities().tolist() == [expected[v] for v in range(len(graph))]
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("by", BY)
+def test_top_of_a_larger_graph(tmp_path: Path, by: Any, directed: bool) -> None:
+    """Large enough for searches that are cut, and for others whose levels cap the rest."""
+    graph = nx.watts_strogatz_graph(700, 4, 0.05, seed=2)
+    if directed:
+        graph = nx.DiGraph([*graph.edges, *((v, u) for u, v in graph.edges if u % 5)])
+    store(graph, tmp_path / "g.ocg", {"directed": directed})
+    largest = graph.subgraph(components(graph)[0])
+    best = sorted(BY[by](largest).values(), reverse=True)
+    with (
+        open_file(tmp_path / "g.ocg") as stored,
+        Searches(stored, scope_of(stored), inward=True) as searches,
+    ):
+        found = Top(searches, 7, by)
+        found.run()
+    assert [value for _, value in found.top()] == pytest.approx(best[:7])
+    assert found.cut > 0
+    assert found.searched + found.cut <= len(largest)
