@@ -73,9 +73,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--by", choices=by, default="harmonic", help="central by which measure (default: harmonic)"
     )
+    closeness = (
+        "estimate closeness and harmonic centrality of all vertices from the sources, with an "
+        "interval, for the table"
+    )
+    shared.add_flag(parser, "--closeness", closeness)
     table = (
-        "write eccentricities, or closeness and harmonic centrality, of each vertex if asked for "
-        f"exactly, else the distribution, as .{', .'.join(get_args(Table)[:4])} (default: nothing)"
+        "write eccentricities, or closeness and harmonic centrality, of each vertex if asked for, "
+        f"else the distribution, as .{', .'.join(get_args(Table)[:4])} (default: nothing)"
     )
     shared.add(parser, "--output", required=False, help=table)
     shared.add_file(parser, "--plot", "draw the distribution with its interval as .svg or .png")
@@ -169,7 +174,7 @@ def _question(opened: AnyGraph, options: argparse.Namespace) -> Question:
         samples=None if samples == "all" else samples,
         component=component,
         error=options.within,
-        **shared.chosen(options, "confidence", "top", "by", "seed"),
+        **shared.chosen(options, "confidence", "top", "by", "seed", "closeness"),
     )
 
 
@@ -241,6 +246,9 @@ def _summary(opened: AnyGraph, question: Question, answer: Answer) -> dict[str, 
         found |= {"center_vertices": len(answer.center), "center": answer.center[:100]}
     assert answer.distribution is not None
     found["distribution"] = answer.distribution.summary()
+    for name, estimate in (("closeness", answer.closeness), ("harmonic", answer.harmonic)):
+        if estimate is not None:
+            found[f"{name}_error"] = estimate.error
     if answer.top:
         found["top"] = {"by": question.by, "vertices": [list(one) for one in answer.top]}
     return found | {
@@ -274,6 +282,11 @@ def _rows(opened: AnyGraph, question: Question, answer: Answer) -> Iterator[tupl
         yield "median distance", found.median().text(",.0f")
         yield "effective diameter", f"{found.effective_diameter().text()} (90 % of the pairs)"
         yield "harmonic mean", found.harmonic_mean.text()
+    for name, estimate in (("closeness", answer.closeness), ("harmonic", answer.harmonic)):
+        if estimate is not None:
+            error = f"± {estimate.error:.2g} at {100 * question.confidence:.4g} %"
+            certainty = "exact" if found.is_exact else f"sampled, {error} for all at once"
+            yield f"{name} of all", certainty
     for number, one in enumerate(answer.top, 1):
         yield f"top {number}", f"{called(one.vertex)}: {question.by} {one.value:,.6g}, exact"
     yield "searches", f"{answer.searched:,}"

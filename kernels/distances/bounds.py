@@ -109,3 +109,12 @@ def cap(caps, forward, degrees, table, each, first, stop):
         level = np.int64(forward[v])
         if level >= 0:
             caps[v] = min(caps[v], table[level] + each * degrees[v])
+
+
+@compiled(*(types.void(_F64, _F64, row, _I64, _I64) for row in _LEVELS))
+def add(totals, inverses, forward, first, stop):
+    """Add the distance of each vertex that was reached, and 1 / distance."""
+    for v in range(first, stop):
+        if forward[v] > 0:
+            totals[v] += forward[v]
+            inverses[v] += 1.0 / forward[v]

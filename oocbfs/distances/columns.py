@@ -24,8 +24,8 @@ def columns_of(
     scope, found, sources = answer.scope, answer.distribution, answer.sources
     assert found is not None
     assert sources is not None
-    of_all = sources.is_all and sources.done > 0
-    if answer.eccentricities is None and not (of_all and answer.with_closeness):
+    of_all = sources.is_all and sources.done > 0 and answer.with_closeness
+    if answer.eccentricities is None and answer.harmonic is None and not of_all:
         columns = found.columns()
         types: dict[str, Any] = {name: np.asarray(column).dtype for name, column in columns.items()}
         return (
@@ -40,11 +40,17 @@ def columns_of(
     arrays: dict[str, Any] = {"id": named}
     if answer.eccentricities is not None:
         arrays["eccentricity"] = answer.eccentricities[positions]
-    if answer.with_closeness:
+    if of_all:
         arrays["closeness"] = sources.closeness()
         arrays["harmonic"] = sources.harmonic
+    for name, estimate in (("closeness", answer.closeness), ("harmonic", answer.harmonic)):
+        if estimate is not None:
+            arrays |= {name: estimate.values, f"{name}_low": estimate.low}
+            arrays[f"{name}_high"] = estimate.high
     types = {name: array.dtype for name, array in arrays.items()}
     if graph.names is not None:
         types["id"] = object
     about = tables.about(graph._stored, scope=scope.text, scope_vertices=scope.num_vertices)
+    if answer.harmonic is not None:
+        about |= tables.about(graph._stored, sources=found.num_sources, confidence=found.confidence)
     return {name: array.tolist() for name, array in arrays.items()}, types, about

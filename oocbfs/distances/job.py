@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from oocbfs.distances.central import By, Central, Top
 from oocbfs.distances.distribution import DistanceDistribution, distribution_of, most_distant
 from oocbfs.distances.eccentricity import UNKNOWN, Eccentricities, Extremes
+from oocbfs.distances.estimates import Estimate, Estimates
 from oocbfs.distances.intervals import sources_for
 from oocbfs.distances.measures import Measures, check_confidence
 from oocbfs.distances.scope import Scope, scope_of
@@ -41,6 +42,8 @@ class Question:
     component: Vertex = "largest"
     top: int = 0
     by: By = "harmonic"
+    # Whether closeness and harmonic centrality of all vertices are estimated from the sources.
+    closeness: bool = False
     seed: int = 1
 
     def check(self) -> None:
@@ -48,6 +51,8 @@ class Question:
         for name in self.exact:
             if name not in EXACT:
                 raise QueryError(f"{name} is not found exactly: name some of {', '.join(EXACT)}")
+        if self.closeness and "closeness" in self.exact:
+            raise QueryError("closeness is found exactly or estimated: leave one out")
         check_confidence(self.confidence)
 
     def num_sources(self, scope: Scope) -> int:
@@ -74,6 +79,8 @@ class Answer:
     top: list[Central] = field(default_factory=list)
     eccentricities: NDArray[np.int32] | None = None
     sources: Sources | None = None
+    closeness: Estimate | None = None
+    harmonic: Estimate | None = None
     searched: int = 0
     seconds: float = 0.0
     resumed: bool = False
@@ -199,10 +206,17 @@ class Job:
         inward = "closeness" in question.exact
         with self._searches(inward=inward) as searches:
             count = question.num_sources(answer.scope)
-            found = Sources(searches, choose(answer.scope, count, question.seed))
+            estimates = Estimates(answer.scope, searches.threads) if question.closeness else None
+            found = Sources(searches, choose(answer.scope, count, question.seed), estimates)
             self._begin("sources", found)
             found.run(self._after_group)
             most = most_distant(searches, found)
+        if estimates is not None:
+            # The true diameter is no more than that, and often known.
+            largest = most if answer.extremes is None else min(most, answer.extremes.diameter[1])
+            sampled = found.positions.size, question.confidence
+            answer.closeness = estimates.closeness(*sampled, largest)
+            answer.harmonic = estimates.harmonic(*sampled)
         answer.searched += found.done
         answer.sources, answer.with_closeness = found, inward
         stored = self._graph._stored

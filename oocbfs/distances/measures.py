@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from oocbfs.distances.central import By, Central
     from oocbfs.distances.distribution import DistanceDistribution
     from oocbfs.distances.eccentricity import Eccentricities
+    from oocbfs.distances.estimates import Estimate
     from oocbfs.distances.intervals import Figure
     from oocbfs.distances.searches import Searches
     from oocbfs.distances.sources import Sources
@@ -154,6 +155,38 @@ class Measures(OpenGraph):
     ) -> NDArray[np.float64]:
         """Return the sums of 1 / distance of vertices, exactly; see ``closeness``."""
         return self._central(vertices, inward, component, how).harmonic
+
+    def estimated_centralities(
+        self,
+        samples: int = 256,
+        *,
+        seed: int = 1,
+        confidence: float = 0.95,
+        inward: bool = True,
+        component: Vertex = "largest",
+        **how: Any,  # noqa: ANN401
+    ) -> dict[str, Estimate]:
+        """Estimate closeness and harmonic centrality of all vertices of a component from a sample.
+
+        In the order of ``ids()``, with bounds that hold for all of them at once. Closeness is left
+        out with ``component="all"``, unless all reach each other.
+        """
+        from oocbfs.distances.distribution import most_distant
+        from oocbfs.distances.estimates import Estimates
+        from oocbfs.distances.sources import Sources, choose
+
+        check_confidence(confidence)
+        check_count("samples", samples)
+        # Searches *from* the sources tell of distances *to* all others.
+        with self._searches(component, how, inward=not inward) as searches:
+            estimates = Estimates(searches.scope, searches.threads)
+            chosen = choose(searches.scope, samples, seed)
+            sources = Sources(searches, chosen, estimates)
+            sources.run()
+            most = most_distant(searches, sources)
+        found = {"harmonic": estimates.harmonic(chosen.size, confidence)}
+        closeness = estimates.closeness(chosen.size, confidence, most)
+        return found if closeness is None else {"closeness": closeness, **found}
 
     def top_central(
         self,

@@ -31,6 +31,7 @@ _KERNELS = (
     kernels.survey,
     kernels.depths,
     kernels.count_inside,
+    kernels.add,
     kernels.cap,
     cut_searches,
     sum_neighbours,

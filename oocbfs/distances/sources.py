@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.distances.estimates import Estimates
 from oocbfs.distances.scope import Scope
 from oocbfs.distances.searches import Searches
 
@@ -26,10 +27,17 @@ def choose(scope: Scope, count: int, seed: int) -> NDArray[np.int64]:
 class Sources:
     """The figures of each source: how many vertices it reaches, how far, and its harmonic sum."""
 
-    def __init__(self, searches: Searches, positions: NDArray[np.int64]) -> None:
+    def __init__(
+        self,
+        searches: Searches,
+        positions: NDArray[np.int64],
+        estimates: Estimates | None = None,
+    ) -> None:
         self._searches = searches
         self.scope = searches.scope
         self.positions = positions
+        # What they say about all other vertices, if that is wanted.
+        self.estimates = estimates
         self.done = 0
         self.reached = np.zeros(positions.size, np.int64)
         self.totals = np.zeros(positions.size, np.int64)
@@ -49,8 +57,12 @@ class Sources:
         """Search from all that were not searched from yet."""
         while self.done < self.positions.size:
             group = self.positions[self.done : self.done + _GROUP]
-            for found in self._searches.sizes(group):
+            wanted = self._searches.sizes if self.estimates is None else self._searches.levels
+            for found in wanted(group):
                 number = self.done
+                if self.estimates is not None:
+                    assert found.levels is not None
+                    self.estimates.add(found.levels)
                 self.reached[number], self.totals[number] = found.reached, found.total
                 self.harmonic[number], self.depths[number] = found.harmonic, found.depth
                 self._count(found.sizes)
@@ -88,6 +100,7 @@ class Sources:
             "depths": self.depths[done],
             "pairs": self.pairs,
             "squares": self.squares,
+            **({} if self.estimates is None else self.estimates.state()),
         }
 
     def go_on(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -96,3 +109,5 @@ class Sources:
         for name in ("reached", "totals", "harmonic", "depths"):
             getattr(self, name)[: self.done] = state[name]
         self.pairs, self.squares = state["pairs"].copy(), state["squares"].copy()
+        if self.estimates is not None:
+            self.estimates.go_on(state)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 import oocbfs
 from oocbfs.distances.distribution import distribution_of
+from oocbfs.distances.estimates import Estimates
 from oocbfs.distances.intervals import Figure, band, mean_of, sources_for
 from oocbfs.distances.scope import ALL, scope_of
 from oocbfs.distances.searches import Searches
@@ -117,3 +118,56 @@ def test_words() -> None:
     assert Figure.exactly(3.25).text() == "3.25, exact"
     assert Figure(3.0, 2.5, 3.25, 0.95).text() == "3, sampled, ± 0.5 at 95 %"
     assert Figure(3.0, 2.5, math.inf, 0.9).text() == "3, sampled, at least 2.5 at 90 %"
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_coverage_of_estimated_centralities(tmp_path: Path, directed: bool) -> None:
+    """All vertices at once are within their intervals, in as many samples as is stated."""
+    edges = np.random.default_rng(7).integers(0, 40, (110, 2))
+    oocbfs.convert(edges, tmp_path / "g.ocg", directed=directed)
+    with open_file(tmp_path / "g.ocg") as graph:
+        scope = scope_of(graph)
+        positions = scope.positions()
+        n = positions.size
+        assert n > 20
+        with Searches(graph, scope) as searches:
+            levels = [np.array(one.levels) for one in searches.levels(positions)]
+        distances = np.array([row[positions] for row in levels])
+        ids = graph.ids()[positions]
+        closeness = graph.closeness(ids, component="largest")
+        harmonic = graph.harmonic(ids, component="largest")
+        # What a search finds is what the estimates are made of.
+        every = graph.estimated_centralities(n)
+        assert every["closeness"].values == pytest.approx(closeness)
+        assert every["harmonic"].values == pytest.approx(harmonic)
+        assert every["harmonic"].error == 0
+        some = graph.estimated_centralities(12, seed=3)
+        outward = graph.estimated_centralities(n, inward=False)["harmonic"].values
+        assert outward == pytest.approx(graph.harmonic(ids, inward=False, component="largest"))
+    held, most = 0, float(distances.max())
+    for seed in range(_RUNS):
+        found = Estimates(scope, 1)
+        chosen = np.searchsorted(positions, choose(scope, 12, seed))
+        for number in chosen.tolist():
+            found.add(levels[number])
+        one, other = found.closeness(12, 0.6, most), found.harmonic(12, 0.6)
+        assert one is not None
+        held += bool(
+            (one.low - 1e-12 <= closeness).all()
+            and (closeness <= one.high + 1e-12).all()
+            and (other.low - 1e-12 <= harmonic).all()
+            and (harmonic <= other.high + 1e-12).all()
+        )
+        if seed == 3:
+            assert found.harmonic(12, 0.95).values == pytest.approx(some["harmonic"].values)
+    assert held >= 0.6 * _RUNS
+
+
+def test_estimated_centralities_narrow(tmp_path: Path) -> None:
+    oocbfs.convert(generators.kron(9), tmp_path / "g.ocg")
+    with open_file(tmp_path / "g.ocg") as graph:
+        few, many = (graph.estimated_centralities(count) for count in (20, 320))
+        assert "closeness" not in graph.estimated_centralities(5, component="all")
+    # Without room for both, the interval would be cut at the ends.
+    assert many["harmonic"].error < few["harmonic"].error / 2
+    assert 0 < many["closeness"].error < few["closeness"].error

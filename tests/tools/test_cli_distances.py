@@ -68,6 +68,26 @@ def test_what_is_written(graph: Path, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.state"))
 
 
+def test_estimated_closeness(graph: Path, tmp_path: Path) -> None:
+    done = call("distances", graph, "--closeness", "--samples", 40, "-o", tmp_path / "c.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert "closeness of all" in done.stdout
+    assert " at 95 % for all at once" in done.stdout
+    rows = [json.loads(line) for line in (tmp_path / "c.jsonl").read_text().splitlines()]
+    with oocbfs.open(graph) as opened:
+        ids = [row["id"] for row in rows]
+        exact = {
+            "closeness": opened.closeness(ids, component="largest"),
+            "harmonic": opened.harmonic(ids, component="largest"),
+        }
+    for name, values in exact.items():
+        for row, value in zip(rows, values, strict=True):
+            assert row[f"{name}_low"] <= value <= row[f"{name}_high"]
+    refused = call("distances", graph, "--closeness", "--exact", "closeness")
+    assert refused.returncode == 1
+    assert "leave one out" in refused.stderr
+
+
 def test_components(tmp_path: Path) -> None:
     (tmp_path / "e.csv").write_text("0,1\n1,2\n2,0\n2,3\n3,4\n4,5\n5,4\n")
     oocbfs.convert(tmp_path / "e.csv", tmp_path / "d.ocg", directed=True)
