@@ -146,8 +146,8 @@ class Questions(Drawing):
         return Command(words, check, out, ["--resume"], keeps=f"{out}.state")
 
     def _update(self) -> Command:
-        gone = self._rng.sample(self._graph.edges, k=self._rng.choice([0, 3]))
         old = self._graph
+        gone = self._rng.sample(old.edges, k=min(self._rng.choice([0, 3]), len(old.edges) // 3))
         new = list(zip(self._vertices(9), self._vertices(9), strict=False))
         new += [(self._vertices(1)[0], self._new_id(number)) for number in range(2)]
         add, remove = self._name(".tsv"), self._name(".tsv")
