@@ -92,10 +92,10 @@ class DiskNeed:
     @property
     def runs_bytes(self) -> int:
         """Bytes of the edges that were read."""
-        # A quarter of the budget of the runs where memory is short.
+        # A quarter of the budget of the runs where memory is short, and half of that beside others.
         run_keys = self.held_bytes // 128
         if self.id_bits > 32:
-            return 16 * self.num_edges + _packed_bytes(self.num_edges, run_keys, 64)
+            return 16 * self.num_edges + _packed_bytes(self.num_edges, run_keys // 2, 64)
         return _packed_bytes(self.num_edges, run_keys, 2 * self.id_bits, 1 << 12)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 from collections.abc import Callable, Iterator
@@ -36,7 +37,8 @@ def small_disk(folder: Path, num_bytes: int) -> Iterator[None]:
     try:
         yield
     finally:
-        subprocess.run(["umount", str(folder)], check=True)
+        # Lazily: what a traceback holds may still be mapped.
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 def power_law(rng: np.random.Generator, size: int) -> Pairs:
@@ -99,6 +101,29 @@ def test_less_than_the_plan_says_is_refused_before_reading(
         with pytest.raises(OutputError, match=r"has room for 64.0 KB, and converting may take"):
             oocbfs.convert(path, tmp_path / "disk" / "g.ocg")
         assert not list((tmp_path / "disk").iterdir())
+
+
+@pytest.mark.parametrize("tells", [True, False])
+def test_a_full_disk_leaves_the_graph_that_was_to_be_updated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tells: bool
+) -> None:
+    """Whether the file system says how much is free, or is only found to be full."""
+    rng = np.random.default_rng(2)
+    old, new = (EDGES["uniform"](rng, 1 << size) for size in (17, 14))
+    made = tmp_path / "made.ocg"
+    oocbfs.convert(old, made)
+    before = made.read_bytes()
+    if not tells:
+        silent = os.statvfs_result((4096, 4096, 0, 0, 0, 0, 0, 0, 0, 255))
+        monkeypatch.setattr(os, "statvfs", lambda _: silent)
+    with small_disk(tmp_path / "disk", len(before) + (1 << 16)):
+        graph = tmp_path / "disk" / "g.ocg"
+        graph.write_bytes(before)
+        said = "has room for" if tells else "No space left|space"
+        with pytest.raises(OutputError, match=said):
+            oocbfs.update(graph, add=as_text(tmp_path / "new.txt", new))
+        assert graph.read_bytes() == before
+        assert [path.name for path in graph.parent.iterdir()] == ["g.ocg"]
 
 
 def test_room_is_what_is_free_and_what_is_used_already(tmp_path: Path) -> None:
