@@ -254,6 +254,7 @@ def _summary(opened: AnyGraph, question: Question, answer: Answer) -> dict[str, 
     return found | {
         "searches": answer.searched,
         "resumed": answer.resumed,
+        "disk_bytes": answer.disk_bytes,
         "seconds": answer.seconds,
     }
 
@@ -290,4 +291,6 @@ def _rows(opened: AnyGraph, question: Question, answer: Answer) -> Iterator[tupl
     for number, one in enumerate(answer.top, 1):
         yield f"top {number}", f"{called(one.vertex)}: {question.by} {one.value:,.6g}, exact"
     yield "searches", f"{answer.searched:,}"
+    if answer.disk_bytes:
+        yield "read from disk", f"{answer.disk_bytes:,} bytes"
     yield "seconds", f"{answer.seconds:.3f}"

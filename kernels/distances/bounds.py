@@ -53,9 +53,9 @@ def survey(lower, upper, sums, degrees, above, below, first, stop):
     """Look for where to search next: from whose bounds are extreme.
 
     A vertex is open while its bounds differ, and waits if its upper bound is above ``above`` or its
-    lower one below ``below``. Returns how many wait; the waiting one of the largest upper bound and
-    the open one of the smallest lower bound, -1 for none; then the largest upper, the smallest
-    lower and the smallest upper bound. Of equal bounds, the larger or the smaller sum counts; of
+    lower one below ``below``. Returns how many wait; the open one of the largest upper bound and
+    that of the smallest lower bound, -1 for none; then the largest upper, the smallest lower and
+    the smallest upper bound. Of equal bounds, the larger or the smaller sum counts; of
     equal sums, the larger degree. Vertices of bounds below 0 are left out.
     """
     waiting = np.int64(0)
@@ -70,13 +70,12 @@ def survey(lower, upper, sums, degrees, above, below, first, stop):
         most = max(most, high)
         least_lower, least_upper = min(least_lower, low), min(least_upper, high)
         is_open = np.int64(low < high)
-        waits = is_open & (np.int64(high > above) | np.int64(low < below))
-        waiting += waits
+        waiting += is_open & (np.int64(high > above) | np.int64(low < below))
         key = (low << 32) + total
         if key <= near_key and is_open and (key < near_key or degrees[v] > degrees[near]):
             near, near_key = np.int64(v), key
         key = (high << 32) + total
-        if key >= far_key and waits and (key > far_key or degrees[v] > degrees[far]):
+        if key >= far_key and is_open and (key > far_key or degrees[v] > degrees[far]):
             far, far_key = np.int64(v), key
     return waiting, far, near, most, least_lower, least_upper
 

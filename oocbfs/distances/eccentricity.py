@@ -127,13 +127,13 @@ class Eccentricities:
 
     def run(self, after_group: Callable[[Eccentricities], object] = lambda found: None) -> None:
         """Search until all that is wanted is certain."""
-        while self._waiting:
+        while self.waiting:
             self._search_group()
             after_group(self)
 
     @property
-    def _waiting(self) -> int:
-        """How many vertices must still be decided."""
+    def waiting(self) -> int:
+        """How many vertices must still be decided, each by a search at most."""
         return sum(survey.waiting for survey in self._surveys)
 
     def _look(self) -> None:
@@ -153,10 +153,7 @@ class Eccentricities:
             first[1] = self.least + ("center" in self._wanted)
         self._thresholds = thresholds
         self._surveys = [
-            # Where none waits, the far ones of all are known to others as far.
-            self._survey(side, -1, -1)._replace(waiting=0)
-            if bounds == [_NEVER, -1]
-            else self._survey(side, *bounds)
+            self._survey(side, *bounds)
             for side, bounds in zip(self._sides, thresholds, strict=True)
         ]
 
@@ -187,7 +184,7 @@ class Eccentricities:
 
     def _search_group(self) -> None:
         """Search from some of those that are waiting."""
-        before = self._waiting
+        before = self.waiting
         kind, chosen = self._choose()
         deepest = 0
         if self._spreads:
@@ -204,7 +201,7 @@ class Eccentricities:
                 self._know(int(back), position, result.depth)
         self.searched += chosen.size
         self._look()
-        self._learn(kind, before - self._waiting, chosen.size, deepest)
+        self._learn(kind, before - self.waiting, chosen.size, deepest)
 
     def _narrow(self, found: Around) -> None:
         """Take the bounds that follow from one search."""
@@ -236,7 +233,7 @@ class Eccentricities:
         self._grouped += num_searches
         is_long = False
         if self._grouped % _LOOK_AGAIN == 0:
-            is_long = self._waiting * self._grouped > _MANY * self._gain
+            is_long = self.waiting * self._grouped > _MANY * self._gain
         if self._grouped >= _MOST_AT_ONCE and self._spreads:
             self._spreads = self._gain >= _LEAST_GAIN * self._grouped
             self._gain = self._grouped = 0
@@ -315,7 +312,7 @@ class Eccentricities:
             diameter=(max(self.most, 0), max(at_most, self.most, 0)),
             radius=(min(first.least_lower, UNKNOWN), min(self.least, first.least_upper)),
             searches=self.searched,
-            waiting=self._waiting,
+            waiting=self.waiting,
         )
 
     def state(self) -> dict[str, NDArray[Any]]:

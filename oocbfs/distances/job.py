@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,10 @@ from oocbfs.errors import QueryError
 from oocbfs.graph.vertices import Vertex
 
 EXACT = ("diameter", "radius", "eccentricities", "closeness")
+_log = logging.getLogger(__name__)
+_STAGES = {"bounds": "eccentricities", "sources": "the distribution", "top": "the most central"}
+# So many searches may take long.
+_MANY = 10_000
 # Between two writes of what is known.
 SAVE_SECONDS = 5.0
 
@@ -82,6 +87,8 @@ class Answer:
     closeness: Estimate | None = None
     harmonic: Estimate | None = None
     searched: int = 0
+    # Bytes of tails read from disk by this run.
+    disk_bytes: int = 0
     seconds: float = 0.0
     resumed: bool = False
     with_closeness: bool = False
@@ -115,7 +122,7 @@ class Job:
         self._stage: tuple[str, Any] | None = None
         host = {name: value for name, value in how.items() if name != "engine"}
         scope = scope_of(graph, question.component, **host)
-        self.answer = Answer(scope, resumed=known is not None)
+        self.answer = Answer(scope, resumed=known is not None, disk_bytes=scope.disk_bytes)
         if not scope.num_vertices:
             raise QueryError(f"{graph.path}: has no vertex, and so no distances")
 
@@ -140,14 +147,19 @@ class Job:
         self.answer.seconds = time.perf_counter() - start
         return self.answer
 
-    def _searches(self, *, inward: bool = False) -> Searches:
-        return Searches(self._graph, self.answer.scope, inward=inward, **self._how)
+    @contextmanager
+    def _searches(self, *, inward: bool = False) -> Iterator[Searches]:
+        with Searches(self._graph, self.answer.scope, inward=inward, **self._how) as searches:
+            yield searches
+            self.answer.disk_bytes += searches.disk_bytes
 
     def _begin(self, name: str, stage: Any) -> None:  # noqa: ANN401
         """Begin a stage, or go on with it."""
         if known := of_stage(self._known, name):
             stage.go_on(known)
         self._stage = name, stage
+        if stage.waiting > _MANY:
+            _log.info("%s: at most %s searches are left", _STAGES[name], f"{stage.waiting:,}")
 
     def _after_group(self, stage: Any) -> None:  # noqa: ANN401
         """Say how far a stage is, and keep it now and then."""
@@ -157,7 +169,10 @@ class Job:
         elif isinstance(stage, Sources):
             self.answer.stage = f"{stage.done:,} of {stage.positions.size:,} sources"
         else:
-            self.answer.stage = f"the top: {stage.searched:,} searches"
+            self.answer.stage = (
+                f"the top: {stage.searched:,} searches, {stage.cut:,} cut short, "
+                f"{stage.waiting:,} vertices may be on it"
+            )
         self._tell(self.answer)
         if time.perf_counter() - self._saved > SAVE_SECONDS:
             self._save()

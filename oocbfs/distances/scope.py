@@ -31,6 +31,8 @@ class Scope:
     # Vertices of the largest component, and of the second, where there are several.
     largest: int = 0
     second: int = 0
+    # Bytes of tails read from disk to find it.
+    disk_bytes: int = 0
 
     @property
     def is_whole(self) -> bool:
@@ -60,9 +62,11 @@ def scope_of(
         return Scope("all vertices", n, None, n, is_mutual=n < 2)
     found = graph.components(strong=True, **settings)
     is_one = found.num_components <= 1
+    disk_bytes = found.stats.slow_bytes_by_tier.get("disk", 0)
     if component == ALL or n == 0:
         largest, second = (*found.sizes[:2].tolist(), 0, 0)[:2]
-        return Scope("all vertices", n, None, n, is_one, largest=largest, second=second)
+        sizes = {"largest": largest, "second": second}
+        return Scope("all vertices", n, None, n, is_one, **sizes, disk_bytes=disk_bytes)
     kind = "strongly connected component" if graph.directed else "component"
     if component == LARGEST:
         assert found.largest_component is not None
@@ -70,7 +74,7 @@ def scope_of(
     else:
         label, text = found.label_of(component), f"the {kind} of {component}"
     if is_one:
-        return Scope(text, n, None, n, is_mutual=True, label=label, largest=n)
+        return Scope(text, n, None, n, True, label, largest=n, disk_bytes=disk_bytes)
     inside = found.labels == found.labels[graph._stored.position(label)]
     count = int(np.count_nonzero(inside))
-    return Scope(text, n, inside, count, is_mutual=True, label=label, largest=count)
+    return Scope(text, n, inside, count, True, label, largest=count, disk_bytes=disk_bytes)

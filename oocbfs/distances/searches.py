@@ -96,7 +96,8 @@ class Searches:
         self.graph = graph
         self.scope = scope
         self.threads = available_threads(settings.get("threads"))
-        self.searched = 0
+        # Bytes of tails read from disk.
+        self.disk_bytes = 0
         # Whether many searches at a time take less than one after the other.
         self.shares = False
         self._settings = settings
@@ -247,11 +248,13 @@ class Searches:
             # All threads work on one search, where 64 of few would not share enough.
             alone = graph.bfs(ids, **self._settings)
             self.shares = self._pays_to_share(alone.stats.engine)
-            self.searched += 1
+            self.disk_bytes += alone.stats.slow_bytes_by_tier.get("disk", 0)
             yield Found(alone.level_sizes, alone.levels)
         elif positions.size:
-            for result in graph.bfs_many(ids, emit=emit, **self._settings):
-                self.searched += 1
+            results, before = graph.bfs_many(ids, emit=emit, **self._settings), 0
+            for result in results:
+                self.disk_bytes += results.disk_bytes - before
+                before = results.disk_bytes
                 yield Found(result.level_sizes, result.levels)
 
     def _pays_to_share(self, engine: str) -> bool:

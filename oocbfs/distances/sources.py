@@ -53,6 +53,11 @@ class Sources:
         """Whether every vertex of the scope is a source."""
         return self.positions.size == self.scope.num_vertices
 
+    @property
+    def waiting(self) -> int:
+        """How many sources are left."""
+        return self.positions.size - self.done
+
     def run(self, after_group: Callable[[Sources], object] = lambda found: None) -> None:
         """Search from all that were not searched from yet."""
         while self.done < self.positions.size:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -141,10 +141,22 @@ class SourceResults(OfGraph, tables.Table, Iterator[SourceResult]):
     A table, or a picture, takes those that were not taken before: it can be made once.
     """
 
-    def __init__(self, graph: AnyStored, results: Generator[SourceResult], emit: Emit) -> None:
+    def __init__(
+        self,
+        graph: AnyStored,
+        results: Generator[SourceResult],
+        emit: Emit,
+        count_disk_bytes: Callable[[], int] = lambda: 0,
+    ) -> None:
         self._stored = graph
         self._results = results
         self._emit = emit
+        self._count_disk_bytes = count_disk_bytes
+
+    @property
+    def disk_bytes(self) -> int:
+        """Bytes of tails read from disk so far."""
+        return self._count_disk_bytes()
 
     def __next__(self) -> SourceResult:
         return next(self._results)

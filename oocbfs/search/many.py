@@ -348,9 +348,11 @@ def bfs_many(
 
     def run() -> Generator[SourceResult]:
         with searches() as work:
+            opened.append(work)
             yield from work.run(listed, stored_targets)
 
-    return SourceResults(graph, run(), emit)
+    opened: list[Searches | ShardedSearches] = []
+    return SourceResults(graph, run(), emit, lambda: sum(work.disk_bytes for work in opened))
 
 
 def searches_of(

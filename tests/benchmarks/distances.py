@@ -169,6 +169,7 @@ def within_memory(folder: Path, options: argparse.Namespace) -> None:
             "diameter": f"{answer.extremes.diameter[0]} to {answer.extremes.diameter[1]}",
             "average distance": answer.distribution.average.text(),
             "searches": f"{answer.searched:,}",
+            "read from disk": f"{answer.disk_bytes:,} bytes",
             "seconds": f"{answer.seconds:.1f}",
         }
         rows = [[name, value] for name, value in figures.items()]

@@ -35,16 +35,18 @@ def figures(answer: Answer) -> dict[str, Any]:
         "top": answer.top,
         "eccentricities": None if answer.eccentricities is None else answer.eccentricities.tolist(),
         "closeness": None if answer.sources is None else answer.sources.closeness().tolist(),
+        "estimates": None if answer.harmonic is None else answer.harmonic.values.tolist(),
         "searched": answer.searched,
     }
 
 
 @pytest.mark.parametrize("directed", [False, True])
-def test_stopped_after_any_group(tmp_path: Path, directed: bool) -> None:
+@pytest.mark.parametrize("question", [EVERYTHING, Question(samples=800, closeness=True)])
+def test_stopped_after_any_group(tmp_path: Path, question: Question, directed: bool) -> None:
     oocbfs.convert(generators.kron(9), tmp_path / "g.ocg", directed=directed)
     state = tmp_path / "state"
     with open_file(tmp_path / "g.ocg") as graph:
-        expected = figures(Job(graph, EVERYTHING).run())
+        expected = figures(Job(graph, question).run())
         stops = 0
         while True:
             groups = 0
@@ -60,7 +62,7 @@ def test_stopped_after_any_group(tmp_path: Path, directed: bool) -> None:
                 if groups == 2:
                     raise KeyboardInterrupt
 
-            job = Job(graph, EVERYTHING, state=state, resume=True)
+            job = Job(graph, question, state=state, resume=True)
             try:
                 answer = job.run(stop)
                 break
