@@ -86,7 +86,12 @@ def stacks(
     return panel
 
 
-def lines(title: str, series: Mapping[str, tuple[str, Sequence[float]]], top: float = 0) -> Panel:
+def lines(
+    title: str,
+    series: Mapping[str, tuple[str, Sequence[float]]],
+    top: float = 0,
+    along: str = "level",
+) -> Panel:
     """Draw amounts by level on a logarithmic axis; nothing is drawn where nothing was counted.
 
     ``series`` gives each line its colour: a number, or ``LOGICAL``. The axis reaches ``top``, so
@@ -105,7 +110,7 @@ def lines(title: str, series: Mapping[str, tuple[str, Sequence[float]]], top: fl
 
     for level in _ticks(levels):
         panel.text(at(level, 1)[0], bottom + 17, str(level), "muted middle")
-    panel.text(WIDTH, bottom + 33, "level", "muted end")
+    panel.text(WIDTH, bottom + 33, along, "muted end")
     for name, (kind, values) in series.items():
         for run in _runs(values):
             points = [at(level, values[level]) for level in run]
@@ -113,7 +118,7 @@ def lines(title: str, series: Mapping[str, tuple[str, Sequence[float]]], top: fl
                 panel.line(points, f"s{kind}", name)
             if levels <= _DOTS or len(points) == 1:
                 for (x, y), level in zip(points, run, strict=True):
-                    hint = f"{name}, level {level}: {values[level]:,.0f}"
+                    hint = f"{name}, {along} {level}: {values[level]:,.0f}"
                     panel.dot(x, y, _fill(kind), hint)
     panel.height = bottom + 38
     return panel

@@ -35,10 +35,10 @@ summary{{cursor:pointer}}
 pre{{overflow-x:auto;padding:10px 12px;border:1px solid var(--grid);border-radius:6px;
 font:13px/1.6 ui-monospace,Menlo,Consolas,monospace}}
 .panels{{display:flex;flex-wrap:wrap;gap:24px 8px;margin-top:14px}}
-.panels svg{{flex:0 1 {WIDTH + 4}px;width:100%;max-width:{WIDTH + 4}px;height:auto;
+.panels svg{{flex:1 1 {WIDTH + 4}px;width:100%;max-width:{5 * WIDTH // 4}px;height:auto;
 align-self:flex-start}}
-.panels>.wide{{margin:0;flex:0 1 auto;min-width:0;max-width:100%;align-self:flex-start}}
-.panels>dl{{margin:0;flex:1 1 {WIDTH}px;align-content:start}}
+.panels>.wide{{margin:0;flex:1 1 auto;min-width:0;max-width:100%;align-self:flex-start}}
+.panels>dl{{margin:0;flex:1 1 {WIDTH}px;align-content:start;padding:0 0 0 2%}}
 .panels>.full{{flex-basis:100%;min-width:0}}
 @media(max-width:480px){{dl{{grid-template-columns:1fr}}dd{{margin:0 0 6px}}}}
 {style()}

@@ -160,7 +160,9 @@ def _distances(facts: Facts) -> str:
         f"{found.num_vertices:,} sources: {found.certainty} for every share."
     )
     shares = [1e6 * share for share in (found.shares[1:] - found.shares[:-1]).tolist()]
-    panel = lines("pairs by distance, in a million", {"pairs": ("0", [0, *shares])})
+    panel = lines(
+        "pairs by distance, in a million", {"pairs": ("0", [0, *shares])}, along="distance"
+    )
     rows = [
         ("mean", found.average.text()),
         ("median", found.median().text(",.0f")),

@@ -91,12 +91,16 @@ def timed(run: Callable[[], dict[str, int]]) -> tuple[float, dict[str, int]]:
 def ways_of(graph: Graph, options: argparse.Namespace) -> dict[str, Callable[[], dict[str, int]]]:
     """Return each way to find a diameter."""
     wanted = options.peers.split(",")
+    from oocbfs.distances.scope import scope_of
+
+    scope = scope_of(graph, threads=options.threads)
     ways = {
         "oocbfs": lambda: ours(graph, options.threads, _EXACT),
+        "oocbfs, component known": lambda: ours(graph, options.threads, _EXACT, scope),
         "oocbfs, diameter alone": lambda: ours(graph, options.threads, _EXACT[:1]),
     }
     if graph.directed:
-        return ways  # peers know no diameter of directed graphs, or search from every vertex
+        return ways  # NetworKit refuses directed graphs, networkx searches from every vertex
     edges = edges_inside(graph)
     if "networkit" in wanted and (networkit := imported("networkit")) is not None:
         networkit.setNumberOfThreads(options.threads)
@@ -117,13 +121,15 @@ def ways_of(graph: Graph, options: argparse.Namespace) -> dict[str, Callable[[],
     return ways
 
 
-def ours(graph: Graph, threads: int, exact: tuple[str, ...]) -> dict[str, int]:
-    """Find diameter and radius, the component included."""
+def ours(graph: Graph, threads: int, exact: tuple[str, ...], scope: Any = None) -> dict[str, int]:
+    """Find diameter and radius, and the component if it is not known."""
     from oocbfs.distances.eccentricity import Eccentricities
     from oocbfs.distances.scope import scope_of
     from oocbfs.distances.searches import Searches
 
-    with Searches(graph, scope_of(graph, threads=threads), threads=threads) as searches:
+    if scope is None:
+        scope = scope_of(graph, threads=threads)
+    with Searches(graph, scope, threads=threads) as searches:
         found = Eccentricities(searches, exact)
         found.run()
     extremes = found.extremes()
