@@ -18,3 +18,7 @@ SLACK_BYTES = 16
 MAX_VARINT_BYTES = 9
 # Connected components: one of so many vertices is in the sample of tails.
 SAMPLE_STRIDE = 8
+# Contents of a frame: one that a search needs is unpacked by itself.
+FRAME_BYTES = 1 << 14
+# How the contents of frames are packed: as bytes, as numbers by value, by difference.
+BYTES, VALUES, DIFFERENCES = range(3)

@@ -194,6 +194,6 @@ def allow_unpacking(
     if unpacked_bytes > free_bytes:
         raise BudgetError(
             f"{path}: takes {format_size(unpacked_bytes)} of memory unpacked, and "
-            f"{format_size(free_bytes)} may be taken: allow more, or convert it without --zstd"
+            f"{format_size(free_bytes)} may be taken: allow more, or convert it with --codec raw"
         )
     on_unpacking(os.fspath(path), unpacked_bytes)

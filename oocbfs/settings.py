@@ -36,7 +36,7 @@ OrderName = Literal["auto", "natural", "degree", "dbg", "local"]
 KeptOrderName = Literal["auto", "natural", "degree", "dbg", "local", "keep"]
 IdNames = Literal["auto", "dense", "compact", "names"]
 
-ZSTD_LEVELS = range(1, 23)
+CodecName = Literal["auto", "raw", "zstd"]
 # Numbers that GPUs of one host may have, which are all that can share a graph.
 DEVICES = range(16)
 # Kernels count levels in words of 64 bits.

@@ -132,6 +132,7 @@ def table(report: Report) -> tuple[tuple[str, str], ...]:
         ("edges", shared.count_edges(report.edges, directed=report.directed)),
         ("max degree", shared.max_degree(report.directed, report.max_degree)),
         ("order", f"{report.order}: {report.order_why}"),
+        ("codec", f"{report.codec}: {report.codec_why}"),
         ("bits per arc", f"{report.bits_per_arc:.2f}"),
         ("seconds", f"{report.seconds:.2f} with {report.threads} threads ({phases})"),
         ("peak memory", format_size(report.peak_bytes)),

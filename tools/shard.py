@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add(parser, "graph")
     shared.add(parser, "--output", metavar="FOLDER", help="the folder to write")
     shared.add(parser, "--parts", required=True)
+    shared.add(parser, "--codec")
     shared.add(parser, "--force", help="replace an existing folder of shards")
     shared.add(parser, "--json")
 
@@ -37,7 +38,7 @@ def run(options: argparse.Namespace) -> None:
         options.graph,
         options.output,
         progress=True,
-        **shared.chosen(options, "parts", "force"),
+        **shared.chosen(options, "parts", "codec", "force"),
     )
     shared.print_report(options, _summary(manifest), _rows(manifest))
 

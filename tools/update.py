@@ -17,7 +17,7 @@ _READING = (
     *("add", "remove", "remove_vertices"),
     *("ids", "format", "columns", "delimiter", "header", "where"),
 )
-_WORK = ("directed", "order", "memory", "tmp", "zstd", "threads")
+_WORK = ("directed", "order", "memory", "tmp", "codec", "threads")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

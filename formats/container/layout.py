@@ -9,11 +9,15 @@ from enum import IntEnum, IntFlag
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.kernels.constants import FRAME_BYTES
+
 MAGIC = b"\x89OCG\r\n\x1a\n"
-# Files with names for vertices, and parts of graphs, are of version 2, all others of version 1.
-VERSIONS = (1, 2)
+# Files with frames are of version 3, others with names for vertices, and other parts of graphs, of
+# version 2, all others of version 1.
+VERSIONS = (1, 2, 3)
 PAGE_BYTES = 4096
 CHUNK_BYTES = 1 << 20
+FRAMES_PER_CHUNK = CHUNK_BYTES // FRAME_BYTES
 MAX_VERTICES = 2**32 - 2
 MAX_EDGES = 2**48
 MAX_BLOCK_SHIFT = 16
@@ -38,7 +42,10 @@ class Encoding(IntEnum):
     """How a section's bytes are stored."""
 
     RAW = 0
+    # One zstd frame a chunk: read, and not written any more.
     ZSTD = 1
+    # Frames of FRAME_BYTES of contents each, which unpack by themselves.
+    FRAMES = 2
 
 
 class Kind(IntEnum):
@@ -53,6 +60,7 @@ class Kind(IntEnum):
     TAILS = 7
     NAMES = 8
     NAME_STARTS = 9
+    FRAMES = 12
     IN_DEGREES = 19
     IN_HEADS = 20
     IN_BASES = 21
@@ -70,6 +78,7 @@ DTYPES: dict[Kind, str] = {
     Kind.ORDER: "<u4",
     Kind.NAMES: "u1",
     Kind.NAME_STARTS: "<u8",
+    Kind.FRAMES: "<u2",
     **{
         Kind(kind + side): dtype
         for side in (0, TRANSPOSED)
@@ -118,7 +127,10 @@ SECTION = np.dtype(
         ("raw_bytes", "<u8"),
         ("first_chunk", "<u8"),
         ("num_chunks", "<u8"),
-        ("reserved", "<u8", (2,)),
+        # From here on, zero in versions 1 and 2.
+        ("first_frame", "<u8"),
+        ("coding", "<u4"),
+        ("reserved", "<u4"),
     ]
 )
 CHUNK = np.dtype([("offset", "<u8"), ("stored_bytes", "<u4"), ("checksum", "<u4")])
@@ -137,9 +149,9 @@ def num_blocks(num_vertices: int, block_shift: int) -> int:
 
 
 def raw_bytes(kind: Kind, num_vertices: int, block_shift: int) -> int | None:
-    """Size that the vertex count dictates for a section; None for tails and names."""
+    """Size that the vertex count dictates for a section; None for tails, names and frames."""
     plain = Kind(kind % TRANSPOSED)
-    if plain in (Kind.TAILS, Kind.NAMES):
+    if plain in (Kind.TAILS, Kind.NAMES, Kind.FRAMES):
         return None
     if plain is Kind.NAME_STARTS:
         return 8 * (-(-num_vertices // NAMES_PER_BLOCK) + 1)
@@ -150,9 +162,24 @@ def raw_bytes(kind: Kind, num_vertices: int, block_shift: int) -> int | None:
     return np.dtype(DTYPES[plain]).itemsize * num_vertices
 
 
+def num_frames(raw_bytes: int) -> int:
+    """Count the frames that contents are cut into."""
+    return -(-raw_bytes // FRAME_BYTES)
+
+
+def frame_sizes(raw_bytes: int) -> NDArray[np.int64]:
+    """Return how much of the contents each frame holds."""
+    sizes = np.full(num_frames(raw_bytes), FRAME_BYTES, np.int64)
+    sizes[-1:] -= sizes.size * FRAME_BYTES - raw_bytes
+    return sizes
+
+
 def version_for(header: NDArray[np.void] | np.void, kinds: Iterable[int]) -> int:
     """Return the lowest version that knows what a header says, and has these sections."""
-    return 2 if int(header["parts"]) or set(kinds) & set(NAME_KINDS) else 1
+    found = set(kinds)
+    if Kind.FRAMES in found:
+        return 3
+    return 2 if int(header["parts"]) or found & set(NAME_KINDS) else 1
 
 
 def header_checksum(page: bytes) -> int:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from oocbfs.errors import BudgetError, FormatError, QueryError
 from oocbfs.formats.container.lost_pages import PageWatch
 from oocbfs.formats.io.closing import release
-from oocbfs.formats.io.machine import open_regular
+from oocbfs.formats.io.machine import open_regular, read_at
 from oocbfs.kernels.threads import renewed_after_fork
 
 Item = TypeVar("Item")
@@ -100,6 +100,19 @@ class Opened:
     def source(self) -> int | Bytes:
         """What opens it once more."""
         return self.bytes if self.descriptor == _NO_DESCRIPTOR else self.descriptor
+
+    def read(self, offset: int, size: int) -> Bytes:
+        """Read bytes without touching the mapping, which would bring what is around them, too."""
+        if self.descriptor == _NO_DESCRIPTOR:
+            return self.bytes[offset : offset + size]
+        data = np.empty(size, np.uint8)
+        done = 0
+        while done < size:
+            count = read_at(self.descriptor, data[done:].data, offset + done)
+            if count == 0:
+                raise FormatError(f"{self.path}: was cut short by another program")
+            done += count
+        return data
 
     @property
     def size(self) -> int:

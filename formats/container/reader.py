@@ -10,24 +10,24 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import zstandard
 from numpy.typing import NDArray
 
-from oocbfs.errors import FormatError
+from oocbfs.errors import BudgetError, FormatError
 from oocbfs.formats.container import layout
 from oocbfs.formats.container.cut import read_shard
+from oocbfs.formats.container.frame_table import FrameTable
 from oocbfs.formats.container.layout import CHUNK_BYTES, PAGE_BYTES, Encoding, Flag, Kind, Order
 from oocbfs.formats.container.opened import Bytes, Opened, what_to_do
+from oocbfs.formats.container.unpacking import unpack, unpack_frames
 from oocbfs.formats.io.closing import Closing
-from oocbfs.formats.io.ordered import available_threads, ordered_map
-from oocbfs.kernels.constants import SLACK_BYTES
+from oocbfs.kernels.constants import FRAME_BYTES
 
 
 class Container(Closing):
     """A mapped ``.ocg`` file whose first page and tables have been checked.
 
-    Raw sections are read-only views of the mapping; zstd sections are decompressed at their first
-    use, by all cores.
+    Raw sections are read-only views of the mapping; others are unpacked at their first use, by all
+    cores.
     """
 
     def __init__(self, path: str | os.PathLike[str], source: int | Bytes | None = None) -> None:
@@ -35,6 +35,7 @@ class Container(Closing):
         self.file = Opened(path, source, PAGE_BYTES)
         self.path = self.file.path
         self._loaded: dict[Kind, NDArray[Any]] = {}
+        self._offsets: dict[Kind, NDArray[np.int64]] = {}
         self.bytes = self.file.bytes
         # Called before the first section is unpacked, with the bytes that all of them take; raises
         # if that is too much.
@@ -48,22 +49,28 @@ class Container(Closing):
             self.close()
             raise
 
-    def _error(self, message: str) -> FormatError:
+    def error(self, message: str) -> FormatError:
+        """Return what is wrong with the file."""
         return FormatError(f"{self.path}: {message}")
+
+    def damaged_frame(self, kind: Kind, number: int) -> FormatError:
+        """Return that a frame of a section cannot be unpacked."""
+        return self.error(damaged_frame(kind, number))
 
     def _require(self, condition: object, message: str) -> None:
         if not condition:
-            raise self._error(message)
+            raise self.error(message)
 
     def _read_header(self, size: int) -> None:
         page = self.bytes[:PAGE_BYTES].tobytes()
         header = np.frombuffer(page, layout.HEADER, 1)[0]
         self._require(page[:8] == layout.MAGIC, what_to_do(self.path, "wrong magic bytes"))
         version = int(header["version"])
+        *versions, newest = layout.VERSIONS
         self._require(
             version in layout.VERSIONS,
             f"is format version {version}, this oocbfs reads versions "
-            f"{' and '.join(map(str, layout.VERSIONS))}: "
+            f"{', '.join(map(str, versions))} and {newest}: "
             "convert the graph again, or install the oocbfs that wrote it",
         )
         self._require(
@@ -146,8 +153,9 @@ class Container(Closing):
             kind = Kind(int(record["kind"]))
             name = kind.name.lower()
             self._require(kind not in self.sections, f"section {name} appears twice")
-            self._require(int(record["encoding"]) in set(Encoding), f"{name}: unknown encoding")
-            self._require(not record["reserved"].any(), f"{name}: reserved bytes are not zero")
+            encoding = int(record["encoding"])
+            self._require(encoding in set(Encoding), f"{name}: unknown encoding")
+            self._require(not record["reserved"], f"{name}: reserved bytes are not zero")
             raw, stored = int(record["raw_bytes"]), int(record["stored_bytes"])
             expected = layout.raw_bytes(kind, self.num_vertices, self.block_shift)
             self._require(expected in (None, raw), f"{name}: wrong size for the number of vertices")
@@ -166,9 +174,10 @@ class Container(Closing):
             offset == int(self.header["chunk_table_offset"]) and chunk == self.chunks.size,
             "sections and chunk table do not meet",
         )
+        self._read_frames()
         id_kinds = set(self.sections) & {Kind.IDS, *layout.NAME_KINDS}
         self._require(
-            set(self.sections) - id_kinds == self._needed_kinds()
+            set(self.sections) - id_kinds - {Kind.FRAMES} == self._needed_kinds()
             and id_kinds in (set(), {Kind.IDS}, set(layout.NAME_KINDS))
             and (self._names_vertices or not id_kinds),
             "sections are missing or superfluous",
@@ -176,8 +185,27 @@ class Container(Closing):
         self._require(not id_kinds or self.first_id == 0, "two ways of naming its vertices")
         self._require(
             layout.version_for(self.header, self.sections) <= self.version,
-            f"holds names, which version {self.version} does not have",
+            f"holds names or frames, which version {self.version} does not have",
         )
+
+    def _read_frames(self) -> None:
+        """Read how long frames are, and see that they lie where their chunks do."""
+        record = self.sections.get(Kind.FRAMES)
+        self._frames = FrameTable()
+        if record is not None:
+            self._require(int(record["encoding"]) == Encoding.RAW, "frames: unknown encoding")
+            begin, size = int(record["offset"]), int(record["raw_bytes"])
+            self._require(size % 2 == 0, "frames: has half a number")
+            table = self.file.read(begin, size)
+            for chunk in self.section_chunks(Kind.FRAMES):
+                stored = table[int(chunk["offset"]) - begin :][: int(chunk["stored_bytes"])]
+                self._check_sum(Kind.FRAMES, chunk, stored)
+            self._frames = FrameTable(table.view(layout.DTYPES[Kind.FRAMES]))
+        for kind, record in self.sections.items():
+            problem = self._frames.check(kind, record, self.section_chunks(kind))
+            self._require(not problem, f"{kind.name.lower()}: {problem}")
+        problem = self._frames.check_end()
+        self._require(not problem, f"frames: {problem}")
 
     def _check_chunks(self, name: str, record: np.void, chunks: NDArray[np.void]) -> None:
         """Chunks follow each other without gaps and cover the section."""
@@ -208,9 +236,40 @@ class Container(Closing):
         return Order(int(self.header["order"]))
 
     @cached_property
-    def is_compressed(self) -> bool:
-        """Whether sections must be decompressed before they can be used."""
-        return any(int(record["encoding"]) != Encoding.RAW for record in self.sections.values())
+    def is_archive(self) -> bool:
+        """Whether sections are of an older kind, and must be unpacked before they can be used."""
+        return any(int(record["encoding"]) == Encoding.ZSTD for record in self.sections.values())
+
+    def is_framed(self, kind: Kind) -> bool:
+        """Return whether a section is in frames, which unpack by themselves."""
+        return int(self.sections[kind]["encoding"]) == Encoding.FRAMES
+
+    def has_unpacked(self, kind: Kind) -> bool:
+        """Return whether a section is in memory already."""
+        return kind in self._loaded
+
+    @property
+    def unpacked_bytes(self) -> int:
+        """Size of the contents of all sections that do not map."""
+        return sum(
+            int(record["raw_bytes"])
+            for record in self.sections.values()
+            if int(record["encoding"]) != Encoding.RAW
+        )
+
+    @property
+    def has_framed_tails(self) -> bool:
+        """Whether tails are in frames, which are unpacked before they are searched."""
+        return self.offsets_bytes > 0
+
+    @property
+    def offsets_bytes(self) -> int:
+        """Bytes that tell in memory where the frames of tails begin."""
+        kinds = (Kind.TAILS, Kind.IN_TAILS)
+        framed = [kind for kind in kinds if kind in self.sections and self.is_framed(kind)]
+        return sum(
+            8 * (layout.num_frames(int(self.sections[kind]["raw_bytes"])) + 1) for kind in framed
+        )
 
     def raw_bytes(self, *kinds: Kind) -> int:
         """Size of the contents of sections of these kinds, the transpose's included."""
@@ -231,77 +290,70 @@ class Container(Closing):
         first = int(record["first_chunk"])
         return self.chunks[first : first + int(record["num_chunks"])]
 
+    def stored(self, kind: Kind) -> NDArray[np.uint8]:
+        """Return the stored bytes of a section."""
+        record = self.sections[kind]
+        return self.bytes[int(record["offset"]) :][: int(record["stored_bytes"])]
+
+    def frame_offsets(self, kind: Kind) -> NDArray[np.int64]:
+        """Return where the frames of a section begin in it, and where the last one ends."""
+        if kind not in self._offsets:
+            self._offsets[kind] = self._frames.offsets(self.sections[kind])
+        return self._offsets[kind]
+
     def chunk_bytes(self, chunk: np.void) -> NDArray[np.uint8]:
         """Return the stored bytes of one chunk."""
         return self.bytes[int(chunk["offset"]) :][: int(chunk["stored_bytes"])]
 
     def section(self, kind: Kind) -> NDArray[Any]:
-        """Return the contents of a section: a view of the mapping, or decompressed once."""
+        """Return the contents of a section: a view of the mapping, or unpacked once."""
         with self.file.loading, self.file.reading():
             if kind not in self._loaded:
-                record = self.sections[kind]
-                if int(record["encoding"]) == Encoding.RAW:
-                    offset, size = int(record["offset"]), int(record["raw_bytes"])
-                    data = self.bytes[offset : offset + size]
+                if int(self.sections[kind]["encoding"]) == Encoding.RAW:
+                    data = self.stored(kind)
                 else:
-                    self.expect_unpacking()
-                    data = self._decompress(kind, int(record["raw_bytes"]))
+                    data = unpack(self, kind, to_file=not self._has_room(kind))
                 self._loaded[kind] = data.view(layout.DTYPES[kind])
             return self._loaded[kind]
 
+    def part(self, kind: Kind, first: int, stop: int) -> NDArray[Any]:
+        """Return some items of a section, of which no others are unpacked."""
+        if kind in self._loaded or not self.is_framed(kind):
+            return self.section(kind)[first:stop]
+        dtype = np.dtype(layout.DTYPES[kind])
+        begin, end = first * dtype.itemsize, stop * dtype.itemsize
+        frame = begin // FRAME_BYTES
+        size = min(-(-end // FRAME_BYTES) * FRAME_BYTES, int(self.sections[kind]["raw_bytes"]))
+        with self.file.reading():
+            contents = np.empty(size - frame * FRAME_BYTES, np.uint8)
+            unpack_frames(self, kind, contents, frame)
+        return contents.view(dtype)[first - frame * FRAME_BYTES // dtype.itemsize :][: stop - first]
+
+    def _has_room(self, kind: Kind) -> bool:
+        """Return whether a section may be unpacked into memory."""
+        try:
+            # Small sections are counted by whoever asks for them.
+            if self.is_archive or kind % layout.TRANSPOSED == Kind.TAILS:
+                self.expect_unpacking()
+        except BudgetError:
+            if self.is_archive:
+                raise
+            return False
+        return True
+
     def expect_unpacking(self) -> None:
         """Refuse a graph that does not fit unpacked, before other memory is taken; asks once."""
-        if self.before_unpacking is not None and self.is_compressed:
-            self.before_unpacking(self.raw_bytes(*Kind))
+        if self.before_unpacking is not None and self.unpacked_bytes:
+            self.before_unpacking(self.unpacked_bytes)
             self.before_unpacking = None
-
-    def _decompress(self, kind: Kind, size: int) -> NDArray[np.uint8]:
-        # The frames must add up to the size before it is allocated: a crafted one could be absurd.
-        chunks = self.section_chunks(kind)
-        sizes = np.full(chunks.size, CHUNK_BYTES)
-        if chunks.size:
-            sizes[-1] = size - CHUNK_BYTES * (chunks.size - 1)
-        for chunk, expected in zip(chunks, sizes, strict=True):
-            self._check_frame(kind, self.chunk_bytes(chunk), int(expected))
-        # It begins at a page and fills whole pages, so that a GPU's driver can pin it as it is.
-        allocated = np.empty(layout.pages(size + SLACK_BYTES) + PAGE_BYTES, np.uint8)
-        data = allocated[-allocated.ctypes.data % PAGE_BYTES :][: size + SLACK_BYTES]
-
-        def work(i: int) -> None:
-            self.check_chunk(kind, chunks[i])
-            start = i * CHUNK_BYTES
-            data[start : start + int(sizes[i])] = self.decompress_chunk(
-                kind, chunks[i], int(sizes[i])
-            )
-
-        for _ in ordered_map(work, range(chunks.size), available_threads()):
-            pass
-        data[size:] = 0
-        data.flags.writeable = False
-        return data[:size]
-
-    def _check_frame(self, kind: Kind, frame: NDArray[np.uint8], expected: int) -> None:
-        try:
-            size = zstandard.get_frame_parameters(frame[:32].tobytes()).content_size
-        except zstandard.ZstdError as error:
-            raise self._error(f"{kind.name.lower()}: damaged zstd frame") from error
-        self._require(size == expected, f"{kind.name.lower()}: a zstd frame has the wrong size")
-
-    def decompress_chunk(self, kind: Kind, chunk: np.void, size: int) -> NDArray[np.uint8]:
-        """Contents of one zstd chunk whose frame declares ``size`` bytes."""
-        try:
-            raw = zstandard.ZstdDecompressor().decompress(
-                memoryview(self.chunk_bytes(chunk)), max_output_size=size, allow_extra_data=False
-            )
-        except zstandard.ZstdError as error:
-            raise self._error(f"{kind.name.lower()}: damaged zstd frame") from error
-        self._require(len(raw) == size, f"{kind.name.lower()}: a zstd frame has the wrong size")
-        return np.frombuffer(raw, np.uint8)
 
     def check_chunk(self, kind: Kind, chunk: np.void) -> None:
         """Compare one chunk with its checksum."""
+        self._check_sum(kind, chunk, self.chunk_bytes(chunk))
+
+    def _check_sum(self, kind: Kind, chunk: np.void, stored: NDArray[np.uint8]) -> None:
         self._require(
-            zlib.crc32(self.chunk_bytes(chunk)) == int(chunk["checksum"]),
+            zlib.crc32(stored) == int(chunk["checksum"]),
             f"section {kind.name.lower()} is damaged at byte {int(chunk['offset']):,}: "
             "copy or convert the graph again",
         )
@@ -321,7 +373,10 @@ class Container(Closing):
             self.file.mapping.madvise(mmap.MADV_WILLNEED, begin, size)
 
     def release(self) -> None:
-        """Release mapped pages; when touched again, they come from the page cache or the disk."""
+        """Release mapped pages, and small sections that were unpacked, to be read again at need."""
+        for kind in [kind for kind in self._loaded if self.is_framed(kind)]:
+            if kind % layout.TRANSPOSED != Kind.TAILS:
+                del self._loaded[kind]
         if self.file.mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
             self.file.mapping.madvise(mmap.MADV_DONTNEED)
 
@@ -335,6 +390,11 @@ class Container(Closing):
         self.bytes = np.empty(0, np.uint8)
         self.chunks = np.empty(0, layout.CHUNK)
         self.file.drop()
+
+
+def damaged_frame(kind: Kind, number: int) -> str:
+    """Say that a frame of a section cannot be unpacked."""
+    return f"{kind.name.lower()}: frame {number:,} is damaged: copy or convert the graph again"
 
 
 def bits_per_arc(file_bytes: int, num_arcs: int, *, directed: bool) -> float:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 import numpy as np
-import zstandard
 from numpy.typing import NDArray
 
 from oocbfs.formats.container import layout
 from oocbfs.formats.container.layout import CHUNK_BYTES, PAGE_BYTES, Encoding, Kind
-from oocbfs.formats.container.reader import Container
-from oocbfs.formats.io.ordered import ordered_map
 
 
 class SectionWriter:
@@ -115,49 +111,3 @@ def write_tables(
     file.write(layout.pack_page(header, sections))
     file.flush()
     return end + chunks.nbytes
-
-
-def compress_container(
-    file: BinaryIO,
-    source: Container,
-    level: int,
-    threads: int,
-    advance: Callable[[int], object] = lambda num_bytes: None,
-) -> int:
-    """Write ``source`` again with every section as zstd frames; returns the file's size."""
-    table = np.zeros(len(source.sections), layout.SECTION)
-    all_chunks: list[NDArray[np.void]] = []
-    end = PAGE_BYTES
-    for record, (kind, old) in zip(table, source.sections.items(), strict=True):
-        offset = end
-        chunks = np.zeros(int(old["num_chunks"]), layout.CHUNK)
-        frames = _compressed(source, kind, level, threads)
-        for chunk, (frame, raw_size) in zip(chunks, frames, strict=True):
-            file.seek(offset)
-            file.write(frame)
-            chunk["offset"], chunk["stored_bytes"] = offset, len(frame)
-            chunk["checksum"] = zlib.crc32(frame)
-            offset += len(frame)
-            advance(raw_size)
-        record["kind"], record["encoding"] = kind, Encoding.ZSTD
-        record["offset"], record["stored_bytes"] = end, offset - end
-        record["raw_bytes"] = old["raw_bytes"]
-        record["first_chunk"] = sum(map(len, all_chunks))
-        record["num_chunks"] = chunks.size
-        all_chunks.append(chunks)
-        end += layout.pages(offset - end)
-    kept = set(layout.HEADER.names or ()) - {"magic", "version", "checksum", "file_bytes"}
-    fields = {name: int(source.header[name]) for name in kept}
-    return write_tables(file, end, table, np.concatenate(all_chunks), fields)
-
-
-def _compressed(
-    source: Container, kind: Kind, level: int, threads: int
-) -> Iterator[tuple[bytes, int]]:
-    """Yield each chunk of a section as one zstd frame and its raw size, compressed in parallel."""
-
-    def work(chunk: np.void) -> tuple[bytes, int]:
-        raw = source.chunk_bytes(chunk)
-        return zstandard.ZstdCompressor(level=level).compress(memoryview(raw)), raw.size
-
-    yield from ordered_map(work, source.section_chunks(kind), threads)

@@ -33,6 +33,14 @@ def page_aligned(size: int) -> NDArray[np.uint8]:
     return np.frombuffer(memory, np.uint8)
 
 
+def unread(size: int) -> NDArray[np.uint8]:
+    """Return an array of so many bytes that takes no memory, because nobody reads it."""
+    if not size:
+        return np.empty(0, np.uint8)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    return np.frombuffer(mmap.mmap(-1, size, flags=flags, prot=mmap.PROT_READ), np.uint8)
+
+
 class DirectFile:
     """An open file that is read in whole pages by many threads.
 

@@ -38,7 +38,7 @@ def step(task, rows, disk, state, max_depth, target, clock, thread):
     if task == SMALL_LEVELS:
         return small_levels(rows, disk, state, max_depth, target, clock)
     if task == FILL_CACHE:
-        fill(disk, state)
+        fill(disk, state, thread)
     elif task == SWEEP:
         sweep(rows, state, (rows.heads.size + 63) >> 6, thread)
     elif task == TO_QUEUE:

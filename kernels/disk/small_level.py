@@ -15,7 +15,7 @@ from oocbfs.kernels.atomics import atomic_add, kernel, nanoseconds
 from oocbfs.kernels.constants import NO_HEAD, ONE, SEGMENT_BYTES, ZERO
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.read import PAGE_BYTES, read_pages
-from oocbfs.kernels.disk.stream import NO_ROWS, add_row
+from oocbfs.kernels.disk.stream import BUFFER_BYTES, NO_ROWS, add_row
 from oocbfs.kernels.gather import BATCH, gather_segment
 from oocbfs.kernels.region import SLICE_NANOSECONDS
 from oocbfs.kernels.rows import row_begin
@@ -35,24 +35,25 @@ _FEW_BLOCKS = 4
 
 
 @kernel
-def _load(disk, state, block):
+def _load(disk, state, block, thread):
     """Read one block into its slot; tell whether that worked."""
     begin = block * BLOCK_BYTES
     pages = (min(BLOCK_BYTES, disk.tail_bytes - begin) + PAGE_BYTES - 1) // PAGE_BYTES
     slot = block % state.tags.size
     count = pages * PAGE_BYTES
-    return read_pages(state.cache, slot * BLOCK_BYTES, count, disk, begin, state.control)
+    cache, scratch = state.cache, state.buffers[thread, BUFFER_BYTES:]
+    return read_pages(cache, slot * BLOCK_BYTES, count, disk, begin, state.control, scratch)
 
 
 @kernel
-def fill(disk, state):
+def fill(disk, state, thread):
     """Read missing blocks until none are left."""
     control = state.control
     while control[words.FAILED] == 0:
         i = atomic_add(control, words.CURSOR, 1)
         if i >= control[words.NUM_MISSING]:
             return
-        _load(disk, state, state.missing[i])
+        _load(disk, state, state.missing[i], thread)
 
 
 @kernel
@@ -99,7 +100,7 @@ def _find_row(disk, state, begin, end):
     for block in range(first, last + 1):
         slot = block % tags.size
         if tags[slot] != block:
-            if not _load(disk, state, block):
+            if not _load(disk, state, block, 0):
                 return cache, np.int64(0)
             tags[slot] = block
         shift = slot * BLOCK_BYTES - block * BLOCK_BYTES
@@ -206,7 +207,7 @@ def _prepare(rows, disk, state, frontier):
         control[words.FILLED] = 1
         return FILL
     for i in range(num_missing):
-        _load(disk, state, state.missing[i])
+        _load(disk, state, state.missing[i], 0)
     return FINISHED
 
 

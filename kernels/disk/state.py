@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 # Words of every control array. The cursor has a cache line (8 words) of its own.
 CURSOR = 0
 # Sums over the threads of a step, and how it failed.
-FOUND, EDGES, HEADS, TAIL_BYTES, DISK_BYTES, FAILED, SYSTEM_ERROR = range(8, 15)
+FOUND, EDGES, HEADS, TAIL_BYTES, DISK_BYTES, FAILED, SYSTEM_ERROR, FRAME = range(8, 16)
 SUMS = slice(FOUND, FAILED)
 # What the rows of the next frontier, and of the vertices whose heads missed, cost to read.
 FRONTIER_PAGES, FRONTIER_READS, ROW_BYTES, PENDING_PAGES, PENDING_READS = range(16, 21)
@@ -21,8 +21,9 @@ BITMAPS = slice(FRONTIER_BITMAP, PENDING_BITMAP + 1)
 FRONTIER_SIZE, QUEUE, FILLED, NUM_MISSING, DEPTH, LARGEST = range(29, 35)
 CONTROL_WORDS = 40
 
-# How a step failed: a tail holds what no converter wrote, or the file cannot be read.
-MALFORMED, READ_FAILED = 1, 2
+# How a step failed: a tail holds what no converter wrote, the file cannot be read, or a frame of
+# the out- or in-tails (a word tells which one) cannot be unpacked.
+MALFORMED, READ_FAILED, DAMAGED, DAMAGED_IN = range(1, 5)
 
 
 class DiskState(NamedTuple):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from oocbfs.kernels.atomics import atomic_add, inlined, kernel
-from oocbfs.kernels.constants import SEGMENT_BYTES
+from oocbfs.kernels.constants import FRAME_BYTES, SEGMENT_BYTES
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.read import PAGE_BYTES, read_pages
 from oocbfs.kernels.region import take_chunk
@@ -26,6 +26,8 @@ from oocbfs.kernels.rows import row_begin
 CHUNK_BYTES = 1 << 18
 # What a thread's buffer holds: a chunk, and the rest of the pages in which it begins and ends.
 BUFFER_BYTES = CHUNK_BYTES + 2 * PAGE_BYTES
+# What scratch has room for: the frames that hold so much, and the rest of their pages.
+STORED_BYTES = BUFFER_BYTES + 2 * FRAME_BYTES + 2 * PAGE_BYTES
 # Pages between two wanted rows that are cheaper to read than another read would be.
 GAP_PAGES = 4
 
@@ -143,6 +145,7 @@ def make_stream(find_wanted, next_wanted, use_extent):
     def stream(rows, disk, state, thread):
         """Take chunks of the tails until none are left; read their wanted rows and use them."""
         control, buffer = state.control, state.buffers[thread]
+        scratch = buffer[BUFFER_BYTES:]
         edges = 0
         num_bytes = 0
         while control[words.FAILED] == 0:
@@ -156,7 +159,7 @@ def make_stream(find_wanted, next_wanted, use_extent):
                 if extent.first >= stop:
                     break
                 begin, end = extent.first_page * PAGE_BYTES, extent.end_page * PAGE_BYTES
-                if not read_pages(buffer, 0, end - begin, disk, begin, control):
+                if not read_pages(buffer, 0, end - begin, disk, begin, control, scratch):
                     break
                 more_edges, more_bytes = use_extent(rows, state, wanted, extent, buffer, thread)
                 if more_edges < 0:

@@ -14,7 +14,7 @@ from oocbfs.kernels.atomics import inlined, kernel, load_word, prefetch
 from oocbfs.kernels.constants import HALF_BITS, LOW_HALF, SEGMENT_BYTES
 from oocbfs.kernels.gather import gather_segment
 from oocbfs.kernels.point import state as words
-from oocbfs.kernels.point.read import expect_bytes, read_bytes
+from oocbfs.kernels.point.read import expect_contents, read_contents
 
 _AHEAD = 4
 # Rows of spans.
@@ -86,21 +86,22 @@ def make_walk(visit):
     @kernel
     def read_spans(rows, reach, first, stop):
         """Read the heads of rows and where their tails are, and ask for the tails."""
-        spans, buffer, descriptor = reach.spans, reach.buffer, rows.descriptor
+        spans, buffer = reach.spans, reach.buffer
         if stop - first > 1:
             for entry in range(first, stop):
                 u = np.int64(reach.queue[entry])
-                expect_bytes(descriptor, rows.heads_at + 4 * u, np.int64(4))
-                expect_bytes(descriptor, rows.starts_at + 4 * u, np.int64(8))
+                expect_contents(rows, words.HEADS, 4 * u, np.int64(4))
+                expect_contents(rows, words.STARTS, 4 * u, np.int64(8))
         for entry in range(first, stop):
             u = np.int64(reach.queue[entry])
-            at, i = rows.heads_at + 4 * u, entry - first
-            if not read_bytes(descriptor, buffer, np.int64(4), at, reach.control):
-                return np.int64(words.READ_FAILED)
+            i = entry - first
+            status = read_contents(rows, reach, words.HEADS, 4 * u, np.int64(4))
+            if status != words.WHOLE:
+                return status
             spans[_HEAD, i] = np.int64(load_word(buffer, 0) & LOW_HALF)
-            at = rows.starts_at + 4 * u
-            if not read_bytes(descriptor, buffer, np.int64(8), at, reach.control):
-                return np.int64(words.READ_FAILED)
+            status = read_contents(rows, reach, words.STARTS, 4 * u, np.int64(8))
+            if status != words.WHOLE:
+                return status
             word = load_word(buffer, 0)
             begin, end = (
                 tail_begin(rows, u, word & LOW_HALF),
@@ -112,7 +113,7 @@ def make_walk(visit):
             spans[_BEGIN, i], spans[_END, i] = begin, end
             if begin < end and stop - first > 1:
                 size = min(end - begin, np.int64(words.BUFFER_BYTES))
-                expect_bytes(descriptor, rows.tails_at + begin, size)
+                expect_contents(rows, words.TAILS, begin, size)
         return np.int64(words.WHOLE)
 
     @kernel
@@ -124,10 +125,11 @@ def make_walk(visit):
         count = np.int64(spans[_HEAD, i] < rows.num_ids)
         while True:
             size = min(end - begin, np.int64(words.BUFFER_BYTES))
-            if size > 0 and not read_bytes(
-                rows.descriptor, buffer, size, rows.tails_at + begin, reach.control
-            ):
-                return np.int64(words.READ_FAILED)
+            status = np.int64(words.WHOLE)
+            if size > 0:
+                status = read_contents(rows, reach, words.TAILS, begin, size)
+            if status != words.WHOLE:
+                return status
             status = show_tail(rows, reach, entry, count, buffer, np.int64(0), size)
             begin += size
             if status != words.WHOLE or begin >= end:

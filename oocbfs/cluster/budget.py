@@ -10,7 +10,7 @@ from oocbfs.cluster.shard import ShardRef
 from oocbfs.errors import BudgetError
 from oocbfs.formats.container.reader import Container
 from oocbfs.graph.sizes import Sizes
-from oocbfs.plan.disk import SEARCH_BYTES
+from oocbfs.plan.disk import SEARCH_BYTES, scratch_bytes
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
@@ -40,10 +40,13 @@ def choose_shard_engine(container: Container, ref: ShardRef) -> str:
     sizes = Sizes.of(container)
     bitmap_bytes = _SHARD_BITMAPS * (ref.num_vertices // 8 + 16)
     # Shards are of about the same size.
-    mapped_bytes = memory.used_bytes() + bitmap_bytes + ref.held * sizes.file_bytes
+    mapped_bytes = (
+        memory.used_bytes() + bitmap_bytes + ref.held * (sizes.file_bytes + sizes.unpacked_bytes)
+    )
     if ref.engine == "auto" and mapped_bytes <= ref.memory:
         return "cpu"
     least_bytes = memory.used_bytes() + bitmap_bytes + sizes.fast_bytes + SEARCH_BYTES
+    least_bytes += scratch_bytes() * container.has_framed_tails
     if least_bytes > ref.memory:
         raise BudgetError(
             f"{ref.path}: a search needs {memory.format_size(least_bytes)} of memory and may take "

@@ -140,7 +140,9 @@ class ShardFolder(AnyStored):
         manifest = self.manifest
         containers = [self.shard(number) for number in range(self.shape.cut.num_shards)]
         found = self._info(
-            bits_per_arc=manifest.bits_per_arc, file_bytes=manifest.file_bytes, unpacked_bytes=0
+            bits_per_arc=manifest.bits_per_arc,
+            file_bytes=manifest.file_bytes,
+            unpacked_bytes=sum(shard.unpacked_bytes for shard in containers),
         )
         return found | {
             "parts": [

@@ -22,15 +22,17 @@ from oocbfs.conversion.row_writer import EncodedRows, RowWriter, choose_block_sh
 from oocbfs.errors import QueryError
 from oocbfs.formats.container import layout
 from oocbfs.formats.container.cut import Cut
+from oocbfs.formats.container.framing import frame_file
 from oocbfs.formats.container.layout import ROW_KINDS, TRANSPOSED, Kind
 from oocbfs.formats.container.reader import Container
 from oocbfs.formats.container.writer import ContainerWriter
 from oocbfs.formats.io.limits import MAX_SHARDS
+from oocbfs.formats.io.ordered import available_threads
 from oocbfs.formats.output.atomic import check_space
 from oocbfs.formats.output.folder import atomic_folder, check_folder
 from oocbfs.kernels.shards.copying import copy_ranges
 from oocbfs.progress import Phases
-from oocbfs.settings import check_whole
+from oocbfs.settings import CodecName, check_choice, check_whole
 
 # Rows and bytes of tails that are looked at together, unless a word of 64 rows has more.
 _PIECE_WORDS = 1 << 12
@@ -44,6 +46,7 @@ def shard(
     output: str | os.PathLike[str],
     *,
     parts: int,
+    codec: CodecName = "auto",
     force: bool = False,
     progress: bool = False,
 ) -> Manifest:
@@ -68,7 +71,7 @@ def shard(
             container.file.reading(),
         ):
             phases = Phases(show=progress)
-            return _Sharding(container, folder, parts, phases).run(Path(output))
+            return _Sharding(container, folder, parts, codec, phases).run(Path(output))
 
 
 def convert_sharded(
@@ -76,6 +79,7 @@ def convert_sharded(
     output: str | os.PathLike[str],
     *,
     parts: int,
+    codec: CodecName = "auto",
     force: bool = False,
     progress: bool = False,
     **settings: Any,  # noqa: ANN401
@@ -85,16 +89,16 @@ def convert_sharded(
     The folder needs twice the space for a while. See ``oocbfs.convert`` and ``shard``.
     """
     check_whole("parts", parts, range(1, MAX_SHARDS + 1))
-    if settings.get("zstd") is not None:
-        raise QueryError("the shards of a graph are not compressed: leave out --zstd")
+    check_choice("codec", codec, CodecName)
     check_folder(output, force=force, may_replace=is_ours)
     if settings.get("tmp") is None:
         settings["tmp"] = Path(os.path.realpath(output)).parent
     with atomic_folder(output, force=force, may_replace=is_ours) as folder:
         whole = folder / "graph.ocg"
-        report = convert(inputs, whole, progress=progress, **settings)
+        report = convert(inputs, whole, codec="raw", progress=progress, **settings)
         with Container(whole) as container, container.file.reading():
-            manifest = _Sharding(container, folder, parts, Phases(show=progress)).run(Path(output))
+            phases = Phases(show=progress)
+            manifest = _Sharding(container, folder, parts, codec, phases).run(Path(output))
         whole.unlink()
     return replace(
         report,
@@ -112,8 +116,11 @@ def is_ours(folder: Path) -> bool:
 class _Sharding:
     """One graph on its way into shards."""
 
-    def __init__(self, container: Container, folder: Path, parts: int, phases: Phases) -> None:
+    def __init__(
+        self, container: Container, folder: Path, parts: int, codec: CodecName, phases: Phases
+    ) -> None:
         self._container, self._folder, self._phases = container, folder, phases
+        self._codec = codec
         self._cut = Cut(container.num_vertices, parts)
         self._degrees: NDArray[np.uint32] = container.section(Kind.DEGREES)
         self._sides = (0, TRANSPOSED) if container.directed else (0,)
@@ -153,11 +160,12 @@ class _Sharding:
     def _write_vertices(self, advance: Callable[[int], object]) -> File:
         """Write what is about vertices and not about rows, and the degrees of all."""
         source = self._container
-        row_kinds = {Kind(kind + side) for kind in ROW_KINDS for side in (0, TRANSPOSED)}
+        not_kept = {Kind(kind + side) for kind in ROW_KINDS for side in (0, TRANSPOSED)}
+        not_kept ^= {Kind.DEGREES, Kind.FRAMES}
         with open(self._folder / VERTICES, "w+b") as file:
             writer = ContainerWriter(file)
             for kind, record in source.sections.items():
-                if kind in row_kinds and kind is not Kind.DEGREES:
+                if kind in not_kept:
                     continue
                 section = writer.begin(kind, int(record["raw_bytes"]))
                 values = source.section(kind)
@@ -217,7 +225,8 @@ class _Sharding:
 
     def _finish(self, file: BinaryIO, writer: ContainerWriter, **fields: int) -> File:
         """End a container; returns what the manifest says of it."""
-        size = writer.finish(**self._common, **fields)
+        writer.finish(**self._common, **fields)
+        size = frame_file(file, self._codec, available_threads()).file_bytes
         os.fsync(file.fileno())
         file.seek(0)
         header = np.frombuffer(file.read(layout.HEADER.itemsize), layout.HEADER)[0]

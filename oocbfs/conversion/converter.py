@@ -6,7 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,8 +22,9 @@ from oocbfs.conversion.reconcile import check_declared, reconcile_direction, rec
 from oocbfs.conversion.removal import Removal, Removed
 from oocbfs.conversion.resources import Resources
 from oocbfs.errors import InputError, QueryError
+from oocbfs.formats.container.framing import Framing, frame_file
 from oocbfs.formats.container.reader import Container, bits_per_arc
-from oocbfs.formats.container.writer import ContainerWriter, compress_container
+from oocbfs.formats.container.writer import ContainerWriter
 from oocbfs.formats.edges import Declared, EdgeStream
 from oocbfs.formats.io.closing import release
 from oocbfs.formats.io.folders import find_files
@@ -33,12 +34,11 @@ from oocbfs.formats.output.atomic import atomic_output, check_outputs
 from oocbfs.formats.tables.columns import TableOptions, TextIds, make_options
 from oocbfs.progress import Phases
 from oocbfs.settings import (
-    ZSTD_LEVELS,
+    CodecName,
     IdNames,
     KeptOrderName,
     OrderName,
     check_choice,
-    check_whole,
 )
 
 _log = logging.getLogger(__name__)
@@ -66,6 +66,8 @@ class Report:
     missing_vertices: int
     order: str
     order_why: str
+    codec: str
+    codec_why: str
     ids: str
     first_id: int
     max_degree: int
@@ -90,7 +92,7 @@ class _Target:
 
     output: str | os.PathLike[str]
     tmp: str | os.PathLike[str] | None
-    zstd: int | None
+    codec: CodecName
     force: bool
     in_place: bool
 
@@ -166,7 +168,7 @@ def convert(
     allow_empty: bool = False,
     remove: Any = None,  # noqa: ANN401
     remove_vertices: Any = None,  # noqa: ANN401
-    zstd: int | None = None,
+    codec: CodecName = "auto",
     tmp: str | os.PathLike[str] | None = None,
     force: bool = False,
     in_place: bool = False,
@@ -217,8 +219,9 @@ def convert(
         in each line.
     allow_empty
         Take files without edges and vertices; by default they are refused.
-    zstd
-        Compression level for an archive; None keeps the sections as they map into memory.
+    codec
+        ``"zstd"`` compresses the file in frames that unpack by themselves, ``"raw"`` lets it map
+        into memory as it is; ``"auto"`` compresses what a sample shows to become much smaller.
     tmp
         Folder for temporary data; None is the output's.
     in_place
@@ -227,10 +230,10 @@ def convert(
     check_choice("ids", ids, IdNames)
     given = sort_out(inputs)
     check_choice("order", order, KeptOrderName)
-    check_whole("zstd", zstd, ZSTD_LEVELS)
+    check_choice("codec", codec, CodecName)
     half = memory_.available_bytes() // 2
     asked = _Asked(
-        _Target(output, tmp, zstd, force=force, in_place=in_place),
+        _Target(output, tmp, codec, force=force, in_place=in_place),
         remove,
         remove_vertices,
         format,
@@ -257,7 +260,7 @@ def _convert(given: Inputs, ids: IdNames, asked: _Asked) -> Report:
     start = time.perf_counter()
     gone = Inputs() if asked.remove is None else sort_out(asked.remove)
     asked.check(given, gone)
-    target, folder, zstd = asked.target, asked.target.folder, asked.target.zstd
+    target, folder = asked.target, asked.target.folder
     with ExitStack() as stack:
         graphs = given.open_graphs(stack, asked.budget_bytes)
         gone_graphs = gone.open_graphs(stack, asked.budget_bytes)
@@ -307,16 +310,17 @@ def _convert(given: Inputs, ids: IdNames, asked: _Asked) -> Report:
         conversion.sort(asked.order, directed=directed)
         choice = conversion.choose_order(asked.order)
         _log.debug("order %s: %s", choice.order.name.lower(), choice.why)
-        raw = final if zstd is None else stack.enter_context(unnamed_file(folder))
-        with nullcontext() if zstd is None else explained_writes(folder):
-            container = ContainerWriter(raw)
-            fields = conversion.write(container)
-            file_bytes = container.finish(**fields)
+        container = ContainerWriter(final)
+        fields = conversion.write(container)
+        file_bytes = container.finish(**fields)
         memory_.give_back()
-        with Container(target.path, raw.fileno()) as written:
-            if zstd is not None:
-                with phases("compress", file_bytes, "B") as bar:
-                    file_bytes = compress_container(final, written, zstd, threads, bar.update)
+        framing = Framing(file_bytes, "raw", "as asked for")
+        if target.codec != "raw":
+            with phases("compress", file_bytes, "B") as bar:
+                framing = frame_file(final, target.codec, threads, bar.update)
+        file_bytes = framing.file_bytes
+        with Container(target.path, final.fileno()):
+            pass
     counts = conversion.counts
     done = Removed() if removal is None else removal.done
     seconds = time.perf_counter() - start
@@ -340,6 +344,8 @@ def _convert(given: Inputs, ids: IdNames, asked: _Asked) -> Report:
         missing_vertices=done.missing_vertices,
         order=choice.order.name.lower(),
         order_why=choice.why,
+        codec=framing.codec,
+        codec_why=framing.why,
         ids=_kind_of_ids(conversion.ids, ids),
         first_id=conversion.ids.first_id,
         max_degree=fields["max_degree"],

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any
 from oocbfs.conversion.converter import convert
 from oocbfs.conversion.inputs import sort_out
 from oocbfs.errors import OutputError, QueryError
-from oocbfs.formats.container.layout import Encoding
+from oocbfs.formats.container.layout import Encoding, Kind
 from oocbfs.formats.output.atomic import explained
 from oocbfs.graph.stored import open_stored
+from oocbfs.settings import CodecName
 
 if TYPE_CHECKING:
     from oocbfs.conversion.converter import Report
-
-# Of a graph that is compressed, by a level that the file does not tell.
-_ZSTD_LEVEL = 3
 
 
 def update(
@@ -28,7 +26,7 @@ def update(
     *,
     remove: Any = None,  # noqa: ANN401
     remove_vertices: Any = None,  # noqa: ANN401
-    zstd: int | None = None,
+    codec: CodecName | None = None,
     **settings: Any,  # noqa: ANN401
 ) -> Report:
     """Add edges to a graph file and take others out.
@@ -42,8 +40,8 @@ def update(
         A graph file.
     add, remove, remove_vertices
         As the inputs, ``remove`` and ``remove_vertices`` of `convert`.
-    zstd
-        As for `convert`; a graph that is compressed stays so.
+    codec
+        As for `convert`; a graph whose tails are compressed stays so, others are looked at.
     settings
         ``order``, ``memory``, ``threads``, ``tmp``, and how tables are read, as for `convert`.
 
@@ -56,16 +54,16 @@ def update(
         raise QueryError("nothing to update: say what to add or to remove")
     open_stored(graph).close()  # what is no graph is refused in the words of all verbs
     with _locked(graph), open_stored(graph) as stored:
-        sections = stored._container.sections.values()
-        if zstd is None and any(one["encoding"] == Encoding.ZSTD for one in sections):
-            zstd = _ZSTD_LEVEL
+        if codec is None:
+            tails = stored._container.sections[Kind.TAILS]
+            codec = "auto" if int(tails["encoding"]) == Encoding.RAW else "zstd"
         more = [] if add is None else sort_out(add).all
         return convert(
             [graph, *more],
             graph,
             remove=remove,
             remove_vertices=remove_vertices,
-            zstd=zstd,
+            codec=codec,
             force=True,
             in_place=True,
             **settings,

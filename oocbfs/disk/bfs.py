@@ -86,7 +86,7 @@ def search(
         records["num_levels"] = 1
         return DiskSearch(records, records.size)
     num_threads = max(READERS, threads)
-    state = _make_state(levels[:n], parents, num_threads, rows.out_disk.tail_bytes, cache_bytes)
+    state = _make_state(levels[:n], parents, num_threads, rows, cache_bytes)
     with Readers(rows.file, state.control, num_threads) as readers:
         search = _Search(
             rows=rows,
@@ -247,9 +247,10 @@ def _make_state(
     levels: NDArray[np.int32],
     parents: NDArray[np.uint32] | None,
     num_threads: int,
-    tail_bytes: int,
+    disk_rows: DiskRows | None,
     cache_bytes: int,
 ) -> DiskState:
+    tail_bytes = 0 if disk_rows is None else disk_rows.out_disk.tail_bytes
     num_blocks = tail_bytes // BLOCK_BYTES + 1
     slots = max(2, min(cache_bytes // BLOCK_BYTES, num_blocks))
     # A level may take half of the cache, or all of it if it holds everything.
@@ -258,7 +259,7 @@ def _make_state(
         levels=levels,
         parents=_NO_PARENTS if parents is None else parents,
         bitmaps=np.zeros((4, (levels.size + 63) // 64 + 1), np.uint64),
-        buffers=make_buffers(num_threads),
+        buffers=make_buffers(num_threads, framed=disk_rows is not None and disk_rows.is_framed),
         ids=np.empty((num_threads, 2 * BATCH), np.uint32),
         queue=np.empty((2, QUEUE_SIZE), np.uint32),
         cache=page_aligned(slots * BLOCK_BYTES + PAGE_BYTES),
@@ -278,5 +279,5 @@ CODE = (Code(kernels.step, __name__, "load"),)
 def load() -> None:
     """Compile the kernels or load them from the cache, so that no search's time includes it."""
     rows = read_only(one_row())
-    state = _make_state(np.zeros(1, np.int32), None, 1, 0, 0)
+    state = _make_state(np.zeros(1, np.int32), None, 1, None, 0)
     kernels.step(kernels.FILL_CACHE, rows, NO_TAILS, state, 0, 0, 0, 0)

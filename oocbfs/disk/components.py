@@ -36,7 +36,7 @@ def connect(
     """
     work = Work(rows.out_rows, rows.in_rows if both else None, labels, threads)
     work.run("heads", POINT_TO_HEADS, LINK_HEADS)
-    state = _make_state(labels, READERS)
+    state = _make_state(labels, READERS, framed=rows.is_framed)
     control = state.control
     control[words.LARGEST], _ = work.find_largest()
     start = time.perf_counter()
@@ -62,10 +62,12 @@ def _read_tails(file_rows: DiskRows, rows: Rows, disk: Disk, state: DiskForestSt
         readers.run(num_readers, link_tails, rows, disk, state)
 
 
-def _make_state(labels: NDArray[np.uint32], num_threads: int) -> DiskForestState:
+def _make_state(
+    labels: NDArray[np.uint32], num_threads: int, *, framed: bool = False
+) -> DiskForestState:
     return DiskForestState(
         labels=labels,
-        buffers=make_buffers(num_threads),
+        buffers=make_buffers(num_threads, framed=framed),
         control=np.zeros(words.CONTROL_WORDS, np.int64),
     )
 

@@ -83,7 +83,7 @@ def search_many(
         ``levels``.
     """
     num_threads = max(READERS, threads)
-    state = _make_state(num_threads, rows.num_non_isolated, width, levels)
+    state = _make_state(num_threads, rows.num_non_isolated, width, levels, framed=rows.is_framed)
     with Readers(rows.file, state.control, num_threads) as readers:
         search = _Search(rows, sources, state, readers, threads, max_levels)
         return search.run(dict(enumerate(targets or ())))
@@ -243,12 +243,17 @@ class _Search:
 
 
 def _make_state(
-    num_threads: int, num_vertices: int, width: int, levels: NDArray[np.int8] | None
+    num_threads: int,
+    num_vertices: int,
+    width: int,
+    levels: NDArray[np.int8] | None,
+    *,
+    framed: bool = False,
 ) -> DiskManyState:
     return DiskManyState(
         pairs=np.zeros(2 * num_vertices, WORDS[width]),
         levels=_NO_LEVELS if levels is None else levels,
-        buffers=make_buffers(num_threads),
+        buffers=make_buffers(num_threads, framed=framed),
         ids=np.empty((num_threads, BATCH), np.uint32),
         end_pages=np.zeros((num_threads, 64), np.int64),
         sums=np.zeros((num_threads, 3, 64), np.int64),

@@ -12,12 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import FormatError
+from oocbfs.formats.container.layout import Kind
+from oocbfs.formats.container.reader import damaged_frame
 from oocbfs.formats.io.direct import DirectFile, page_aligned
+from oocbfs.formats.io.zstd_library import make_scratch
 from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.read import PAGE_BYTES
-from oocbfs.kernels.disk.stream import BUFFER_BYTES
+from oocbfs.kernels.disk.stream import BUFFER_BYTES, STORED_BYTES
 from oocbfs.kernels.threads import Pool
 
+_SECTIONS = {words.DAMAGED: Kind.TAILS, words.DAMAGED_IN: Kind.IN_TAILS}
 _Counts = TypeVar("_Counts", np.int64, NDArray[np.int64])
 
 # From so many bytes a vertex on, reading the frontier's rows costs more than the heads pass.
@@ -26,8 +30,10 @@ HEADS_WORTH = 1.0
 _READ_BYTES = 16 << 10
 
 
-def make_buffers(num_threads: int) -> NDArray[np.uint8]:
-    """Return a buffer for each thread, for what it reads."""
+def make_buffers(num_threads: int, *, framed: bool = False) -> NDArray[np.uint8]:
+    """Return a buffer for each thread, for what it reads, and scratch for frames behind it."""
+    if framed:
+        return make_scratch(num_threads, STORED_BYTES, buffer_bytes=BUFFER_BYTES)
     return page_aligned(num_threads * BUFFER_BYTES).reshape(num_threads, BUFFER_BYTES)
 
 
@@ -75,8 +81,17 @@ class Readers:
                 # waits for them.
                 control[words.FAILED] = words.READ_FAILED
                 raise
-        if control[words.FAILED] == words.MALFORMED:
-            raise FormatError(f"{self._file.path}: a row is damaged: run 'oocbfs verify'")
-        if control[words.FAILED]:
-            raise self._file.explain(int(control[words.SYSTEM_ERROR]))
+        check_read(self._file, control)
         return returned or 0
+
+
+def check_read(file: DirectFile, control: NDArray[np.int64]) -> None:
+    """Raise why a step failed, if it did."""
+    failed = int(control[words.FAILED])
+    if failed == words.MALFORMED:
+        raise FormatError(f"{file.path}: a row is damaged: run 'oocbfs verify'")
+    if failed in _SECTIONS:
+        problem = damaged_frame(_SECTIONS[failed], int(control[words.FRAME]))
+        raise FormatError(f"{file.path}: {problem}")
+    if failed:
+        raise file.explain(int(control[words.SYSTEM_ERROR]))

@@ -134,7 +134,7 @@ def _plan_again(device: Device, budget: Budget, wanted: int, error: PinError) ->
 def disks_of(graph: StoredGraph) -> tuple[DiskTails, DiskTails]:
     """Return where the tails of both directions are on disk."""
     rows = graph.disk_rows
-    out, back = (DiskTails(rows.file, side.offset) for side in (rows.out_disk, rows.in_disk))
+    out, back = (DiskTails(rows.file, side) for side in (rows.out_disk, rows.in_disk))
     return out, back
 
 

@@ -18,11 +18,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.disk.step import check_read
 from oocbfs.formats.io.direct import DirectFile
+from oocbfs.formats.io.zstd_library import make_scratch
 from oocbfs.gpu.device import Device, Memory
 from oocbfs.gpu.rows import ResidentRows
 from oocbfs.graph.rows import rows_before
+from oocbfs.kernels.constants import FRAME_BYTES
 from oocbfs.kernels.cuda.source import DISK_BLOCK_BYTES
+from oocbfs.kernels.disk import state as words
+from oocbfs.kernels.disk.read import Disk, read_frames
 from oocbfs.kernels.threads import Pool, Task
 from oocbfs.plan.device import NUM_SLOTS, slot_bytes
 from oocbfs.plan.ranges import PAGE_BYTES, ByteRange
@@ -36,11 +41,36 @@ _READ_BYTES = 512 << 10
 Launch = Callable[[NDArray[Any], int, int], None]
 
 
-class DiskTails(NamedTuple):
-    """Where the tails of one direction are: a file, and the offset of the page where they begin."""
+class DiskTails:
+    """The tails of one direction, in a file."""
 
-    file: DirectFile
-    offset: int
+    def __init__(self, file: DirectFile, disk: Disk) -> None:
+        self.file, self.disk = file, disk
+        self._scratch: deque[NDArray[np.uint8]] = deque()
+
+    def read_into(self, out: NDArray[np.uint8], begin: int) -> None:
+        """Fill whole pages with the tails from a page on."""
+        disk = self.disk
+        if not disk.frames.size:
+            self.file.read_into(out, disk.offset + begin)
+            return
+        try:
+            scratch = self._scratch.pop()
+        except IndexError:
+            scratch = make_scratch(1, _READ_BYTES + 2 * FRAME_BYTES + 2 * PAGE_BYTES)[0]
+        control = np.zeros(words.CONTROL_WORDS, np.int64)
+        read_frames(out, disk, begin, control, scratch)
+        check_read(self.file, control)
+        self._scratch.append(scratch)
+
+    def stored_bytes(self, begin: int, end: int) -> int:
+        """Return how many bytes of the file are read for some of the tails."""
+        frames = self.disk.frames
+        if not frames.size:
+            return end - begin
+        last = min(-(-end // FRAME_BYTES), frames.size - 1)
+        pages = frames[last] // -PAGE_BYTES * -PAGE_BYTES, frames[begin // FRAME_BYTES]
+        return int(pages[0] - pages[1] // PAGE_BYTES * PAGE_BYTES)
 
 
 class _Piece(NamedTuple):
@@ -197,9 +227,8 @@ class Staging:
         submitted = []
         for begin, end in reads:
             out = slot.memory[begin - piece.base : end - piece.base]
-            offset = side.disk.offset + begin
-            submitted.append(self._pool.submit(side.disk.file.read_into, out, offset))
-            self._bytes_read += end - begin
+            submitted.append(self._pool.submit(side.disk.read_into, out, begin))
+            self._bytes_read += side.disk.stored_bytes(begin, end)
         return _Filling(piece, slot, submitted)
 
     def _finish(self, side: StagedSide, filling: _Filling, launch: Launch) -> None:

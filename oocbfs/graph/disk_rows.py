@@ -14,9 +14,11 @@ from oocbfs.formats.container import layout
 from oocbfs.formats.container.layout import TRANSPOSED, Kind
 from oocbfs.formats.container.opened import stamp
 from oocbfs.formats.container.reader import Container
-from oocbfs.formats.io.direct import DirectFile
+from oocbfs.formats.io.direct import DirectFile, unread
+from oocbfs.formats.io.zstd_library import find_zstd
 from oocbfs.graph.rows import checked, no_rows
-from oocbfs.kernels.disk.read import Disk
+from oocbfs.kernels.disk import state as words
+from oocbfs.kernels.disk.read import NO_FRAMES, Disk
 from oocbfs.kernels.rows import Rows, read_only
 from oocbfs.kernels.threads import renewed_after_fork
 from oocbfs.lazy import lazy
@@ -47,6 +49,11 @@ class DiskRows:
             raise FormatError(f"{container.path}: was replaced while it was open: open it again")
         # One search at a time, because each would take the budget for itself.
         self.lock = renewed_after_fork(threading.Lock())
+
+    @property
+    def is_framed(self) -> bool:
+        """Whether tails of a direction are in frames, which readers need scratch for."""
+        return bool(self.out_disk.frames.size or self.in_disk.frames.size)
 
     @property
     def is_loaded(self) -> bool:
@@ -83,8 +90,13 @@ class DiskRows:
         _ = self.out_rows, self.in_rows
 
     def _locate(self, side: int) -> Disk:
-        record = self._container.sections[Kind(Kind.TAILS + side)]
-        return Disk(self.file.descriptor, int(record["offset"]), int(record["raw_bytes"]))
+        kind = Kind(Kind.TAILS + side)
+        record = self._container.sections[kind]
+        place = (self.file.descriptor, int(record["offset"]), int(record["raw_bytes"]))
+        if not self._container.is_framed(kind):
+            return Disk(*place, NO_FRAMES)
+        frames, decompress = self._container.frame_offsets(kind), find_zstd().decompress
+        return Disk(*place, frames, decompress, words.DAMAGED_IN if side else words.DAMAGED)
 
     def _load(self, side: int) -> Rows:
         container = self._container
@@ -93,7 +105,7 @@ class DiskRows:
             self._section(Kind(kind + side), size)
             for kind, size in zip(_FAST_KINDS, sizes, strict=True)
         )
-        tails = container.section(Kind(Kind.TAILS + side))
+        tails = unread(int(container.sections[Kind(Kind.TAILS + side)]["raw_bytes"]))
         rows = no_rows(container)._replace(
             heads=heads, bases=bases, starts=starts, tails=tails, num_ids=self._num_ids
         )
@@ -102,6 +114,11 @@ class DiskRows:
     def _section(self, kind: Kind, size: int | None) -> NDArray[Any]:
         """Read the first items of a section into memory of its own, or all of them."""
         record, dtype = self._container.sections[kind], layout.DTYPES[kind]
+        if self._container.is_framed(kind):
+            num_items = int(record["raw_bytes"]) // np.dtype(dtype).itemsize
+            items = self._container.part(kind, 0, num_items if size is None else size)
+            items.flags.writeable = False
+            return items
         num_bytes = int(record["raw_bytes"])
         if size is not None:
             num_bytes = min(num_bytes, size * np.dtype(dtype).itemsize)

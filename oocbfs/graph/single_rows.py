@@ -7,10 +7,13 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.errors import FormatError
+from oocbfs.errors import BudgetError, FormatError
 from oocbfs.formats.container.layout import TRANSPOSED, Kind
-from oocbfs.formats.container.reader import Container
+from oocbfs.formats.container.reader import Container, damaged_frame
+from oocbfs.formats.io.zstd_library import find_zstd, make_scratch
 from oocbfs.graph.rows import no_rows
+from oocbfs.kernels.constants import FRAME_BYTES
+from oocbfs.kernels.disk.read import NO_FRAMES
 from oocbfs.kernels.point import state as words
 from oocbfs.kernels.point.listing import list_rows
 from oocbfs.kernels.point.pairs import Pairs
@@ -24,6 +27,10 @@ from oocbfs.kernels.point.state import (
 )
 from oocbfs.kernels.structs import Struct
 
+# In the order in which kernels number them, those of the transpose behind them.
+_ROW_SECTIONS = (Kind.HEADS, Kind.STARTS, Kind.TAILS)
+_SECTIONS = [Kind(kind + side) for side in (0, TRANSPOSED) for kind in _ROW_SECTIONS]
+_NO_PLACES = np.zeros((0, 0), np.int64)
 _PAGE_BYTES = 4096
 
 
@@ -31,23 +38,49 @@ class RowsReader:
     """Both directions of a graph, as kernels for small reaches read them; see ``kernels.point``.
 
     ``from_disk`` reads what is asked for by itself, through the page cache, and takes no memory for
-    it; otherwise the file is mapped, and its pages count as memory. Whoever reads does so inside
-    ``graph.reading()``.
+    it; otherwise the file is mapped, and its pages count as memory. Sections in frames are read by
+    themselves, too, until that was as much work as to unpack all of them. Whoever reads does so
+    inside ``graph.reading()``.
     """
 
     def __init__(self, container: Container, *, from_disk: bool) -> None:
         self.path = str(container.path)
         self.from_disk = from_disk
-        out_rows = _single_rows(container, 0, from_disk=from_disk)
-        self.out_rows = self.in_rows = Struct(out_rows)
+        self._container = container
+        kinds = [kind for kind in _SECTIONS if kind in container.sections]
+        framed = [kind for kind in kinds if container.is_framed(kind)]
+        # Whether frames are unpacked; without a file, nothing is read by itself.
+        self.is_framed = bool(framed) and container.file.descriptor >= 0
+        self._num_frames = sum(container.frame_offsets(kind).size - 1 for kind in framed)
+        self._unpacked_frames = 0
+        # Structs that others may be using.
+        self._given: list[Struct] = []
+        is_there = all(map(container.has_unpacked, framed))
+        self._open(from_disk=from_disk or (self.is_framed and not is_there))
+
+    def _open(self, *, from_disk: bool) -> None:
+        container = self._container
+        out_rows = in_rows = Struct(_single_rows(container, 0, from_disk=from_disk))
         if container.directed:
-            in_rows = _single_rows(container, TRANSPOSED, from_disk=from_disk)
-            self.in_rows = Struct(in_rows)
+            in_rows = Struct(_single_rows(container, TRANSPOSED, from_disk=from_disk))
+        self.out_rows, self.in_rows = out_rows, in_rows
+        self._given += [out_rows, in_rows]
+        self._reads_frames = self.is_framed and from_disk
+
+    def count_frames(self, number: int) -> None:
+        """Count frames that a question has unpacked; unpack all when that is as much work."""
+        self._unpacked_frames += number
+        if not self._reads_frames or self.from_disk or self._unpacked_frames < self._num_frames:
+            return
+        try:
+            self._open(from_disk=False)
+        except BudgetError:
+            self._unpacked_frames = 0  # there may be room later
 
     @staticmethod
     def can_read_disk(container: Container) -> bool:
         """Return whether a file's rows can be read one by one: it is one, and not compressed."""
-        return container.file.descriptor >= 0 and not container.is_compressed
+        return container.file.descriptor >= 0 and not container.is_archive
 
     def list_rows(
         self, vertices: NDArray[np.uint32], work: Work, *, inward: bool = False
@@ -70,8 +103,8 @@ class RowsReader:
 class Work:
     """What one thread needs to search small reaches, kept from one search to the next."""
 
-    def __init__(self) -> None:
-        self._set(make_reach())
+    def __init__(self, *, framed: bool = False) -> None:
+        self._set(make_reach(scratch=make_scratch(1, FRAME_BYTES)[0] if framed else None))
         # One pair, which is asked for again and again.
         one = np.zeros(1, np.uint32)
         self.pair = Pairs(one, one.copy(), np.zeros(1, np.int32), np.empty(0, np.int64))
@@ -115,28 +148,40 @@ class Work:
 
 def explain(path: str, control: NDArray[np.int64]) -> FormatError:
     """Return why rows of a file could not be read."""
-    if int(control[words.OUTCOME]) == words.MALFORMED:
+    outcome, error = int(control[words.OUTCOME]), int(control[words.SYSTEM_ERROR])
+    if outcome == words.MALFORMED:
         return FormatError(f"{path}: a row is damaged: run 'oocbfs verify'")
-    error = int(control[words.SYSTEM_ERROR])
+    if outcome == words.DAMAGED:
+        section, frame = divmod(error, 1 << 48)
+        return FormatError(f"{path}: {damaged_frame(_SECTIONS[section], frame)}")
     reason = os.strerror(error) if error else "it was cut short by another program"
     return FormatError(f"{path}: cannot be read: {reason}; copy or convert the graph again")
 
 
 def _single_rows(container: Container, side: int, *, from_disk: bool) -> SingleRows:
     """Return where the rows of one direction are."""
-    heads, starts, tails, degrees = (
-        Kind(kind + side) for kind in (Kind.HEADS, Kind.STARTS, Kind.TAILS, Kind.DEGREES)
-    )
-    tail_bytes = int(container.sections[tails]["raw_bytes"])
+    kinds = [Kind(kind + side) for kind in _ROW_SECTIONS]
+    tail_bytes = int(container.sections[kinds[words.TAILS]]["raw_bytes"])
     # A number for 2^block_shift rows; mapped, of which only pages that are used count.
     rows = no_rows(container)._replace(bases=container.section(Kind(Kind.BASES + side)))
     if not from_disk:
-        rows = rows._replace(
-            heads=container.section(heads),
-            starts=container.section(starts),
-            tails=container.section(tails),
-            degrees=container.section(degrees),
-        )
-        return SingleRows(rows, tail_bytes)
-    places = (int(container.sections[kind]["offset"]) for kind in (heads, starts, tails))
-    return SingleRows(rows, tail_bytes, container.file.descriptor, *places)
+        heads, starts, tails = map(container.section, kinds)
+        degrees = container.section(Kind(Kind.DEGREES + side))
+        rows = rows._replace(heads=heads, starts=starts, tails=tails, degrees=degrees)
+        return SingleRows(rows, tail_bytes, _NO_PLACES, NO_FRAMES)
+    places, offsets = np.zeros((len(kinds), 4), np.int64), [NO_FRAMES]
+    for place, kind in zip(places, kinds, strict=True):
+        record = container.sections[kind]
+        place[:] = (*(int(record[name]) for name in ("offset", "raw_bytes", "coding")), -1)
+        if container.is_framed(kind):
+            place[words.FIRST_FRAME] = sum(map(len, offsets))
+            offsets.append(container.frame_offsets(kind))
+    return SingleRows(
+        rows,
+        tail_bytes,
+        places,
+        np.concatenate(offsets),
+        descriptor=container.file.descriptor,
+        decompress=find_zstd().decompress if len(offsets) > 1 else 0,
+        first_section=len(kinds) if side else 0,
+    )

@@ -13,10 +13,10 @@ from oocbfs.formats.container.reader import Container
 class Sizes:
     """Bytes of a graph, both directions included unless it says otherwise.
 
-    ``fast_bytes`` are heads, starts and bases, which a search from disk keeps in memory;
+    ``fast_bytes`` are heads, starts and bases, which a search from disk keeps in memory, and where
+    the frames of tails begin;
     ``ids_bytes`` are listed ids; ``tail_bytes`` are the tails; ``graph_bytes`` heads and tails of
-    out-neighbours; ``unpacked_bytes`` what the sections of a compressed file take in memory, 0 if
-    they map.
+    out-neighbours; ``unpacked_bytes`` what those sections take in memory that do not map.
     """
 
     file_bytes: int
@@ -31,11 +31,12 @@ class Sizes:
         """Read the sizes off the section table."""
         return cls(
             file_bytes=int(container.header["file_bytes"]),
-            fast_bytes=container.raw_bytes(Kind.HEADS, Kind.STARTS, Kind.BASES),
+            fast_bytes=container.raw_bytes(Kind.HEADS, Kind.STARTS, Kind.BASES)
+            + container.offsets_bytes,
             ids_bytes=container.raw_bytes(Kind.IDS),
             tail_bytes=container.raw_bytes(Kind.TAILS),
             graph_bytes=sum(
                 int(container.sections[kind]["raw_bytes"]) for kind in (Kind.HEADS, Kind.TAILS)
             ),
-            unpacked_bytes=container.raw_bytes(*Kind) if container.is_compressed else 0,
+            unpacked_bytes=container.unpacked_bytes,
         )

@@ -6,7 +6,7 @@ import logging
 import os
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -85,12 +85,12 @@ class StoredGraph(AnyStored):
         In the order of degrees those are all that have none: half of a Kronecker graph.
         """
         kinds = (Kind.DEGREES, Kind(Kind.DEGREES + TRANSPOSED))[: 1 + self.directed]
-        sides = [self._container.section(kind) for kind in kinds]
+        part = self._container.part
         if self.order_name != "degree":
-            return max(map(_num_non_isolated, sides))
+            return max(_num_non_isolated(part, kind, self.num_vertices) for kind in kinds)
 
         def is_alone(vertex: int) -> bool:
-            return not any(degrees[vertex] for degrees in sides)
+            return not any(part(kind, vertex, vertex + 1)[0] for kind in kinds)
 
         # This order is by all edges, so that a cold file need not be read to its end.
         return bisect_left(range(self.num_vertices), True, key=is_alone)
@@ -166,6 +166,29 @@ class StoredGraph(AnyStored):
     def tail_bytes(self) -> int:
         """Bytes of the tails, of both directions."""
         return self.sizes.tail_bytes
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether the file is of an older kind that is searched only if all of it is unpacked."""
+        return self._container.is_archive
+
+    @property
+    def lacks_room(self) -> bool:
+        """Whether there is no room for tails in frames, unpacked, and they can stay on disk."""
+        container = self._container
+        if self.is_archive or not self.has_framed_tails or container.has_unpacked(Kind.TAILS):
+            return False
+        return self.is_named and self.sizes.unpacked_bytes > available_bytes()
+
+    def expect_unpacking(self) -> None:
+        """Refuse a graph of the older compressed kind that has no room; others can stay on disk."""
+        if self.is_archive:
+            super().expect_unpacking()
+
+    @property
+    def has_framed_tails(self) -> bool:
+        """Whether tails are in frames, which are unpacked before they are searched."""
+        return self._container.has_framed_tails
 
     @property
     def has_disk_rows(self) -> bool:
@@ -289,7 +312,7 @@ class StoredGraph(AnyStored):
             "sections": [
                 {
                     "name": kind.name.lower(),
-                    "encoding": ("raw", "zstd")[int(record["encoding"])],
+                    "encoding": ("raw", "zstd", "frames")[int(record["encoding"])],
                     "bytes": int(record["raw_bytes"]),
                     "stored_bytes": int(record["stored_bytes"]),
                 }
@@ -326,10 +349,10 @@ class StoredGraph(AnyStored):
         self._container.drop()
 
 
-def _num_non_isolated(degrees: NDArray[np.uint32]) -> int:
+def _num_non_isolated(part: Callable[..., NDArray[Any]], kind: Kind, num_vertices: int) -> int:
     """Count the vertices up to the last one that has an edge."""
-    for end in range(degrees.size, 0, -_PIECE):
-        found = np.flatnonzero(degrees[max(0, end - _PIECE) : end])
+    for end in range(num_vertices, 0, -_PIECE):
+        found = np.flatnonzero(part(kind, max(0, end - _PIECE), end))
         if found.size:
             return max(0, end - _PIECE) + int(found[-1]) + 1
     return 0

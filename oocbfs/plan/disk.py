@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from oocbfs.formats.io.zstd_library import CONTEXT_BYTES
 from oocbfs.kernels.bfs.search import MAX_RECORDS
 from oocbfs.kernels.disk.small_level import QUEUE_SIZE, SMALL_BYTES
-from oocbfs.kernels.disk.stream import BUFFER_BYTES
+from oocbfs.kernels.disk.stream import BUFFER_BYTES, STORED_BYTES
+from oocbfs.kernels.frames import READ_AT
 from oocbfs.kernels.gather import BATCH
 from oocbfs.kernels.record import LEVEL_RECORD
 
@@ -29,6 +31,11 @@ COMPONENTS_BYTES = READERS * _READER_BYTES
 MANY_BYTES = READERS * (_READER_BYTES + 4 * BATCH + 8 * 64 * 4)
 # How many sources may be searched together.
 WIDTHS = (64, 32, 16, 8)
+
+
+def scratch_bytes(threads: int = 0) -> int:
+    """Return what readers, or more threads, take besides where tails are in frames."""
+    return max(threads, READERS) * (READ_AT + STORED_BYTES + CONTEXT_BYTES)
 
 
 def more_threads_bytes(threads: int) -> int:

@@ -101,7 +101,10 @@ def search_needs(graph: StoredGraph, *, with_parents: bool, validate: bool, thre
         + scratch_bytes,
         held_bytes=ranks_bytes,
         kept_bytes=stored_bytes,
-        search_bytes=disk.bitmap_bytes(n) + disk.SEARCH_BYTES + disk.more_threads_bytes(threads),
+        search_bytes=disk.bitmap_bytes(n)
+        + disk.SEARCH_BYTES
+        + disk.more_threads_bytes(threads)
+        + disk.scratch_bytes(threads) * graph.has_framed_tails,
         # Degrees are read, and then the order with the ids of parents; pages are let go of in
         # between. A check looks at what is handed out.
         to_ids_bytes=max(4 * n, _order_bytes(graph, with_ids=with_parents)) + check_bytes,
@@ -124,7 +127,7 @@ def components_needs(graph: StoredGraph, *, validate: bool) -> Needs:
         mapped_bytes=labels_bytes + counts_bytes + by_id_bytes + check_bytes,
         held_bytes=labels_bytes,
         kept_bytes=counts_bytes,
-        search_bytes=disk.COMPONENTS_BYTES,
+        search_bytes=disk.COMPONENTS_BYTES + disk.scratch_bytes() * graph.has_framed_tails,
         to_ids_bytes=_order_bytes(graph, with_ids=True) + check_bytes,
     )
 
@@ -179,7 +182,7 @@ def plan_memory(
             return MemoryPlan(needed_bytes=mapped_bytes)
         if engine == "cpu":
             raise _too_small(graph, needs.what, mapped_bytes, budget_bytes)
-    _refuse_compressed(graph, mapped_bytes)
+    _refuse_archive(graph, mapped_bytes)
     load_disk()
     least_bytes = fast_bytes(graph) + needs.disk_bytes
     if budget_bytes is None:
@@ -213,7 +216,7 @@ def fast_bytes(graph: StoredGraph) -> int:
 
 
 def why_disk(graph: StoredGraph) -> str | None:
-    """Return why a search without a budget is faster from disk, if it is: the file is not cached.
+    """Return why a search without a budget is from disk, if it is: it is faster if not cached.
 
     In the order of degrees, heads answer for most vertices, and a level needs few pages of the
     tails: reading those takes a third of the time that a mapping takes, which brings their
@@ -221,7 +224,10 @@ def why_disk(graph: StoredGraph) -> str | None:
     search of an open graph is from the mapping anyway, if the file has room in memory: then all the
     later ones are faster.
     """
-    if graph.sizes.unpacked_bytes or not graph.is_by_degree:
+    if graph.lacks_room:
+        size = memory.format_size(graph.sizes.unpacked_bytes)
+        return f"the graph has no room in memory, where it takes {size} unpacked"
+    if graph.is_archive or graph.has_framed_tails or not graph.is_by_degree:
         return None
     if graph.has_disk_rows and graph.sizes.file_bytes < memory.available_bytes():
         return None
@@ -242,12 +248,12 @@ def _cold_share(graph: StoredGraph) -> float | None:
     return None if share is None or share > _WARM_SHARE else 1 - share
 
 
-def _refuse_compressed(graph: StoredGraph, mapped_bytes: int) -> None:
-    if graph.sizes.unpacked_bytes:
+def _refuse_archive(graph: StoredGraph, mapped_bytes: int) -> None:
+    if graph.is_archive:
         raise BudgetError(
-            f"{graph.path}: a compressed graph cannot be searched from disk, and takes "
-            f"{memory.format_size(graph.sizes.unpacked_bytes)} of memory unpacked: allow more, or "
-            "convert it without --zstd",
+            f"{graph.path}: a graph of the older compressed kind cannot be searched from disk, and "
+            f"takes {memory.format_size(graph.sizes.unpacked_bytes)} of memory unpacked: allow "
+            "more, or convert it again",
             mapped_bytes,
         )
 

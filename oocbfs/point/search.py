@@ -201,9 +201,9 @@ class PairSearch:
         try:
             work = self._graph.kept_work.pop()
         except IndexError:
-            work = Work()
+            work = Work(framed=self.reader.is_framed)
         control = work.words
-        for word in (words.FOUND, words.EDGES, words.ROWS, words.PAGES):
+        for word in (words.FOUND, words.EDGES, words.ROWS, words.PAGES, words.FRAMES):
             control[word] = 0
         # Where most pairs are far from each other, only the nearest are worth a try.
         gone_over = self.num_gone_over
@@ -218,6 +218,8 @@ class PairSearch:
         self.edges += control[words.EDGES]
         self.rows += control[words.ROWS]
         self.disk_bytes += work.disk_bytes
+        if control[words.FRAMES]:
+            self.reader.count_frames(control[words.FRAMES])
         self._graph.kept_work.append(work)
 
     def _bound(self, work: Work) -> None:

@@ -76,15 +76,22 @@ def packed_levels(graph: ShardedGraph, source: Any, direction: Any = "auto") -> 
     directed=st.booleans(),
     parts=st.sampled_from(PARTS),
     direction=st.sampled_from(DIRECTIONS),
+    codec=st.sampled_from(["raw", "zstd"]),
     data=st.data(),
 )
 def test_any_graph(
-    edges: Pairs, order: Any, directed: bool, parts: int, direction: str, data: st.DataObject
+    edges: Pairs,
+    order: Any,
+    directed: bool,
+    parts: int,
+    direction: str,
+    codec: Any,
+    data: st.DataObject,
 ) -> None:
     with tempfile.TemporaryDirectory() as name:
         path, folder = Path(name) / "g.ocg", Path(name) / "parts"
         oocbfs.convert(pair_array(edges), path, order=order, directed=directed, ids="compact")
-        shard(path, folder, parts=parts)
+        shard(path, folder, parts=parts, codec=codec)
         with oocbfs.open(path) as graph:
             ids = graph.ids().tolist()
         if ids:
@@ -153,7 +160,7 @@ def test_tails_on_disk(
     path = shared_graphs.make(
         f"cluster-disk-{order}-{directed}", hubs, order=order, directed=directed
     )
-    shard(path, tmp_path / "parts", parts=parts)
+    shard(path, tmp_path / "parts", parts=parts, codec="zstd" if directed else "raw")
     with oocbfs.open(path) as whole, open_sharded(tmp_path / "parts") as cut:
         for direction in DIRECTIONS:
             wanted = whole.bfs(3, engine="cpu").levels

@@ -2,7 +2,6 @@
 
 import gzip
 import os
-import re
 import signal
 import time
 from collections.abc import Iterator
@@ -114,19 +113,6 @@ def test_full_disk_for_temporary_data(
     with pytest.raises(OutputError, match=r"No space left.*tmp"):
         oocbfs.convert(str(edges), tmp_path / "g.ocg", tmp=small_disk, ids=ids)
     assert not list(small_disk.iterdir())
-    assert not list(tmp_path.glob("*.ocg"))
-
-
-def test_full_disk_for_what_is_to_be_compressed(
-    small_disk: Path, tmp_path: Path, edges: Path
-) -> None:
-    """It is the folder for temporary data that is named, not the output."""
-    (small_disk / "ballast").write_bytes(bytes(1 << 18))
-    settings = ["--zstd", "--tmp", small_disk]
-    code, shown = convert(edges, "-o", tmp_path / "g.ocg", *settings)
-    assert code == 1
-    line = shown.splitlines()[-1]
-    assert re.search(rf"{small_disk}: cannot write temporary data \(No space left.*tmp", line)
     assert not list(tmp_path.glob("*.ocg"))
 
 

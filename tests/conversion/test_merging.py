@@ -142,7 +142,7 @@ def test_graphs_alone_with_text_and_open(tmp_path: Path) -> None:
         convert([graph, paths[1], tmp_path / "three.txt", frame], paths[2])
         assert graph.num_edges == 2
     assert paths[2].read_bytes() == paths[3].read_bytes()
-    report = convert(paths[0], paths[2], zstd=1)
+    report = convert(paths[0], paths[2], codec="zstd")
     assert (report.edges, report.edges_read, report.duplicates) == (2, 2, 0)
     convert([paths[2], paths[1]], paths[3])  # of a compressed one
     with oocbfs.open(paths[3]) as graph:

@@ -60,16 +60,16 @@ def expected(edges: Pairs, *, directed: bool = False) -> tuple[list[str], set[tu
     edges=named_edges,
     order=st.sampled_from(ORDERS),
     directed=st.booleans(),
-    zstd=st.sampled_from([None, 1]),
+    codec=st.sampled_from(["raw", "zstd"]),
     threads=st.integers(1, 3),
 )
 @settings(max_examples=40, deadline=None)
 def test_any_names_there_and_back(
-    edges: Pairs, order: Any, directed: bool, zstd: int | None, threads: int
+    edges: Pairs, order: Any, directed: bool, codec: Any, threads: int
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "g.ocg"
-        options = {"order": order, "directed": directed, "zstd": zstd, "threads": threads}
+        options = {"order": order, "directed": directed, "codec": codec, "threads": threads}
         oocbfs.convert(edges, path, ids="names", **options)
         verify(path, threads=1)
         assert stored(path) == expected(edges, directed=directed)

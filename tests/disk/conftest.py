@@ -21,8 +21,10 @@ def _hubs(num_vertices: int = 600_000) -> NDArray[np.int64]:
     return np.concatenate([*spokes, rng.integers(0, num_vertices, (30_000, 2))])
 
 
-@pytest.fixture(scope="session", params=[False, True], ids=["undirected", "directed"])
+@pytest.fixture(scope="session", params=["undirected", "directed", "directed, in frames"])
 def hub_graph(request: pytest.FixtureRequest, shared_graphs: SharedGraphs) -> Path:
     """Return a graph in natural order whose longest rows cross chunks."""
-    name = f"hubs-{request.param}"
-    return shared_graphs.make(name, _hubs, directed=request.param, order="natural")
+    directed = request.param.startswith("directed")
+    codec = "zstd" if "frames" in request.param else "raw"
+    options = {"directed": directed, "order": "natural", "codec": codec}
+    return shared_graphs.make(f"hubs-{directed}-{codec}", _hubs, **options)

@@ -14,10 +14,11 @@ from oocbfs.formats.container.reader import Container
 from oocbfs.graph.rows import neighbours
 from oocbfs.graph.verifier import verify
 from oocbfs.search.graph import open_file
-from tests.support.crafting import rewrite, section_place, set_header, sign
+from tests.support.crafting import make_archive, rewrite, section_place, set_header, sign
 from tests.support.exhaustive import ALL
 from tests.support.strategies import name_edges, stored_edges
 
+SORTS = ["natural", "degree", "directed", "zstd", "frames", "directed frames", "names"]
 HUB = 1100  # its tail takes two segments
 
 
@@ -33,12 +34,16 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
         "natural": {"order": "natural", "ids": "compact"},
         "degree": {"order": "degree", "ids": "compact"},
         "directed": {"order": "dbg", "ids": "compact", "directed": True},
-        "zstd": {"order": "degree", "ids": "compact", "zstd": 1},
+        "zstd": {"order": "degree", "ids": "compact"},
+        "frames": {"order": "degree", "ids": "compact", "codec": "zstd"},
+        "directed frames": {"order": "dbg", "ids": "compact", "directed": True, "codec": "zstd"},
         "names": {"order": "degree", "ids": "names"},
     }.items():
         path = folder / f"{name}.ocg"
         named = name_edges(edges.tolist()) if name == "names" else edges
         oocbfs.convert(named, path, **settings)  # type: ignore[arg-type]
+        if name == "zstd":
+            make_archive(path)
         verify(path, threads=1)
         files[name] = path.read_bytes()
     return files
@@ -49,7 +54,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "g.ocg"
 
 
-@pytest.mark.parametrize("name", ["directed", "names"])
+@pytest.mark.parametrize("name", ["directed", "directed frames", "names"])
 def test_every_header_byte_flipped_is_refused(
     originals: dict[str, bytes], path: Path, name: str
 ) -> None:
@@ -62,7 +67,7 @@ def test_every_header_byte_flipped_is_refused(
         data[place] ^= 1 << (place % 8)
 
 
-@pytest.mark.parametrize("name", ["natural", "directed", "zstd", "names"])
+@pytest.mark.parametrize("name", ["natural", "directed", "zstd", "frames", "names"])
 def test_truncation_at_every_boundary_is_refused(
     originals: dict[str, bytes], path: Path, name: str
 ) -> None:
@@ -79,7 +84,7 @@ def test_truncation_at_every_boundary_is_refused(
 
 def test_version_message_names_both_versions(originals: dict[str, bytes], path: Path) -> None:
     path.write_bytes(set_header(bytearray(originals["natural"]), version=9))
-    with pytest.raises(FormatError, match=r"version 9, this oocbfs reads versions 1 and 2"):
+    with pytest.raises(FormatError, match=r"version 9, this oocbfs reads versions 1, 2 and 3"):
         Container(path)
 
 
@@ -111,7 +116,7 @@ def test_nonsense_with_valid_checksums_is_refused(
         Container(path)
 
 
-@pytest.mark.parametrize("name", ["natural", "degree", "directed", "zstd", "names"])
+@pytest.mark.parametrize("name", SORTS)
 def test_mutated_bytes_are_never_accepted(
     originals: dict[str, bytes], path: Path, name: str
 ) -> None:
@@ -129,7 +134,7 @@ def test_mutated_bytes_are_never_accepted(
             verify(path, threads=1)
 
 
-@pytest.mark.parametrize("name", ["natural", "degree", "directed", "zstd", "names"])
+@pytest.mark.parametrize("name", SORTS)
 def test_mutated_and_signed_files_do_not_crash(
     originals: dict[str, bytes], path: Path, name: str
 ) -> None:
@@ -238,9 +243,12 @@ def test_wrong_transpose_is_found(originals: dict[str, bytes], path: Path) -> No
     assert any("transpose" in message for message in messages)
 
 
-def test_zstd_holds_the_same_graph(originals: dict[str, bytes], tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["zstd", "frames"])
+def test_packed_files_hold_the_same_graph(
+    originals: dict[str, bytes], tmp_path: Path, name: str
+) -> None:
     raw = graph_file(originals, tmp_path / "raw.ocg", "degree")
-    packed = graph_file(originals, tmp_path / "packed.ocg", "zstd")
+    packed = graph_file(originals, tmp_path / "packed.ocg", name)
     with Container(raw) as a, Container(packed) as b:
         for kind in a.sections:
             np.testing.assert_array_equal(a.section(kind), b.section(kind))

@@ -44,7 +44,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = np.random.default_rng(5)
     spokes = np.stack((np.zeros(HUB, np.int64), np.arange(1, HUB + 1)), axis=1)
     edges = 3 * np.concatenate((spokes, rng.integers(1, HUB, (3 * HUB, 2))))
-    oocbfs.convert(edges, path, order="degree", ids="compact")
+    oocbfs.convert(edges, path, order="degree", ids="compact", codec="raw")
     return path
 
 

@@ -34,9 +34,9 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module", params=[None, 1], ids=["raw", "zstd"])
+@pytest.fixture(scope="module", params=["raw", "zstd"])
 def opened_graph(request: pytest.FixtureRequest, shared_graphs: SharedGraphs) -> Iterator[Graph]:
-    yield from opened_rmat(shared_graphs, zstd=request.param)
+    yield from opened_rmat(shared_graphs, codec=request.param)
 
 
 @pytest.fixture

@@ -244,7 +244,7 @@ def test_deep_levels_from_disk_read_no_row_of_long_ago(
     deep_graph: Graph, direction: DeviceDirection
 ) -> None:
     rows = deep_graph._stored.disk_rows
-    disks = (DiskTails(rows.file, rows.out_disk.offset),)
+    disks = (DiskTails(rows.file, rows.out_disk),)
     assert deep_graph._stored.rows.tails.size > 3 * DISK_BLOCK_BYTES
     with GpuBfs(device(), deep_graph._stored.rows, host_ranges=((0, 0),), disks=disks) as bfs:
         result = bfs.run(np.array([0], np.uint32), direction)

@@ -162,7 +162,8 @@ def test_pieces_that_are_scattered_are_copied(pieces: np.ndarray) -> None:
 
 
 def test_decompressed_tails_are_pinned_in_place(tmp_path: Path) -> None:
-    oocbfs.convert(np.random.default_rng(1).integers(0, 3000, (20000, 2)), tmp_path / "g", zstd=1)
+    edges = np.random.default_rng(1).integers(0, 3000, (20000, 2))
+    oocbfs.convert(edges, tmp_path / "g", codec="zstd")
     with open_file(tmp_path / "g") as graph:
         tails = graph._stored.rows.tails
         runtime = Runtime(read_only=False)

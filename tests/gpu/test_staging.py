@@ -58,7 +58,8 @@ def graphs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[bool, Grap
         for directed in (False, True):
             path = tmp_path_factory.mktemp("staging") / "g.ocg"
             made = edges(directed=directed)
-            oocbfs.convert(made, path, directed=directed, order="natural", ids="dense")
+            options = {"directed": directed, "order": "natural", "ids": "dense"}
+            oocbfs.convert(made, path, codec="raw", **options)  # type: ignore[arg-type]
             opened[directed] = stack.enter_context(open_file(path))
         yield opened
 
@@ -70,7 +71,7 @@ def graph(request: pytest.FixtureRequest, graphs: dict[bool, Graph]) -> Graph:
 
 def disks_of(graph: Graph) -> tuple[DiskTails, DiskTails]:
     rows = graph._stored.disk_rows
-    return DiskTails(rows.file, rows.out_disk.offset), DiskTails(rows.file, rows.in_disk.offset)
+    return DiskTails(rows.file, rows.out_disk), DiskTails(rows.file, rows.in_disk)
 
 
 def search(
@@ -132,6 +133,18 @@ def test_all_on_disk_under_ten_schedules(
     check(graph, result)
     if direction is DeviceDirection.TOP_DOWN:
         assert int(result.control[Control.HUB_ROWS]) >= 1
+
+
+@pytest.mark.parametrize("direction", DeviceDirection)
+def test_frames_are_unpacked_on_their_way(
+    graph: Graph, tmp_path: Path, direction: DeviceDirection
+) -> None:
+    path = tmp_path / "g.ocg"
+    oocbfs.convert(graph.path, path, order="keep", codec="zstd")
+    with open_file(path) as framed:
+        found, _ = search(framed, ((0, 0),), direction)
+        check(framed, found)
+    assert sum(step.slow_bytes["disk"] for step in found.steps) > 0
 
 
 # Host and device range of the tails.
@@ -290,6 +303,6 @@ def test_a_file_cut_short_is_one_error(graph: Graph, tmp_path: Path) -> None:
         _ = opened._stored.rows, opened._stored.in_rows
         disks = disks_of(opened)
         with GpuBfs(device(), opened._stored.rows, host_ranges=((0, 0),), disks=disks) as bfs:
-            os.truncate(copy, disks[0].offset + DISK_BLOCK_BYTES)
+            os.truncate(copy, disks[0].disk.offset + DISK_BLOCK_BYTES)
             with pytest.raises(FormatError, match="cut short by another program"):
                 bfs.run(np.array([SOURCE], np.uint32))

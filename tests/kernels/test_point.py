@@ -21,6 +21,7 @@ from oocbfs.graph.single_rows import RowsReader, Work
 from oocbfs.kernels.point.state import make_reach, reach_at
 from oocbfs.kernels.point.table import clear, enter, find, home_of, slot_of
 from oocbfs.kernels.structs import Struct
+from tests.support.crafting import make_archive
 from tests.support.plain_rows import random_graph
 from tests.support.shared import SharedGraphs
 
@@ -148,6 +149,7 @@ def test_a_file_that_is_cut_short_is_no_end_of_a_row(
 
 
 def test_what_cannot_be_read_row_by_row_is_told_apart(tmp_path: Path) -> None:
-    oocbfs.convert(np.array([(0, 1), (1, 2)], np.uint64), tmp_path / "g.ocg", zstd=3)
+    oocbfs.convert(np.array([(0, 1), (1, 2)], np.uint64), tmp_path / "g.ocg")
+    make_archive(tmp_path / "g.ocg")
     with oocbfs.open(tmp_path / "g.ocg") as opened:
         assert not single_rows.RowsReader.can_read_disk(opened._stored._container)

@@ -16,7 +16,7 @@ from tests.support.command_line import call
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("cold") / "g.ocg"
-    oocbfs.convert(generators.kron(19), path)
+    oocbfs.convert(generators.kron(19), path, codec="raw")
     return path
 
 

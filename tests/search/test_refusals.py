@@ -40,7 +40,7 @@ BAD: dict[str, list[Any]] = {
     "max_depth": [-1, 2**63, 1.0, True, "3"],
     "order": ["random", None, 1],
     "ids": ["listed", None],
-    "zstd": [0, 23, -1, 1.5, "3", True],
+    "codec": ["lz4", None, 3],
     "memory": [1.5, "much", True],
 }
 VERBS: dict[str, tuple[Callable[..., Any], list[str]]] = {
@@ -66,7 +66,7 @@ VERBS: dict[str, tuple[Callable[..., Any], list[str]]] = {
         lambda graph, path, folder, **options: oocbfs.convert(
             np.array([[0, 1]]), folder / "new.ocg", **options
         ),
-        ["order", "ids", "zstd", "threads", "memory"],
+        ["order", "ids", "codec", "threads", "memory"],
     ),
     "verify": (lambda graph, path, folder, **options: verify(path, **options), ["threads"]),
     "generate": (

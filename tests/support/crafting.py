@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import zstandard
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from oocbfs.formats.container import layout
 from oocbfs.formats.container.layout import Kind
+from oocbfs.formats.container.reader import Container
 from oocbfs.formats.container.writer import write_tables
 
 _SHIFT = 12  # of the bases of archives
@@ -68,6 +70,49 @@ def rewrite(path: Path, kind: Kind, index: int, value: int) -> None:
     path.write_bytes(sign(data))
 
 
+def make_archive(path: Path) -> None:
+    """Write a raw file again as older versions compressed it: every section, by a frame a chunk."""
+    with Container(path) as source:
+        table = np.zeros(len(source.sections), layout.SECTION)
+        contents = [source.stored(kind).tobytes() for kind in source.sections]
+        table["kind"] = [int(kind) for kind in source.sections]
+        header = source.header.copy()
+    table["encoding"] = layout.Encoding.ZSTD
+    pack = zstandard.ZstdCompressor(1).compress
+    all_chunks: list[NDArray[np.void]] = []
+    with path.open("w+b") as file:
+        end = layout.PAGE_BYTES
+        for record, data in zip(table, contents, strict=True):
+            pieces = range(0, len(data), layout.CHUNK_BYTES)
+            frames = [pack(data[first : first + layout.CHUNK_BYTES]) for first in pieces]
+            end = _put_frames(file, record, frames, end, all_chunks)
+            record["raw_bytes"] = len(data)
+        kept = set(layout.HEADER.names or ()) - {"magic", "version", "checksum", "file_bytes"}
+        fields = {name: int(header[name]) for name in kept}
+        write_tables(file, end, table, np.concatenate(all_chunks), fields)
+
+
+def _put_frames(
+    file: BinaryIO,
+    record: np.void,
+    frames: list[bytes],
+    offset: int,
+    all_chunks: list[NDArray[np.void]],
+) -> int:
+    """Write the chunks of a section, each a frame; return where the next section begins."""
+    chunks = np.zeros(len(frames), layout.CHUNK)
+    chunks["stored_bytes"] = [len(frame) for frame in frames]
+    chunks["offset"] = offset + np.cumsum(chunks["stored_bytes"]) - chunks["stored_bytes"]
+    chunks["checksum"] = [zlib.crc32(frame) for frame in frames]
+    record["offset"], record["stored_bytes"] = offset, chunks["stored_bytes"].sum()
+    record["first_chunk"] = sum(map(len, all_chunks))
+    record["num_chunks"] = chunks.size
+    file.seek(offset)
+    file.write(b"".join(frames))
+    all_chunks.append(chunks)
+    return offset + layout.pages(int(record["stored_bytes"]))
+
+
 def write_archive(path: Path, num_vertices: int) -> None:
     """Write a compressed graph of many vertices and no edges: a small file that becomes large."""
     sizes = {kind: layout.raw_bytes(kind, num_vertices, _SHIFT) or 0 for kind in layout.ROW_KINDS}
@@ -80,18 +125,8 @@ def write_archive(path: Path, num_vertices: int) -> None:
             whole, rest = divmod(size, layout.CHUNK_BYTES)
             pack = zstandard.ZstdCompressor().compress
             frames = [pack(fill * layout.CHUNK_BYTES)] * whole + [pack(fill * rest)] * (rest > 0)
-            chunks = np.zeros(len(frames), layout.CHUNK)
-            chunks["stored_bytes"] = [len(frame) for frame in frames]
-            chunks["offset"] = end + np.cumsum(chunks["stored_bytes"]) - chunks["stored_bytes"]
-            chunks["checksum"] = [zlib.crc32(frame) for frame in frames]
             record["kind"], record["encoding"] = kind, layout.Encoding.ZSTD
-            record["offset"], record["stored_bytes"] = end, chunks["stored_bytes"].sum()
             record["raw_bytes"] = size
-            record["first_chunk"] = sum(map(len, all_chunks))
-            record["num_chunks"] = chunks.size
-            file.seek(end)
-            file.write(b"".join(frames))
-            all_chunks.append(chunks)
-            end += layout.pages(int(record["stored_bytes"]))
+            end = _put_frames(file, record, frames, end, all_chunks)
         fields = {"num_vertices": num_vertices, "block_shift": _SHIFT}
         write_tables(file, end, table, np.concatenate(all_chunks), fields)

@@ -88,7 +88,6 @@ def test_tables_of_messages(edges: Path, tmp_path: Path) -> None:
         (("info", "."), "is a folder without a manifest.json"),
         (("shard", "g.ocg", "-o", "parts", "--parts", 2), "already exists; use --force"),
         (("shard", "g.ocg", "-o", "edges.txt", "--parts", 2), "is a file; name a folder"),
-        (("convert", "edges.txt", "-o", "x", "--parts", 2, "--zstd"), "leave out --zstd"),
     ],
 )
 def test_one_line_that_says_what_is_wrong(

@@ -107,7 +107,7 @@ USAGE = [
     ("components", "g.ocg", "--vram=much"),
     ("convert", "edges.txt", "-o", ""),
     ("convert", "edges.txt", "-o", "new.ocg", "--tmp", "nowhere"),
-    ("convert", "edges.txt", "-o", "new.ocg", "--zstd=23"),
+    ("convert", "edges.txt", "-o", "new.ocg", "--codec=lz4"),
     ("batch", "g.ocg", "--random", "1", "-o", "o", "--seed", "-1"),
     ("batch", "g.ocg", "--sources", "", "-o", "o"),
     ("batch", "g.ocg", "--emit", "pairs", "-o", "o"),

@@ -24,7 +24,7 @@ from oocbfs.options import (
     read_path,
     read_whole,
 )
-from oocbfs.settings import ZSTD_LEVELS, KeptOrderName, OrderName, Settings, as_text, several
+from oocbfs.settings import CodecName, KeptOrderName, OrderName, Settings, as_text, several
 
 Row = TypeVar("Row")
 _log = logging.getLogger(__name__)
@@ -127,14 +127,11 @@ _DECLARED: dict[str, dict[str, Any]] = {
         "default": "auto",
         "help": "how vertices are stored (default: auto, chosen from the data)",
     },
-    "--zstd": {
-        "nargs": "?",
-        "type": int,
-        "const": 3,
-        "choices": ZSTD_LEVELS,
-        "metavar": "LEVEL",
-        "help": "compress the file for archives and slow disks, by a level from 1 to 22, or 3 if "
-        "none is given (default: not compressed)",
+    "--codec": {
+        "choices": get_args(CodecName),
+        "default": "auto",
+        "help": "compress the file in frames that unpack by themselves (zstd), or let it map as it "
+        "is (raw) (default: auto, by a sample)",
     },
     "--scale": {"type": whole(0, 62), "required": True, "metavar": "N", "help": "2^N vertices"},
     "--edge-factor": {
@@ -157,7 +154,7 @@ _DECLARED |= {
 _DECLARED["--resident-tails"]["type"] = share
 _SHORT = {"--output": ("-o",)}
 # The options of ``add_work_options`` and ``add_engine_options``, by their names in Python.
-WORK = ("directed", "order", "memory", "tmp", "zstd", "threads", "force")
+WORK = ("directed", "order", "memory", "tmp", "codec", "threads", "force")
 ENGINE = ("engine", "tmp", "threads")
 DEVICE = ("vram", "resident_tails")
 
@@ -208,7 +205,12 @@ def add_work_options(
     limit = "limit for the process, such as 4G (default: half of what is free)"
     add(parser, "--memory", help=limit)
     add(parser, "--tmp", help="folder for temporary data (default: the output's)")
-    add(parser, "--zstd", "--threads", *([] if in_place else ["--force"]), "--json")
+    if in_place:
+        text = "as for convert (default: zstd if the graph's tails are compressed, otherwise auto)"
+        add(parser, "--codec", default=None, help=text)
+    else:
+        add(parser, "--codec")
+    add(parser, "--threads", *([] if in_place else ["--force"]), "--json")
 
 
 def add_engine_options(parser: argparse.ArgumentParser) -> None:

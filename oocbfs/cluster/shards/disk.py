@@ -41,7 +41,7 @@ class DiskShard(FileShard):
         rows = self._rows
         self._sides = (rows.out_rows, rows.in_rows) if container.directed else (rows.out_rows,)
         self._num_threads = max(READERS, threads)
-        self._buffers = make_buffers(self._num_threads)
+        self._buffers = make_buffers(self._num_threads, framed=rows.is_framed)
         self._ids = np.empty((self._num_threads, 2 * BATCH), np.uint32)
         self._control = np.zeros(words.CONTROL_WORDS, np.int64)
         self._readers = Readers(self._rows.file, self._control, self._num_threads)

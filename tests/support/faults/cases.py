@@ -64,7 +64,7 @@ CASES = {
     "convert-zip": Case(f"{_CONVERT} @/in/e.zip"),
     "convert-metis": Case(f"{_CONVERT} @/in/f.metis.gz"),
     "convert-names": Case(f"{_CONVERT} --ids names @/in/a.txt"),
-    "convert-zstd": Case(f"{_CONVERT} @/in/a.txt --zstd"),
+    "convert-zstd": Case(f"{_CONVERT} @/in/a.txt --codec zstd"),
     "convert-spill": Case(
         f"{_CONVERT} --directed @/in/a.txt @/in/b.txt.gz", plan=_little_room_to_convert
     ),
@@ -173,7 +173,7 @@ def make_inputs(folder: Path) -> None:
         "convert @/a.txt -o @/g.ocg --order degree",
         "convert @/b.txt.gz -o @/h.ocg",
         "convert @/b.txt.gz -o @/d.ocg --directed",
-        "convert @/a.txt -o @/z.ocg --zstd",
+        "convert @/a.txt -o @/z.ocg --codec zstd",
         "convert @/a.txt -o @/n.ocg --ids names",
         "export @/h.ocg -o @/c.parquet",
         "export @/g.ocg -o @/d.npz",

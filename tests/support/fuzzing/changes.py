@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import struct
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -13,8 +14,11 @@ import numpy as np
 import zstandard
 
 from oocbfs.formats.container import layout
-from oocbfs.formats.container.layout import Kind
-from tests.support.crafting import sign
+from oocbfs.formats.container.layout import Encoding, Kind
+from oocbfs.kernels.constants import FRAME_BYTES
+from oocbfs.kernels.frames import MOST_PACKED_BYTES, pack_numbers
+from tests.support.crafting import make_archive, sign
+from tests.support.fuzzing.plain import PlainGraph
 from tests.support.strategies import name_edges
 
 # Nearly every change of an index is refused when it is loaded; other changes get further.
@@ -57,9 +61,15 @@ ORIGINALS = {
     "grouped": Original(_few(130, 130), {"order": "dbg"}, 4),
     "local": Original(_few(70, 100), {"order": "local"}, 4),
     "directed": Original(_few(90, 300), {"order": "dbg", "directed": True}, 6),
-    "zstd": Original(_few(80, 200), {"order": "degree", "zstd": 1}, 3),
+    "archive": Original(_few(80, 200), {"order": "degree"}, 2),
+    "frames": Original(_few(80, 200), {"order": "degree", "codec": "zstd"}, 3),
+    "directed frames": Original(_few(90, 300), {"directed": True, "codec": "zstd"}, 3),
+    "many frames": Original(_few(9000, 30_000), {"order": "local", "codec": "zstd"}, 2),
+    "segments in frames": Original(_hub(1300, 1500, 300), {"order": "degree", "codec": "zstd"}, 2),
     "names": Original(_named(90, 200), {"order": "degree", "ids": "names"}, 6),
-    "natural names": Original(_named(40, 60), {"order": "natural", "ids": "names", "zstd": 1}, 2),
+    "natural names": Original(
+        _named(40, 60), {"order": "natural", "ids": "names", "codec": "zstd"}, 2
+    ),
     "segments": Original(_hub(1300, 1500, 300, 5), {"order": "degree", "ids": "compact"}, 3),
     "natural segments": Original(_hub(1300, 9000, 100), {"order": "natural"}, 1),
     "directed segments": Original(_hub(1200, 1500, 300), {"order": "degree", "directed": True}, 2),
@@ -77,7 +87,9 @@ def originals(folder: Path) -> dict[str, bytes]:
         path = folder / f"{name}.ocg"
         if not path.exists():
             made = folder / f"{name} {os.getpid()}.ocg"
-            oocbfs.convert(original.edges(), made, **original.options)
+            oocbfs.convert(original.edges(), made, **{"codec": "raw"} | original.options)
+            if name == "archive":
+                make_archive(made)
             made.rename(path)
         files[name] = path.read_bytes()
     return files
@@ -90,14 +102,16 @@ class Parts:
         self.header = np.frombuffer(data, layout.HEADER, 1)[0].copy()
         count = int(self.header["num_sections"])
         table = np.frombuffer(data, layout.SECTION, count, layout.SECTION_TABLE_OFFSET)
-        self.zstd = bool(table["encoding"].any())
+        self.is_archive = bool((table["encoding"] == Encoding.ZSTD).any())
         self.contents: dict[Kind, bytearray] = {}
-        for record in table:
-            offset, stored = int(record["offset"]), int(record["stored_bytes"])
-            num_bytes = data[offset : offset + stored]
-            if self.zstd:
-                num_bytes = zstandard.ZstdDecompressor().decompress(num_bytes)
-            self.contents[Kind(int(record["kind"]))] = bytearray(num_bytes)
+        # How sections in frames are coded.
+        self.codings: dict[Kind, int] = {}
+        plain = PlainGraph(data)
+        for record in table[table["kind"] != Kind.FRAMES]:
+            kind = Kind(int(record["kind"]))
+            self.contents[kind] = bytearray(plain.contents(kind))
+            if int(record["encoding"]) == Encoding.FRAMES:
+                self.codings[kind] = int(record["coding"])
 
     def numbers(self, kind: Kind) -> Any:
         """Return a section as numbers that can be changed."""
@@ -107,14 +121,22 @@ class Parts:
     def assemble(self) -> bytearray:
         """Put the file together again; no section is longer than a chunk."""
         data = bytearray(layout.PAGE_BYTES)
-        sections = np.zeros(len(self.contents), layout.SECTION)
-        chunks = np.zeros(sum(map(bool, self.contents.values())), layout.CHUNK)
+        all_contents, lengths = dict(self.contents), bytearray()
+        if self.codings:
+            all_contents[Kind.FRAMES] = lengths
+        sections = np.zeros(len(all_contents), layout.SECTION)
+        chunks = np.zeros(len(all_contents), layout.CHUNK)
         chunk = 0
-        for record, (kind, contents) in zip(sections, self.contents.items(), strict=True):
+        for record, (kind, contents) in zip(sections, all_contents.items(), strict=True):
             stored = bytes(contents)
-            if self.zstd and contents:
+            record["kind"] = kind
+            if self.is_archive and contents:
+                record["encoding"] = Encoding.ZSTD
                 stored = zstandard.ZstdCompressor(1).compress(stored)
-            record["kind"], record["encoding"] = kind, self.zstd
+            elif kind in self.codings and contents:
+                record["encoding"], record["coding"] = Encoding.FRAMES, self.codings[kind]
+                record["first_frame"] = len(lengths) // 2
+                stored = _in_frames(stored, self.codings[kind], lengths)
             record["offset"], record["stored_bytes"] = len(data), len(stored)
             record["raw_bytes"] = len(contents)
             record["first_chunk"], record["num_chunks"] = chunk, bool(contents)
@@ -122,13 +144,29 @@ class Parts:
                 chunks[chunk]["offset"], chunks[chunk]["stored_bytes"] = len(data), len(stored)
                 chunk += 1
             data += stored + bytes(-len(stored) % layout.PAGE_BYTES)
-        header = self.header
+        header, chunks = self.header, chunks[:chunk]
         header["chunk_table_offset"], header["num_chunks"] = len(data), len(chunks)
         header["num_sections"] = len(sections)
         header["file_bytes"] = len(data) + chunks.nbytes
         data += chunks.tobytes()
         data[: layout.PAGE_BYTES] = layout.pack_page(header, sections)
         return sign(data)
+
+
+def _in_frames(contents: bytes, coding: int, lengths: bytearray) -> bytes:
+    """Return contents in frames, and append how long these are."""
+    frames = []
+    for first in range(0, len(contents), FRAME_BYTES):
+        piece = contents[first : first + FRAME_BYTES]
+        packed = piece
+        if coding and len(piece) % 4 == 0:
+            room = np.empty(MOST_PACKED_BYTES, np.uint8)
+            numbers = np.frombuffer(piece, np.uint32)
+            packed = room[: pack_numbers(room, numbers, coding)].tobytes()
+        packed = zstandard.ZstdCompressor(level=3, write_checksum=True).compress(packed)
+        frames.append(packed if len(packed) < len(piece) else piece)
+        lengths += struct.pack("<H", len(packed) if len(packed) < len(piece) else 0)
+    return b"".join(frames)
 
 
 def _pick_section(parts: Parts, rng: random.Random) -> Kind:
@@ -249,6 +287,16 @@ CHANGES = (
     resize_section,
     drop_section,
 )
+
+
+def change_stored(data: bytearray, rng: random.Random) -> None:
+    """Change bytes of sections as they are stored: of frames, and of the table of their lengths."""
+    count = int(np.frombuffer(data, layout.HEADER, 1)[0]["num_sections"])
+    table = np.frombuffer(data, layout.SECTION, count, layout.SECTION_TABLE_OFFSET).copy()
+    for _ in range(rng.randint(1, 3)):
+        record = rng.choice(table[table["stored_bytes"] > 0])
+        place = int(record["offset"]) + rng.randrange(int(record["stored_bytes"]))
+        data[place] = rng.choice((0, 1, 128, 255, data[place] ^ 1 << rng.randrange(8)))
 
 
 def change_tables(data: bytearray, rng: random.Random) -> None:

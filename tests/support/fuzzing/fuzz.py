@@ -24,7 +24,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.support.crafting import sign
-from tests.support.fuzzing.changes import CHANGES, ORIGINALS, Parts, change_tables, originals
+from tests.support.fuzzing.changes import (
+    CHANGES,
+    ORIGINALS,
+    Parts,
+    change_stored,
+    change_tables,
+    originals,
+)
 from tests.support.fuzzing.plain import PlainGraph
 from tests.support.fuzzing.probes import PROBES, Case, ask
 
@@ -50,11 +57,12 @@ def make_mutant(seed: int, number: int, folder: Path) -> Mutant:
     (name,) = rng.choices(names, [ORIGINALS[name].weight for name in names])
     parts = Parts(originals(folder)[name])
     done = [name]
-    if rng.random() < 0.05:
+    if rng.random() < (0.3 if parts.codings else 0.05):
         data = parts.assemble()
-        change_tables(data, rng)
+        change_there = change_stored if parts.codings and rng.random() < 0.5 else change_tables
+        change_there(data, rng)
         sign(data)
-        done.append("change_tables")
+        done.append(change_there.__name__)
     else:
         for change in rng.choices(CHANGES, k=rng.choice((1, 1, 1, 2, 3))):
             if any(len(contents) >= 8 for contents in parts.contents.values()):

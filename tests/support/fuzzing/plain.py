@@ -15,14 +15,41 @@ import zstandard
 
 NO_HEAD = 2**32 - 1
 IDS, ORDER, DEGREES, HEADS, BASES, STARTS, TAILS, NAMES, NAME_STARTS = range(1, 10)
+FRAMES = 12
 TRANSPOSED = 16
 _FORMATS = {IDS: "Q", ORDER: "I", DEGREES: "I", HEADS: "I", BASES: "Q", STARTS: "I", TAILS: "B"}
 _FORMATS |= {NAMES: "B", NAME_STARTS: "Q"}
 _BLOCK_NAMES = 16
+_FRAME_BYTES = 16384
 
 
 class UndecodableError(Exception):
     """The file is no graph."""
+
+
+def _unzip(frame: bytes) -> bytes:
+    if zstandard.get_frame_parameters(frame).content_size > 2 * _FRAME_BYTES:
+        raise struct.error("too large")
+    return zstandard.ZstdDecompressor().decompress(frame, allow_extra_data=False)
+
+
+def _unpack_numbers(varints: bytes, coding: int) -> bytes:
+    """Return the numbers that a frame holds by value (1) or by difference (2)."""
+    found, previous = b"", 0
+    while varints:
+        try:
+            value, varints = _take_varint(varints)
+        except UndecodableError:
+            raise struct.error("a varint that does not end") from None
+        if value >= 2**32:
+            raise struct.error("a large number")
+        if coding == 1:
+            number = value - 1
+        else:
+            number = previous + (value // 2 if value % 2 == 0 else -(value // 2) - 1)
+        previous = number % 2**32
+        found += struct.pack("<I", previous)
+    return found
 
 
 class PlainGraph:
@@ -34,10 +61,13 @@ class PlainGraph:
         (flags, order, self._shift, num_sections) = struct.unpack_from("<IIII", data, 48)
         (self.max_degree,) = struct.unpack_from("<Q", data, 64)
         self.directed = bool(flags & 1)
-        self._sections = {}
+        self._sections: dict[int, tuple[int, int, int]] = {}
+        self._frames: dict[int, tuple[int, int, int]] = {}
         for place in range(256, min(256 + 64 * num_sections, 4096 - 63), 64):
             kind, encoding, offset, stored = struct.unpack_from("<IIQQ", data, place)
+            (size, first_frame, coding) = struct.unpack_from("<Q16xQI", data, place + 24)
             self._sections[kind] = (encoding, offset, stored)
+            self._frames[kind] = (size, first_frame, coding)
         n = self.num_vertices
         self.is_small = n < 10**6
         self.order = self._numbers(ORDER) if order else list(range(n if self.is_small else 0))
@@ -52,7 +82,8 @@ class PlainGraph:
         # What arrays of results hold: positions where vertices have names.
         self.values = list(range(n if self.is_small else 0)) if self.is_named else self.ids
 
-    def _contents(self, kind: int) -> bytes:
+    def contents(self, kind: int) -> bytes:
+        """Return what a section holds; raises what a damaged one brings about."""
         encoding, offset, stored = self._sections[kind]
         num_bytes = self._data[offset : offset + stored]
         if encoding == 1:
@@ -60,11 +91,36 @@ class PlainGraph:
                 num_bytes, read_across_frames=True
             ) as frames:
                 num_bytes = frames.read(1 << 26)
+        if encoding == 2:
+            num_bytes = self._unpack(kind, num_bytes)
         return num_bytes
+
+    def _unpack(self, kind: int, stored: bytes) -> bytes:
+        """Unpack the frames of a section one after the other."""
+        size, first, coding = self._frames[kind]
+        lengths = [length for (length,) in struct.iter_unpack("<H", self.contents(FRAMES))]
+        if size > 1 << 26 or coding > 2:
+            raise struct.error("more than these files hold")
+        contents, place = b"", 0
+        for begin in range(0, size, _FRAME_BYTES):
+            room = min(_FRAME_BYTES, size - begin)
+            if first + begin // _FRAME_BYTES >= len(lengths):
+                raise struct.error("no such frame")
+            length = lengths[first + begin // _FRAME_BYTES] or room
+            frame = stored[place : place + length]
+            place += length
+            if length >= room:
+                contents += frame
+                continue
+            found = _unzip(frame)
+            contents += found if coding == 0 else _unpack_numbers(found, coding)
+            if len(contents) != begin + room:
+                raise struct.error("a frame of another size")
+        return contents
 
     def _numbers(self, kind: int) -> list[int] | None:
         try:
-            num_bytes = self._contents(kind)
+            num_bytes = self.contents(kind)
             number = struct.Struct("<" + _FORMATS[kind % TRANSPOSED])
             return [value for (value,) in number.iter_unpack(num_bytes)]
         except (KeyError, zstandard.ZstdError, struct.error):
@@ -89,7 +145,7 @@ class PlainGraph:
         if not self.is_small or len(starts) != num_blocks + 1 or starts[0] != 0:
             return None
         try:
-            names = self._contents(NAMES)
+            names = self.contents(NAMES)
             found: list[str] = []
             for begin, end in itertools.pairwise(starts):
                 block, name = names[begin:end], b""

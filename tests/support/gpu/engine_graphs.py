@@ -12,14 +12,14 @@ from tests.support.shared import SharedGraphs
 
 
 def opened_rmat(
-    shared_graphs: SharedGraphs, scale: int = 11, zstd: int | None = None
+    shared_graphs: SharedGraphs, scale: int = 11, codec: str = "raw"
 ) -> Iterator[Graph]:
     """Open a small directed graph, for a fixture to yield from."""
     path = shared_graphs.make(
-        f"devices-rmat{scale}-zstd-{zstd}",
+        f"devices-rmat{scale}-{codec}",
         lambda: generators.rmat(scale, seed=5),
         directed=True,
-        zstd=zstd,
+        codec=codec,
     )
     with open_file(path) as graph:
         yield graph
