@@ -112,9 +112,9 @@ class _Target:
 
     @property
     def copies_beside(self) -> int:
-        """How often the graph is where temporary data are: raw, and compressed."""
+        """How often the graph is where temporary data are: as it is, and in frames."""
         beside = os.stat(self.folder).st_dev == os.stat(self._output_folder).st_dev
-        return int(beside) + (self.zstd is not None)
+        return int(beside) * (1 if self.codec == "raw" else 2)
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ def test_what_the_plan_says_is_enough(
     settings: dict[str, Any] = {
         "directed": choose.choice([None, False, True]),
         "order": choose.choice(["auto", "auto", "natural", "degree", "local"]),
-        "zstd": choose.choice([None, None, 1]),
+        "codec": choose.choice(["raw", "raw", "zstd"]),
     }
     plan = ConvertPlan(2, choose.randrange(4 << 20, 12 << 20), MemoryWatch())
     monkeypatch.setattr("oocbfs.conversion.converter.make_plan", lambda *_: plan)
