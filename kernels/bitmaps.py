@@ -59,34 +59,21 @@ def next_bit(bitmap, u, end):
     return min(w * 64 + trailing_zeros(bits), end)
 
 
-def make_sieve(is_new):
-    """Make the step that moves new ids to the begin of ``ids``, and their owners likewise.
-
-    ``is_new(seen, v)`` is 1 or 0. Most ids are not new, and reads alone tell: without writes to
-    what is seen, reads need not wait for them.
-    """
-
-    @inlined
-    def sieve(seen, ids, owners, count, with_owners):
-        """Return how many of ids[:count] are new; one may be there twice."""
-        kept = ZERO
-        for i in range(count):
-            v = ids[i]
-            ids[kept] = v
-            if with_owners:
-                owners[kept] = owners[i]
-            kept += is_new(seen, v)
-        return kept
-
-    return sieve
-
-
 @inlined
-def _has_no_bit(bitmap, v):
-    return ~bitmap[v >> 6] >> np.uint64(v & 63) & ONE
+def keep_unset(bitmap, ids, owners, count, with_owners):
+    """Move ids whose bit is clear, and their owners likewise, to the begin; return how many.
 
-
-keep_unset = make_sieve(_has_no_bit)
+    One may be there twice. Most bits are set, and reads alone tell: without writes to the bitmap,
+    reads need not wait for them.
+    """
+    kept = ZERO
+    for i in range(count):
+        v = ids[i]
+        ids[kept] = v
+        if with_owners:
+            owners[kept] = owners[i]
+        kept += ~bitmap[v >> 6] >> np.uint64(v & 63) & ONE
+    return kept
 
 
 @inlined

@@ -21,7 +21,7 @@ from oocbfs.kernels.atomics import apart, atomic_add, atomic_or, kernel
 from oocbfs.kernels.bfs import state as words
 from oocbfs.kernels.bfs.frontier import own_bitmap
 from oocbfs.kernels.bfs.state import MAX_DENSE
-from oocbfs.kernels.bitmaps import DEEP, keep_unset, set_bits
+from oocbfs.kernels.bitmaps import DEEP, keep_unset
 from oocbfs.kernels.constants import ONE, ZERO
 from oocbfs.kernels.gather import (
     BATCH,
@@ -83,7 +83,9 @@ def _visit_dense(state, own, ids, owners, count):
     """Set the bits of ids in the thread's own bitmap."""
     parents = state.parents
     if parents.size == 0:
-        set_bits(own, ids, keep_unset(own, ids, owners, count, False))
+        for i in range(keep_unset(own, ids, owners, count, False)):
+            v = ids[i]
+            own[v >> 6] |= ONE << np.uint64(v & 63)
     else:
         for i in range(count):
             v = ids[i]

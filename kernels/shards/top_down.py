@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from oocbfs.kernels.atomics import apart, atomic_add, inlined, kernel, trailing_zeros
-from oocbfs.kernels.bitmaps import keep_unset, make_sieve, mark_levels, set_bits, set_shared_bits
+from oocbfs.kernels.bitmaps import keep_unset, mark_levels, set_bits, set_shared_bits
 from oocbfs.kernels.constants import ONE, SEGMENT_BYTES, ZERO
 from oocbfs.kernels.gather import BATCH, FULL, NOT_BEGUN, gather_row_segment, gather_rows
 from oocbfs.kernels.region import HUB_CURSOR, chunk_for, take_chunk
@@ -35,22 +35,15 @@ def _tells_parents(state):
 
 
 @inlined
-def _is_news(seen, v):
-    own, known = seen
-    return ~(own[v >> 6] | known[v >> 6]) >> np.uint64(v & 63) & ONE
-
-
-_keep_news = make_sieve(_is_news)
-
-
-@inlined
 def _mark_found(state, thread, shard, ids, owners, count):
     """Mark ids that are neither marked nor known; their parents are the owners, if wanted."""
     if state.marks.shape[0] == 1 and state.ids.shape[0] > 1 and not _tells_parents(state):
         mark(state.marks[0], ids, count)
         return
     own, known, parents = state.marks[thread % state.marks.shape[0]], state.known, state.parents
-    unseen = _keep_news((own, known), ids, owners, count, _tells_parents(state))
+    tells_parents = _tells_parents(state)
+    unseen = keep_unset(own, ids, owners, count, tells_parents)
+    unseen = keep_unset(known, ids, owners, unseen, tells_parents)
     if state.marks.shape[0] == state.ids.shape[0]:
         set_bits(own, ids, unseen)
     else:
