@@ -19,6 +19,7 @@ from oocbfs.kernels import internals
 from tests.support import children
 from tests.support.exhaustive import ALL
 from tests.support.packages import ROOT
+from tests.support.shared import SharedGraphs
 
 LINKS = {"oocbfs/formats", "oocbfs/kernels", "oocbfs/tools"}
 # What a checkout has and an sdist need not.
@@ -45,21 +46,30 @@ def run(*command: object, cwd: Path, **environment: str) -> str:
     return done.stdout.decode()
 
 
-@pytest.fixture(scope="module")
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy: a build leaves files behind, which would bring deleted modules back."""
-    folder = tmp_path_factory.mktemp("packages") / "checkout"
-    shutil.copytree(ROOT, folder, symlinks=True, ignore=MADE)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def sdist(checkout: Path) -> Path:
-    made = checkout.parent / "sdist"
+def build(folder: Path) -> tuple[Path, Path]:
+    """Copy the checkout, in which a build leaves files behind, and build the sdist there."""
+    checkout, made = folder / "checkout", folder / "sdist"
+    shutil.copytree(ROOT, checkout, symlinks=True, ignore=MADE)
     code = f"from setuptools import build_meta; build_meta.build_sdist({str(made)!r})"
     run(sys.executable, "-c", code, cwd=checkout)
     (path,) = made.iterdir()
-    return path
+    return checkout, path
+
+
+@pytest.fixture(scope="module")
+def built(shared_graphs: SharedGraphs) -> tuple[Path, Path]:
+    paths: tuple[Path, Path] = shared_graphs.once("packages", build)
+    return paths
+
+
+@pytest.fixture(scope="module")
+def checkout(built: tuple[Path, Path]) -> Path:
+    return built[0]
+
+
+@pytest.fixture(scope="module")
+def sdist(built: tuple[Path, Path]) -> Path:
+    return built[1]
 
 
 def make_environment(folder: Path) -> Path:

@@ -10,6 +10,7 @@ import pytest
 import oocbfs
 from tests.support import children
 from tests.support.packages import ROOT
+from tests.support.shared import SharedGraphs
 
 # What loads by itself when a page is read; links that somebody follows may lead anywhere.
 FETCHED = re.compile(
@@ -20,14 +21,18 @@ FETCHED = re.compile(
 )
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site") / "site"
+def build(folder: Path) -> Path:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     settings = ["--config-file", str(ROOT / "scripts/mkdocs.yml")]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = children.run([*command, *settings], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(shared_graphs: SharedGraphs) -> Path:
+    folder: Path = shared_graphs.once("site", build)
     return folder
 
 

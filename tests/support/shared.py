@@ -1,4 +1,4 @@
-"""Graphs that all workers of a run share: the first one that needs a graph makes it."""
+"""Graphs and other things that all workers of a run share: the first that needs one makes it."""
 
 from __future__ import annotations
 
@@ -28,6 +28,17 @@ class SharedGraphs:
                 report = oocbfs.convert(edges(), path, **options)
                 path.with_suffix(".report").write_bytes(pickle.dumps(report))
         return path
+
+    def once(self, name: str, make: Callable[[Path], Any]) -> Any:
+        """Return what is made once in a run, with a folder of its own; the name tells it apart."""
+        path = self.folder / f"{name}.pickle"
+        with path.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not path.exists():
+                folder = self.folder / name
+                folder.mkdir(exist_ok=True)
+                path.write_bytes(pickle.dumps(make(folder)))
+        return pickle.loads(path.read_bytes())
 
     def convert(self, path: Path, **options: Any) -> Path:
         """Return the graph of a file, converted with these options."""

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from oocbfs.cli import VERBS
+from tests.support.shared import SharedGraphs
 from tests.support.written.golden_json import CASES, find
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "json"
@@ -20,9 +21,10 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def found(shared_graphs: SharedGraphs) -> dict[str, Any]:
     """All that is printed, by case."""
-    return find(tmp_path_factory.mktemp("golden"))
+    everything: dict[str, Any] = shared_graphs.once("golden", find)
+    return everything
 
 
 @pytest.mark.parametrize("case", CASES)
