@@ -45,6 +45,8 @@ OUT_OF_REACH = {
     "the number of the turn is forgotten after a launch": _BYTES,
     "what the next lane loaded is loaded again": _BYTES,
     "tags of the search before are kept": "the sectors of the search before are right as well",
+    "a full list takes more rows": "takes more long rows that hold nothing than a block lists",
+    "found in two segments, visited twice": "takes a hub that hits late, and in several segments",
     "who has no place loads twice": "takes more sectors than the cache of small levels holds",
     "segments after the first forgotten": "the edges of a hub are read from their other ends too",
     "segments go on with the sum of the one before": "hubs are found by their first segments",
