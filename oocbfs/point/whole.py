@@ -47,8 +47,6 @@ class WholeSearch:
         """Fill the distances of some pairs, those of one source together."""
         if wanted.size == 0:
             return
-        from oocbfs.search.many import bfs_many
-
         wanted = wanted[np.argsort(sources[wanted], kind="stable")]
         firsts = np.flatnonzero(np.diff(sources[wanted].astype(np.int64), prepend=-1))
         groups = np.split(wanted, firsts[1:])
@@ -60,14 +58,10 @@ class WholeSearch:
         # Sources of a graph in one file are on disk if the budget says so.
         on_disk = self._settings.engine == "disk" and not graph.is_sharded
         engine = "auto" if on_disk else self._settings.engine
-        found = bfs_many(
-            graph,
+        found = self._shown._bfs_until_found(
             [self._given(int(sources[group[0]])) for group in groups],
             [self._given_all(targets[group]) for group in groups],
-            "pairs",
-            "auto",
             replace(self._settings, max_depth=None, engine=engine),
-            until_found=True,
         )
         for group, result in zip(groups, found, strict=True):
             assert result.distances is not None

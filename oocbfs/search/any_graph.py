@@ -187,6 +187,15 @@ class AnyGraph(Measures, NearGraph):
 
         return bfs_many(self._stored, sources, targets, emit, strategy, settings)
 
+    def _bfs_until_found(
+        self, sources: Iterable[Vertex], targets: Iterable[Iterable[Vertex]], settings: Settings
+    ) -> SourceResults:
+        """Find the distances of pairs; each source is searched from as far as its targets are."""
+        from oocbfs.search.many import bfs_many
+
+        stored = self._stored
+        return bfs_many(stored, sources, targets, "pairs", "auto", settings, until_found=True)
+
     @spelled_out(PairKeywords)
     def distance(self, source: Vertex, target: Vertex, **how: Unpack[PairKeywords]) -> int:
         """Return the number of steps on a shortest path between two vertices; -1 if there is none.
