@@ -31,9 +31,9 @@ Table = Literal[
 ]  # fmt: skip
 LevelFiles = Literal["npy", "zarr"]
 Shell = Literal["bash", "zsh", "fish"]
-OrderName = Literal["auto", "natural", "degree", "dbg", "local"]
+OrderName = Literal["auto", "natural", "degree", "dbg", "local", "communities"]
 # Where a graph is among the inputs, also the order that it has.
-KeptOrderName = Literal["auto", "natural", "degree", "dbg", "local", "keep"]
+KeptOrderName = Literal["auto", "natural", "degree", "dbg", "local", "communities", "keep"]
 IdNames = Literal["auto", "dense", "compact", "names"]
 
 CodecName = Literal["auto", "raw", "zstd"]

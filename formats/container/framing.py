@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable, Iterator
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import zstandard
@@ -39,7 +39,7 @@ _SAMPLED_FRAMES = 64
 _MOST_TAILS, _MOST_SMALL = 0.6, 0.8
 # Files that are small, or become no smaller than that, stay as they are: sections begin at whole
 # pages.
-_LEAST_BYTES = 256 << 10
+LEAST_BYTES = 256 << 10
 _MOST_FILE = 0.95
 # What is searched in place, wherever a file is large.
 _SEARCHED = {Kind.IDS, *NAME_KINDS}
@@ -106,7 +106,7 @@ def frame_file(
     file_bytes = int(source.header["file_bytes"])
     if codec == "raw":
         return Framing(file_bytes, "raw", "as asked for")
-    if codec == "auto" and file_bytes < _LEAST_BYTES:
+    if codec == "auto" and file_bytes < LEAST_BYTES:
         return Framing(file_bytes, "raw", "the file is small")
     choices = {
         kind: _choose(source, kind)
@@ -155,7 +155,21 @@ def _choose(source: _Source, kind: Kind) -> _Choice:
     size = int(source.sections[kind]["raw_bytes"])
     count = layout.num_frames(size)
     numbers = np.unique(np.linspace(0, count - 1, min(count, _SAMPLED_FRAMES)).astype(np.int64))
-    frames = [source.contents(kind, FRAME_BYTES * int(i), FRAME_BYTES) for i in numbers]
+    return _best([source.contents(kind, FRAME_BYTES * int(i), FRAME_BYTES) for i in numbers], kind)
+
+
+def written_bytes(kind: Kind, contents: NDArray[Any], codec: str) -> int:
+    """Return what a sample of a section takes in a file, in frames where these are written."""
+    data = np.ascontiguousarray(contents).view(np.uint8)
+    if codec == "raw" or not data.size:
+        return data.size
+    frames = [data[first : first + FRAME_BYTES] for first in range(0, data.size, FRAME_BYTES)]
+    share = _best(frames, kind).share
+    return int(data.size * share) if codec == "zstd" or _pays(kind, share) else data.size
+
+
+def _best(frames: list[NDArray[np.uint8]], kind: Kind) -> _Choice:
+    """Choose how some frames of a section are packed."""
     codings = (VALUES, DIFFERENCES) if layout.DTYPES[kind] == "<u4" else (BYTES,)
     compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
     total = sum(frame.size for frame in frames)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from oocbfs.kernels.constants import FRAME_BYTES
 
 MAGIC = b"\x89OCG\r\n\x1a\n"
-# Files with frames are of version 3, others with names for vertices, and other parts of graphs, of
-# version 2, all others of version 1.
+# Files with frames, or in the order by communities, are of version 3, others with names for
+# vertices, and other parts of graphs, of version 2, all others of version 1.
 VERSIONS = (1, 2, 3)
 PAGE_BYTES = 4096
 CHUNK_BYTES = 1 << 20
@@ -36,6 +36,7 @@ class Order(IntEnum):
     DEGREE = 1
     DBG = 2
     LOCAL = 3
+    COMMUNITIES = 4
 
 
 class Encoding(IntEnum):
@@ -177,7 +178,7 @@ def frame_sizes(raw_bytes: int) -> NDArray[np.int64]:
 def version_for(header: NDArray[np.void] | np.void, kinds: Iterable[int]) -> int:
     """Return the lowest version that knows what a header says, and has these sections."""
     found = set(kinds)
-    if Kind.FRAMES in found:
+    if Kind.FRAMES in found or int(header["order"]) == Order.COMMUNITIES:
         return 3
     return 2 if int(header["parts"]) or found & set(NAME_KINDS) else 1
 

@@ -185,7 +185,7 @@ class Container(Closing):
         self._require(not id_kinds or self.first_id == 0, "two ways of naming its vertices")
         self._require(
             layout.version_for(self.header, self.sections) <= self.version,
-            f"holds names or frames, which version {self.version} does not have",
+            f"holds names, frames or an order that version {self.version} does not have",
         )
 
     def _read_frames(self) -> None:

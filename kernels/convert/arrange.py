@@ -8,11 +8,10 @@ from numba import njit, types
 from oocbfs.kernels.atomics import leading_zeros
 from oocbfs.kernels.cache import compiled
 
+_U8 = types.Array(types.uint8, 1, "C")
 _U32 = types.Array(types.uint32, 1, "C")
 _U64 = types.Array(types.uint64, 1, "C")
 _I64 = types.int64
-# A row is sampled by its product with this.
-HASH = 0x9E3779B97F4A7C15
 # How many bits a head can have, none included.
 _NUM_SIZES = 33
 
@@ -125,20 +124,16 @@ def directed_keys(out, keys, stored_at, column_bits, side):
             count += 1
 
 
-@compiled(_I64(_U64, _U64, _I64, types.uint64, types.boolean))
-def sample_arcs(out, keys, column_bits, threshold, both):
-    """Collect the keys whose row is one of a pseudo-random sample of rows, turned ones too if both.
-
-    ``out`` has space for two keys per key. A row is in the sample if its hash is below threshold.
-    """
+@compiled(_I64(_U64, _U64, _U8, _I64, types.boolean))
+def marked_arcs(out, keys, marks, column_bits, turned):
+    """Collect the keys, or the same keys turned, whose row has a mark; return their number."""
     bits = np.uint64(column_bits)
     kept = 0
     for k in keys:
         u, v = _ends(k, bits)
-        if (u + np.uint64(1)) * np.uint64(HASH) <= threshold:
-            out[kept] = k
-            kept += 1
-        if both and (v + np.uint64(1)) * np.uint64(HASH) <= threshold:
-            out[kept] = v << bits | u
+        if turned:
+            u, v = v, u
+        if marks[u] != 0:
+            out[kept] = u << bits | v
             kept += 1
     return kept

@@ -22,14 +22,14 @@ COUNT, EARLIEST, SEEN, FIRST = range(4)
 PROGRESS_WORDS = 4
 
 
-@compiled(types.void(_U32, _U64, _U64, _I64))
+@compiled(types.void(_U32, _U64, _U64, _I64), types.void(_U32, _U32, _U64, _I64))
 def split_arcs(neighbours, lengths, arcs, column_bits):
     """Take the second ends of arcs, and count them in the lengths of their rows."""
     bits = np.uint64(column_bits)
     mask = (np.uint64(1) << bits) - np.uint64(1)
     for i in range(arcs.size):
         neighbours[i] = arcs[i] & mask
-        lengths[arcs[i] >> bits] += np.uint64(1)
+        lengths[arcs[i] >> bits] += 1
 
 
 @njit(nogil=True)

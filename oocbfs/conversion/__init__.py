@@ -5,7 +5,8 @@
 1. read            ``edge_runs`` keeps edges in memory, or on disk in sorted runs
 2. name_vertices   ``ids`` decides which ids are vertices
 3. sort            ``key_sorter`` sorts keys; ``sorted_edges`` is what remains
-4. choose_order    ``order`` compares orders on a sample; ``local_order`` makes one of them
+4. choose_order    ``ordering`` makes orders and compares them on a sample; ``local_order`` and
+                   ``community_order`` need the edges
 5. write           ``row_writer`` encodes rows and appends them to the container
 
 All steps share ``resources``: memory, which ``plan`` divides, and temporary files, from ``spill``,

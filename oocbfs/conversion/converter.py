@@ -308,7 +308,7 @@ def _convert(given: Inputs, ids: IdNames, asked: _Asked) -> Report:
         else:
             directed, directed_why = _direction(asked.directed, declared)
         conversion.sort(asked.order, directed=directed)
-        choice = conversion.choose_order(asked.order)
+        choice = conversion.choose_order(asked.order, target.codec)
         _log.debug("order %s: %s", choice.order.name.lower(), choice.why)
         container = ContainerWriter(final)
         fields = conversion.write(container)
@@ -382,7 +382,7 @@ def convert_unnamed(
             conversion.read(edges)
             conversion.name_vertices(edges.declared, ids)
             conversion.sort(order, directed=_direction(None, edges.declared)[0])
-            conversion.choose_order(order)
+            conversion.choose_order(order, "raw")
             container = ContainerWriter(file)
             container.finish(**conversion.write(container))
             file.flush()

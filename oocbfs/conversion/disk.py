@@ -77,7 +77,8 @@ class DiskNeed:
     directed: bool | None
     # How often the graph file is in the same file system: twice where it is compressed.
     outputs: int = 1
-    may_be_local: bool = True
+    # Whether an order may be made of all neighbours.
+    by_neighbours: bool = True
 
     @property
     def num_vertices(self) -> int:
@@ -132,7 +133,7 @@ class DiskNeed:
         """Bytes at most beside the sorted edges, from when they are sorted."""
         num_arcs = self.num_edges * (1 if self.directed else 2)
         writing = self.arcs_bytes(num_arcs) + self.outputs * self.output_bytes
-        if not self.may_be_local:
+        if not self.by_neighbours:
             return writing
         return max(writing, self.arcs_bytes(2 * self.num_edges) + 8 * self.num_edges)
 

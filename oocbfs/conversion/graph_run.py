@@ -24,8 +24,6 @@ from oocbfs.kernels.rows import Rows
 
 _NONE = np.empty(0, np.uint32)
 _PIECE_VERTICES = 1 << 18
-# A sample of rows is taken from so many places.
-_SAMPLED_RANGES = 64
 
 
 class GraphRun:
@@ -191,18 +189,21 @@ class GraphRun:
             )
         self._check(min(done, default=0))
 
-    def arcs_of(self, vertices: NDArray[np.int64], column_bits: int) -> NDArray[np.uint64]:
-        """Return all arcs of some vertices, row after row."""
+    def arcs_of(
+        self, vertices: NDArray[np.int64], column_bits: int, *, inward: bool
+    ) -> NDArray[np.uint64]:
+        """Return all arcs of some vertices, or of the transpose, row after row."""
         positions = self._positions_of(vertices)
         rows = vertices[positions >= 0].astype(np.uint64)
         positions = positions[positions >= 0]
         run = copy(self)
         run._once = False
+        run._rows = self.stored.in_rows if inward else self.stored.rows
         run._stored_at = (
             self._stored_at[positions] if self._stored_at.size else positions.astype(np.uint32)
         )
         with self.stored.reading():
-            degrees = self._rows.degrees[run._stored_at]
+            degrees = run._rows.degrees[run._stored_at]
             arcs = np.empty(int(degrees.sum(dtype=np.int64)), np.uint64)
             # Rows come out as numbers of the list.
             self._check(run._decode(arcs, 0, positions.size, column_bits))
@@ -221,20 +222,13 @@ class GraphRun:
                 for rows, degrees in sides:
                     degrees[vertices] += self._in_order(rows.degrees, first, stop)
 
-    def sample_rows(self, num_arcs: int, column_bits: int) -> NDArray[np.uint64]:
-        """Return all arcs of some rows, spread evenly, about so many."""
-        run, every = copy(self), self.stored.num_vertices
-        run._once = False
-        share = min(1.0, num_arcs / max(1, self._rows.num_arcs))
-        stride = max(1, every // _SAMPLED_RANGES)
-        found = [np.empty(0, np.uint64)]
-        for first in range(0, every, stride):
-            ends = self._vertex_of(np.array([first, min(every - 1, first + int(share * stride))]))
-            found += run.keys(int(ends[0]), int(ends[1]) + 1, column_bits, num_arcs)
-        return np.concatenate(found)
-
     def keep(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Return those of some keys whose edges it does not have."""
+        absent: NDArray[np.uint64] = keys[~self.has(keys)]
+        return absent
+
+    def has(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Return which keys are those of its edges."""
         bits = np.uint64(self.column_bits)
         ends = [
             self._positions_of((part).view(np.int64))
@@ -251,8 +245,7 @@ class GraphRun:
                 rows.max_degree,
                 not self.directed,
             )
-        absent: NDArray[np.uint64] = keys[found == 0]
-        return absent
+        return found.view(np.bool_)
 
     def _positions_of(self, vertices: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the natural positions of vertices, -1 of those that it does not have."""

@@ -25,22 +25,15 @@ from oocbfs.conversion.edge_runs import SAMPLE_EDGES, EdgeRuns
 from oocbfs.conversion.graph_run import GraphRun
 from oocbfs.conversion.ids import IdBitmap, IdMap, IdRange
 from oocbfs.conversion.key_sorter import Keys, SortedRun
-from oocbfs.conversion.local_order import LocalOrder
 from oocbfs.conversion.names.numbering import Numbering
-from oocbfs.conversion.order import (
+from oocbfs.conversion.order import NO_ORDER, head_weights, inverse, keep_order, order_by_heads
+from oocbfs.conversion.order_choice import (
+    BY_NEIGHBOURS,
     MESH_MAX_DEGREE,
-    NO_ORDER,
-    SAMPLE_ARCS,
     OrderChoice,
-    choose_order,
-    head_weights,
-    inverse,
-    judge_kept_order,
-    keep_order,
-    looks_like_mesh,
-    order_by_heads,
-    stored_at_for,
+    may_need_neighbours,
 )
+from oocbfs.conversion.ordering import Ordering
 from oocbfs.conversion.plan import VERTEX_BYTES
 from oocbfs.conversion.removal import VERTEX_BYTES as REMOVAL_BYTES
 from oocbfs.conversion.removal import Removal
@@ -292,28 +285,25 @@ class Conversion(Closing):
             self.counts.loops += self._log.loops
             edges.collect(sorter, bar.update)
             self._log.close()
-        in_base = 0
         if self._base is not None:
-            self._base.add_degrees(edges.out_degrees, edges.in_degrees)
-            in_base = self._base.num_edges
+            edges.leave_in_place(self._base)
         for run in graphs:
             run.close()
         removed = 0 if self._removal is None else self._removal.done.edges
         self.counts.edges_read -= removed
-        found = edges.num_keys + in_base
-        self.counts.duplicates = self.counts.edges_read - self.counts.loops - found
+        self.counts.duplicates = self.counts.edges_read - self.counts.loops - edges.num_edges
         self.counts.spilled_bytes += sorter.spilled_bytes + edges.spilled_bytes
         if self._removal is not None:
             self.counts.spilled_bytes += self._removal.spilled_bytes
             self._keep_vertices(self._removal)
             self._removal.close()
         need = DiskNeed(
-            found,
+            edges.num_edges,
             self._column_bits,
             self._held_bytes,
             directed=directed,
             outputs=self._outputs,
-            may_be_local=looks_like_mesh(edges.total_degrees),
+            by_neighbours=may_need_neighbours(order, edges.total_degrees),
         )
         self._resources.folder.require(edges.spilled_bytes + need.writing_bytes)
         largest = edges.largest_degree
@@ -330,8 +320,10 @@ class Conversion(Closing):
         run = self._runs[0]
         if order == "keep":
             return True
-        # The local order is made of all neighbours, sorted.
-        if order == "local" or (order == "auto" and run.stored.rows.max_degree <= MESH_MAX_DEGREE):
+        # These orders are made of all neighbours, sorted.
+        if order in BY_NEIGHBOURS or (
+            order == "auto" and run.stored.rows.max_degree <= MESH_MAX_DEGREE
+        ):
             return False
         return self._log.num_edges <= run.num_edges // _FEW_EDGES
 
@@ -384,66 +376,39 @@ class Conversion(Closing):
 
     # 4. Choose the order
 
-    def choose_order(self, choice: str) -> OrderChoice:
-        """Fix the order of the vertices."""
+    def choose_order(self, choice: str, codec: str) -> OrderChoice:
+        """Fix the order of the vertices, in a file that is written by a codec."""
         edges = self._edges
-        mesh = choice == "auto" and looks_like_mesh(edges.total_degrees)
-        local = self._order_locally() if mesh or choice == "local" else None
-        with self._phases("order", None, "row"):
-            degrees = edges.total_degrees
-            if choice == "keep":
-                old = Order[self._runs[0].stored.order_name.upper()]
-                order, self._stored_at = keep_order(self._kept, old, degrees.size)
-                self._kept = NO_ORDER
-                arcs = edges.rows.arcs()
-                if self._base is not None:
-                    arcs = self._base.sample_rows(SAMPLE_ARCS // 4, self._column_bits)
-                self.order = judge_kept_order(
-                    arcs, self._column_bits, degrees, order, self._stored_at
-                )
-            elif choice == "auto":
-                self.order = choose_order(self._sampled_arcs(), self._column_bits, degrees, local)
-            else:
-                self.order = OrderChoice(Order[choice.upper()], "as asked for", {})
-            if local is not None and self.order.order is Order.LOCAL:
-                self._stored_at = local
-            elif choice != "keep":
-                self._stored_at = stored_at_for(self.order.order, degrees)
-        del edges.rows
+        ordering = Ordering(
+            self._resources,
+            edges,
+            self._column_bits,
+            codec=codec,
+            budget_bytes=self._held_bytes - self._table_bytes,
+        )
+        if choice == "keep":
+            old = Order[self._runs[0].stored.order_name.upper()]
+            order, self._stored_at = keep_order(self._kept, old, self.ids.num_vertices)
+            self._kept = NO_ORDER
+            with self._phases("order", None, "row"):
+                self.order = ordering.judge(order, self._stored_at)
+        elif choice == "auto":
+            self.order, self._stored_at = ordering.choose()
+        else:
+            self.order = OrderChoice(Order[choice.upper()], "as asked for", {})
+            self._stored_at = ordering.place(self.order.order)
+        self.counts.spilled_bytes += ordering.spilled_bytes
         if self.order.order is Order.DEGREE:
             heads = edges.heads(self._stored_at)
             if self._base is not None:
                 places = self._stored_at[self._kept]
-                self._base.lower_heads(heads, self._kept, places, degrees, self._threads)
+                self._base.lower_heads(
+                    heads, self._kept, places, edges.total_degrees, self._threads
+                )
             self._stored_at = NO_ORDER  # memory for the next ones
-            self._stored_at = order_by_heads(degrees, heads)
-        self._weights = head_weights(self.order.order, degrees, self._stored_at)
+            self._stored_at = order_by_heads(edges.total_degrees, heads)
+        self._weights = head_weights(self.order.order, edges.total_degrees, self._stored_at)
         return self.order
-
-    def _sampled_arcs(self) -> NDArray[np.uint64]:
-        """Return all arcs of a sample of rows."""
-        edges = self._edges
-        if self._base is None:
-            return edges.rows.arcs()
-        degrees = edges.out_degrees if edges.directed else edges.total_degrees
-        in_base = self._base.arcs_of(edges.rows.rows(degrees), self._column_bits)
-        return np.concatenate([edges.rows.arcs(), in_base])
-
-    def _order_locally(self) -> NDArray[np.uint32]:
-        """Place the vertices in the local order."""
-        num_vertices, budget_bytes = self.ids.num_vertices, self._held_bytes - self._table_bytes
-        sorter = self._edges.sort_arcs(
-            "neighbours", Side.BOTH, NO_ORDER, budget_bytes=budget_bytes, keep=True
-        )
-        order = LocalOrder(self._resources.folder, num_vertices, self._column_bits)
-        with closing(order):
-            with self._phases("local", self._edges.num_arcs(Side.BOTH), "edge") as bar:
-                for arcs in sorter.drain(np.copy):
-                    order.add(arcs)
-                    bar.update(arcs.size)
-                stored_at = order.stored_at()
-            self.counts.spilled_bytes += sorter.spilled_bytes + order.spilled_bytes
-            return stored_at
 
     # 5. Write
 
@@ -513,11 +478,10 @@ class Conversion(Closing):
             self._stored_at,
             budget_bytes=budget_bytes,
             keep=keep,
-            base=self._rows_of_base(inward=side is Side.IN),
+            rows=self._rows_of_base(inward=side is Side.IN),
         )
         writer.begin_tails()
-        num_arcs = self._edges.num_arcs(side) + (self._base.num_arcs if self._base else 0)
-        with self._phases("encode", num_arcs, "edge") as bar:
+        with self._phases("encode", self._edges.num_arcs(side), "edge") as bar:
             for rows in sorter.drain(lambda keys: encode(keys, self._column_bits, self._weights)):
                 if rows is not None:
                     writer.write(rows)

@@ -65,13 +65,14 @@ print(json.dumps(found))
 """
 
 
-def search(graph: Path, source: int, budget: str) -> dict[str, Any]:
+def search(graph: Path, source: int, budget: str, *, cold: bool = True) -> dict[str, Any]:
     """Search in a process of its own."""
     limited = budget != "all"
     options = ["--memory", budget] if limited else []
     python = oocbfs()[0]
     command = [python, "-c", _CHILD, "bfs", str(graph), "--source", str(source), "--json", *options]
-    drop_cache(graph)
+    if cold:
+        drop_cache(graph)
     group: AbstractContextManager[list[str]] = (
         memory_limit(parse_size(budget)) if limited else nullcontext([])
     )

@@ -180,7 +180,7 @@ def test_never_killed(tmp_path: Path, least: int, seed: int) -> None:
     if rng.random() < 0.3:
         arguments.append("--directed")
     if rng.random() < 0.3:
-        arguments += ["--order", rng.choice(["natural", "degree", "dbg", "local"])]
+        arguments += ["--order", rng.choice(["natural", "degree", "dbg", "local", "communities"])]
     if rng.random() < 0.2:
         arguments += ["--ids", "compact"]
     if rng.random() < 0.2:

@@ -21,7 +21,7 @@ from oocbfs.graph.verifier import verify
 from oocbfs.memory import resident_bytes
 from tests.support.strategies import Pairs, edge_lists, expected_edges, pair_array, stored_edges
 
-ORDERS = ("auto", "natural", "degree", "dbg", "local")
+ORDERS = ("auto", "natural", "degree", "dbg", "local", "communities")
 
 
 @given(edge_lists(), st.booleans(), st.sampled_from(ORDERS), st.sampled_from(["raw", "zstd"]))

@@ -76,7 +76,7 @@ def test_what_the_plan_says_is_enough(
     path = choose.choice([as_text, as_text, as_npy])(tmp_path / "edges.txt", edges)
     settings: dict[str, Any] = {
         "directed": choose.choice([None, False, True]),
-        "order": choose.choice(["auto", "auto", "natural", "degree", "local"]),
+        "order": choose.choice(["auto", "auto", "natural", "degree", "local", "communities"]),
         "codec": choose.choice(["raw", "raw", "zstd"]),
     }
     plan = ConvertPlan(2, choose.randrange(4 << 20, 12 << 20), MemoryWatch())

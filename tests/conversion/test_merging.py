@@ -12,7 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import oocbfs
+from oocbfs.conversion.graph_run import GraphRun
 from oocbfs.conversion.plan import ConvertPlan, MemoryWatch
+from oocbfs.conversion.sorted_edges import SortedEdges
 from oocbfs.errors import FormatError, InputError, OutputError
 from oocbfs.formats.container.layout import Kind
 from oocbfs.graph.verifier import verify
@@ -223,6 +225,38 @@ def test_rows_of_hubs_are_put_into_the_new_order(
         # Vertices without an edge are none where ids are wide, so that others move up.
         if name != "wide":
             assert report.spilled_bytes < 8 * len(new) < known.nbytes / 8
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_communities_are_those_of_all_edges(
+    tmp_path: Path, directed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of rows that stay in their file, too, which are most of what the order is made of."""
+    rng = np.random.default_rng(5)
+    one, other = np.triu_indices(30, 1)
+    first = 30 * np.arange(250)[:, None]
+    inside = np.stack(((first + one).ravel(), (first + other).ravel()), 1)
+    # A hub, without which it might be a mesh.
+    edges = np.concatenate((inside, [(0, 7 * v) for v in range(5, 105)]))
+    edges = rng.permutation(rng.permutation(7500)[edges])
+    new = np.concatenate((edges[:5000], [(7501, 3), (7502, 7501)])).astype(np.uint64)
+    old = edges[5000:].astype(np.uint64)
+    graph, merged, plain = (tmp_path / part for part in ("g.ocg", "merged.ocg", "plain.ocg"))
+    convert(old, graph, directed=directed, order="degree")
+    convert(np.concatenate((old, new)), plain, directed=directed)
+    left = []
+    leave = SortedEdges.leave_in_place
+
+    def spy(self: SortedEdges, base: GraphRun) -> None:
+        left.append(base.num_edges)
+        leave(self, base)
+
+    monkeypatch.setattr(SortedEdges, "leave_in_place", spy)
+    plan = ConvertPlan(2, 4 << 20, MemoryWatch())
+    monkeypatch.setattr("oocbfs.conversion.converter.make_plan", lambda *_: plan)
+    report = convert([graph, new], merged)
+    assert (report.order, left) == ("communities", [len(old)])
+    assert merged.read_bytes() == plain.read_bytes()
 
 
 def test_a_row_that_is_damaged_is_not_put_elsewhere(tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ def test_update_reads_graphs_and_names(tmp_path: Path) -> None:
 
 
 @given(
-    st.sampled_from(["natural", "degree", "dbg", "local"]),
+    st.sampled_from(["natural", "degree", "dbg", "local", "communities"]),
     st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), min_size=1, max_size=40),
     st.lists(st.tuples(st.integers(0, 90), st.integers(0, 90)), max_size=30),
     st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=10),

@@ -1,6 +1,7 @@
 """Benchmarks run to their end on tiny graphs; no speed is asserted."""
 
 import csv
+import json
 import pickle
 import re
 import shutil
@@ -8,6 +9,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +20,7 @@ from tests.benchmarks import (
     bfs,
     budgets,
     cluster,
+    codec,
     components,
     convert,
     disk,
@@ -44,6 +47,27 @@ def test_convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "| 512M |" in shown
     assert "MB/s" in shown
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.long
+def test_codec(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OOCBFS_GRAPHS", raising=False)
+    folder, pages = tmp_path / "folder", tmp_path / "pages.txt"
+    folder.mkdir()
+    links = [(page, page // 10 * 10 + link) for page in range(400) for link in range(10)]
+    pages.write_text("".join(f"{u} {v}\n" for u, v in links))
+    monkeypatch.setattr(codec, "timed", timed_here)
+    monkeypatch.setattr(codec, "answer", answer_here)
+    few = "--scale 8 --size 40K --limits 1M --memory all --sources 2 --repeats 1"
+    codec.main([*few.split(), "--graph", str(pages), "--folder", str(folder)])
+    shown = capsys.readouterr().out
+    assert "| pages.txt, shuffled | communities |" in shown
+    assert re.search(r"\npages.txt \d+ times, \d+ MB raw", shown)
+    assert "| 1M a second |" in shown
+    assert shown.count("| Kronecker 8 |") == 8
+    assert not list(folder.iterdir())
 
 
 @pytest.mark.parametrize("graph", ["--ring 1000 --letters 20", "--scale 8"][: 2 if ALL else 1])
@@ -98,6 +122,14 @@ def timed_here(command: Sequence[object], **_: str) -> Run:
     done = call(*words[3:])
     assert done.returncode == 0, done.stderr
     return Run(time.perf_counter() - began, peak_bytes=1 << 20)
+
+
+def answer_here(*words: object) -> dict[str, Any]:
+    """Return what a verb of ours says as JSON, in this process."""
+    done = call(*map(str, words), "--json")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 def test_convert_tables(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import oocbfs
 
-ORDERS: tuple[Any, ...] = ("natural", "degree", "dbg", "local")
+ORDERS: tuple[Any, ...] = ("natural", "degree", "dbg", "local", "communities")
 DIRECTIONS: tuple[Any, ...] = ("auto", "top-down", "bottom-up")
 Pairs = list[tuple[int, int]]
 

@@ -59,6 +59,7 @@ ORIGINALS = {
     "natural": Original(_few(70, 150), {"order": "natural"}, 5),
     "degree": Original(lambda: 7 * _few(80, 200)() + 3, {"order": "degree", "ids": "compact"}, 6),
     "grouped": Original(_few(130, 130), {"order": "dbg"}, 4),
+    "communities": Original(_few(70, 100), {"order": "communities"}, 2),
     "local": Original(_few(70, 100), {"order": "local"}, 4),
     "directed": Original(_few(90, 300), {"order": "dbg", "directed": True}, 6),
     "archive": Original(_few(80, 200), {"order": "degree"}, 2),

@@ -11,7 +11,7 @@ from typing import Any
 from tests.support.soak.plain import PlainGraph
 from tests.support.soak.process import End
 
-ORDERS = "auto", "natural", "degree", "dbg", "local"
+ORDERS = "auto", "natural", "degree", "dbg", "local", "communities"
 BUDGETS = "200M", "300M", "600M", "2G"
 
 
