@@ -53,12 +53,16 @@ class Ordering:
     def place(self, order: Order) -> Places:
         """Return the position of each vertex in an order; nothing in the natural one."""
         if order is Order.LOCAL:
-            with self._neighbours(NO_ORDER, np.uint64) as neighbours:
+            with (
+                self._neighbours(NO_ORDER, np.uint64) as neighbours,
+                self._resources.phases("local", None, "vertex"),
+            ):
                 return local_order(neighbours)
         if order is Order.COMMUNITIES:
             with self._scattered() as neighbours:
                 return self._communities(neighbours, LAYERS)
-        return stored_at_for(order, self._edges.total_degrees)
+        with self._resources.phases("order", None, "row"):
+            return self._by_degree(order)
 
     def choose(self) -> tuple[OrderChoice, Places]:
         """Choose the order that is smallest, and return the positions in it."""
@@ -68,7 +72,7 @@ class Ordering:
         made: dict[Order, Places] = {}
         if looks_like_mesh(edges.total_degrees):
             made[Order.LOCAL] = self.place(Order.LOCAL)
-        candidates = [Candidate(order, self.place) for order in _BY_DEGREE]
+        candidates = [Candidate(order, self._by_degree) for order in _BY_DEGREE]
         candidates += [Candidate(order, made.__getitem__) for order in made]
         with self._resources.phases("order", None, "row"):
             sample = OrderSample(edges, self._column_bits, self._codec)
@@ -90,10 +94,13 @@ class Ordering:
 
     def judge(self, order: Order, stored_at: Places) -> OrderChoice:
         """Compare an order that is kept with others."""
-        candidates = [Candidate(order, self.place) for order in _BY_DEGREE]
+        candidates = [Candidate(order, self._by_degree) for order in _BY_DEGREE]
         candidates.append(Candidate(order, lambda _: stored_at, "kept"))
         sample = OrderSample(self._edges, self._column_bits, self._codec)
         return judge_kept_order(sample.measure(candidates), order)
+
+    def _by_degree(self, order: Order) -> Places:
+        return stored_at_for(order, self._edges.total_degrees)
 
     def _try_communities(self, sizes: dict[str, Size]) -> dict[Order, Places]:
         """Order by communities if one layer of them saves much; ``sizes`` get what that takes."""
