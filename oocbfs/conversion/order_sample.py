@@ -7,8 +7,7 @@ order, whichever vertices these are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,16 +30,14 @@ _BLOCK_ROWS = 1 << 12
 _ORDER_PIECES = 64
 
 
-@dataclass(frozen=True)
-class Size:
+class Size(NamedTuple):
     """Bits for each arc: of heads and tails in memory, and of all that is written."""
 
     in_memory: float
     written: float
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(NamedTuple):
     """An order that may be taken: ``make`` gives the position of each vertex in it."""
 
     order: Order

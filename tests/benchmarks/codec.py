@@ -18,6 +18,8 @@ from oocbfs.memory import parse_size
 from tests.benchmarks.budgets import choose_sources, search
 from tests.benchmarks.common import Run, oocbfs, show, timed
 
+# What is converted, and how, by the name of a graph.
+Inputs = dict[str, list[object]]
 _CODECS = ("raw", "auto")
 # Public graphs, as they are read.
 _REAL: dict[str, tuple[str, bool]] = {
@@ -51,11 +53,11 @@ def main(arguments: Sequence[str]) -> None:
             _TABLES[name](Path(folder), inputs, options)
 
 
-def find_inputs(folder: Path, options: argparse.Namespace) -> dict[str, list[object]]:
+def find_inputs(folder: Path, options: argparse.Namespace) -> Inputs:
     """Return what is converted, with the options that it takes."""
     kron = folder / "kron.npy"
     timed(oocbfs("generate", "kron", "--scale", options.scale, "-o", kron))
-    inputs: dict[str, list[object]] = {f"Kronecker {options.scale}": [kron]}
+    inputs: Inputs = {f"Kronecker {options.scale}": [kron]}
     if options.graph is not None:
         inputs[options.graph.name] = [options.graph]
     if "OOCBFS_GRAPHS" in os.environ:
@@ -91,9 +93,7 @@ def bits(path: Path) -> tuple[float, float, float]:
     return every, 8 * tails / max(1, arcs), every - 8 * tails / max(1, arcs)
 
 
-def measure_sizes(
-    folder: Path, inputs: dict[str, list[object]], options: argparse.Namespace
-) -> None:
+def measure_sizes(folder: Path, inputs: Inputs, options: argparse.Namespace) -> None:
     """Print what whole files take, raw and in frames."""
     rows = []
     for name, given in inputs.items():
@@ -112,9 +112,7 @@ def measure_sizes(
 # Warm searches
 
 
-def measure_warm(
-    folder: Path, inputs: dict[str, list[object]], options: argparse.Namespace
-) -> None:
+def measure_warm(folder: Path, inputs: Inputs, options: argparse.Namespace) -> None:
     """Print how long searches take on open graphs, and what opening takes."""
     rows = []
     for name, given in inputs.items():
@@ -182,9 +180,7 @@ def search_warm(num_sources: str, *paths: str) -> dict[str, Any]:
 # Cold searches
 
 
-def measure_cold(
-    folder: Path, inputs: dict[str, list[object]], options: argparse.Namespace
-) -> None:
+def measure_cold(folder: Path, inputs: Inputs, options: argparse.Namespace) -> None:
     """Print what whole commands take on a large graph whose pages are dropped."""
     name = next((name for name in inputs if not name.startswith("Kronecker")), None)
     given = next(iter(inputs.values())) if name is None else inputs[name]
@@ -239,9 +235,7 @@ def measure_cold(
 # Conversions
 
 
-def measure_conversions(
-    folder: Path, inputs: dict[str, list[object]], options: argparse.Namespace
-) -> None:
+def measure_conversions(folder: Path, inputs: Inputs, options: argparse.Namespace) -> None:
     """Print the time and the peak memory of conversions, in turns."""
     rows = []
     path = folder / "converted.ocg"
@@ -277,9 +271,7 @@ def measure_conversions(
 # Orders
 
 
-def measure_orders(
-    folder: Path, inputs: dict[str, list[object]], options: argparse.Namespace
-) -> None:
+def measure_orders(folder: Path, inputs: Inputs, options: argparse.Namespace) -> None:
     """Print what files take by order, as they are and where ids are shuffled."""
     rows = []
     for name, given in inputs.items():
@@ -322,7 +314,7 @@ def in_child(function: str, *arguments: object) -> dict[str, Any]:
     return found
 
 
-_TABLES: dict[str, Callable[[Path, dict[str, list[object]], argparse.Namespace], None]] = {
+_TABLES: dict[str, Callable[[Path, Inputs, argparse.Namespace], None]] = {
     "sizes": measure_sizes,
     "warm": measure_warm,
     "cold": measure_cold,
