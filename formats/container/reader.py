@@ -258,6 +258,11 @@ class Container(Closing):
         )
 
     @property
+    def has_frames(self) -> bool:
+        """Whether any section is in frames."""
+        return any(map(self.is_framed, self.sections))
+
+    @property
     def has_framed_tails(self) -> bool:
         """Whether tails are in frames, which are unpacked before they are searched."""
         return self.offsets_bytes > 0

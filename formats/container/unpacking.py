@@ -66,6 +66,15 @@ def _map_unnamed(container: Container, size: int) -> NDArray[np.uint8]:
         return np.frombuffer(mmap.mmap(file.fileno(), size), np.uint8)
 
 
+def load() -> None:
+    """Load what frames are unpacked with, before it is measured what memory is left."""
+    from oocbfs.formats.io.zstd_library import find_zstd
+    from oocbfs.kernels.frames import unpack_frames as unpack_some
+
+    find_zstd()
+    unpack_some.prepare()
+
+
 def unpack_frames(
     container: Container,
     kind: Kind,

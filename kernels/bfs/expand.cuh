@@ -85,7 +85,8 @@ __device__ __forceinline__ void claim(const Search& search, Tally& tally, const 
   for (u32 k = 0; k < COUNT; k++)
     before[k] = bits[k] ? atomicOr(&search.claimed[ids[k] >> 5], bits[k]) : 0;
 #pragma unroll
-  for (u32 k = COUNT; k-- > 0;) {
+  for (u32 i = 0; i < COUNT; i++) {  // counting down would not be unrolled, and take a stack
+    const u32 k = COUNT - 1 - i;
     if (k + 1 < COUNT && ids[k] >> 5 == ids[k + 1] >> 5) before[k] = before[k + 1];
     fresh |= (open >> k & ~(before[k] >> (ids[k] & 31u)) & 1u) << k;
   }

@@ -9,10 +9,11 @@ import sys
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
+from numba import typeof, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from oocbfs.kernels.array_types import I64, U8
 from oocbfs.kernels.atomics import atomic_add, kernel
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import FRAME_BYTES
@@ -139,7 +140,7 @@ def read_pages(out, index, count, disk, begin, control, scratch):
     return _read(out, index, count, disk, begin, control)
 
 
-@compiled(_nrt=False)
+@compiled(types.void(U8, typeof(NO_TAILS), types.int64, I64, U8), _nrt=False)
 def read_frames(out, disk, begin, control, scratch):
     """Fill an array with whole pages of tails in frames; control words say how that failed."""
     _read_frames(out, 0, out.size, disk, begin, control, scratch)

@@ -186,6 +186,11 @@ class StoredGraph(AnyStored):
             super().expect_unpacking()
 
     @property
+    def has_frames(self) -> bool:
+        """Whether anything is in frames."""
+        return self._container.has_frames
+
+    @property
     def has_framed_tails(self) -> bool:
         """Whether tails are in frames, which are unpacked before they are searched."""
         return self._container.has_framed_tails

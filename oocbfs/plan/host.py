@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # A part of a mapped result that is put together in memory, and of tails that a check reads.
 PIECE_BYTES = 16 << 20
+# What threads that have unpacked something keep.
+_UNPACKING_BYTES = 1 << 20
 # What another process takes that compiles one kernel, beside the pages that it shares with this
 # one, and what this one takes if it has to compile them all.
 _COMPILING_BYTES = 128 << 20
@@ -99,7 +101,7 @@ def search_needs(graph: StoredGraph, *, with_parents: bool, validate: bool, thre
         + byte_levels_bytes
         + bitmaps_bytes
         + scratch_bytes,
-        held_bytes=ranks_bytes,
+        held_bytes=ranks_bytes + _unpacking_bytes(graph),
         kept_bytes=stored_bytes,
         search_bytes=disk.bitmap_bytes(n)
         + disk.SEARCH_BYTES
@@ -125,11 +127,16 @@ def components_needs(graph: StoredGraph, *, validate: bool) -> Needs:
         what="finding components",
         results_bytes=counts_bytes + by_id_bytes,
         mapped_bytes=labels_bytes + counts_bytes + by_id_bytes + check_bytes,
-        held_bytes=labels_bytes,
+        held_bytes=labels_bytes + _unpacking_bytes(graph),
         kept_bytes=counts_bytes,
         search_bytes=disk.COMPONENTS_BYTES + disk.scratch_bytes() * graph.has_framed_tails,
         to_ids_bytes=_order_bytes(graph, with_ids=True) + check_bytes,
     )
+
+
+def _unpacking_bytes(graph: StoredGraph) -> int:
+    """Return what unpacking will leave, if it has not yet."""
+    return _UNPACKING_BYTES * (graph.has_frames and not graph.has_disk_rows)
 
 
 def _order_bytes(graph: StoredGraph, *, with_ids: bool) -> int:

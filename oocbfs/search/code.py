@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from oocbfs.kernels import frames
 from oocbfs.kernels.bfs import search as bfs
 from oocbfs.kernels.compiling import Code, code_of
 from oocbfs.kernels.components import connect
@@ -64,3 +65,5 @@ def _used(graph: StoredGraph, kernels: list[Any], *, reordering: list[Any]) -> I
     yield from map(code_of, (checking.check_index, *kernels))
     if graph.is_reordered:
         yield from map(code_of, (checking.sum_order, *reordering))
+    if graph.has_frames:
+        yield code_of(frames.unpack_frames)

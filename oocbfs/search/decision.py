@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from oocbfs.errors import BudgetError, QueryError
+from oocbfs.formats.container import unpacking
 from oocbfs.formats.io.ordered import available_threads
 from oocbfs.kernels.bfs import search as bfs
 from oocbfs.plan.host import (
@@ -57,6 +58,7 @@ def decide_bfs(graph: StoredGraph, parents: bool, settings: Settings) -> MemoryP
     from oocbfs.search.code import search_code
 
     expect_code(graph.path, search_code(graph, parents, settings), settings.memory)
+    _load_unpacking(graph)
     bfs.load()
     threads = available_threads(settings.threads)
     needs = search_needs(graph, with_parents=parents, validate=settings.checks, threads=threads)
@@ -74,9 +76,15 @@ def decide_components(graph: StoredGraph, settings: Settings) -> MemoryPlan:
     from oocbfs.search.code import components_code
 
     expect_code(graph.path, components_code(graph, settings), settings.memory)
+    _load_unpacking(graph)
     connect.load()
     needs = components_needs(graph, validate=settings.checks)
     return plan_memory(graph, needs, settings, _load_disk_components)
+
+
+def _load_unpacking(graph: StoredGraph) -> None:
+    if graph.has_frames:
+        unpacking.load()
 
 
 def load_disk() -> None:

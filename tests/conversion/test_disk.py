@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ from oocbfs.errors import OutputError
 from oocbfs.formats.readers.open import open_edges
 from oocbfs.graph.verifier import verify
 from oocbfs.progress import Lines
+from tests.support import children
 from tests.support.exhaustive import ALL
 
 Pairs = NDArray[np.uint64]
@@ -31,14 +31,14 @@ def small_disk(folder: Path, num_bytes: int) -> Iterator[None]:
     """Mount a file system that holds so many bytes."""
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={num_bytes}", "none", str(folder)]
-    done = subprocess.run(mount, capture_output=True, text=True, check=False)
+    done = children.run(mount, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"cannot mount a file system here: {done.stderr.strip()}")
     try:
         yield
     finally:
         # Lazily: what a traceback holds may still be mapped.
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+        children.run(["umount", "--lazy", str(folder)], check=True)
 
 
 def power_law(rng: np.random.Generator, size: int) -> Pairs:

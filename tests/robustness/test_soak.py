@@ -42,7 +42,8 @@ def test_a_hang_shows_its_stacks(tmp_path: Path) -> None:
 def test_a_signal_at_once_meets_the_program(tmp_path: Path) -> None:
     """And not the start of Python, which ends with a traceback."""
     oocbfs.convert(np.array([(0, 1)]), tmp_path / "g.ocg")
-    ends = [run(["info", "g.ocg"], tmp_path, Disturbance(signal.SIGINT)) for _ in range(5)]
+    words = ["bfs", "g.ocg", "--source", "0"]
+    ends = [run(words, tmp_path, Disturbance(signal.SIGINT)) for _ in range(5)]
     assert 130 in {end.code for end in ends}
 
 
