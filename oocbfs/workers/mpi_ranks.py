@@ -7,12 +7,15 @@ An error on any rank is gathered with the results: no rank leaves a function alo
 from __future__ import annotations
 
 import atexit
+import fcntl
 import os
 import signal
 import sys
+import termios
 import time
+from array import array
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 OnAll = Callable[[Any, Any, Any], Any]
 # How long ranks that have nothing to do sleep before they look again.
 _NAP_SECONDS = 0.001
+# How long a rank that ends waits for its last line to be read.
+_READ_SECONDS = 1.0
 
 
 def import_mpi() -> Any:  # noqa: ANN401
@@ -115,8 +120,18 @@ def _abort(comm: Comm, error: BaseException) -> None:
             sys.stderr.write(f"oocbfs: rank {rank}: {reason}\n")
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
+        _wait_until_read(2)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # for MPI's own line, which says less
         comm.Abort(code)
+
+
+def _wait_until_read(descriptor: int) -> None:
+    """Wait until a pipe is empty, but not for long: MPI ends its reader, who loses the rest."""
+    unread, end = array("i", [1]), time.monotonic() + _READ_SECONDS
+    with suppress(OSError):  # no pipe
+        while unread[0] and time.monotonic() < end:
+            fcntl.ioctl(descriptor, termios.FIONREAD, unread)
+            time.sleep(_NAP_SECONDS)
 
 
 def first_rank() -> Any:  # noqa: ANN401
