@@ -36,7 +36,6 @@ from oocbfs.results.tables import Columns, about
 if TYPE_CHECKING:
     from oocbfs.graph.any_stored import AnyStored
 
-STANDARD_INPUT = "-"
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 FORMS = (*_SEPARATORS, "jsonl", "parquet")
 _ADVICE = "remove the folder and start again"
